@@ -1,7 +1,8 @@
 package roost
 
-// The attribute names of ads. Where HTCondor has an attribute for the same thing it has the same name, unit and meaning here (HTCondor
-// manual, "Job ClassAd Attributes" and "Machine ClassAd Attributes"), so that old requirements keep working.
+// The attribute names of ads. Where HTCondor has an attribute for the same thing it has
+// the same name, unit and meaning here (HTCondor manual, "Job ClassAd Attributes" and
+// "Machine ClassAd Attributes"), so that old requirements keep working.
 const (
 	AttrMyType       = "MyType"       // "Job" or "Machine", "Scheduler", "Negotiator"
 	AttrName         = "Name"         // unique among the ads of a type
@@ -47,8 +48,9 @@ const (
 	AttrHasCheckpoint    = "HasCheckpoint"     // images of processes can be taken and restored
 )
 
-// Attributes of a machine ad that say whose it is now, and by which its policy decides (startd/owner). Times are in seconds. Those that change all the time
-// are in the ad as they were when it was made; the policy sees them as they are.
+// Attributes of a machine ad that say whose it is now, and by which its policy decides
+// (startd/owner). Times are in seconds. Those that change all the time are in the ad as
+// they were when it was made; the policy sees them as they are.
 const (
 	AttrActivity        = "Activity"               // "Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"
 	AttrEnteredState    = "EnteredCurrentState"    // unix seconds
@@ -80,40 +82,53 @@ const (
 
 // Attributes of a machine ad that say how it is cut into resource units (HRM §3).
 const (
-	AttrUnits         = "RUs"           // a list of ads, one for each unit, with what it has and what is free
-	AttrStreamCpus    = "StreamCpus"    // of a unit: cores free for stream tasks
-	AttrRunLimit      = "RunLimit"      // of a unit: batch tasks that may hold a part of it at once; 0 for as many as fit
+	AttrUnits      = "RUs"        // a list of ads, one for each unit, with what it has and what is free
+	AttrStreamCpus = "StreamCpus" // of a unit: cores free for stream tasks
+	// of a unit: batch tasks that may hold a part of it at once; 0 for as many as fit
+	AttrRunLimit      = "RunLimit"
 	AttrRunning       = "Running"       // of a unit: batch tasks that hold a part of it
 	AttrQueueLength   = "QueueLength"   // of a unit: batch tasks that wait on the machine
 	AttrQueueRoom     = "QueueRoom"     // of a unit: how many more may
 	AttrPredictedWait = "PredictedWait" // of a unit: seconds until one more would start
 )
 
-// Attributes of a machine ad that say who has it. Each claim that holds a part of the machine is an ad in the list AttrClaims, with Owner, PriorityBand, AppClass,
-// Cpus, Memory, Disk and Gpus of that part, ConcurrencyLimits, Queue, and these. What does not apply is left out.
+// Attributes of a machine ad that say who has it. Each claim that holds a part of the
+// machine is an ad in the list AttrClaims, with Owner, PriorityBand, AppClass, Cpus,
+// Memory, Disk and Gpus of that part, ConcurrencyLimits, Queue, and these. What does not
+// apply is left out.
 const (
-	AttrClaims         = "Claims"
-	AttrClaimID        = "Id"
-	AttrClaimGroup     = "Group"      // of its owner
-	AttrParts          = "Parts"      // by resource unit: a list of lists of the unit's number in AttrUnits, cores, and MiB
-	AttrShares         = "Shares"     // by device: a list of lists of the device's number, counted through all units, MiB, and whether it is taken whole
-	AttrSince          = "Since"      // unix seconds: when the task that runs on it started; none: nothing runs, or what does has only just begun
-	AttrEnds           = "Ends"       // unix seconds: when that task is ended if it has not ended before
-	AttrExpected       = "Expected"   // unix seconds: when it is likely to be over, as tasks like it were; none: nobody knows
+	AttrClaims     = "Claims"
+	AttrClaimID    = "Id"
+	AttrClaimGroup = "Group" // of its owner
+	// by resource unit: a list of lists of the unit's number in AttrUnits, cores, and MiB
+	AttrParts = "Parts"
+	// by device: a list of lists of the device's number, counted through all units, MiB,
+	// and whether it is taken whole
+	AttrShares = "Shares"
+	// unix seconds: when the task that runs on it started; none: nothing runs, or what
+	// does has only just begun
+	AttrSince = "Since"
+	AttrEnds  = "Ends" // unix seconds: when that task is ended if it has not ended before
+	// unix seconds: when it is likely to be over, as tasks like it were; none: nobody
+	// knows
+	AttrExpected       = "Expected"
 	AttrOnce           = "Once"       // that task is not run again if it is interrupted and nothing of it was saved
 	AttrCheckpointable = "Checkpoint" // that task can be saved when it has to leave
 	AttrSaved          = "Saved"      // unix seconds: when it was last saved
 	AttrJob            = "Job"        // "12[3].host"
 	AttrLeaving        = "Leaving"    // it ends as soon as nothing runs on it, and what does was told to go
 	AttrTaken          = "Taken"      // what it holds goes to another claim then, that waits for it
-	AttrWaits          = "Waits"      // it holds nothing yet: AttrParts and AttrShares are what it gets of what those hold that leave
+	// it holds nothing yet: AttrParts and AttrShares are what it gets of what those hold
+	// that leave
+	AttrWaits = "Waits"
 
 	AttrReclaimed      = "Reclaimed"      // it has nothing of its own: it runs in what others leave
 	AttrReservedCpus   = "ReservedCpus"   // cores that it is expected to use; none: all
 	AttrReservedMemory = "ReservedMemory" // MiB likewise
 )
 
-// Attributes of a machine ad that say what is lent of what its tasks leave (Borg §5.5). A machine that lends nothing has none of them.
+// Attributes of a machine ad that say what is lent of what its tasks leave (Borg §5.5). A
+// machine that lends nothing has none of them.
 const (
 	AttrReclaim         = "Reclaim"         // how much is: "baseline", "medium" or "aggressive"
 	AttrReclaimedCpus   = "ReclaimedCpus"   // cores that batch and free may be given beyond those free
@@ -125,72 +140,86 @@ const (
 
 // Attributes of a job ad.
 const (
-	AttrJobID          = "JobId" // "123.host"
-	AttrJobName        = "JobName"
-	AttrOwner          = "Owner"
-	AttrOwnerUID       = "OwnerUid"
-	AttrOwnerGID       = "OwnerGid"
-	AttrUnixGroup      = "UnixGroup" // that its owner is in, and it runs in; none: the one that he submits with
-	AttrSubmitKey      = "SubmitKey"
-	AttrQDate          = "QDate" // seconds since the epoch
-	AttrGroup          = "AccountingGroup"
-	AttrBand           = "Band"
-	AttrPriority       = "JobPrio"
-	AttrQueue          = "Queue"             // PBS's name of where it was sent
-	AttrQueueRequires  = "QueueRequirements" // what machines have to be beside Requirements: its queue says so
-	AttrQueueDefaults  = "QueueDefaults"     // a list of attributes whose values the job does not say: its queue gave them
-	AttrPBS            = "PBS"               // of a job of qsub: an ad of what was asked for in PBS's own words, Resource_List in it an ad too
-	AttrTaskCount      = "TaskCount"
-	AttrCmd            = "Cmd"
-	AttrArguments      = "Arguments"   // a list of strings; $(Name) stands for a column of the task
-	AttrEnvironment    = "Environment" // a list of "NAME=value"
-	AttrScript         = "Script"      // inline program text, run by Shell
-	AttrScriptFile     = "ScriptFile"  // the name of one that the schedd keeps, the SHA-256 of its text in hexadecimal digits: then Script is its first line at most
-	AttrShell          = "Shell"
-	AttrIwd            = "Iwd" // absolute directory on the submit side
-	AttrIn             = "In"
-	AttrOut            = "Out" // empty: kept in the spool, for roost logs
-	AttrErr            = "Err"
-	AttrJoinOutput     = "JoinOutput"    // stderr goes where stdout goes
-	AttrUmask          = "Umask"         // an integer
-	AttrTransfer       = "Transfer"      // "auto", "always", "never"
-	AttrTransferIn     = "TransferInput" // a list of paths, or "local => name"
-	AttrTransferOut    = "TransferOutput"
-	AttrRequestCpus    = "RequestCpus"   // cores
-	AttrRequestMemory  = "RequestMemory" // MiB
-	AttrRequestDisk    = "RequestDisk"   // KiB
-	AttrRequestGpus    = "RequestGpus"
-	AttrRequestGpuMem  = "RequestGpuMemory" // MiB on each GPU; none or 0: whole GPUs
-	AttrWalltime       = "Walltime"         // seconds; 0 for no limit
-	AttrMaxRetries     = "MaxRetries"       // after an exit status that is not success
-	AttrNoticePeriod   = "NoticePeriod"     // seconds between SIGTERM and SIGKILL
-	AttrJobLease       = "JobLeaseDuration"
-	AttrDependsOn      = "DependsOn" // a list of "type:id"
-	AttrStartAfter     = "DeferralTime"
-	AttrLabels         = "Labels" // a nested ad
-	AttrRerunnable     = "Rerunnable"
-	AttrInteractive    = "Interactive"       // it runs on the terminal of who submitted it, and ends with that
-	AttrGangSize       = "GangSize"          // so many of its tasks start together or not at all
-	AttrMPIGang        = "GangLed"           // the first of them runs the program, and the others hold their parts of machines for it
-	AttrScatter        = "Apart"             // they start on a machine each
-	AttrExclusive      = "Exclusive"         // of a job: each task has its machine alone, and all of it; of a machine: somebody has it so
-	AttrPlacementSet   = "Together"          // the machines of a gang have the same value of this attribute of theirs
-	AttrProcesses      = "Processes"         // of each task: lines of the file of nodes that the job finds
-	AttrReservation    = "Reservation"       // the only one in which it may run
-	AttrMaxRunning     = "MaxRunning"        // at most so many tasks of this job at once
-	AttrArrayIndex     = "ArrayIndexes"      // what $(ArrayIndex) is of each task, as ArrayIndexes has it
-	AttrHoldOnSubmit   = "HoldOnSubmit"      //
-	AttrSubmitHost     = "SubmitHost"        //
-	AttrSubmitVersion  = "SubmitVersion"     //
-	AttrAlterations    = "Alterations"       // how often it was altered
-	AttrKeepEmptyFiles = "KeepEmptyFiles"    // make Out and Err even when nothing was written
-	AttrAppClass       = "AppClass"          // "batch" or "stream"
-	AttrLimits         = "ConcurrencyLimits" // what each claim takes of the pool's licences, as ParseLimitRequests reads it
-	AttrSpread         = "Spread"            // the machines' attribute over whose values the job's tasks are to be spread
-	AttrPackages       = "Packages"          // a list of names: of a job, what it would like to find; of a machine, what it has
-	AttrPrefer         = "Prefer"            // a list of expressions as strings: machines that meet more of them are better
+	AttrJobID         = "JobId" // "123.host"
+	AttrJobName       = "JobName"
+	AttrOwner         = "Owner"
+	AttrOwnerUID      = "OwnerUid"
+	AttrOwnerGID      = "OwnerGid"
+	AttrUnixGroup     = "UnixGroup" // that its owner is in, and it runs in; none: the one that he submits with
+	AttrSubmitKey     = "SubmitKey"
+	AttrQDate         = "QDate" // seconds since the epoch
+	AttrGroup         = "AccountingGroup"
+	AttrBand          = "Band"
+	AttrPriority      = "JobPrio"
+	AttrQueue         = "Queue"             // PBS's name of where it was sent
+	AttrQueueRequires = "QueueRequirements" // what machines have to be beside Requirements: its queue says so
+	// a list of attributes whose values the job does not say: its queue gave them
+	AttrQueueDefaults = "QueueDefaults"
+	// of a job of qsub: an ad of what was asked for in PBS's own words, Resource_List in
+	// it an ad too
+	AttrPBS         = "PBS"
+	AttrTaskCount   = "TaskCount"
+	AttrCmd         = "Cmd"
+	AttrArguments   = "Arguments"   // a list of strings; $(Name) stands for a column of the task
+	AttrEnvironment = "Environment" // a list of "NAME=value"
+	AttrScript      = "Script"      // inline program text, run by Shell
+	// the name of one that the schedd keeps, the SHA-256 of its text in hexadecimal
+	// digits: then Script is its first line at most
+	AttrScriptFile    = "ScriptFile"
+	AttrShell         = "Shell"
+	AttrIwd           = "Iwd" // absolute directory on the submit side
+	AttrIn            = "In"
+	AttrOut           = "Out" // empty: kept in the spool, for roost logs
+	AttrErr           = "Err"
+	AttrJoinOutput    = "JoinOutput"    // stderr goes where stdout goes
+	AttrUmask         = "Umask"         // an integer
+	AttrTransfer      = "Transfer"      // "auto", "always", "never"
+	AttrTransferIn    = "TransferInput" // a list of paths, or "local => name"
+	AttrTransferOut   = "TransferOutput"
+	AttrRequestCpus   = "RequestCpus"   // cores
+	AttrRequestMemory = "RequestMemory" // MiB
+	AttrRequestDisk   = "RequestDisk"   // KiB
+	AttrRequestGpus   = "RequestGpus"
+	AttrRequestGpuMem = "RequestGpuMemory" // MiB on each GPU; none or 0: whole GPUs
+	AttrWalltime      = "Walltime"         // seconds; 0 for no limit
+	AttrMaxRetries    = "MaxRetries"       // after an exit status that is not success
+	AttrNoticePeriod  = "NoticePeriod"     // seconds between SIGTERM and SIGKILL
+	AttrJobLease      = "JobLeaseDuration"
+	AttrDependsOn     = "DependsOn" // a list of "type:id"
+	AttrStartAfter    = "DeferralTime"
+	AttrLabels        = "Labels" // a nested ad
+	AttrRerunnable    = "Rerunnable"
+	AttrInteractive   = "Interactive" // it runs on the terminal of who submitted it, and ends with that
+	AttrGangSize      = "GangSize"    // so many of its tasks start together or not at all
+	// the first of them runs the program, and the others hold their parts of machines for
+	// it
+	AttrMPIGang = "GangLed"
+	AttrScatter = "Apart" // they start on a machine each
+	// of a job: each task has its machine alone, and all of it; of a machine: somebody
+	// has it so
+	AttrExclusive      = "Exclusive"
+	AttrPlacementSet   = "Together"       // the machines of a gang have the same value of this attribute of theirs
+	AttrProcesses      = "Processes"      // of each task: lines of the file of nodes that the job finds
+	AttrReservation    = "Reservation"    // the only one in which it may run
+	AttrMaxRunning     = "MaxRunning"     // at most so many tasks of this job at once
+	AttrArrayIndex     = "ArrayIndexes"   // what $(ArrayIndex) is of each task, as ArrayIndexes has it
+	AttrHoldOnSubmit   = "HoldOnSubmit"   //
+	AttrSubmitHost     = "SubmitHost"     //
+	AttrSubmitVersion  = "SubmitVersion"  //
+	AttrAlterations    = "Alterations"    // how often it was altered
+	AttrKeepEmptyFiles = "KeepEmptyFiles" // make Out and Err even when nothing was written
+	AttrAppClass       = "AppClass"       // "batch" or "stream"
+	// what each claim takes of the pool's licences, as ParseLimitRequests reads it
+	AttrLimits = "ConcurrencyLimits"
+	// the machines' attribute over whose values the job's tasks are to be spread
+	AttrSpread = "Spread"
+	// a list of names: of a job, what it would like to find; of a machine, what it has
+	AttrPackages = "Packages"
+	// a list of expressions as strings: machines that meet more of them are better
+	AttrPrefer = "Prefer"
 
-	AttrCPUTime        = "CpuTimeLimit"              // seconds, of all processes of a task together; so the next without "Process"
+	// seconds, of all processes of a task together; so the next without "Process"
+	AttrCPUTime        = "CpuTimeLimit"
 	AttrProcessCPU     = "ProcessCpuTimeLimit"       // seconds, of each of them
 	AttrVirtual        = "VirtualMemoryLimit"        // KiB that they address
 	AttrProcessVirtual = "ProcessVirtualMemoryLimit" // KiB
@@ -200,7 +229,9 @@ const (
 
 	AttrSubmitArguments = "SubmitArguments" // the words behind qsub, for its user to read
 
-	AttrRunCount     = "RunCount"     // as of qsub -W run_count: attempts that are counted before the first; with it a task that needs too many is held
+	// as of qsub -W run_count: attempts that are counted before the first; with it a task
+	// that needs too many is held
+	AttrRunCount     = "RunCount"
 	AttrRemoveOutput = "RemoveOutput" // of o and e: Out, or Err, goes when the task has succeeded
 
 	AttrMailPoints = "MailPoints" // of a, b, e and j as of qsub -m: what somebody is told of
@@ -222,7 +253,8 @@ const (
 	DefaultMemory          = 256 * MiB
 )
 
-// The kinds of work (AttrAppClass). Batch work may wait on a node for its turn; stream work starts at once or not at all.
+// The kinds of work (AttrAppClass). Batch work may wait on a node for its turn; stream
+// work starts at once or not at all.
 const (
 	AppBatch  = "batch"
 	AppStream = "stream"
@@ -237,5 +269,6 @@ const (
 	MaxColumns       = 256
 )
 
-// DefaultQueueName is the queue that people see jobs in that are in none, and the only one that they may name where administrators have made none.
+// DefaultQueueName is the queue that people see jobs in that are in none, and the only
+// one that they may name where administrators have made none.
 const DefaultQueueName = "batch"

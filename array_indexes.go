@@ -9,8 +9,10 @@ import (
 	"strings"
 )
 
-// ArrayIndexes are the indexes that the tasks of an array have for those who submitted it, in rising order: a text such as "0-9", "1-9:2" or "1,5,7-9", as
-// qsub -J (OpenPBS) and qsub -t (Torque) have it. Task i has the i-th of them. The text is kept however many they are.
+// ArrayIndexes are the indexes that the tasks of an array have for those who submitted
+// it, in rising order: a text such as "0-9", "1-9:2" or "1,5,7-9", as qsub -J (OpenPBS)
+// and qsub -t (Torque) have it. Task i has the i-th of them. The text is kept however
+// many they are.
 type ArrayIndexes struct {
 	ranges     []indexRange // rising: the last index of a row is less than the first of the next
 	firstTasks []int        // by row: the task that has its first index
@@ -22,10 +24,12 @@ type indexRange struct{ first, last, step int }
 
 func (r indexRange) len() int { return (r.last-r.first)/r.step + 1 }
 
-// maxMixedIndexes bounds how many indexes there may be where rows lie across each other, for then they are counted one by one.
+// maxMixedIndexes bounds how many indexes there may be where rows lie across each other,
+// for then they are counted one by one.
 const maxMixedIndexes = 1_000_000
 
-// ParseArrayIndexes reads such a text. An index that is named twice counts once. There are at most MaxTasks, each below 2^31.
+// ParseArrayIndexes reads such a text. An index that is named twice counts once. There
+// are at most MaxTasks, each below 2^31.
 func ParseArrayIndexes(s string) (ArrayIndexes, error) {
 	bad := fmt.Errorf("%q is no list of array indexes: write it as 7, 1-9, 1-9:2 or 1,3,5-7", s)
 	var rows []indexRange
@@ -40,11 +44,15 @@ func ParseArrayIndexes(s string) (ArrayIndexes, error) {
 		}
 		rows = append(rows, r)
 	}
-	slices.SortFunc(rows, func(a, b indexRange) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last)) })
+	slices.SortFunc(rows, func(a, b indexRange) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last))
+	})
 	for i := 1; i < len(rows); i++ {
 		if rows[i].first <= rows[i-1].last {
 			if n > maxMixedIndexes {
-				return ArrayIndexes{}, fmt.Errorf("%q names more than %d array indexes in rows that lie across each other", s, maxMixedIndexes)
+				return ArrayIndexes{}, fmt.Errorf(
+					"%q names more than %d array indexes in rows that lie across each other", s, maxMixedIndexes,
+				)
 			}
 			rows = separateRanges(rows)
 			break
@@ -124,7 +132,8 @@ func (x ArrayIndexes) FirstTaskFrom(index int) int {
 	return x.firstTasks[i] + (max(index-r.first, 0)+r.step-1)/r.step
 }
 
-// RangeText writes the indexes of the tasks first to last, both included: 0 <= first <= last < Len().
+// RangeText writes the indexes of the tasks first to last, both included: 0 <= first <=
+// last < Len().
 func (x ArrayIndexes) RangeText(first, last int) string {
 	part := ArrayIndexes{}
 	for i := sort.SearchInts(x.firstTasks, first+1) - 1; i < len(x.ranges) && x.firstTasks[i] <= last; i++ {

@@ -49,14 +49,16 @@ func TestIndexes(t *testing.T) {
 		}
 		for index := range 80 {
 			if at, _ := slices.BinarySearch(want, index); x.FirstTaskFrom(index) != at {
-				t.Fatalf("%s: the first from index %d on is of task %d, want %d", text, index, x.FirstTaskFrom(index), at)
+				t.Fatalf("%s: the first from index %d on is of task %d, want %d", text, index,
+					x.FirstTaskFrom(index), at)
 			}
 		}
 		for range 5 {
 			first := r.IntN(len(want))
 			last := first + r.IntN(len(want)-first)
 			some, err := ParseArrayIndexes(x.RangeText(first, last))
-			if err != nil || some.Len() != last-first+1 || some.IndexOf(0) != want[first] || some.IndexOf(some.Len()-1) != want[last] {
+			if err != nil || some.Len() != last-first+1 || some.IndexOf(0) != want[first] ||
+				some.IndexOf(some.Len()-1) != want[last] {
 				t.Fatalf("%s: tasks %d to %d have %s (%v)", text, first, last, x.RangeText(first, last), err)
 			}
 		}
@@ -64,19 +66,22 @@ func TestIndexes(t *testing.T) {
 		if err != nil || again.String() != x.String() || again.Len() != x.Len() {
 			t.Fatalf("%s becomes %s, and that %s (%v)", text, x, again, err)
 		}
-		if plain := want[0] == 0 && want[len(want)-1] == len(want)-1; plain && strings.Count(x.String(), ",") == 0 && !x.IsPlain() {
+		if plain := want[0] == 0 && want[len(want)-1] == len(want)-1; plain && strings.Count(x.String(), ",") == 0 &&
+			!x.IsPlain() {
 			t.Fatalf("%s is plain", text)
 		}
 	}
 }
 
 func TestIndexesRefused(t *testing.T) {
-	for _, text := range []string{"", "x", "1,", "-1", "1-", "5-1", "1:2", "1-5:0", "1-5:", "1-5:x", "1 2", "0-10000000", "2147483648", "0-2000000,1-3", "1-9:2:2"} {
+	for _, text := range []string{"", "x", "1,", "-1", "1-", "5-1", "1:2", "1-5:0", "1-5:", "1-5:x", "1 2",
+		"0-10000000", "2147483648", "0-2000000,1-3", "1-9:2:2"} {
 		if x, err := ParseArrayIndexes(text); err == nil {
 			t.Errorf("%q was read as %v", text, x)
 		}
 	}
-	if x, err := ParseArrayIndexes("1-10000000"); err != nil || x.Len() != MaxTasks || x.IndexOf(MaxTasks-1) != MaxTasks {
+	if x, err := ParseArrayIndexes("1-10000000"); err != nil || x.Len() != MaxTasks ||
+		x.IndexOf(MaxTasks-1) != MaxTasks {
 		t.Errorf("ten million: %v", err)
 	}
 }

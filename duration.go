@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// ParseDuration reads a length of time as Go writes it ("90s", "1h30m"), with days and weeks ("2d", "1w"), as PBS writes it
-// ("01:30:00", "5:0", "0:5:0.5"), or as a bare number of seconds. Lengths are not negative.
+// ParseDuration reads a length of time as Go writes it ("90s", "1h30m"), with days and
+// weeks ("2d", "1w"), as PBS writes it ("01:30:00", "5:0", "0:5:0.5"), or as a bare
+// number of seconds. Lengths are not negative.
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.TrimSpace(s)
 	bad := fmt.Errorf("%q is not a length of time: write it as \"90s\", \"1h30m\", \"2d\" or \"01:30:00\"", s)
@@ -63,7 +64,8 @@ func parseClock(text string, bad error) (time.Duration, error) {
 }
 
 func durationOfSeconds(seconds float64, bad error) (time.Duration, error) {
-	if math.IsNaN(seconds) || seconds < 0 || seconds >= math.MaxInt64/1e9 { // the bound itself rounds up to more than an int64 holds
+	// the bound itself rounds up to more than an int64 holds
+	if math.IsNaN(seconds) || seconds < 0 || seconds >= math.MaxInt64/1e9 {
 		return 0, bad
 	}
 	return time.Duration(math.Round(seconds * 1e9)), nil

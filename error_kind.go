@@ -1,7 +1,9 @@
 package roost
 
-// ErrorKind says what sort of failure an error is. It is itself an error, so errors.Is(err, roost.NotFound) works on any error that wraps it
-// with %w. One table maps kinds to gRPC codes (internal/rpc), and ExitCode maps them to what a command exits with.
+// ErrorKind says what sort of failure an error is. It is itself an error, so
+// errors.Is(err, roost.NotFound) works on any error that wraps it with %w. One table maps
+// kinds to gRPC codes (internal/rpc), and ExitCode maps them to what a command exits
+// with.
 type ErrorKind uint8
 
 // The kinds of failure.
@@ -49,7 +51,8 @@ func (k ErrorKind) Error() string {
 	return "unknown error"
 }
 
-// ExitCode is the status with which a command ends after an error of this kind, as sysexits.h assigns them where it has a fitting one.
+// ExitCode is the status with which a command ends after an error of this kind, as
+// sysexits.h assigns them where it has a fitting one.
 func (k ErrorKind) ExitCode() int {
 	if int(k) < len(errorKinds) && errorKinds[k].exit != 0 {
 		return errorKinds[k].exit

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// JobID names a job in its pool: the schedd's sequence number and the name of that schedd's host, written
-// "123.host" as POSIX batch services do (XCU 3.1.2.3).
+// JobID names a job in its pool: the schedd's sequence number and the name of that
+// schedd's host, written "123.host" as POSIX batch services do (XCU 3.1.2.3).
 type JobID struct {
 	Seq  uint64
 	Host string
@@ -45,8 +45,9 @@ func (id TaskID) String() string {
 	return strconv.FormatUint(id.Job.Seq, 10) + "[" + strconv.Itoa(id.Index) + "]." + id.Job.Host
 }
 
-// AttemptNumber numbers the executions of one task from 1. It is the fencing token of a task: it only rises, and
-// whatever carries a lower number than the current one is old news.
+// AttemptNumber numbers the executions of one task from 1. It is the fencing token of a
+// task: it only rises, and whatever carries a lower number than the current one is old
+// news.
 type AttemptNumber int32
 
 // AttemptID names one execution of one task, written "123[7].host/2".
@@ -57,7 +58,8 @@ type AttemptID struct {
 
 func (id AttemptID) String() string { return fmt.Sprintf("%v/%d", id.Task, id.Attempt) }
 
-// ParseJobID reads "123", "123.host", and the array form "123[].host"; a missing host is filled from host.
+// ParseJobID reads "123", "123.host", and the array form "123[].host"; a missing host is
+// filled from host.
 func ParseJobID(s, host string) (JobID, error) {
 	id, index, err := parseID(s, host)
 	if err == nil && index != "" {

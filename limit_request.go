@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// LimitRequest is how many of a licence, or of whatever else the pool has only so many of, one claim takes while it lives. The pool's administrator
-// says how many there are of each name (HTCondor's concurrency limits).
+// LimitRequest is how many of a licence, or of whatever else the pool has only so many
+// of, one claim takes while it lives. The pool's administrator says how many there are of
+// each name (HTCondor's concurrency limits).
 type LimitRequest struct {
 	Name  string // in lower case: names are compared without regard to case
 	Count int    // > 0
@@ -30,8 +31,9 @@ func (l LimitRequest) String() string {
 	return l.Name + ":" + strconv.Itoa(l.Count)
 }
 
-// ParseLimitRequests reads "matlab, ansys:2", as HTCondor writes ConcurrencyLimits: names with what a claim takes of each, which is 1 unless
-// it is said. They come back in order of their names. The error wraps Invalid and says what is wrong with which of them.
+// ParseLimitRequests reads "matlab, ansys:2", as HTCondor writes ConcurrencyLimits: names
+// with what a claim takes of each, which is 1 unless it is said. They come back in order
+// of their names. The error wraps Invalid and says what is wrong with which of them.
 func ParseLimitRequests(text string) ([]LimitRequest, error) {
 	var all []LimitRequest
 	if strings.TrimSpace(text) == "" {
@@ -58,12 +60,14 @@ func parseLimitRequest(part string) (LimitRequest, error) {
 	name, count, counted := strings.Cut(part, ":")
 	l := LimitRequest{Name: strings.ToLower(strings.TrimSpace(name)), Count: 1}
 	if !IsLimitName(l.Name) {
-		return l, fmt.Errorf("limit %.80q: %w: a name is a letter followed by letters, digits, dots, _ and -, at most %d in all", part, Invalid, maxLimitName)
+		return l, fmt.Errorf("limit %.80q: %w: a name is a letter followed by letters, digits, dots, _ and -, "+
+			"at most %d in all", part, Invalid, maxLimitName)
 	}
 	if counted {
 		n, err := strconv.Atoi(strings.TrimSpace(count))
 		if err != nil || n < 1 || n > MaxLimitCount {
-			return l, fmt.Errorf("limit %s: %w: %.40q is not a whole number from 1 to %d", l.Name, Invalid, count, MaxLimitCount)
+			return l, fmt.Errorf("limit %s: %w: %.40q is not a whole number from 1 to %d", l.Name, Invalid, count,
+				MaxLimitCount)
 		}
 		l.Count = n
 	}

@@ -2,8 +2,9 @@ package roost
 
 import "fmt"
 
-// PBSDialect is which PBS the PBS commands speak where two that people know differ: what options mean that both have, the names of a few attributes, and for how
-// long a job that has ended is seen.
+// PBSDialect is which PBS the PBS commands speak where two that people know differ: what
+// options mean that both have, the names of a few attributes, and for how long a job that
+// has ended is seen.
 type PBSDialect string
 
 // The dialects.

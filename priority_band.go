@@ -2,8 +2,9 @@ package roost
 
 import "fmt"
 
-// PriorityBand is a priority band (Borg §2.5). Bands decide before fair share does: a task of a higher band may displace
-// one of a strictly lower band, and production never displaces production.
+// PriorityBand is a priority band (Borg §2.5). Bands decide before fair share does: a
+// task of a higher band may displace one of a strictly lower band, and production never
+// displaces production.
 type PriorityBand uint8
 
 // The bands, from low to high. Production and MonitoringBand together are called prod.
@@ -14,7 +15,8 @@ const (
 	MonitoringBand                     // what watches over the rest
 )
 
-var bandNames = [...]string{FreeBand: "free", BatchBand: "batch", ProductionBand: "production", MonitoringBand: "monitoring"}
+var bandNames = [...]string{FreeBand: "free", BatchBand: "batch", ProductionBand: "production",
+	MonitoringBand: "monitoring"}
 
 func (b PriorityBand) String() string {
 	if int(b) < len(bandNames) {
@@ -23,7 +25,8 @@ func (b PriorityBand) String() string {
 	return fmt.Sprintf("band(%d)", uint8(b))
 }
 
-// IsProd reports whether b is one of the two bands that are never displaced by each other.
+// IsProd reports whether b is one of the two bands that are never displaced by each
+// other.
 func (b PriorityBand) IsProd() bool { return b >= ProductionBand }
 
 // ParsePriorityBand reads the name of a band.
@@ -39,7 +42,8 @@ func ParsePriorityBand(s string) (PriorityBand, error) {
 // BandNames lists the bands from low to high, for messages and completions.
 func BandNames() []string { return append([]string(nil), bandNames[:]...) }
 
-// The bounds of a job's priority, which orders the jobs of one user inside a band (XCU qsub -p).
+// The bounds of a job's priority, which orders the jobs of one user inside a band (XCU
+// qsub -p).
 const (
 	MinPriority = -1024
 	MaxPriority = 1023

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ReclaimLevel is how much of what tasks asked for and do not use is lent to others (Borg §5.5).
+// ReclaimLevel is how much of what tasks asked for and do not use is lent to others (Borg
+// §5.5).
 type ReclaimLevel uint8
 
 // The levels, from careful to bold.
@@ -17,7 +18,8 @@ const (
 	ReclaimAggressive                     // with a small margin, soon
 )
 
-var reclaimLevels = []string{ReclaimOff: "off", ReclaimBaseline: "baseline", ReclaimMedium: "medium", ReclaimAggressive: "aggressive"}
+var reclaimLevels = []string{ReclaimOff: "off", ReclaimBaseline: "baseline", ReclaimMedium: "medium",
+	ReclaimAggressive: "aggressive"}
 
 func (r ReclaimLevel) String() string {
 	if int(r) < len(reclaimLevels) {
@@ -26,7 +28,8 @@ func (r ReclaimLevel) String() string {
 	return fmt.Sprintf("reclaim(%d)", uint8(r))
 }
 
-// ParseReclaimLevel reads the name of a level; none is ReclaimOff. The error is of kind Invalid.
+// ParseReclaimLevel reads the name of a level; none is ReclaimOff. The error is of kind
+// Invalid.
 func ParseReclaimLevel(s string) (ReclaimLevel, error) {
 	if s == "" {
 		return ReclaimOff, nil
@@ -34,5 +37,6 @@ func ParseReclaimLevel(s string) (ReclaimLevel, error) {
 	if i := slices.Index(reclaimLevels, s); i >= 0 {
 		return ReclaimLevel(i), nil
 	}
-	return ReclaimOff, fmt.Errorf("%q is no level of reclamation: %w: use %s", s, Invalid, strings.Join(reclaimLevels, ", "))
+	return ReclaimOff, fmt.Errorf("%q is no level of reclamation: %w: use %s", s, Invalid,
+		strings.Join(reclaimLevels, ", "))
 }

@@ -15,7 +15,8 @@ func TestParseReclaim(t *testing.T) {
 	if r, err := ParseReclaimLevel(""); err != nil || r != ReclaimOff {
 		t.Fatalf("nothing is %v (%v), want off", r, err)
 	}
-	if _, err := ParseReclaimLevel("bold"); !errors.Is(err, Invalid) || !strings.Contains(err.Error(), "off, baseline, medium, aggressive") {
+	if _, err := ParseReclaimLevel("bold"); !errors.Is(err, Invalid) ||
+		!strings.Contains(err.Error(), "off, baseline, medium, aggressive") {
 		t.Fatalf("an unknown level: %v", err)
 	}
 }

@@ -18,7 +18,8 @@ func (c MilliCPU) Cores() float64 { return float64(c) / 1000 }
 // Bytes is an amount of memory, disk or data.
 type Bytes int64
 
-// The units of Bytes. Every size in Roost is a power of two, as in PBS: "4G", "4GB" and "4GiB" are the same.
+// The units of Bytes. Every size in Roost is a power of two, as in PBS: "4G", "4GB" and
+// "4GiB" are the same.
 const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20
@@ -41,8 +42,9 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
-// ParseBytes reads a size such as "512MiB", "1.5G", "48828k" or "1024": a number, then one of B, K, M, G, T, P in either case, with or
-// without "iB", "B" or PBS's "w" (words of 8 bytes). No unit means bytes. Sizes are not negative.
+// ParseBytes reads a size such as "512MiB", "1.5G", "48828k" or "1024": a number, then
+// one of B, K, M, G, T, P in either case, with or without "iB", "B" or PBS's "w" (words
+// of 8 bytes). No unit means bytes. Sizes are not negative.
 func ParseBytes(s string) (Bytes, error) {
 	text := strings.TrimSpace(s)
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
@@ -99,8 +101,9 @@ type Resources struct {
 	Disk   Bytes
 	GPUs   int
 
-	// GPUMemory is what a task takes of each of its GPUs; 0 for whole ones. Of what a machine has or has free it says nothing: which GPU
-	// has how much room is the business of package gpu.
+	// GPUMemory is what a task takes of each of its GPUs; 0 for whole ones. Of what a
+	// machine has or has free it says nothing: which GPU has how much room is the
+	// business of package gpu.
 	GPUMemory Bytes
 }
 
@@ -124,7 +127,8 @@ func (r Resources) IsNegative() bool {
 	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0
 }
 
-// TimesIn returns how often r fits into free; a dimension of which r takes nothing does not count. A request of nothing fits no times.
+// TimesIn returns how often r fits into free; a dimension of which r takes nothing does
+// not count. A request of nothing fits no times.
 func (r Resources) TimesIn(free Resources) int {
 	times := math.MaxInt
 	for _, d := range [...][2]int64{

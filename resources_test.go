@@ -7,7 +7,8 @@ func TestParseBytes(t *testing.T) {
 		text string
 		want Bytes
 	}{
-		{"4GiB", 4 * GiB}, {"4G", 4 * GiB}, {"4gb", 4 * GiB}, {"13MB", 13 * MiB}, {"48828K", 48828 * KiB}, {"1.5G", 3 * GiB / 2}, {"1024", 1024}, {"10 GB", 10 * GiB},
+		{"4GiB", 4 * GiB}, {"4G", 4 * GiB}, {"4gb", 4 * GiB}, {"13MB", 13 * MiB}, {"48828K", 48828 * KiB},
+		{"1.5G", 3 * GiB / 2}, {"1024", 1024}, {"10 GB", 10 * GiB},
 		{"2w", 16}, {"1kw", 8 * KiB}, {"7b", 7}, {"0", 0}, {"0.3", 1}, {"1P", PiB},
 	} {
 		if got, err := ParseBytes(c.text); err != nil || got != c.want {
@@ -27,7 +28,8 @@ func TestTimes(t *testing.T) {
 		take Resources
 		want int
 	}{
-		{Resources{CPU: 1000, Memory: GiB}, 4}, {Resources{CPU: 500, Memory: 3 * GiB}, 2}, {Resources{GPUs: 1}, 1}, {Resources{CPU: 5000}, 0}, {Resources{}, 0},
+		{Resources{CPU: 1000, Memory: GiB}, 4}, {Resources{CPU: 500, Memory: 3 * GiB}, 2}, {Resources{GPUs: 1}, 1},
+		{Resources{CPU: 5000}, 0}, {Resources{}, 0},
 	} {
 		if got := c.take.TimesIn(free); got != c.want {
 			t.Errorf("%v fits %d times, want %d", c.take, got, c.want)

@@ -2,8 +2,8 @@ package roost
 
 import "fmt"
 
-// SignalNumber returns the number that a signal has on Linux: "USR2", "SIGUSR2". Those that a program cannot catch are refused with Invalid, as
-// are names that stand for none.
+// SignalNumber returns the number that a signal has on Linux: "USR2", "SIGUSR2". Those
+// that a program cannot catch are refused with Invalid, as are names that stand for none.
 func SignalNumber(name string) (int32, error) {
 	short := name
 	if len(short) > 3 && short[:3] == "SIG" {
@@ -13,8 +13,10 @@ func SignalNumber(name string) (int32, error) {
 		name   string
 		number int32
 	}{
-		{"HUP", 1}, {"INT", 2}, {"QUIT", 3}, {"ABRT", 6}, {"USR1", 10}, {"USR2", 12}, {"ALRM", 14}, {"TERM", 15}, {"CONT", 18}, {"TSTP", 20},
-		{"TTIN", 21}, {"TTOU", 22}, {"URG", 23}, {"XCPU", 24}, {"XFSZ", 25}, {"VTALRM", 26}, {"PROF", 27}, {"WINCH", 28}, {"IO", 29}, {"PWR", 30},
+		{"HUP", 1}, {"INT", 2}, {"QUIT", 3}, {"ABRT", 6}, {"USR1", 10}, {"USR2", 12}, {"ALRM", 14}, {"TERM", 15},
+		{"CONT", 18}, {"TSTP", 20},
+		{"TTIN", 21}, {"TTOU", 22}, {"URG", 23}, {"XCPU", 24}, {"XFSZ", 25}, {"VTALRM", 26}, {"PROF", 27},
+		{"WINCH", 28}, {"IO", 29}, {"PWR", 30},
 	} {
 		if s.name == short {
 			return s.number, nil
@@ -23,5 +25,6 @@ func SignalNumber(name string) (int32, error) {
 	if short == "KILL" || short == "STOP" {
 		return 0, fmt.Errorf("signal %s: %w: no program can catch it", name, Invalid)
 	}
-	return 0, fmt.Errorf("signal %q: %w: there is none of that name; a program is mostly told with USR1, USR2 or TERM", name, Invalid)
+	return 0, fmt.Errorf("signal %q: %w: there is none of that name; a program is mostly told with USR1, USR2 or TERM",
+		name, Invalid)
 }

@@ -49,6 +49,6 @@ func ParseTaskState(name string) (TaskState, error) {
 // TaskStateNames lists the states in the order of a task's life.
 func TaskStateNames() []string { return append([]string(nil), taskStateNames[:]...) }
 
-// PBSLetter returns the one-letter state of qstat (OpenPBS: H held or blocked, Q, R, S, E, F). A blocked task is H, as a
-// job with unmet dependencies is there.
+// PBSLetter returns the one-letter state of qstat (OpenPBS: H held or blocked, Q, R, S,
+// E, F). A blocked task is H, as a job with unmet dependencies is there.
 func (s TaskState) PBSLetter() byte { return "HHQRRSEFF"[s] }

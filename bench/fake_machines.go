@@ -12,19 +12,23 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fakeMachines is many machines that exist in the collector alone: their ads come from here, each as long as those of a startd, with eight claims. They are full,
-// so nothing is ever granted to one.
+// fakeMachines is many machines that exist in the collector alone: their ads come from
+// here, each as long as those of a startd, with eight claims. They are full, so nothing
+// is ever granted to one.
 type fakeMachines struct {
 	machines    int
 	stopUpdates func() error // ends the news of them
 }
 
 const (
-	fakeLease          = 10 * time.Minute
-	fakeUpdateInterval = time.Minute // each says something new so often, which is what a startd does that has nothing to say
+	fakeLease = 10 * time.Minute
+	// each says something new so often, which is what a startd does that has nothing to
+	// say
+	fakeUpdateInterval = time.Minute
 )
 
-// advertiseFakes enters so many machines at the pool's collector, and goes on to send news of one after the other until the crowd is stopped.
+// advertiseFakes enters so many machines at the pool's collector, and goes on to send
+// news of one after the other until the crowd is stopped.
 func (b *poolBencher) advertiseFakes(machines int) (*fakeMachines, error) {
 	conn, err := rpc.Dial("unix:"+filepath.Join(b.pool.Dir, "run", "collector.sock"), nil, auth.Collector)
 	if err != nil {
@@ -78,7 +82,8 @@ func fakeMachineAd(i int, sequence uint64) *wire.AdUpdate {
 	name, began := fmt.Sprintf("node%06d", i), time.Now().Unix()-int64(i%5000)
 	var claims, more strings.Builder
 	for k := range 8 {
-		fmt.Fprintf(&claims, `[Id = %d; Owner = "user%d"; Band = "batch"; Cpus = 2; Memory = 4096; Since = %d; Ends = %d; Job = "%d[%d].s"],`,
+		fmt.Fprintf(&claims,
+			`[Id = %d; Owner = "user%d"; Band = "batch"; Cpus = 2; Memory = 4096; Since = %d; Ends = %d; Job = "%d[%d].s"],`,
 			k+1, k, began, began+5000+int64(i*13+k*997)%90_000, i, k)
 	}
 	for k := range 30 {
@@ -90,6 +95,7 @@ func fakeMachineAd(i int, sequence uint64) *wire.AdUpdate {
 		Ad: fmt.Sprintf(`[MyType = "Machine"; Name = "%s"; MyAddress = "unix:/nowhere"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Rack = "r%d"; Tags = "%s";
 			Cpus = 0; TotalCpus = 16; Memory = 32768; TotalMemory = 65536; Disk = 1048576; TotalDisk = 1048576; LoadAvg = %d.5;
 			Start = TARGET.RequestCpus <= TotalCpus && LoadAvg < 999; Requirements = Start; %s Claims = {%s}]`,
-			name, i%10, i%40, []string{"fast,new", "slow"}[i%2], sequence%100, more.String(), strings.TrimSuffix(claims.String(), ",")),
+			name, i%10, i%40, []string{"fast,new", "slow"}[i%2], sequence%100, more.String(),
+			strings.TrimSuffix(claims.String(), ",")),
 	}
 }

@@ -32,8 +32,8 @@ func spinLimits() cgroup.GroupLimits {
 // spinScript forks the spinners and waits for them.
 var spinScript = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
 
-// measureFreeze measures from the word to the kernel's answer that every process of a task is frozen: by the control group itself, and by telling the
-// task's starter.
+// measureFreeze measures from the word to the kernel's answer that every process of a
+// task is frozen: by the control group itself, and by telling the task's starter.
 func (b *poolBencher) measureFreeze() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
@@ -161,7 +161,8 @@ func (b *poolBencher) freezeRepeatedly(g *cgroup.ClaimGroup, freeze, thaw func()
 	return took, nil
 }
 
-// awaitFrozen waits until the file cgroup.events says so. The kernel wakes who polls it at each change.
+// awaitFrozen waits until the file cgroup.events says so. The kernel wakes who polls it
+// at each change.
 func awaitFrozen(events *os.File, want bool) error {
 	text := make([]byte, 256)
 	deadline := time.Now().Add(10 * time.Second)
@@ -173,7 +174,8 @@ func awaitFrozen(events *os.File, want bool) error {
 		if contains := containsLine(string(text[:n]), "frozen 1"); contains == want {
 			return nil
 		}
-		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLPRI}}, 1000); err != nil && err != unix.EINTR {
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLPRI}}, 1000); err != nil &&
+			err != unix.EINTR {
 			return err
 		}
 	}
@@ -181,5 +183,6 @@ func awaitFrozen(events *os.File, want bool) error {
 }
 
 func (b *poolBencher) addFreezeRow(what string, took gauge.DurationSamples) {
-	b.addAimedRow(what, took.Percentile(99) <= freezeTarget, "50ms for 99 of 100", "p50 %v  p99 %v", took.Percentile(50), took.Percentile(99))
+	b.addAimedRow(what, took.Percentile(99) <= freezeTarget, "50ms for 99 of 100", "p50 %v  p99 %v",
+		took.Percentile(50), took.Percentile(99))
 }

@@ -22,8 +22,9 @@ const (
 	keyTarget = 250 * time.Millisecond
 )
 
-// measureKeys measures from a key at a terminal until all tasks of a desktop stand still, which keep the machine busy: by its guard and its startd, and by the
-// guard alone while the startd hangs.
+// measureKeys measures from a key at a terminal until all tasks of a desktop stand still,
+// which keep the machine busy: by its guard and its startd, and by the guard alone while
+// the startd hangs.
 func (b *poolBencher) measureKeys() error {
 	if os.Geteuid() != 0 {
 		b.addRow("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
@@ -31,14 +32,18 @@ func (b *poolBencher) measureKeys() error {
 	}
 	dir := filepath.Join(b.dir, "pool")
 	owner := dir + "-owner.hcl"
-	if err := os.WriteFile(owner, []byte("foreign_cpu = 1000\n"), 0o644); err != nil { // what else runs here is not the owner's
+	// what else runs here is not the owner's
+	if err := os.WriteFile(owner, []byte("foreign_cpu = 1000\n"), 0o644); err != nil {
 		return err
 	}
-	d := config.StartdSettings{Name: "desktop", AllowRoot: true, Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
-	d.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: 2 * time.Second, LeaveAfter: time.Hour}
+	d := config.StartdSettings{Name: "desktop", AllowRoot: true,
+		Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
+	d.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: 2 * time.Second,
+		LeaveAfter: time.Hour}
 	pool, err := e2e.Start(b.ctx, e2e.PoolOptions{Roost: b.roost, Dir: dir, Nodes: 1, Node: &config.Node{
-		Name: "desktop", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
-		Owner: config.OwnerFile{File: owner}, Startds: []config.StartdSettings{d},
+		Name: "desktop", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd: &config.ScheddSettings{AllowRoot: true},
+		Owner:  config.OwnerFile{File: owner}, Startds: []config.StartdSettings{d},
 	}})
 	if err != nil {
 		return err
@@ -64,7 +69,8 @@ func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) er
 	if err != nil {
 		return err
 	}
-	if err := b.awaitRunning(id, uint32(tasks)); err != nil { // one that a key finds on its way in goes, and comes again
+	// one that a key finds on its way in goes, and comes again
+	if err := b.awaitRunning(id, uint32(tasks)); err != nil {
 		return err
 	}
 	var both, alone gauge.DurationSamples
@@ -84,7 +90,8 @@ func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) er
 		}
 	}
 	print := func(what string, took gauge.DurationSamples) {
-		b.addAimedRow(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.Percentile(99) <= keyTarget, keyTarget.String()+" for 99 of 100",
+		b.addAimedRow(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what),
+			took.Percentile(99) <= keyTarget, keyTarget.String()+" for 99 of 100",
 			"p50 %v  p99 %v  max %v", took.Percentile(50), took.Percentile(99), took.Percentile(100))
 	}
 	if print("", both); len(alone) > 0 {
@@ -99,7 +106,8 @@ func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) er
 	return b.awaitFrozenTasks(0, 0)
 }
 
-// pressKey presses one, while the startd hangs or not, and returns how long it takes until all tasks stand still.
+// pressKey presses one, while the startd hangs or not, and returns how long it takes
+// until all tasks stand still.
 func (b *poolBencher) pressKey(terminal *e2e.OwnerTerminal, tasks int, hangs bool) (time.Duration, error) {
 	if hangs {
 		startd, err := b.startdPID()
@@ -124,7 +132,8 @@ func (b *poolBencher) awaitFrozenTasks(tasks, still int) error {
 	groups := e2e.TaskCgroups(b.pool.Dir)
 	for end := time.Now().Add(2 * time.Minute); len(groups) != tasks || cgroup.CountFrozen(groups) != still; {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d tasks stand still: %w: want %d of %d", cgroup.CountFrozen(groups), len(groups), roost.Unavailable, still, tasks)
+			return fmt.Errorf("%d of %d tasks stand still: %w: want %d of %d", cgroup.CountFrozen(groups), len(groups),
+				roost.Unavailable, still, tasks)
 		}
 		if err := sleepFor(b.ctx, 1); err != nil {
 			return err

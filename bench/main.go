@@ -1,7 +1,12 @@
-// Command bench measures a pool of real processes on this machine and prints medians of one run: how soon a job starts, how many finish in a
-// second, what a job costs, how fast submits are taken, and how much memory everything needs; and of one execute node how fast it freezes, also
-// at a key, and starts tasks, and takes over those of a startd that died; what plans cost for cells of up to 100,000 machines; and how long roost why takes in one of 10,000; and of the commands of PBS how fast qsub is in
-// a shell, what qstat takes of 100,000 jobs and of an array of a million, and whether a thousand clients that ask for their jobs slow down those that run. Where there is an aim it stands beside the value. Run it with make bench.
+// Command bench measures a pool of real processes on this machine and prints medians of
+// one run: how soon a job starts, how many finish in a second, what a job costs, how fast
+// submits are taken, and how much memory everything needs; and of one execute node how
+// fast it freezes, also at a key, and starts tasks, and takes over those of a startd that
+// died; what plans cost for cells of up to 100,000 machines; and how long roost why takes
+// in one of 10,000; and of the commands of PBS how fast qsub is in a shell, what qstat
+// takes of 100,000 jobs and of an array of a million, and whether a thousand clients that
+// ask for their jobs slow down those that run. Where there is an aim it stands beside the
+// value. Run it with make bench.
 package main
 
 import (
@@ -19,7 +24,8 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+strings.Join(measurementNames(), " "))
+	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+
+		strings.Join(measurementNames(), " "))
 	keepFiles := flag.Bool("keep", false, "keep the pool's directory")
 	table := flag.String("csv", "", "write the results as a table to this `FILE`, with commas between the columns")
 	asJSON := flag.Bool("json", false, "print the results as JSON; their lines go to the standard error")
@@ -30,13 +36,15 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := errors.Join(run(ctx, all, *only, *keepFiles), all.writeResults(*table, *asJSON)); err != nil { // what was measured is kept in any case
+	// what was measured is kept in any case
+	if err := errors.Join(run(ctx, all, *only, *keepFiles), all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// measurementCase is one part of the bench, on a fresh pool of its own, of so many nodes with so many cores together; with no nodes, on no pool.
+// measurementCase is one part of the bench, on a fresh pool of its own, of so many nodes
+// with so many cores together; with no nodes, on no pool.
 type measurementCase struct {
 	name        string
 	nodes, cpus int

@@ -24,8 +24,9 @@ const (
 	changeRounds = 100  // of one machine each, of which the median is taken
 )
 
-// measureMatching measures plans for cells of many machines, with ten tasks for each: from scratch, and when all that could be placed has been and one machine has
-// changed. Times are of the processor, on one core, the collector of garbage included.
+// measureMatching measures plans for cells of many machines, with ten tasks for each:
+// from scratch, and when all that could be placed has been and one machine has changed.
+// Times are of the processor, on one core, the collector of garbage included.
 func (b *poolBencher) measureMatching() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, machines := range []int{1000, 10_000, 100_000} {
@@ -42,7 +43,8 @@ func (b *poolBencher) measureMatching() error {
 }
 
 func (b *poolBencher) measureMatchCell(machines, classes, tasks int) error {
-	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks), matchTargets[[2]int{machines, classes}]
+	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks),
+		matchTargets[[2]int{machines, classes}]
 	before := heapBytes()
 	s, common := &match.Snapshot{Now: time.Unix(1, 0)}, classad.NewPool()
 	for i := range machines {
@@ -85,14 +87,16 @@ func (b *poolBencher) measureMatchCell(machines, classes, tasks int) error {
 	plan = match.Plan{}
 	if classes == 1 {
 		size := (heapBytes() - before) / int64(machines)
-		b.addAimedRow(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesTarget, fmt.Sprint(bytesTarget, " B"), "%d B", size)
+		b.addAimedRow(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesTarget,
+			fmt.Sprint(bytesTarget, " B"), "%d B", size)
 	}
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(matcher)
 	return nil
 }
 
-// matchChange takes what was placed for running, and then lets one machine change again and again.
+// matchChange takes what was placed for running, and then lets one machine change again
+// and again.
 func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (time.Duration, error) {
 	s.Pending = map[string][]match.PendingGrant{}
 	at := map[string]int{}
@@ -106,7 +110,8 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 			free = g.Machine.Free
 		}
 		r := g.Request.Class.Resources
-		left[g.Machine] = free.Sub(roost.Resources{CPU: r.CPU * roost.MilliCPU(g.Units), Memory: r.Memory * roost.Bytes(g.Units)})
+		left[g.Machine] = free.Sub(roost.Resources{CPU: r.CPU * roost.MilliCPU(g.Units),
+			Memory: r.Memory * roost.Bytes(g.Units)})
 		g.Request.Wanted -= g.Units
 	}
 	for m, free := range left {
@@ -149,11 +154,14 @@ func matchMachine(common *classad.InternPool, i int, sequence uint64) (*match.Ma
 func matchRequest(i, tasks int) (*match.Request, error) {
 	who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
 	r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
-	class, err := match.NewClass(fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5), who, roost.BatchBand, r)
+	class, err := match.NewClass(fmt.Sprintf(
+		`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5,
+	), who, roost.BatchBand, r)
 	if err != nil {
 		return nil, err
 	}
-	return &match.Request{Key: match.RequestKey{Schedd: "s", ID: uint64(i)}, Submitter: who, Band: roost.BatchBand, Oldest: int64(i), Wanted: tasks, Class: class}, nil
+	return &match.Request{Key: match.RequestKey{Schedd: "s", ID: uint64(i)}, Submitter: who, Band: roost.BatchBand,
+		Oldest: int64(i), Wanted: tasks, Class: class}, nil
 }
 
 // processCPUTime is the processor time of this process.

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Clients ask every few seconds how their jobs are, as workflow engines do, while short jobs run.
+// Clients ask every few seconds how their jobs are, as workflow engines do, while short
+// jobs run.
 const (
 	pollers             = 1000
 	pollInterval        = 5 * time.Second
@@ -24,7 +25,8 @@ const (
 	minPolledThroughput = 0.9 // of the throughput that is left
 )
 
-// measurePolling measures how many jobs finish in a second while clients ask, and while nobody does.
+// measurePolling measures how many jobs finish in a second while clients ask, and while
+// nobody does.
 func (b *poolBencher) measurePolling() error {
 	if err := b.fillQueue(0, 10_000, "-h"); err != nil {
 		return err
@@ -50,12 +52,15 @@ func (b *poolBencher) measurePolling() error {
 	}
 	left := beside.Median() / alone.Median()
 	b.addRow(fmt.Sprintf("/bin/true, %d submits/s, nobody asks", pollRate), "%.0f finished/s", alone.Median())
-	b.addAimedRow(fmt.Sprintf("the same, %d clients ask every %v", pollers, pollInterval), left >= minPolledThroughput, fmt.Sprintf("%.0f %% less", 100*(1-minPolledThroughput)), "%.0f finished/s, %.2f of that; %d answers, p50 %v  p99 %v",
+	b.addAimedRow(fmt.Sprintf("the same, %d clients ask every %v", pollers, pollInterval), left >= minPolledThroughput,
+		fmt.Sprintf("%.0f %% less", 100*(1-minPolledThroughput)),
+		"%.0f finished/s, %.2f of that; %d answers, p50 %v  p99 %v",
 		beside.Median(), left, len(answers), answers.Percentile(50), answers.Percentile(99))
 	return nil
 }
 
-// submitSteadily submits so many jobs a second for a while, and returns how many finished in each until all had.
+// submitSteadily submits so many jobs a second for a while, and returns how many finished
+// in each until all had.
 func (b *poolBencher) submitSteadily() (perSecond float64, err error) {
 	began := time.Now()
 	var ids []string
@@ -97,7 +102,8 @@ func (b *poolBencher) startPollClients() *pollClients {
 	c := &pollClients{stop: stop}
 	for i := range pollers {
 		c.all.Go(func() {
-			if err := c.pollOnce(ctx, filepath.Join(b.pool.Dir, "run", "schedd.sock"), i); err != nil && ctx.Err() == nil {
+			if err := c.pollOnce(ctx, filepath.Join(b.pool.Dir, "run", "schedd.sock"), i); err != nil &&
+				ctx.Err() == nil {
 				c.mu.Lock()
 				c.failed = err
 				c.mu.Unlock()
@@ -107,7 +113,8 @@ func (b *poolBencher) startPollClients() *pollClients {
 	return c
 }
 
-// pollOnce asks for the jobs of one client, as qstat -f -F json -x id… does, until they disperse.
+// pollOnce asks for the jobs of one client, as qstat -f -F json -x id… does, until they
+// disperse.
 func (c *pollClients) pollOnce(ctx context.Context, socket string, who int) error {
 	conn, err := rpc.Dial("unix:"+socket, nil, "")
 	if err != nil {
@@ -163,6 +170,7 @@ func (c *pollClients) stopClients() (gauge.DurationSamples, error) {
 func qstatQuery() *wire.QueryRequest {
 	return &wire.QueryRequest{
 		Selection: &wire.Selection{}, History: true, Ads: true, Table: true,
-		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrRerunnable, roost.AttrEnvironment},
+		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrErr, roost.AttrOut, roost.AttrIwd,
+			roost.AttrRerunnable, roost.AttrEnvironment},
 	}
 }

@@ -61,7 +61,8 @@ func unmatchableJob(count int) *wire.JobSpec {
 }
 
 func (b *poolBencher) submitJob(spec *wire.JobSpec) (string, error) {
-	reply, err := b.pool.Client.Submit(b.ctx, &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36), Jobs: []*wire.JobSpec{spec}})
+	reply, err := b.pool.Client.Submit(b.ctx,
+		&wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36), Jobs: []*wire.JobSpec{spec}})
 	if err != nil {
 		return "", rpc.FromStatus(err)
 	}
@@ -70,7 +71,8 @@ func (b *poolBencher) submitJob(spec *wire.JobSpec) (string, error) {
 
 // awaitFinal waits until the jobs are final, and fails if any task of them failed.
 func (b *poolBencher) awaitFinal(ids ...string) error {
-	stream, err := b.pool.Client.Watch(b.ctx, &wire.WatchRequest{Selection: &wire.Selection{Selectors: ids}, IntervalMs: 20})
+	stream, err := b.pool.Client.Watch(b.ctx,
+		&wire.WatchRequest{Selection: &wire.Selection{Selectors: ids}, IntervalMs: 20})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -116,7 +118,8 @@ func (b *poolBencher) measureLatency() error {
 		}
 	}
 	file := filepath.Join(b.pool.Dir, "job.hcl")
-	text := fmt.Sprintf("job \"echo\" {\n  executable = \"/bin/echo\"\n  arguments = [\"started\"]\n  stdout = %q\n}\n", fifo)
+	text := fmt.Sprintf("job \"echo\" {\n  executable = \"/bin/echo\"\n  arguments = [\"started\"]\n  stdout = %q\n}\n",
+		fifo)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -167,7 +170,8 @@ func (b *poolBencher) startOne(fifo string, submit func() (string, error)) (time
 	}
 }
 
-// measureThroughput measures jobs of /bin/true over 16 slots, as one array and as a job each.
+// measureThroughput measures jobs of /bin/true over 16 slots, as one array and as a job
+// each.
 func (b *poolBencher) measureThroughput() error {
 	const array, single = 3000, 2000
 	var arrays, singles, crowd roundTimes
@@ -195,7 +199,8 @@ func (b *poolBencher) measureThroughput() error {
 	return nil
 }
 
-// submitEach submits n jobs of one task each, by so many clients at a time, and waits for all.
+// submitEach submits n jobs of one task each, by so many clients at a time, and waits for
+// all.
 func (b *poolBencher) submitEach(clients, n int) error {
 	ids := make([]string, n)
 	var all errgroup.Group
@@ -314,7 +319,8 @@ func (b *poolBencher) submitRate(clients, total int) (float64, error) {
 	return float64(total) / time.Since(begin).Seconds(), nil
 }
 
-// measureMemory measures an idle pool, and the starters of a pool whose 16 slots are taken.
+// measureMemory measures an idle pool, and the starters of a pool whose 16 slots are
+// taken.
 func (b *poolBencher) measureMemory() error {
 	if err := sleepFor(b.ctx, 2000); err != nil {
 		return err
@@ -334,7 +340,8 @@ func (b *poolBencher) measureMemory() error {
 			starters = append(starters, float64(p.RSS)/(1<<20))
 		}
 	}
-	b.addAimedRow("RSS of one starter beside a running task", starters.Median() <= 4, "4 MiB", "median %.1f MiB of %d", starters.Median(), len(starters))
+	b.addAimedRow("RSS of one starter beside a running task", starters.Median() <= 4, "4 MiB", "median %.1f MiB of %d",
+		starters.Median(), len(starters))
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
 	})

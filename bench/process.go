@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// poolCPUTime is the CPU time, in seconds, that the pool has used: each daemon's own, and under "tasks" what the starters have used together with the
-// tasks that they reaped.
+// poolCPUTime is the CPU time, in seconds, that the pool has used: each daemon's own, and
+// under "tasks" what the starters have used together with the tasks that they reaped.
 func (b *poolBencher) poolCPUTime() cpuUsage {
 	u := cpuUsage{}
 	for _, p := range gauge.ListProcesses() {
@@ -32,7 +32,8 @@ func (b *poolBencher) poolCPUTime() cpuUsage {
 // cpuUsage is CPU seconds by who used them.
 type cpuUsage map[string]float64
 
-// millisSince returns how many milliseconds each has used for each of n jobs since before, the sum first.
+// millisSince returns how many milliseconds each has used for each of n jobs since
+// before, the sum first.
 func (u cpuUsage) millisSince(before cpuUsage, n int) (total float64, parts string) {
 	for _, role := range slices.Sorted(maps.Keys(u)) {
 		ms := (u[role] - before[role]) * 1000 / float64(n)
@@ -73,7 +74,8 @@ func (b *poolBencher) addRSSLine() string {
 		if role == "startd" {
 			n = int64(b.pool.Nodes)
 		}
-		parts = append(parts, fmt.Sprintf("%s %.0f MiB", strings.Replace(role, "up", "master", 1), float64(b.daemonsRSS(role)/n)/(1<<20)))
+		parts = append(parts, fmt.Sprintf("%s %.0f MiB", strings.Replace(role, "up", "master", 1),
+			float64(b.daemonsRSS(role)/n)/(1<<20)))
 	}
 	return strings.Join(parts, ", ")
 }

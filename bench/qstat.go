@@ -28,14 +28,19 @@ const (
 )
 
 // queueWaits is a script whose job outlives every measurement.
-const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS -j oe\nsleep 360000\n"
+const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS " +
+	"-j oe\nsleep 360000\n"
 
-// qsubJob is what qsub makes of a script, in the environment of a user that has so many bytes in it.
+// qsubJob is what qsub makes of a script, in the environment of a user that has so many
+// bytes in it.
 func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, error) {
 	r, err := pbs.ParseQsub(append(options, "-V"), pbs.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
-		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},
-		Stdin:   func() ([]byte, error) { return []byte(script), nil }, LookPath: exec.LookPath, IsDir: func(string) bool { return false },
+		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
+			"MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},
+		Stdin: func() ([]byte, error) {
+			return []byte(script), nil
+		}, LookPath: exec.LookPath, IsDir: func(string) bool { return false },
 	})
 	if err != nil {
 		return nil, err
@@ -43,7 +48,8 @@ func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, 
 	return &wire.JobSpec{Ad: r.Job.Ad.String(), Count: uint32(r.Job.Count)}, nil
 }
 
-// fillQueue brings the queue to that many jobs; with everything a user's environment holds, in each.
+// fillQueue brings the queue to that many jobs; with everything a user's environment
+// holds, in each.
 func (b *poolBencher) fillQueue(from, to int, options ...string) error {
 	spec, err := qsubJob(queueWaits, 4000, options...)
 	if err != nil {
@@ -75,7 +81,8 @@ func (b *poolBencher) fillQueueAs(uid uint32, jobs int) error {
 	}
 	var text bytes.Buffer
 	for i := range jobs {
-		fmt.Fprintf(&text, "job \"own%d\" {\n  executable = \"/bin/sleep\"\n  arguments = [\"360000\"]\n  directory = \"/tmp\"\n}\n", i)
+		fmt.Fprintf(&text, "job \"own%d\" {\n  executable = \"/bin/sleep\"\n  arguments = [\"360000\"]\n  directory "+
+			"= \"/tmp\"\n}\n", i)
 	}
 	cmd := b.command("submit", "-q", "-")
 	cmd.Stdin, cmd.Dir = &text, "/tmp"
@@ -152,7 +159,8 @@ func (b *poolBencher) measureQstat() error {
 	return nil
 }
 
-// measureLists measures the commands with so many jobs in the queue, beside what they took before.
+// measureLists measures the commands with so many jobs in the queue, beside what they
+// took before.
 func (b *poolBencher) measureLists(n int, table, document *time.Duration) error {
 	about := fmt.Sprintf(" of %d jobs", n)
 	if os.Geteuid() == 0 {
@@ -160,7 +168,9 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 		if err != nil {
 			return err
 		}
-		b.addAimedRow(fmt.Sprintf("qstat -u, %d jobs%s", ownJobs, about), l.wall.Percentile(50) <= listTarget, listTarget.String(), "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100), l.cpu.Percentile(50))
+		b.addAimedRow(fmt.Sprintf("qstat -u, %d jobs%s", ownJobs, about), l.wall.Percentile(50) <= listTarget,
+			listTarget.String(), "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100),
+			l.cpu.Percentile(50))
 	} else {
 		b.addRow("qstat -u"+about, "not measured: only root can submit as somebody else")
 	}
@@ -172,7 +182,8 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 	if err != nil {
 		return err
 	}
-	b.addRow("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100), l.cpu.Percentile(50))
+	b.addRow("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.Percentile(50),
+		l.wall.Percentile(100), l.cpu.Percentile(50))
 	for _, form := range []struct {
 		args    []string
 		earlier *time.Duration
@@ -184,11 +195,15 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 		}
 		ratio := ""
 		if *form.earlier > 0 {
-			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.Percentile(50))/float64(*form.earlier))
+			ratio = fmt.Sprintf(", %.1f times as long as a tenth",
+				float64(l.wall.Percentile(50))/float64(*form.earlier))
 		}
 		*form.earlier = l.wall.Percentile(50)
-		b.addRow(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.Percentile(50), ratio,
-			float64(l.bytes)/1e6, l.cpu.Percentile(50), (b.poolCPUTime()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.daemonsRSS("schedd")-grown)/(1<<20))
+		b.addRow(strings.Join(form.args, " ")+about,
+			"p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB",
+			l.wall.Percentile(50), ratio,
+			float64(l.bytes)/1e6, l.cpu.Percentile(50), (b.poolCPUTime()["schedd"]-spent["schedd"])/3,
+			float64(l.peak)/(1<<20), float64(b.daemonsRSS("schedd")-grown)/(1<<20))
 	}
 	return nil
 }
@@ -205,7 +220,8 @@ func (b *poolBencher) measureQsub() error {
 	}
 	var rates gauge.FigureSamples
 	for range 3 {
-		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
+		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c",
+			fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
 		cmd.Env, cmd.Dir = append(os.Environ(), "ROOST_DIR="+b.pool.Dir), b.dir
 		began := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -217,7 +233,8 @@ func (b *poolBencher) measureQsub() error {
 	return nil
 }
 
-// measureArray measures an array of a million: submitted, listed by the task, and deleted.
+// measureArray measures an array of a million: submitted, listed by the task, and
+// deleted.
 func (b *poolBencher) measureArray() error {
 	const tasks = 1_000_000
 	file := filepath.Join(b.dir, "array.sh")
@@ -229,7 +246,8 @@ func (b *poolBencher) measureArray() error {
 	if err != nil {
 		return err
 	}
-	b.addRow("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.Percentile(50), float64(b.daemonsRSS("schedd")-before)/(1<<20))
+	b.addRow("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.Percentile(50),
+		float64(b.daemonsRSS("schedd")-before)/(1<<20))
 	whole, err := b.timeCommand(5, "qstat", "-f", "1[]")
 	if err != nil {
 		return err
@@ -248,7 +266,9 @@ func (b *poolBencher) measureArray() error {
 	if all.lines != tasks+3 {
 		return fmt.Errorf("qstat -t: %d lines of %d subjobs", all.lines, tasks)
 	}
-	b.addRow("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.Percentile(50), float64(all.bytes)/1e6, all.cpu.Percentile(50), b.poolCPUTime()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
+	b.addRow("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB",
+		all.wall.Percentile(50), float64(all.bytes)/1e6, all.cpu.Percentile(50),
+		b.poolCPUTime()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
 	gone, err := b.timeCommand(1, "qdel", "1[]")
 	if err != nil {
 		return err

@@ -42,12 +42,14 @@ func (r *resultList) addResult(one resultLine) {
 
 // addRow notes and prints what was measured.
 func (b *poolBencher) addRow(what, format string, args ...any) {
-	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...), Values: printedNumbers(args)})
+	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...),
+		Values: printedNumbers(args)})
 }
 
 // addAimedRow notes and prints a value beside what it should be at most.
 func (b *poolBencher) addAimedRow(what string, met bool, aim, format string, args ...any) {
-	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...), Values: printedNumbers(args), Aim: aim, Met: &met})
+	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...),
+		Values: printedNumbers(args), Aim: aim, Met: &met})
 }
 
 // printedNumbers are those among values that are printed.
@@ -67,7 +69,8 @@ func printedNumbers(args []any) (list []float64) {
 	return list
 }
 
-// writeResults puts the results where the flags say: into a file as a table, and on the standard output as JSON.
+// writeResults puts the results where the flags say: into a file as a table, and on the
+// standard output as JSON.
 func (r *resultList) writeResults(file string, asJSON bool) error {
 	if file != "" {
 		var text strings.Builder
@@ -86,7 +89,8 @@ func (r *resultList) writeResults(file string, asJSON bool) error {
 	return out.Encode(map[string]any{"results": r.list})
 }
 
-// writeTable writes a line a result: of its values the first two have columns of their own, which most measurements' median and worst are.
+// writeTable writes a line a result: of its values the first two have columns of their
+// own, which most measurements' median and worst are.
 func (r *resultList) writeTable(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"measurement", "what", "value", "second_value", "text", "aim", "met"}); err != nil {
@@ -101,7 +105,8 @@ func (r *resultList) writeTable(w io.Writer) error {
 		if one.Met != nil {
 			met = strconv.FormatBool(*one.Met)
 		}
-		if err := out.Write([]string{one.Measurement, one.Quantity, value[0], value[1], one.Text, one.Aim, met}); err != nil {
+		if err := out.Write([]string{one.Measurement, one.Quantity, value[0], value[1], one.Text, one.Aim,
+			met}); err != nil {
 			return err
 		}
 	}

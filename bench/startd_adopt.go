@@ -20,8 +20,8 @@ const (
 	adoptTarget = time.Second
 )
 
-// measureAdoption kills the startd of a machine full of tasks, a few times, and measures how long the new one takes from its start until its ad says that
-// it has them all.
+// measureAdoption kills the startd of a machine full of tasks, a few times, and measures
+// how long the new one takes from its start until its ad says that it has them all.
 func (b *poolBencher) measureAdoption() error {
 	id, err := b.submitJob(newJobSpec(adoptTasks, "/bin/sleep", "1000"))
 	if err != nil {
@@ -41,7 +41,8 @@ func (b *poolBencher) measureAdoption() error {
 		}
 		took = append(took, d)
 	}
-	b.addAimedRow(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks), took.Percentile(50) <= adoptTarget, adoptTarget.String(),
+	b.addAimedRow(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks),
+		took.Percentile(50) <= adoptTarget, adoptTarget.String(),
 		"p50 %v  max %v", took.Percentile(50), took.Percentile(100))
 	if err := b.awaitRunning(id, adoptTasks); err != nil {
 		return err
@@ -103,9 +104,11 @@ func (b *poolBencher) startdPID() (master.DaemonState, error) {
 	return master.DaemonState{}, fmt.Errorf("startd: %w: not running", roost.NotFound)
 }
 
-// machineAttribute reads of the only machine's ad when its startd started, and how many cores are free.
+// machineAttribute reads of the only machine's ad when its startd started, and how many
+// cores are free.
 func (b *poolBencher) machineAttribute() (started int64, free float64, err error) {
-	stream, err := b.pool.Client.Ads(b.ctx, &wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrDaemonStart, roost.AttrCpus}})
+	stream, err := b.pool.Client.Ads(b.ctx,
+		&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrDaemonStart, roost.AttrCpus}})
 	if err != nil {
 		return 0, 0, rpc.FromStatus(err)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// measureQueueWait runs a row of short tasks on a machine where none may wait, and where one may for each that runs (HRM section 3.4), by turns.
+// measureQueueWait runs a row of short tasks on a machine where none may wait, and where
+// one may for each that runs (HRM section 3.4), by turns.
 func (b *poolBencher) measureQueueWait() error {
 	const tasks = 400
 	var took [2]gauge.DurationSamples
@@ -43,7 +44,8 @@ func (b *poolBencher) measureQueueWait() error {
 	return nil
 }
 
-// restartStartd gives the only startd another block in its part of the node file, and waits until it is there again.
+// restartStartd gives the only startd another block in its part of the node file, and
+// waits until it is there again.
 func (b *poolBencher) restartStartd(block string) error {
 	state, err := b.pool.State()
 	if err != nil {
@@ -94,8 +96,9 @@ func (b *poolBencher) awaitOutput(what string, is func() bool) error {
 	return fmt.Errorf("%s: %w: not within 30s", what, roost.Unavailable)
 }
 
-// measureStreams measures tasks of class stream on a machine that is idle, and on the same machine while batch tasks use all its cores (HRM section
-// 3.3): until they start, and until they have done a piece of work.
+// measureStreams measures tasks of class stream on a machine that is idle, and on the
+// same machine while batch tasks use all its cores (HRM section 3.3): until they start,
+// and until they have done a piece of work.
 func (b *poolBencher) measureStreams() error {
 	fifo := filepath.Join(b.pool.Dir, "started")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -118,7 +121,8 @@ func (b *poolBencher) measureStreams() error {
 	}
 	for i, what := range []string{"a stream task, submit to start", "a stream task, submit to the end of its work"} {
 		b.addRow(what+", idle machine", "p50 %v  p99 %v", idle[i].Percentile(50), idle[i].Percentile(99))
-		b.addRow(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].Percentile(50), full[i].Percentile(99), float64(full[i].Percentile(50))/float64(idle[i].Percentile(50)))
+		b.addRow(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].Percentile(50),
+			full[i].Percentile(99), float64(full[i].Percentile(50))/float64(idle[i].Percentile(50)))
 	}
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
@@ -126,7 +130,8 @@ func (b *poolBencher) measureStreams() error {
 	return rpc.FromStatus(err)
 }
 
-// runStreams runs one stream task after another, and returns how long each took to its first byte, and to its end.
+// runStreams runs one stream task after another, and returns how long each took to its
+// first byte, and to its end.
 func (b *poolBencher) runStreams(fifo string) (took [2]gauge.DurationSamples, err error) {
 	spec := newJobSpec(1, "/bin/sh", "-c", "echo started; exec awk 'BEGIN { for (i = 0; i < 200000; i++) n += i }'")
 	ad, err := classad.Parse(spec.Ad)

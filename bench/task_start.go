@@ -30,7 +30,10 @@ func (b *poolBencher) startStarter(name string, g *cgroup.ClaimGroup) (*benchSta
 		return nil, err
 	}
 	opts := starterclient.SpawnOptions{
-		Binary: filepath.Join(filepath.Dir(b.roost), "roost-starter"), Dir: s.dir, Lease: time.Hour, Events: func(e starterclient.Event) { s.events <- e },
+		Binary: filepath.Join(filepath.Dir(b.roost), "roost-starter"), Dir: s.dir, Lease: time.Hour,
+		Events: func(e starterclient.Event) {
+			s.events <- e
+		},
 	}
 	if g != nil && !g.IsVersion1() {
 		opts.Join, opts.TaskGroup = g.Add, g.TaskDir()
@@ -52,9 +55,11 @@ func (s *benchStarter) end() {
 }
 
 // newTask is a task that is to run as that user, in a box unless the bench may make none.
-func (s *benchStarter) newTask(number uint32, uid int, sandboxed bool, program string, args ...string) (starterclient.StartCmd, error) {
+func (s *benchStarter) newTask(number uint32, uid int, sandboxed bool, program string,
+	args ...string) (starterclient.StartCmd, error) {
 	o := starterclient.StartCmd{
-		Attempt: starterclient.TaskAttempt{Job: 1, Number: number}, Executable: program, Arguments: append([]string{program}, args...), Cwd: "/",
+		Attempt: starterclient.TaskAttempt{Job: 1, Number: number}, Executable: program,
+		Arguments: append([]string{program}, args...), Cwd: "/",
 		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(uid), GID: uint32(uid), Umask: 0o022,
 		IO: filepath.Join(s.dir, "io"), // as in a startd, for one task after the other
 	}
@@ -108,8 +113,9 @@ const startTarget = 3 * time.Millisecond
 // nobodyUID is a user with no rights; only root can run something as him.
 const nobodyUID = 65534
 
-// measureStart measures /bin/true from the word to the news of its end, by turns as a child of ours, as a starter's task, and as one in a box of its
-// own; the last one as a user, if we are root.
+// measureStart measures /bin/true from the word to the news of its end, by turns as a
+// child of ours, as a starter's task, and as one in a box of its own; the last one as a
+// user, if we are root.
 func (b *poolBencher) measureStart() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
@@ -147,8 +153,10 @@ func (b *poolBencher) measureStart() error {
 	more := sandboxed.Percentile(50) - plain.Percentile(50)
 	b.addRow("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.Percentile(50), plain.Percentile(99))
 	b.addRow("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.Percentile(50), task.Percentile(99))
-	b.addRow("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", sandboxed.Percentile(50), sandboxed.Percentile(99))
-	b.addAimedRow("what the sandbox costs beyond fork and exec", more <= startTarget, startTarget.String(), "%v, %.1f times as much in all", more,
+	b.addRow("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", sandboxed.Percentile(50),
+		sandboxed.Percentile(99))
+	b.addAimedRow("what the sandbox costs beyond fork and exec", more <= startTarget, startTarget.String(),
+		"%v, %.1f times as much in all", more,
 		float64(sandboxed.Percentile(50))/float64(plain.Percentile(50)))
 	return nil
 }

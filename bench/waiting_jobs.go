@@ -36,7 +36,8 @@ func waitingJobs() []waitingJob {
 		{description: "all machines are full", count: 1, cpus: 4},
 		{description: "one task of an array of 10,000", count: 10_000, cpus: 3, taskIndex: "[7]"},
 		{description: "no machine is that large", count: 1, cpus: 64},
-		{description: "its conditions exclude each other", count: 1, cpus: 4, requirements: `TARGET.Generation >= 7 && TARGET.Generation < 3 && TARGET.Arch == "X86_64" && TARGET.HasMatlab`},
+		{description: "its conditions exclude each other", count: 1, cpus: 4,
+			requirements: `TARGET.Generation >= 7 && TARGET.Generation < 3 && TARGET.Arch == "X86_64" && TARGET.HasMatlab`},
 		{description: "its conditions are costly", count: 1, cpus: 4,
 			requirements: `regexp("^node00[0-4]", TARGET.Name) && stringListMember("fast", TARGET.Tags) && (TARGET.Generation == 3 || TARGET.Rack =!= "r7") && TARGET.TotalMemory >= 65536`},
 		{description: "512 tasks that start together", count: 512, cpus: 8, gang: 512},
@@ -63,8 +64,9 @@ func (p *waitingJob) jobSpec() (*wire.JobSpec, error) {
 	return spec, nil
 }
 
-// measureWhy measures the command roost why as a whole process, in a cell of 10,000 full machines that go on to say what is new: for jobs that wait for
-// several reasons, while many others wait.
+// measureWhy measures the command roost why as a whole process, in a cell of 10,000 full
+// machines that go on to say what is new: for jobs that wait for several reasons, while
+// many others wait.
 func (b *poolBencher) measureWhy() (err error) {
 	cell, err := b.advertiseFakes(whyMachines)
 	if err != nil {
@@ -101,16 +103,20 @@ func (b *poolBencher) measureWhy() (err error) {
 				return err
 			}
 		}
-		b.addAimedRow(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.description), took.Percentile(100) <= whyTarget, whyTarget.String(), "p50 %v  max %v of %d", took.Percentile(50), took.Percentile(100), whyRuns)
+		b.addAimedRow(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.description),
+			took.Percentile(100) <= whyTarget, whyTarget.String(), "p50 %v  max %v of %d", took.Percentile(50),
+			took.Percentile(100), whyRuns)
 	}
 	return nil
 }
 
-// submitWaitingJobs submits the jobs that are asked about, and others that wait beside them.
+// submitWaitingJobs submits the jobs that are asked about, and others that wait beside
+// them.
 func (b *poolBencher) submitWaitingJobs(all []waitingJob) ([]string, error) {
 	for i := range otherWaitingJobs {
 		all = append(all, waitingJob{
-			count: 100, cpus: int64(i%12 + 3), requirements: fmt.Sprintf(`TARGET.Generation >= %d && TARGET.Rack =!= "r%d"`, i%9, i%37),
+			count: 100, cpus: int64(i%12 + 3),
+			requirements: fmt.Sprintf(`TARGET.Generation >= %d && TARGET.Rack =!= "r%d"`, i%9, i%37),
 		})
 	}
 	request := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// expectedRunTime is DalyInterval's expected run time of a second of work, in seconds (equation 20, without the restart, which does not move the optimum).
+// expectedRunTime is DalyInterval's expected run time of a second of work, in seconds
+// (equation 20, without the restart, which does not move the optimum).
 func expectedRunTime(interval, cost, mtbf float64) float64 {
 	return mtbf * (math.Exp((interval+cost)/mtbf) - 1) / interval
 }
@@ -26,27 +27,31 @@ func bestInterval(cost, mtbf float64) float64 {
 	return (low + high) / 2
 }
 
-// youngInterval is the first-order optimum of the time between the end of one checkpoint and the start of the next (J. W. Young, A first order
-// approximation to the optimum checkpoint interval, CACM 17(9), 1974): good while a checkpoint costs little against the mean time between
-// failures.
+// youngInterval is the first-order optimum of the time between the end of one checkpoint
+// and the start of the next (J. W. Young, A first order approximation to the optimum
+// checkpoint interval, CACM 17(9), 1974): good while a checkpoint costs little against
+// the mean time between failures.
 func youngInterval(cost, mtbf time.Duration) time.Duration {
 	return clampInterval(math.Sqrt(2 * seconds(cost) * seconds(mtbf)))
 }
 
-// TestDaly holds the formula against the true optimum: where checkpoints are cheap the interval is right, and elsewhere the time lost by taking
-// it is next to nothing.
+// TestDaly holds the formula against the true optimum: where checkpoints are cheap the
+// interval is right, and elsewhere the time lost by taking it is next to nothing.
 func TestDaly(t *testing.T) {
 	for _, mtbf := range []time.Duration{time.Hour, 24 * time.Hour, 30 * 24 * time.Hour} {
 		for _, part := range []float64{1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1, 1.5} {
 			cost := time.Duration(part * float64(mtbf))
 			got, want := DalyInterval(cost, mtbf).Seconds(), bestInterval(cost.Seconds(), mtbf.Seconds())
 			off := math.Abs(got-want) / want
-			lost := expectedRunTime(got, cost.Seconds(), mtbf.Seconds())/expectedRunTime(want, cost.Seconds(), mtbf.Seconds()) - 1
+			lost := expectedRunTime(got, cost.Seconds(), mtbf.Seconds())/expectedRunTime(want, cost.Seconds(),
+				mtbf.Seconds()) - 1
 			if part <= 0.1 && off > 0.002 || lost > 0.002 {
-				t.Errorf("cost %v, MTBF %v: got %.3f s, want %.3f s (%.2g off, %.2g of the time lost)", cost, mtbf, got, want, off, lost)
+				t.Errorf("cost %v, MTBF %v: got %.3f s, want %.3f s (%.2g off, %.2g of the time lost)", cost, mtbf, got,
+					want, off, lost)
 			}
 			young := youngInterval(cost, mtbf).Seconds()
-			if expectedRunTime(young, cost.Seconds(), mtbf.Seconds()) < expectedRunTime(got, cost.Seconds(), mtbf.Seconds())*(1-1e-9) {
+			if expectedRunTime(young, cost.Seconds(), mtbf.Seconds()) < expectedRunTime(got, cost.Seconds(),
+				mtbf.Seconds())*(1-1e-9) {
 				t.Errorf("cost %v, MTBF %v: Young's %.3f s is better than Daly's %.3f s", cost, mtbf, young, got)
 			}
 		}

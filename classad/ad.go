@@ -2,8 +2,9 @@ package classad
 
 import "iter"
 
-// Ad is an ordered set of attributes. Names are compared without regard to case; the first spelling of a name is kept. The zero Ad is
-// empty and ready. An Ad that others read must not be changed; [Ad.Copy] is cheap, because expressions are shared.
+// Ad is an ordered set of attributes. Names are compared without regard to case; the
+// first spelling of a name is kept. The zero Ad is empty and ready. An Ad that others
+// read must not be changed; [Ad.Copy] is cheap, because expressions are shared.
 type Ad struct {
 	labels           []attrLabel // of the attributes, in order
 	exprs            []Expr      // of the same
@@ -17,7 +18,8 @@ type attrLabel struct {
 	name string
 }
 
-// maxUnhashed is how many attributes are searched one after another before a hash table pays.
+// maxUnhashed is how many attributes are searched one after another before a hash table
+// pays.
 const maxUnhashed = 8
 
 // New is an empty ad.
@@ -54,7 +56,8 @@ func (a *Ad) Lookup(name string) (Expr, bool) {
 	return Expr{}, false
 }
 
-// Insert sets an attribute. A new one goes to the end, one that exists keeps its place and spelling.
+// Insert sets an attribute. A new one goes to the end, one that exists keeps its place
+// and spelling.
 func (a *Ad) Insert(name string, e Expr) {
 	h := hashName(name)
 	if i := a.labelIndex(h, name); i >= 0 {
@@ -62,7 +65,9 @@ func (a *Ad) Insert(name string, e Expr) {
 		return
 	}
 	a.unshareLabels()
-	if a.labels == nil { // to begin with one, and go on to two, four and eight, costs more than the little that it saves
+	// to begin with one, and go on to two, four and eight, costs more than the little
+	// that it saves
+	if a.labels == nil {
 		a.labels, a.exprs = make([]attrLabel, 0, maxUnhashed), make([]Expr, 0, maxUnhashed)
 	}
 	a.labels, a.exprs = append(a.labels, attrLabel{h, name}), append(a.exprs, e)
@@ -88,7 +93,8 @@ func (a *Ad) Delete(name string) bool {
 
 // Copy is an ad with the same attributes, which can be changed without changing a.
 func (a *Ad) Copy() *Ad {
-	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), hashTable: a.hashTable, shared: a.shared, hasReservedNames: a.hasReservedNames}
+	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), hashTable: a.hashTable,
+		shared: a.shared, hasReservedNames: a.hasReservedNames}
 	copy(c.exprs, a.exprs)
 	if !a.shared {
 		c.shared = true

@@ -1,7 +1,8 @@
 package classad
 
-// Int is an attribute's value if that is an Integer, a Real without its fraction, or a Boolean (0 or 1). The typed getters evaluate
-// with an empty [EvalEnv] and without another ad.
+// Int is an attribute's value if that is an Integer, a Real without its fraction, or a
+// Boolean (0 or 1). The typed getters evaluate with an empty [EvalEnv] and without
+// another ad.
 func (a *Ad) Int(name string) (int64, bool) {
 	switch v := a.Eval(name, nil); v.kind {
 	case Integer, Boolean:

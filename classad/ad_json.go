@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// HTCondor's JSON form: an ad is an object, a list an array, a literal itself (UNDEFINED is null), and every other expression a string
-// "/Expr(…)/". A string that would look like an expression is written as one.
+// HTCondor's JSON form: an ad is an object, a list an array, a literal itself (UNDEFINED
+// is null), and every other expression a string "/Expr(…)/". A string that would look
+// like an expression is written as one.
 const (
 	exprOpen  = "/Expr("
 	exprClose = ")/"
@@ -47,7 +48,8 @@ func appendJSON(b []byte, e Expr) []byte {
 			return text
 		}
 	case *boundValue:
-		return appendJSON(b, Value{kind: n.v.kind, comp: &compositeValue{elems: n.v.comp.elems, ad: n.v.comp.ad}}.Expr())
+		return appendJSON(b,
+			Value{kind: n.v.kind, comp: &compositeValue{elems: n.v.comp.elems, ad: n.v.comp.ad}}.Expr())
 	case *listNode:
 		b = append(b, '[')
 		for i, elem := range n.elems {
@@ -63,7 +65,8 @@ func appendJSON(b []byte, e Expr) []byte {
 	return appendJSONExpr(b, e.String())
 }
 
-// appendJSONExpr appends an expression as a string whose slashes are escaped: that is how upstream tells it from one that looks the same.
+// appendJSONExpr appends an expression as a string whose slashes are escaped: that is how
+// upstream tells it from one that looks the same.
 func appendJSONExpr(b []byte, text string) []byte {
 	b = append(b, `"\/Expr(`...)
 	quoted := appendJSONString(nil, text)
@@ -96,7 +99,8 @@ func appendJSONString(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// UnmarshalJSON replaces a by what HTCondor's JSON form says. Whole numbers that fit become Integers.
+// UnmarshalJSON replaces a by what HTCondor's JSON form says. Whole numbers that fit
+// become Integers.
 func (a *Ad) UnmarshalJSON(text []byte) error {
 	if len(text) > MaxBytes {
 		return fmt.Errorf("classad: the JSON is longer than %d bytes: %w", MaxBytes, roost.Invalid)

@@ -7,8 +7,8 @@ type MatchResult struct {
 	LeftRank, RightRank float64 // of each side's Rank, 0 where it is not a number; evaluated only when Matched
 }
 
-// Match evaluates each ad's Requirements against the other. Both must be true, or a number that is not 0; a missing, UNDEFINED or
-// ERROR Requirements does not match.
+// Match evaluates each ad's Requirements against the other. Both must be true, or a
+// number that is not 0; a missing, UNDEFINED or ERROR Requirements does not match.
 func Match(left, right *Ad, env *EvalEnv) MatchResult {
 	if right == nil {
 		right = New()

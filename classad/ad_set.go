@@ -27,7 +27,8 @@ func (a *Ad) SetValue(name string, v Value) { a.Insert(name, v.Expr()) }
 // SetAd sets an attribute to a nested ad, which is copied.
 func (a *Ad) SetAd(name string, nested *Ad) { a.Insert(name, Expr{&adNode{nested.Copy()}}) }
 
-// SetExpr sets an attribute to the expression that src holds. The error is a *[SyntaxError].
+// SetExpr sets an attribute to the expression that src holds. The error is a
+// *[SyntaxError].
 func (a *Ad) SetExpr(name, src string) error {
 	e, err := ParseExpr(src)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestAdAgainstOracle does the same random changes to an Ad and to a plain list of names and values.
+// TestAdAgainstOracle does the same random changes to an Ad and to a plain list of names
+// and values.
 func TestAdAgainstOracle(t *testing.T) {
 	type pair struct {
 		name  string
@@ -122,7 +123,8 @@ func TestSetAndGet(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	values := []Value{UndefinedValue(), ErrorValue(), BoolValue(true), IntValue(1), RealValue(1), StringValue("a"), StringValue("A"),
+	values := []Value{UndefinedValue(), ErrorValue(), BoolValue(true), IntValue(1), RealValue(1), StringValue("a"),
+		StringValue("A"),
 		AbsTimeValue(1, 0), RelTimeValue(1), ListValue(IntValue(1)), ListValue(IntValue(2))}
 	if RealValue(math.Copysign(0, -1)).Identity() != RealValue(0).Identity() {
 		t.Error("0.0 and -0.0 are not identical")
@@ -137,8 +139,9 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	ad := parseOrFail(t, `[ i = 1; r = 2.0; big = 1e300; s = "ü\n"; odd = "/Expr(x)/"; t = true; u = undefined; e = error; l = { 1, x + 1 }; `+
-		`sub = [ a = "b" ]; q = MY.x && y =?= 2; nan = real("NaN"); 'a b' = 1 ]`)
+	ad := parseOrFail(t,
+		`[ i = 1; r = 2.0; big = 1e300; s = "ü\n"; odd = "/Expr(x)/"; t = true; u = undefined; e = error; l = { 1, x + 1 }; `+
+			`sub = [ a = "b" ]; q = MY.x && y =?= 2; nan = real("NaN"); 'a b' = 1 ]`)
 	text, err := json.Marshal(ad)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || back.String() != ad.String() {
 		t.Errorf("came back as %s, %v", &back, err)
 	}
-	for _, bad := range []string{`[]`, `3`, `{"a":"/Expr(1 +)/"}`, `{"":1}`, `{"a":99999999999999999999}`, `{"a":"\u0000"}`} {
+	for _, bad := range []string{`[]`, `3`, `{"a":"/Expr(1 +)/"}`, `{"":1}`, `{"a":99999999999999999999}`,
+		`{"a":"\u0000"}`} {
 		if err := json.Unmarshal([]byte(bad), &back); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s: got %v, want an invalid request", bad, err)
 		}
@@ -160,7 +164,9 @@ func TestJSON(t *testing.T) {
 }
 
 func TestConjunctsAndReferences(t *testing.T) {
-	e, err := ParseExpr(`(TARGET.Memory >= RequestMemory && (MY.x || self.Y)) && Arch == "X" && !(a && b) && other.memory < .z.q && f(list[k].m)`)
+	e, err := ParseExpr(
+		`(TARGET.Memory >= RequestMemory && (MY.x || self.Y)) && Arch == "X" && !(a && b) && other.memory < .z.q && f(list[k].m)`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +174,8 @@ func TestConjunctsAndReferences(t *testing.T) {
 	for _, c := range Conjuncts(e) {
 		got = append(got, c.String())
 	}
-	want := []string{`TARGET.Memory >= RequestMemory`, `MY.x || self.Y`, `Arch == "X"`, ` !(a && b)`, `other.memory < .z.q`, `f(list[k].m)`}
+	want := []string{`TARGET.Memory >= RequestMemory`, `MY.x || self.Y`, `Arch == "X"`, ` !(a && b)`,
+		`other.memory < .z.q`, `f(list[k].m)`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -178,7 +185,8 @@ func TestConjunctsAndReferences(t *testing.T) {
 	}
 }
 
-// Expressions that are put together rather than parsed get the parentheses that they need.
+// Expressions that are put together rather than parsed get the parentheses that they
+// need.
 func TestPrintBuilt(t *testing.T) {
 	a, b := &attrRef{name: "a"}, &attrRef{name: "b"}
 	for _, test := range []struct {

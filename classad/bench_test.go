@@ -9,9 +9,11 @@ import (
 // machineText is an ad of 100 attributes, of the kinds that a machine's ad has.
 func machineText() string {
 	var b strings.Builder
-	b.WriteString(`[ MyType = "Machine"; Name = "slot1@node17"; Cpus = 16; Memory = 64000; Disk = 200000000; Gpus = 2; Arch = "X86_64"; ` +
-		`OpSys = "LINUX"; State = "Unclaimed"; LoadAvg = 0.25; HasDocker = true; FileSystemDomain = "example.org"; Start = true; ` +
-		`Rank = 0; Requirements = START && (TARGET.RequestMemory <= Memory); GpuNames = { "H200", "H200" }`)
+	b.WriteString(
+		`[ MyType = "Machine"; Name = "slot1@node17"; Cpus = 16; Memory = 64000; Disk = 200000000; Gpus = 2; Arch = "X86_64"; ` +
+			`OpSys = "LINUX"; State = "Unclaimed"; LoadAvg = 0.25; HasDocker = true; FileSystemDomain = "example.org"; Start = true; ` +
+			`Rank = 0; Requirements = START && (TARGET.RequestMemory <= Memory); GpuNames = { "H200", "H200" }`,
+	)
 	for i := 16; i < 100; i++ {
 		switch i % 4 {
 		case 0:

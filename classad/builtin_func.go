@@ -2,7 +2,8 @@ package classad
 
 import "math"
 
-// builtinFunc is a function of the language: how many arguments it takes, and what it does. A call with another number is ERROR.
+// builtinFunc is a function of the language: how many arguments it takes, and what it
+// does. A call with another number is ERROR.
 type builtinFunc struct {
 	minArgs, maxArgs int
 	call             func(builtinCall) Value
@@ -64,7 +65,8 @@ func (c builtinCall) list(texts ...string) Value {
 	return ListValue(values...)
 }
 
-// findBuiltin is the function of a name, whatever its case; its call is nil if there is none.
+// findBuiltin is the function of a name, whatever its case; its call is nil if there is
+// none.
 func findBuiltin(name string) builtinFunc {
 	var buf [32]byte
 	if len(name) > len(buf) {
@@ -74,7 +76,8 @@ func findBuiltin(name string) builtinFunc {
 		buf[i] = lower(name[i])
 	}
 	key := string(buf[:len(name)])
-	for _, find := range [...]func(string) builtinFunc{typeBuiltin, numberBuiltin, stringBuiltin, listBuiltin, timeBuiltin,
+	for _, find := range [...]func(string) builtinFunc{typeBuiltin, numberBuiltin, stringBuiltin, listBuiltin,
+		timeBuiltin,
 		stringListBuiltin, patternBuiltin, versionBuiltin, contextBuiltin, environmentBuiltin} {
 		if b := find(key); b.call != nil {
 			return b

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// columnIndex is an index of a column: its rows sorted by value. It is not kept exact: rows that were changed since are marked, and are looked at
-// whatever is asked, so a change costs next to nothing. What it finds has to be checked.
+// columnIndex is an index of a column: its rows sorted by value. It is not kept exact:
+// rows that were changed since are marked, and are looked at whatever is asked, so a
+// change costs next to nothing. What it finds has to be checked.
 type columnIndex struct {
 	keys         []uint64 // of rows, rising; see key
 	rows         []int32
@@ -67,7 +68,8 @@ func (c *segmentColumn) sort(d *valueDictionary, n int) {
 	clear(o.dirty)
 }
 
-// key is a row's value as a number that is ordered like it; ok is false for NaN, which no comparison finds.
+// key is a row's value as a number that is ordered like it; ok is false for NaN, which no
+// comparison finds.
 func (c *segmentColumn) key(d *valueDictionary, i int) (key uint64, ok bool) {
 	switch c.class {
 	case classInt:
@@ -81,7 +83,8 @@ func (c *segmentColumn) key(d *valueDictionary, i int) (key uint64, ok bool) {
 
 func intKey(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// realKey turns a double into an integer of the same order (IEEE 754: below the sign they are ordered like integers).
+// realKey turns a double into an integer of the same order (IEEE 754: below the sign they
+// are ordered like integers).
 func realKey(f float64) uint64 {
 	b := math.Float64bits(f + 0) // -0.0 is 0.0
 	if b>>63 != 0 {
@@ -90,7 +93,8 @@ func realKey(f float64) uint64 {
 	return b | 1<<63
 }
 
-// between are the rows whose value compares with key as op says, without those that are marked.
+// between are the rows whose value compares with key as op says, without those that are
+// marked.
 func (o *columnIndex) between(op exprOperator, key uint64) []int32 {
 	low, _ := slices.BinarySearch(o.keys, key)
 	high := low + sameRun(o.keys[low:], key)
@@ -107,7 +111,8 @@ func (o *columnIndex) between(op exprOperator, key uint64) []int32 {
 	return o.rows[low:high]
 }
 
-// sameRun is how many of the sorted keys, none of which is less than key, are equal to it.
+// sameRun is how many of the sorted keys, none of which is less than key, are equal to
+// it.
 func sameRun(keys []uint64, key uint64) int {
 	n, _ := slices.BinarySearchFunc(keys, key, func(k, key uint64) int {
 		if k <= key {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestVectors runs expressions with the values that HTCondor's own engine gives them (August 2026). Rows graded quirk (upstream's
-// bugs) and stale (wrong in upstream's text) are left out. The expressions come from the tests and manuals of HTCondor and of
+// TestVectors runs expressions with the values that HTCondor's own engine gives them
+// (August 2026). Rows graded quirk (upstream's bugs) and stale (wrong in upstream's text)
+// are left out. The expressions come from the tests and manuals of HTCondor and of
 // PelicanPlatform/classad (both Apache-2.0), as the last column says, and from probes.
 func TestVectors(t *testing.T) { runTable(t, "vectors.tsv.gz") }
 
@@ -45,7 +46,8 @@ func runTable(t *testing.T, name string) {
 
 const maxShownErrors = 40
 
-// documentedDifference says whether a row shows one of upstream's bugs that the package's comment names.
+// documentedDifference says whether a row shows one of upstream's bugs that the package's
+// comment names.
 func documentedDifference(src string) bool {
 	switch src {
 	case `relTime("")`, `relTime("-3.7")`, `relTime("12")`: // a real, upstream
@@ -118,7 +120,8 @@ func evalRow(ctx, src string) string {
 	return Eval(e, my, target, nil).String()
 }
 
-// sameValue compares texts of values, whatever their blanks and the order of an ad's attributes.
+// sameValue compares texts of values, whatever their blanks and the order of an ad's
+// attributes.
 func sameValue(got, want string) bool {
 	if got == want || strings.HasPrefix(got, "PARSE_ERROR") && strings.HasPrefix(want, "PARSE_ERROR") {
 		return true

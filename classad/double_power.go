@@ -2,8 +2,9 @@ package classad
 
 import "math"
 
-// exactPower is x to the y, rounded correctly but for one case in about 2^40. The pow of package math can be off in the last digits, and the
-// C library's, which HTCondor prints the results of, is not.
+// exactPower is x to the y, rounded correctly but for one case in about 2^40. The pow of
+// package math can be off in the last digits, and the C library's, which HTCondor prints
+// the results of, is not.
 func exactPower(x, y float64) float64 {
 	f := math.Pow(x, y)
 	if x == 0 || x == 1 || y == 0 || math.Abs(f) < 1e-300 || math.IsInf(f, 0) || math.IsNaN(f) || math.IsInf(y, 0) {
@@ -13,12 +14,14 @@ func exactPower(x, y float64) float64 {
 	if f < 0 {
 		sign = -1
 	}
-	// f is nearly right: with r = y ln|x| − ln f, the answer is f e^r, and r is so small that e^r is 1 + r.
+	// f is nearly right: with r = y ln|x| − ln f, the answer is f e^r, and r is so small
+	// that e^r is 1 + r.
 	r := logarithm(math.Abs(x)).times(y).minus(logarithm(math.Abs(f)))
 	return sign * math.FMA(math.Abs(f), r.high+r.low, math.Abs(f))
 }
 
-// doubleDouble is the sum of two reals, of which the second is less than half a unit in the last place of the first: 106 bits.
+// doubleDouble is the sum of two reals, of which the second is less than half a unit in
+// the last place of the first: 106 bits.
 type doubleDouble struct{ high, low float64 }
 
 func sumOf(a, b float64) doubleDouble {
@@ -56,7 +59,8 @@ func logarithm(x float64) doubleDouble {
 	if m < math.Sqrt2/2 {
 		m, exp = 2*m, exp-1
 	}
-	// ln m = 2 artanh z = 2 (z + z³/3 + z⁵/5 + …) with z = (m−1)/(m+1), which is less than 0.18 here.
+	// ln m = 2 artanh z = 2 (z + z³/3 + z⁵/5 + …) with z = (m−1)/(m+1), which is less
+	// than 0.18 here.
 	z := sumOf(m, -1).over(sumOf(m, 1))
 	square := z.multiply(z)
 	series := doubleDouble{}

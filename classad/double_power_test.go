@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPower holds powers with whole exponents against multiplication with 300 bits, and square roots against package math.
+// TestPower holds powers with whole exponents against multiplication with 300 bits, and
+// square roots against package math.
 func TestPower(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
@@ -31,7 +32,8 @@ func TestPower(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ x, y, want float64 }{
-		{0, 0, 1}, {0, -1, math.Inf(1)}, {-8, 1. / 3, math.NaN()}, {2, 1024, math.Inf(1)}, {math.Inf(-1), 3, math.Inf(-1)}, {1, math.NaN(), 1},
+		{0, 0, 1}, {0, -1, math.Inf(1)}, {-8, 1. / 3, math.NaN()}, {2, 1024, math.Inf(1)},
+		{math.Inf(-1), 3, math.Inf(-1)}, {1, math.NaN(), 1},
 		{-2, 3, -8}, {2, -1074, 5e-324}, {1e-320, 0.5, math.Sqrt(1e-320)}, {3, 2.5, 15.588457268119896},
 	} {
 		if got := exactPower(test.x, test.y); got != test.want && !(math.IsNaN(got) && math.IsNaN(test.want)) {

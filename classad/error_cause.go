@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// errorCause is why a value is ERROR. An ERROR keeps its cause in fields that other types use, and the sentence is made of it only when
-// somebody asks, so that errors cost nothing where nobody does.
+// errorCause is why a value is ERROR. An ERROR keeps its cause in fields that other types
+// use, and the sentence is made of it only when somebody asks, so that errors cost
+// nothing where nobody does.
 type errorCause uint8
 
 const (
@@ -22,20 +23,22 @@ const (
 	noAttributes                          // what[0] has none
 	noFunction                            // named str
 	wrongCount                            // of arguments: num to the function named str
-	badArgument                           // what[0] of the function named str is of type what[1], or of what[1] in a list
-	badElement                            //
-	badText                               // argument what[0] of the function named str is a string that is not what it takes
-	badPattern                            // for a reason that str gives
-	backReference                         // a pattern with a back-reference
-	lookAround                            // a pattern with look-around or something else that only backtracking gives
-	unmatchedGroup                        // a replacement that names a group which did not match
-	badExpression                         // in eval(), for a reason that str gives
-	noRandomSource                        // random() without a source
-	tooManySteps                          //
-	tooDeep                               //
-	tooMuchText                           //
-	patternTooBig                         //
-	tooManyMatches                        //
+	// what[0] of the function named str is of type what[1], or of what[1] in a list
+	badArgument
+	badElement //
+	// argument what[0] of the function named str is a string that is not what it takes
+	badText
+	badPattern     // for a reason that str gives
+	backReference  // a pattern with a back-reference
+	lookAround     // a pattern with look-around or something else that only backtracking gives
+	unmatchedGroup // a replacement that names a group which did not match
+	badExpression  // in eval(), for a reason that str gives
+	noRandomSource // random() without a source
+	tooManySteps   //
+	tooDeep        //
+	tooMuchText    //
+	patternTooBig  //
+	tooManyMatches //
 )
 
 // errorFor is ERROR for a cause, which the numbers describe.
@@ -52,7 +55,8 @@ func subscriptError(n int, subscript int64) Value {
 	return Value{kind: Error, off: int32(subscriptOutOfRange) | int32(min(n, 1<<23-1))<<8, num: uint64(subscript)}
 }
 
-// typeError is ERROR for an operator on types that do not fit. ERROR operands keep their own cause.
+// typeError is ERROR for an operator on types that do not fit. ERROR operands keep their
+// own cause.
 func typeError(op exprOperator, x, y Value) Value {
 	switch {
 	case x.kind == Error:
@@ -106,8 +110,10 @@ func (v Value) inFunction(function string) Value {
 	return v
 }
 
-// Reason says why a value is ERROR, in a clause without a full stop; it is "" for other types and for an ERROR that somebody wrote. Where
-// an ERROR went through operators and functions it is the cause of the first. =?=, [Value.Identity] and printing do not look at it.
+// Reason says why a value is ERROR, in a clause without a full stop; it is "" for other
+// types and for an ERROR that somebody wrote. Where an ERROR went through operators and
+// functions it is the cause of the first. =?=, [Value.Identity] and printing do not look
+// at it.
 func (v Value) Reason() string {
 	if v.kind != Error {
 		return ""
@@ -132,7 +138,8 @@ func (v Value) Reason() string {
 	case badSubscript:
 		return kind(0) + " has no element by " + kind(1) + "; lists take an integer and ads a string"
 	case subscriptOutOfRange:
-		return "a list of " + strconv.Itoa(int(v.off>>8)) + " elements has none at " + strconv.FormatInt(v.int(), 10) + "; the first is at 0"
+		return "a list of " + strconv.Itoa(int(v.off>>8)) + " elements has none at " + strconv.FormatInt(v.int(), 10) +
+			"; the first is at 0"
 	case noAttributes:
 		return kind(0) + " has no attributes"
 	case noFunction:
@@ -148,9 +155,11 @@ func (v Value) Reason() string {
 	case badPattern:
 		return "the regular expression is wrong: " + v.str
 	case backReference:
-		return "regular expressions are RE2's, which have no back-references such as \\1; compare the parts with == after taking them out with regexps()"
+		return "regular expressions are RE2's, which have no back-references such as \\1; compare the parts with == " +
+			"after taking them out with regexps()"
 	case lookAround:
-		return "regular expressions are RE2's, which have no look-around, atomic groups or possessive repetition; join two regexp() with && or && !"
+		return "regular expressions are RE2's, which have no look-around, atomic groups or possessive repetition; " +
+			"join two regexp() with && or && !"
 	case unmatchedGroup:
 		return "the replacement names a group that the regular expression does not have or that did not match"
 	case badExpression:
@@ -165,13 +174,15 @@ func (v Value) Reason() string {
 func (v Value) boundReason() string {
 	switch errorCause(uint8(v.off)) {
 	case tooManySteps:
-		return "the evaluation took too many steps; " + strconv.Itoa(MaxSteps) + " are allowed unless the caller says otherwise"
+		return "the evaluation took too many steps; " + strconv.Itoa(MaxSteps) +
+			" are allowed unless the caller says otherwise"
 	case tooDeep:
 		return "the evaluation went deeper than " + strconv.Itoa(maxNest) + " levels; does something ask for itself?"
 	case tooMuchText:
 		return "the evaluation made more than " + strconv.Itoa(maxText) + " bytes of strings and lists"
 	case patternTooBig:
-		return "the regular expression repeats too much: it has more than " + strconv.Itoa(maxInstructions) + " instructions"
+		return "the regular expression repeats too much: it has more than " + strconv.Itoa(maxInstructions) +
+			" instructions"
 	case tooManyMatches:
 		return "the regular expression matches too often in so long a text"
 	}

@@ -4,7 +4,9 @@ import "time"
 
 // EvalEnv is what an evaluation may ask of the world. A nil *EvalEnv is an empty one.
 type EvalEnv struct {
-	Now    time.Time      // what time() says, and whose location is the local time zone; the zero time counts as the epoch, UTC
+	// what time() says, and whose location is the local time zone; the zero time counts
+	// as the epoch, UTC
+	Now    time.Time
 	Random func() float64 // in [0, 1); without it random() is ERROR
 	Steps  int            // nodes evaluated before giving up with ERROR; 0 for MaxSteps
 }
@@ -38,7 +40,8 @@ func Eval(e Expr, my, target *Ad, env *EvalEnv) Value {
 	return ev.withinBounds(ev.eval(e.n, &ev.leftScope))
 }
 
-// nameScope is a place to look names up in: an ad, the ads that enclose it, and the other side of a match.
+// nameScope is a place to look names up in: an ad, the ads that enclose it, and the other
+// side of a match.
 type nameScope struct {
 	ad     *Ad
 	parent *nameScope // what encloses ad; nil at the root
@@ -59,11 +62,13 @@ func (f *nameScope) nested(ad *Ad) *nameScope { return &nameScope{ad: ad, parent
 
 // evaluator holds the bounds and the attributes under evaluation.
 type evaluator struct {
-	env                   *EvalEnv
-	stepsLeft             int // left
-	depth                 int
-	textLeft              int        // bytes left
-	impure                bool       // it has asked for more than what it was given: outer or other ads, the clock, chance, an attribute that needs itself
+	env       *EvalEnv
+	stepsLeft int // left
+	depth     int
+	textLeft  int // bytes left
+	// it has asked for more than what it was given: outer or other ads, the clock,
+	// chance, an attribute that needs itself
+	impure                bool
 	bound                 errorCause // that it has reached
 	leftScope, rightScope nameScope
 	emptyScope            Ad
@@ -122,8 +127,9 @@ func (ev *evaluator) eval(n exprNode, f *nameScope) Value {
 	return v
 }
 
-// element evaluates an element of a list for a function or a selection that stands in f. Upstream's lists do not know where they come
-// from: names in them are looked up where they are used. Only nested ads and lists remember where they were written.
+// element evaluates an element of a list for a function or a selection that stands in f.
+// Upstream's lists do not know where they come from: names in them are looked up where
+// they are used. Only nested ads and lists remember where they were written.
 func (ev *evaluator) element(list Value, n exprNode, f *nameScope) Value {
 	switch n.(type) {
 	case *adNode, *listNode:

@@ -40,13 +40,15 @@ func (n *binaryNode) eval(ev *evaluator, f *nameScope) Value {
 		return ev.logic(n, x, f)
 	}
 	y := ev.eval(n.y, f)
-	if x.kind == Integer && y.kind == Integer && n.op >= opEqual && n.op <= opGreaterEqual && n.op != opIs && n.op != opIsnt {
+	if x.kind == Integer && y.kind == Integer && n.op >= opEqual && n.op <= opGreaterEqual && n.op != opIs &&
+		n.op != opIsnt {
 		return orderResult(n.op, x.int(), y.int())
 	}
 	return applyOperator(n.op, ev.chargeText(x), y)
 }
 
-// logic is x && y and x || y. The left side decides alone where it can; an ERROR there stays one.
+// logic is x && y and x || y. The left side decides alone where it can; an ERROR there
+// stays one.
 func (ev *evaluator) logic(n *binaryNode, x Value, f *nameScope) Value {
 	decisive := n.op == opOr
 	xTrue, ok := x.Truth()
@@ -95,8 +97,10 @@ func applyOperator(op exprOperator, x, y Value) Value {
 	return bitwise(op, x.int(), y.int())
 }
 
-// bitwise is a bitwise operator. Shifts take their count modulo 64, as processors do, but a negative number shifted right by more than 63
-// is -1, and shifted by less than 0 it stays. Upstream shifts a negative number logically by one and then by one less than the count, so that -1 >>> 0 is 0 there and here.
+// bitwise is a bitwise operator. Shifts take their count modulo 64, as processors do, but
+// a negative number shifted right by more than 63 is -1, and shifted by less than 0 it
+// stays. Upstream shifts a negative number logically by one and then by one less than the
+// count, so that -1 >>> 0 is 0 there and here.
 func bitwise(op exprOperator, x, y int64) Value {
 	switch op {
 	case opBitAnd:
@@ -121,7 +125,8 @@ func bitwise(op exprOperator, x, y int64) Value {
 	return ErrorValue()
 }
 
-// isIdentical is =?= and =!=, which never are UNDEFINED: the same type and the same value. Lists and ads cannot be compared.
+// isIdentical is =?= and =!=, which never are UNDEFINED: the same type and the same
+// value. Lists and ads cannot be compared.
 func isIdentical(op exprOperator, x, y Value) Value {
 	if x.kind == y.kind && (x.kind == List || x.kind == AdValue) {
 		return typeError(op, x, y)
@@ -221,7 +226,8 @@ func quotient(a, b int64) int64 {
 	return a / b
 }
 
-// realArithmetic is arithmetic in double precision. Upstream lets −Inf and NaN pass but not +Inf.
+// realArithmetic is arithmetic in double precision. Upstream lets −Inf and NaN pass but
+// not +Inf.
 func realArithmetic(op exprOperator, a, b float64) Value {
 	var f float64
 	switch op {
@@ -242,7 +248,8 @@ func realArithmetic(op exprOperator, a, b float64) Value {
 	return RealValue(f)
 }
 
-// timeArithmetic is the algebra of times: a moment and a span, two spans, a span and a number.
+// timeArithmetic is the algebra of times: a moment and a span, two spans, a span and a
+// number.
 func timeArithmetic(op exprOperator, x, y Value) Value {
 	switch {
 	case x.kind == AbsTime && y.kind == AbsTime && op == opSubtract:

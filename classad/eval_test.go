@@ -74,7 +74,8 @@ func TestEvalBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := 1; i <= 100; i++ {
-			if err := ad.SetExpr(fmt.Sprintf("a%d", i), fmt.Sprintf(strings.ReplaceAll(step, "@", "a%[1]d"), i-1)); err != nil {
+			if err := ad.SetExpr(fmt.Sprintf("a%d", i),
+				fmt.Sprintf(strings.ReplaceAll(step, "@", "a%[1]d"), i-1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -118,11 +119,14 @@ func TestEvalBounds(t *testing.T) {
 }
 
 func TestEnv(t *testing.T) {
-	env := &EvalEnv{Now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Random: func() float64 { return 0.75 }}
+	env := &EvalEnv{Now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Random: func() float64 {
+		return 0.75
+	}}
 	for _, test := range []struct{ src, want string }{
 		{`time()`, `1772597167`}, {`CurrentTime`, `1772597167`}, {`timeZoneOffset()`, `relTime("01:00:00")`},
 		{`dayTime()`, `relTime("05:06:07")`}, {`absTime()`, `absTime("2026-03-04T05:06:07+01:00")`},
-		{`getMonth(absTime(0))`, `1`}, {`getHours(absTime(0))`, `1`}, {`formatTime(time(), "%Y-%j %p %%")`, `"2026-063 AM %"`},
+		{`getMonth(absTime(0))`, `1`}, {`getHours(absTime(0))`, `1`},
+		{`formatTime(time(), "%Y-%j %p %%")`, `"2026-063 AM %"`},
 		{`random()`, `7.500000000000000E-01`}, {`random(10)`, `7`}, {`random(2.0)`, `1.500000000000000E+00`},
 	} {
 		if got := evalText(t, test.src, nil, nil, env); got != test.want {
@@ -136,33 +140,54 @@ func TestEnv(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	for _, test := range []struct{ src, want string }{
-		{`regexp("a b # x", "ab", "x")`, `true`}, {`regexp("b", "abc", "f")`, `true`}, {`regexp("a$", "a\n")`, `true`}, {`regexp("B.C", "b\nc", "is")`, `true`},
+		{`regexp("a b # x", "ab", "x")`, `true`}, {`regexp("b", "abc", "f")`, `true`}, {`regexp("a$", "a\n")`, `true`},
+		{`regexp("B.C", "b\nc", "is")`, `true`},
 		{`regexp("(a)\\1", "aa")`, `error`}, {`regexp(strcat("^", "a"), "abc")`, `true`},
 		{`replace("b+", "abbbc", "[\\0]")`, `"a[bbb]c"`}, {`replaceall("b", "abbc", "")`, `"ac"`},
-		{`argsToList("a 'b c' d''e 'it''s'")`, `{ "a","b c","de","it's" }`}, {`listToArgs({ "a", "b c", "it's", "" })`, "\"a b' 'c it''''s ''\""},
+		{`argsToList("a 'b c' d''e 'it''s'")`, `{ "a","b c","de","it's" }`},
+		{`listToArgs({ "a", "b c", "it's", "" })`, "\"a b' 'c it''''s ''\""},
 		{`envV1ToV2("A=1;B=x y")`, `"A=1 B=x' 'y"`}, {`mergeEnvironment("A=1 B=2", undefined, "A=3")`, `"A=3 B=2"`},
-		{`relTime(5) == relTime("5")`, `true`}, {`absTime("2020-01-01T00:00:00Z") + relTime("1+00:00:00")`, `absTime("2020-01-02T00:00:00-00:00")`},
+		{`relTime(5) == relTime("5")`, `true`},
+		{`absTime("2020-01-01T00:00:00Z") + relTime("1+00:00:00")`, `absTime("2020-01-02T00:00:00-00:00")`},
 		{`stringListMax("-3,-1")`, `-1`}, {`int(1e300)`, `-9223372036854775808`}, {`int(real("NaN"))`, `error`},
 		{`userHome("anna", "/home/anna")`, `"/home/anna"`}, {`nosuch(1)`, `error`}, {`IfThenElse(true, 1)`, `error`},
-		{`split("a,,b c, d")`, `{ "a","","b","c","d" }`}, {`split("a@@b@", "@")`, `{ "a","","b" }`}, {`join(",", "", "a", undefined, "b")`, `"a,b"`},
-		{`join("-", {})`, `""`}, {`sum({ 1, undefined, 2.5 })`, `3.500000000000000E+00`}, {`avg({ undefined })`, `0`}, {`sum({ true })`, `true`},
-		{`max({ 3, 2.5 })`, `3.000000000000000E+00`}, {`min({ undefined, true, 2 })`, `1`}, {`anyCompare("==", { undefined, 1 }, 1)`, `false`},
-		{`anyCompare("=?=", { 1 }, 1)`, `error`}, {`regexpMember("a", { "b", undefined })`, `undefined`}, {`regexpMember("a", { undefined, "a" })`, `true`},
-		{`versionCmp("1.10", "1.9")`, `1`}, {`versionCmp("a100", "a9")`, `2`}, {`quantize(7, {})`, `7`}, {`quantize(7.5, { "2", 4 })`, `8.000000000000000E+00`},
-		{`pow(3, 2.5)`, `1.558845726811990E+01`}, {`pow(2, 62)`, `4611686018427387904`}, {`pow(-2, 3)`, `-7`}, {`pow(-2.0, 3)`, `-8.000000000000000E+00`}, {`pow(10, -2)`, `1.000000000000000E-02`},
-		{`int("0x1f")`, `31`}, {`real(" infinity")`, `real("INF")`}, {`int("9007199254740993")`, `9007199254740993`}, {`bool(relTime(1))`, `true`},
-		{`stringListSum("1, 2.0")`, `3.000000000000000E+00`}, {`stringListSum("1 2", "x")`, `1.000000000000000E+00`}, {`stringListMin("3,1")`, `1`},
-		{`stringListMember("b", "a\tb")`, `true`}, {`stringListSize("a\tb")`, `1`}, {`stringListsIntersect("a; b", "b;c", ";")`, `false`},
-		{`stringListSubsetMatch("a", "a", "a")`, `false`}, {`argsToList("a 'b", 1)`, `{ "a","'b" }`}, {`listToArgs({ "a b" }, 1)`, `error`},
-		{`mergeEnvironment("b=1 a=2")`, `"a=2 b=1"`}, {`envV1ToV2("|A=1;2|B=")`, `"A=1;2 B="`}, {`argsToList(undefined)`, `error`},
-		{`userHome("anna", "")`, `undefined`}, {`userHome(1)`, `error`}, {`userHome(undefined, "/x")`, `"/x"`}, {`interval("90")`, `"1:30"`},
-		{`splitTime(relTime(-3661.5)).Hours`, `-1`}, {`relTime(61) / 3`, `relTime("20.3333")`}, {`absTime("2020")`, `absTime("2019-12-31T00:00:00-00:00")`},
-		{`absTime("20200102 030405 +0100")`, `absTime("2020-01-02T03:04:05+01:00")`}, {`relTime(absTime("1970-01-02Z"))`, `relTime("1+00:00:00")`},
-		{`absTime(relTime(60), 3600)`, `absTime("1970-01-01T01:01:00+01:00")`}, {`string(relTime(3.7))`, `"03"`}, {`{ - 3, -3 }`, `{  -3,-3 }`},
-		{`-9223372036854775808 / -1`, `9223372036854775807`}, {`-8 >> -1`, `-8`}, {`regexps("(a)(b)?", "a", "\\2")`, `error`}, {`f(1; 2) =?= error`, `true`},
-		{`formatTime([ Year = 2021; Month = 13; Day = 40 ], "%Y %m %d %b")`, `"2021 13 40 ?"`}, {`formatTime(undefined)`, `error`},
+		{`split("a,,b c, d")`, `{ "a","","b","c","d" }`}, {`split("a@@b@", "@")`, `{ "a","","b" }`},
+		{`join(",", "", "a", undefined, "b")`, `"a,b"`},
+		{`join("-", {})`, `""`}, {`sum({ 1, undefined, 2.5 })`, `3.500000000000000E+00`}, {`avg({ undefined })`, `0`},
+		{`sum({ true })`, `true`},
+		{`max({ 3, 2.5 })`, `3.000000000000000E+00`}, {`min({ undefined, true, 2 })`, `1`},
+		{`anyCompare("==", { undefined, 1 }, 1)`, `false`},
+		{`anyCompare("=?=", { 1 }, 1)`, `error`}, {`regexpMember("a", { "b", undefined })`, `undefined`},
+		{`regexpMember("a", { undefined, "a" })`, `true`},
+		{`versionCmp("1.10", "1.9")`, `1`}, {`versionCmp("a100", "a9")`, `2`}, {`quantize(7, {})`, `7`},
+		{`quantize(7.5, { "2", 4 })`, `8.000000000000000E+00`},
+		{`pow(3, 2.5)`, `1.558845726811990E+01`}, {`pow(2, 62)`, `4611686018427387904`}, {`pow(-2, 3)`, `-7`},
+		{`pow(-2.0, 3)`, `-8.000000000000000E+00`}, {`pow(10, -2)`, `1.000000000000000E-02`},
+		{`int("0x1f")`, `31`}, {`real(" infinity")`, `real("INF")`}, {`int("9007199254740993")`, `9007199254740993`},
+		{`bool(relTime(1))`, `true`},
+		{`stringListSum("1, 2.0")`, `3.000000000000000E+00`}, {`stringListSum("1 2", "x")`, `1.000000000000000E+00`},
+		{`stringListMin("3,1")`, `1`},
+		{`stringListMember("b", "a\tb")`, `true`}, {`stringListSize("a\tb")`, `1`},
+		{`stringListsIntersect("a; b", "b;c", ";")`, `false`},
+		{`stringListSubsetMatch("a", "a", "a")`, `false`}, {`argsToList("a 'b", 1)`, `{ "a","'b" }`},
+		{`listToArgs({ "a b" }, 1)`, `error`},
+		{`mergeEnvironment("b=1 a=2")`, `"a=2 b=1"`}, {`envV1ToV2("|A=1;2|B=")`, `"A=1;2 B="`},
+		{`argsToList(undefined)`, `error`},
+		{`userHome("anna", "")`, `undefined`}, {`userHome(1)`, `error`}, {`userHome(undefined, "/x")`, `"/x"`},
+		{`interval("90")`, `"1:30"`},
+		{`splitTime(relTime(-3661.5)).Hours`, `-1`}, {`relTime(61) / 3`, `relTime("20.3333")`},
+		{`absTime("2020")`, `absTime("2019-12-31T00:00:00-00:00")`},
+		{`absTime("20200102 030405 +0100")`, `absTime("2020-01-02T03:04:05+01:00")`},
+		{`relTime(absTime("1970-01-02Z"))`, `relTime("1+00:00:00")`},
+		{`absTime(relTime(60), 3600)`, `absTime("1970-01-01T01:01:00+01:00")`}, {`string(relTime(3.7))`, `"03"`},
+		{`{ - 3, -3 }`, `{  -3,-3 }`},
+		{`-9223372036854775808 / -1`, `9223372036854775807`}, {`-8 >> -1`, `-8`},
+		{`regexps("(a)(b)?", "a", "\\2")`, `error`}, {`f(1; 2) =?= error`, `true`},
+		{`formatTime([ Year = 2021; Month = 13; Day = 40 ], "%Y %m %d %b")`, `"2021 13 40 ?"`},
+		{`formatTime(undefined)`, `error`},
 		{`formatTime(0, "%-d %_3d %^a %10Y %s %Z")`, `"1   1 THU 0000001970 0 UTC"`},
-		{`formatTime(0, "%U %W %V %G %C %w %u %s %D %F %T %Q")`, `"00 00 01 1970 19 4 4 0 01/01/70 1970-01-01 00:00:00 %Q"`},
+		{`formatTime(0, "%U %W %V %G %C %w %u %s %D %F %T %Q")`,
+			`"00 00 01 1970 19 4 4 0 01/01/70 1970-01-01 00:00:00 %Q"`},
 	} {
 		if got := evalText(t, test.src, nil, nil, nil); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
@@ -170,18 +195,25 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// What functions of expressions see: names in nested ads, in lists, and in the ad of the other side.
+// What functions of expressions see: names in nested ads, in lists, and in the ad of the
+// other side.
 func TestContexts(t *testing.T) {
-	my := parseOrFail(t, `[ Require = Capability >= MinCapability; MinCapability = 5; a = 1; l = { a, b }; c = x + TARGET.y + a; d = l.z + x ]`)
+	my := parseOrFail(t,
+		`[ Require = Capability >= MinCapability; MinCapability = 5; a = 1; l = { a, b }; c = x + TARGET.y + a; d = l.z + x ]`)
 	target := parseOrFail(t, `[ Gpus = { Gpu1, [ Capability = 6.5; a = 4 ] }; Gpu1 = [ Capability = 4; a = 3 ]; b = 2; l = { a }; a = 10; s = [ v = a; w = b ];
 		text = "x" ]`)
 	for _, test := range []struct{ src, want string }{
-		{`countMatches(MY.Require, TARGET.Gpus)`, `1`}, {`countMatches(Require, Gpus)`, `1`}, {`countMatches(Capability > 1 && a > 3, Gpus)`, `1`},
-		{`evalInEachContext(Capability, TARGET.Gpus)`, `{ 4,6.500000000000000E+00 }`}, {`evalInEachContext(MY.Require, { [ Capability = 9 ], undefined, 3 })`, `{ true,undefined,error }`},
+		{`countMatches(MY.Require, TARGET.Gpus)`, `1`}, {`countMatches(Require, Gpus)`, `1`},
+		{`countMatches(Capability > 1 && a > 3, Gpus)`, `1`},
+		{`evalInEachContext(Capability, TARGET.Gpus)`, `{ 4,6.500000000000000E+00 }`},
+		{`evalInEachContext(MY.Require, { [ Capability = 9 ], undefined, 3 })`, `{ true,undefined,error }`},
 		{`sum(TARGET.l)`, `1`}, {`TARGET.l[0]`, `10`}, {`sum(l)`, `3`}, {`TARGET.s.v`, `10`}, {`TARGET.s.w`, `2`},
-		{`unparse(Require)`, `"Capability >= MinCapability"`}, {`unparse(nosuch)`, `""`}, {`unparse(MY.a)`, `""`}, {`unparse(1)`, `error`},
-		{`unparse(l)`, `"\n   {\n      a,\n      b\n   }"`}, {`unparse(s)`, `""`}, {`unresolved(c)`, `"x,y"`}, {`unresolved(d)`, `""`}, {`unresolved(Require)`, `"Capability"`},
-		{`unresolved(Require, "^cap")`, `true`}, {`unresolved(c, "q")`, `false`}, {`unresolved(nosuch)`, `undefined`}, {`unresolved(TARGET.text)`, `""`},
+		{`unparse(Require)`, `"Capability >= MinCapability"`}, {`unparse(nosuch)`, `""`}, {`unparse(MY.a)`, `""`},
+		{`unparse(1)`, `error`},
+		{`unparse(l)`, `"\n   {\n      a,\n      b\n   }"`}, {`unparse(s)`, `""`}, {`unresolved(c)`, `"x,y"`},
+		{`unresolved(d)`, `""`}, {`unresolved(Require)`, `"Capability"`},
+		{`unresolved(Require, "^cap")`, `true`}, {`unresolved(c, "q")`, `false`}, {`unresolved(nosuch)`, `undefined`},
+		{`unresolved(TARGET.text)`, `""`},
 	} {
 		if got := evalText(t, test.src, my, target, nil); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
@@ -190,7 +222,8 @@ func TestContexts(t *testing.T) {
 	alone := parseOrFail(t, `[ a = TARGET.x.y && MY.b && c; d = d + e; s = [ p = 1; q = { [ r = 2 ] } ] ]`)
 	for _, test := range []struct{ src, want string }{
 		{`unresolved(a)`, `"b,c,x.y"`}, {`unresolved(d)`, `""`},
-		{`unparse(s)`, `"\n    [\n        p = 1; \n        q = \n           {\n              \n                  [\n                      r = 2\n                  ]\n           }\n    ]"`},
+		{`unparse(s)`,
+			`"\n    [\n        p = 1; \n        q = \n           {\n              \n                  [\n                      r = 2\n                  ]\n           }\n    ]"`},
 	} {
 		if got := evalText(t, test.src, alone, nil, nil); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
@@ -199,14 +232,16 @@ func TestContexts(t *testing.T) {
 }
 
 func TestMatch(t *testing.T) {
-	machine := parseOrFail(t, `[ Memory = 64; Start = true; Requirements = Start && TARGET.RequestMemory <= Memory; Rank = TARGET.Prio ]`)
+	machine := parseOrFail(t,
+		`[ Memory = 64; Start = true; Requirements = Start && TARGET.RequestMemory <= Memory; Rank = TARGET.Prio ]`)
 	for _, test := range []struct {
 		job         string
 		matched     bool
 		left, right string
 		rank        float64
 	}{
-		{`[ RequestMemory = 32; Requirements = Memory >= MY.RequestMemory; Rank = Memory * 2; Prio = 1.5 ]`, true, "true", "true", 128},
+		{`[ RequestMemory = 32; Requirements = Memory >= MY.RequestMemory; Rank = Memory * 2; Prio = 1.5 ]`, true,
+			"true", "true", 128},
 		{`[ RequestMemory = 65; Requirements = true; Rank = 1 ]`, false, "true", "false", 0},
 		{`[ RequestMemory = 32; Requirements = TARGET.Gpus > 0 ]`, false, "undefined", "true", 0},
 		{`[ RequestMemory = 32; Requirements = "yes" ]`, false, `"yes"`, "true", 0},
@@ -214,7 +249,8 @@ func TestMatch(t *testing.T) {
 		{`[ ]`, false, "undefined", "undefined", 0},
 	} {
 		r := Match(parseOrFail(t, test.job), machine, nil)
-		if r.Matched != test.matched || r.Left.String() != test.left || r.Right.String() != test.right || r.LeftRank != test.rank {
+		if r.Matched != test.matched || r.Left.String() != test.left || r.Right.String() != test.right ||
+			r.LeftRank != test.rank {
 			t.Errorf("%s: got %+v (%s, %s)", test.job, r, r.Left, r.Right)
 		}
 	}

@@ -7,12 +7,16 @@ import (
 )
 
 func ExampleReasons() {
-	job, err := classad.Parse(`[ RequestMemory = 8000; Requirements = TARGET.Memory >= RequestMemory && TARGET.Arch == "X86_64" ]`)
+	job, err := classad.Parse(
+		`[ RequestMemory = 8000; Requirements = TARGET.Memory >= RequestMemory && TARGET.Arch == "X86_64" ]`,
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	machine, err := classad.Parse(`[ Memory = 1000; Arch = "x86_64"; Idle = false; Start = Idle && TARGET.Owner != "bob"; Requirements = Start ]`)
+	machine, err := classad.Parse(
+		`[ Memory = 1000; Arch = "x86_64"; Idle = false; Start = Idle && TARGET.Owner != "bob"; Requirements = Start ]`,
+	)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,26 +19,30 @@ type Explanation struct {
 	firstFailing []uint16 // and the first of them
 }
 
-// ConjunctResult is one operand of the && of the request's Requirements, or of the rows' own, and for how many rows it holds. A row that has no
-// such conjunct counts as one for which it holds.
+// ConjunctResult is one operand of the && of the request's Requirements, or of the rows'
+// own, and for how many rows it holds. A row that has no such conjunct counts as one for
+// which it holds.
 type ConjunctResult struct {
-	Side         MatchSide // Left is the request's, Right the rows'
-	Expr         Expr      // as written; of a row's own, as the first of the rows with this one has it
-	Substituted  Expr      // with the values of the request's own attributes in place of their names; as written where that is not possible
-	Pass         int       // rows for which it is true
-	Fail         int       // false
-	Undefined    int       // UNDEFINED: an attribute is missing
-	Error        int       // ERROR: it makes no sense for them
-	OnlyObstacle int       // rows that would match but for this
-	BestValue    Value     // of a comparison with a constant: the best that those rows have; UNDEFINED if there is none
-	BestCount    int       // how many of them have that
+	Side MatchSide // Left is the request's, Right the rows'
+	Expr Expr      // as written; of a row's own, as the first of the rows with this one has it
+	// with the values of the request's own attributes in place of their names; as written
+	// where that is not possible
+	Substituted  Expr
+	Pass         int   // rows for which it is true
+	Fail         int   // false
+	Undefined    int   // UNDEFINED: an attribute is missing
+	Error        int   // ERROR: it makes no sense for them
+	OnlyObstacle int   // rows that would match but for this
+	BestValue    Value // of a comparison with a constant: the best that those rows have; UNDEFINED if there is none
+	BestCount    int   // how many of them have that
 }
 
 // Excluded is for how many rows the conjunct does not hold.
 func (c *ConjunctResult) Excluded() int { return c.Fail + c.Undefined + c.Error }
 
-// ConjunctConflict is a set of conjuncts that no row meets together. If there is more than one, each pair of a set of two is met by some rows one
-// by one, and without any of a larger set some row would be left.
+// ConjunctConflict is a set of conjuncts that no row meets together. If there is more
+// than one, each pair of a set of two is met by some rows one by one, and without any of
+// a larger set some row would be left.
 type ConjunctConflict struct {
 	Conjuncts     []int
 	Contradiction bool // they contradict each other: no row can ever meet them
@@ -62,8 +66,9 @@ func (x *Explanation) Failing(r RowID) (n, first int) {
 	return int(x.failCounts[r]), int(x.firstFailing[r])
 }
 
-// Explain counts for each conjunct of the request's and of the rows' Requirements the rows for which it holds. A conjunct that is merely
-// the name of another attribute of the same ad gives way to that attribute's own, as in [Reasons].
+// Explain counts for each conjunct of the request's and of the rows' Requirements the
+// rows for which it holds. A conjunct that is merely the name of another attribute of the
+// same ad gives way to that attribute's own, as in [Reasons].
 func (q *Query) Explain(env *EvalEnv) *Explanation {
 	q.update(env)
 	t := q.table
@@ -102,7 +107,8 @@ func (x *explanationBuilder) entry(side MatchSide, key string, e Expr) *conjunct
 		return x.entries[maxConjuncts-1]
 	}
 	x.byKey[key] = len(x.entries)
-	n := &conjunctEntry{ConjunctResult: ConjunctResult{Side: side, Expr: e, Substituted: e}, failing: make(rowSet, x.rows/64+1)}
+	n := &conjunctEntry{ConjunctResult: ConjunctResult{Side: side, Expr: e, Substituted: e},
+		failing: make(rowSet, x.rows/64+1)}
 	x.entries = append(x.entries, n)
 	return n
 }
@@ -132,7 +138,8 @@ func (x *explanationBuilder) segment(s *tableSegment) {
 		}
 		return
 	}
-	c := &segmentCompiler{Query: x.Query, segmentQuery: &segmentQuery{}, programBuilder: programBuilder{query: x.Query, segment: s}}
+	c := &segmentCompiler{Query: x.Query, segmentQuery: &segmentQuery{},
+		programBuilder: programBuilder{query: x.Query, segment: s}}
 	x.flattener.segment = s
 	if x.job == nil {
 		for _, conj := range Conjuncts(x.where) {
@@ -185,7 +192,8 @@ func (x *explanationBuilder) conjunct(c *segmentCompiler, cl sideConjunct) {
 	}
 }
 
-// describe notes what the flat form of a conjunct of the job's says about it, unless it is the same for a whole segment.
+// describe notes what the flat form of a conjunct of the job's says about it, unless it
+// is the same for a whole segment.
 func (n *conjunctEntry) describe(c *segmentCompiler, flat exprNode) {
 	if _, constant := literalValue(flat); constant || n.Side == Right || n.isDescribed {
 		return
@@ -199,7 +207,8 @@ func (x *explanationBuilder) row(i int, r RowID) {
 	if x.job == nil {
 		for _, conj := range Conjuncts(x.where) {
 			x.bindRow(i)
-			x.entry(Right, conj.String(), conj).countOutcome(r, truthStateOf(x.evaluator.withinBounds(x.evaluator.eval(conj.n, &x.evaluator.leftScope))))
+			x.entry(Right, conj.String(), conj).countOutcome(r,
+				truthStateOf(x.evaluator.withinBounds(x.evaluator.eval(conj.n, &x.evaluator.leftScope))))
 		}
 		return
 	}
@@ -225,7 +234,8 @@ func (x *explanationBuilder) row(i int, r RowID) {
 // explanation puts the counts together.
 func (x *explanationBuilder) explanation() *Explanation {
 	slices.SortStableFunc(x.entries, func(a, b *conjunctEntry) int { return cmp.Compare(a.Side, b.Side) })
-	e := &Explanation{Rows: x.table.Len(), MostExcluding: -1, failCounts: make([]uint16, x.rows), firstFailing: make([]uint16, x.rows)}
+	e := &Explanation{Rows: x.table.Len(), MostExcluding: -1, failCounts: make([]uint16, x.rows),
+		firstFailing: make([]uint16, x.rows)}
 	for i, n := range x.entries {
 		n.failing.each(func(r int) {
 			if e.failCounts[r] == 0 {

@@ -29,7 +29,8 @@ func (x *explanationBuilder) conflicts(rows int) []ConjunctConflict {
 	return list
 }
 
-// sortKey puts conflicts that say most first: a conjunct that no row meets, then those that contradict each other.
+// sortKey puts conflicts that say most first: a conjunct that no row meets, then those
+// that contradict each other.
 func (c *ConjunctConflict) sortKey() int {
 	switch {
 	case len(c.Conjuncts) == 1:
@@ -53,13 +54,16 @@ func (x *explanationBuilder) conflictTogether(rows int, list ...*conjunctEntry) 
 	return excluded == rows
 }
 
-// minimalConflict is a set of conjuncts that no row meets, none of which can be left out. Those that exclude least are left out first.
+// minimalConflict is a set of conjuncts that no row meets, none of which can be left out.
+// Those that exclude least are left out first.
 func (x *explanationBuilder) minimalConflict(rows int) ConjunctConflict {
 	order := make([]int, len(x.entries))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.entries[a].Excluded(), x.entries[b].Excluded()) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(x.entries[a].Excluded(), x.entries[b].Excluded())
+	})
 	remaining := slices.Clone(x.entries)
 	for _, i := range order {
 		rest := slices.DeleteFunc(slices.Clone(remaining), func(n *conjunctEntry) bool { return n == x.entries[i] })
@@ -76,7 +80,8 @@ func (x *explanationBuilder) minimalConflict(rows int) ConjunctConflict {
 	return c
 }
 
-// contradicts says whether no value passes both tests. Integers count as reals, which another row may have: between 5 and 6 there is 5.5.
+// contradicts says whether no value passes both tests. Integers count as reals, which
+// another row may have: between 5 and 6 there is 5.5.
 func (a *plainTest) contradicts(b *plainTest) bool {
 	if !a.ok || !b.ok || a.ref.col != b.ref.col || a.ref.param != b.ref.param || a.class != b.class {
 		return false

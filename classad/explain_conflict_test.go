@@ -2,7 +2,8 @@ package classad
 
 import "testing"
 
-// TestContradicts holds which pairs of conditions are said to contradict each other whatever rows there may be.
+// TestContradicts holds which pairs of conditions are said to contradict each other
+// whatever rows there may be.
 func TestContradicts(t *testing.T) {
 	for src, want := range map[string]bool{
 		`TARGET.n > 5 && TARGET.n < 5`:            true,

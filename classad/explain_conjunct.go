@@ -11,10 +11,12 @@ type sideConjunct struct {
 	number     int // and its number there
 }
 
-// maxConjunctNesting bounds how many names give way to what they stand for: each may stand for many others.
+// maxConjunctNesting bounds how many names give way to what they stand for: each may
+// stand for many others.
 const maxConjunctNesting = 64
 
-// jobConjuncts are the conjuncts of the job's Requirements; these as a whole if there are too many.
+// jobConjuncts are the conjuncts of the job's Requirements; these as a whole if there are
+// too many.
 func (x *explanationBuilder) jobConjuncts() (list []sideConjunct) {
 	name := &rootRef{"Requirements", hashName("Requirements")}
 	i := x.job.labelIndex(name.hash, name.name)
@@ -27,7 +29,8 @@ func (x *explanationBuilder) jobConjuncts() (list []sideConjunct) {
 		spreads++
 		inside = append(inside[:len(inside):len(inside)], inlinedAttr{Left, i})
 		for _, conj := range Conjuncts(x.job.exprs[i]) {
-			if k := namedAttribute(x.job, conj.n); k >= 0 && spreads < maxConjunctNesting && !slices.Contains(inside, inlinedAttr{Left, k}) {
+			if k := namedAttribute(x.job, conj.n); k >= 0 && spreads < maxConjunctNesting &&
+				!slices.Contains(inside, inlinedAttr{Left, k}) {
 				if _, plain := x.job.exprs[k].Literal(); !plain {
 					spread(k, inside)
 					continue
@@ -63,7 +66,8 @@ func (x *explanationBuilder) rowConjuncts(s *tableSegment) (list []sideConjunct)
 		spreads++
 		inside = append(inside[:len(inside):len(inside)], inlinedAttr{Right, k})
 		for nth, conj := range Conjuncts(Expr{s.cols[k].template.expr}) {
-			if c := x.namedColumn(s, conj.n); c >= 0 && spreads < maxConjunctNesting && !slices.Contains(inside, inlinedAttr{Right, c}) {
+			if c := x.namedColumn(s, conj.n); c >= 0 && spreads < maxConjunctNesting &&
+				!slices.Contains(inside, inlinedAttr{Right, c}) {
 				spread(c, inside)
 				continue
 			}
@@ -106,7 +110,8 @@ func (x *explanationBuilder) namedColumn(s *tableSegment, n exprNode) int {
 	return c
 }
 
-// writtenConjunct is a conjunct as it was written; of the rows' own, as the first row has it.
+// writtenConjunct is a conjunct as it was written; of the rows' own, as the first row has
+// it.
 func (x *explanationBuilder) writtenConjunct(s *tableSegment, cl sideConjunct) Expr {
 	if cl.side == Left || x.job == nil {
 		return Expr{withoutParens(cl.expr)}

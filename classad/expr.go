@@ -1,9 +1,11 @@
 package classad
 
-// Expr is an expression, immutable and safe for concurrent use. The zero Expr is UNDEFINED.
+// Expr is an expression, immutable and safe for concurrent use. The zero Expr is
+// UNDEFINED.
 type Expr struct{ n exprNode }
 
-// exprNode is one node of an expression's tree. Evaluation goes through evaluator.eval, which keeps the bounds.
+// exprNode is one node of an expression's tree. Evaluation goes through evaluator.eval,
+// which keeps the bounds.
 type exprNode interface {
 	eval(ev *evaluator, f *nameScope) Value
 }
@@ -23,7 +25,8 @@ type (
 		hash uint32
 	}
 
-	// selectionNode is x.name; the scope is that of x where x is a plain MY, TARGET and so on.
+	// selectionNode is x.name; the scope is that of x where x is a plain MY, TARGET and
+	// so on.
 	selectionNode struct {
 		x     exprNode
 		name  string
@@ -53,14 +56,17 @@ type (
 	listNode struct{ elems []Expr }
 	adNode   struct{ ad *Ad }
 
-	// boundValue is a list or an ad that keeps the scope where it was evaluated. It is made by evaluation only.
+	// boundValue is a list or an ad that keeps the scope where it was evaluated. It is
+	// made by evaluation only.
 	boundValue struct{ v Value }
 )
 
-// String is the expression in ClassAd syntax, on one line. Parsing it gives the same expression.
+// String is the expression in ClassAd syntax, on one line. Parsing it gives the same
+// expression.
 func (e Expr) String() string { return string(printStyle{exact: true}.expr(nil, e.n)) }
 
-// Literal is the value of an expression that is a plain literal: a string, a number, true, false, undefined or error.
+// Literal is the value of an expression that is a plain literal: a string, a number,
+// true, false, undefined or error.
 func (e Expr) Literal() (Value, bool) {
 	switch n := e.n.(type) {
 	case nil:

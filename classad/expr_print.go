@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// printStyle is how expressions are written: in new syntax, or in the line syntax of old ClassAds.
+// printStyle is how expressions are written: in new syntax, or in the line syntax of old
+// ClassAds.
 type printStyle struct {
 	lines  bool
 	pretty bool // every attribute and element on a line of its own, as unparse() writes
@@ -15,7 +16,8 @@ type printStyle struct {
 	exact  bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
 }
 
-// maxPrintedBytes is where a text is cut: a small value can hold one large string many times over. Nothing longer than MaxBytes can be read.
+// maxPrintedBytes is where a text is cut: a small value can hold one large string many
+// times over. Nothing longer than MaxBytes can be read.
 const (
 	maxPrintedBytes = 2 * MaxBytes
 	ellipsis        = "…"
@@ -64,7 +66,8 @@ func (s printStyle) expr(b []byte, n exprNode) []byte {
 	panic("classad: a node of an unknown kind")
 }
 
-// unary appends a sign and its operand, with a blank between a minus and a number that it would otherwise be part of.
+// unary appends a sign and its operand, with a blank between a minus and a number that it
+// would otherwise be part of.
 func (s printStyle) unary(b []byte, n *unaryNode) []byte {
 	b = append(append(b, ' '), operators[n.op].text...)
 	start := len(b)
@@ -86,7 +89,8 @@ func (s printStyle) binary(b []byte, n *binaryNode) []byte {
 	return s.operand(append(b, ' '), n.y, op.level+1)
 }
 
-// operand appends n, in parentheses if it binds looser than level. What was parsed has its parentheses; what was built may lack them.
+// operand appends n, in parentheses if it binds looser than level. What was parsed has
+// its parentheses; what was built may lack them.
 func (s printStyle) operand(b []byte, n exprNode, level int8) []byte {
 	if precedence(n) >= level {
 		return s.expr(b, n)
@@ -141,7 +145,8 @@ func (s printStyle) listBraces(b []byte, elems []Expr) []byte {
 	return append(newLine(b, s.indent+listIndent), '}')
 }
 
-// What upstream's PrettyPrint indents by, once for the brackets and once more for what is in them.
+// What upstream's PrettyPrint indents by, once for the brackets and once more for what is
+// in them.
 const (
 	adIndent   = 4
 	listIndent = 3
@@ -193,7 +198,8 @@ func (s printStyle) ad(b []byte, ad *Ad) []byte {
 	return append(b, " ]"...)
 }
 
-// name appends an attribute's name, quoted where it would not be read back as one, and where upstream quotes it: parent.
+// name appends an attribute's name, quoted where it would not be read back as one, and
+// where upstream quotes it: parent.
 func (s printStyle) name(b []byte, name string) []byte {
 	if isPlainName(name) && scopeOf(name) != scopeParent {
 		return append(b, name...)
@@ -260,8 +266,8 @@ func (s printStyle) value(b []byte, v Value) []byte {
 	return append(b, v.kind.String()...)
 }
 
-// real appends a real as HTCondor does, 1.500000000000000E+00, or in exact style with one more digit where that would lose something;
-// in old syntax as short as possible.
+// real appends a real as HTCondor does, 1.500000000000000E+00, or in exact style with one
+// more digit where that would lose something; in old syntax as short as possible.
 func (s printStyle) real(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

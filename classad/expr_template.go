@@ -1,12 +1,15 @@
 package classad
 
-// exprTemplate is an expression that rows of a table have in common but for its literals. Machines whose owners wrote
-// KeyboardIdle > 900 and KeyboardIdle > 600 can so be asked together.
+// exprTemplate is an expression that rows of a table have in common but for its literals.
+// Machines whose owners wrote KeyboardIdle > 900 and KeyboardIdle > 600 can so be asked
+// together.
 type exprTemplate struct {
 	id    int
 	expr  exprNode      // with a param for each literal that may differ
 	kinds []columnClass // of the params
-	names []int         // columns of the names that n mentions without a scope: what they mean depends on whether the ad has them
+	// columns of the names that n mentions without a scope: what they mean depends on
+	// whether the ad has them
+	names []int
 }
 
 // templateParam is a literal of a template, by number.
@@ -32,7 +35,8 @@ func isLifted(op exprOperator, n exprNode) (*literalNode, bool) {
 	return nil, false
 }
 
-// liftLiterals is n with params in place of literals, and the literals. It shares what has none.
+// liftLiterals is n with params in place of literals, and the literals. It shares what
+// has none.
 func liftLiterals(n exprNode, values *[]Value) exprNode {
 	switch n := n.(type) {
 	case *parenNode:
@@ -61,7 +65,8 @@ func liftOperand(op exprOperator, n exprNode, values *[]Value) exprNode {
 	return liftLiterals(n, values)
 }
 
-// fits says whether n is the template's expression with other literals, which it appends to values.
+// fits says whether n is the template's expression with other literals, which it appends
+// to values.
 func (t *exprTemplate) fits(n exprNode, values []Value) ([]Value, bool) {
 	return exprFits(t, t.expr, n, values)
 }
@@ -110,14 +115,16 @@ func exprFits(t *exprTemplate, m, n exprNode, values []Value) ([]Value, bool) {
 	return values, sameExpr(m, n)
 }
 
-// sameExpr says whether two expressions are written alike, names compared without regard to case.
+// sameExpr says whether two expressions are written alike, names compared without regard
+// to case.
 func sameExpr(m, n exprNode) bool {
 	switch m := m.(type) {
 	case nil:
 		return n == nil
 	case *literalNode:
 		n, ok := n.(*literalNode)
-		return ok && m.v.kind == n.v.kind && m.v.num == n.v.num && m.v.off == n.v.off && m.v.str == n.v.str && m.v.comp == n.v.comp
+		return ok && m.v.kind == n.v.kind && m.v.num == n.v.num && m.v.off == n.v.off && m.v.str == n.v.str &&
+			m.v.comp == n.v.comp
 	case *attrRef:
 		n, ok := n.(*attrRef)
 		return ok && m.hash == n.hash && m.scope == n.scope && foldEqual(m.name, n.name)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Conjuncts are the operands of the && at the top of e, from left to right, without the parentheses around them; e itself if there
-// is no &&.
+// Conjuncts are the operands of the && at the top of e, from left to right, without the
+// parentheses around them; e itself if there is no &&.
 func Conjuncts(e Expr) []Expr {
 	n := withoutParens(e.n)
 	if b, ok := n.(*binaryNode); ok && b.op == opAnd {
@@ -26,8 +26,9 @@ func withoutParens(n exprNode) exprNode {
 	}
 }
 
-// References are the names that e mentions, each once, sorted without regard to case: those scoped MY (or self), those scoped TARGET
-// (or other), and those without a scope. Of a.b.c the name is a, or b behind MY or TARGET. Names inside nested ads count too.
+// References are the names that e mentions, each once, sorted without regard to case:
+// those scoped MY (or self), those scoped TARGET (or other), and those without a scope.
+// Of a.b.c the name is a, or b behind MY or TARGET. Names inside nested ads count too.
 func References(e Expr) (my, target, unscoped []string) {
 	var r refCollector
 	r.walk(e.n)

@@ -24,7 +24,8 @@ func contextBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// fnEval evaluates a string as an expression, here. Of another value it evaluates the text, which mostly gives the value.
+// fnEval evaluates a string as an expression, here. Of another value it evaluates the
+// text, which mostly gives the value.
 func fnEval(c builtinCall) Value {
 	v := c.arg(0)
 	switch v.kind {
@@ -53,8 +54,9 @@ func isReference(n exprNode) bool {
 	return false
 }
 
-// resolve finds the attribute that n, a name or one behind a dot, stands for in f: the frame of its ad, and its place there. It finds
-// nothing for the language's own names. With fallback, names are looked up in the other ad of a match as well.
+// resolve finds the attribute that n, a name or one behind a dot, stands for in f: the
+// frame of its ad, and its place there. It finds nothing for the language's own names.
+// With fallback, names are looked up in the other ad of a match as well.
 func (ev *evaluator) resolve(n exprNode, f *nameScope, fallback bool) (in *nameScope, i int) {
 	var hash uint32
 	var name string
@@ -89,7 +91,8 @@ func (ev *evaluator) resolve(n exprNode, f *nameScope, fallback bool) (in *nameS
 	return nil, 0
 }
 
-// fnUnparse is the text of the expression of one of the ad's own attributes, "" if there is no such attribute.
+// fnUnparse is the text of the expression of one of the ad's own attributes, "" if there
+// is no such attribute.
 func fnUnparse(c builtinCall) Value {
 	n := c.args[0].n
 	if !isReference(n) {
@@ -106,8 +109,8 @@ func fnUnparse(c builtinCall) Value {
 	return c.text(string(printStyle{pretty: true}.expr(nil, c.scope.ad.exprs[i].n)))
 }
 
-// fnUnresolved lists the names that an attribute needs, directly or through others, and that the ad does not have; with a pattern it
-// says whether one of them matches.
+// fnUnresolved lists the names that an attribute needs, directly or through others, and
+// that the ad does not have; with a pattern it says whether one of them matches.
 func fnUnresolved(c builtinCall) Value {
 	if !isReference(c.args[0].n) {
 		return errorFor(badText, 0)
@@ -151,8 +154,8 @@ func withoutTarget(name string) string {
 	return name
 }
 
-// collectUnresolved adds the names that n needs in f and that are not there. It gives up, with false, where a selection is not from an ad and
-// where an attribute needs itself.
+// collectUnresolved adds the names that n needs in f and that are not there. It gives up,
+// with false, where a selection is not from an ad and where an attribute needs itself.
 func (ev *evaluator) collectUnresolved(n exprNode, f *nameScope, missing *nameSet) bool {
 	if ev.stepsLeft--; ev.stepsLeft < 0 || ev.depth >= maxNest {
 		ev.stepsLeft = -1
@@ -206,7 +209,8 @@ func (s *nameSet) add(ev *evaluator, name string) bool {
 	return ev.takeText(len(name) + 16)
 }
 
-// inContext evaluates n inside an ad. In a match, names that neither the ad nor the ad that holds it has are looked up in the other ad.
+// inContext evaluates n inside an ad. In a match, names that neither the ad nor the ad
+// that holds it has are looked up in the other ad.
 func (c builtinCall) inContext(ad Value, n exprNode) Value {
 	f := ad.comp.scope(c.evaluator)
 	if f.parent != nil && f.parent.parent == nil {
@@ -215,7 +219,8 @@ func (c builtinCall) inContext(ad Value, n exprNode) Value {
 	return c.evaluator.eval(n, f)
 }
 
-// contextExpr is the expression of the first argument: that of the attribute that it names, or else itself.
+// contextExpr is the expression of the first argument: that of the attribute that it
+// names, or else itself.
 func (c builtinCall) contextExpr() exprNode {
 	if isReference(c.args[0].n) {
 		if in, i := c.evaluator.resolve(c.args[0].n, c.scope, true); in != nil {

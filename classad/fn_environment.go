@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// environmentBuiltin are the functions of command lines and environments. In HTCondor's second syntax they are words separated by
-// blanks, where single quotes keep blanks together and stand for one quote when doubled; the first syntax has no quotes.
+// environmentBuiltin are the functions of command lines and environments. In HTCondor's
+// second syntax they are words separated by blanks, where single quotes keep blanks
+// together and stand for one quote when doubled; the first syntax has no quotes.
 func environmentBuiltin(name string) builtinFunc {
 	switch name {
 	case "argstolist":
@@ -54,7 +55,8 @@ func splitWords(s string) (list []string, ok bool) {
 	return list, !quoted
 }
 
-// joinWords undoes words. It puts quotes around the blanks and quotes themselves, as upstream does.
+// joinWords undoes words. It puts quotes around the blanks and quotes themselves, as
+// upstream does.
 func joinWords(list []string) string {
 	var b []byte
 	for i, word := range list {
@@ -84,7 +86,8 @@ func joinWords(list []string) string {
 	return string(b)
 }
 
-// syntaxVersion is the optional second argument, 1 or 2 for HTCondor's first or second syntax.
+// syntaxVersion is the optional second argument, 1 or 2 for HTCondor's first or second
+// syntax.
 func (c builtinCall) syntaxVersion() (version int64, bad Value) {
 	if len(c.args) < 2 {
 		return 2, Value{}
@@ -148,7 +151,8 @@ func fnListToArgs(c builtinCall) Value {
 // envVariables is a set of variables.
 type envVariables map[string]string
 
-// set takes a variable from NAME=value. What holds $$ and no = is for the match to fill in, and stays as it is.
+// set takes a variable from NAME=value. What holds $$ and no = is for the match to fill
+// in, and stays as it is.
 func (e envVariables) set(item string) bool {
 	name, _, ok := strings.Cut(item, "=")
 	if name == "" || !ok && !strings.Contains(item, "$$") {
@@ -167,7 +171,8 @@ func (e envVariables) text() string {
 	return joinWords(list)
 }
 
-// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2". A sign in front is the separator to use instead of the semicolon.
+// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2". A sign in front is the separator to use
+// instead of the semicolon.
 func fnEnvV1ToV2(c builtinCall) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
@@ -190,7 +195,8 @@ func fnEnvV1ToV2(c builtinCall) Value {
 	return c.text(env.text())
 }
 
-// fnMergeEnvironment joins environments; of two values of a variable the last wins. UNDEFINED is left out.
+// fnMergeEnvironment joins environments; of two values of a variable the last wins.
+// UNDEFINED is left out.
 func fnMergeEnvironment(c builtinCall) Value {
 	env := envVariables{}
 	for i := range c.args {
@@ -212,8 +218,9 @@ func fnMergeEnvironment(c builtinCall) Value {
 	return c.text(env.text())
 }
 
-// fnUserHome is the default, if that is a string that is not empty. Like upstream, unless it is told otherwise, it asks nobody for a
-// user's home: for a user there is none, and for what is no user it is ERROR.
+// fnUserHome is the default, if that is a string that is not empty. Like upstream, unless
+// it is told otherwise, it asks nobody for a user's home: for a user there is none, and
+// for what is no user it is ERROR.
 func fnUserHome(c builtinCall) Value {
 	user, usual := c.arg(0), c.arg(1)
 	switch {
@@ -225,7 +232,8 @@ func fnUserHome(c builtinCall) Value {
 	return argumentError(0, user)
 }
 
-// fnUserMap would look into a map file of the daemon. There is none: it is the default, or UNDEFINED.
+// fnUserMap would look into a map file of the daemon. There is none: it is the default,
+// or UNDEFINED.
 func fnUserMap(c builtinCall) Value {
 	for i := range 2 {
 		if v := c.arg(i); v.kind == Error {

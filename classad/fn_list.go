@@ -60,7 +60,8 @@ func (c builtinCall) member(op exprOperator) Value {
 	return BoolValue(found)
 }
 
-// sumOrMean adds up the numbers of a list, and divides by how many there are for the mean. UNDEFINED is left out.
+// sumOrMean adds up the numbers of a list, and divides by how many there are for the
+// mean. UNDEFINED is left out.
 func (c builtinCall) sumOrMean(mean bool) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -93,7 +94,8 @@ func (c builtinCall) sumOrMean(mean bool) Value {
 	return sum
 }
 
-// minOrMax is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED is left out.
+// minOrMax is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED
+// is left out.
 func (c builtinCall) minOrMax(op exprOperator) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -114,7 +116,8 @@ func (c builtinCall) minOrMax(op exprOperator) Value {
 		case best.kind == Undefined:
 			best = v
 		default:
-			// Comparing makes numbers of one type of both, and upstream keeps what it has compared.
+			// Comparing makes numbers of one type of both, and upstream keeps what it has
+			// compared.
 			v, best = unifyNumbers(v, best)
 			if applyOperator(op, v, best).IsTrue() {
 				best = v
@@ -125,7 +128,8 @@ func (c builtinCall) minOrMax(op exprOperator) Value {
 	return best
 }
 
-// unifyNumbers makes two reals of two numbers if one of them is real, and else two integers.
+// unifyNumbers makes two reals of two numbers if one of them is real, and else two
+// integers.
 func unifyNumbers(x, y Value) (Value, Value) {
 	if x.kind == Real || y.kind == Real {
 		return toReal(x), toReal(y)
@@ -133,8 +137,9 @@ func unifyNumbers(x, y Value) (Value, Value) {
 	return toInt(x), toInt(y)
 }
 
-// compareAll compares each element of a list with a value by an operator that is given as a string. A comparison that is UNDEFINED ends
-// it with false, also where any element would do.
+// compareAll compares each element of a list with a value by an operator that is given as
+// a string. A comparison that is UNDEFINED ends it with false, also where any element
+// would do.
 func (c builtinCall) compareAll(all bool) Value {
 	sign, list, x := c.arg(0), c.arg(1), c.arg(2)
 	if sign.kind == Undefined {

@@ -25,8 +25,8 @@ func numberBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// strtod is the number that a string starts with, and the length of what it read: strtod(3) of C, which also knows hexadecimal numbers,
-// infinities and NaN.
+// strtod is the number that a string starts with, and the length of what it read:
+// strtod(3) of C, which also knows hexadecimal numbers, infinities and NaN.
 func strtod(s string) (f float64, length int) {
 	i := 0
 	for i < len(s) && isBlank(s[i]) {
@@ -106,7 +106,8 @@ func scanExponent(s string, i int, hex bool) int {
 	return end
 }
 
-// leadingInteger is the integer that a string starts with, if it is a plain one that fits.
+// leadingInteger is the integer that a string starts with, if it is a plain one that
+// fits.
 func leadingInteger(s string) (int64, bool) {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
 	end := 0
@@ -138,8 +139,10 @@ func rounding(round func(float64) float64) builtinFunc {
 	}}
 }
 
-// fnPow is an integer for integers with an exponent that is not negative, and else a real. Integers are rounded as upstream rounds them, by
-// adding a half and dropping the fraction, which leaves negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3) is -8.0.
+// fnPow is an integer for integers with an exponent that is not negative, and else a
+// real. Integers are rounded as upstream rounds them, by adding a half and dropping the
+// fraction, which leaves negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3)
+// is -8.0.
 func fnPow(c builtinCall) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
@@ -156,7 +159,8 @@ func fnPow(c builtinCall) Value {
 	return RealValue(f)
 }
 
-// fnQuantize rounds up to a multiple of a number, or to the first number of a list that is not less.
+// fnQuantize rounds up to a multiple of a number, or to the first number of a list that
+// is not less.
 func fnQuantize(c builtinCall) Value {
 	v, unit := c.arg(0), c.arg(1)
 	x := toReal(v)
@@ -190,14 +194,16 @@ func roundUpTo(v Value, x float64, unit Value) Value {
 	case math.Abs(u) <= 1e-8 && unit.kind != Integer || u == 0:
 		return v
 	case v.kind == Integer && unit.kind == Integer:
-		// Upstream's own formula: it rounds towards zero before it multiplies, also for negative numbers.
+		// Upstream's own formula: it rounds towards zero before it multiplies, also for
+		// negative numbers.
 		n, d := v.int(), unit.int()
 		return IntValue((n + d - 1) / d * d)
 	}
 	return RealValue(math.Ceil(x/u) * u)
 }
 
-// fnRandom is a real in [0, 1), or a number of the argument's type below it, which must be above 0.
+// fnRandom is a real in [0, 1), or a number of the argument's type below it, which must
+// be above 0.
 func fnRandom(c builtinCall) Value {
 	c.evaluator.impure = true
 	if c.evaluator.env == nil || c.evaluator.env.Random == nil {

@@ -25,8 +25,8 @@ func patternBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// regexPattern is a compiled regular expression and the number of its instructions. Matching takes at most one step for each instruction
-// and byte.
+// regexPattern is a compiled regular expression and the number of its instructions.
+// Matching takes at most one step for each instruction and byte.
 type regexPattern struct {
 	*regexp.Regexp
 	instructions   int
@@ -44,8 +44,8 @@ const (
 // cost is what it costs to match s.
 func (p *regexPattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
 
-// compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend. It is nil
-// where that goes wrong.
+// compile gives the expression that the parser has compiled, or compiles one, which costs
+// much of what an evaluation may spend. It is nil where that goes wrong.
 func (c builtinCall) compile(p, opts string) (re *regexPattern, bad Value) {
 	if c.re != nil {
 		return c.re, Value{}
@@ -62,9 +62,11 @@ func patternFailure(err error) Value {
 	switch {
 	case !errors.As(err, &wrong):
 		return Value{kind: Error, off: int32(badPattern), str: err.Error()}
-	case wrong.Code == syntax.ErrInvalidEscape && len(wrong.Expr) > 1 && (isDigit(wrong.Expr[1]) || wrong.Expr[1] == 'k' || wrong.Expr[1] == 'g'):
+	case wrong.Code == syntax.ErrInvalidEscape && len(wrong.Expr) > 1 &&
+		(isDigit(wrong.Expr[1]) || wrong.Expr[1] == 'k' || wrong.Expr[1] == 'g'):
 		return errorFor(backReference)
-	case wrong.Code == syntax.ErrInvalidPerlOp, wrong.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(wrong.Expr, "+"):
+	case wrong.Code == syntax.ErrInvalidPerlOp, wrong.Code == syntax.ErrInvalidRepeatOp &&
+		strings.HasSuffix(wrong.Expr, "+"):
 		return errorFor(lookAround)
 	case wrong.Code == syntax.ErrInvalidRepeatSize:
 		return errorFor(patternTooBig)
@@ -72,7 +74,8 @@ func patternFailure(err error) Value {
 	return Value{kind: Error, off: int32(badPattern), str: string(wrong.Code) + ": " + wrong.Expr}
 }
 
-// compilePattern compiles an expression with the options i, m, s and x, which are Perl's. Others mean something elsewhere, or nothing.
+// compilePattern compiles an expression with the options i, m, s and x, which are Perl's.
+// Others mean something elsewhere, or nothing.
 func compilePattern(p, opts string) (re *regexPattern, bad Value) {
 	flags := ""
 	for _, o := range "ims" {
@@ -114,7 +117,8 @@ func (p *regexPattern) maxMatches(s string) int {
 }
 
 func isRepeated(re *syntax.Regexp) bool {
-	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 || slices.ContainsFunc(re.Sub, isRepeated)
+	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 ||
+		slices.ContainsFunc(re.Sub, isRepeated)
 }
 
 func hasDollar(re *syntax.Regexp) bool {
@@ -123,10 +127,12 @@ func hasDollar(re *syntax.Regexp) bool {
 
 // matches is whether s matches, within the bounds of the evaluation.
 func (c builtinCall) matches(p *regexPattern, s string) bool {
-	return c.evaluator.takeText(p.cost(s)) && (p.MatchString(s) || p.hasDollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
+	return c.evaluator.takeText(p.cost(s)) &&
+		(p.MatchString(s) || p.hasDollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
 }
 
-// matchesNonEmpty is whether some text in s that is not empty matches, within the bounds of the evaluation.
+// matchesNonEmpty is whether some text in s that is not empty matches, within the bounds
+// of the evaluation.
 func (c builtinCall) matchesNonEmpty(p *regexPattern, s string) bool {
 	if !c.evaluator.takeText(p.cost(s)) {
 		return false
@@ -139,7 +145,8 @@ func (c builtinCall) matchesNonEmpty(p *regexPattern, s string) bool {
 	return false
 }
 
-// compiledLiteral is the regular expression of a call whose pattern and options are literals, or nil.
+// compiledLiteral is the regular expression of a call whose pattern and options are
+// literals, or nil.
 func compiledLiteral(n *callNode) *regexPattern {
 	options := 2
 	switch lowerASCII(n.name) {
@@ -169,7 +176,8 @@ func literalString(args []Expr, i int) (string, bool) {
 	return v.Str()
 }
 
-// withoutBlanks removes blanks and comments, except in brackets and behind a backslash: what option x means.
+// withoutBlanks removes blanks and comments, except in brackets and behind a backslash:
+// what option x means.
 func withoutBlanks(p string) string {
 	var b strings.Builder
 	inClass := false
@@ -209,7 +217,8 @@ func fnRegexp(c builtinCall) Value {
 	return BoolValue(c.matches(re, args[1]))
 }
 
-// fnRegexpMember says whether an element matches. If none does, and one is UNDEFINED, it cannot say.
+// fnRegexpMember says whether an element matches. If none does, and one is UNDEFINED, it
+// cannot say.
 func fnRegexpMember(c builtinCall) Value {
 	p, list, opts := c.arg(0), c.arg(1), StringValue("")
 	if len(c.args) > 2 {

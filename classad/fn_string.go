@@ -46,8 +46,9 @@ func fnStrcat(c builtinCall) Value {
 	return StringValue(b.String())
 }
 
-// fnJoin puts a separator between its arguments, or the elements of its one list. UNDEFINED is left out. As long as nothing but empty
-// texts came there is nothing to separate.
+// fnJoin puts a separator between its arguments, or the elements of its one list.
+// UNDEFINED is left out. As long as nothing but empty texts came there is nothing to
+// separate.
 func fnJoin(c builtinCall) Value {
 	if len(c.args) == 0 {
 		return StringValue("")
@@ -205,8 +206,9 @@ func sign(n int) Value {
 	return IntValue(0)
 }
 
-// fnSplit cuts a string at any of some characters, blanks and commas unless given. Between two of the same character that is not a
-// blank stands an empty piece; other empty pieces are dropped.
+// fnSplit cuts a string at any of some characters, blanks and commas unless given.
+// Between two of the same character that is not a blank stands an empty piece; other
+// empty pieces are dropped.
 func fnSplit(c builtinCall) Value {
 	s := c.arg(0)
 	seps, bad := c.stringArgOr(1, ", \t")

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// stringListBuiltin are the functions of strings that hold a list, separated by blanks and commas unless an argument says otherwise.
+// stringListBuiltin are the functions of strings that hold a list, separated by blanks
+// and commas unless an argument says otherwise.
 func stringListBuiltin(name string) builtinFunc {
 	switch name {
 	case "stringlistsize":
@@ -16,9 +17,13 @@ func stringListBuiltin(name string) builtinFunc {
 	case "stringlistavg":
 		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(RealValue(0), 0, plus, true) }}
 	case "stringlistmin":
-		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(UndefinedValue(), math.Inf(1), less, false) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value {
+			return c.reduce(UndefinedValue(), math.Inf(1), less, false)
+		}}
 	case "stringlistmax":
-		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(UndefinedValue(), math.Inf(-1), greater, false) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value {
+			return c.reduce(UndefinedValue(), math.Inf(-1), greater, false)
+		}}
 	case "stringlistmember":
 		return builtinFunc{2, 3, func(c builtinCall) Value { return c.inStringList(sameText) }}
 	case "stringlistimember":
@@ -37,7 +42,8 @@ func stringListBuiltin(name string) builtinFunc {
 
 func sameText(a, b string) bool { return a == b }
 
-// trimmedPieces ranges over the pieces of a string between separating characters, without blanks around them. Empty pieces are left out.
+// trimmedPieces ranges over the pieces of a string between separating characters, without
+// blanks around them. Empty pieces are left out.
 func trimmedPieces(s, seps string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for piece := range rawPieces(s, seps) {
@@ -65,7 +71,8 @@ func rawPieces(s, seps string) iter.Seq[string] {
 	}
 }
 
-// stringArgOr is argument i, which must be a string, or usual without it. bad is an ERROR for another type.
+// stringArgOr is argument i, which must be a string, or usual without it. bad is an ERROR
+// for another type.
 func (c builtinCall) stringArgOr(i int, usual string) (s string, bad Value) {
 	if i >= len(c.args) {
 		return usual, Value{}
@@ -77,7 +84,8 @@ func (c builtinCall) stringArgOr(i int, usual string) (s string, bad Value) {
 	return v.str, Value{}
 }
 
-// splitFirst are those of the first argument, which the second may say how to cut; nil if that goes wrong.
+// splitFirst are those of the first argument, which the second may say how to cut; nil if
+// that goes wrong.
 func (c builtinCall) splitFirst() (pieces iter.Seq[string], bad Value) {
 	v := c.arg(0)
 	seps, bad := c.stringArgOr(1, " ,")
@@ -104,7 +112,8 @@ func fnStringListSize(c builtinCall) Value {
 	return IntValue(n)
 }
 
-// reduce folds the numbers of a string list into one, which is an integer where no piece looks like a real; an empty list gives empty.
+// reduce folds the numbers of a string list into one, which is an integer where no piece
+// looks like a real; an empty list gives empty.
 func (c builtinCall) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
 	pieces, bad := c.splitFirst()
 	if pieces == nil {
@@ -113,7 +122,8 @@ func (c builtinCall) reduce(empty Value, result float64, fold func(result, f flo
 	n, whole := 0, true
 	for piece := range pieces {
 		f, length := strtod(piece)
-		if length == 0 || length < len(piece) && f == 0 && lower(piece[length]) == 'x' { // scanf(3) does not stop before an x
+		// scanf(3) does not stop before an x
+		if length == 0 || length < len(piece) && f == 0 && lower(piece[length]) == 'x' {
 			return errorFor(badText, 0)
 		}
 		whole = whole && strings.Trim(piece, "+-0123456789") == ""
@@ -149,9 +159,10 @@ func greater(x, y float64) float64 {
 	return x
 }
 
-// membershipArgs reads the two texts of a question about membership. UNDEFINED is an empty text, but two of them are no question: then answer
-// is UNDEFINED, and it is ERROR for what is no text. The pieces of these functions end at any blank or comma unless an argument says
-// otherwise.
+// membershipArgs reads the two texts of a question about membership. UNDEFINED is an
+// empty text, but two of them are no question: then answer is UNDEFINED, and it is ERROR
+// for what is no text. The pieces of these functions end at any blank or comma unless an
+// argument says otherwise.
 func (c builtinCall) membershipArgs() (x, list, seps string, answer Value) {
 	v, w := c.arg(0), c.arg(1)
 	seps = ", \t\r\n"
@@ -190,7 +201,8 @@ func (c builtinCall) inStringList(same func(a, b string) bool) Value {
 	return answer
 }
 
-// subset says whether every piece of the first list is in the second. A list that is not empty but has no pieces is no subset.
+// subset says whether every piece of the first list is in the second. A list that is not
+// empty but has no pieces is no subset.
 func (c builtinCall) subset(fold func(string) string) Value {
 	x, list, seps, answer := c.membershipArgs()
 	switch {
@@ -215,7 +227,8 @@ func (c builtinCall) subset(fold func(string) string) Value {
 	return answer
 }
 
-// fnStringListsIntersect says whether two lists share a piece. It keeps blanks that do not separate.
+// fnStringListsIntersect says whether two lists share a piece. It keeps blanks that do
+// not separate.
 func fnStringListsIntersect(c builtinCall) Value {
 	args, odd := c.stringArgs()
 	if odd.kind != String {
@@ -243,8 +256,8 @@ func fnStringListsIntersect(c builtinCall) Value {
 	return BoolValue(false)
 }
 
-// stringArgs are the arguments, at most four, if all are strings. Otherwise odd is ERROR if an argument is, else UNDEFINED if one is, else
-// ERROR.
+// stringArgs are the arguments, at most four, if all are strings. Otherwise odd is ERROR
+// if an argument is, else UNDEFINED if one is, else ERROR.
 func (c builtinCall) stringArgs() (args [4]string, odd Value) {
 	odd = StringValue("")
 	for i := range c.args {

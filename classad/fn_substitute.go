@@ -11,7 +11,8 @@ const (
 	replaceAll                           // the text with every match replaced
 )
 
-// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match, with option f in place.
+// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g
+// every match, with option f in place.
 func (c builtinCall) substitute(where substitutionMode) Value {
 	args, odd := c.stringArgs()
 	if odd.kind != String {
@@ -60,7 +61,8 @@ func (c builtinCall) substitute(where substitutionMode) Value {
 	return c.text(b.String())
 }
 
-// expandSubstitute writes a substitute; ok is false where it names a group that the pattern does not have, or one behind the last that matched.
+// expandSubstitute writes a substitute; ok is false where it names a group that the
+// pattern does not have, or one behind the last that matched.
 func expandSubstitute(b *strings.Builder, sub, s string, m []int) (ok bool) {
 	for len(m) > 2 && m[len(m)-1] < 0 {
 		m = m[:len(m)-2]

@@ -14,7 +14,9 @@ func timeBuiltin(name string) builtinFunc {
 	case "currenttime":
 		return builtinFunc{0, 0, func(c builtinCall) Value { return absOf(c.evaluator.now()) }}
 	case "timezoneoffset":
-		return builtinFunc{0, 0, func(c builtinCall) Value { return RelTimeValue(float64(zoneOffset(c.evaluator.now()))) }}
+		return builtinFunc{0, 0, func(c builtinCall) Value {
+			return RelTimeValue(float64(zoneOffset(c.evaluator.now())))
+		}}
 	case "daytime":
 		return builtinFunc{0, 0, fnDayTime}
 	case "getyear":
@@ -62,7 +64,8 @@ func fnDayTime(c builtinCall) Value {
 	return RelTimeValue(float64(3600*h + 60*m + s))
 }
 
-// localTime is an absolute time in the local zone, which is the one that upstream takes its parts in.
+// localTime is an absolute time in the local zone, which is the one that upstream takes
+// its parts in.
 func (c builtinCall) localTime(v Value) (t time.Time, ok bool) {
 	if v.kind != AbsTime {
 		return time.Time{}, false
@@ -107,7 +110,8 @@ func (c builtinCall) moment(v Value) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// wholeSeconds is f without its fraction. What does not fit is the least integer of 32 bits, as upstream has it on its processors.
+// wholeSeconds is f without its fraction. What does not fit is the least integer of 32
+// bits, as upstream has it on its processors.
 func wholeSeconds(f float64) int64 {
 	if n, ok := realToInt(f); ok {
 		return n
@@ -164,7 +168,8 @@ func splitSpan(ad *Ad, s float64) {
 	ad.SetReal("Seconds", seconds)
 }
 
-// fnFormatTime writes a time as strftime does; a time can also be an ad as splitTime makes them.
+// fnFormatTime writes a time as strftime does; a time can also be an ad as splitTime
+// makes them.
 func fnFormatTime(c builtinCall) Value {
 	t := breakDownTime(c.evaluator.now())
 	if len(c.args) > 0 {
@@ -264,7 +269,8 @@ func fnRelTime(c builtinCall) Value {
 	return numberError(0, v)
 }
 
-// fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first part that is not zero.
+// fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first
+// part that is not zero.
 func fnInterval(c builtinCall) Value {
 	v := c.arg(0)
 	n := toInt(v)

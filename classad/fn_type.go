@@ -113,8 +113,9 @@ func toBool(v Value) Value {
 	return UndefinedValue()
 }
 
-// wholeValue is f without its fraction. NaN and the infinities are ERROR. A number that does not fit 64 bits is the least integer, which
-// is what the instruction of the processors gives that upstream runs on.
+// wholeValue is f without its fraction. NaN and the infinities are ERROR. A number that
+// does not fit 64 bits is the least integer, which is what the instruction of the
+// processors gives that upstream runs on.
 func wholeValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return errorFor(notANumber)
@@ -141,7 +142,8 @@ func fnString(c builtinCall) Value {
 	return c.text(plainText(v))
 }
 
-// plainText is a string as it is, a time without its function, and any other value in ClassAd syntax.
+// plainText is a string as it is, a time without its function, and any other value in
+// ClassAd syntax.
 func plainText(v Value) string {
 	switch v.kind {
 	case String:

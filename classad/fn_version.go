@@ -1,6 +1,7 @@
 package classad
 
-// versionBuiltin are the functions that compare version numbers. Values other than strings are compared by their text.
+// versionBuiltin are the functions that compare version numbers. Values other than
+// strings are compared by their text.
 func versionBuiltin(name string) builtinFunc {
 	switch name {
 	case "versioncmp":
@@ -58,9 +59,10 @@ func fnVersionInRange(c builtinCall) Value {
 	return BoolValue(compareVersions(c.stringArg(low), s) <= 0 && compareVersions(s, c.stringArg(high)) <= 0)
 }
 
-// compareVersions orders texts by their bytes, except that runs of digits are compared as numbers, and as fractions where they start
-// with a zero: strverscmp(3). Like upstream's natural_cmp it gives the difference of the first bytes that differ, of the digits of two
-// numbers, or of the zeros before them.
+// compareVersions orders texts by their bytes, except that runs of digits are compared as
+// numbers, and as fractions where they start with a zero: strverscmp(3). Like upstream's
+// natural_cmp it gives the difference of the first bytes that differ, of the digits of
+// two numbers, or of the zeros before them.
 func compareVersions(a, b string) int {
 	at := func(s string, i int) int {
 		if i < len(s) {

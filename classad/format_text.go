@@ -5,10 +5,13 @@ import (
 	"strings"
 )
 
-// Format lays out an ad or an expression in new syntax for people: an attribute a line with the signs of equality below each other, and
-// what does not fit a line broken up, chains of && and || one operand a line. The result ends with a line break, parses to the same ad or
-// expression, and formatting it again changes nothing: literals and operators stay as they were written, only blanks and superfluous
-// semicolons change. Comments are lost; commented says whether there were any. The error is a *[SyntaxError].
+// Format lays out an ad or an expression in new syntax for people: an attribute a line
+// with the signs of equality below each other, and what does not fit a line broken up,
+// chains of && and || one operand a line. The result ends with a line break, parses to
+// the same ad or expression, and formatting it again changes nothing: literals and
+// operators stay as they were written, only blanks and superfluous semicolons change.
+// Comments are lost; commented says whether there were any. The error is a
+// *[SyntaxError].
 func Format(src string) (text string, commented bool, err error) {
 	isAd := true
 	if _, err = Parse(src); err != nil {
@@ -28,8 +31,9 @@ func Format(src string) (text string, commented bool, err error) {
 	return string(append(l.out, '\n')), l.commented, nil
 }
 
-// FormatOld lays out ads in old syntax, an attribute a line with the signs of equality below each other, and one empty line between ads.
-// Comments, which begin with #, are lost. The error is a *[SyntaxError].
+// FormatOld lays out ads in old syntax, an attribute a line with the signs of equality
+// below each other, and one empty line between ads. Comments, which begin with #, are
+// lost. The error is a *[SyntaxError].
 func FormatOld(src string) (text string, commented bool, err error) {
 	if _, err := ParseOld(src); err != nil {
 		return "", false, err
@@ -67,7 +71,8 @@ func FormatOld(src string) (text string, commented bool, err error) {
 	return b.String(), commented, nil
 }
 
-// furthestError is the error that was found further on in the text: that of the grammar that was meant.
+// furthestError is the error that was found further on in the text: that of the grammar
+// that was meant.
 func furthestError(a, b error) error {
 	var x, y *SyntaxError
 	if errors.As(a, &x) && errors.As(b, &y) && y.Offset > x.Offset {
@@ -91,8 +96,8 @@ func alignedWidth(n int) int {
 	return n
 }
 
-// writeTokens writes the tokens from i up to j, of which the first goes to this column, further lines are indented so far, and behind the last
-// stand a few more characters.
+// writeTokens writes the tokens from i up to j, of which the first goes to this column,
+// further lines are indented so far, and behind the last stand a few more characters.
 func (l *tokenLayout) writeTokens(i, j, column, indent, behind int) {
 	if column+l.width(i, j)+behind <= layoutWidth {
 		l.put(l.inline(i, j))
@@ -128,7 +133,8 @@ func (l *tokenLayout) writeTokens(i, j, column, indent, behind int) {
 	}
 }
 
-// operandIndent is the indentation for the further lines of an operand that begins a line itself: deeper, if it is a chain.
+// operandIndent is the indentation for the further lines of an operand that begins a line
+// itself: deeper, if it is a chain.
 func (l *tokenLayout) operandIndent(i, j, indent int) int {
 	if _, cuts := l.breakPlaces(i, j); len(cuts) > 0 {
 		return indent + layoutStep
@@ -144,7 +150,8 @@ const (
 	cutTernary
 )
 
-// breakPlaces are the places of the loosest operators among the tokens from i up to j, outside of brackets.
+// breakPlaces are the places of the loosest operators among the tokens from i up to j,
+// outside of brackets.
 func (l *tokenLayout) breakPlaces(i, j int) (level int, at []int) {
 	for ; i < j; i++ {
 		t := &l.toks[i]
@@ -172,7 +179,8 @@ func (l *tokenLayout) breakPlaces(i, j int) (level int, at []int) {
 	return level, at
 }
 
-// writeGroups writes tokens between which no line is broken, except inside of those brackets that are too long for what is left of the line.
+// writeGroups writes tokens between which no line is broken, except inside of those
+// brackets that are too long for what is left of the line.
 func (l *tokenLayout) writeGroups(i, j, column, indent int) {
 	for first := i; i < j; i++ {
 		if i > first && needsBlank(&l.toks[i-1], &l.toks[i]) {
@@ -195,8 +203,8 @@ func (l *tokenLayout) writeGroups(i, j, column, indent int) {
 	}
 }
 
-// writeBracketLines writes a bracket, what is in it on lines of their own, and the closing bracket at the beginning of another. The result is the
-// column behind it.
+// writeBracketLines writes a bracket, what is in it on lines of their own, and the
+// closing bracket at the beginning of another. The result is the column behind it.
 func (l *tokenLayout) writeBracketLines(i, j, indent int) int {
 	open, inner := &l.toks[i], indent+layoutStep
 	l.put(open.text)
@@ -221,7 +229,8 @@ func (l *tokenLayout) writeBracketLines(i, j, indent int) int {
 	return column + 1
 }
 
-// splitAtSign are the stretches of tokens from i up to j that are separated by a sign outside of brackets.
+// splitAtSign are the stretches of tokens from i up to j that are separated by a sign
+// outside of brackets.
 func (l *tokenLayout) splitAtSign(i, j int, sign string) (list [][2]int) {
 	from := i
 	for ; i < j; i++ {

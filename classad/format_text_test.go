@@ -63,7 +63,8 @@ regexps("^([a-z]*)[0-9]*$", TARGET.Machine, "\\1") == "n" &&
 
 func TestFormatComments(t *testing.T) {
 	for src, want := range map[string]bool{
-		"a // b": true, "/* c */ a": true, "a /* */ / b": true, "a ? /* c */ : b": true, "[ a = 1; // x\n ]": true, "a/b": false, `"//"`: false, "a ?\n: b": false,
+		"a // b": true, "/* c */ a": true, "a /* */ / b": true, "a ? /* c */ : b": true, "[ a = 1; // x\n ]": true,
+		"a/b": false, `"//"`: false, "a ?\n: b": false,
 	} {
 		if _, commented, err := Format(src); err != nil || commented != want {
 			t.Errorf("%s: got %v (%v), want %v", src, commented, err, want)
@@ -85,7 +86,8 @@ func TestFormatOld(t *testing.T) {
 	}
 }
 
-// checkFormat holds that a text that parses says the same after it was formatted, and that formatting again changes nothing.
+// checkFormat holds that a text that parses says the same after it was formatted, and
+// that formatting again changes nothing.
 func checkFormat(t *testing.T, src string) {
 	t.Helper()
 	var want string
@@ -136,7 +138,8 @@ func checkFormatOld(t *testing.T, src string) {
 	}
 }
 
-// TestFormatVectors formats the expressions of the tables, and random conditions made of them.
+// TestFormatVectors formats the expressions of the tables, and random conditions made of
+// them.
 func TestFormatVectors(t *testing.T) {
 	var exprs []string
 	for _, row := range readTable(t, "vectors.tsv.gz") {

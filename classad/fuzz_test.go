@@ -13,14 +13,16 @@ func addSeeds(f *testing.F) {
 		`evalInEachContext(a > 1, { [ a = 2 ], [ a = b ], undefined })`,
 		`regexps("(a+)b", "xaab", "\\1", "ig")`, `relTime("1+02:03:04") - absTime("2020-01-01T00:00:00Z")`,
 		`eval("strcat(a, 1e300 * 10, real(\"NaN\"))")`, `{ list }.x`, `-9223372036854775808 / -1`, `1 << 64 >>> -1`,
-		`formatTime(splitTime(0), "%c %j")`, `unresolved(a)`, `quantize(5, { 3, b })`, `stringListSum("1,2.5; x", ";")`, `'a\101'`,
+		`formatTime(splitTime(0), "%c %j")`, `unresolved(a)`, `quantize(5, { 3, b })`, `stringListSum("1,2.5; x", ";")`,
+		`'a\101'`,
 		`mergeEnvironment("A='b c'", envV1ToV2("x=1;y"))`, `substr("abc", -9223372036854775808, 9223372036854775807)`,
 	} {
 		f.Add(src)
 	}
 }
 
-// FuzzParse reads any text and holds what the printer writes against what it is read back as.
+// FuzzParse reads any text and holds what the printer writes against what it is read back
+// as.
 func FuzzParse(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -41,10 +43,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzEval evaluates any text in a match, twice, and so holds that it ends, does not panic, and depends on nothing else.
+// FuzzEval evaluates any text in a match, twice, and so holds that it ends, does not
+// panic, and depends on nothing else.
 func FuzzEval(f *testing.F) {
 	addSeeds(f)
-	my := parseOrFail(f, `[ a = 1; b = TARGET.c; list = { list, 1, a }; s = "x,y"; sub = [ p = parent; q = sub.q; a = 2 ] ]`)
+	my := parseOrFail(f,
+		`[ a = 1; b = TARGET.c; list = { list, 1, a }; s = "x,y"; sub = [ p = parent; q = sub.q; a = 2 ] ]`)
 	target := parseOrFail(f, `[ c = MY.d + 1; d = TARGET.a; Memory = 5; e = root; self = 3 ]`)
 	f.Fuzz(func(t *testing.T, src string) {
 		e, err := ParseExpr(src)
@@ -63,7 +67,8 @@ func FuzzEval(f *testing.F) {
 	})
 }
 
-// FuzzAd reads any text as an ad in both syntaxes and in JSON, and writes each ad in the form it came in.
+// FuzzAd reads any text as an ad in both syntaxes and in JSON, and writes each ad in the
+// form it came in.
 func FuzzAd(f *testing.F) {
 	f.Add(`[ a = 1; b = { "x", [ c = a ] }; 'd e' = -0.0 ]`)
 	f.Add("A = 1\n# no\nB = \"x\\\"\"\n")

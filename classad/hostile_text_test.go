@@ -68,7 +68,8 @@ func hostileTexts() map[string]string {
 	}
 }
 
-// TestHostileTexts reads texts that nobody means well with, in all syntaxes, and evaluates what is in the language.
+// TestHostileTexts reads texts that nobody means well with, in all syntaxes, and
+// evaluates what is in the language.
 func TestHostileTexts(t *testing.T) {
 	for name, src := range hostileTexts() {
 		runBounded(t, name, func() {
@@ -84,7 +85,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// runBounded runs f, which ends because evaluations and parses are bounded, and says if it took long.
+// runBounded runs f, which ends because evaluations and parses are bounded, and says if
+// it took long.
 func runBounded(t *testing.T, name string, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -107,12 +109,15 @@ func TestHostileEvaluations(t *testing.T) {
 	}
 	long := func(n int, piece string) string { return strings.Repeat(piece, n/len(piece)) }
 	tests := map[string]string{
-		"conditions":      chain("true && true", "@ ? @ : @"),
-		"joined":          chain(`{ "a", "b" }`, `join("x", @, @, @)`),
-		"lists":           chain("{ 1, 2 }", "{ @, @ }[0]"),
-		"shared strings":  `[ s = "` + long(4<<20, "a") + `"; r = [ x = s ]; d = { ` + strings.Repeat("r,", 2000) + ` r }; x0 = size(string(d.x)) ]`,
-		"shared lists":    `[ l = { ` + long(1<<20, "1,") + ` 1 }; r = [ x = l ]; d = { ` + strings.Repeat("r,", 2000) + ` r }; x0 = d.x ]`,
-		"joined shares":   `[ s = "` + long(4<<20, "a") + `"; r = [ x = s ]; d = { ` + strings.Repeat("r,", 2000) + ` r }; x0 = join(",", d.x) ]`,
+		"conditions": chain("true && true", "@ ? @ : @"),
+		"joined":     chain(`{ "a", "b" }`, `join("x", @, @, @)`),
+		"lists":      chain("{ 1, 2 }", "{ @, @ }[0]"),
+		"shared strings": `[ s = "` + long(4<<20, "a") + `"; r = [ x = s ]; d = { ` + strings.Repeat("r,", 2000) +
+			` r }; x0 = size(string(d.x)) ]`,
+		"shared lists": `[ l = { ` + long(1<<20, "1,") + ` 1 }; r = [ x = l ]; d = { ` + strings.Repeat("r,", 2000) +
+			` r }; x0 = d.x ]`,
+		"joined shares": `[ s = "` + long(4<<20, "a") + `"; r = [ x = s ]; d = { ` + strings.Repeat("r,", 2000) +
+			` r }; x0 = join(",", d.x) ]`,
 		"printed lists":   chain("{ 1, 2 }", "eval(string({ @, @ }))"),
 		"contexts":        chain("{ 1 }", "evalInEachContext(@, { [], [] })"),
 		"own contexts":    head + `x0 = evalInEachContext(x0, { [], [ x0 = x0 ] }) ]`,
@@ -132,17 +137,19 @@ func TestHostileEvaluations(t *testing.T) {
 		"many groups":     `[ x0 = size(replaceAll("` + long(3000, "()") + `a", "` + long(1<<20, "a") + `", "x")) ]`,
 		"no matches":      `[ x0 = regexp("(a*)*(a*)*(a*)*b", "` + long(1<<20, "a") + `") ]`,
 		"repetition":      `[ x0 = regexp("(((a{0,30}){0,30}){0,30}){0,30}", "a") ]`,
-		"long lists":      `[ a = "` + long(1<<20, "a,") + `"; b = "` + long(1<<20, "b c,") + `"; x0 = stringListsIntersect(a, b) || stringListMember("c", a) ]`,
-		"long subsets":    `[ a = "` + long(1<<20, "a1,b2,c,") + `"; x0 = stringListISubsetMatch(a, a) ]`,
-		"long sums":       `[ a = "` + long(1<<20, "1 ") + `"; x0 = stringListSum(a) + stringListMax(a) + stringListSize(a) ]`,
-		"long members":    `[ a = "` + long(1<<20, "x y ") + `"; x0 = stringList_regexpMember("z+", a) ]`,
-		"long splits":     `[ a = "` + long(1<<20, ",") + `"; x0 = size(split(a)) ]`,
-		"long words":      `[ a = "` + long(1<<20, "a b ") + `"; x0 = argsToList(a) ]`,
-		"long merges":     `[ a = "` + long(1<<20, "a=b ") + `"; x0 = mergeEnvironment(a, a, a) ]`,
-		"long versions":   `[ a = "` + long(1<<20, "1") + `"; b = strcat(a, "2"); x0 = versionCmp(a, b) ]`,
-		"long formats":    `[ a = "` + long(1<<20, "%c%1000d") + `"; x0 = formatTime(0, a) ]`,
-		"long case":       `[ a = "` + long(1<<20, "aB") + `"; x0 = toUpper(toLower(a)) == a ]`,
-		"huge numbers":    `[ x0 = { 9223372036854775807 + 1, 1e308 * 1e308, pow(1e308, 1e308), pow(-1e308, 3), 1 << 1000000, quantize(9223372036854775807, 10), interval(9223372036854775807), absTime(9223372036854775807), formatTime(9223372036854775807), splitTime(-9223372036854775807), substr("a", 9223372036854775807, -9223372036854775807), relTime(1e300), string(1e-320), int(1e308) }; a = x0[0] ]`,
+		"long lists": `[ a = "` + long(1<<20, "a,") + `"; b = "` + long(1<<20, "b c,") +
+			`"; x0 = stringListsIntersect(a, b) || stringListMember("c", a) ]`,
+		"long subsets": `[ a = "` + long(1<<20, "a1,b2,c,") + `"; x0 = stringListISubsetMatch(a, a) ]`,
+		"long sums": `[ a = "` + long(1<<20, "1 ") +
+			`"; x0 = stringListSum(a) + stringListMax(a) + stringListSize(a) ]`,
+		"long members":  `[ a = "` + long(1<<20, "x y ") + `"; x0 = stringList_regexpMember("z+", a) ]`,
+		"long splits":   `[ a = "` + long(1<<20, ",") + `"; x0 = size(split(a)) ]`,
+		"long words":    `[ a = "` + long(1<<20, "a b ") + `"; x0 = argsToList(a) ]`,
+		"long merges":   `[ a = "` + long(1<<20, "a=b ") + `"; x0 = mergeEnvironment(a, a, a) ]`,
+		"long versions": `[ a = "` + long(1<<20, "1") + `"; b = strcat(a, "2"); x0 = versionCmp(a, b) ]`,
+		"long formats":  `[ a = "` + long(1<<20, "%c%1000d") + `"; x0 = formatTime(0, a) ]`,
+		"long case":     `[ a = "` + long(1<<20, "aB") + `"; x0 = toUpper(toLower(a)) == a ]`,
+		"huge numbers":  `[ x0 = { 9223372036854775807 + 1, 1e308 * 1e308, pow(1e308, 1e308), pow(-1e308, 3), 1 << 1000000, quantize(9223372036854775807, 10), interval(9223372036854775807), absTime(9223372036854775807), formatTime(9223372036854775807), splitTime(-9223372036854775807), substr("a", 9223372036854775807, -9223372036854775807), relTime(1e300), string(1e-320), int(1e308) }; a = x0[0] ]`,
 	}
 	for name, src := range tests {
 		ad, err := Parse(src)

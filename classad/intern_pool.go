@@ -2,9 +2,10 @@ package classad
 
 import "strings"
 
-// InternPool lets ads that are kept share what they have in common: the names of their attributes, where they have the same ones in the same order,
-// and literals and expressions that are the same. Of ads of many machines that leaves each little more than a word for an attribute, and what is
-// its own. It is not safe for concurrent use.
+// InternPool lets ads that are kept share what they have in common: the names of their
+// attributes, where they have the same ones in the same order, and literals and
+// expressions that are the same. Of ads of many machines that leaves each little more
+// than a word for an attribute, and what is its own. It is not safe for concurrent use.
 type InternPool struct {
 	shapes map[string]*Ad // by all names, NUL after each; of these only labels and table count
 	values map[Value]*literalNode
@@ -12,7 +13,8 @@ type InternPool struct {
 	key    []byte
 }
 
-// Bounds on what a pool remembers. When one is reached it begins anew, and what ads share stays shared.
+// Bounds on what a pool remembers. When one is reached it begins anew, and what ads share
+// stays shared.
 const (
 	maxShapes      = 1 << 10
 	maxLiterals    = 1 << 14
@@ -31,8 +33,9 @@ func (p *InternPool) reset() {
 	p.shapes, p.values, p.exprs = map[string]*Ad{}, map[Value]*literalNode{}, map[string]exprNode{}
 }
 
-// Intern makes the ad share what it has in common with others that the pool has seen. Nobody else may use the ad meanwhile; afterwards it says
-// what it said before, and can be changed like any other.
+// Intern makes the ad share what it has in common with others that the pool has seen.
+// Nobody else may use the ad meanwhile; afterwards it says what it said before, and can
+// be changed like any other.
 func (p *InternPool) Intern(ad *Ad) {
 	if len(p.shapes) >= maxShapes || len(p.values) >= maxLiterals || len(p.exprs) >= maxExprs {
 		p.reset()

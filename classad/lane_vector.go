@@ -5,7 +5,8 @@ import mathbits "math/bits"
 // lanes is how many rows a program looks at in one go.
 const lanes = 256
 
-// laneVector is one value for each lane: an integer, the bits of a real, or a number of a dictionary.
+// laneVector is one value for each lane: an integer, the bits of a real, or a number of a
+// dictionary.
 type laneVector [lanes]uint64
 
 // laneMask is one bit for each lane.

@@ -26,7 +26,8 @@ func largeMachine(r *rand.Rand) *Ad {
 	set("Memory", IntValue(r.Int64N(100)*1000))
 	set("Name", StringValue(fmt.Sprintf("Slot%d", r.IntN(2000))))
 	set("Arch", StringValue([]string{"X86_64", "x86_64", "aarch64"}[r.IntN(3)]))
-	set("Load", RealValue([]float64{0, math.Copysign(0, -1), 0.5, 1.5, math.NaN(), math.Inf(-1)}[r.IntN(6)]+float64(r.IntN(4))))
+	set("Load", RealValue([]float64{0, math.Copysign(0, -1), 0.5, 1.5, math.NaN(), math.Inf(-1)}[r.IntN(6)]+
+		float64(r.IntN(4))))
 	set("Docker", BoolValue(r.IntN(2) == 0))
 	set("Site", ListValue(StringValue("a"), IntValue(r.Int64N(5))))
 	gpu := func() Value {
@@ -58,21 +59,34 @@ type testRequest struct {
 	q   *Query
 }
 
-// largeRequests are requests of all sorts: for indexes, for programs, and for what is remembered.
+// largeRequests are requests of all sorts: for indexes, for programs, and for what is
+// remembered.
 func largeRequests(t *testing.T, table *Table) []testRequest {
 	var requests []testRequest
 	for _, src := range []string{
-		`countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1`, `countMatches(RequireGPUs, TARGET.AvailableGPUs) > n % 3 && TARGET.Docker`,
-		`countMatches(Capability > 8 && Memory > 1, TARGET.AvailableGPUs) > 0`, `TARGET.Gpu.GlobalMemoryMb > 30000`, `TARGET.Gpu.Memory > 50000`,
-		`TARGET.Site[1] == 3`, `TARGET.AvailableGPUs[0].Capability >= 8.5`, `sum(evalInEachContext(GlobalMemoryMb, TARGET.AvailableGPUs)) > 70000`,
-		`TARGET.Memory == 42000`, `TARGET.Memory > 98000 && TARGET.Docker`, `97500.5 < TARGET.Memory`, `TARGET.Memory < 1000`, `TARGET.Memory <= 0 || false`,
-		`TARGET.Name == "slot77"`, `TARGET.Name == "SLOT77" && TARGET.Load >= 0`, `TARGET.Name == "nobody"`, `"Slot5" == TARGET.Name`, `TARGET.Name < "slot1"`,
-		`TARGET.Load == 0`, `TARGET.Load < -1`, `TARGET.Load > 4`, `TARGET.Load >= 4.5 && TARGET.Arch == "x86_64"`, `TARGET.Load != TARGET.Load`,
-		`member(3, TARGET.Site) && TARGET.Arch =?= "x86_64"`, `regexp("^slot1.*7$", TARGET.Name, "i")`, `TARGET.Memory / 1000 % 7 == n % 7`,
-		`isUndefined(TARGET.Memory) || isError(TARGET.Arch)`, `(TARGET.Docker ?: false) && TARGET.Memory * 1.5 > 70000`, `TARGET.Docker == true || TARGET.Memory =!= undefined`,
-		`ifThenElse(TARGET.Docker, TARGET.Memory, TARGET.Load) > 3`, `TARGET.Memory > 9223372036854775807`, `TARGET.Memory >= -9223372036854775808 && TARGET.Load < 1E308`,
+		`countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1`,
+		`countMatches(RequireGPUs, TARGET.AvailableGPUs) > n % 3 && TARGET.Docker`,
+		`countMatches(Capability > 8 && Memory > 1, TARGET.AvailableGPUs) > 0`, `TARGET.Gpu.GlobalMemoryMb > 30000`,
+		`TARGET.Gpu.Memory > 50000`,
+		`TARGET.Site[1] == 3`, `TARGET.AvailableGPUs[0].Capability >= 8.5`,
+		`sum(evalInEachContext(GlobalMemoryMb, TARGET.AvailableGPUs)) > 70000`,
+		`TARGET.Memory == 42000`, `TARGET.Memory > 98000 && TARGET.Docker`, `97500.5 < TARGET.Memory`,
+		`TARGET.Memory < 1000`, `TARGET.Memory <= 0 || false`,
+		`TARGET.Name == "slot77"`, `TARGET.Name == "SLOT77" && TARGET.Load >= 0`, `TARGET.Name == "nobody"`,
+		`"Slot5" == TARGET.Name`, `TARGET.Name < "slot1"`,
+		`TARGET.Load == 0`, `TARGET.Load < -1`, `TARGET.Load > 4`, `TARGET.Load >= 4.5 && TARGET.Arch == "x86_64"`,
+		`TARGET.Load != TARGET.Load`,
+		`member(3, TARGET.Site) && TARGET.Arch =?= "x86_64"`, `regexp("^slot1.*7$", TARGET.Name, "i")`,
+		`TARGET.Memory / 1000 % 7 == n % 7`,
+		`isUndefined(TARGET.Memory) || isError(TARGET.Arch)`, `(TARGET.Docker ?: false) && TARGET.Memory * 1.5 > 70000`,
+		`TARGET.Docker == true || TARGET.Memory =!= undefined`,
+		`ifThenElse(TARGET.Docker, TARGET.Memory, TARGET.Load) > 3`, `TARGET.Memory > 9223372036854775807`,
+		`TARGET.Memory >= -9223372036854775808 && TARGET.Load < 1E308`,
 	} {
-		job := parseOrFail(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
+		job := parseOrFail(t,
+			fmt.Sprintf(
+				`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src,
+			))
 		requests = append(requests, testRequest{job, table.Compile(job)})
 	}
 	return requests
@@ -97,7 +111,8 @@ func compareHits(t *testing.T, req testRequest, hits []QueryHit, model map[RowID
 	}
 }
 
-// TestLargeTable compares queries over many blocks, by columns and by indexes, with Match, while rows change.
+// TestLargeTable compares queries over many blocks, by columns and by indexes, with
+// Match, while rows change.
 func TestLargeTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC()}
@@ -158,10 +173,12 @@ func TestLargeTable(t *testing.T) {
 	t.Logf("%d segments, %d indexes, %d conditions left to the evaluator", len(table.segments), indexed, trees)
 }
 
-// TestSelectAllocatesNothing holds that asking a table that has not changed takes no memory.
+// TestSelectAllocatesNothing holds that asking a table that has not changed takes no
+// memory.
 func TestSelectAllocatesNothing(t *testing.T) {
 	table, _ := benchTable(t, 5000)
-	for _, src := range []string{selective, common, `[ RequestMemory = 1; Requirements = regexp("^slot1", TARGET.Name) && TARGET.LoadAvg * 2 < 1 || TARGET.Gpus =!= 1 ]`} {
+	for _, src := range []string{selective, common,
+		`[ RequestMemory = 1; Requirements = regexp("^slot1", TARGET.Name) && TARGET.LoadAvg * 2 < 1 || TARGET.Gpus =!= 1 ]`} {
 		q := table.Compile(parseOrFail(t, src))
 		hits := q.Select(make([]QueryHit, 0, 5000), nil)
 		if n := testing.AllocsPerRun(10, func() { hits = q.Select(hits[:0], nil) }); n != 0 || len(hits) == 0 {

@@ -11,24 +11,29 @@ const (
 
 func (s MatchSide) String() string { return [...]string{"left", "right"}[s] }
 
-// MismatchReason is one condition that keeps two ads from matching: a conjunct of a side's Requirements that is not true.
+// MismatchReason is one condition that keeps two ads from matching: a conjunct of a
+// side's Requirements that is not true.
 type MismatchReason struct {
-	Side      MatchSide       // whose Requirements
-	Attribute string          // in which the conjunct stands: Requirements, or an attribute that is itself a conjunct of them, such as START
+	Side MatchSide // whose Requirements
+	// in which the conjunct stands: Requirements, or an attribute that is itself a
+	// conjunct of them, such as START
+	Attribute string
 	Conjunct  Expr            // without the parentheses around it; the name Requirements where a side has none
 	Value     Value           // of the conjunct; never true
 	Operands  []ReasonOperand // the names in the conjunct, each once, in the order in which they stand
 }
 
-// ReasonOperand is a name that a conjunct mentions, with its scope and what is selected from it, as in TARGET.Memory or Gpu.Name.
+// ReasonOperand is a name that a conjunct mentions, with its scope and what is selected
+// from it, as in TARGET.Memory or Gpu.Name.
 type ReasonOperand struct {
 	Expr  Expr
 	Value Value
 }
 
-// Reasons says why left and right do not match: every conjunct of each side's Requirements that is not true, the left side's first. It
-// is empty if and only if [Match] says that they match. A conjunct that is merely the name of another attribute of the same ad gives way
-// to that attribute's own conjuncts.
+// Reasons says why left and right do not match: every conjunct of each side's
+// Requirements that is not true, the left side's first. It is empty if and only if
+// [Match] says that they match. A conjunct that is merely the name of another attribute
+// of the same ad gives way to that attribute's own conjuncts.
 func Reasons(left, right *Ad, env *EvalEnv) []MismatchReason {
 	if left == nil {
 		left = New()
@@ -39,8 +44,8 @@ func Reasons(left, right *Ad, env *EvalEnv) []MismatchReason {
 	return append(reasonsOf(Left, left, right, env), reasonsOf(Right, right, left, env)...)
 }
 
-// reasonsOf is what one side objects to. The conjuncts share the bounds of one evaluation, so that a side takes twice as long as a match
-// at most.
+// reasonsOf is what one side objects to. The conjuncts share the bounds of one
+// evaluation, so that a side takes twice as long as a match at most.
 func reasonsOf(side MatchSide, my, target *Ad, env *EvalEnv) []MismatchReason {
 	const name = "Requirements"
 	ev := newEvaluator(my, target, env)
@@ -50,7 +55,8 @@ func reasonsOf(side MatchSide, my, target *Ad, env *EvalEnv) []MismatchReason {
 	}
 	i := my.labelIndex(hashName(name), name)
 	if i < 0 {
-		return []MismatchReason{{Side: side, Attribute: name, Conjunct: Expr{&attrRef{name: name, hash: hashName(name)}}, Value: whole}}
+		return []MismatchReason{{Side: side, Attribute: name,
+			Conjunct: Expr{&attrRef{name: name, hash: hashName(name)}}, Value: whole}}
 	}
 	l := &reasonCollector{ev: newEvaluator(my, target, env), side: side}
 	l.attribute(i)
@@ -70,7 +76,8 @@ type reasonCollector struct {
 	reasons []MismatchReason
 }
 
-// attribute takes the conjuncts of an attribute, which counts as under evaluation meanwhile, as it does in a match.
+// attribute takes the conjuncts of an attribute, which counts as under evaluation
+// meanwhile, as it does in a match.
 func (l *reasonCollector) attribute(i int) {
 	ev, whole := l.ev, l.ev.leftScope.ad.exprs[i]
 	ev.activeAttrs = append(ev.activeAttrs, activeAttr{ev.leftScope.ad, i})
@@ -85,7 +92,8 @@ func (l *reasonCollector) attribute(i int) {
 				continue
 			}
 		}
-		l.reasons = append(l.reasons, MismatchReason{l.side, ev.leftScope.ad.labels[i].name, c, ev.withinBounds(v), l.operands(c.n)})
+		l.reasons = append(l.reasons, MismatchReason{l.side, ev.leftScope.ad.labels[i].name, c, ev.withinBounds(v),
+			l.operands(c.n)})
 		if ev.stepsLeft < 0 {
 			break
 		}
@@ -93,7 +101,8 @@ func (l *reasonCollector) attribute(i int) {
 	ev.activeAttrs = ev.activeAttrs[:len(ev.activeAttrs)-1]
 }
 
-// namedAttribute is the place of the attribute that a conjunct consists of, if that holds more than a literal and is not under evaluation; else -1.
+// namedAttribute is the place of the attribute that a conjunct consists of, if that holds
+// more than a literal and is not under evaluation; else -1.
 func (l *reasonCollector) namedAttribute(n exprNode) int {
 	ad, i := l.ev.leftScope.ad, -1
 	switch n := n.(type) {
@@ -118,8 +127,8 @@ func (l *reasonCollector) namedAttribute(n exprNode) int {
 	return i
 }
 
-// operands are the names in n and their values. What a nested ad or a function that works inside other ads mentions means something
-// only there.
+// operands are the names in n and their values. What a nested ad or a function that works
+// inside other ads mentions means something only there.
 func (l *reasonCollector) operands(n exprNode) []ReasonOperand {
 	var list []ReasonOperand
 	seen := map[string]bool{}

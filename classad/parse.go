@@ -18,7 +18,8 @@ func ParseExpr(src string) (Expr, error) {
 	return Expr{n}, p.finish()
 }
 
-// Parse reads an ad in new syntax: [ a = 1; b = "x" ]. The error is a *[SyntaxError]. The ad shares memory with src.
+// Parse reads an ad in new syntax: [ a = 1; b = "x" ]. The error is a *[SyntaxError]. The
+// ad shares memory with src.
 func Parse(src string) (*Ad, error) {
 	p := newParser(src, false)
 	if !p.punct("[") {
@@ -56,7 +57,8 @@ func (p *parser) start(src string, lines bool) {
 
 func (p *parser) advance() { p.tok = p.lex.next() }
 
-// fail records an error at the present token; the parser then sees the end of the text everywhere.
+// fail records an error at the present token; the parser then sees the end of the text
+// everywhere.
 func (p *parser) fail(msg string) exprNode {
 	if p.tok.kind == tokEOF && p.lex.err == nil {
 		msg += ", but the text ends here"
@@ -137,7 +139,8 @@ func (p *parser) binary(level int8) exprNode {
 			return x
 		}
 		if chain >= maxChain {
-			return p.fail("more than " + strconv.Itoa(maxChain) + " operators follow one another; group them with parentheses")
+			return p.fail("more than " + strconv.Itoa(maxChain) +
+				" operators follow one another; group them with parentheses")
 		}
 		p.advance()
 		x = &binaryNode{op, x, p.binary(operators[op].level + 1)}

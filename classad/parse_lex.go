@@ -26,7 +26,8 @@ type lexToken struct {
 	value Value
 }
 
-// lexer cuts a text into tokens. The first error sticks, and everything after it is the end of the text.
+// lexer cuts a text into tokens. The first error sticks, and everything after it is the
+// end of the text.
 type lexer struct {
 	src       string
 	pos       int
@@ -159,7 +160,8 @@ func (l *lexer) number() lexToken {
 	return lexToken{kind: tokNumber, pos: start, text: text, value: IntValue(int64(n))}
 }
 
-// quoted reads a string or a quoted name, from its opening quote. Most have no escapes and are shared with the source.
+// quoted reads a string or a quoted name, from its opening quote. Most have no escapes
+// and are shared with the source.
 func (l *lexer) quoted(quote byte) (string, bool) {
 	open := l.pos
 	l.pos++
@@ -211,7 +213,8 @@ func (l *lexer) escaped(open int, quote byte, b []byte) (string, bool) {
 	return "", false
 }
 
-// escape reads what follows a backslash: a letter of C's, up to three octal digits, or the character itself.
+// escape reads what follows a backslash: a letter of C's, up to three octal digits, or
+// the character itself.
 func (l *lexer) escape(b []byte) ([]byte, bool) {
 	if l.pos >= len(l.src) {
 		return b, true

@@ -2,7 +2,8 @@ package classad
 
 import "strings"
 
-// primary reads what stands by itself: a literal, a name, a call, a list, an ad, or an expression in parentheses.
+// primary reads what stands by itself: a literal, a name, a call, a list, an ad, or an
+// expression in parentheses.
 func (p *parser) primary() exprNode {
 	tok := p.tok
 	switch tok.kind {
@@ -78,7 +79,8 @@ func (p *parser) strings() exprNode {
 	return p.literal(StringValue(b.String()))
 }
 
-// call reads the arguments of a function, from the parenthesis. A semicolon is as good as a comma, as it was in old ClassAds.
+// call reads the arguments of a function, from the parenthesis. A semicolon is as good as
+// a comma, as it was in old ClassAds.
 func (p *parser) call(name string) exprNode {
 	p.advance()
 	call := &callNode{name: name, fn: findBuiltin(name)}
@@ -100,8 +102,9 @@ func (p *parser) call(name string) exprNode {
 	return p.constantTime(call)
 }
 
-// constantTime is the value of a call of absTime or relTime with one literal string, which upstream's parser takes for a literal as well.
-// A text that is no time is an error here, not only when it is evaluated.
+// constantTime is the value of a call of absTime or relTime with one literal string,
+// which upstream's parser takes for a literal as well. A text that is no time is an error
+// here, not only when it is evaluated.
 func (p *parser) constantTime(c *callNode) exprNode {
 	if len(c.args) != 1 {
 		return c
@@ -142,7 +145,8 @@ func (p *parser) list() exprNode {
 	return list
 }
 
-// ad reads the attributes of an ad and its closing bracket. Of two with one name the last wins.
+// ad reads the attributes of an ad and its closing bracket. Of two with one name the last
+// wins.
 func (p *parser) ad() *Ad {
 	ad := &Ad{}
 	for p.lex.err == nil {

@@ -128,7 +128,8 @@ func TestParseAd(t *testing.T) {
 }
 
 func TestParseOld(t *testing.T) {
-	src := "# a machine\n\nName = \"C:\\dir\\\"quoted\\\"\"\r\nMemory = 1.5\nRequirements = TARGET.x =?= 3\n  Path = \"C:\\dir\\\"\n"
+	src := "# a machine\n\nName = \"C:\\dir\\\"quoted\\\"\"\r\nMemory = 1.5\nRequirements = TARGET.x =?= 3\n  Path " +
+		"= \"C:\\dir\\\"\n"
 	ad, err := ParseOld(src)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,8 @@ package classad
 // minIndexed is the least number of rows for which an index pays.
 const minIndexed = 4096
 
-// plainTest is a condition that compares a column with a constant: it needs no program, and an index can answer it.
+// plainTest is a condition that compares a column with a constant: it needs no program,
+// and an index can answer it.
 type plainTest struct {
 	ok  bool
 	ref *cellRef
@@ -47,7 +48,8 @@ func (c *segmentCompiler) plainTest(n exprNode) (x plainTest) {
 	return x
 }
 
-// indexCandidates are the rows that the best index leaves, and its column; nil if it is better to look at all rows.
+// indexCandidates are the rows that the best index leaves, and its column; nil if it is
+// better to look at all rows.
 func (q *Query) indexCandidates(s *tableSegment, p *segmentQuery) (rows []int32, col *segmentColumn) {
 	n := len(s.rows)
 	if n < minIndexed || q.unindexed {
@@ -72,7 +74,8 @@ func (q *Query) indexCandidates(s *tableSegment, p *segmentQuery) (rows []int32,
 	return rows, col
 }
 
-// scanIndex matches the rows that an index has found and those that were changed since it was made.
+// scanIndex matches the rows that an index has found and those that were changed since it
+// was made.
 func (q *Query) scanIndex(p *segmentQuery, rows []int32, o *columnIndex, hits []QueryHit) []QueryHit {
 	m := q.vm
 	for _, i := range rows {

@@ -11,7 +11,8 @@ type programBuilder struct {
 	loaded  map[[2]int]compiledOperand
 }
 
-// program compiles a flat expression as a condition. ok is false if it cannot be compiled.
+// program compiles a flat expression as a condition. ok is false if it cannot be
+// compiled.
 func (l *programBuilder) program(n exprNode) (p vectorProgram, ok bool) {
 	l.steps, l.vectors, l.masks, l.caches = nil, 0, fixedMasks, 0
 	l.loaded = map[[2]int]compiledOperand{}
@@ -105,14 +106,16 @@ func (l *programBuilder) intersectionMask(x, y int) int {
 	return r
 }
 
-// mismatchResult is the result of an operator whose operands x and y are never of types that fit: ERROR, or UNDEFINED where an operand is.
+// mismatchResult is the result of an operator whose operands x and y are never of types
+// that fit: ERROR, or UNDEFINED where an operand is.
 func (l *programBuilder) mismatchResult(x, y compiledOperand) compiledOperand {
 	bad := l.unionMask(x.errors, y.errors)
 	undef := l.differenceMask(l.unionMask(x.undefined, y.undefined), bad)
 	return compiledOperand{kind: Boolean, at: zeros, undefined: undef, errors: l.differenceMask(ones, undef)}
 }
 
-// gapMasks are the masks of the result of an operator that is ERROR or UNDEFINED where an operand is.
+// gapMasks are the masks of the result of an operator that is ERROR or UNDEFINED where an
+// operand is.
 func (l *programBuilder) gapMasks(x, y compiledOperand) (undef, bad int) {
 	bad = l.unionMask(x.errors, y.errors)
 	return l.differenceMask(l.unionMask(x.undefined, y.undefined), bad), bad
@@ -230,7 +233,8 @@ func (l *programBuilder) load(n *cellRef) (compiledOperand, bool) {
 	return x, true
 }
 
-// truth compiles a flat expression as a condition: a Boolean, true for numbers that are not 0.
+// truth compiles a flat expression as a condition: a Boolean, true for numbers that are
+// not 0.
 func (l *programBuilder) truth(n exprNode) (compiledOperand, bool) {
 	steps, vectors, masks := len(l.steps), l.vectors, l.masks
 	x, ok := l.build(n)
@@ -261,7 +265,8 @@ func (l *programBuilder) truth(n exprNode) (compiledOperand, bool) {
 		not := l.differenceMask(ones, l.unionMask(equal, l.unionMask(x.undefined, x.errors)))
 		return compiledOperand{kind: Boolean, at: not, undefined: x.undefined, errors: x.errors}, true
 	}
-	return compiledOperand{kind: Boolean, at: zeros, undefined: x.undefined, errors: l.differenceMask(ones, x.undefined)}, true
+	return compiledOperand{kind: Boolean, at: zeros, undefined: x.undefined,
+		errors: l.differenceMask(ones, x.undefined)}, true
 }
 
 func realsOrIntsZero(x *laneVector, isReal bool, live, out *laneMask) {
@@ -279,7 +284,8 @@ func (l *programBuilder) unary(n *unaryNode) (compiledOperand, bool) {
 			return compiledOperand{}, false
 		}
 		x = l.loadConstant(x)
-		return compiledOperand{kind: Boolean, at: l.differenceMask(ones, l.unionMask(x.at, l.unionMask(x.undefined, x.errors))), undefined: x.undefined, errors: x.errors}, true
+		return compiledOperand{kind: Boolean, at: l.differenceMask(ones,
+			l.unionMask(x.at, l.unionMask(x.undefined, x.errors))), undefined: x.undefined, errors: x.errors}, true
 	}
 	x, ok := l.build(n.x)
 	if !ok || x.isLiteral || x.kind != Integer && x.kind != Real || n.op != opSubtract && n.op != opAdd {
@@ -303,7 +309,8 @@ func (l *programBuilder) unary(n *unaryNode) (compiledOperand, bool) {
 	return x, true
 }
 
-// logic is x && y and x || y, where the left side decides alone if it can; see evaluator.logic.
+// logic is x && y and x || y, where the left side decides alone if it can; see
+// evaluator.logic.
 func (l *programBuilder) logic(n *binaryNode) (compiledOperand, bool) {
 	x, okx := l.truth(n.x)
 	y, oky := l.truth(n.y)

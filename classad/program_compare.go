@@ -25,7 +25,8 @@ func (x *compiledOperand) isNumber() bool {
 // isValue says whether an operand is of a type that registers hold.
 func (x *compiledOperand) isValue() bool { return x.isNumber() || x.kind == String }
 
-// compare is x op y for the operators that order and the two that compare without regard to case.
+// compare is x op y for the operators that order and the two that compare without regard
+// to case.
 func (l *programBuilder) compare(op exprOperator, x, y compiledOperand) (compiledOperand, bool) {
 	if x.isLiteral {
 		x, y, op = y, x, mirroredOperator(op)
@@ -67,7 +68,8 @@ func (l *programBuilder) compare(op exprOperator, x, y compiledOperand) (compile
 func (l *programBuilder) condition(raw int, negated bool, undef, bad int) compiledOperand {
 	gaps := l.unionMask(undef, bad)
 	if negated {
-		return compiledOperand{kind: Boolean, at: l.differenceMask(ones, l.unionMask(raw, gaps)), undefined: undef, errors: bad}
+		return compiledOperand{kind: Boolean, at: l.differenceMask(ones, l.unionMask(raw, gaps)), undefined: undef,
+			errors: bad}
 	}
 	return compiledOperand{kind: Boolean, at: l.differenceMask(raw, gaps), undefined: undef, errors: bad}
 }
@@ -78,7 +80,8 @@ func (l *programBuilder) compareInts(op exprOperator, x int, c int64, out int) (
 	return negated
 }
 
-// intKernel is the loop that compares integers with a constant, and whether the operator is the opposite of what it finds.
+// intKernel is the loop that compares integers with a constant, and whether the operator
+// is the opposite of what it finds.
 func intKernel(op exprOperator) (kernel func(x *laneVector, c int64, live, out *laneMask), negated bool) {
 	switch op {
 	case opEqual, opNotEqual:
@@ -130,7 +133,8 @@ func (l *programBuilder) compareEach(op exprOperator, isReal bool, x, y, out int
 	return op == opNotEqual
 }
 
-// compareTexts is == and != of strings, without regard to case. Their order is left to the evaluator.
+// compareTexts is == and != of strings, without regard to case. Their order is left to
+// the evaluator.
 func (l *programBuilder) compareTexts(op exprOperator, x, y compiledOperand) (compiledOperand, bool) {
 	if op != opEqual && op != opNotEqual {
 		return compiledOperand{}, false
@@ -153,7 +157,8 @@ func (l *programBuilder) compareTexts(op exprOperator, x, y compiledOperand) (co
 	return l.condition(raw, op == opNotEqual, undef, bad), true
 }
 
-// textsEqual is x == c for strings without regard to case, where c is the leader of a string; folded is for its use.
+// textsEqual is x == c for strings without regard to case, where c is the leader of a
+// string; folded is for its use.
 func textsEqual(d *valueDictionary, x *laneVector, lead uint64, folded *laneVector, live, out *laneMask) {
 	if d.variants[lead] == 1 { // no other string is equal to it
 		wordsEqual(x, lead, live, out)
@@ -163,7 +168,8 @@ func textsEqual(d *valueDictionary, x *laneVector, lead uint64, folded *laneVect
 	wordsEqual(folded, lead, live, out)
 }
 
-// canonicalIDs puts the leader of each string in a live word of x into out. Lanes without a string may hold any number.
+// canonicalIDs puts the leader of each string in a live word of x into out. Lanes without
+// a string may hold any number.
 func canonicalIDs(d *valueDictionary, x, out *laneVector, live *laneMask) {
 	for w := range live {
 		if live[w] == 0 {

@@ -52,7 +52,8 @@ func (l *programBuilder) integerDivision(op exprOperator, x, y compiledOperand, 
 		}
 		m.masks[byZero] = zero
 	})
-	return compiledOperand{kind: Integer, at: r, undefined: undef, errors: l.unionMask(bad, l.differenceMask(byZero, undef))}
+	return compiledOperand{kind: Integer, at: r, undefined: undef,
+		errors: l.unionMask(bad, l.differenceMask(byZero, undef))}
 }
 
 // realArithmetic is ERROR where the result is +Inf, and always for %; see reals.
@@ -90,7 +91,8 @@ func (l *programBuilder) realArithmetic(op exprOperator, x, y compiledOperand) c
 		}
 		m.masks[infinite] = inf
 	})
-	return compiledOperand{kind: Real, at: r, undefined: undef, errors: l.unionMask(bad, l.differenceMask(infinite, undef))}
+	return compiledOperand{kind: Real, at: r, undefined: undef,
+		errors: l.unionMask(bad, l.differenceMask(infinite, undef))}
 }
 
 // elvis is x ?: y.
@@ -119,7 +121,8 @@ func (l *programBuilder) choice(cond, nx, ny exprNode) (compiledOperand, bool) {
 	return l.blend(c.at, x, y, c.undefined, c.errors)
 }
 
-// blend takes x where a lane is in which, and y elsewhere, but for the lanes of undef and bad. Both have to be of one type.
+// blend takes x where a lane is in which, and y elsewhere, but for the lanes of undef and
+// bad. Both have to be of one type.
 func (l *programBuilder) blend(which int, x, y compiledOperand, undef, bad int) (compiledOperand, bool) {
 	x, y = l.inRegisters(x, y.kind), l.inRegisters(y, x.kind)
 	if x.kind != y.kind {
@@ -150,7 +153,8 @@ func (l *programBuilder) blend(which int, x, y compiledOperand, undef, bad int) 
 	return r, true
 }
 
-// inRegisters is x in registers. Where it is UNDEFINED or ERROR throughout, it is of the kind that is asked for.
+// inRegisters is x in registers. Where it is UNDEFINED or ERROR throughout, it is of the
+// kind that is asked for.
 func (l *programBuilder) inRegisters(x compiledOperand, kind ValueKind) compiledOperand {
 	x = l.loadConstant(x)
 	if (x.undefined == ones || x.errors == ones) && (kind == Integer || kind == Real || kind == String) {
@@ -161,7 +165,8 @@ func (l *programBuilder) inRegisters(x compiledOperand, kind ValueKind) compiled
 	return x
 }
 
-// call compiles the functions that requirements are full of. Others are remembered by their arguments, or left to the evaluator.
+// call compiles the functions that requirements are full of. Others are remembered by
+// their arguments, or left to the evaluator.
 func (l *programBuilder) call(n *callNode) (compiledOperand, bool) {
 	args := len(n.args)
 	if args < n.fn.minArgs || args > n.fn.maxArgs {

@@ -2,9 +2,10 @@ package classad
 
 import "strings"
 
-// ProjectAd returns the text of an ad with only those attributes of the text of an ad that are wanted, without reading the values: of a large ad of which few are
-// wanted it is many times as fast as parsing it. Names are compared without regard to case. What it cannot take apart, it parses; of a text that is no
-// ad, ok is false.
+// ProjectAd returns the text of an ad with only those attributes of the text of an ad
+// that are wanted, without reading the values: of a large ad of which few are wanted it
+// is many times as fast as parsing it. Names are compared without regard to case. What it
+// cannot take apart, it parses; of a text that is no ad, ok is false.
 func ProjectAd(text string, wanted func(name string) bool) (picked string, ok bool) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -18,7 +19,8 @@ func ProjectAd(text string, wanted func(name string) bool) (picked string, ok bo
 		name, value, found := strings.Cut(rest, "=")
 		name = strings.TrimSpace(name)
 		end := valueEnd(value)
-		if !found || end < 0 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		if !found || end < 0 || strings.Trim(name,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 			break
 		}
 		if wanted(name) {
@@ -44,7 +46,8 @@ func ProjectAd(text string, wanted func(name string) bool) (picked string, ok bo
 	return ad.String(), true
 }
 
-// valueEnd is where the value of an attribute ends: before a semicolon, or the bracket that closes the ad. It is -1 for what has to be parsed.
+// valueEnd is where the value of an attribute ends: before a semicolon, or the bracket
+// that closes the ad. It is -1 for what has to be parsed.
 func valueEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -75,8 +78,10 @@ func valueEnd(text string) int {
 	return -1
 }
 
-// quoteEnd is where the quote stands that ends a text; -1 if none does. A backslash takes the meaning from what follows. Where nothing comes for a while the rest
-// is searched and not looked at one by one, which takes a fifth of the time in an environment, and that is most of the ads of jobs.
+// quoteEnd is where the quote stands that ends a text; -1 if none does. A backslash takes
+// the meaning from what follows. Where nothing comes for a while the rest is searched and
+// not looked at one by one, which takes a fifth of the time in an environment, and that
+// is most of the ads of jobs.
 func quoteEnd(text string, quote byte) int {
 	const while = 24
 	for at, next := 0, -1; at <= len(text); {

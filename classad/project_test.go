@@ -10,8 +10,10 @@ import (
 // Picking is the same as parsing and deleting, whatever stands in the values.
 func TestProjectAd(t *testing.T) {
 	for _, text := range []string{
-		`[]`, `[A = 1]`, `[A = 1; B = "x;]\"y"; C = {1, "}", [D = 3; A = 4]}; Env = {"P=[;", "Q=\\"}]`, ` [ a=1 ;b = (2 + 3) * 4; A2 = 7 ; ] `, "[A = 1 /* ; B = 2 */; B = 3]", "[A = 1 // ]\n; B = 3]",
-		`['odd name' = 1; A = 2]`, `[A = B == 3; B = A =?= undefined; C = x ? [y = 1].y : "]"]`, `[A = 7 / 2; B = "// no comment"]`, `[A = 1`, `A = 1`, `[A = "open]`, ``, `[A = 1]]`,
+		`[]`, `[A = 1]`, `[A = 1; B = "x;]\"y"; C = {1, "}", [D = 3; A = 4]}; Env = {"P=[;", "Q=\\"}]`,
+		` [ a=1 ;b = (2 + 3) * 4; A2 = 7 ; ] `, "[A = 1 /* ; B = 2 */; B = 3]", "[A = 1 // ]\n; B = 3]",
+		`['odd name' = 1; A = 2]`, `[A = B == 3; B = A =?= undefined; C = x ? [y = 1].y : "]"]`,
+		`[A = 7 / 2; B = "// no comment"]`, `[A = 1`, `A = 1`, `[A = "open]`, ``, `[A = 1]]`,
 	} {
 		for _, names := range []string{"A", "b c", "Env a", "", "a a2 b c env"} {
 			wanted := func(name string) bool {
@@ -83,7 +85,8 @@ func TestQuoteEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkPickEnvironment is what qstat does with the ad of a job that was submitted with qsub -V.
+// BenchmarkPickEnvironment is what qstat does with the ad of a job that was submitted
+// with qsub -V.
 func BenchmarkPickEnvironment(b *testing.B) {
 	ad := New()
 	env := make([]string, 64)

@@ -5,17 +5,20 @@ import (
 	"slices"
 )
 
-// QueryHit is a row that matches a [Query], and what the query's Rank says of it, as in [Match].
+// QueryHit is a row that matches a [Query], and what the query's Rank says of it, as in
+// [Match].
 type QueryHit struct {
 	Row  RowID
 	Rank float64
 }
 
-// Query is a request compiled for a [Table]: what [Match] says of the request and each row, for many rows at once. It stays valid while the
-// table changes, and gets faster with use, as it learns which conditions exclude most rows.
+// Query is a request compiled for a [Table]: what [Match] says of the request and each
+// row, for many rows at once. It stays valid while the table changes, and gets faster
+// with use, as it learns which conditions exclude most rows.
 //
-// An expression whose evaluation would reach one of the bounds of [EvalEnv] may still give a value here, because less is evaluated. What has to
-// be evaluated row by row may take 1,000 nodes a row on the average, and then is ERROR for the rows that are left.
+// An expression whose evaluation would reach one of the bounds of [EvalEnv] may still
+// give a value here, because less is evaluated. What has to be evaluated row by row may
+// take 1,000 nodes a row on the average, and then is ERROR for the rows that are left.
 type Query struct {
 	table *Table
 	job   *Ad  // nil for a query of Where
@@ -66,7 +69,8 @@ type queryCondition struct {
 	passed   int // and those for which it held
 }
 
-// Compile prepares to match a job with the rows of the table. The job must not be changed afterwards.
+// Compile prepares to match a job with the rows of the table. The job must not be changed
+// afterwards.
 func (t *Table) Compile(job *Ad) *Query {
 	if job == nil {
 		job = New()
@@ -74,7 +78,8 @@ func (t *Table) Compile(job *Ad) *Query {
 	return t.newQuery(job, Expr{})
 }
 
-// Where prepares to find the rows for which e is true, evaluated in the row's ad without another one.
+// Where prepares to find the rows for which e is true, evaluated in the row's ad without
+// another one.
 func (t *Table) Where(e Expr) *Query { return t.newQuery(nil, e) }
 
 func (t *Table) newQuery(job *Ad, where Expr) *Query {
@@ -84,7 +89,8 @@ func (t *Table) newQuery(job *Ad, where Expr) *Query {
 	return q
 }
 
-// Select appends the rows that match to hits, in no particular order. Nothing is allocated if hits has room and the table is as it was.
+// Select appends the rows that match to hits, in no particular order. Nothing is
+// allocated if hits has room and the table is as it was.
 func (q *Query) Select(hits []QueryHit, env *EvalEnv) []QueryHit {
 	q.update(env)
 	for _, s := range q.table.segments {
@@ -188,7 +194,8 @@ func (q *Query) block(p *segmentQuery, hits []QueryHit) []QueryHit {
 	return q.appendHits(p, hits)
 }
 
-// compactLanes goes on with the few lanes that are left of a block as rows that were picked one by one, which fit into one word.
+// compactLanes goes on with the few lanes that are left of a block as rows that were
+// picked one by one, which fit into one word.
 func (q *Query) compactLanes() {
 	m := q.vm
 	few := m.remainingRows[:0]

@@ -2,7 +2,8 @@ package classad
 
 import "slices"
 
-// Costs of a condition for one row, in units of a plain comparison: guesses that put the conditions in order.
+// Costs of a condition for one row, in units of a plain comparison: guesses that put the
+// conditions in order.
 const (
 	costCode = 1
 	costMemo = 20
@@ -53,7 +54,8 @@ func (c *segmentCompiler) flatten(n exprNode, side MatchSide, inside []inlinedAt
 	return c.flattener.flatten(n, side)
 }
 
-// conjuncts compiles the operands of the && of an expression, each by itself: all of them have to be true, and that is all that counts.
+// conjuncts compiles the operands of the && of an expression, each by itself: all of them
+// have to be true, and that is all that counts.
 func (c *segmentCompiler) conjuncts(side MatchSide, e Expr, inside []inlinedAttr) {
 	list := Conjuncts(e)
 	if len(list) > maxConjuncts {
@@ -110,7 +112,8 @@ func (c *segmentCompiler) conditions(n, flat exprNode) {
 		}
 		if test := c.plainTest(conj.n); test.ok {
 			c.vm.reserve(0, fixedMasks)
-			c.rowConditions = append(c.rowConditions, &queryCondition{expr: n, test: test, compiled: true, cost: costCode})
+			c.rowConditions = append(c.rowConditions,
+				&queryCondition{expr: n, test: test, compiled: true, cost: costCode})
 			continue
 		}
 		prog, ok := c.program(conj.n)
@@ -167,12 +170,14 @@ func (q *Query) sortConditions(p *segmentQuery) {
 	})
 }
 
-// selectivityPerCost is the part of rows that a condition excludes for what it costs; half of them, as long as nobody knows.
+// selectivityPerCost is the part of rows that a condition excludes for what it costs;
+// half of them, as long as nobody knows.
 func (c *queryCondition) selectivityPerCost() float64 {
 	return (1 - float64(c.passed+1)/float64(c.tested+2)) / c.cost
 }
 
-// reorderConditions puts the conditions in order by what they have excluded lately, and makes an index where the first of them leaves few rows.
+// reorderConditions puts the conditions in order by what they have excluded lately, and
+// makes an index where the first of them leaves few rows.
 func (q *Query) reorderConditions(s *tableSegment, p *segmentQuery) {
 	if len(p.rowConditions) == 0 {
 		return

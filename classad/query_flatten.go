@@ -1,6 +1,7 @@
 package classad
 
-// cellRef is an attribute of the row, in a flattened expression: the column of that number, or a param of its template.
+// cellRef is an attribute of the row, in a flattened expression: the column of that
+// number, or a param of its template.
 type cellRef struct {
 	col   int
 	param int // -1 for the column itself
@@ -25,11 +26,14 @@ func (n *cellRef) eval(*evaluator, *nameScope) Value {
 	return n.column(n.now.segment).value(n.now.table, n.now.at)
 }
 
-// maxFlatNodes bounds the nodes of a flattened expression: attributes that mention others twice can make it grow without end.
+// maxFlatNodes bounds the nodes of a flattened expression: attributes that mention others
+// twice can make it grow without end.
 const maxFlatNodes = 4096
 
-// exprFlattener rewrites an expression for one segment: the job's attributes and the row's templates are put in place of their names, what is
-// then constant is computed, and what remains of names is cellRefs. It gives up where a name means something only at evaluation.
+// exprFlattener rewrites an expression for one segment: the job's attributes and the
+// row's templates are put in place of their names, what is then constant is computed, and
+// what remains of names is cellRefs. It gives up where a name means something only at
+// evaluation.
 type exprFlattener struct {
 	table     *Table
 	segment   *tableSegment
@@ -144,7 +148,8 @@ func (f *exprFlattener) member(name string, hash uint32, at MatchSide) (exprNode
 	return undefinedNode, true
 }
 
-// attribute is what stands for an attribute of one side. It is not found where the side certainly does not have it.
+// attribute is what stands for an attribute of one side. It is not found where the side
+// certainly does not have it.
 func (f *exprFlattener) attribute(name string, hash uint32, at MatchSide) (n exprNode, ok, found bool) {
 	if at == Left {
 		return f.flattenJobAttribute(name, hash)
@@ -182,7 +187,8 @@ func (f *exprFlattener) flattenJobAttribute(name string, hash uint32) (n exprNod
 	return n, ok, true
 }
 
-// inline puts an attribute's expression in place of its name. One that needs itself is UNDEFINED, as it is when it is evaluated.
+// inline puts an attribute's expression in place of its name. One that needs itself is
+// UNDEFINED, as it is when it is evaluated.
 func (f *exprFlattener) inline(s inlinedAttr, n exprNode) (exprNode, bool) {
 	if _, isLiteral := n.(*literalNode); isLiteral {
 		return n, true
@@ -198,7 +204,8 @@ func (f *exprFlattener) inline(s inlinedAttr, n exprNode) (exprNode, bool) {
 	return flat, ok
 }
 
-// constant is for expressions that are not taken apart: their value, if they need nothing but the job's ad.
+// constant is for expressions that are not taken apart: their value, if they need nothing
+// but the job's ad.
 func (f *exprFlattener) constant(n exprNode, at MatchSide) (exprNode, bool) {
 	if at == Right || f.job == nil {
 		return nil, false
@@ -317,7 +324,8 @@ func (f *exprFlattener) ternary(n *ternaryNode, at MatchSide) (exprNode, bool) {
 	return &ternaryNode{cond, x, y}, okx && oky
 }
 
-// call flattens the arguments of a function. Functions that look at expressions rather than values are not taken apart.
+// call flattens the arguments of a function. Functions that look at expressions rather
+// than values are not taken apart.
 func (f *exprFlattener) call(n *callNode, at MatchSide) (exprNode, bool) {
 	if n.fn.call == nil || len(n.args) < n.fn.minArgs || len(n.args) > n.fn.maxArgs {
 		return &literalNode{ErrorValue()}, true
@@ -340,13 +348,15 @@ func (f *exprFlattener) call(n *callNode, at MatchSide) (exprNode, bool) {
 	return f.fold(flat, operands...)
 }
 
-// flattenContextCall is for functions that look at expressions rather than values. Those that evaluate one in each ad of a list are kept as they are
-// but for the list, which may be the row's: the rest is the job's, and is looked up there when it is evaluated.
+// flattenContextCall is for functions that look at expressions rather than values. Those
+// that evaluate one in each ad of a list are kept as they are but for the list, which may
+// be the row's: the rest is the job's, and is looked up there when it is evaluated.
 func (f *exprFlattener) flattenContextCall(n *callNode, at MatchSide) (exprNode, bool) {
 	if flat, ok := f.constant(n, at); ok {
 		return flat, true
 	}
-	if at == Right || len(n.args) != 2 || !foldEqual(n.name, "countMatches") && !foldEqual(n.name, "evalInEachContext") {
+	if at == Right || len(n.args) != 2 || !foldEqual(n.name, "countMatches") &&
+		!foldEqual(n.name, "evalInEachContext") {
 		return nil, false
 	}
 	list, ok := f.flatten(n.args[1].n, at)
@@ -364,7 +374,8 @@ func unflatten(n exprNode) exprNode {
 			return &literalNode{n.eval(nil, nil)}
 		}
 		name := n.now.table.attrs[n.col].name
-		return &selectionNode{x: &attrRef{name: "TARGET", hash: hashName("TARGET"), scope: scopeTarget}, name: name, hash: hashName(name), scope: scopeTarget}
+		return &selectionNode{x: &attrRef{name: "TARGET", hash: hashName("TARGET"), scope: scopeTarget}, name: name,
+			hash: hashName(name), scope: scopeTarget}
 	case *unaryNode:
 		return &unaryNode{n.op, unflatten(n.x)}
 	case *binaryNode:

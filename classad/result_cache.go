@@ -1,7 +1,9 @@
 package classad
 
-// resultCache remembers the truth of an expression that could not be compiled, by the cells that it depends on. Requirements such as
-// regexp("^gpu", TARGET.Machine) or member("docker", TARGET.Features) are so evaluated once for each value that some row has.
+// resultCache remembers the truth of an expression that could not be compiled, by the
+// cells that it depends on. Requirements such as regexp("^gpu", TARGET.Machine) or
+// member("docker", TARGET.Features) are so evaluated once for each value that some row
+// has.
 type resultCache struct {
 	expr      exprNode
 	cells     []*cellRef
@@ -91,7 +93,8 @@ func (mem *resultCache) collect(n exprNode) (ok bool) {
 	return true
 }
 
-// dictionarySlot is where the verdict on a row is kept if it depends on one value of a dictionary; it is filled.
+// dictionarySlot is where the verdict on a row is kept if it depends on one value of a
+// dictionary; it is filled.
 func (mem *resultCache) dictionarySlot(q *Query, s *tableSegment, i int) *truthState {
 	c := mem.cells[0].column(s)
 	var v *truthState
@@ -140,7 +143,8 @@ func (mem *resultCache) lookup(q *Query, s *tableSegment, i int) truthState {
 	return v
 }
 
-// evalRow evaluates the expression for a row; it is unknown when the query has spent all that it may.
+// evalRow evaluates the expression for a row; it is unknown when the query has spent all
+// that it may.
 func (mem *resultCache) evalRow(q *Query, s *tableSegment, i int) truthState {
 	if q.budget <= 0 {
 		return truthUnknown

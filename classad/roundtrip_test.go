@@ -8,10 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRoundTrip writes ads in each form and holds that they are read back the same, literal for literal, whatever they hold.
+// FuzzRoundTrip writes ads in each form and holds that they are read back the same,
+// literal for literal, whatever they hold.
 func FuzzRoundTrip(f *testing.F) {
-	for _, seed := range []string{"", "\x03abc", "\x05\x10\x00\x01\x02\x03\x04\x05\x06\x07\x08", "ad\x09\x07\x05\x03\x01", "\x0b\x0b\x0b\x02\xff\xfe'\\\"\n",
-		"\x08\x06\x07\x01\x01\x01\x02\x02\x03\x04\x0c\x0d\x0e\x0f\x10\x11\x12", strings.Repeat("\x0a\x0b\x09", 40), strings.Repeat("\x06\x02x\\", 30)} {
+	for _, seed := range []string{"", "\x03abc", "\x05\x10\x00\x01\x02\x03\x04\x05\x06\x07\x08",
+		"ad\x09\x07\x05\x03\x01", "\x0b\x0b\x0b\x02\xff\xfe'\\\"\n",
+		"\x08\x06\x07\x01\x01\x01\x02\x02\x03\x04\x0c\x0d\x0e\x0f\x10\x11\x12", strings.Repeat("\x0a\x0b\x09", 40),
+		strings.Repeat("\x06\x02x\\", 30)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -77,7 +80,8 @@ func (g *adGenerator) text() string {
 
 func (g *adGenerator) name() string {
 	if g.intn(3) > 0 {
-		return []string{"a", "b", "MY", "target", "parent", "true", "IS", "x1", "_", "Requirements", "absTime", "self"}[g.intn(12)]
+		return []string{"a", "b", "MY", "target", "parent", "true", "IS", "x1", "_", "Requirements", "absTime",
+			"self"}[g.intn(12)]
 	}
 	s := g.text()
 	if s == "" {

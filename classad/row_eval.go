@@ -1,13 +1,15 @@
 package classad
 
-// What is evaluated row by row, or remembered, may cost in one go, in nodes: so many, and on the average so many for each row of the table.
-// Nobody's requirements can so take minutes by being slow for each of 100,000 rows.
+// What is evaluated row by row, or remembered, may cost in one go, in nodes: so many, and
+// on the average so many for each row of the table. Nobody's requirements can so take
+// minutes by being slow for each of 100,000 rows.
 const (
 	maxRowNodes        = 10_000_000
 	maxAverageRowNodes = 1000
 )
 
-// bindRow makes the evaluator ready for a row of the machine's segment. When all that may be spent is spent, everything is ERROR.
+// bindRow makes the evaluator ready for a row of the machine's segment. When all that may
+// be spent is spent, everything is ERROR.
 func (q *Query) bindRow(i int) {
 	q.budget -= q.givenNodes - max(q.evaluator.stepsLeft, 0)
 	steps := MaxSteps

@@ -12,7 +12,9 @@ const (
 	classReal                      // Reals
 	classString                    // Strings, as numbers of the table's dictionary
 	classOther                     // lists, ads and times, as numbers of the table's other dictionary
-	classExpr                      // the same expression for all rows but for its literals, which depends on the other side of a match
+	// the same expression for all rows but for its literals, which depends on the other
+	// side of a match
+	classExpr
 )
 
 // classOf is the class of columns that hold values of a kind.
@@ -60,7 +62,8 @@ func (b rowSet) reset(words int) rowSet {
 	return b
 }
 
-// segmentColumn holds one attribute of a segment's rows. A row has a value, or is UNDEFINED, or is ERROR.
+// segmentColumn holds one attribute of a segment's rows. A row has a value, or is
+// UNDEFINED, or is ERROR.
 type segmentColumn struct {
 	class          columnClass
 	cells          []uint64 // integers as they are, reals as their bits, texts and others as numbers
@@ -138,7 +141,8 @@ func (c *segmentColumn) setCell(t *Table, i int, x *tableCell) {
 		return
 	}
 	undef := x.class == classNone && !x.isError
-	if c.index != nil && !c.index.dirty.has(i) && (undef || x.isError || c.undefined.has(i) || c.errors.has(i) || c.cells[i] != x.bits) {
+	if c.index != nil && !c.index.dirty.has(i) &&
+		(undef || x.isError || c.undefined.has(i) || c.errors.has(i) || c.cells[i] != x.bits) {
 		c.index.markChanged(i)
 	}
 	if undef != c.undefined.has(i) {

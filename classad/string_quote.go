@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// quote appends a string literal or a quoted name of new syntax. UTF-8 stays as it is; other bytes are escaped.
+// quote appends a string literal or a quoted name of new syntax. UTF-8 stays as it is;
+// other bytes are escaped.
 func quote(b []byte, s string, mark byte) []byte {
 	b = append(b, mark)
 	for i := 0; i < len(s); i++ {
@@ -34,8 +35,8 @@ func quote(b []byte, s string, mark byte) []byte {
 	return append(b, mark)
 }
 
-// quoteOld appends a string literal or a quoted name of old syntax, where only the quote is escaped. A line cannot hold a line break: it
-// becomes a blank.
+// quoteOld appends a string literal or a quoted name of old syntax, where only the quote
+// is escaped. A line cannot hold a line break: it becomes a blank.
 func quoteOld(b []byte, s string, mark byte) []byte {
 	b = append(b, mark)
 	for i := range len(s) {
@@ -53,8 +54,9 @@ func quoteOld(b []byte, s string, mark byte) []byte {
 	return append(b, mark)
 }
 
-// oldString appends a string of old syntax inside an expression. A backslash at its end would be taken for one that escapes the quote, so
-// it gets a blank behind it, which substr() takes off.
+// oldString appends a string of old syntax inside an expression. A backslash at its end
+// would be taken for one that escapes the quote, so it gets a blank behind it, which
+// substr() takes off.
 func oldString(b []byte, s string) []byte {
 	if !strings.HasSuffix(s, `\`) {
 		return quoteOld(b, s, '"')

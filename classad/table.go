@@ -1,14 +1,18 @@
 package classad
 
-// RowID is the number of an ad in a [Table]. The number of a row that was deleted is given out again.
+// RowID is the number of an ad in a [Table]. The number of a row that was deleted is
+// given out again.
 type RowID int32
 
-// Table holds many ads in columns, so that one request can be matched with all of them at once: see [Table.Compile]. It keeps columns
-// only for attributes that some query mentions, and the attributes that these lead to.
+// Table holds many ads in columns, so that one request can be matched with all of them at
+// once: see [Table.Compile]. It keeps columns only for attributes that some query
+// mentions, and the attributes that these lead to.
 //
-// Rows that are alike share a segment, in which each column has one type; UNDEFINED and ERROR are kept in masks beside it. Strings are
-// numbers of a dictionary. An attribute whose expression needs the other side of a match, such as a machine's Start, is kept as a
-// template: the expression, which the segment's rows share, and columns of its literals. What fits none of this is evaluated one by one.
+// Rows that are alike share a segment, in which each column has one type; UNDEFINED and
+// ERROR are kept in masks beside it. Strings are numbers of a dictionary. An attribute
+// whose expression needs the other side of a match, such as a machine's Start, is kept as
+// a template: the expression, which the segment's rows share, and columns of its
+// literals. What fits none of this is evaluated one by one.
 //
 // A Table and its queries are not safe for concurrent use.
 type Table struct {
@@ -62,10 +66,11 @@ type rowLocation struct {
 
 // TableOptions say how the rows of a [Table] speak for themselves.
 type TableOptions struct {
-	// Requirements are the attributes that may hold a row's own condition on its partner, of which the first that the row has counts.
-	// Without any it is Requirements.
+	// Requirements are the attributes that may hold a row's own condition on its partner,
+	// of which the first that the row has counts. Without any it is Requirements.
 	Requirements []string
-	// MatchAllByDefault rows take everybody if they have no such attribute. Otherwise they match nobody, as in [Match].
+	// MatchAllByDefault rows take everybody if they have no such attribute. Otherwise
+	// they match nobody, as in [Match].
 	MatchAllByDefault bool
 }
 
@@ -101,7 +106,8 @@ func (t *Table) Ad(r RowID) *Ad {
 	return t.rows[r].ad
 }
 
-// Add puts an ad into the table and returns the number of its row. The ad must not be changed as long as it is there.
+// Add puts an ad into the table and returns the number of its row. The ad must not be
+// changed as long as it is there.
 func (t *Table) Add(ad *Ad) RowID {
 	var r RowID
 	if n := len(t.free); n > 0 {
@@ -148,7 +154,8 @@ func (t *Table) removeRow(r RowID) {
 	p.segment = nil
 }
 
-// updateInPlace writes the columns of a row from the first on where it stands; ok is false if it belongs elsewhere now.
+// updateInPlace writes the columns of a row from the first on where it stands; ok is
+// false if it belongs elsewhere now.
 func (t *Table) updateInPlace(p *rowLocation, first int) (ok bool) {
 	s, x := p.segment, &t.singleRow
 	for c := first; c < len(s.cols); c++ {

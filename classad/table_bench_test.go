@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// benchTable is a table of so many machines: of a few kinds, with free amounts of their own, a policy, and a job that asks five things of them.
+// benchTable is a table of so many machines: of a few kinds, with free amounts of their
+// own, a policy, and a job that asks five things of them.
 func benchTable(tb testing.TB, machines int) (*Table, []*Ad) {
 	machine, err := Parse(machineText())
 	if err != nil {
@@ -40,7 +41,8 @@ const selective = `[ RequestCpus = 12; RequestMemory = 100000; RequestGpus = 2; 
 const common = `[ RequestCpus = 1; RequestMemory = 1000; RequestGpus = 0; Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX" && ` +
 	`TARGET.Memory >= RequestMemory && TARGET.Cpus >= RequestCpus && TARGET.Gpus >= RequestGpus; Rank = TARGET.Memory ]`
 
-// BenchmarkSelect matches one request with all machines of a pool, both sides' requirements and the rank; ns/machine is what counts.
+// BenchmarkSelect matches one request with all machines of a pool, both sides'
+// requirements and the rank; ns/machine is what counts.
 func BenchmarkSelect(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
 		table, _ := benchTable(b, machines)
@@ -69,7 +71,9 @@ func BenchmarkSelectIndexed(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(machines), func(b *testing.B) {
 			table, _ := benchTable(b, machines)
-			ad, err := Parse(`[ RequestMemory = 1000; Requirements = TARGET.Name == "slot1@node004242" && TARGET.Memory > 0 ]`)
+			ad, err := Parse(
+				`[ RequestMemory = 1000; Requirements = TARGET.Name == "slot1@node004242" && TARGET.Memory > 0 ]`,
+			)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -89,10 +93,12 @@ func BenchmarkSelectIndexed(b *testing.B) {
 	}
 }
 
-// BenchmarkSet brings the table up to date with a machine that has changed, its ad already parsed.
+// BenchmarkSet brings the table up to date with a machine that has changed, its ad
+// already parsed.
 func BenchmarkSet(b *testing.B) {
 	table, ads := benchTable(b, 10_000)
-	for _, text := range []string{selective, `[ Requirements = TARGET.LoadAvg < 0.3 && TARGET.Name != "" && TARGET.Disk > 0 ]`} {
+	for _, text := range []string{selective,
+		`[ Requirements = TARGET.LoadAvg < 0.3 && TARGET.Name != "" && TARGET.Disk > 0 ]`} {
 		ad, err := Parse(text)
 		if err != nil {
 			b.Fatal(err)

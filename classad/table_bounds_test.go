@@ -6,13 +6,16 @@ import (
 	"testing"
 )
 
-// mixedTable is a table of rows of many types, of which some have an expression that no other has.
+// mixedTable is a table of rows of many types, of which some have an expression that no
+// other has.
 func mixedTable(t *testing.T) (*Table, []*Ad) {
 	table := NewTable(TableOptions{})
 	var ads []*Ad
 	for i := range 1500 {
-		src := fmt.Sprintf(`[ x = %d; y%d = %s; Name = "m%d"; Requirements = %s ]`, i, i%64, []string{"1", "1.5", `"s"`, "true", "TARGET.n"}[i%5], i,
-			[]string{"true", fmt.Sprintf("TARGET.n + x*0 %s size(\"%s\")", []string{">=", "<="}[i%2], "abcdefgh"[:i%8])}[min(i%3, 1)])
+		src := fmt.Sprintf(`[ x = %d; y%d = %s; Name = "m%d"; Requirements = %s ]`, i, i%64,
+			[]string{"1", "1.5", `"s"`, "true", "TARGET.n"}[i%5], i,
+			[]string{"true", fmt.Sprintf("TARGET.n + x*0 %s size(\"%s\")", []string{">=", "<="}[i%2],
+				"abcdefgh"[:i%8])}[min(i%3, 1)])
 		if i%2 == 0 {
 			src = fmt.Sprintf(`[ x = %d; Requirements = member(%d, { TARGET.n, %d }) || x%d ]`, i, i, i, i)
 		}
@@ -26,7 +29,9 @@ func mixedTable(t *testing.T) (*Table, []*Ad) {
 // askBounded asks a table the i-th of many different questions, and holds its bounds.
 func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 	t.Helper()
-	job := parseOrFail(t, fmt.Sprintf(`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64))
+	job := parseOrFail(t, fmt.Sprintf(
+		`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64,
+	))
 	hits := table.Compile(job).Select(nil, nil)
 	want := 0
 	for _, ad := range ads {
@@ -42,7 +47,8 @@ func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 	}
 }
 
-// TestTableBounds gives a table more columns, expressions and kinds of rows than it keeps.
+// TestTableBounds gives a table more columns, expressions and kinds of rows than it
+// keeps.
 func TestTableBounds(t *testing.T) {
 	table, ads := mixedTable(t)
 	for i := range 10 {
@@ -59,7 +65,8 @@ func TestTableBounds(t *testing.T) {
 	few.check(t)
 }
 
-// TestTableForgetsStrings gives a table more strings than it remembers, in one row after another.
+// TestTableForgetsStrings gives a table more strings than it remembers, in one row after
+// another.
 func TestTableForgetsStrings(t *testing.T) {
 	table, ads := mixedTable(t)
 	q := table.Where(parseTestExpr(t, `Name == "changing"`))
@@ -78,7 +85,8 @@ func TestTableForgetsStrings(t *testing.T) {
 	table.check(t)
 }
 
-// TestTableKeepsStrings holds that strings that are in use are no reason to build a table anew.
+// TestTableKeepsStrings holds that strings that are in use are no reason to build a table
+// anew.
 func TestTableKeepsStrings(t *testing.T) {
 	many := NewTable(TableOptions{})
 	for i := range fewValues + 1000 {
@@ -97,7 +105,8 @@ func TestTableKeepsStrings(t *testing.T) {
 	}
 }
 
-// TestTableLongValue holds that a row with a list that is too long to be kept is evaluated by itself.
+// TestTableLongValue holds that a row with a list that is too long to be kept is
+// evaluated by itself.
 func TestTableLongValue(t *testing.T) {
 	long := NewTable(TableOptions{})
 	long.Add(parseOrFail(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
@@ -108,7 +117,8 @@ func TestTableLongValue(t *testing.T) {
 	}
 }
 
-// TestTableBudget holds that requirements which take very many nodes for each row do not do so for all.
+// TestTableBudget holds that requirements which take very many nodes for each row do not
+// do so for all.
 func TestTableBudget(t *testing.T) {
 	slow := NewTable(TableOptions{})
 	for range 2000 {
@@ -124,7 +134,8 @@ func TestTableBudget(t *testing.T) {
 	}
 }
 
-// TestExplainBound holds that conjuncts which are the names of two others each do not grow without end.
+// TestExplainBound holds that conjuncts which are the names of two others each do not
+// grow without end.
 func TestExplainBound(t *testing.T) {
 	text := "[ Requirements = a0 && a0"
 	for i := range 40 {

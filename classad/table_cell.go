@@ -1,7 +1,7 @@
 package classad
 
-// readCell reads attribute c of an ad into x. Where col, the column where the row stands now, has an expression that still fits, it is not
-// evaluated again.
+// readCell reads attribute c of an ad into x. Where col, the column where the row stands
+// now, has an expression that still fits, it is not evaluated again.
 func (t *Table) readCell(x *tableCell, c int, ad *Ad, col *segmentColumn) {
 	a := &t.attrs[c]
 	*x = tableCell{params: x.params[:0]}
@@ -21,7 +21,8 @@ func (t *Table) readCell(x *tableCell, c int, ad *Ad, col *segmentColumn) {
 	}
 }
 
-// setExprCell is for an expression: its value, if it needs nothing but the ad, else the expression itself.
+// setExprCell is for an expression: its value, if it needs nothing but the ad, else the
+// expression itself.
 func (t *Table) setExprCell(x *tableCell, n exprNode, ad *Ad, i int, col *segmentColumn) {
 	if col != nil && col.class == classExpr {
 		if params, ok := col.template.fits(n, x.params); ok {
@@ -47,8 +48,8 @@ func (t *Table) setExprCell(x *tableCell, n exprNode, ad *Ad, i int, col *segmen
 	x.template = t.findTemplate(x, n)
 }
 
-// isContextFree says whether a value means the same wherever it is used. Names in a list are looked up where the list is used; those in a nested
-// ad where that stands.
+// isContextFree says whether a value means the same wherever it is used. Names in a list
+// are looked up where the list is used; those in a nested ad where that stands.
 func isContextFree(v Value) bool { return v.kind != List || allContextFree(v.comp.elems) }
 
 func allContextFree(elems []Expr) bool {
@@ -78,7 +79,8 @@ func (t *Table) constantValue(ad *Ad, i int) (v Value, ok bool) {
 	return v, !ev.impure && ev.stepsLeft >= 0
 }
 
-// findTemplate is the template that n fits, with its literals left in x. It is made if there is none; beyond the bound it is nil.
+// findTemplate is the template that n fits, with its literals left in x. It is made if
+// there is none; beyond the bound it is nil.
 func (t *Table) findTemplate(x *tableCell, n exprNode) *exprTemplate {
 	for _, form := range t.templates {
 		if params, ok := form.fits(n, x.params[:0]); ok {

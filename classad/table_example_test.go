@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// A negotiator keeps the machines of its pool in a table, and asks it for those that a job can run on.
+// A negotiator keeps the machines of its pool in a table, and asks it for those that a
+// job can run on.
 func ExampleTable() {
 	pool := classad.NewTable(classad.TableOptions{})
 	names := map[classad.RowID]string{}
@@ -23,7 +24,9 @@ func ExampleTable() {
 		row := pool.Add(machine)
 		names[row], _ = machine.Str("Name")
 	}
-	job, err := classad.Parse(`[ Owner = "anna"; RequestMemory = 8000; Requirements = TARGET.Memory >= RequestMemory; Rank = TARGET.Memory / 1000.0 ]`)
+	job, err := classad.Parse(
+		`[ Owner = "anna"; RequestMemory = 8000; Requirements = TARGET.Memory >= RequestMemory; Rank = TARGET.Memory / 1000.0 ]`,
+	)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +53,9 @@ func ExampleQuery_Explain() {
 		}
 		pool.Add(machine)
 	}
-	job, err := classad.Parse(`[ RequestMemory = 100000; Requirements = TARGET.Arch == "X86_64" && TARGET.Memory >= RequestMemory ]`)
+	job, err := classad.Parse(
+		`[ RequestMemory = 100000; Requirements = TARGET.Arch == "X86_64" && TARGET.Memory >= RequestMemory ]`,
+	)
 	if err != nil {
 		fmt.Println(err)
 		return

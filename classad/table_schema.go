@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// column is the number of the column of an attribute, which is made if it is not there; ok is false if there are too many.
+// column is the number of the column of an attribute, which is made if it is not there;
+// ok is false if there are too many.
 func (t *Table) column(name string) (c int, ok bool) {
 	var buf [64]byte
 	key := append(buf[:0], name...)
@@ -24,7 +25,8 @@ func (t *Table) column(name string) (c int, ok bool) {
 	return c, true
 }
 
-// addNewColumns gives all segments columns for the attributes that the schema has got since it was last called.
+// addNewColumns gives all segments columns for the attributes that the schema has got
+// since it was last called.
 func (t *Table) addNewColumns() {
 	first := t.filledColumns
 	if t.filledColumns = len(t.attrs); first == t.filledColumns {
@@ -41,7 +43,8 @@ func (t *Table) addNewColumns() {
 	}
 }
 
-// rebuild places all rows anew, with new dictionaries, and columns for nothing but the rows' own requirements: queries ask for what they need.
+// rebuild places all rows anew, with new dictionaries, and columns for nothing but the
+// rows' own requirements: queries ask for what they need.
 func (t *Table) rebuild() {
 	t.epoch++
 	t.placements, t.queriesRun = 0, 0
@@ -67,8 +70,9 @@ func (t *Table) rebuild() {
 	t.maxValues = fewValues
 }
 
-// rebuildIfWasteful builds the table anew if it keeps much that nobody needs any more: values of dictionaries, columns that only queries of long ago
-// asked for, or kinds of rows without rows while there is no room for new ones.
+// rebuildIfWasteful builds the table anew if it keeps much that nobody needs any more:
+// values of dictionaries, columns that only queries of long ago asked for, or kinds of
+// rows without rows while there is no room for new ones.
 func (t *Table) rebuildIfWasteful() {
 	t.queriesRun++
 	values := len(t.strings.values) + len(t.otherValues.values)
@@ -129,7 +133,8 @@ func (t *Table) segment() *tableSegment {
 	if len(t.segments) >= maxSegments {
 		return t.rowByRow
 	}
-	s := &tableSegment{checkedAttrs: slices.Clone(checked), presentAttrs: slices.Clone(there), cols: make([]segmentColumn, len(t.attrs))}
+	s := &tableSegment{checkedAttrs: slices.Clone(checked), presentAttrs: slices.Clone(there),
+		cols: make([]segmentColumn, len(t.attrs))}
 	for c := range s.cols {
 		s.cols[c] = newColumn(t.classFor(c), t.cells[c].template)
 	}
@@ -158,7 +163,8 @@ func appendShapeKey(key []byte, k columnClass, form *exprTemplate, there bool) [
 	return key
 }
 
-// firstValue notes the class of the first value of an attribute, which makes columns without values ones of that class.
+// firstValue notes the class of the first value of an attribute, which makes columns
+// without values ones of that class.
 func (t *Table) firstValue(c int, k columnClass) {
 	t.attrs[c].usualClass = k
 	for _, s := range t.segments {

@@ -1,14 +1,17 @@
 package classad
 
-// tableSegment holds the rows of a table whose columns are of the same classes and whose open expressions are the same: the rows that one
-// compiled program can look at side by side.
+// tableSegment holds the rows of a table whose columns are of the same classes and whose
+// open expressions are the same: the rows that one compiled program can look at side by
+// side.
 type tableSegment struct {
-	rows         []RowID         // by place
-	cols         []segmentColumn // by attribute of the table's schema
-	checkedAttrs rowSet          // attributes of which all its rows have, or have not, one: what a name means in their expressions depends on it
-	presentAttrs rowSet          // of these, the ones that its rows have
-	rowByRow     bool            // its rows do not fit into columns and are evaluated one by one
-	shapeVersion int             // rises when a column without values becomes one of a class
+	rows []RowID         // by place
+	cols []segmentColumn // by attribute of the table's schema
+	// attributes of which all its rows have, or have not, one: what a name means in their
+	// expressions depends on it
+	checkedAttrs rowSet
+	presentAttrs rowSet // of these, the ones that its rows have
+	rowByRow     bool   // its rows do not fit into columns and are evaluated one by one
+	shapeVersion int    // rises when a column without values becomes one of a class
 }
 
 // add makes room for a row and says where. Its cells have to be put.
@@ -22,7 +25,8 @@ func (s *tableSegment) add(r RowID) int {
 	return n
 }
 
-// drop takes a row away; the last one, which it returns, takes its place. Without another row it returns -1.
+// drop takes a row away; the last one, which it returns, takes its place. Without another
+// row it returns -1.
 func (s *tableSegment) drop(i int) (moved RowID) {
 	last := len(s.rows) - 1
 	for c := range s.cols {

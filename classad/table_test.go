@@ -31,7 +31,8 @@ func (t *Table) check(tb testing.TB) {
 				ad := t.rows[r].ad
 				expr, there := ad.Lookup(t.attrs[c].name)
 				if s.checkedAttrs.has(c) && s.presentAttrs.has(c) != there {
-					tb.Fatalf("%s of %s is there: %v, and its segment says %v", t.attrs[c].name, ad, there, s.presentAttrs.has(c))
+					tb.Fatalf("%s of %s is there: %v, and its segment says %v", t.attrs[c].name, ad, there,
+						s.presentAttrs.has(c))
 				}
 				if col.class == classExpr {
 					if _, ok := col.template.fits(expr.n, nil); !ok {
@@ -40,14 +41,16 @@ func (t *Table) check(tb testing.TB) {
 					continue
 				}
 				want, got := ad.Eval(t.attrs[c].name, nil), col.value(t, at)
-				if got.String() != want.String() || got.kind == Undefined != col.undefined.has(at) || got.kind == Error != col.errors.has(at) {
+				if got.String() != want.String() || got.kind == Undefined != col.undefined.has(at) ||
+					got.kind == Error != col.errors.has(at) {
 					tb.Fatalf("%s of %s is %s in the table, want %s", t.attrs[c].name, ad, got, want)
 				}
 				undefs += b2i(got.kind == Undefined)
 				bads += b2i(got.kind == Error)
 			}
 			if col.class != classExpr && (undefs != col.undefinedCount || bads != col.errorCount) {
-				tb.Fatalf("%s: %d undefined and %d bad, counted %d and %d", t.attrs[c].name, undefs, bads, col.undefinedCount, col.errorCount)
+				tb.Fatalf("%s: %d undefined and %d bad, counted %d and %d", t.attrs[c].name, undefs, bads,
+					col.undefinedCount, col.errorCount)
 			}
 		}
 	}
@@ -68,8 +71,10 @@ func randomExpr(r *rand.Rand, depth int) string {
 	if depth <= 0 || r.IntN(6) == 0 {
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			return []string{"a", "b", "c", "d", "s", "t", "l", "p", "TARGET.a", "TARGET.b", "TARGET.c", "TARGET.s", "TARGET.t", "TARGET.l",
-				"TARGET.g", "MY.a", "MY.b", "MY.s", "MY.e", "e", "f", "g", "TARGET.e", ".a", "Requirements", "TARGET.Requirements", "parent.a", "TARGET",
+			return []string{"a", "b", "c", "d", "s", "t", "l", "p", "TARGET.a", "TARGET.b", "TARGET.c", "TARGET.s",
+				"TARGET.t", "TARGET.l",
+				"TARGET.g", "MY.a", "MY.b", "MY.s", "MY.e", "e", "f", "g", "TARGET.e", ".a", "Requirements",
+				"TARGET.Requirements", "parent.a", "TARGET",
 				"MY", "CurrentTime"}[r.IntN(30)]
 		case 3, 4, 5:
 			return fmt.Sprint(r.IntN(7) - 2)
@@ -78,7 +83,8 @@ func randomExpr(r *rand.Rand, depth int) string {
 		case 7:
 			return []string{"true", "false", "undefined", "error"}[r.IntN(4)]
 		}
-		return []string{`"x"`, `"X"`, `"yy"`, `""`, `"2"`, `"x,yy"`, `"a + 1"`, `{ 1, 2, "x" }`, `{ a, TARGET.b }`, `[ a = 1; b = c ]`}[r.IntN(10)]
+		return []string{`"x"`, `"X"`, `"yy"`, `""`, `"2"`, `"x,yy"`, `"a + 1"`, `{ 1, 2, "x" }`, `{ a, TARGET.b }`,
+			`[ a = 1; b = c ]`}[r.IntN(10)]
 	}
 	x := func() string { return randomExpr(r, depth-1) }
 	switch r.IntN(14) {
@@ -95,7 +101,8 @@ func randomExpr(r *rand.Rand, depth int) string {
 	case 11:
 		return "(" + x() + " ?: " + x() + ")"
 	case 12:
-		return []string{"isUndefined", "isError", "isString", "isInteger", "isReal", "isBoolean", "toUpper", "size", "int", "real", "floor", "string",
+		return []string{"isUndefined", "isError", "isString", "isInteger", "isReal", "isBoolean", "toUpper", "size",
+			"int", "real", "floor", "string",
 			"eval", "unparse", "bool"}[r.IntN(15)] + "(" + x() + ")"
 	}
 	switch r.IntN(8) {
@@ -136,11 +143,13 @@ func randomAd(r *rand.Rand, t testing.TB) *Ad {
 			case "s", "t":
 				src = []string{`"x"`, `"X"`, `"yy"`, `"Yy"`, `"2"`}[r.IntN(5)]
 			case "l":
-				src = []string{`{ 1, 2 }`, `{ "x" }`, `{ [ a = 1 ], [ b = 2; a = 5 ] }`, `[ a = 3 ]`, `absTime("2020-01-01T00:00:00Z")`}[r.IntN(5)]
+				src = []string{`{ 1, 2 }`, `{ "x" }`, `{ [ a = 1 ], [ b = 2; a = 5 ] }`, `[ a = 3 ]`,
+					`absTime("2020-01-01T00:00:00Z")`}[r.IntN(5)]
 			case "e", "f":
 				src = []string{"true", "false", "undefined", "error"}[r.IntN(4)]
 			case "g":
-				src = []string{"TARGET.a + b", "a > 1", "TARGET.s == s", "b", "time() > 5", "a < 3 && TARGET.b >= 2", "g"}[r.IntN(7)]
+				src = []string{"TARGET.a + b", "a > 1", "TARGET.s == s", "b", "time() > 5", "a < 3 && TARGET.b >= 2",
+					"g"}[r.IntN(7)]
 			case "p":
 				src = []string{"[ a = 1; q = b ]", "{ b, c }", "a * 2"}[r.IntN(3)]
 			}
@@ -152,13 +161,15 @@ func randomAd(r *rand.Rand, t testing.TB) *Ad {
 	return ad
 }
 
-// checkTable holds what queries say against what Match says, while rows come, change and go.
+// checkTable holds what queries say against what Match says, while rows come, change and
+// go.
 func checkTable(t testing.TB, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC(), Steps: 100_000}
 	table := NewTable(TableOptions{})
 	model := map[RowID]*Ad{}
-	policies := []string{"true", "TARGET.a >= a", "g && TARGET.b > 0", "g", "a < 3 || d == 2", randomExpr(r, 3), randomExpr(r, 3)}
+	policies := []string{"true", "TARGET.a >= a", "g && TARGET.b > 0", "g", "a < 3 || d == 2", randomExpr(r, 3),
+		randomExpr(r, 3)}
 	machine := func() *Ad {
 		ad := randomAd(r, t)
 		if r.IntN(8) > 0 {
@@ -226,7 +237,8 @@ func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Ro
 	}
 	why := q.Explain(env)
 	if why.Matched != len(hits) || why.Rows != len(model) {
-		t.Fatalf("seed %d: %d of %d rows match, and are explained as %d of %d", seed, len(hits), len(model), why.Matched, why.Rows)
+		t.Fatalf("seed %d: %d of %d rows match, and are explained as %d of %d", seed, len(hits), len(model),
+			why.Matched, why.Rows)
 	}
 	for _, row := range rows {
 		checkExplain(t, why, job, row, model[row], env)
@@ -236,7 +248,8 @@ func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Ro
 			t.Fatalf("seed %d: %s\nwith %s\nis %v, %v; want %+v", seed, job, model[row], ok, rank, want)
 		}
 		if one, alone := q.Match(row, env); alone != ok || one != rank && one == one {
-			t.Fatalf("seed %d: %s\nwith %s\nis %v, %v alone and %v, %v with others", seed, job, model[row], alone, one, ok, rank)
+			t.Fatalf("seed %d: %s\nwith %s\nis %v, %v alone and %v, %v with others", seed, job, model[row], alone,
+				one, ok, rank)
 		}
 	}
 }
@@ -277,10 +290,12 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkTable(t, seed) })
 }
 
-// FuzzCompiled holds what the compiled form of any text says against what the tree says, for rows of many kinds.
+// FuzzCompiled holds what the compiled form of any text says against what the tree says,
+// for rows of many kinds.
 func FuzzCompiled(f *testing.F) {
 	addSeeds(f)
-	for _, src := range []string{`TARGET.a >= b && TARGET.s == "X" || !TARGET.e`, `regexp("^x", TARGET.s) ? TARGET.c > 1 : TARGET.d / 0 > 1`, `TARGET.g ?: a`} {
+	for _, src := range []string{`TARGET.a >= b && TARGET.s == "X" || !TARGET.e`,
+		`regexp("^x", TARGET.s) ? TARGET.c > 1 : TARGET.d / 0 > 1`, `TARGET.g ?: a`} {
 		f.Add(src)
 	}
 	r := rand.New(rand.NewPCG(7, 7))
@@ -316,7 +331,8 @@ func FuzzCompiled(f *testing.F) {
 	})
 }
 
-// reachesBound says whether a match reaches a bound of env: what is compiled needs fewer steps.
+// reachesBound says whether a match reaches a bound of env: what is compiled needs fewer
+// steps.
 func reachesBound(job, row *Ad, env *EvalEnv) bool {
 	more := *env
 	more.Steps = MaxSteps
@@ -332,7 +348,8 @@ func parseTestExpr(t testing.TB, src string) Expr {
 	return e
 }
 
-// TestUnconditional holds that a job that asks for nothing matches all rows that ask for nothing, with a rank of 0, and no row that is gone.
+// TestUnconditional holds that a job that asks for nothing matches all rows that ask for
+// nothing, with a rank of 0, and no row that is gone.
 func TestUnconditional(t *testing.T) {
 	table := NewTable(TableOptions{Requirements: []string{"Requirements"}, MatchAllByDefault: true})
 	var rows []RowID

@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
-// brokenDownTime is a time in its parts, which need not be within their usual ranges: C's struct tm.
+// brokenDownTime is a time in its parts, which need not be within their usual ranges: C's
+// struct tm.
 type brokenDownTime struct {
 	second, minute, hour, day, month, year int // month: 1 to 12
 	weekday, yearDay                       int // both from 0, Sunday and January 1
 }
 
 func breakDownTime(t time.Time) brokenDownTime {
-	return brokenDownTime{t.Second(), t.Minute(), t.Hour(), t.Day(), int(t.Month()), t.Year(), int(t.Weekday()), t.YearDay() - 1}
+	return brokenDownTime{t.Second(), t.Minute(), t.Hour(), t.Day(), int(t.Month()), t.Year(), int(t.Weekday()),
+		t.YearDay() - 1}
 }
 
-// dayNumbers gives the day of the week and of the year, by upstream's own formulae, which matter for dates that do not exist.
+// dayNumbers gives the day of the week and of the year, by upstream's own formulae, which
+// matter for dates that do not exist.
 func dayNumbers(year, month, day int) (weekday, yearDay int) {
 	fixed := func(month, day int) int {
 		adjust := -2
@@ -30,8 +33,9 @@ func dayNumbers(year, month, day int) (weekday, yearDay int) {
 	return fixed(month, day) % 7, fixed(month, day) - fixed(1, 1)
 }
 
-// format writes the time by the conversions of strftime(3) in the C locale, with GNU's flags and widths. Only %s and %Z need the
-// zone. It ends early when it is more than an evaluation may make.
+// format writes the time by the conversions of strftime(3) in the C locale, with GNU's
+// flags and widths. Only %s and %Z need the zone. It ends early when it is more than an
+// evaluation may make.
 func (t brokenDownTime) format(format string, zone *time.Location) string {
 	var b []byte
 	for i := 0; i < len(format) && len(b) <= maxText; i++ {
@@ -81,7 +85,8 @@ func (f *timeConversion) flag(c byte) {
 	}
 }
 
-// dayName is the name of a day of the week, and monthName of a month, cut to so many bytes; or a question mark.
+// dayName is the name of a day of the week, and monthName of a month, cut to so many
+// bytes; or a question mark.
 func dayName(i, most int) string {
 	if i < 0 || i > 6 {
 		return "?"
@@ -147,7 +152,8 @@ func (f timeConversion) append(b []byte, t brokenDownTime, c byte, zone *time.Lo
 	return f.number(b, n, digits, pad), true
 }
 
-// standardName is what a zone is called in the half of the year without summer time: the parts do not say which half they mean.
+// standardName is what a zone is called in the half of the year without summer time: the
+// parts do not say which half they mean.
 func standardName(year int, zone *time.Location) string {
 	t := time.Date(year, time.January, 1, 0, 0, 0, 0, zone)
 	if t.IsDST() {
@@ -203,7 +209,8 @@ func (t brokenDownTime) number(c byte, zone *time.Location) (n, digits int, pad 
 	case 'M':
 		return t.minute, 2, '0', true
 	case 's':
-		return int(time.Date(t.year, time.Month(t.month), t.day, t.hour, t.minute, t.second, 0, zone).Unix()), 1, '0', true
+		return int(time.Date(t.year, time.Month(t.month), t.day, t.hour, t.minute, t.second, 0, zone).Unix()),
+			1, '0', true
 	case 'S':
 		return t.second, 2, '0', true
 	case 'u':

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// parseAbsTime reads 2020-01-02T03:04:05+01:00. Like upstream it takes four digits for the year and two for each of the rest, as far as
-// there are digits and whatever stands between them; parts beyond their range carry over. The zone is Z, +0100 or +01:00 at the end, or
-// else the offset zone.
+// parseAbsTime reads 2020-01-02T03:04:05+01:00. Like upstream it takes four digits for
+// the year and two for each of the rest, as far as there are digits and whatever stands
+// between them; parts beyond their range carry over. The zone is Z, +0100 or +01:00 at
+// the end, or else the offset zone.
 func parseAbsTime(s string, zone int) (seconds int64, off int, ok bool) {
 	s, off, ok = cutZone(s)
 	if !ok {
@@ -68,7 +69,8 @@ func (r *timeReader) skipToDigit() {
 	}
 }
 
-// number reads so many characters from the next digit on, of which only leading digits count.
+// number reads so many characters from the next digit on, of which only leading digits
+// count.
 func (r *timeReader) number(digits int) (n int, ok bool) {
 	r.skipToDigit()
 	if len(r.text) < digits {
@@ -81,7 +83,8 @@ func (r *timeReader) number(digits int) (n int, ok bool) {
 	return n, true
 }
 
-// appendAbsTime writes 2020-01-02T03:04:05+01:00. UTC is -00:00, and a year is not filled up to four digits, as upstream writes them.
+// appendAbsTime writes 2020-01-02T03:04:05+01:00. UTC is -00:00, and a year is not filled
+// up to four digits, as upstream writes them.
 func appendAbsTime(b []byte, seconds int64, off int) []byte {
 	t := time.Unix(seconds, 0).In(time.FixedZone("", off))
 	b = t.AppendFormat(strconv.AppendInt(b, int64(t.Year()), 10), "-01-02T15:04:05")
@@ -101,8 +104,8 @@ func appendTwoDigits(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, n, 10)
 }
 
-// parseRelTime reads [-][days+][[hours:]minutes:]seconds or 1d2h3m4.5s, from the end, as upstream does: each part may be missing, and an
-// empty text is no time at all.
+// parseRelTime reads [-][days+][[hours:]minutes:]seconds or 1d2h3m4.5s, from the end, as
+// upstream does: each part may be missing, and an empty text is no time at all.
 func parseRelTime(s string) (seconds float64, ok bool) {
 	r := spanReader{s}
 	r.blanks()
@@ -157,8 +160,9 @@ func (r *spanReader) digits() string {
 	return digits
 }
 
-// appendRelTime writes days+hours:minutes:seconds from the first part that is not zero. A fraction gets as many digits as it needs if
-// exact, and else six digits of the seconds, as upstream writes it.
+// appendRelTime writes days+hours:minutes:seconds from the first part that is not zero. A
+// fraction gets as many digits as it needs if exact, and else six digits of the seconds,
+// as upstream writes it.
 func appendRelTime(b []byte, seconds float64, exact bool) []byte {
 	if math.Signbit(seconds) && seconds != 0 {
 		b = append(b, '-')

@@ -2,8 +2,9 @@ package classad
 
 import "strings"
 
-// tokenLayout is a text as tokens. What stands between two tokens depends on these two alone, so that the text on one line is known once and
-// for all, and with it the width of each part of it.
+// tokenLayout is a text as tokens. What stands between two tokens depends on these two
+// alone, so that the text on one line is known once and for all, and with it the width of
+// each part of it.
 type tokenLayout struct {
 	toks      []layoutToken
 	line      string // all on one line
@@ -143,7 +144,8 @@ func (l *tokenLayout) join() {
 // needsBlank says whether a blank belongs between two tokens.
 func needsBlank(a, b *layoutToken) bool {
 	switch {
-	case a.role == rolePrefix || a.role == roleOpen || a.role == roleSelect || b.role == roleClose || b.role == roleComma:
+	case a.role == rolePrefix || a.role == roleOpen || a.role == roleSelect || b.role == roleClose ||
+		b.role == roleComma:
 		return false
 	case b.role == roleCloseWide:
 		return a.role != roleOpenWide

@@ -23,11 +23,13 @@ const (
 )
 
 func (k ValueKind) String() string {
-	return [...]string{"undefined", "error", "boolean", "integer", "real", "string", "abstime", "reltime", "list", "classad"}[k]
+	return [...]string{"undefined", "error", "boolean", "integer", "real", "string", "abstime", "reltime", "list",
+		"classad"}[k]
 }
 
-// Value is what evaluating an expression gives. The zero Value is UNDEFINED. Scalars take no allocation. Lists are lazy: they hold
-// expressions and the scope to evaluate them in. Compare values with [Value.Identity], not with ==.
+// Value is what evaluating an expression gives. The zero Value is UNDEFINED. Scalars take
+// no allocation. Lists are lazy: they hold expressions and the scope to evaluate them in.
+// Compare values with [Value.Identity], not with ==.
 type Value struct {
 	kind ValueKind
 	off  int32           // AbsTime: seconds east of UTC; Error: its cause
@@ -66,7 +68,8 @@ func RealValue(f float64) Value { return Value{kind: Real, num: math.Float64bits
 // StringValue is a String.
 func StringValue(s string) Value { return Value{kind: String, str: s} }
 
-// AbsTimeValue is the absolute time of seconds since the epoch, written with an offset of so many seconds east of UTC.
+// AbsTimeValue is the absolute time of seconds since the epoch, written with an offset of
+// so many seconds east of UTC.
 func AbsTimeValue(seconds int64, offset int) Value {
 	return Value{kind: AbsTime, num: uint64(seconds), off: int32(offset)}
 }
@@ -118,7 +121,8 @@ func (v Value) Time() (t time.Time, ok bool) {
 // Seconds is the value of a RelTime; ok is false for other types.
 func (v Value) Seconds() (s float64, ok bool) { return v.real(), v.kind == RelTime }
 
-// Elements are the elements of a List, each evaluated where the list stood, with env; ok is false for other types.
+// Elements are the elements of a List, each evaluated where the list stood, with env; ok
+// is false for other types.
 func (v Value) Elements(env *EvalEnv) (elems []Value, ok bool) {
 	if v.kind != List {
 		return nil, false
@@ -139,7 +143,8 @@ func (v Value) Ad() (ad *Ad, ok bool) {
 	return v.comp.ad, true
 }
 
-// Number is a Boolean (0 or 1), Integer or Real as a float64; ok is false for other types.
+// Number is a Boolean (0 or 1), Integer or Real as a float64; ok is false for other
+// types.
 func (v Value) Number() (f float64, ok bool) {
 	switch v.kind {
 	case Boolean, Integer:
@@ -150,7 +155,8 @@ func (v Value) Number() (f float64, ok bool) {
 	return 0, false
 }
 
-// Truth is the value as a condition: a Boolean, or a number that is not zero. ok is false for every other type.
+// Truth is the value as a condition: a Boolean, or a number that is not zero. ok is false
+// for every other type.
 func (v Value) Truth() (b, ok bool) {
 	switch v.kind {
 	case Boolean, Integer:
@@ -167,7 +173,8 @@ func (v Value) IsTrue() bool {
 	return b && ok
 }
 
-// Expr is an expression that evaluates to v. A list or an ad that was evaluated somewhere still finds its names there.
+// Expr is an expression that evaluates to v. A list or an ad that was evaluated somewhere
+// still finds its names there.
 func (v Value) Expr() Expr {
 	switch {
 	case v.comp == nil:
@@ -180,12 +187,14 @@ func (v Value) Expr() Expr {
 	return Expr{&adNode{v.comp.ad}}
 }
 
-// String is the value in ClassAd syntax, on one line, with 16 digits of a real as HTCondor shows results. [Value.Expr] prints them all.
-// What is longer than two MaxBytes is cut, and ends in an ellipsis.
+// String is the value in ClassAd syntax, on one line, with 16 digits of a real as
+// HTCondor shows results. [Value.Expr] prints them all. What is longer than two MaxBytes
+// is cut, and ends in an ellipsis.
 func (v Value) String() string { return string(printStyle{}.value(nil, v)) }
 
-// Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
-// and ads, which =?= does not compare, are identified by their text.
+// Identity is a key that is equal for values that =?= calls identical: of the same type
+// and value, strings compared with case. Lists and ads, which =?= does not compare, are
+// identified by their text.
 func (v Value) Identity() ValueKey {
 	switch v.kind {
 	case List, AdValue:
@@ -223,7 +232,8 @@ func foldEqual(a, b string) bool {
 	return true
 }
 
-// foldCompare orders two strings by their bytes in lower case, as strcasecmp does: below, at or above 0.
+// foldCompare orders two strings by their bytes in lower case, as strcasecmp does: below,
+// at or above 0.
 func foldCompare(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if x, y := lower(a[i]), lower(b[i]); x != y {

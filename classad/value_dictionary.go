@@ -1,7 +1,7 @@
 package classad
 
-// valueDictionary numbers values, so that a column can hold them as integers and equal ones are compared and computed once. Numbers are not
-// reused while the dictionary lives.
+// valueDictionary numbers values, so that a column can hold them as integers and equal
+// ones are compared and computed once. Numbers are not reused while the dictionary lives.
 type valueDictionary struct {
 	ids         map[string]uint32 // by text
 	values      []Value
@@ -34,7 +34,8 @@ func (d *valueDictionary) text(s string) uint32 {
 	return id
 }
 
-// other is the number of a value that is not a string, of which key is the text. The key may be changed afterwards.
+// other is the number of a value that is not a string, of which key is the text. The key
+// may be changed afterwards.
 func (d *valueDictionary) other(key []byte, v Value) uint32 {
 	if id, ok := d.ids[string(key)]; ok {
 		return id

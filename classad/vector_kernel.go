@@ -2,9 +2,10 @@ package classad
 
 import "math"
 
-// The loops of compiled programs: each compares the lanes of a vector with a constant or with those of another, and skips words in which no
-// lane is live. They are written out, without generics or function values, so that the compiler turns the condition into a set bit and not
-// into a jump.
+// The loops of compiled programs: each compares the lanes of a vector with a constant or
+// with those of another, and skips words in which no lane is live. They are written out,
+// without generics or function values, so that the compiler turns the condition into a
+// set bit and not into a jump.
 
 // wordsEqual is x == c for integers and numbers of dictionaries.
 func wordsEqual(x *laneVector, c uint64, live, out *laneMask) {

@@ -1,19 +1,23 @@
 package classad
 
-// vectorProgram is a compiled expression: steps that each compute one vector or mask of the machine's registers.
+// vectorProgram is a compiled expression: steps that each compute one vector or mask of
+// the machine's registers.
 type vectorProgram struct {
 	steps  []func(m *vectorVM)
 	result compiledOperand
 }
 
-// compiledOperand is what a part of an expression has been compiled to: a constant, or registers.
+// compiledOperand is what a part of an expression has been compiled to: a constant, or
+// registers.
 type compiledOperand struct {
 	kind      ValueKind // Boolean, Integer, Real or String, of the lanes that have a value
 	isLiteral bool
 	value     Value // where lit
-	at        int   // register: a mask for a Boolean, else a vector. Lanes without a value are clear in a mask, and anything in a vector.
-	undefined int   // mask of the lanes that are UNDEFINED; zeros if none can be
-	errors    int   // mask of the lanes that are ERROR, none of which is in undef; zeros if none can be
+	// register: a mask for a Boolean, else a vector. Lanes without a value are clear in a
+	// mask, and anything in a vector.
+	at        int
+	undefined int // mask of the lanes that are UNDEFINED; zeros if none can be
+	errors    int // mask of the lanes that are ERROR, none of which is in undef; zeros if none can be
 }
 
 // Registers that are the same in every program.
@@ -24,7 +28,8 @@ const (
 	fixedMasks
 )
 
-// vectorVM runs programs over one block of rows of a segment: either lanes rows from a place on, or rows that were picked one by one.
+// vectorVM runs programs over one block of rows of a segment: either lanes rows from a
+// place on, or rows that were picked one by one.
 type vectorVM struct {
 	segment   *tableSegment
 	base      int      // of a block of neighbours
@@ -42,7 +47,8 @@ type vectorVM struct {
 	ranks         [lanes]float64
 }
 
-// reserve makes room for so many registers, and for the two vectors that tests by themselves use.
+// reserve makes room for so many registers, and for the two vectors that tests by
+// themselves use.
 func (m *vectorVM) reserve(vectors, masks int) {
 	vectors = max(vectors, 2)
 	if vectors > len(m.store) {
@@ -63,7 +69,8 @@ func (m *vectorVM) run(p *vectorProgram) {
 	}
 }
 
-// laneTruth is what a program that has run says of a lane; unknown if it cannot speak for it.
+// laneTruth is what a program that has run says of a lane; unknown if it cannot speak for
+// it.
 func (m *vectorVM) laneTruth(p *vectorProgram, lane int) truthState {
 	w, bit := lane>>6, uint64(1)<<(lane&63)
 	switch {

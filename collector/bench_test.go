@@ -13,9 +13,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkAds measures how many machine ads a collector takes in a second: 64 machines on connections of their own send one after the other as each is
-// acknowledged, renewals of leases alone or whole ads that differ each time, with and without a negotiator that follows them. All runs in this
-// process, so the senders' work is in it.
+// BenchmarkAds measures how many machine ads a collector takes in a second: 64 machines
+// on connections of their own send one after the other as each is acknowledged, renewals
+// of leases alone or whole ads that differ each time, with and without a negotiator that
+// follows them. All runs in this process, so the senders' work is in it.
 func BenchmarkAds(b *testing.B) {
 	for _, c := range []struct {
 		name           string
@@ -61,7 +62,8 @@ func benchAds(b *testing.B, whole, watched bool) {
 	stop()
 }
 
-// sendAds sends n updates of one machine, each when the one before is acknowledged. The first is whole.
+// sendAds sends n updates of one machine, each when the one before is acknowledged. The
+// first is whole.
 func sendAds(b *testing.B, addr, name string, n int, whole bool) error {
 	conn, err := rpc.Dial(addr, nil, auth.Collector)
 	if err != nil {

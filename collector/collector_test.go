@@ -32,7 +32,8 @@ func startCollector(t testing.TB, addr string) (stop func()) {
 	ended := make(chan error, 1)
 	go func() {
 		s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
-		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
+		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l},
+			func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -76,7 +77,8 @@ func nextDelta(t *testing.T, changes <-chan adclient.AdChange) adclient.AdChange
 	}
 }
 
-// TestAdvertise takes an ad from its daemon to a watcher, through updates, a restart of the collector, and the daemon's end.
+// TestAdvertise takes an ad from its daemon to a watcher, through updates, a restart of
+// the collector, and the daemon's end.
 func TestAdvertise(t *testing.T) {
 	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
 	stop := startCollector(t, addr)
@@ -85,7 +87,8 @@ func TestAdvertise(t *testing.T) {
 	leave := background(t, client.Run)
 	changes := watchMachineAds(t, addr)
 
-	if c := nextDelta(t, changes); c.Name != "n1" || c.Ad != "[x=1]" || c.Sequence != 1 || c.Private["GrantKey"] != "00" {
+	if c := nextDelta(t, changes); c.Name != "n1" || c.Ad != "[x=1]" || c.Sequence != 1 ||
+		c.Private["GrantKey"] != "00" {
 		t.Fatalf("first: %+v", c)
 	}
 	if n := client.Update("[x=1]", map[string]string{"GrantKey": "00"}); n != 1 {
@@ -136,7 +139,8 @@ func TestQuery(t *testing.T) {
 	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
 	startCollector(t, addr)
 	for i := range 3 {
-		c := adclient.New(adclient.ClientConfig{Collectors: []string{addr}, Type: "Machine", Name: fmt.Sprintf("n%d", i)})
+		c := adclient.New(adclient.ClientConfig{Collectors: []string{addr}, Type: "Machine",
+			Name: fmt.Sprintf("n%d", i)})
 		c.Update(fmt.Sprintf("[MyType = \"Machine\"; Cpus = %d]", i), map[string]string{"GrantKey": "00"})
 		background(t, c.Run)
 	}
@@ -163,7 +167,8 @@ func TestQuery(t *testing.T) {
 		return texts, rpc.FromStatus(err)
 	}
 	texts, err := query(&wire.AdQuery{Constraint: "Cpus >= 1", Projection: []string{"Cpus"}})
-	if want := `[[ MyType = "Machine"; Cpus = 1 ] [ MyType = "Machine"; Cpus = 2 ]]`; err != nil || fmt.Sprint(texts) != want {
+	if want := `[[ MyType = "Machine"; Cpus = 1 ] [ MyType = "Machine"; Cpus = 2 ]]`; err != nil ||
+		fmt.Sprint(texts) != want {
 		t.Errorf("got %v, %v", texts, err)
 	}
 	if _, err = query(&wire.AdQuery{Constraint: "Cpus >="}); !errors.Is(err, roost.Invalid) {

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Run serves as the collector of node until ctx ends. A nil identity serves unix sockets only.
+// Run serves as the collector of node until ctx ends. A nil identity serves unix sockets
+// only.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("collector")
 	if node.Collector == nil || len(node.Collector.Listen) == 0 {
@@ -43,7 +44,8 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	return s.serve(ctx, server, listeners, daemon.ReportReady)
 }
 
-// serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
+// serve runs a collector on those listeners, which it closes, until ctx ends or one of
+// them breaks.
 func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

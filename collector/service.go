@@ -25,8 +25,9 @@ type grpcService struct {
 	isRevoked func(serial string) bool // whether the certificate of that number was; nil: none is
 }
 
-// Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone. One that was hung
-// up on because its node was put out of the pool is.
+// Advertise takes updates until the stream ends. The ads stay until their leases end: a
+// daemon that lost its connection is not gone. One that was hung up on because its node
+// was put out of the pool is.
 func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
 	peer, _ := auth.FromContext(ctx)
@@ -42,7 +43,8 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 		}
 		u := adstore.AdUpdate{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
-			Node: peer.Name, Serial: peer.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
+			Node: peer.Name, Serial: peer.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
+			Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
 		outcome, err := s.applyUpdate(ctx, peer, u)
 		if err != nil {
@@ -55,12 +57,15 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 	}
 }
 
-func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer, u adstore.AdUpdate) (outcome adstore.UpdateOutcome, err error) {
+func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer,
+	u adstore.AdUpdate) (outcome adstore.UpdateOutcome, err error) {
 	if !mayAdvertiseType(peer, u.Type) {
-		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name, roost.PermissionDenied, peer.Name, peer.Certified)
+		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name,
+			roost.PermissionDenied, peer.Name, peer.Certified)
 	}
 	if !mayAdvertiseName(peer, u.Name) {
-		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
+		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name,
+			roost.PermissionDenied, peer.Name)
 	}
 	if derr := s.storeLoop.runInLoop(ctx, func() {
 		if serial, ok := s.storeLoop.store.NodeWithSameName(u.Node); ok && s.isRevoked != nil && s.isRevoked(serial) {
@@ -76,7 +81,8 @@ func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer, u adstore
 	return outcome, err
 }
 
-// mayAdvertiseType reports whether a peer plays the role that an ad of that type speaks of: who advertises a machine is given other people's jobs.
+// mayAdvertiseType reports whether a peer plays the role that an ad of that type speaks
+// of: who advertises a machine is given other people's jobs.
 func mayAdvertiseType(p auth.Peer, adType string) bool {
 	switch adType {
 	case "Machine":
@@ -89,16 +95,20 @@ func mayAdvertiseType(p auth.Peer, adType string) bool {
 	return p.Local
 }
 
-// mayAdvertiseName reports whether a peer may advertise under that name. A node speaks for itself and for what is on it: "node", "slot1.node" and
-// "daemon@node". Local daemons may say anything: they are told apart by nothing but their user, who owns the collector.
+// mayAdvertiseName reports whether a peer may advertise under that name. A node speaks
+// for itself and for what is on it: "node", "slot1.node" and "daemon@node". Local daemons
+// may say anything: they are told apart by nothing but their user, who owns the
+// collector.
 func mayAdvertiseName(p auth.Peer, name string) bool {
 	if p.Local {
 		return true
 	}
-	return p.Name != "" && (name == p.Name || strings.HasSuffix(name, "."+p.Name) || strings.HasSuffix(name, "@"+p.Name))
+	return p.Name != "" && (name == p.Name || strings.HasSuffix(name, "."+p.Name) ||
+		strings.HasSuffix(name, "@"+p.Name))
 }
 
-// Watch tells every ad of a type, then that this was all, then each change as it happens. Private attributes are for negotiators only.
+// Watch tells every ad of a type, then that this was all, then each change as it happens.
+// Private attributes are for negotiators only.
 func (s *grpcService) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
 	ctx := stream.Context()
 	peer, _ := auth.FromContext(ctx)
@@ -108,7 +118,9 @@ func (s *grpcService) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServe
 	}
 	var feed *adstore.TypeFeed
 	var err error
-	if derr := s.storeLoop.runInLoop(ctx, func() { feed, err = s.storeLoop.store.StartFeed(req.GetType()) }); derr != nil {
+	if derr := s.storeLoop.runInLoop(ctx, func() {
+		feed, err = s.storeLoop.store.StartFeed(req.GetType())
+	}); derr != nil {
 		return derr
 	}
 	if err != nil {
@@ -136,14 +148,16 @@ func deltaMessage(d adstore.AdChange, trusted bool) *wire.AdDelta {
 	case d.Entry == nil:
 		return &wire.AdDelta{Name: d.Name, Removed: true}
 	}
-	m := &wire.AdDelta{Name: d.Name, Ad: d.Entry.Text, Sequence: d.Entry.Sequence, Started: d.Entry.Started, Node: d.Entry.Node}
+	m := &wire.AdDelta{Name: d.Name, Ad: d.Entry.Text, Sequence: d.Entry.Sequence, Started: d.Entry.Started,
+		Node: d.Entry.Node}
 	if trusted {
 		m.Private = d.Entry.Private
 	}
 	return m
 }
 
-// Query tells the ads that meet a constraint. Entries never change, so the constraint is weighed here and not in the owner's goroutine.
+// Query tells the ads that meet a constraint. Entries never change, so the constraint is
+// weighed here and not in the owner's goroutine.
 func (s *grpcService) Query(req *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
 	ctx := stream.Context()
 	query, err := adstore.CompileQuery(req.GetConstraint(), req.GetProjection(), int(req.GetLimit()))

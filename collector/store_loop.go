@@ -14,8 +14,8 @@ const (
 	maxTakenDeltas = 512
 )
 
-// storeLoop is the goroutine that owns the store, and the channel to it. Events are functions of the store: each handler of a call sends one and
-// waits until it was run.
+// storeLoop is the goroutine that owns the store, and the channel to it. Events are
+// functions of the store: each handler of a call sends one and waits until it was run.
 type storeLoop struct {
 	store   *adstore.Store
 	inbox   chan func()
@@ -36,7 +36,8 @@ func newStoreLoop(limits adstore.SizeLimits) *storeLoop {
 	}
 }
 
-// run runs events until ctx ends. It takes all that waits before it tells the watchers, so that a burst of updates is one message to each.
+// run runs events until ctx ends. It takes all that waits before it tells the watchers,
+// so that a burst of updates is one message to each.
 func (o *storeLoop) run(ctx context.Context) {
 	defer close(o.done)
 	timer := time.NewTimer(time.Hour)
@@ -70,8 +71,9 @@ func (o *storeLoop) answerWaiting() {
 	}
 }
 
-// runInLoop runs event in the owner's goroutine and waits for it. Once the owner has the event, ctx is not listened to any more: what the event sets up
-// must be known to the caller, or nobody would ever take it down.
+// runInLoop runs event in the owner's goroutine and waits for it. Once the owner has the
+// event, ctx is not listened to any more: what the event sets up must be known to the
+// caller, or nobody would ever take it down.
 func (o *storeLoop) runInLoop(ctx context.Context, event func()) error {
 	ran := make(chan struct{})
 	select {
@@ -89,7 +91,8 @@ func (o *storeLoop) runInLoop(ctx context.Context, event func()) error {
 	}
 }
 
-// waitForDeltas waits until the feed has something to tell. The reply channel has room for one.
+// waitForDeltas waits until the feed has something to tell. The reply channel has room
+// for one.
 func (o *storeLoop) waitForDeltas(ctx context.Context, f *adstore.TypeFeed, reply chan feedReply) (feedReply, error) {
 	select {
 	case o.inbox <- func() { o.waiting[f] = reply }:

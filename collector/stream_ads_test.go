@@ -34,14 +34,19 @@ func (s *updateStream) Recv() (*wire.AdUpdate, error) {
 	return m, nil
 }
 
-// TestRevokedNodeLosesAds: the ad of a node that is put out of the pool goes when it is hung up on, and those of others, and of its next life, stay.
+// TestRevokedNodeLosesAds: the ad of a node that is put out of the pool goes when it is
+// hung up on, and those of others, and of its next life, stay.
 func TestRevokedNodeLosesAds(t *testing.T) {
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool { return serial == "bad" }}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {
+		return serial == "bad"
+	}}
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string, started int64) {
 		t.Helper()
-		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}}))
-		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000, Ad: `[MyType = "Machine"; Name = "` + node + `"; Machine = "` + node + `"]`}
+		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(),
+			&peer.Peer{AuthInfo: auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}}))
+		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000,
+			Ad: `[MyType = "Machine"; Name = "` + node + `"; Machine = "` + node + `"]`}
 		cut := &updateStream{ctx: ctx, updatesLeft: []*wire.AdUpdate{m}}
 		defer cancel()
 		if err := s.Advertise(cut); err != io.ErrUnexpectedEOF {
@@ -51,7 +56,9 @@ func TestRevokedNodeLosesAds(t *testing.T) {
 	holds := func(want int, when string) {
 		t.Helper()
 		var got int
-		if err := s.storeLoop.runInLoop(t.Context(), func() { got = s.storeLoop.store.Count() }); err != nil || got != want {
+		if err := s.storeLoop.runInLoop(t.Context(), func() {
+			got = s.storeLoop.store.Count()
+		}); err != nil || got != want {
 			t.Errorf("%s: %d ads, %v, want %d", when, got, err, want)
 		}
 	}
@@ -64,15 +71,19 @@ func TestRevokedNodeLosesAds(t *testing.T) {
 	holds(2, "its old connection ends after it has joined anew")
 }
 
-// TestANameInOtherLettersIsFree: who joins under the name of a member that was put out, in other letters, is believed; beside the member it is not.
+// TestANameInOtherLettersIsFree: who joins under the name of a member that was put out,
+// in other letters, is believed; beside the member it is not.
 func TestANameInOtherLettersIsFree(t *testing.T) {
 	caught := false
-	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool { return caught && serial == "first" }}
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {
+		return caught && serial == "first"
+	}}
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string) error {
 		p := auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}
 		_, err := s.applyUpdate(t.Context(), p, adstore.AdUpdate{
-			Type: "Machine", Name: node, Node: node, Serial: serial, Sequence: 1, Started: 1, Ad: `[Name = "` + node + `"; Machine = "` + node + `"]`,
+			Type: "Machine", Name: node, Node: node, Serial: serial, Sequence: 1, Started: 1,
+			Ad: `[Name = "` + node + `"; Machine = "` + node + `"]`,
 		})
 		return err
 	}
@@ -84,7 +95,8 @@ func TestANameInOtherLettersIsFree(t *testing.T) {
 	}
 	caught = true
 	if err := s.storeLoop.runInLoop(t.Context(), func() {
-		_, _ = s.storeLoop.store.Update(time.Now(), adstore.AdUpdate{Type: "Machine", Name: "n1", Node: "n1", Serial: "first", Sequence: 1, Started: 1, Invalidate: true})
+		_, _ = s.storeLoop.store.Update(time.Now(), adstore.AdUpdate{Type: "Machine", Name: "n1", Node: "n1",
+			Serial: "first", Sequence: 1, Started: 1, Invalidate: true})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,13 @@ package gpu
 
 import "github.com/roost-batch/roost"
 
-// maxDeviceSets bounds how many sets of devices are looked at for one request: all choices of 8 from 16. Beyond it the set is grown from each device
-// in turn by the one that suits it best, which may miss the best set.
+// maxDeviceSets bounds how many sets of devices are looked at for one request: all
+// choices of 8 from 16. Beyond it the set is grown from each device in turn by the one
+// that suits it best, which may miss the best set.
 const maxDeviceSets = 13000
 
-// deviceSetCost says how bad a set of devices is for a request; the first number that differs decides.
+// deviceSetCost says how bad a set of devices is for a request; the first number that
+// differs decides.
 type deviceSetCost [4]int
 
 func (a deviceSetCost) less(b deviceSetCost) bool {
@@ -42,7 +44,8 @@ func (f *FreeResources) findDevices(r DeviceRequest, only int, p *Placement) boo
 		return false
 	}
 	list := make([]int, 0, n+2*r.GPUs) // all three in one
-	c := deviceChooser{free: f, request: r, onlyUnit: only, candidates: list[:0:n], set: list[n : n : n+r.GPUs], best: list[n+r.GPUs : n+r.GPUs]}
+	c := deviceChooser{free: f, request: r, onlyUnit: only, candidates: list[:0:n], set: list[n : n : n+r.GPUs],
+		best: list[n+r.GPUs : n+r.GPUs]}
 	for i := range f.devices {
 		if f.deviceFits(i, r, only) {
 			c.candidates = append(c.candidates, i)
@@ -92,7 +95,8 @@ func fewCombinations(n, k, bound int) bool {
 	return true
 }
 
-// tryAllSets looks at all sets that go on from the one begun with the devices of from[at:].
+// tryAllSets looks at all sets that go on from the one begun with the devices of
+// from[at:].
 func (c *deviceChooser) tryAllSets(at int) {
 	if len(c.set) == c.request.GPUs {
 		c.evaluateSet()
@@ -145,8 +149,9 @@ func containsDevice(set []int, d int) bool {
 	return false
 }
 
-// findCPUUnit says whether processor time and memory for a set can be had. If the devices have none of their own, it is the unit that gives it:
-// one of the memory node of most of the devices, then the fullest; otherwise -1.
+// findCPUUnit says whether processor time and memory for a set can be had. If the devices
+// have none of their own, it is the unit that gives it: one of the memory node of most of
+// the devices, then the fullest; otherwise -1.
 func (c *deviceChooser) findCPUUnit(set []int) (unit int, ok bool) {
 	f := c.free
 	if !f.units[f.devices[set[0]].Unit].usesCPUOfOthers() {
@@ -193,8 +198,9 @@ func (c *deviceChooser) devicesOnOtherNodes(set []int, u int) int {
 	return n
 }
 
-// costOfSet weighs a set. Whole cards: how close they are, how far from the cores, how much they leave behind that others might want together, how
-// much is free around them. Shares: how much is free of the cards, then the same.
+// costOfSet weighs a set. Whole cards: how close they are, how far from the cores, how
+// much they leave behind that others might want together, how much is free around them.
+// Shares: how much is free of the cards, then the same.
 func (c *deviceChooser) costOfSet(set []int, cpuUnit int) deviceSetCost {
 	f, n := c.free, len(c.free.devices)
 	close, far, behind, room, free := 0, 0, 0, 0, 0
@@ -236,8 +242,9 @@ func (f *FreeResources) sameNode(set []int, d int) bool {
 	return false
 }
 
-// divideOverUnits takes processor time and memory for the best set: from the lender, or from the devices' own units, of each as much as its part of the
-// devices as far as it has it, and what is left then of the first that have more.
+// divideOverUnits takes processor time and memory for the best set: from the lender, or
+// from the devices' own units, of each as much as its part of the devices as far as it
+// has it, and what is left then of the first that have more.
 func (c *deviceChooser) divideOverUnits(p *Placement) {
 	cpuUnit, _ := c.findCPUUnit(c.best)
 	if cpuUnit >= 0 {
@@ -257,8 +264,10 @@ func (c *deviceChooser) divideOverUnits(p *Placement) {
 			}
 		}
 		all := len(c.best)
-		part := UnitPart{Unit: u, CPU: c.request.CPU * roost.MilliCPU(n) / roost.MilliCPU(all), Memory: c.request.Memory / roost.Bytes(all) * roost.Bytes(n)}
-		part.CPU, part.Memory = min(part.CPU, f.availableCPU(u, c.request)), min(part.Memory, f.availableMemory(u, c.request))
+		part := UnitPart{Unit: u, CPU: c.request.CPU * roost.MilliCPU(n) / roost.MilliCPU(all),
+			Memory: c.request.Memory / roost.Bytes(all) * roost.Bytes(n)}
+		part.CPU, part.Memory = min(part.CPU, f.availableCPU(u, c.request)),
+			min(part.Memory, f.availableMemory(u, c.request))
 		p.Parts = append(p.Parts, part)
 		cpu, memory = cpu-part.CPU, memory-part.Memory
 	}

@@ -26,8 +26,9 @@ type DeviceProcess struct {
 	Busy   float64     // the part of the time that its kernels ran, 0 to 1; Unmeasured
 }
 
-// UsageOf adds up what those processes use of the device that belong to one task, of which pids are all, in ascending order. Largest is the one with
-// the most memory, with pid 0 if there is none; busy is 0 when it is not measured.
+// UsageOf adds up what those processes use of the device that belong to one task, of
+// which pids are all, in ascending order. Largest is the one with the most memory, with
+// pid 0 if there is none; busy is 0 when it is not measured.
 func (u DeviceUsage) UsageOf(pids []int) (memory roost.Bytes, busy float64, largest DeviceProcess) {
 	for _, p := range u.Processes {
 		if _, ours := slices.BinarySearch(pids, p.PID); !ours {

@@ -7,14 +7,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestExclusive: all of a machine can be taken at once, of whatever shape it is, as long as nothing of it is, and then nothing is left; whatever is taken of it
-// stands in the way.
+// TestExclusive: all of a machine can be taken at once, of whatever shape it is, as long
+// as nothing of it is, and then nothing is left; whatever is taken of it stands in the
+// way.
 func TestExclusive(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		units := []ResourceUnit{{Name: "cpu", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}
 		for i := range rng.IntN(3) {
-			u := ResourceUnit{Name: "gpu", NUMA: -1, Devices: []Device{{UUID: string(rune('a' + i)), Index: i, Memory: 16 * roost.GiB, NUMANode: -1, Health: HealthyDevice()}}}
+			u := ResourceUnit{Name: "gpu", NUMA: -1, Devices: []Device{{UUID: string(rune('a' + i)), Index: i,
+				Memory: 16 * roost.GiB, NUMANode: -1, Health: HealthyDevice()}}}
 			if rng.IntN(2) == 0 {
 				u.CPU, u.Memory = 2000, 4*roost.GiB
 			}
@@ -38,7 +40,8 @@ func TestExclusive(t *testing.T) {
 		if !f.HasSameFree(NewFree(units, roost.GiB)) {
 			t.Fatalf("seed %d: not all came back", seed)
 		}
-		small := DeviceRequest{Resources: roost.Resources{CPU: 1, Memory: 1}, Class: AppClass(rng.IntN(2)), MayReclaim: rng.IntN(2) == 0}
+		small := DeviceRequest{Resources: roost.Resources{CPU: 1, Memory: 1}, Class: AppClass(rng.IntN(2)),
+			MayReclaim: rng.IntN(2) == 0}
 		p, err := f.PlaceOrExplain(small)
 		if err != nil {
 			t.Fatal(err)

@@ -7,12 +7,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// An idle GPU is lost to a request that cannot have it: because the cores beside it are taken, because too little of the card is left, or because
-// the machine has too few such cards. How much is lost on the average over the requests that a pool is typically asked for is how fragmented a
-// machine is (Weng et al., Beware of Fragmentation, USENIX ATC 2023, §4). Who places each task where this grows least keeps the most usable
-// for those who come later; best fit looks at sums only, and leaves cards behind that nobody can use.
+// An idle GPU is lost to a request that cannot have it: because the cores beside it are
+// taken, because too little of the card is left, or because the machine has too few such
+// cards. How much is lost on the average over the requests that a pool is typically asked
+// for is how fragmented a machine is (Weng et al., Beware of Fragmentation, USENIX ATC
+// 2023, §4). Who places each task where this grows least keeps the most usable for those
+// who come later; best fit looks at sums only, and leaves cards behind that nobody can
+// use.
 
-// What sums of fragments are counted in: whole numbers, so that they are the same in whatever order they are added.
+// What sums of fragments are counted in: whole numbers, so that they are the same in
+// whatever order they are added.
 const (
 	SharesPerGPU = 1024 // of a card; a share of its memory is rounded down to so many parts
 	MixWeight    = 1024 // about what the weights of a mix add up to
@@ -43,14 +47,17 @@ type deviceSetNeed struct {
 // AllNeeds is the set of all needs of a mix; the i-th alone is 1<<i.
 const AllNeeds = ^uint64(0)
 
-// NewMix makes a mix of at most MaxNeeds needs. Those without GPUs are left out: all idle GPUs are lost to them, wherever they are.
+// NewMix makes a mix of at most MaxNeeds needs. Those without GPUs are left out: all idle
+// GPUs are lost to them, wherever they are.
 func NewMix(needs []MixRequest) *RequestMix {
 	m := &RequestMix{}
 	for i, n := range needs {
 		if n.GPUs == 0 {
 			continue
 		}
-		at := slices.IndexFunc(m.groups, func(g deviceNeeds) bool { return g.gpus == n.GPUs && g.memoryShare == n.GPUMemory })
+		at := slices.IndexFunc(m.groups, func(g deviceNeeds) bool {
+			return g.gpus == n.GPUs && g.memoryShare == n.GPUMemory
+		})
 		if at < 0 {
 			at = len(m.groups)
 			m.groups = append(m.groups, deviceNeeds{gpus: n.GPUs, memoryShare: n.GPUMemory})
@@ -63,7 +70,8 @@ func NewMix(needs []MixRequest) *RequestMix {
 	return m
 }
 
-// FragmentationMeter measures fragments. It keeps memory from one measurement to the next, and is for one goroutine.
+// FragmentationMeter measures fragments. It keeps memory from one measurement to the
+// next, and is for one goroutine.
 type FragmentationMeter struct {
 	deviceCount []idleDevice
 	idleDevices int64
@@ -78,7 +86,8 @@ type idleDevice struct {
 	cpuBeside
 }
 
-// cpuBeside is the processor time and the memory that a task on a card could be given. What is lent by others does not count: they may want it back.
+// cpuBeside is the processor time and the memory that a task on a card could be given.
+// What is lent by others does not count: they may want it back.
 type cpuBeside struct {
 	cpu    [2]roost.MilliCPU // by class
 	memory roost.Bytes
@@ -88,10 +97,12 @@ func (r *cpuBeside) fitsNeed(n *deviceSetNeed, of int) bool {
 	return n.CPU/roost.MilliCPU(of) <= r.cpu[n.Class] && n.Memory/roost.Bytes(of) <= r.memory
 }
 
-// MeasureUnits measures what of a machine's idle GPUs is lost to the needs of a mix, in SharesPerGPU times MixWeight, and what is idle, in SharesPerGPU, once
-// taken has been taken; nil for as things stand. Of the needs, only those in the set may have the machine at all. Devices that are not well are
-// nobody's.
-func (g *FragmentationMeter) MeasureUnits(f *FreeResources, m *RequestMix, set uint64, taken *Placement) (lost, idle int64) {
+// MeasureUnits measures what of a machine's idle GPUs is lost to the needs of a mix, in
+// SharesPerGPU times MixWeight, and what is idle, in SharesPerGPU, once taken has been
+// taken; nil for as things stand. Of the needs, only those in the set may have the
+// machine at all. Devices that are not well are nobody's.
+func (g *FragmentationMeter) MeasureUnits(f *FreeResources, m *RequestMix, set uint64,
+	taken *Placement) (lost, idle int64) {
 	g.deviceCount, g.idleDevices, g.sameBeside = g.deviceCount[:0], 0, true
 	reclaimable := f.cpuUnitsLeft(taken)
 	for i := range f.devices {
@@ -125,7 +136,8 @@ func (g *FragmentationMeter) MeasureUnits(f *FreeResources, m *RequestMix, set u
 func (g *FragmentationMeter) MeasureSums(free roost.Resources, m *RequestMix, set uint64) (lost, idle int64) {
 	g.deviceCount, g.idleDevices, g.sameBeside = g.deviceCount[:0], 0, true
 	for range free.GPUs {
-		g.addDevice(idleDevice{freeParts: SharesPerGPU, whole: true, cpuBeside: cpuBeside{[2]roost.MilliCPU{free.CPU, free.CPU}, free.Memory}})
+		g.addDevice(idleDevice{freeParts: SharesPerGPU, whole: true,
+			cpuBeside: cpuBeside{[2]roost.MilliCPU{free.CPU, free.CPU}, free.Memory}})
 	}
 	return g.unusable(m, set), g.idleDevices
 }
@@ -136,7 +148,8 @@ func (g *FragmentationMeter) addDevice(c idleDevice) {
 	}
 }
 
-// cpuUnitsLeft is what cards without cores of their own can have: of the unit that lends, of several the one with the most processor time.
+// cpuUnitsLeft is what cards without cores of their own can have: of the unit that lends,
+// of several the one with the most processor time.
 func (f *FreeResources) cpuUnitsLeft(taken *Placement) (most cpuBeside) {
 	for i := range f.units {
 		if u := &f.units[i]; u.usesCPUOfOthers() || f.cpuOnly && len(u.Devices) > 0 {
@@ -163,7 +176,8 @@ func (f *FreeResources) leftOfUnit(i int, taken *Placement) cpuBeside {
 	return r
 }
 
-// unusable is all that is idle, as often as there are needs, less what each can have of it.
+// unusable is all that is idle, as often as there are needs, less what each can have of
+// it.
 func (g *FragmentationMeter) unusable(m *RequestMix, set uint64) int64 {
 	if len(g.deviceCount) == 0 {
 		return 0
@@ -179,7 +193,8 @@ func (g *FragmentationMeter) unusable(m *RequestMix, set uint64) int64 {
 	return lost
 }
 
-// usableWithSharedCPU is what the needs of a group can have of cards whose cores are the same: all the same, if it is anything.
+// usableWithSharedCPU is what the needs of a group can have of cards whose cores are the
+// same: all the same, if it is anything.
 func (g *FragmentationMeter) usableWithSharedCPU(of *deviceNeeds, set uint64) int64 {
 	weight := 0
 	for j := range of.needs {
@@ -206,7 +221,8 @@ func (g *FragmentationMeter) usableWithSharedCPU(of *deviceNeeds, set uint64) in
 	return usable * int64(weight)
 }
 
-// usableWithOwnCPU is had for cards that have cores of their own: a need that wants several takes an even part of each's.
+// usableWithOwnCPU is had for cards that have cores of their own: a need that wants
+// several takes an even part of each's.
 func (g *FragmentationMeter) usableWithOwnCPU(of *deviceNeeds, set uint64) (sum int64) {
 	for j := range of.needs {
 		n := &of.needs[j]

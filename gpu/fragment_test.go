@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// unusableFor is what one need loses of a machine's idle cards, by the paper's words: all of them where the machine cannot hold it, or else those that
-// have too little left for it.
+// unusableFor is what one need loses of a machine's idle cards, by the paper's words: all
+// of them where the machine cannot hold it, or else those that have too little left for
+// it.
 func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
 	var reclaimable roost.Resources
 	most := roost.MilliCPU(0)
@@ -29,7 +30,8 @@ func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
 			beside, of = roost.Resources{CPU: u.cpu[n.Class], Memory: u.memory}, roost.Bytes(n.GPUs)
 		}
 		all += parts
-		if n.CPU/roost.MilliCPU(of) > beside.CPU || n.Memory/of > beside.Memory || n.GPUMemory > d.Free || n.GPUMemory == 0 && d.Tasks > 0 {
+		if n.CPU/roost.MilliCPU(of) > beside.CPU || n.Memory/of > beside.Memory || n.GPUMemory > d.Free ||
+			n.GPUMemory == 0 && d.Tasks > 0 {
 			out += parts
 		} else {
 			fit++
@@ -41,7 +43,8 @@ func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
 	return out
 }
 
-// TestFragmentation holds the gauge against the definition, on machines of all layouts, before and after a placement.
+// TestFragmentation holds the gauge against the definition, on machines of all layouts,
+// before and after a placement.
 func TestFragmentation(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -85,16 +88,19 @@ func TestFragmentation(t *testing.T) {
 			f.TakePlacement(p)
 			again, same := g.MeasureUnits(f, mix, set, nil)
 			if sum, all := want(); lost != sum || again != sum || idle != all || same != all {
-				t.Fatalf("seed %d: %d of %d lost, %d of %d once it is taken, want %d of %d\n%+v\n%+v", seed, lost, idle, again, same, sum, all, needs, f)
+				t.Fatalf("seed %d: %d of %d lost, %d of %d once it is taken, want %d of %d\n%+v\n%+v", seed, lost, idle,
+					again, same, sum, all, needs, f)
 			}
 		}
 	}
 }
 
-// TestFragmentationOfSums holds that a machine of sums and one of units with as much lose the same.
+// TestFragmentationOfSums holds that a machine of sums and one of units with as much lose
+// the same.
 func TestFragmentationOfSums(t *testing.T) {
 	f := cutMachine(t, testMachine(8, 4), LayoutConfig{})
-	mix := NewMix([]MixRequest{{deviceRequest(4, roost.GiB, 1, 0), 500}, {deviceRequest(9, roost.GiB, 1, 0), 300}, {deviceRequest(1, roost.GiB, 4, 0), 224}})
+	mix := NewMix([]MixRequest{{deviceRequest(4, roost.GiB, 1, 0), 500}, {deviceRequest(9, roost.GiB, 1, 0), 300},
+		{deviceRequest(1, roost.GiB, 4, 0), 224}})
 	var g FragmentationMeter
 	for _, q := range []DeviceRequest{deviceRequest(5, roost.GiB, 1, 0), deviceRequest(1, roost.GiB, 2, 0)} {
 		p, err := f.PlaceOrExplain(q)

@@ -8,8 +8,9 @@ import (
 
 // FreeResources is what is free of a machine's units. It is for one goroutine.
 //
-// It keeps promise P5: of memory, disk and devices never more is taken than there is; of processor time, never more by the claims of one
-// class. The sum of the shares of a device is at most its memory, and a device that is taken whole is shared with nobody.
+// It keeps promise P5: of memory, disk and devices never more is taken than there is; of
+// processor time, never more by the claims of one class. The sum of the shares of a
+// device is at most its memory, and a device that is taken whole is shared with nobody.
 type FreeResources struct {
 	units    []unitState
 	devices  []DeviceState
@@ -42,7 +43,8 @@ func NewFree(units []ResourceUnit, disk roost.Bytes) *FreeResources {
 	linked := false
 	for i, u := range units {
 		f.units = append(f.units, unitState{
-			ResourceUnit: u, cpu: [2]roost.MilliCPU{u.CPU, u.CPU}, memory: u.Memory, reclaimable: reclaimableResources{[2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory},
+			ResourceUnit: u, cpu: [2]roost.MilliCPU{u.CPU, u.CPU}, memory: u.Memory,
+			reclaimable: reclaimableResources{[2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory},
 		})
 		f.cpuOnly = f.cpuOnly || len(u.Devices) == 0
 		for _, d := range u.Devices {
@@ -90,7 +92,8 @@ func (f *FreeResources) Len() int { return len(f.units) }
 // Unit returns the i-th unit, with its totals.
 func (f *FreeResources) Unit(i int) ResourceUnit { return f.units[i].ResourceUnit }
 
-// Units returns all units with their devices, and how close these are to each other: NewFree makes of them what EmptyClone does.
+// Units returns all units with their devices, and how close these are to each other:
+// NewFree makes of them what EmptyClone does.
 func (f *FreeResources) Units() []ResourceUnit {
 	all := make([]ResourceUnit, len(f.units))
 	for i := range f.units {
@@ -112,7 +115,8 @@ func (f *FreeResources) Units() []ResourceUnit {
 	return all
 }
 
-// UnitFree returns what a task of that class could take of the i-th unit, queues aside. GPUs are the whole ones.
+// UnitFree returns what a task of that class could take of the i-th unit, queues aside.
+// GPUs are the whole ones.
 func (f *FreeResources) UnitFree(i int, c AppClass) roost.Resources {
 	r := roost.Resources{CPU: f.units[i].cpu[c], Memory: f.units[i].memory}
 	for _, d := range f.devices {
@@ -126,10 +130,12 @@ func (f *FreeResources) UnitFree(i int, c AppClass) roost.Resources {
 // Queue returns how the batch queue of the i-th unit stands; SetQueue says it.
 func (f *FreeResources) Queue(i int) UnitQueue { return f.units[i].queue }
 
-// SetQueue says how the batch queue of the i-th unit stands. While it is shut no batch request is placed there.
+// SetQueue says how the batch queue of the i-th unit stands. While it is shut no batch
+// request is placed there.
 func (f *FreeResources) SetQueue(i int, q UnitQueue) { f.units[i].queue = q }
 
-// Devices returns the devices as they stand, by their numbers in a DeviceShare. The caller only reads it.
+// Devices returns the devices as they stand, by their numbers in a DeviceShare. The
+// caller only reads it.
 func (f *FreeResources) Devices() []DeviceState { return f.devices }
 
 // Total returns what the machine has. GPUs are those that are well.
@@ -147,7 +153,8 @@ func (f *FreeResources) Total() roost.Resources {
 	return r
 }
 
-// LeftForBatch returns what batch requests can still be given: what is free, of units that are not shut. GPUs are the whole ones.
+// LeftForBatch returns what batch requests can still be given: what is free, of units
+// that are not shut. GPUs are the whole ones.
 func (f *FreeResources) LeftForBatch() roost.Resources {
 	r := roost.Resources{Disk: f.disk}
 	for i := range f.units {
@@ -164,8 +171,9 @@ func (f *FreeResources) LeftForBatch() roost.Resources {
 	return r
 }
 
-// SetHealth notes how a device is. What tasks have of it they keep; a sick one is not handed out again until it is well. It reports whether
-// that is news; of a device that the machine did not have at the start there is none.
+// SetHealth notes how a device is. What tasks have of it they keep; a sick one is not
+// handed out again until it is well. It reports whether that is news; of a device that
+// the machine did not have at the start there is none.
 func (f *FreeResources) SetHealth(uuid string, h DeviceHealth) bool {
 	for i := range f.devices {
 		if d := &f.devices[i]; d.UUID == uuid && d.Health != h {
@@ -181,5 +189,7 @@ func (f *FreeResources) HasSameFree(g *FreeResources) bool {
 	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unitState) bool {
 		return a.cpu == b.cpu && a.memory == b.memory && a.reclaimable == b.reclaimable
 	}) &&
-		slices.EqualFunc(f.devices, g.devices, func(a, b DeviceState) bool { return a.Free == b.Free && a.Tasks == b.Tasks })
+		slices.EqualFunc(f.devices, g.devices, func(a, b DeviceState) bool {
+			return a.Free == b.Free && a.Tasks == b.Tasks
+		})
 }

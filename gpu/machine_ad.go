@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// The attributes of the ads nested in AttrUnits, beside roost's own words Name, Cpus, TotalCpus, Memory and TotalMemory.
+// The attributes of the ads nested in AttrUnits, beside roost's own words Name, Cpus,
+// TotalCpus, Memory and TotalMemory.
 const (
 	attrFreeMemory = "Free"
 	attrNUMA       = "NUMA"
@@ -24,8 +25,9 @@ const (
 	attrLinks      = "Links"
 )
 
-// Describe writes the units, and what is free of them, into a machine's ad: so that ReadAd gives the same back. Amounts of memory are in MiB.
-// Cores are not among it: they matter to nobody else.
+// Describe writes the units, and what is free of them, into a machine's ad: so that
+// ReadAd gives the same back. Amounts of memory are in MiB. Cores are not among it: they
+// matter to nobody else.
 func (f *FreeResources) Describe(ad *classad.Ad) {
 	units := make([]classad.Value, 0, len(f.units))
 	at := 0
@@ -91,7 +93,8 @@ func (f *FreeResources) deviceAd(i int) *classad.Ad {
 	return a
 }
 
-// describeDevices writes what requirements look at: the largest card, the largest share that is free, and the models.
+// describeDevices writes what requirements look at: the largest card, the largest share
+// that is free, and the models.
 func (f *FreeResources) describeDevices(ad *classad.Ad) {
 	if len(f.devices) == 0 {
 		return
@@ -118,7 +121,8 @@ func setCPU(a *classad.Ad, name string, c roost.MilliCPU) {
 	}
 }
 
-// setMiB is exact below 8 PiB: what is no whole number of MiB is a binary fraction of one.
+// setMiB is exact below 8 PiB: what is no whole number of MiB is a binary fraction of
+// one.
 func setMiB(a *classad.Ad, name string, b roost.Bytes) {
 	if b%roost.MiB == 0 {
 		a.SetInt(name, int64(b/roost.MiB))
@@ -127,8 +131,9 @@ func setMiB(a *classad.Ad, name string, b roost.Bytes) {
 	}
 }
 
-// ReadAd returns what is free of a machine by its ad. One that says nothing of units, as those of HTCondor, is one unit, whose GPUs are given
-// away whole. The error, of kind roost.Invalid, says what makes no sense in the ad.
+// ReadAd returns what is free of a machine by its ad. One that says nothing of units, as
+// those of HTCondor, is one unit, whose GPUs are given away whole. The error, of kind
+// roost.Invalid, says what makes no sense in the ad.
 func ReadAd(ad *classad.Ad) (*FreeResources, error) {
 	size := roost.Bytes(amountAttr(ad, roost.AttrTotalDisk, float64(roost.KiB)))
 	disk := roost.Bytes(amountAttr(ad, roost.AttrDisk, float64(roost.KiB)))
@@ -169,7 +174,8 @@ func (r *adReader) readUnit(a *classad.Ad) error {
 	u.cpu = [2]roost.MilliCPU{cpuAttr(a, roost.AttrCpus), cpuAttr(a, roost.AttrStreamCpus)}
 	u.memory = mibAttr(a, roost.AttrMemory)
 	u.queue = UnitQueue{
-		RunLimit: wholeNumberAttr(a, roost.AttrRunLimit, 0), Running: wholeNumberAttr(a, roost.AttrRunning, 0), Length: wholeNumberAttr(a, roost.AttrQueueLength, 0),
+		RunLimit: wholeNumberAttr(a, roost.AttrRunLimit, 0), Running: wholeNumberAttr(a, roost.AttrRunning, 0),
+		Length:     wholeNumberAttr(a, roost.AttrQueueLength, 0),
 		FreePlaces: wholeNumberAttr(a, roost.AttrQueueRoom, 0),
 	}
 	u.queue.WaitSeconds, _ = a.Real(roost.AttrPredictedWait)
@@ -200,7 +206,8 @@ func (r *adReader) readUnit(a *classad.Ad) error {
 }
 
 func (r *adReader) readDevice(a *classad.Ad) DeviceState {
-	d := DeviceState{Device: Device{Index: len(r.free.devices), Minor: -1, NUMANode: wholeNumberAttr(a, attrNUMA, -1), Memory: mibAttr(a, roost.AttrMemory)}, Unit: len(r.free.units)}
+	d := DeviceState{Device: Device{Index: len(r.free.devices), Minor: -1, NUMANode: wholeNumberAttr(a, attrNUMA, -1),
+		Memory: mibAttr(a, roost.AttrMemory)}, Unit: len(r.free.units)}
 	d.UUID, _ = a.Str(attrUUID)
 	d.Model, _ = a.Str(attrModel)
 	d.Capability, _ = a.Str(attrCapability)
@@ -240,7 +247,8 @@ func machineOfSums(ad *classad.Ad, disk, size roost.Bytes) *FreeResources {
 	gpus := wholeNumberAttr(ad, roost.AttrGpus, 0)
 	units := []ResourceUnit{u}
 	for i := range min(max(wholeNumberAttr(ad, roost.AttrTotalGpus, 0), gpus), maxUnits) {
-		units = append(units, ResourceUnit{Name: fmt.Sprintf("gpu%d", i), NUMA: -1, Devices: []Device{{Index: i, NUMANode: -1, Minor: -1, Health: HealthyDevice()}}})
+		units = append(units, ResourceUnit{Name: fmt.Sprintf("gpu%d", i), NUMA: -1,
+			Devices: []Device{{Index: i, NUMANode: -1, Minor: -1, Health: HealthyDevice()}}})
 	}
 	f := NewFree(units, size)
 	f.disk = disk

@@ -13,7 +13,8 @@ type DeviceRequest struct {
 	MayReclaim      bool // it bears being stopped, and may be given what others were given and leave
 }
 
-// Placement is what a request is given. It is made by PlaceOrExplain and means something only to the Free that made it, or to one of the same units.
+// Placement is what a request is given. It is made by PlaceOrExplain and means something
+// only to the Free that made it, or to one of the same units.
 type Placement struct {
 	Class  AppClass
 	Disk   roost.Bytes
@@ -46,11 +47,13 @@ func (p *Placement) Zero() bool { return len(p.Parts) == 0 && len(p.Shares) == 0
 // AnyUnit lets FindPlacement look at all units.
 const AnyUnit = -1
 
-// PlaceOrExplain says where a request goes, and takes nothing. Without GPUs it goes to the fullest unit that has room, so that the others keep theirs
-// for what is bigger; units with devices are for those who want devices, unless there are no others. With GPUs, it gets the cards that
-// are closest to each other, and of equally close ones those whose memory node its cores are of, then those that break up the least of what
-// others might want together; shares go to the fullest cards that have room. The error is of kind roost.Exhausted and says what is missing, and the
-// most there is of it.
+// PlaceOrExplain says where a request goes, and takes nothing. Without GPUs it goes to
+// the fullest unit that has room, so that the others keep theirs for what is bigger;
+// units with devices are for those who want devices, unless there are no others. With
+// GPUs, it gets the cards that are closest to each other, and of equally close ones those
+// whose memory node its cores are of, then those that break up the least of what others
+// might want together; shares go to the fullest cards that have room. The error is of
+// kind roost.Exhausted and says what is missing, and the most there is of it.
 func (f *FreeResources) PlaceOrExplain(r DeviceRequest) (Placement, error) {
 	var p Placement
 	if r.IsNegative() || r.GPUs == 0 && r.GPUMemory > 0 {
@@ -62,8 +65,9 @@ func (f *FreeResources) PlaceOrExplain(r DeviceRequest) (Placement, error) {
 	return Placement{}, f.WhyNotNow(r)
 }
 
-// FindPlacement is PlaceOrExplain without words: it reports whether the request fits, and writes the placement over p, whose memory it uses again. With a unit
-// other than AnyUnit it looks only there, and at the devices that borrow from it.
+// FindPlacement is PlaceOrExplain without words: it reports whether the request fits, and
+// writes the placement over p, whose memory it uses again. With a unit other than AnyUnit
+// it looks only there, and at the devices that borrow from it.
 func (f *FreeResources) FindPlacement(r DeviceRequest, unit int, p *Placement) bool {
 	if r.Disk > f.disk {
 		return false
@@ -85,10 +89,12 @@ func (f *FreeResources) FindPlacement(r DeviceRequest, unit int, p *Placement) b
 	return best >= 0
 }
 
-// usable reports whether processor time and memory for a request without GPUs, or for one whose GPUs borrow, come from the i-th unit.
+// usable reports whether processor time and memory for a request without GPUs, or for one
+// whose GPUs borrow, come from the i-th unit.
 func (f *FreeResources) usable(i int, r DeviceRequest, only int) bool {
 	u := &f.units[i]
-	return (only == AnyUnit || only == i) && !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) && f.queueAdmits(i, r.Class)
+	return (only == AnyUnit || only == i) && !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) &&
+		f.queueAdmits(i, r.Class)
 }
 
 // queueAdmits reports whether the queue of the i-th unit lets one of that class by.
@@ -100,7 +106,8 @@ func (f *FreeResources) fitsUnit(i int, r DeviceRequest) bool {
 	return r.CPU <= f.availableCPU(i, r) && r.Memory <= f.availableMemory(i, r)
 }
 
-// better reports whether unit i is the better place: one where nothing has to be lent, then the fuller one.
+// better reports whether unit i is the better place: one where nothing has to be lent,
+// then the fuller one.
 func (f *FreeResources) better(i, j int, r DeviceRequest) bool {
 	if f.reclaims && r.MayReclaim {
 		own := r
@@ -112,7 +119,8 @@ func (f *FreeResources) better(i, j int, r DeviceRequest) bool {
 	return f.isFuller(i, j, r)
 }
 
-// isFuller reports whether less is free of unit i than of unit j; the first of equals is not.
+// isFuller reports whether less is free of unit i than of unit j; the first of equals is
+// not.
 func (f *FreeResources) isFuller(i, j int, r DeviceRequest) bool {
 	if a, b := f.availableCPU(i, r), f.availableCPU(j, r); a != b {
 		return a < b
@@ -152,7 +160,8 @@ func (f *FreeResources) movePlacement(p Placement, by int) {
 	}
 }
 
-// CanTake reports whether a placement could be taken, whatever the queues and the health of the devices say.
+// CanTake reports whether a placement could be taken, whatever the queues and the health
+// of the devices say.
 func (f *FreeResources) CanTake(p Placement) bool {
 	if p.Disk > f.disk {
 		return false
@@ -169,28 +178,33 @@ func (f *FreeResources) CanTake(p Placement) bool {
 	return true
 }
 
-// QueueableUnit says in which unit's queue a batch request that cannot be placed now may wait: of those that have room in their queue, and that it
-// would fit into alone were they empty, the one with the shortest predicted wait.
+// QueueableUnit says in which unit's queue a batch request that cannot be placed now may
+// wait: of those that have room in their queue, and that it would fit into alone were
+// they empty, the one with the shortest predicted wait.
 func (f *FreeResources) QueueableUnit(r DeviceRequest) (unit int, ok bool) {
 	best := -1
 	for i := range f.units {
 		q := &f.units[i].queue
-		if r.Class == BatchClass && q.FreePlaces > 0 && f.fitsEmptyUnit(i, r) && (best < 0 || q.WaitSeconds < f.units[best].queue.WaitSeconds) {
+		if r.Class == BatchClass && q.FreePlaces > 0 && f.fitsEmptyUnit(i, r) &&
+			(best < 0 || q.WaitSeconds < f.units[best].queue.WaitSeconds) {
 			best = i
 		}
 	}
 	return best, best >= 0
 }
 
-// fitsEmptyUnit reports whether a request would fit into the i-th unit, with the devices that borrow from it, if nobody else were there.
+// fitsEmptyUnit reports whether a request would fit into the i-th unit, with the devices
+// that borrow from it, if nobody else were there.
 func (f *FreeResources) fitsEmptyUnit(i int, r DeviceRequest) bool {
 	u := &f.units[i]
-	if u.usesCPUOfOthers() || r.CPU > u.CPU || r.Memory > u.Memory || r.Disk > f.diskSize || r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly {
+	if u.usesCPUOfOthers() || r.CPU > u.CPU || r.Memory > u.Memory || r.Disk > f.diskSize ||
+		r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly {
 		return false
 	}
 	n := 0
 	for k := range f.devices {
-		if d := &f.devices[k]; d.Health.OK && d.Memory >= r.GPUMemory && (d.Unit == i || len(u.Devices) == 0 && f.units[d.Unit].usesCPUOfOthers()) {
+		if d := &f.devices[k]; d.Health.OK && d.Memory >= r.GPUMemory &&
+			(d.Unit == i || len(u.Devices) == 0 && f.units[d.Unit].usesCPUOfOthers()) {
 			n++
 		}
 	}

@@ -7,18 +7,21 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Describe writes a placement into the ad of a claim, by the numbers that units and devices have in the machine's ad (Free.Describe).
+// Describe writes a placement into the ad of a claim, by the numbers that units and
+// devices have in the machine's ad (Free.Describe).
 func (p *Placement) Describe(ad *classad.Ad) {
 	parts := make([]classad.Value, 0, len(p.Parts))
 	for _, part := range p.Parts {
-		parts = append(parts, classad.ListValue(classad.IntValue(int64(part.Unit)), numberInUnits(int64(part.CPU), 1000), numberInUnits(int64(part.Memory), int64(roost.MiB))))
+		parts = append(parts, classad.ListValue(classad.IntValue(int64(part.Unit)),
+			numberInUnits(int64(part.CPU), 1000), numberInUnits(int64(part.Memory), int64(roost.MiB))))
 	}
 	if len(parts) > 0 {
 		ad.SetValue(roost.AttrParts, classad.ListValue(parts...))
 	}
 	shares := make([]classad.Value, 0, len(p.Shares))
 	for _, s := range p.Shares {
-		shares = append(shares, classad.ListValue(classad.IntValue(int64(s.Device)), numberInUnits(int64(s.Memory), int64(roost.MiB)), classad.BoolValue(s.Whole)))
+		shares = append(shares, classad.ListValue(classad.IntValue(int64(s.Device)),
+			numberInUnits(int64(s.Memory), int64(roost.MiB)), classad.BoolValue(s.Whole)))
 	}
 	if len(shares) > 0 {
 		ad.SetValue(roost.AttrShares, classad.ListValue(shares...))
@@ -34,8 +37,9 @@ func numberInUnits(n, unit int64) classad.Value {
 	return classad.RealValue(float64(n) / float64(unit))
 }
 
-// ReadPlacement reads what Describe wrote, with the class and the disk, which stand in other attributes. The error, of kind roost.Invalid, says what
-// makes no sense. Whether the machine has such units, and so much, only its Free knows: see CanReturnAll.
+// ReadPlacement reads what Describe wrote, with the class and the disk, which stand in
+// other attributes. The error, of kind roost.Invalid, says what makes no sense. Whether
+// the machine has such units, and so much, only its Free knows: see CanReturnAll.
 func ReadPlacement(ad *classad.Ad, class AppClass, disk roost.Bytes) (Placement, error) {
 	p := Placement{Class: class, Disk: disk}
 	err := eachTriple(ad, roost.AttrParts, func(row []classad.Value) bool {
@@ -85,7 +89,8 @@ func roundedUnits(v classad.Value, unit int64) (int64, bool) {
 	return int64(f + 0.5), true
 }
 
-// CanReturnAll reports whether all of these placements together can be part of what is taken of f. Only then may they be given back.
+// CanReturnAll reports whether all of these placements together can be part of what is
+// taken of f. Only then may they be given back.
 func (f *FreeResources) CanReturnAll(all []Placement) bool {
 	g := f.Clone()
 	for i := range all {

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// WhyNotNow says why a request cannot be placed now, with the most there is of what is missing: an error of kind roost.Exhausted.
+// WhyNotNow says why a request cannot be placed now, with the most there is of what is
+// missing: an error of kind roost.Exhausted.
 func (f *FreeResources) WhyNotNow(r DeviceRequest) error {
 	why := f.missingDevicesText(r)
 	if why == "" {
@@ -17,7 +18,8 @@ func (f *FreeResources) WhyNotNow(r DeviceRequest) error {
 	return fmt.Errorf("%w: %s", roost.Exhausted, why)
 }
 
-// WhyNever says why a request could not be placed if nothing else were on the machine; nil: it could.
+// WhyNever says why a request could not be placed if nothing else were on the machine;
+// nil: it could.
 func (f *FreeResources) WhyNever(r DeviceRequest) error {
 	e := f.EmptyClone()
 	var p Placement
@@ -102,15 +104,18 @@ func (f *FreeResources) missingText(r DeviceRequest) string {
 	add(r.Disk > f.disk, f.disk, r.Disk, "disk")
 	switch {
 	case waits > 0 && open > 0 && len(short) > 0:
-		return "others wait for what falls free in some units, and in the rest only " + strings.Join(short, ", ") + " are free"
+		return "others wait for what falls free in some units, and in the rest only " + strings.Join(short, ", ") +
+			" are free"
 	case waits > 0:
 		return "others wait for what falls free"
 	case len(short) > 0:
 		return "only " + strings.Join(short, ", ") + " are free"
 	case r.GPUs > 0 && !slices.ContainsFunc(f.units, func(u unitState) bool { return u.usesCPUOfOthers() }):
-		return fmt.Sprintf("the units of the GPUs that are free have too little: the most is %v, %v memory", countText(most.CPU, "cpu"), most.Memory)
+		return fmt.Sprintf("the units of the GPUs that are free have too little: the most is %v, %v memory",
+			countText(most.CPU, "cpu"), most.Memory)
 	}
-	return fmt.Sprintf("no single resource unit has so much free: the most is %v, %v memory", countText(most.CPU, "cpu"), most.Memory)
+	return fmt.Sprintf("no single resource unit has so much free: the most is %v, %v memory",
+		countText(most.CPU, "cpu"), most.Memory)
 }
 
 // countText names a number of things: "1 GPU", "2.5 cpus".

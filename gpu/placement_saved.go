@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SavedPlacement is a placement by names, which mean the same after a restart, however the units and the devices are numbered then.
+// SavedPlacement is a placement by names, which mean the same after a restart, however
+// the units and the devices are numbered then.
 type SavedPlacement struct {
 	Class  AppClass `json:",omitempty"`
 	Disk   roost.Bytes
@@ -43,7 +44,8 @@ func (f *FreeResources) Save(p Placement) SavedPlacement {
 	return s
 }
 
-// Restore reads a placement that was saved, and takes nothing. The error, of kind roost.NotFound, names what the machine has no more.
+// Restore reads a placement that was saved, and takes nothing. The error, of kind
+// roost.NotFound, names what the machine has no more.
 func (f *FreeResources) Restore(s SavedPlacement) (Placement, error) {
 	p := Placement{Class: s.Class, Disk: s.Disk, Reclaimed: s.Reclaimed}
 	for _, part := range s.Parts {

@@ -13,14 +13,16 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// testMachine has cores cores on two memory nodes, and gpus cards of 40 GiB, half on each node; cards of a node are linked closely.
+// testMachine has cores cores on two memory nodes, and gpus cards of 40 GiB, half on each
+// node; cards of a node are linked closely.
 func testMachine(cores, gpus int) MachineTopology {
 	t := MachineTopology{Memory: roost.Bytes(cores) * 4 * roost.GiB}
 	for i := range cores {
 		t.Cores = append(t.Cores, CPUCore{i, i * 2 / cores})
 	}
 	for i := range gpus {
-		d := Device{UUID: fmt.Sprintf("GPU-%d", i), Model: "A100", Index: i, Memory: 40 * roost.GiB, NUMANode: i * 2 / gpus, Health: HealthyDevice(), Links: map[string]int{}}
+		d := Device{UUID: fmt.Sprintf("GPU-%d", i), Model: "A100", Index: i, Memory: 40 * roost.GiB,
+			NUMANode: i * 2 / gpus, Health: HealthyDevice(), Links: map[string]int{}}
 		for j := range gpus {
 			if d.Links[fmt.Sprintf("GPU-%d", j)] = LinkSystem; j*2/gpus == d.NUMANode {
 				d.Links[fmt.Sprintf("GPU-%d", j)] = LinkSwitch
@@ -41,7 +43,8 @@ func cutMachine(t testing.TB, topology MachineTopology, l LayoutConfig) *FreeRes
 }
 
 func deviceRequest(cpus int, memory roost.Bytes, gpus int, share roost.Bytes) DeviceRequest {
-	return DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(cpus) * 1000, Memory: memory, GPUs: gpus, GPUMemory: share}}
+	return DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(cpus) * 1000, Memory: memory, GPUs: gpus,
+		GPUMemory: share}}
 }
 
 // placementText is a placement in words.
@@ -64,20 +67,33 @@ func TestPlacementTable(t *testing.T) {
 		asks   []DeviceRequest
 		want   []string
 	}{
-		{"a CPU task leaves pinned cores alone", LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1}, []DeviceRequest{deviceRequest(4, g, 0, 0), deviceRequest(1, g, 0, 0)},
+		{"a CPU task leaves pinned cores alone", LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1},
+			[]DeviceRequest{deviceRequest(4, g, 0, 0), deviceRequest(1, g, 0, 0)},
 			[]string{"cpu 4 1GiB", "only 0 of 1 cpus are free"}},
-		{"a whole card with its own core", LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1}, []DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(2, g, 1, 0)},
-			[]string{"gpu0 1 1GiB, GPU-0 40GiB", "the units of the GPUs that are free have too little: the most is 4 cpus, 16GiB memory"}},
-		{"two cards that are close", LayoutConfig{}, []DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(1, g, 2, 0), deviceRequest(1, g, 2, 0)},
-			[]string{"shared 1 1GiB, GPU-0 40GiB", "shared 1 1GiB, GPU-2 40GiB, GPU-3 40GiB", "only 1 of 2 gpus are free"}},
-		{"single cards leave pairs whole", LayoutConfig{}, []DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(1, g, 1, 0), deviceRequest(1, g, 2, 0)},
-			[]string{"shared 1 1GiB, GPU-0 40GiB", "shared 1 1GiB, GPU-1 40GiB", "shared 1 1GiB, GPU-2 40GiB, GPU-3 40GiB"}},
-		{"shares go to the fullest card", LayoutConfig{}, []DeviceRequest{deviceRequest(1, g, 1, 10*g), deviceRequest(1, g, 1, 20*g), deviceRequest(1, g, 1, 15*g), deviceRequest(1, g, 1, 10*g), deviceRequest(1, g, 1, 41*g)},
-			[]string{"shared 1 1GiB, GPU-0 10GiB", "shared 1 1GiB, GPU-0 20GiB", "shared 1 1GiB, GPU-1 15GiB", "shared 1 1GiB, GPU-0 10GiB", "no GPU has 41GiB: the largest has 40GiB"}},
-		{"several units for several cards", LayoutConfig{Shape: EvenLayout}, []DeviceRequest{deviceRequest(3, 6*g, 2, 0), deviceRequest(5, g, 2, 0), deviceRequest(4, g, 2, 0)},
-			[]string{"gpu0 1.5 3GiB, gpu1 1.5 3GiB, GPU-0 40GiB, GPU-1 40GiB", "the units of the GPUs that are free have too little: the most is 2 cpus, 8GiB memory",
+		{"a whole card with its own core", LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1},
+			[]DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(2, g, 1, 0)},
+			[]string{"gpu0 1 1GiB, GPU-0 40GiB",
+				"the units of the GPUs that are free have too little: the most is 4 cpus, 16GiB memory"}},
+		{"two cards that are close", LayoutConfig{},
+			[]DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(1, g, 2, 0), deviceRequest(1, g, 2, 0)},
+			[]string{"shared 1 1GiB, GPU-0 40GiB", "shared 1 1GiB, GPU-2 40GiB, GPU-3 40GiB",
+				"only 1 of 2 gpus are free"}},
+		{"single cards leave pairs whole", LayoutConfig{},
+			[]DeviceRequest{deviceRequest(1, g, 1, 0), deviceRequest(1, g, 1, 0), deviceRequest(1, g, 2, 0)},
+			[]string{"shared 1 1GiB, GPU-0 40GiB", "shared 1 1GiB, GPU-1 40GiB",
+				"shared 1 1GiB, GPU-2 40GiB, GPU-3 40GiB"}},
+		{"shares go to the fullest card", LayoutConfig{}, []DeviceRequest{deviceRequest(1, g, 1, 10*g),
+			deviceRequest(1, g, 1, 20*g), deviceRequest(1, g, 1, 15*g), deviceRequest(1, g, 1, 10*g),
+			deviceRequest(1, g, 1, 41*g)},
+			[]string{"shared 1 1GiB, GPU-0 10GiB", "shared 1 1GiB, GPU-0 20GiB", "shared 1 1GiB, GPU-1 15GiB",
+				"shared 1 1GiB, GPU-0 10GiB", "no GPU has 41GiB: the largest has 40GiB"}},
+		{"several units for several cards", LayoutConfig{Shape: EvenLayout},
+			[]DeviceRequest{deviceRequest(3, 6*g, 2, 0), deviceRequest(5, g, 2, 0), deviceRequest(4, g, 2, 0)},
+			[]string{"gpu0 1.5 3GiB, gpu1 1.5 3GiB, GPU-0 40GiB, GPU-1 40GiB",
+				"the units of the GPUs that are free have too little: the most is 2 cpus, 8GiB memory",
 				"gpu2 2 512MiB, gpu3 2 512MiB, GPU-2 40GiB, GPU-3 40GiB"}},
-		{"a card near the cores", LayoutConfig{CPUUnits: OnePerMemoryNode}, []DeviceRequest{deviceRequest(4, g, 0, 0), deviceRequest(1, g, 1, 0)},
+		{"a card near the cores", LayoutConfig{CPUUnits: OnePerMemoryNode},
+			[]DeviceRequest{deviceRequest(4, g, 0, 0), deviceRequest(1, g, 1, 0)},
 			[]string{"numa0 4 1GiB", "numa1 1 1GiB, GPU-2 40GiB"}},
 	} {
 		f := cutMachine(t, testMachine(8, 4), c.layout)
@@ -136,7 +152,8 @@ func smallMachines(r *rand.Rand) (MachineTopology, LayoutConfig) {
 }
 
 func randomRequest(r *rand.Rand) DeviceRequest {
-	q := DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(r.IntN(3000)), Memory: roost.Bytes(r.Int64N(int64(6 * roost.GiB)))}, Class: AppClass(r.IntN(2))}
+	q := DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(r.IntN(3000)),
+		Memory: roost.Bytes(r.Int64N(int64(6 * roost.GiB)))}, Class: AppClass(r.IntN(2))}
 	if q.GPUs = max(r.IntN(5)-1, 0); q.GPUs > 0 && r.IntN(2) == 0 {
 		q.GPUMemory = 1 + roost.Bytes(r.Int64N(int64(20*roost.GiB)))
 	}
@@ -144,8 +161,9 @@ func randomRequest(r *rand.Rand) DeviceRequest {
 	return q
 }
 
-// TestRandom takes and gives back at random. Nothing is ever handed out twice, what is given back is there again, the ad and the saved placement
-// say the same, and a request is refused only when no placement whatever would do.
+// TestRandom takes and gives back at random. Nothing is ever handed out twice, what is
+// given back is there again, the ad and the saved placement say the same, and a request
+// is refused only when no placement whatever would do.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -201,7 +219,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// fitsExhaustively tries every set of devices, and every unit for a request without devices or with devices that borrow.
+// fitsExhaustively tries every set of devices, and every unit for a request without
+// devices or with devices that borrow.
 func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
 	if q.Disk > f.disk {
 		return false
@@ -229,7 +248,8 @@ func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
 			return true
 		}
 		for _, u := range f.units {
-			if borrows && !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) && q.CPU <= u.cpu[q.Class] && q.Memory <= u.memory {
+			if borrows && !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) && q.CPU <= u.cpu[q.Class] &&
+				q.Memory <= u.memory {
 				return true
 			}
 		}
@@ -237,7 +257,8 @@ func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
 	return false
 }
 
-// checkPlacement holds a placement against the request, and against all others by closeness.
+// checkPlacement holds a placement against the request, and against all others by
+// closeness.
 func checkPlacement(t *testing.T, f *FreeResources, q DeviceRequest, p Placement) {
 	t.Helper()
 	var cpu roost.MilliCPU
@@ -343,7 +364,9 @@ func roundTrip(t *testing.T, f *FreeResources, held []Placement) {
 
 // TestPlainAd reads the ad of a machine that knows nothing of units.
 func TestPlainAd(t *testing.T) {
-	ad, err := classad.Parse(`[Cpus = 2.5; TotalCpus = 4; Memory = 1000; TotalMemory = 2000; Disk = 10; TotalDisk = 20; Gpus = 1; TotalGpus = 2]`)
+	ad, err := classad.Parse(
+		`[Cpus = 2.5; TotalCpus = 4; Memory = 1000; TotalMemory = 2000; Disk = 10; TotalDisk = 20; Gpus = 1; TotalGpus = 2]`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,18 +378,21 @@ func TestPlainAd(t *testing.T) {
 	if got := f.LeftForBatch(); got != want {
 		t.Errorf("free: %v, want %v", got, want)
 	}
-	if _, err := f.PlaceOrExplain(deviceRequest(1, 0, 2, 0)); err == nil || !strings.Contains(err.Error(), "only 1 of 2 gpus are free") {
+	if _, err := f.PlaceOrExplain(deviceRequest(1, 0, 2, 0)); err == nil ||
+		!strings.Contains(err.Error(), "only 1 of 2 gpus are free") {
 		t.Errorf("two GPUs: %v", err)
 	}
 }
 
-// TestFullQueueTakesNoBatch shows that a unit for which others wait takes no batch request, and which queue one may join.
+// TestFullQueueTakesNoBatch shows that a unit for which others wait takes no batch
+// request, and which queue one may join.
 func TestFullQueueTakesNoBatch(t *testing.T) {
 	f := cutMachine(t, testMachine(8, 4), LayoutConfig{Shape: EvenLayout})
 	for i := range f.Len() {
 		f.SetQueue(i, UnitQueue{Length: 1, FreePlaces: 1, WaitSeconds: float64(10 - i)})
 	}
-	if _, err := f.PlaceOrExplain(deviceRequest(1, 0, 1, 0)); err == nil || !strings.Contains(err.Error(), "others wait") {
+	if _, err := f.PlaceOrExplain(deviceRequest(1, 0, 1, 0)); err == nil ||
+		!strings.Contains(err.Error(), "others wait") {
 		t.Errorf("a batch request is placed before those who wait: %v", err)
 	}
 	stream := deviceRequest(1, 0, 1, 0)

@@ -8,14 +8,17 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What a task asked for and does not use may be lent (Borg §5.5). A machine that does so keeps two accounts of processor time and memory:
+// What a task asked for and does not use may be lent (Borg §5.5). A machine that does so
+// keeps two accounts of processor time and memory:
 //
 //	free = total - Σ limits of the placements that are not Reclaimed    never below 0
 //	room = total - Σ reservations of all placements                     below 0 when an estimate was wrong
 //
-// where a reservation is what a placement takes less what it lends. Work that bears being stopped (DeviceRequest.MayReclaim) is placed by room, all other
-// by free: so it neither relies on what is lent nor sees that anything is. A placement that found room and not free has nothing of its own; it is
-// Reclaimed, and the first to go when room falls below 0. Disk and devices are not lent.
+// where a reservation is what a placement takes less what it lends. Work that bears being
+// stopped (DeviceRequest.MayReclaim) is placed by room, all other by free: so it neither
+// relies on what is lent nor sees that anything is. A placement that found room and not
+// free has nothing of its own; it is Reclaimed, and the first to go when room falls below
+// 0. Disk and devices are not lent.
 
 // reclaimableResources is what work that bears being stopped may be given of a unit.
 type reclaimableResources struct {
@@ -23,14 +26,16 @@ type reclaimableResources struct {
 	memory roost.Bytes
 }
 
-// SetReclaim says whether the machine lends what its tasks leave. Without, room is not looked at.
+// SetReclaim says whether the machine lends what its tasks leave. Without, room is not
+// looked at.
 func (f *FreeResources) SetReclaim(on bool) { f.reclaims = on }
 
 // IsReclaiming reports whether the machine lends what its tasks leave.
 func (f *FreeResources) IsReclaiming() bool { return f.reclaims }
 
-// Reclaimable returns what the i-th unit could be lending or giving to work of that class that bears being stopped, queues aside; below 0, what must be
-// got back. GPUs are the whole ones.
+// Reclaimable returns what the i-th unit could be lending or giving to work of that class
+// that bears being stopped, queues aside; below 0, what must be got back. GPUs are the
+// whole ones.
 func (f *FreeResources) Reclaimable(i int, c AppClass) roost.Resources {
 	r := f.UnitFree(i, c)
 	if f.reclaims {
@@ -55,8 +60,8 @@ func (f *FreeResources) LeftForRequest(mayReclaim bool) roost.Resources {
 	return r
 }
 
-// SetUsageEstimate says how much of a placement that is taken is reserved; the rest is lent. It is within 0 and what the placement takes, of each unit in
-// proportion.
+// SetUsageEstimate says how much of a placement that is taken is reserved; the rest is
+// lent. It is within 0 and what the placement takes, of each unit in proportion.
 func (f *FreeResources) SetUsageEstimate(p *Placement, cpu roost.MilliCPU, memory roost.Bytes) {
 	f.moveReclaimable(p, -1)
 	p.setReclaimable(cpu, memory)
@@ -80,7 +85,8 @@ func (p *Placement) setReclaimable(cpu roost.MilliCPU, memory roost.Bytes) {
 	}
 	for i := range p.Parts {
 		part := &p.Parts[i]
-		part.ReclaimableCPU, part.ReclaimableMemory = proportionalPart(part.CPU, all.CPU-cpu, all.CPU), proportionalPart(part.Memory, all.Memory-memory, all.Memory)
+		part.ReclaimableCPU, part.ReclaimableMemory = proportionalPart(part.CPU, all.CPU-cpu, all.CPU),
+			proportionalPart(part.Memory, all.Memory-memory, all.Memory)
 	}
 }
 
@@ -118,7 +124,8 @@ func (f *FreeResources) availableMemory(i int, r DeviceRequest) roost.Bytes {
 	return f.units[i].memory
 }
 
-// markReclaimed says whether a placement that was found for a request has what it takes to itself.
+// markReclaimed says whether a placement that was found for a request has what it takes
+// to itself.
 func (f *FreeResources) markReclaimed(r DeviceRequest, p *Placement) {
 	p.Reclaimed = false
 	if f.reclaims && r.MayReclaim {
@@ -136,7 +143,8 @@ func (f *FreeResources) fitsInFree(p *Placement) bool {
 	return true
 }
 
-// BackWithFree gives a Reclaimed placement that is taken what has fallen free, so that it has it to itself. It reports whether that was enough.
+// BackWithFree gives a Reclaimed placement that is taken what has fallen free, so that it
+// has it to itself. It reports whether that was enough.
 func (f *FreeResources) BackWithFree(p *Placement) bool {
 	if !p.Reclaimed || !f.fitsInFree(p) {
 		return false
@@ -158,7 +166,8 @@ func (f *FreeResources) describeReclaimable(i int, a *classad.Ad) {
 	setMiB(a, roost.AttrRoomMemory, max(r.memory, 0))
 }
 
-// describeReclaimed writes what work that bears being stopped may be given beyond what is free, for people and requirements.
+// describeReclaimed writes what work that bears being stopped may be given beyond what is
+// free, for people and requirements.
 func (f *FreeResources) describeReclaimed(ad *classad.Ad) {
 	if !f.reclaims {
 		return
@@ -173,26 +182,32 @@ func (f *FreeResources) describeReclaimed(ad *classad.Ad) {
 	setMiB(ad, roost.AttrReclaimedMemory, sum.Memory)
 }
 
-// readReclaimable reads what may be lent of a unit. One that says nothing of it gives what is free, and no more.
+// readReclaimable reads what may be lent of a unit. One that says nothing of it gives
+// what is free, and no more.
 func (r *adReader) readReclaimable(u *unitState, a *classad.Ad) error {
 	u.reclaimable = reclaimableResources{u.cpu, u.memory}
 	if _, ok := a.Lookup(roost.AttrRoomCpus); !ok {
 		return nil
 	}
 	r.free.reclaims = true
-	u.reclaimable = reclaimableResources{[2]roost.MilliCPU{cpuAttr(a, roost.AttrRoomCpus), cpuAttr(a, roost.AttrRoomStreamCpus)}, mibAttr(a, roost.AttrRoomMemory)}
-	if u.reclaimable.cpu[BatchClass] > u.CPU || u.reclaimable.cpu[StreamClass] > u.CPU || u.reclaimable.memory > u.Memory {
+	u.reclaimable = reclaimableResources{[2]roost.MilliCPU{cpuAttr(a, roost.AttrRoomCpus),
+		cpuAttr(a, roost.AttrRoomStreamCpus)}, mibAttr(a, roost.AttrRoomMemory)}
+	if u.reclaimable.cpu[BatchClass] > u.CPU || u.reclaimable.cpu[StreamClass] > u.CPU ||
+		u.reclaimable.memory > u.Memory {
 		return fmt.Errorf("%w: it has room for more than there is", roost.Invalid)
 	}
 	return nil
 }
 
-// describeUsageEstimate writes into the ad of a claim what it lends, and whether it is lent all it has.
+// describeUsageEstimate writes into the ad of a claim what it lends, and whether it is
+// lent all it has.
 func (p *Placement) describeUsageEstimate(ad *classad.Ad) {
 	if p.Reclaimed {
 		ad.SetBool(roost.AttrReclaimed, true)
 	}
-	hasReclaimable := slices.ContainsFunc(p.Parts, func(part UnitPart) bool { return part.ReclaimableCPU > 0 || part.ReclaimableMemory > 0 })
+	hasReclaimable := slices.ContainsFunc(p.Parts, func(part UnitPart) bool {
+		return part.ReclaimableCPU > 0 || part.ReclaimableMemory > 0
+	})
 	if hasReclaimable {
 		cpu, memory := p.UsageEstimate()
 		setCPU(ad, roost.AttrReservedCpus, cpu)

@@ -13,7 +13,8 @@ func mayReclaim(r DeviceRequest) DeviceRequest {
 	return r
 }
 
-// TestReclaimed: what a task leaves of its limit goes to work that bears being stopped, and to nobody else.
+// TestReclaimed: what a task leaves of its limit goes to work that bears being stopped,
+// and to nobody else.
 func TestReclaimed(t *testing.T) {
 	g := roost.GiB
 	f := cutMachine(t, testMachine(8, 0), LayoutConfig{})
@@ -56,11 +57,13 @@ func TestReclaimed(t *testing.T) {
 	}
 }
 
-// TestRandomReclaim plays random takes, gives and reservations, and holds both accounts against what they stand for. What the ad says of them is read back.
+// TestRandomReclaim plays random takes, gives and reservations, and holds both accounts
+// against what they stand for. What the ad says of them is read back.
 func TestRandomReclaim(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
-		f := cutMachine(t, testMachine(8, 4), []LayoutConfig{{}, {Shape: PinnedLayout}, {Shape: EvenLayout}}[rnd.IntN(3)])
+		f := cutMachine(t, testMachine(8, 4),
+			[]LayoutConfig{{}, {Shape: PinnedLayout}, {Shape: EvenLayout}}[rnd.IntN(3)])
 		f.SetReclaim(true)
 		var held []Placement
 		for range 200 {
@@ -76,7 +79,8 @@ func TestRandomReclaim(t *testing.T) {
 			case n == 2 && len(held) > 0:
 				f.BackWithFree(&held[rnd.IntN(len(held))])
 			default:
-				r := deviceRequest(rnd.IntN(5), roost.Bytes(rnd.IntN(12))*roost.GiB, rnd.IntN(3), roost.Bytes(rnd.IntN(2))*roost.GiB)
+				r := deviceRequest(rnd.IntN(5), roost.Bytes(rnd.IntN(12))*roost.GiB, rnd.IntN(3),
+					roost.Bytes(rnd.IntN(2))*roost.GiB)
 				if r.GPUs == 0 {
 					r.GPUMemory = 0
 				}
@@ -109,13 +113,15 @@ func checkReclaimable(t *testing.T, seed uint64, f *FreeResources, held []Placem
 					u.cpu[p.Class] -= part.CPU
 					u.memory -= part.Memory
 				}
-				if part.ReclaimableCPU < 0 || part.ReclaimableCPU > part.CPU || part.ReclaimableMemory < 0 || part.ReclaimableMemory > part.Memory {
+				if part.ReclaimableCPU < 0 || part.ReclaimableCPU > part.CPU || part.ReclaimableMemory < 0 ||
+					part.ReclaimableMemory > part.Memory {
 					t.Fatalf("seed %d: %+v lends more than it has", seed, part)
 				}
 			}
 		}
 		if u.cpu != v.cpu || u.memory != v.memory || u.reclaimable != v.reclaimable {
-			t.Fatalf("seed %d, %s: free %v %v, room %v; by what is held %v %v, %v", seed, v.Name, v.cpu, v.memory, v.reclaimable, u.cpu, u.memory, u.reclaimable)
+			t.Fatalf("seed %d, %s: free %v %v, room %v; by what is held %v %v, %v", seed, v.Name, v.cpu, v.memory,
+				v.reclaimable, u.cpu, u.memory, u.reclaimable)
 		}
 		if v.memory < 0 || v.cpu[0] < 0 || v.cpu[1] < 0 {
 			t.Fatalf("seed %d, %s: %v %v free", seed, v.Name, v.cpu, v.memory)

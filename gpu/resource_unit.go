@@ -20,7 +20,8 @@ type MachineTopology struct {
 	Devices []Device
 }
 
-// ResourceUnit is a resource unit (RU, HRM §3.1): a part of a machine that is handed out by itself. The disk is none of its things: a machine has one.
+// ResourceUnit is a resource unit (RU, HRM §3.1): a part of a machine that is handed out
+// by itself. The disk is none of its things: a machine has one.
 type ResourceUnit struct {
 	Name    string
 	Cores   []int // the kernel's numbers, rising; none when it has no cores of its own
@@ -30,7 +31,8 @@ type ResourceUnit struct {
 	Devices []Device
 }
 
-// usesCPUOfOthers reports whether the unit has devices and nothing for the programs that use them: these take it from a CPU unit.
+// usesCPUOfOthers reports whether the unit has devices and nothing for the programs that
+// use them: these take it from a CPU unit.
 func (u *ResourceUnit) usesCPUOfOthers() bool {
 	return len(u.Devices) > 0 && u.CPU == 0 && u.Memory == 0
 }
@@ -66,5 +68,6 @@ type UnitQueue struct {
 	WaitSeconds float64 // seconds until one more like the last would start, as predicted; 0 when it starts at once
 }
 
-// IsClosed reports whether nothing of class batch may be placed in the unit now: others wait for it, or it runs as many as it may.
+// IsClosed reports whether nothing of class batch may be placed in the unit now: others
+// wait for it, or it runs as many as it may.
 func (q UnitQueue) IsClosed() bool { return q.Length > 0 || q.RunLimit > 0 && q.Running >= q.RunLimit }

@@ -8,11 +8,12 @@ type UnitBound struct {
 	Memory roost.Bytes
 }
 
-// UnitBounds parts the most that may be given of a machine over its units; 0 of something stands for all there is. No more than that is parted, and of no unit
-// more than it has.
+// UnitBounds parts the most that may be given of a machine over its units; 0 of something
+// stands for all there is. No more than that is parted, and of no unit more than it has.
 //
-// Each unit gets its share in whole cores, and what is left over by that goes to the first that have room: so a machine of which one core may be given has
-// one unit that can give it, and not four with a quarter. Memory goes where the cores do.
+// Each unit gets its share in whole cores, and what is left over by that goes to the
+// first that have room: so a machine of which one core may be given has one unit that can
+// give it, and not four with a quarter. Memory goes where the cores do.
 func UnitBounds(units []ResourceUnit, cpu roost.MilliCPU, memory roost.Bytes) []UnitBound {
 	var all UnitBound
 	for i := range units {
@@ -56,14 +57,15 @@ func smallerBound[T roost.MilliCPU | roost.Bytes](given, all T) T {
 	return given
 }
 
-// ResizeUnit makes the i-th unit as large as a bound says. It grows at once, and shrinks by what is free of it: what is taken stays. It reports whether it has
-// changed.
+// ResizeUnit makes the i-th unit as large as a bound says. It grows at once, and shrinks
+// by what is free of it: what is taken stays. It reports whether it has changed.
 func (f *FreeResources) ResizeUnit(i int, to UnitBound) bool {
 	u := &f.units[i]
 	before := UnitBound{u.CPU, u.Memory}
 	cpu := min(u.CPU-to.CPU, u.cpu[BatchClass], u.cpu[StreamClass])
 	memory := min(u.Memory-to.Memory, u.memory)
-	u.CPU, u.Memory, u.memory, u.reclaimable.memory = u.CPU-cpu, u.Memory-memory, u.memory-memory, u.reclaimable.memory-memory
+	u.CPU, u.Memory, u.memory, u.reclaimable.memory = u.CPU-cpu, u.Memory-memory, u.memory-memory,
+		u.reclaimable.memory-memory
 	for class := range u.cpu {
 		u.cpu[class] -= cpu
 		u.reclaimable.cpu[class] -= cpu
@@ -71,7 +73,8 @@ func (f *FreeResources) ResizeUnit(i int, to UnitBound) bool {
 	return before != UnitBound{u.CPU, u.Memory}
 }
 
-// ExcessOver is what tasks of a class, and memory, have of the i-th unit beyond a bound; 0 where they are within it.
+// ExcessOver is what tasks of a class, and memory, have of the i-th unit beyond a bound;
+// 0 where they are within it.
 func (f *FreeResources) ExcessOver(i int, c AppClass, to UnitBound) UnitBound {
 	u := &f.units[i]
 	return UnitBound{max(u.CPU-u.cpu[c]-to.CPU, 0), max(u.Memory-u.memory-to.Memory, 0)}

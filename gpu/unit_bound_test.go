@@ -32,7 +32,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsAtRandom holds that all of what may be given is parted, and of no unit more than it has.
+// TestBoundsAtRandom holds that all of what may be given is parted, and of no unit more
+// than it has.
 func TestBoundsAtRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {

@@ -12,9 +12,13 @@ type UnitLayout uint8
 
 // The shapes. On a machine without devices all are SharedLayout.
 const (
-	SharedLayout UnitLayout = iota // each device a unit without cores; all cores are in CPU units, from which tasks with devices borrow
-	PinnedLayout                   // each device with cores of its own; the others in CPU units, for tasks without devices
-	EvenLayout                     // all cores split over the devices
+	// each device a unit without cores; all cores are in CPU units, from which tasks with
+	// devices borrow
+	SharedLayout UnitLayout = iota
+	// each device with cores of its own; the others in CPU units, for tasks without
+	// devices
+	PinnedLayout
+	EvenLayout // all cores split over the devices
 )
 
 var unitLayoutNames = [...]string{"shared", "pinned", "even"}
@@ -41,8 +45,10 @@ type LayoutConfig struct {
 	CPUUnits    int // how many units the cores without a device make; 0 is 1, OnePerMemoryNode one for each memory node
 }
 
-// CutUnits cuts a machine into units: CPU units first, then one for each device, by their indexes. Memory goes with the cores, in proportion. A card
-// that is cut into instances is left out for these. The error is of kind roost.BadConfig: the layout does not suit the machine.
+// CutUnits cuts a machine into units: CPU units first, then one for each device, by their
+// indexes. Memory goes with the cores, in proportion. A card that is cut into instances
+// is left out for these. The error is of kind roost.BadConfig: the layout does not suit
+// the machine.
 func CutUnits(t MachineTopology, l LayoutConfig) ([]ResourceUnit, error) {
 	c, err := newCutter(t, l)
 	if err != nil {
@@ -92,13 +98,15 @@ func newCutter(t MachineTopology, l LayoutConfig) (*unitCutter, error) {
 	}
 	slices.SortStableFunc(c.devices, func(a, b Device) int { return a.Index - b.Index })
 	if t.CPU < 0 || t.Memory < 0 || len(c.cores) == 0 && t.CPU == 0 {
-		return nil, fmt.Errorf("%w: a machine of %v cores and %v memory cannot be cut", roost.BadConfig, t.CPU, t.Memory)
+		return nil, fmt.Errorf("%w: a machine of %v cores and %v memory cannot be cut", roost.BadConfig,
+			t.CPU, t.Memory)
 	}
 	have := roost.MilliCPU(len(c.cores)) * 1000
 	switch whole := len(c.devices) == 0 || l.Shape == SharedLayout; {
 	case t.CPU == 0 || t.CPU == have || whole:
 	case t.CPU > have:
-		return nil, fmt.Errorf("layout %v: %w: cpus = %v, and there are %d cores to cut: leave cpus out", l.Shape, roost.BadConfig, t.CPU, len(c.cores))
+		return nil, fmt.Errorf("layout %v: %w: cpus = %v, and there are %d cores to cut: leave cpus out", l.Shape,
+			roost.BadConfig, t.CPU, len(c.cores))
 	default:
 		c.cores = c.takeSpreadCores(int((t.CPU + 999) / 1000))
 	}
@@ -110,7 +118,9 @@ func (c *unitCutter) takeSpreadCores(n int) []CPUCore {
 	left, picked := slices.Clone(c.cores), []CPUCore(nil)
 	for len(picked) < n {
 		for _, node := range memoryNodes(c.cores) {
-			if i := slices.IndexFunc(left, func(k CPUCore) bool { return k.NUMANode == node }); i >= 0 && len(picked) < n {
+			if i := slices.IndexFunc(left, func(k CPUCore) bool {
+				return k.NUMANode == node
+			}); i >= 0 && len(picked) < n {
 				picked, left = append(picked, left[i]), slices.Delete(left, i, i+1)
 			}
 		}
@@ -129,7 +139,8 @@ func memoryNodes(cores []CPUCore) []int {
 	return slices.Compact(all)
 }
 
-// assignCores gives each device its quota of cores: first those close to it, one for each device in turn, then whatever is left.
+// assignCores gives each device its quota of cores: first those close to it, one for each
+// device in turn, then whatever is left.
 func (c *unitCutter) assignCores(quota func(i int) int) ([][]CPUCore, error) {
 	need := 0
 	for i := range c.devices {
@@ -139,7 +150,8 @@ func (c *unitCutter) assignCores(quota func(i int) int) ([][]CPUCore, error) {
 		}
 	}
 	if need > len(c.cores) {
-		return nil, fmt.Errorf("%w: %d cores are too few for %d GPUs: use layout shared, or fewer cores_per_gpu", roost.BadConfig, len(c.cores), len(c.devices))
+		return nil, fmt.Errorf("%w: %d cores are too few for %d GPUs: use layout shared, or fewer cores_per_gpu",
+			roost.BadConfig, len(c.cores), len(c.devices))
 	}
 	own := make([][]CPUCore, len(c.devices))
 	for _, close := range []func(d Device, k CPUCore) bool{
@@ -200,7 +212,8 @@ func (c *unitCutter) addUnit(name string, cores []CPUCore, devices ...Device) {
 	c.units = append(c.units, u)
 }
 
-// shareCPUAndMemory gives the units processor time and memory for their cores. The sums are exact.
+// shareCPUAndMemory gives the units processor time and memory for their cores. The sums
+// are exact.
 func (c *unitCutter) shareCPUAndMemory(t MachineTopology) {
 	all := 0
 	for _, u := range c.units {

@@ -17,20 +17,38 @@ func TestCut(t *testing.T) {
 		layout LayoutConfig
 		want   string
 	}{
-		{"shared", testMachine(8, 2), LayoutConfig{}, "shared [0 1 2 3 4 5 6 7] 8 32GiB -1; gpu0 [] 0 0B -1 GPU-0; gpu1 [] 0 0B -1 GPU-1"},
-		{"pinned", testMachine(8, 2), LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1}, "cpu [1 2 3 5 6 7] 6 24GiB -1; gpu0 [0] 1 4GiB 0 GPU-0; gpu1 [4] 1 4GiB 1 GPU-1"},
-		{"pinned, as usual", testMachine(8, 2), LayoutConfig{Shape: PinnedLayout}, "cpu [2 3 6 7] 4 16GiB -1; gpu0 [0 1] 2 8GiB 0 GPU-0; gpu1 [4 5] 2 8GiB 1 GPU-1"},
-		{"pinned, a unit for each node", testMachine(8, 2), LayoutConfig{Shape: PinnedLayout, CPUUnits: OnePerMemoryNode},
+		{"shared", testMachine(8, 2), LayoutConfig{},
+			"shared [0 1 2 3 4 5 6 7] 8 32GiB -1; gpu0 [] 0 0B -1 GPU-0; gpu1 [] 0 0B -1 GPU-1"},
+		{"pinned", testMachine(8, 2), LayoutConfig{Shape: PinnedLayout, CoresPerGPU: 1},
+			"cpu [1 2 3 5 6 7] 6 24GiB -1; gpu0 [0] 1 4GiB 0 GPU-0; gpu1 [4] 1 4GiB 1 GPU-1"},
+		{"pinned, as usual", testMachine(8, 2), LayoutConfig{Shape: PinnedLayout},
+			"cpu [2 3 6 7] 4 16GiB -1; gpu0 [0 1] 2 8GiB 0 GPU-0; gpu1 [4 5] 2 8GiB 1 GPU-1"},
+		{"pinned, a unit for each node", testMachine(8, 2),
+			LayoutConfig{Shape: PinnedLayout, CPUUnits: OnePerMemoryNode},
 			"numa0 [2 3] 2 8GiB 0; numa1 [6 7] 2 8GiB 1; gpu0 [0 1] 2 8GiB 0 GPU-0; gpu1 [4 5] 2 8GiB 1 GPU-1"},
-		{"even", testMachine(8, 2), LayoutConfig{Shape: EvenLayout}, "gpu0 [0 1 2 3] 4 16GiB 0 GPU-0; gpu1 [4 5 6 7] 4 16GiB 1 GPU-1"},
-		{"even, of an odd number", testMachine(7, 2), LayoutConfig{Shape: EvenLayout}, "gpu0 [0 1 2] 3 12GiB 0 GPU-0; gpu1 [3 4 5 6] 4 16GiB -1 GPU-1"},
+		{"even", testMachine(8, 2), LayoutConfig{Shape: EvenLayout},
+			"gpu0 [0 1 2 3] 4 16GiB 0 GPU-0; gpu1 [4 5 6 7] 4 16GiB 1 GPU-1"},
+		{"even, of an odd number", testMachine(7, 2), LayoutConfig{Shape: EvenLayout},
+			"gpu0 [0 1 2] 3 12GiB 0 GPU-0; gpu1 [3 4 5 6] 4 16GiB -1 GPU-1"},
 		{"no GPUs", testMachine(4, 0), LayoutConfig{Shape: EvenLayout}, "shared [0 1 2 3] 4 16GiB -1"},
-		{"no GPUs, two units", testMachine(4, 0), LayoutConfig{CPUUnits: 2}, "cpu0 [0 1] 2 8GiB 0; cpu1 [2 3] 2 8GiB 1"},
-		{"more than there is", MachineTopology{CPU: 64000, Memory: roost.GiB, Cores: []CPUCore{{0, 0}}}, LayoutConfig{}, "shared [0] 64 1GiB 0"},
-		{"less than there is", func() MachineTopology { m := testMachine(8, 2); m.CPU = 3500; return m }(), LayoutConfig{Shape: EvenLayout},
+		{"no GPUs, two units", testMachine(4, 0), LayoutConfig{CPUUnits: 2},
+			"cpu0 [0 1] 2 8GiB 0; cpu1 [2 3] 2 8GiB 1"},
+		{"more than there is", MachineTopology{CPU: 64000, Memory: roost.GiB, Cores: []CPUCore{{0, 0}}}, LayoutConfig{},
+			"shared [0] 64 1GiB 0"},
+		{"less than there is", func() MachineTopology {
+			m := testMachine(8, 2)
+			m.CPU = 3500
+			return m
+		}(), LayoutConfig{Shape: EvenLayout},
 			"gpu0 [0 1] 1.75 16GiB 0 GPU-0; gpu1 [4 5] 1.75 16GiB 1 GPU-1"},
-		{"too few cores", testMachine(2, 4), LayoutConfig{Shape: PinnedLayout}, "error: layout pinned: bad configuration: 2 cores are too few for 4 GPUs: use layout shared, or fewer cores_per_gpu"},
-		{"more cores than real", func() MachineTopology { m := testMachine(2, 1); m.CPU = 3000; return m }(), LayoutConfig{Shape: EvenLayout},
+		{"too few cores", testMachine(2, 4), LayoutConfig{Shape: PinnedLayout},
+			"error: layout pinned: bad configuration: 2 cores are too few for 4 GPUs: use layout shared, or fewer " +
+				"cores_per_gpu"},
+		{"more cores than real", func() MachineTopology {
+			m := testMachine(2, 1)
+			m.CPU = 3000
+			return m
+		}(), LayoutConfig{Shape: EvenLayout},
 			"error: layout even: bad configuration: cpus = 3, and there are 2 cores to cut: leave cpus out"},
 	} {
 		units, err := CutUnits(c.in, c.layout)
@@ -55,11 +73,13 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutInstances shows that a card that is cut into instances is not handed out besides them.
+// TestCutInstances shows that a card that is cut into instances is not handed out besides
+// them.
 func TestCutInstances(t *testing.T) {
 	m := testMachine(4, 1)
 	for i := range 2 {
-		m.Devices = append(m.Devices, Device{UUID: fmt.Sprintf("MIG-%d", i), MIG: "3g.20gb", ParentUUID: "GPU-0", Index: i + 1, Memory: 20 * roost.GiB, NUMANode: 0, Health: HealthyDevice()})
+		m.Devices = append(m.Devices, Device{UUID: fmt.Sprintf("MIG-%d", i), MIG: "3g.20gb", ParentUUID: "GPU-0",
+			Index: i + 1, Memory: 20 * roost.GiB, NUMANode: 0, Health: HealthyDevice()})
 	}
 	units, err := CutUnits(m, LayoutConfig{})
 	if err != nil {

@@ -2,7 +2,8 @@ package gpu
 
 import "fmt"
 
-// XIDEvent is a critical error that the driver has reported: an XID, after the numbers of NVIDIA's "XID Errors" catalog.
+// XIDEvent is a critical error that the driver has reported: an XID, after the numbers of
+// NVIDIA's "XID Errors" catalog.
 type XIDEvent struct {
 	UUID string // of the device; "" if the driver does not say which
 	XID  int
@@ -12,16 +13,21 @@ type XIDEvent struct {
 type XIDClass int
 
 const (
-	// UnknownXID is an XID of which we know nothing. It is written down, and nothing follows: taking cards away because of a number that a newer
-	// driver has invented would empty a pool in one upgrade.
+	// UnknownXID is an XID of which we know nothing. It is written down, and nothing
+	// follows: taking cards away because of a number that a newer driver has invented
+	// would empty a pool in one upgrade.
 	UnknownXID XIDClass = iota
-	// NoticeXID is something that the driver has dealt with, or that only matters together with another XID.
+	// NoticeXID is something that the driver has dealt with, or that only matters
+	// together with another XID.
 	NoticeXID
-	// ApplicationXID is what a program does to itself: the task fails, the card is as good as before.
+	// ApplicationXID is what a program does to itself: the task fails, the card is as
+	// good as before.
 	ApplicationXID
-	// ContainedXID is an error of the card that has cost the tasks on it, and only them: the card goes on.
+	// ContainedXID is an error of the card that has cost the tasks on it, and only them:
+	// the card goes on.
 	ContainedXID
-	// HardwareXID is an error after which the card cannot be trusted before somebody has reset or replaced it.
+	// HardwareXID is an error after which the card cannot be trusted before somebody has
+	// reset or replaced it.
 	HardwareXID
 )
 
@@ -33,9 +39,11 @@ type xidEntry struct {
 
 // Class tells what is known of an XID, and what happened in a few words.
 //
-// The table follows the actions that NVIDIA's catalog recommends for data center cards from Ampere on: restart the application, or reset the
-// card. Where both are named the card is left in use unless the state that the driver itself keeps (rows to be remapped, uncorrectable errors,
-// a lost card) says otherwise, which is looked at after every event. XID 63 is the case in point: a row of memory is to be replaced at the next
+// The table follows the actions that NVIDIA's catalog recommends for data center cards
+// from Ampere on: restart the application, or reset the card. Where both are named the
+// card is left in use unless the state that the driver itself keeps (rows to be remapped,
+// uncorrectable errors, a lost card) says otherwise, which is looked at after every
+// event. XID 63 is the case in point: a row of memory is to be replaced at the next
 // reset, and until then the card computes correctly.
 func (e XIDEvent) Class() (XIDClass, string) {
 	x, ok := xidTable()[e.XID]
@@ -88,14 +96,16 @@ func xidTable() map[int]xidEntry {
 	}
 }
 
-// Health is what the device's health is after the event, when it was before so far. A sick device stays sick: its first reason is the one
-// to look at, and what it reports later follows from it.
+// Health is what the device's health is after the event, when it was before so far. A
+// sick device stays sick: its first reason is the one to look at, and what it reports
+// later follows from it.
 func (e XIDEvent) Health(before DeviceHealth) DeviceHealth {
 	fault, text := e.Class()
 	if fault != HardwareXID || !before.OK {
 		return before
 	}
-	return Unhealthy(fmt.Sprintf("%s (XID %d): no tasks until it is reset or replaced and the startd started anew", text, e.XID))
+	return Unhealthy(fmt.Sprintf("%s (XID %d): no tasks until it is reset or replaced and the startd started anew",
+		text, e.XID))
 }
 
 func (e XIDEvent) String() string {

@@ -20,11 +20,14 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// ledgerAdmin is what administration needs of whoever keeps the ledger. Where this negotiator does not lead both fail with roost.Unavailable.
+// ledgerAdmin is what administration needs of whoever keeps the ledger. Where this
+// negotiator does not lead both fail with roost.Unavailable.
 type ledgerAdmin interface {
-	// viewLedger lets look read the ledger, and how the pool stands. What look keeps it copies.
+	// viewLedger lets look read the ledger, and how the pool stands. What look keeps it
+	// copies.
 	viewLedger(ctx context.Context, look func(now time.Time, l *ledger.Ledger, p *poolStatus)) error
-	// commitCommand has a command committed, and returns why it was refused, or that it cannot be known what became of it.
+	// commitCommand has a command committed, and returns why it was refused, or that it
+	// cannot be known what became of it.
 	commitCommand(ctx context.Context, c ledger.AdminCommand) error
 }
 
@@ -54,8 +57,9 @@ func (a *adminService) handleRequest(ctx context.Context, req *wire.CellRequest)
 	return &wire.CellReply{}, a.changePolicy(ctx, req)
 }
 
-// callerOf settles who asks. A schedd on another node speaks for users of its own node, and who is root there is nobody special here; a negotiator has
-// looked already; on this node the daemons' own user may say what he likes, as he could write the log.
+// callerOf settles who asks. A schedd on another node speaks for users of its own node,
+// and who is root there is nobody special here; a negotiator has looked already; on this
+// node the daemons' own user may say what he likes, as he could write the log.
 func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) error {
 	p, ok := auth.FromContext(ctx)
 	_, node, _ := strings.Cut(req.GetWho(), "@")
@@ -70,17 +74,21 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 		req.Who, req.Trusted = name+"@"+a.nodeName, true
 	case p.Local || p.Name == a.nodeName || p.Plays(auth.Negotiator):
 	case node != p.Name:
-		return fmt.Errorf("cell: %w: %s asks for %q, who is of another node", roost.PermissionDenied, p.Name, req.GetWho())
+		return fmt.Errorf("cell: %w: %s asks for %q, who is of another node", roost.PermissionDenied, p.Name,
+			req.GetWho())
 	default:
 		req.Trusted = false
 	}
 	return nil
 }
 
-// forwardToLeader asks the leader, once: what has been passed on already comes back to whoever knows better where to go next.
-func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState, req *wire.CellRequest) (*wire.CellReply, error) {
+// forwardToLeader asks the leader, once: what has been passed on already comes back to
+// whoever knows better where to go next.
+func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState,
+	req *wire.CellRequest) (*wire.CellReply, error) {
 	if req.GetPassed() || p.leader == "" {
-		return nil, fmt.Errorf("negotiator %s: %w: no negotiator leads that it knows of; most of them have to reach each other: see roost doctor", a.nodeName, roost.Unavailable)
+		return nil, fmt.Errorf("negotiator %s: %w: no negotiator leads that it knows of; most of them have to reach "+
+			"each other: see roost doctor", a.nodeName, roost.Unavailable)
 	}
 	conn, err := a.dial(p.leader)
 	if err != nil {
@@ -97,8 +105,10 @@ func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState, r
 // changePolicy has what an administrator wishes committed.
 func (a *adminService) changePolicy(ctx context.Context, req *wire.CellRequest) error {
 	c := ledger.AdminCommand{
-		Who: req.GetWho(), Trusted: req.GetTrusted(), Verb: ledger.CommandVerb(req.GetVerb()), Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(),
-		Object: req.GetObject(), Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
+		Who: req.GetWho(), Trusted: req.GetTrusted(), Verb: ledger.CommandVerb(req.GetVerb()),
+		Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(),
+		Object: req.GetObject(), Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(),
+		Basis: req.GetBasis(),
 	}
 	var refused error
 	if err := a.viewLedger(ctx, func(_ time.Time, l *ledger.Ledger, p *poolStatus) {
@@ -179,7 +189,8 @@ func cellSettings(l *ledger.Ledger) []CellSetting {
 	}
 	var all []CellSetting
 	for _, r := range ledger.Settings() {
-		all = append(all, CellSetting{r.Name, l.SettingText(r.Name), r.Default, string(r.Form), r.Choices, r.Description, by[r.Name]})
+		all = append(all, CellSetting{r.Name, l.SettingText(r.Name), r.Default, string(r.Form), r.Choices,
+			r.Description, by[r.Name]})
 	}
 	return all
 }

@@ -24,15 +24,18 @@ func (o proposalResult) answerAdmins() {
 		case errors.Is(o.err, roost.Stale):
 			w.result <- fmt.Errorf("the lead has changed meanwhile, and it was not done: %w", roost.Unavailable)
 		case o.err != nil:
-			w.result <- fmt.Errorf("the lead may have changed meanwhile, and it is not known whether it was done: %w: %w", roost.Unavailable, o.err)
+			w.result <- fmt.Errorf("the lead may have changed meanwhile, and it is not known whether it was "+
+				"done: %w: %w", roost.Unavailable, o.err)
 		default:
 			w.result <- o.result.Commands[i]
 		}
 	}
 }
 
-// viewLedger lets look read the ledger, and how the pool stands, where this negotiator leads.
-func (l *decisionLoop) viewLedger(ctx context.Context, look func(now time.Time, ledgerView *ledger.Ledger, p *poolStatus)) (err error) {
+// viewLedger lets look read the ledger, and how the pool stands, where this negotiator
+// leads.
+func (l *decisionLoop) viewLedger(ctx context.Context,
+	look func(now time.Time, ledgerView *ledger.Ledger, p *poolStatus)) (err error) {
 	derr := l.runInLoop(ctx, func(now time.Time) {
 		if l.cell == nil {
 			err = l.notLeaderError()

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// callCell asks the negotiator of one node something of the cell, again while nobody leads.
+// callCell asks the negotiator of one node something of the cell, again while nobody
+// leads.
 func (c *threeNegotiators) callCell(node string, req *wire.CellRequest) (*wire.CellReply, error) {
 	c.Helper()
 	conn, err := rpc.Dial(c.network.address(node), nil, auth.Negotiator)
@@ -29,7 +30,8 @@ func (c *threeNegotiators) callCell(node string, req *wire.CellRequest) (*wire.C
 	}
 }
 
-// TestAdminCommandOutlivesLeader holds that what an administrator asks of any negotiator is done by the leader, and that the next leader knows it.
+// TestAdminCommandOutlivesLeader holds that what an administrator asks of any negotiator
+// is done by the leader, and that the next leader knows it.
 func TestAdminCommandOutlivesLeader(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)
@@ -49,7 +51,8 @@ func TestAdminCommandOutlivesLeader(t *testing.T) {
 	c.stops[old]()
 	c.waitForLeader(epoch, c.otherNodes(old)...)
 	reply, err := c.callCell(follower, &wire.CellRequest{Verb: "show", Kind: "limit"})
-	if err != nil || !strings.Contains(string(reply.GetDocument()), `"count":3`) || strings.Contains(string(reply.GetDocument()), `"x"`) {
+	if err != nil || !strings.Contains(string(reply.GetDocument()), `"count":3`) ||
+		strings.Contains(string(reply.GetDocument()), `"x"`) {
 		t.Errorf("%s, %v", reply.GetDocument(), err)
 	}
 }

@@ -31,8 +31,11 @@ func newFakeRegistry() *fakeRegistry {
 	o.applyEntry(ledger.LogEntry{Lead: "c1"})
 	o.status = poolStatus{
 		total: roost.Resources{CPU: 100_000}, free: roost.Resources{CPU: 20_000},
-		usage:      map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000}, {Group: "sci", Owner: "bob"}: {CPU: 20_000}},
-		hasWaiting: map[fairshare.Submitter]bool{{Owner: "ann"}: true}, machineExists: func(name string) bool { return name == "n1" },
+		usage: map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000},
+			{Group: "sci", Owner: "bob"}: {CPU: 20_000}},
+		hasWaiting: map[fairshare.Submitter]bool{{Owner: "ann"}: true}, machineExists: func(name string) bool {
+			return name == "n1"
+		},
 	}
 	return o
 }
@@ -61,7 +64,9 @@ func callerContext(p auth.Peer) context.Context {
 
 func newAdminService(o *fakeRegistry) *adminService {
 	a := &adminService{ledgerAdmin: o, nodeName: "c1", leadership: newLeadership()}
-	a.leadership.setState(func(p *leadershipState) { *p = leadershipState{epoch: 1, isLeader: true, leader: "unix:/c1"} })
+	a.leadership.setState(func(p *leadershipState) {
+		*p = leadershipState{epoch: 1, isLeader: true, leader: "unix:/c1"}
+	})
 	return a
 }
 
@@ -89,9 +94,11 @@ func TestAdminCaller(t *testing.T) {
 	}
 	for _, test := range tests {
 		o := newFakeRegistry()
-		o.commitCommand(context.Background(), ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindAdmin, Object: []byte(`{"who":"carl@n1","capabilities":["limits"]}`)})
+		o.commitCommand(context.Background(), ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet,
+			Kind: ledger.KindAdmin, Object: []byte(`{"who":"carl@n1","capabilities":["limits"]}`)})
 		_, err := newAdminService(o).handleRequest(callerContext(test.peer), &wire.CellRequest{
-			Verb: "set", Kind: "limit", Object: []byte(`{"name":"matlab","count":3}`), Who: test.who, Trusted: test.trusted,
+			Verb: "set", Kind: "limit", Object: []byte(`{"name":"matlab","count":3}`), Who: test.who,
+			Trusted: test.trusted,
 		})
 		if test.want == nil && err != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", test.what, err, test.want)
@@ -102,40 +109,48 @@ func TestAdminCaller(t *testing.T) {
 	}
 }
 
-// TestEveryAdminVerb holds that each verb of each kind gets through to the ledger, that without a capability none does, and that everybody may look.
+// TestEveryAdminVerb holds that each verb of each kind gets through to the ledger, that
+// without a capability none does, and that everybody may look.
 func TestEveryAdminVerb(t *testing.T) {
 	user := auth.Peer{Name: "n1", Certified: []auth.Role{auth.Schedd}}
 	for _, kind := range ledger.Kinds() {
 		a := newAdminService(newFakeRegistry())
 		for _, verb := range ledger.Verbs(kind) {
-			_, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: string(verb), Kind: string(kind), Name: "x", Object: []byte("{}"), Who: "ann@n1"})
-			if !errors.Is(err, roost.PermissionDenied) || !strings.Contains(fmt.Sprint(err), ledger.CapabilityFor(kind)) {
+			_, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: string(verb), Kind: string(kind),
+				Name: "x", Object: []byte("{}"), Who: "ann@n1"})
+			if !errors.Is(err, roost.PermissionDenied) ||
+				!strings.Contains(fmt.Sprint(err), ledger.CapabilityFor(kind)) {
 				t.Errorf("%s %s: %v", verb, kind, err)
 			}
 		}
-		if _, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: "show", Kind: string(kind), Who: "ann@n1"}); err != nil {
+		if _, err := a.handleRequest(callerContext(user),
+			&wire.CellRequest{Verb: "show", Kind: string(kind), Who: "ann@n1"}); err != nil {
 			t.Errorf("show %s: %v", kind, err)
 		}
 	}
 	a := newAdminService(newFakeRegistry())
 	for _, kind := range []string{showShares, showSettings, showCapabilities} {
-		if _, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: "show", Kind: kind, Who: "ann@n1"}); err != nil {
+		if _, err := a.handleRequest(callerContext(user),
+			&wire.CellRequest{Verb: "show", Kind: kind, Who: "ann@n1"}); err != nil {
 			t.Errorf("show %s: %v", kind, err)
 		}
 	}
-	for _, bad := range []*wire.CellRequest{{Verb: "show", Kind: "cheese"}, {Verb: "eat", Kind: "quota"}, {}, {Verb: "show", Kind: "queue", Name: "none"}} {
+	for _, bad := range []*wire.CellRequest{{Verb: "show", Kind: "cheese"}, {Verb: "eat", Kind: "quota"}, {},
+		{Verb: "show", Kind: "queue", Name: "none"}} {
 		if _, err := a.handleRequest(callerContext(auth.Peer{Local: true}), bad); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}
 }
 
-// TestNoLeader holds that a negotiator that follows nobody says so, and that what was passed on once is not again.
+// TestNoLeader holds that a negotiator that follows nobody says so, and that what was
+// passed on once is not again.
 func TestNoLeader(t *testing.T) {
 	for _, p := range []leadershipState{{}, {leader: "unix:/nowhere"}} {
 		a := newAdminService(newFakeRegistry())
 		a.leadership.setState(func(now *leadershipState) { *now = p })
-		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}), &wire.CellRequest{Verb: "show", Kind: "quota", Passed: p.leader != ""})
+		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}),
+			&wire.CellRequest{Verb: "show", Kind: "quota", Passed: p.leader != ""})
 		if !errors.Is(err, roost.Unavailable) {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -145,7 +160,8 @@ func TestNoLeader(t *testing.T) {
 func TestUnknownNode(t *testing.T) {
 	a := newAdminService(newFakeRegistry())
 	for node, want := range map[string]error{"n1": nil, "n7": roost.NotFound} {
-		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}), &wire.CellRequest{Verb: "set", Kind: "drain", Object: fmt.Appendf(nil, `{"node":%q}`, node)})
+		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}),
+			&wire.CellRequest{Verb: "set", Kind: "drain", Object: fmt.Appendf(nil, `{"node":%q}`, node)})
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", node, err)
 		}
@@ -155,15 +171,18 @@ func TestUnknownNode(t *testing.T) {
 // TestShares works out by hand how two who use the pool and one who did stand.
 func TestShares(t *testing.T) {
 	o := newFakeRegistry()
-	ann, bob, carl := fairshare.Submitter{Owner: "ann"}, fairshare.Submitter{Group: "sci", Owner: "bob"}, fairshare.Submitter{Owner: "carl"}
+	ann, bob, carl := fairshare.Submitter{Owner: "ann"}, fairshare.Submitter{Group: "sci", Owner: "bob"},
+		fairshare.Submitter{Owner: "carl"}
 	set := func(kind ledger.ObjectKind, text string) {
-		if err := o.commitCommand(context.Background(), ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: kind, Object: []byte(text)}); err != nil {
+		if err := o.commitCommand(context.Background(),
+			ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: kind, Object: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(ledger.KindGroup, `{"name":"sci","cores":30}`)
 	set(ledger.KindSubmitter, `{"user":"carl","ceiling":5}`)
-	o.applyEntry(ledger.LogEntry{Holds: []ledger.UsageUpdate{{Submitter: ann, Cores: 60}, {Submitter: bob, Cores: 20}, {Submitter: carl, Cores: 1}}})
+	o.applyEntry(ledger.LogEntry{Holds: []ledger.UsageUpdate{{Submitter: ann, Cores: 60}, {Submitter: bob, Cores: 20},
+		{Submitter: carl, Cores: 1}}})
 	o.now = o.now.Add(24 * time.Hour) // half of the use
 	got := o.status.shareReport(o.now, o.ledger)
 	text, _ := json.Marshal(got)

@@ -13,14 +13,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Quota is looked at when a job is submitted (Borg §2.5); see picture/quotas.go for when tasks start. The jobs are at the schedds, so each says what its payers' jobs may hold at once, and asks
-// before it takes more: the leader is the one place where all of it is added up. What it admits counts until the schedd's own word has it, so that
-// two that ask at the same moment do not both get the last of a quota.
+// Quota is looked at when a job is submitted (Borg §2.5); see picture/quotas.go for when
+// tasks start. The jobs are at the schedds, so each says what its payers' jobs may hold
+// at once, and asks before it takes more: the leader is the one place where all of it is
+// added up. What it admits counts until the schedd's own word has it, so that two that
+// ask at the same moment do not both get the last of a quota.
 //
-// A leader that is new knows of a schedd's jobs when that has come and said so, and of one that is away what it said last. Where no leader can be
-// asked, jobs are taken: better too many than none. Their schedd asks about them later, does not count them before, and holds those that are refused.
+// A leader that is new knows of a schedd's jobs when that has come and said so, and of
+// one that is away what it said last. Where no leader can be asked, jobs are taken:
+// better too many than none. Their schedd asks about them later, does not count them
+// before, and holds those that are refused.
 
-// quotaAccount is whose quota jobs are held against, at which band, and whose count of which queue.
+// quotaAccount is whose quota jobs are held against, at which band, and whose count of
+// which queue.
 type quotaAccount struct {
 	owner, group string
 	band         roost.PriorityBand
@@ -36,7 +41,8 @@ type resourceDemand struct {
 }
 
 func (d resourceDemand) add(e resourceDemand) resourceDemand {
-	return resourceDemand{d.Resources.Add(e.Resources), d.tasks + e.tasks, d.openTasks + e.openTasks, d.openResources.Add(e.openResources)}
+	return resourceDemand{d.Resources.Add(e.Resources), d.tasks + e.tasks, d.openTasks + e.openTasks,
+		d.openResources.Add(e.openResources)}
 }
 
 // amountOf is a dimension of a quota, in its unit.
@@ -71,12 +77,14 @@ func readDemand(m *wire.Demand) (who quotaAccount, d resourceDemand, err error) 
 	}
 	d = resourceDemand{m.GetHeld().Vector(), int64(m.GetTasks()), int64(m.GetOpen()), m.GetOpenHeld().Vector()}
 	if d.IsNegative() || d.openResources.IsNegative() {
-		return quotaAccount{}, resourceDemand{}, fmt.Errorf("demand of %s: %w: %v", m.GetOwner(), roost.Invalid, d.Resources)
+		return quotaAccount{}, resourceDemand{},
+			fmt.Errorf("demand of %s: %w: %v", m.GetOwner(), roost.Invalid, d.Resources)
 	}
 	return quotaAccount{m.GetOwner(), m.GetGroup(), band, m.GetQueue(), m.GetUnixGroup()}, d, nil
 }
 
-// updateDemand takes in what a payer's jobs at one schedd may hold, and reports whether that is less than was counted.
+// updateDemand takes in what a payer's jobs at one schedd may hold, and reports whether
+// that is less than was counted.
 func (s *scheddState) updateDemand(m *wire.Demand) (less bool, err error) {
 	who, d, err := readDemand(m)
 	if err != nil {
@@ -133,7 +141,8 @@ func (c *leaderState) answerAdmission(now time.Time, s *scheddState, m *wire.Adm
 	s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Admitted{Admitted: answer}})
 }
 
-// checkQuotas holds one ask after the other against quotas. What fits is noted as admitted.
+// checkQuotas holds one ask after the other against quotas. What fits is noted as
+// admitted.
 func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) (err error) {
 	if len(m.GetAsks())+len(s.admitted) > maxPayers {
 		return fmt.Errorf("%w: too many submissions at once", roost.Exhausted)
@@ -153,8 +162,10 @@ func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) 
 	return err
 }
 
-// checkQuotaAndQueue refuses what would go beyond a quota, or make a queue longer than it may be. What only moves from another queue quotas have already.
-func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who quotaAccount, more resourceDemand, moved bool) error {
+// checkQuotaAndQueue refuses what would go beyond a quota, or make a queue longer than it
+// may be. What only moves from another queue quotas have already.
+func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who quotaAccount, more resourceDemand,
+	moved bool) error {
 	if q, ok := l.Queue(who.queue); ok {
 		if err := c.checkQueueFull(queueScope{q.Name, q.Queued, q.QueuedAmounts}, who, more); err != nil {
 			return err
@@ -172,7 +183,8 @@ func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who qu
 	}
 	quotas := l.QuotasFor(now, who.owner, who.group, who.band)
 	if len(quotas) == 0 && l.SettingText(ledger.SettingDefaultQuota) == "none" {
-		return fmt.Errorf("%w: %s has no quota of %v; ask an administrator for one (roost quota set), or submit with band free",
+		return fmt.Errorf("%w: %s has no quota of %v; ask an administrator for one (roost quota set), or submit "+
+			"with band free",
 			roost.Exhausted, who.owner, who.band)
 	}
 	for _, q := range quotas {
@@ -222,9 +234,11 @@ func overQuotaText(q ledger.BandQuota, who quotaAccount, has, more resourceDeman
 			continue
 		}
 		left := max(bound.Value-h, 0)
-		return fmt.Errorf("%w: quota of %s in band %v: this asks for %s at once, and %s of %s are left, as jobs that are not done ask for %s; "+
+		return fmt.Errorf("%w: quota of %s in band %v: this asks for %s at once, and %s of %s are left, as jobs that "+
+			"are not done ask for %s; "+
 			"wait for some of them, let fewer tasks run at once (max_running), or submit with band free",
-			roost.Exhausted, q.SubjectText(), who.band, withDimensionName(bound.Name, amountText(bound.Name, m)), amountText(bound.Name, left), bound.Text, amountText(bound.Name, h))
+			roost.Exhausted, q.SubjectText(), who.band, withDimensionName(bound.Name, amountText(bound.Name, m)),
+			amountText(bound.Name, left), bound.Text, amountText(bound.Name, h))
 	}
 	return nil
 }

@@ -15,13 +15,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What the cell does about machines that swallow tasks (package suspect says which): it drains them by an entry of the log, as an administrator would,
-// and after that gives them a few tasks on trial. About tasks and machines that keep failing together: it keeps them apart, with an entry, too.
+// What the cell does about machines that swallow tasks (package suspect says which): it
+// drains them by an entry of the log, as an administrator would, and after that gives
+// them a few tasks on trial. About tasks and machines that keep failing together: it
+// keeps them apart, with an entry, too.
 
 // avoidPairs is which tasks of a request are kept from a machine.
 type avoidPairs map[string]map[string]time.Time // by machine, by task: until when
 
-// minFailures is how many tasks of a request have to fail on a machine for all of them to be kept from it.
+// minFailures is how many tasks of a request have to fail on a machine for all of them to
+// be kept from it.
 const minFailures = 3
 
 // recordAttemptEnd takes in how an attempt ended.
@@ -31,7 +34,8 @@ func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Ou
 		return
 	}
 	pair, found := c.blackHoles.AddOutcome(now, blackhole.AttemptOutcome{
-		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), NodeSubmitter: blackhole.NodeSubmitter{Node: s.name, Owner: o.GetOwner()}, Verdict: blackhole.AttemptVerdict(o.GetVerdict()),
+		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), NodeSubmitter: blackhole.NodeSubmitter{Node: s.name,
+			Owner: o.GetOwner()}, Verdict: blackhole.AttemptVerdict(o.GetVerdict()),
 		RunTime: time.Duration(o.GetRan()), Reason: shortenText(o.GetReason()),
 	})
 	if found {
@@ -40,7 +44,8 @@ func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Ou
 	c.changed = c.changed || o.GetVerdict() != wire.Outcome_GOOD || c.blackHoles.HasPending()
 }
 
-// removeAvoidPairs lets machines have the other tasks of a request that were kept from them because of one that runs no more.
+// removeAvoidPairs lets machines have the other tasks of a request that were kept from
+// them because of one that runs no more.
 func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
 	if r == nil {
 		return
@@ -48,7 +53,8 @@ func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task str
 	for _, machine := range slices.Sorted(maps.Keys(r.avoidPairs)) {
 		if _, stored := r.avoidPairs[machine][task]; stored {
 			delete(r.avoidPairs[machine], task)
-			c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs, ledger.AvoidPair{Task: task, Machine: machine, Until: now})
+			c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs,
+				ledger.AvoidPair{Task: task, Machine: machine, Until: now})
 			c.commitBy(now)
 			c.changed = true
 		}
@@ -66,8 +72,10 @@ func shortenText(reason string) string {
 
 // addAvoidPair notes a pair, for the present and for the log.
 func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
-	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until, "reason", pair.Reason)
-	c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs, ledger.AvoidPair{Task: pair.Task, Machine: pair.Machine, Until: pair.Until, Reason: pair.Reason})
+	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until,
+		"reason", pair.Reason)
+	c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs,
+		ledger.AvoidPair{Task: pair.Task, Machine: pair.Machine, Until: pair.Until, Reason: pair.Reason})
 	c.commitBy(now)
 	if r == nil {
 		return
@@ -89,8 +97,9 @@ func (c *leaderState) commitBy(now time.Time) {
 	}
 }
 
-// addAvoided adds to the machines that a request avoids those that its tasks are kept from: of as many as it wants now, or of several. Which task a
-// claim gets its schedd decides: one that may go there is not held up by one that may not.
+// addAvoided adds to the machines that a request avoids those that its tasks are kept
+// from: of as many as it wants now, or of several. Which task a claim gets its schedd
+// decides: one that may go there is not held up by one that may not.
 func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[string]string {
 	for machine, tasks := range r.avoidPairs {
 		for task, until := range tasks {
@@ -110,15 +119,18 @@ func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[s
 	return avoid
 }
 
-// drainBlackHoles drains the machines that swallow tasks, and takes notice of what administrators have decided about them.
+// drainBlackHoles drains the machines that swallow tasks, and takes notice of what
+// administrators have decided about them.
 func (c *leaderState) drainBlackHoles(now time.Time) {
 	if !c.synced {
 		return
 	}
-	pool := blackhole.PoolCounts{Machines: len(c.machines), Drained: c.readDrains(now), SubmitNodes: c.submitNodeCount()}
+	pool := blackhole.PoolCounts{Machines: len(c.machines), Drained: c.readDrains(now),
+		SubmitNodes: c.submitNodeCount()}
 	drains, avoidances := c.blackHoles.DetectBlackHoles(now, pool)
 	for _, a := range avoidances {
-		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner", a.Owner, "submitted on", a.Node, "until", a.Until, "reason", a.Reason)
+		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner",
+			a.Owner, "submitted on", a.Node, "until", a.Until, "reason", a.Reason)
 		c.changed = true
 		c.setNextSweep(a.Until)
 	}
@@ -127,11 +139,13 @@ func (c *leaderState) drainBlackHoles(now time.Time) {
 			continue // by an administrator, who may have seen it first
 		}
 		c.log.Warn("the node swallows tasks and is drained", "node", d.Machine, "until", d.Until, "reason", d.Reason)
-		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: "drained by itself: " + d.Reason, Period: ledger.Period{Until: d.Until}})
+		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: "drained by itself: " + d.Reason,
+			Period: ledger.Period{Until: d.Until}})
 		if err != nil {
 			panic(err)
 		}
-		c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands, ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindDrain, Object: object, Fresh: true})
+		c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands, ledger.AdminCommand{Trusted: true,
+			Verb: ledger.VerbSet, Kind: ledger.KindDrain, Object: object, Fresh: true})
 		c.automaticDrains[d.Machine] = now
 		c.commitBy(now)
 	}
@@ -167,9 +181,12 @@ func (c *leaderState) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter
 	return all
 }
 
-// addAvoidedMachines adds to the machines that a request avoids those that its submitter's jobs avoid.
-func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[string]string, avoid map[string]string) map[string]string {
-	for _, who := range [...]blackhole.NodeSubmitter{{Node: r.Key.Schedd}, {Node: r.Key.Schedd, Owner: r.Submitter.Owner}} {
+// addAvoidedMachines adds to the machines that a request avoids those that its
+// submitter's jobs avoid.
+func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[string]string,
+	avoid map[string]string) map[string]string {
+	for _, who := range [...]blackhole.NodeSubmitter{{Node: r.Key.Schedd},
+		{Node: r.Key.Schedd, Owner: r.Submitter.Owner}} {
 		for machine, why := range all[who] {
 			if avoid == nil {
 				avoid = map[string]string{}
@@ -180,25 +197,31 @@ func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[s
 	return avoid
 }
 
-// removeEndedDrains takes the drains out of the log that the cell has put there and that are over.
+// removeEndedDrains takes the drains out of the log that the cell has put there and that
+// are over.
 func (c *leaderState) removeEndedDrains(now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(c.automaticDrains)) {
-		if !slices.ContainsFunc(c.blackHoles.DrainedMachines(now), func(d blackhole.AutomaticDrain) bool { return d.Machine == name }) {
+		if !slices.ContainsFunc(c.blackHoles.DrainedMachines(now), func(d blackhole.AutomaticDrain) bool {
+			return d.Machine == name
+		}) {
 			delete(c.automaticDrains, name)
-			c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands, ledger.AdminCommand{Trusted: true, Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: name})
+			c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands,
+				ledger.AdminCommand{Trusted: true, Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: name})
 			c.commitBy(now)
 		}
 	}
 }
 
-// readDrains reads the drains in the log, and returns how many machines administrators have drained. A machine that was drained by itself and is not in the
-// log any more an administrator trusts.
+// readDrains reads the drains in the log, and returns how many machines administrators
+// have drained. A machine that was drained by itself and is not in the log any more an
+// administrator trusts.
 func (c *leaderState) readDrains(now time.Time) (others int) {
 	c.drains = c.drains[:0]
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		for _, d := range l.Drains() {
 			if c.machines[d.Node] != nil && (d.Until.IsZero() || now.Before(d.Until)) {
-				c.drains = append(c.drains, match.MachineDrain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
+				c.drains = append(c.drains, match.MachineDrain{Node: d.Node, Reason: d.Reason, From: d.From,
+					Until: d.Until})
 			}
 		}
 	})
@@ -239,13 +262,15 @@ func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
 		}
 		c.tasksOnTrial[name] = blackhole.TrialTasks - len(m.Claims) - len(c.pendingByMachine[name])
 		if c.tasksOnTrial[name] <= 0 {
-			full = append(full, match.MachineDrain{Node: name, Reason: fmt.Sprintf("on trial: it gets %d tasks at a time until some go well", blackhole.TrialTasks)})
+			full = append(full, match.MachineDrain{Node: name,
+				Reason: fmt.Sprintf("on trial: it gets %d tasks at a time until some go well", blackhole.TrialTasks)})
 		}
 	}
 	return full
 }
 
-// limitOnTrial is how many of some units a machine may be given: all, unless it is on trial.
+// limitOnTrial is how many of some units a machine may be given: all, unless it is on
+// trial.
 func (c *leaderState) limitOnTrial(name string, units int) int {
 	room, probed := c.tasksOnTrial[name]
 	if !probed || units <= room {

@@ -17,18 +17,22 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// A checkpoint of the cell is what the leader would make its next plan of, all of one instant. The loop only copies what changes, which is pointers to
-// machines that do not, and what each request wants; it is written down outside of it.
+// A checkpoint of the cell is what the leader would make its next plan of, all of one
+// instant. The loop only copies what changes, which is pointers to machines that do not,
+// and what each request wants; it is written down outside of it.
 
-// cellCheckpoint is the cell as it is now, and its ledger as it is kept. What schedds have proposed for the next cycle is left to it.
+// cellCheckpoint is the cell as it is now, and its ledger as it is kept. What schedds
+// have proposed for the next cycle is left to it.
 func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, []byte, error) {
 	if !c.synced {
-		return nil, nil, fmt.Errorf("cell: %w: the negotiator does not know the machines yet: no collector has answered", roost.Unavailable)
+		return nil, nil, fmt.Errorf("cell: %w: the negotiator does not know the machines yet: no collector has "+
+			"answered", roost.Unavailable)
 	}
 	c.expireOverdue(now)
 	c.broadcastPolicy()
 	c.readDrains(now)
-	p := &cellstate.CellCheckpoint{RoostVersion: roost.Version, Epoch: c.epoch, ClaimHolders: map[fairshare.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
+	p := &cellstate.CellCheckpoint{RoostVersion: roost.Version, Epoch: c.epoch,
+		ClaimHolders: map[fairshare.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
 	asking := map[*scheddRequest]bool{}
 	for _, r := range c.pendingRequests(now) {
 		asking[r] = true
@@ -39,7 +43,8 @@ func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, 
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		c.addScheddToCheckpoint(p, c.schedds[name], asking)
 	}
-	p.Machines, p.Drains, p.RecentStarts = slices.Clone(p.Machines), slices.Clone(p.Drains), slices.Clone(p.RecentStarts)
+	p.Machines, p.Drains, p.RecentStarts = slices.Clone(p.Machines), slices.Clone(p.Drains),
+		slices.Clone(p.RecentStarts)
 	p.Evicted, p.LimitsUsed = slices.Clone(p.Evicted), maps.Clone(p.LimitsUsed)
 	p.ChargedSubmitters = slices.SortedFunc(p.ChargedCores, fairshare.Submitter.Compare)
 	for _, who := range p.ChargedSubmitters {
@@ -52,7 +57,8 @@ func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, 
 }
 
 // addScheddToCheckpoint adds to a checkpoint what is known of one schedd.
-func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *scheddState, asking map[*scheddRequest]bool) {
+func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *scheddState,
+	asking map[*scheddRequest]bool) {
 	p.Schedds[s.name] = s.knowsRunning()
 	if !s.knowsRunning() {
 		delete(p.Schedds, s.name)
@@ -81,8 +87,10 @@ func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *sche
 // chunkBytes is how much of a checkpoint is sent at once.
 const chunkBytes = 64 << 10
 
-// CheckpointCell writes down the cell that this negotiator leads. One is written at a time: it may be some hundred megabytes, unpacked.
-func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+// CheckpointCell writes down the cell that this negotiator leads. One is written at a
+// time: it may be some hundred megabytes, unpacked.
+func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	if !s.checkpointMu.TryLock() {
 		return fmt.Errorf("cell: %w: another checkpoint is being written; ask again in a moment", roost.Unavailable)
 	}
@@ -90,7 +98,9 @@ func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest, to grpc.Se
 	var p *cellstate.CellCheckpoint
 	var stored []byte
 	var err error
-	if derr := s.loop.runInLoop(to.Context(), func(now time.Time) { p, stored, err = s.loop.checkpointCell(now) }); derr != nil {
+	if derr := s.loop.runInLoop(to.Context(), func(now time.Time) {
+		p, stored, err = s.loop.checkpointCell(now)
+	}); derr != nil {
 		return derr
 	}
 	if err != nil {
@@ -100,7 +110,8 @@ func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest, to grpc.Se
 	if p.Ledger, err = ledger.Load(stored); err != nil {
 		return err
 	}
-	s.log.Info("writing a checkpoint of the cell", "for", req.GetWho(), "machines", len(p.Machines), "requests", len(p.Requests))
+	s.log.Info("writing a checkpoint of the cell", "for", req.GetWho(), "machines", len(p.Machines), "requests",
+		len(p.Requests))
 	return sendChunks(to, func(w io.Writer) error { return cellstate.Write(w, p) })
 }
 

@@ -27,8 +27,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestCheckpointPlans lets random cells live for a while, and holds that the plan of a checkpoint, written down and read again, is the plan that the leader
-// makes at that moment, in every word; and that the checkpoint of what was read is the same, byte for byte.
+// TestCheckpointPlans lets random cells live for a while, and holds that the plan of a
+// checkpoint, written down and read again, is the plan that the leader makes at that
+// moment, in every word; and that the checkpoint of what was read is the same, byte for
+// byte.
 func TestCheckpointPlans(t *testing.T) {
 	grants, waiting, victims := 0, 0, 0
 	for seed := range uint64(100) {
@@ -70,12 +72,14 @@ func TestCheckpointPlans(t *testing.T) {
 		}
 		waiting += len(want.Unplaced)
 	}
-	if t.Logf("%d units granted, %d claims displaced, %d requests wait", grants, victims, waiting); grants < 30 || victims < 5 || waiting < 100 {
+	if t.Logf("%d units granted, %d claims displaced, %d requests wait", grants, victims, waiting); grants < 30 ||
+		victims < 5 || waiting < 100 {
 		t.Error("that is too little to prove anything")
 	}
 }
 
-// planText is all that a plan says. Gangs get their numbers in the order of the plan: of those that have been tried in vain, a matcher that remembers skips some.
+// planText is all that a plan says. Gangs get their numbers in the order of the plan: of
+// those that have been tried in vain, a matcher that remembers skips some.
 func planText(p match.Plan) string {
 	var b strings.Builder
 	gangs := map[int]int{0: 0}
@@ -83,7 +87,8 @@ func planText(p match.Plan) string {
 		if _, known := gangs[g.Gang]; !known {
 			gangs[g.Gang] = len(gangs)
 		}
-		fmt.Fprintf(&b, "%v: %d on %s, gang %d, waiting %v, victims %v, %s\n", g.Request.Key, g.Units, g.Machine.Name, gangs[g.Gang], g.Waiting, g.Victims, g.EvictionReason)
+		fmt.Fprintf(&b, "%v: %d on %s, gang %d, waiting %v, victims %v, %s\n", g.Request.Key, g.Units, g.Machine.Name,
+			gangs[g.Gang], g.Waiting, g.Victims, g.EvictionReason)
 	}
 	for _, u := range p.Unplaced {
 		fmt.Fprintf(&b, "%v lacks %d: %+v\n", u.Request.Key, u.Missing, *u.Explanation)
@@ -105,7 +110,8 @@ type busyCell struct {
 }
 
 func newBusyCell(t *testing.T, rng *rand.Rand) *busyCell {
-	w := &busyCell{scriptRunner: &scriptRunner{t: t, now: time.Unix(1_000_000, 0), sendQueue: map[string]*sendQueue{}}, machines: 1 + rng.IntN(6)}
+	w := &busyCell{scriptRunner: &scriptRunner{t: t, now: time.Unix(1_000_000, 0), sendQueue: map[string]*sendQueue{}},
+		machines: 1 + rng.IntN(6)}
 	w.makeLeader()
 	for i := range w.machines {
 		w.advertiseMachine(rng, i)
@@ -116,7 +122,9 @@ func newBusyCell(t *testing.T, rng *rand.Rand) *busyCell {
 	}
 	set(ledger.KindSetting, `{"name": "backfill", "value": "%s"}`, []string{"off", "easy", "conservative"}[rng.IntN(3)])
 	set(ledger.KindLimit, `{"name": "matlab", "count": %d}`, rng.IntN(4))
-	set(ledger.KindQueue, `{"name": "short", "enabled": true, "started": %v, "running": {"per_user": %d}, "running_soft": {"total": 1}}`, rng.IntN(4) > 0, rng.IntN(4))
+	set(ledger.KindQueue,
+		`{"name": "short", "enabled": true, "started": %v, "running": {"per_user": %d}, "running_soft": {"total": 1}}`,
+		rng.IntN(4) > 0, rng.IntN(4))
 	if rng.IntN(2) == 0 {
 		set(ledger.KindSetting, `{"name": "preemption_requirements", "value": "true"}`)
 		set(ledger.KindSetting, `{"name": "preemption_min_runtime", "value": "0s"}`)
@@ -126,7 +134,9 @@ func newBusyCell(t *testing.T, rng *rand.Rand) *busyCell {
 		set(ledger.KindSubmitter, `{"user": "ann", "floor": 2, "ceiling": %d}`, 2+rng.IntN(9))
 	}
 	if rng.IntN(3) == 0 {
-		set(ledger.KindReservation, `{"name": "talk", "users": ["bob"], "amount": {"cpus": 4}, "from": %q, "until": %q}`, w.now.Add(time.Hour).UTC().Format(time.RFC3339), w.now.Add(2*time.Hour).UTC().Format(time.RFC3339))
+		set(ledger.KindReservation,
+			`{"name": "talk", "users": ["bob"], "amount": {"cpus": 4}, "from": %q, "until": %q}`,
+			w.now.Add(time.Hour).UTC().Format(time.RFC3339), w.now.Add(2*time.Hour).UTC().Format(time.RFC3339))
 	}
 	if rng.IntN(3) == 0 {
 		set(ledger.KindDrain, `{"node": "m0", "from": %q}`, w.now.Add(10*time.Minute).UTC().Format(time.RFC3339))
@@ -137,7 +147,8 @@ func newBusyCell(t *testing.T, rng *rand.Rand) *busyCell {
 // advertiseMachine sends the ad of a machine on which some run.
 func (w *busyCell) advertiseMachine(rng *rand.Rand, i int) {
 	units, err := gpu.CutUnits(gpu.MachineTopology{
-		CPU: 8000, Memory: 16 * roost.GiB, Cores: make([]gpu.CPUCore, 8), Devices: []gpu.Device{{UUID: "GPU-0", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}}[:rng.IntN(2)],
+		CPU: 8000, Memory: 16 * roost.GiB, Cores: make([]gpu.CPUCore, 8),
+		Devices: []gpu.Device{{UUID: "GPU-0", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}}[:rng.IntN(2)],
 	}, gpu.LayoutConfig{Shape: gpu.SharedLayout})
 	if err != nil {
 		w.t.Fatal(err)
@@ -146,7 +157,9 @@ func (w *busyCell) advertiseMachine(rng *rand.Rand, i int) {
 	ad := classad.New()
 	var list []classad.Value
 	for id := range rng.IntN(4) {
-		p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(500 * (1 + rng.IntN(5))), Memory: roost.GiB}, Class: gpu.AppClass(rng.IntN(5) / 4)})
+		p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: roost.Resources{
+			CPU: roost.MilliCPU(500 * (1 + rng.IntN(5))), Memory: roost.GiB,
+		}, Class: gpu.AppClass(rng.IntN(5) / 4)})
 		if err != nil {
 			break
 		}
@@ -177,7 +190,8 @@ func (w *busyCell) advertiseMachine(rng *rand.Rand, i int) {
 	if len(list) > 0 {
 		ad.SetValue(roost.AttrClaims, classad.ListValue(list...))
 	}
-	change := adclient.AdChange{Name: fmt.Sprintf("m%d", i), Sequence: uint64(w.now.Unix()), Started: 1, Ad: ad.String(), Private: map[string]string{grantKey: hex.EncodeToString(testKey)}}
+	change := adclient.AdChange{Name: fmt.Sprintf("m%d", i), Sequence: uint64(w.now.Unix()), Started: 1,
+		Ad: ad.String(), Private: map[string]string{grantKey: hex.EncodeToString(testKey)}}
 	w.cell.updateMachines(w.now, []machineUpdate{parseMachineUpdate(w.now, change, w.cell.log)}, false)
 }
 
@@ -200,7 +214,8 @@ func (w *busyCell) changeAndRunCycle(rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		w.receiveMessage(name, &wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
 	}
-	u := &wire.Usage{Owner: []string{"ann", "bob"}[rng.IntN(2)], Held: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000})}
+	u := &wire.Usage{Owner: []string{"ann", "bob"}[rng.IntN(2)],
+		Held: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000})}
 	w.receiveMessage(name, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
 	if w.advertiseMachine(rng, rng.IntN(w.machines)); rng.IntN(3) > 0 {
 		w.cell.runCycle(w.now)
@@ -221,10 +236,14 @@ func (w *busyCell) addRequest(rng *rand.Rand, name string) {
 	w.requests++
 	one := func(of ...string) string { return of[rng.IntN(len(of))] }
 	u := &wire.RequestUpdate{
-		Id: w.requests, Owner: one("ann", "bob", "eve"), Group: one("", "", "sci"), UnixGroup: "users", Band: one("free", "batch", "production"), Priority: int32(rng.IntN(2)),
-		Oldest: w.now.UnixNano() - int64(rng.IntN(1e9)), Wanted: uint32(1 + rng.IntN(6)), Claims: uint32(rng.IntN(2)), Queue: one("", "short"),
-		Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(500 * (1 + rng.IntN(6))), Memory: roost.GiB, GPUs: rng.IntN(5) / 4}),
-		Ad:        one("[]", `[Requirements = TARGET.Cpus > 2]`, `[ConcurrencyLimits = "matlab"]`, `[Rank = TARGET.Cpus]`), Reservation: one("", "", "", "talk"),
+		Id: w.requests, Owner: one("ann", "bob", "eve"), Group: one("", "", "sci"), UnixGroup: "users",
+		Band: one("free", "batch", "production"), Priority: int32(rng.IntN(2)),
+		Oldest: w.now.UnixNano() - int64(rng.IntN(1e9)), Wanted: uint32(1 + rng.IntN(6)), Claims: uint32(rng.IntN(2)),
+		Queue: one("", "short"),
+		Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(500 * (1 + rng.IntN(6))), Memory: roost.GiB,
+			GPUs: rng.IntN(5) / 4}),
+		Ad: one("[]", `[Requirements = TARGET.Cpus > 2]`, `[ConcurrencyLimits = "matlab"]`,
+			`[Rank = TARGET.Cpus]`), Reservation: one("", "", "", "talk"),
 		WalltimeS: int64(rng.IntN(3)) * 600, PredictedS: int64(rng.IntN(2)) * 100,
 	}
 	if rng.IntN(4) == 0 {
@@ -257,8 +276,9 @@ func (w *busyCell) writeCheckpoint() []byte {
 	return b.Bytes()
 }
 
-// TestCheckpointCell takes a checkpoint over a real socket: of the cell that is led, with the machine and the request that the negotiator knows, and without
-// what only it and the machine may know. Before a collector has answered there is none.
+// TestCheckpointCell takes a checkpoint over a real socket: of the cell that is led, with
+// the machine and the request that the negotiator knows, and without what only it and the
+// machine may know. Before a collector has answered there is none.
 func TestCheckpointCell(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()
@@ -269,7 +289,8 @@ func TestCheckpointCell(t *testing.T) {
 	}
 	defer conn.Close()
 	take := func() ([]byte, error) {
-		from, err := wire.NewNegotiatorClient(conn).CheckpointCell(t.Context(), &wire.CheckpointCellRequest{Who: "ann@n1"})
+		from, err := wire.NewNegotiatorClient(conn).CheckpointCell(t.Context(),
+			&wire.CheckpointCellRequest{Who: "ann@n1"})
 		var all []byte
 		for err == nil {
 			var piece *wire.CheckpointPiece
@@ -297,8 +318,10 @@ func TestCheckpointCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Epoch != epoch || c.Leader != p.node.Name || len(c.Machines) != 1 || len(c.Requests) != 1 || c.Requests[0].OwnWanted != 99 || len(c.Pending["n1"]) != 1 {
-		t.Errorf("got epoch %d of %s, %d machines, asks %+v, pending %v", c.Epoch, c.Leader, len(c.Machines), c.Requests, c.Pending)
+	if c.Epoch != epoch || c.Leader != p.node.Name || len(c.Machines) != 1 || len(c.Requests) != 1 ||
+		c.Requests[0].OwnWanted != 99 || len(c.Pending["n1"]) != 1 {
+		t.Errorf("got epoch %d of %s, %d machines, asks %+v, pending %v", c.Epoch, c.Leader, len(c.Machines),
+			c.Requests, c.Pending)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(text))
 	if err != nil {
@@ -308,7 +331,8 @@ func TestCheckpointCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{hex.EncodeToString(testKey), base64.StdEncoding.EncodeToString(testKey), hex.EncodeToString(g.GetCapability()), base64.StdEncoding.EncodeToString(g.GetCapability())} {
+	for _, secret := range []string{hex.EncodeToString(testKey), base64.StdEncoding.EncodeToString(testKey),
+		hex.EncodeToString(g.GetCapability()), base64.StdEncoding.EncodeToString(g.GetCapability())} {
 		if len(secret) < 8 || bytes.Contains(plain, []byte(secret)) {
 			t.Errorf("%q is in the checkpoint", secret)
 		}

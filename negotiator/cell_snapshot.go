@@ -22,8 +22,13 @@ func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
 	c.recentEvictions.dropOld(now)
 	c.recentStarts.dropOld(now)
 	p := &cellstate.CellState{
-		Now: now, Policy: &c.policy, Machines: c.sorted, Pending: c.pendingGrants(), Drains: c.drains, KnownSchedds: func(name string) bool { return c.schedds[name].knowsRunning() },
-		LimitsUsed: c.limitUse, LimitsGranted: c.grantedLimitUse(), Prod: c.prodHeld, UsageByClaims: c.claimedBySubmitter, UsageByGrants: c.grantedToSubmitter(), ChargedCores: maps.Keys(c.chargedCores), Evicted: c.recentEvictions, RecentStarts: c.recentStarts.list,
+		Now: now, Policy: &c.policy, Machines: c.sorted, Pending: c.pendingGrants(), Drains: c.drains,
+		KnownSchedds: func(name string) bool {
+			return c.schedds[name].knowsRunning()
+		},
+		LimitsUsed: c.limitUse, LimitsGranted: c.grantedLimitUse(), Prod: c.prodHeld,
+		UsageByClaims: c.claimedBySubmitter, UsageByGrants: c.grantedToSubmitter(),
+		ChargedCores: maps.Keys(c.chargedCores), Evicted: c.recentEvictions, RecentStarts: c.recentStarts.list,
 	}
 	if c.policy.HasRunLimits {
 		c.countRunning(p)
@@ -62,7 +67,8 @@ func (c *leaderState) countRunning(p *cellstate.CellState) {
 	}
 }
 
-// rememberRunning notes what runs of a schedd whose conversation ends. One that never came to tell all has nothing but new grants to add to what is known of it.
+// rememberRunning notes what runs of a schedd whose conversation ends. One that never
+// came to tell all has nothing but new grants to add to what is known of it.
 func (s *scheddState) rememberRunning() {
 	if s.sendQueue == nil || !s.sentAllRequests && s.lastRunning == nil {
 		return
@@ -76,8 +82,8 @@ func (s *scheddState) rememberRunning() {
 	s.lastRunning = cellstate.MergeRunning(s.lastRunning)
 }
 
-// limitCounting is how many claims of a request count as running, beside what its schedd ran before: as long as that has not told of all, only those that it was
-// granted since.
+// limitCounting is how many claims of a request count as running, beside what its schedd
+// ran before: as long as that has not told of all, only those that it was granted since.
 func (s *scheddState) limitCounting(r *scheddRequest) int {
 	if !s.sentAllRequests {
 		return len(r.unseenGrants)
@@ -85,7 +91,8 @@ func (s *scheddState) limitCounting(r *scheddRequest) int {
 	return r.Claims + len(r.unseenGrants)
 }
 
-// knowsRunning reports whether what runs of a schedd is known otherwise than from machines.
+// knowsRunning reports whether what runs of a schedd is known otherwise than from
+// machines.
 func (s *scheddState) knowsRunning() bool {
 	return s != nil && (s.sentAllRequests || s.lastRunning != nil)
 }

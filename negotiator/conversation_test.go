@@ -14,15 +14,20 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestWordsOfAScheddAreBounded: what a submit node says beyond what the loop takes in waits with the submit node, be it long or short, and there is room for the
-// words of others.
+// TestWordsOfAScheddAreBounded: what a submit node says beyond what the loop takes in
+// waits with the submit node, be it long or short, and there is room for the words of
+// others.
 func TestWordsOfAScheddAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &grpcService{loop: newLoop("head", "head:1", newLedgerStore(func(uint64) {}), newLeadership(), time.Hour, slog.New(slog.DiscardHandler))}
-			request := &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: 1, Ad: strings.Repeat("x", bytes)}}}
+			s := &grpcService{loop: newLoop("head", "head:1", newLedgerStore(func(uint64) {}), newLeadership(),
+				time.Hour, slog.New(slog.DiscardHandler))}
+			request := &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: 1,
+				Ad: strings.Repeat("x", bytes)}}}
 			ctx, cancel := context.WithCancel(t.Context())
-			go s.receiveMessages(ctx, func() (*wire.FromSchedd, error) { return request, ctx.Err() }, "s", newSendQueue())
+			go s.receiveMessages(ctx, func() (*wire.FromSchedd, error) {
+				return request, ctx.Err()
+			}, "s", newSendQueue())
 			for range 100 {
 				synctest.Wait()
 				n := len(s.loop.inbox)
@@ -36,7 +41,8 @@ func TestWordsOfAScheddAreBounded(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBounded: one submit node does not fill the leader's memory with the ads of its requests, nor by ever new names.
+// TestRequestsAreBounded: one submit node does not fill the leader's memory with the ads
+// of its requests, nor by ever new names.
 func TestRequestsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))
@@ -46,7 +52,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	ad := "[" + strings.Repeat(" ", roost.MaxAdBytes-2) + "]"
 	tell := func(id uint64, wanted uint32) error {
-		return c.handleMessage(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: id, Owner: "ann", Wanted: wanted, Ad: ad}}})
+		return c.handleMessage(now, "s", mail,
+			&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: id, Owner: "ann",
+				Wanted: wanted, Ad: ad}}})
 	}
 	const most = maxAdBytes / roost.MaxAdBytes
 	for id := range uint64(most) {
@@ -70,7 +78,8 @@ func TestRequestsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]error{"more@rogue": roost.Exhausted, "rogue": roost.Exhausted, "3@rogue": nil, "other": nil} {
+	for name, want := range map[string]error{"more@rogue": roost.Exhausted, "rogue": roost.Exhausted, "3@rogue": nil,
+		"other": nil} {
 		if err := c.addStream(now, &wire.ScheddHello{Name: name}, newSendQueue()); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// runCycle makes a plan of all that is known. The grants that follow from it go into the draft, and what they wait for into the schedds' mailboxes.
+// runCycle makes a plan of all that is known. The grants that follow from it go into the
+// draft, and what they wait for into the schedds' mailboxes.
 func (c *leaderState) runCycle(now time.Time) {
 	c.expireOverdue(now)
 	c.changed, c.explainAt = false, time.Time{}
@@ -60,11 +61,13 @@ func (c *leaderState) collectorProblem(now time.Time) {
 		return
 	}
 	for _, r := range c.pendingRequests(now) {
-		c.sendTo(r, &wire.Explanation{Summary: "the negotiator does not know the machines: no collector has answered yet"})
+		c.sendTo(r,
+			&wire.Explanation{Summary: "the negotiator does not know the machines: no collector has answered yet"})
 	}
 }
 
-// cellSnapshot is the pool as it is now, and which request of ours each of its requests is.
+// cellSnapshot is the pool as it is now, and which request of ours each of its requests
+// is.
 func (c *leaderState) cellSnapshot(now time.Time) (s *match.Snapshot, requests map[*match.Request]*scheddRequest) {
 	all := c.pendingRequests(now)
 	p := c.cellState(now)
@@ -126,7 +129,8 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 	c.countLostGranted(r)
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
-		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Host: m.Host, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
+		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Host: m.Host, Epoch: c.epoch,
+		Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
 		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.EvictionReason,
 	}
 	claimBy := claimDeadline(now, m, r.Class.Limits)
@@ -137,9 +141,12 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 		message.Capability = wire.ClaimToken(m.grantKey, message, "")
 	}
 	p := &pendingGrant{
-		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, sendQueue: s.sendQueue, submitter: r.Submitter, band: r.Band, machine: m.Name,
-		resources: match.PendingGrant{Request: r.Key, Resources: g.Resources(), Class: r.Class.AppClass, MayReclaim: !r.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, WalltimeEnd: r.walltimeEnd(now), Victims: g.Victims},
-		message:   message, started: m.Started, limitUse: r.Class.Limits,
+		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, sendQueue: s.sendQueue, submitter: r.Submitter,
+		band: r.Band, machine: m.Name,
+		resources: match.PendingGrant{Request: r.Key, Resources: g.Resources(), Class: r.Class.AppClass,
+			MayReclaim: !r.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, WalltimeEnd: r.walltimeEnd(now),
+			Victims: g.Victims},
+		message: message, started: m.Started, limitUse: r.Class.Limits,
 	}
 	c.pendingByID[p.id] = p
 	c.pendingByMachine[p.machine] = append(c.pendingByMachine[p.machine], p)
@@ -149,7 +156,8 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 	return p
 }
 
-// nextWake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.
+// nextWake is when something is due though nothing has changed; ok is false when the
+// periodic one is soon enough.
 func (c *leaderState) nextWake() (at time.Time, ok bool) {
 	for _, t := range [...]time.Time{c.nextSweep, c.explainAt, c.usageCommitBy} {
 		if !t.IsZero() && (!ok || t.Before(at)) {

@@ -11,10 +11,13 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkCycle is a whole cycle after the ad of one of many full machines has changed, in which requests of ten users wait: the change is taken in,
-// the snapshot made, the plan too, and nobody's reasons are told, for each is told them once a second only.
+// BenchmarkCycle is a whole cycle after the ad of one of many full machines has changed,
+// in which requests of ten users wait: the change is taken in, the snapshot made, the
+// plan too, and nobody's reasons are told, for each is told them once a second only.
 func BenchmarkCycle(b *testing.B) {
-	for _, size := range []struct{ machines, requests int }{{1000, 100}, {10_000, 100}, {10_000, 1000}, {100_000, 100}} {
+	for _, size := range []struct {
+		machines, requests int
+	}{{1000, 100}, {10_000, 100}, {10_000, 1000}, {100_000, 100}} {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.requests), func(b *testing.B) {
 			c, now := benchCell(b, size.machines, size.requests)
 			c.runCycle(now)
@@ -50,10 +53,14 @@ func benchCell(b *testing.B, machines, requests int) (*leaderState, time.Time) {
 	for i := range requests {
 		u := &wire.RequestUpdate{
 			Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i%10), Wanted: 100, Oldest: int64(i),
-			Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}),
-			Ad:        fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5),
+			Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000,
+				Memory: roost.Bytes(i%7+1) * roost.GiB}),
+			Ad: fmt.Sprintf(
+				`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5,
+			),
 		}
-		if err := c.handleMessage(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}}); err != nil {
+		if err := c.handleMessage(now, "s", mail,
+			&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -63,7 +70,8 @@ func benchCell(b *testing.B, machines, requests int) (*leaderState, time.Time) {
 func benchMachineUpdate(c *leaderState, i, sequence int) machineUpdate {
 	name := fmt.Sprintf("node%06d", i)
 	return parseMachineUpdate(time.Time{}, adclient.AdChange{
-		Name: name, Sequence: uint64(sequence), Started: 1, Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
+		Name: name, Sequence: uint64(sequence), Started: 1,
+		Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		Ad: fmt.Sprintf(`[Name = "%s"; MyAddress = "unix:/x"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Cpus = 0; TotalCpus = 16; Memory = 100;
 			TotalMemory = 65536; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start]`, name, i%10, sequence%100),
 	}, c.log)

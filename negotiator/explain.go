@@ -10,23 +10,27 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// chooseExplained marks the requests whose turn it is to be explained: those first that somebody asks about, then each at most once in a while, and only
-// so many in one cycle, those first that have waited longest for it.
-func (c *leaderState) chooseExplained(now time.Time, asking []*cellstate.PendingRequest, requests map[*match.Request]*scheddRequest) {
+// chooseExplained marks the requests whose turn it is to be explained: those first that
+// somebody asks about, then each at most once in a while, and only so many in one cycle,
+// those first that have waited longest for it.
+func (c *leaderState) chooseExplained(now time.Time, asking []*cellstate.PendingRequest,
+	requests map[*match.Request]*scheddRequest) {
 	var due []*scheddRequest
 	c.explainAt = time.Time{}
 	for _, a := range asking {
 		r := requests[&a.Request]
 		r.Explain = false
 		r.explanationWanted = r.explanationWanted || r.Now && !r.waitRefused // it is told at once why it cannot
-		if next := r.explainedAt.Add(explainInterval); r.explanationWanted || r.explainedAt.IsZero() || !now.Before(next) {
+		if next := r.explainedAt.Add(explainInterval); r.explanationWanted || r.explainedAt.IsZero() ||
+			!now.Before(next) {
 			due = append(due, r)
 		} else if c.explainAt.IsZero() || next.Before(c.explainAt) {
 			c.explainAt = next
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *scheddRequest) int {
-		return cmp.Or(compareTrueFirst(a.explanationWanted, b.explanationWanted), a.explainedAt.Compare(b.explainedAt), a.Key.Compare(b.Key))
+		return cmp.Or(compareTrueFirst(a.explanationWanted, b.explanationWanted), a.explainedAt.Compare(b.explainedAt),
+			a.Key.Compare(b.Key))
 	})
 	asked, most := explanationsPerCycle(len(c.machines))
 	for i, r := range due {
@@ -53,9 +57,11 @@ func compareTrueFirst(a, b bool) int {
 	return 1
 }
 
-// explanationsPerCycle is how many requests one cycle explains: of those that somebody asks about, and of others where nobody does. Each takes a look at all
-// machines, about half a microsecond for one: so it is a few hundredths of a second at most, ten times a second, however large the cell is and
-// however many wait, and half of that where nobody asks.
+// explanationsPerCycle is how many requests one cycle explains: of those that somebody
+// asks about, and of others where nobody does. Each takes a look at all machines, about
+// half a microsecond for one: so it is a few hundredths of a second at most, ten times a
+// second, however large the cell is and however many wait, and half of that where nobody
+// asks.
 func explanationsPerCycle(machines int) (asked, most int) {
 	asked = min(max(60_000/max(machines, 1), 1), maxExplainedPerCycle)
 	return asked, max(asked/2, 1)
@@ -69,20 +75,25 @@ func (c *leaderState) requestExplanation(s *scheddState, id uint64) {
 	}
 }
 
-// sendExplanation sends an explanation, if it says something else than the last one, or somebody has asked.
+// sendExplanation sends an explanation, if it says something else than the last one, or
+// somebody has asked.
 func (c *leaderState) sendExplanation(now time.Time, r *scheddRequest, e *match.WaitExplanation) {
 	r.explainedAt = now
-	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.UnitsAhead), Waiting: uint32(e.UnitsWaiting), Conflicts: e.Conflicts, Nearest: e.Nearest,
-		Brief: e.Brief, Higher: uint32(e.HigherAhead), Own: uint32(e.OwnAhead), Certainty: e.Certainty.String(), Basis: e.Basis}
+	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice,
+		Ahead: uint32(e.UnitsAhead), Waiting: uint32(e.UnitsWaiting), Conflicts: e.Conflicts, Nearest: e.Nearest,
+		Brief: e.Brief, Higher: uint32(e.HigherAhead), Own: uint32(e.OwnAhead), Certainty: e.Certainty.String(),
+		Basis: e.Basis}
 	if !e.Start.IsZero() {
 		m.Start = e.Start.Unix()
 	}
 	for _, reason := range e.Reasons {
-		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines), Kind: reason.Kind.String()})
+		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines),
+			Kind: reason.Kind.String()})
 	}
 	for _, n := range e.Conditions {
 		m.Conditions = append(m.Conditions, &wire.Explanation_Condition{
-			Text: n.Text, Means: n.Expanded, Own: n.OfMachine, Pass: uint32(n.Pass), Fail: uint32(n.Fail), Undefined: uint32(n.Undefined), Error: uint32(n.Error),
+			Text: n.Text, Means: n.Expanded, Own: n.OfMachine, Pass: uint32(n.Pass), Fail: uint32(n.Fail),
+			Undefined: uint32(n.Undefined), Error: uint32(n.Error),
 			Alone: uint32(n.OnlyObstacle),
 		})
 	}
@@ -97,6 +108,8 @@ func (c *leaderState) sendProblem(r *scheddRequest) {
 func (c *leaderState) sendTo(r *scheddRequest, m *wire.Explanation) {
 	if text := m.String(); text != r.sentExplanation || r.explanationWanted {
 		r.sentExplanation, r.explanationWanted = text, false
-		c.schedds[r.Key.Schedd].sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Explanation: m}}})
+		c.schedds[r.Key.Schedd].sendQueue.putMessage(
+			&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Explanation: m}}},
+		)
 	}
 }

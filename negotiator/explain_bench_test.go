@@ -13,8 +13,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// BenchmarkWhy is a question why a request waits, until the answer lies in the mailbox of the schedd, while a thousand wait that fail in many ways on
-// machines with as much in their ads, and as many claims, as they have in pools. Nine others have their reasons told in the same cycle.
+// BenchmarkWhy is a question why a request waits, until the answer lies in the mailbox of
+// the schedd, while a thousand wait that fail in many ways on machines with as much in
+// their ads, and as many claims, as they have in pools. Nine others have their reasons
+// told in the same cycle.
 func BenchmarkWhy(b *testing.B) {
 	for _, size := range []struct{ machines, requests int }{{1000, 1000}, {10_000, 1000}} {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.requests), func(b *testing.B) {
@@ -29,7 +31,9 @@ func BenchmarkWhy(b *testing.B) {
 				now = now.Add(100 * time.Millisecond)
 				mail.messages = nil
 				began := time.Now()
-				if err := c.handleMessage(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}}); err != nil {
+				if err := c.handleMessage(now, "s", mail,
+					&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}}); err !=
+					nil {
 					b.Fatal(err)
 				}
 				c.runCycle(now)
@@ -64,23 +68,31 @@ func waitingCell(b *testing.B, machines, requests int) (*leaderState, *sendQueue
 	mail := newSendQueue()
 	c.addStream(now, &wire.ScheddHello{Name: "s"}, mail)
 	requirements := []string{
-		`TARGET.Arch == "X86_64"`, `TARGET.Generation >= 7 && TARGET.OpSys == "LINUX"`, `TARGET.Arch == "aarch64"`, `TARGET.HasMatlab`,
-		`TARGET.Memory >= 65536 && TARGET.Generation >= 3`, `regexp("^node0001", TARGET.Name)`, `stringListMember("fast", TARGET.Tags)`,
-		`(TARGET.Generation == 3 || TARGET.Generation == 4) && TARGET.Rack =!= "r7"`, `TARGET.TotalGpus >= 1 && TARGET.CUDACapability >= 8.0`,
+		`TARGET.Arch == "X86_64"`, `TARGET.Generation >= 7 && TARGET.OpSys == "LINUX"`, `TARGET.Arch == "aarch64"`,
+		`TARGET.HasMatlab`,
+		`TARGET.Memory >= 65536 && TARGET.Generation >= 3`, `regexp("^node0001", TARGET.Name)`,
+		`stringListMember("fast", TARGET.Tags)`,
+		`(TARGET.Generation == 3 || TARGET.Generation == 4) && TARGET.Rack =!= "r7"`,
+		`TARGET.TotalGpus >= 1 && TARGET.CUDACapability >= 8.0`,
 	}
 	for i := range requests {
 		u := &wire.RequestUpdate{
-			Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i%50), Wanted: 100, Oldest: int64(i), WalltimeS: int64(i%5) * 3600,
-			Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(i%24+1) * 1000, Memory: roost.Bytes(i%70+1) * roost.GiB}),
-			Ad:        fmt.Sprintf(`[Requirements = %s && TARGET.TotalCpus >= %d; Rank = TARGET.Generation]`, requirements[i%len(requirements)], i%20),
+			Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i%50), Wanted: 100, Oldest: int64(i),
+			WalltimeS: int64(i%5) * 3600,
+			Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(i%24+1) * 1000,
+				Memory: roost.Bytes(i%70+1) * roost.GiB}),
+			Ad: fmt.Sprintf(`[Requirements = %s && TARGET.TotalCpus >= %d; Rank = TARGET.Generation]`,
+				requirements[i%len(requirements)], i%20),
 		}
-		if err := c.handleMessage(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}}); err != nil {
+		if err := c.handleMessage(now, "s", mail,
+			&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	c.runCycle(now)
 	for i := range maxStarts {
-		r := &match.Request{Class: &match.RequestClass{Resources: roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB}}}
+		r := &match.Request{Class: &match.RequestClass{Resources: roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000,
+			Memory: roost.GiB}}}
 		g := &match.Grant{Request: r, Machine: &match.Machine{Name: fmt.Sprintf("node%06d", i*7%machines)}, Units: 1}
 		c.recentStarts.addStart(now.Add(time.Duration(i)*startsMemory/maxStarts), g)
 	}
@@ -91,7 +103,8 @@ func waitingMachineUpdate(c *leaderState, i, sequence int) machineUpdate {
 	name := fmt.Sprintf("node%06d", i)
 	var claims strings.Builder
 	for k := range 8 {
-		fmt.Fprintf(&claims, `[Id = %d; Owner = "user%d"; Band = "batch"; Cpus = 2; Memory = 4096; Since = %d; Ends = %d; Job = "%d[%d].s"],`,
+		fmt.Fprintf(&claims,
+			`[Id = %d; Owner = "user%d"; Band = "batch"; Cpus = 2; Memory = 4096; Since = %d; Ends = %d; Job = "%d[%d].s"],`,
 			k+1, k, 99_000-i%1000, 101_000+(i*13+k*997)%90_000, i, k)
 	}
 	var more strings.Builder
@@ -99,7 +112,8 @@ func waitingMachineUpdate(c *leaderState, i, sequence int) machineUpdate {
 		fmt.Fprintf(&more, `Attribute%d = "value %d of %d"; `, k, i%7, k)
 	}
 	return parseMachineUpdate(time.Time{}, adclient.AdChange{
-		Name: name, Sequence: uint64(sequence), Started: 1, Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
+		Name: name, Sequence: uint64(sequence), Started: 1,
+		Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		Ad: fmt.Sprintf(`[Name = "%s"; MyAddress = "unix:/x"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Rack = "r%d"; Tags = "%s"; Cpus = 0; TotalCpus = 16;
 			Memory = 32768; TotalMemory = 65536; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus && LoadAvg < 99; Requirements = Start; %s
 			Claims = {%s}]`, name, i%10, i%40, []string{"fast,new", "slow"}[i%2], sequence%100, more.String(), strings.TrimSuffix(claims.String(), ",")),

@@ -8,10 +8,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Grants of a gang are drafted together or not at all, and so they are committed and sent together. Whether all their claims come about is the schedd's
-// to see: it gives those back of which another was refused.
+// Grants of a gang are drafted together or not at all, and so they are committed and sent
+// together. Whether all their claims come about is the schedd's to see: it gives those
+// back of which another was refused.
 
-// readRuntimes takes in what a schedd says of the time that a request's tasks take, and of which start together.
+// readRuntimes takes in what a schedd says of the time that a request's tasks take, and
+// of which start together.
 func (r *scheddRequest) readRuntimes(m *wire.RequestUpdate) {
 	length := func(seconds int64) time.Duration {
 		return time.Duration(min(max(seconds, 0), maxRuntime)) * time.Second
@@ -32,7 +34,8 @@ func (r *scheddRequest) walltimeEnd(now time.Time) int64 {
 	return now.Add(r.Walltime).Unix()
 }
 
-// addGrants drafts what a plan grants, as far as the schedds have answered for what they were granted before.
+// addGrants drafts what a plan grants, as far as the schedds have answered for what they
+// were granted before.
 func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests map[*match.Request]*scheddRequest) {
 	for len(grants) > 0 {
 		n, units := gangPrefix(grants)
@@ -62,7 +65,8 @@ func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests ma
 	}
 }
 
-// gangPrefix is how many grants from the first on belong together, and how many units they are.
+// gangPrefix is how many grants from the first on belong together, and how many units
+// they are.
 func gangPrefix(grants []match.Grant) (n, units int) {
 	for n < len(grants) && (n == 0 || grants[0].Gang != 0 && grants[n].Gang == grants[0].Gang) {
 		units += grants[n].Units

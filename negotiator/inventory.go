@@ -21,8 +21,9 @@ const (
 	nameKey  = "GrantNames" // not empty: the machine takes grants that name the schedd which may claim
 )
 
-// machineInventory is the machines that there are, as the collectors tell it. It outlives the cells: a negotiator that does not lead keeps it up to
-// date, so that a new leader has the picture at once.
+// machineInventory is the machines that there are, as the collectors tell it. It outlives
+// the cells: a negotiator that does not lead keeps it up to date, so that a new leader
+// has the picture at once.
 type machineInventory struct {
 	machines      map[string]*inventoryMachine
 	sorted        []*match.Machine    // the same by name
@@ -44,7 +45,8 @@ type inventoryMachine struct {
 }
 
 func newInventory() *machineInventory {
-	return &machineInventory{machines: map[string]*inventoryMachine{}, usageBySchedd: usageBySchedd{}, prod: prodHoldings{}, limitUse: limitUse{}, commonAttrs: classad.NewPool()}
+	return &machineInventory{machines: map[string]*inventoryMachine{}, usageBySchedd: usageBySchedd{},
+		prod: prodHoldings{}, limitUse: limitUse{}, commonAttrs: classad.NewPool()}
 }
 
 // machineUpdate is a change of a machine's ad, parsed.
@@ -53,7 +55,8 @@ type machineUpdate struct {
 	machine *inventoryMachine // nil: gone
 }
 
-// parseMachineUpdate parses a change. An ad that makes no sense, or has no key, is as good as none.
+// parseMachineUpdate parses a change. An ad that makes no sense, or has no key, is as
+// good as none.
 func parseMachineUpdate(now time.Time, c adclient.AdChange, log *slog.Logger) machineUpdate {
 	update := machineUpdate{name: c.Name}
 	if c.Removed {
@@ -72,12 +75,15 @@ func parseMachineUpdate(now time.Time, c adclient.AdChange, log *slog.Logger) ma
 	return newMachineUpdate(now, c.Name, c.Started, c.Sequence, ad, key, c.Private)
 }
 
-func newMachineUpdate(now time.Time, name string, started int64, sequence uint64, ad *classad.Ad, key []byte, private map[string]string) machineUpdate {
+func newMachineUpdate(now time.Time, name string, started int64, sequence uint64, ad *classad.Ad, key []byte,
+	private map[string]string) machineUpdate {
 	there, _ := strconv.ParseInt(private[clockKey], 10, 64)
-	return machineUpdate{name, &inventoryMachine{match.NewMachine(name, started, sequence, ad), key, time.Duration(max(there, 0)), now, private[nameKey] != ""}}
+	return machineUpdate{name, &inventoryMachine{match.NewMachine(name, started, sequence, ad), key,
+		time.Duration(max(there, 0)), now, private[nameKey] != ""}}
 }
 
-// maxIncrementalMoves is how many machines may come or go at once for it to be cheaper to make room for each than to sort all anew.
+// maxIncrementalMoves is how many machines may come or go at once for it to be cheaper to
+// make room for each than to sort all anew.
 const maxIncrementalMoves = 16
 
 // applyUpdates takes in what the collectors said.
@@ -116,7 +122,8 @@ func (v *machineInventory) applyUpdates(all []machineUpdate, synced bool) {
 	v.synced = v.synced || synced
 }
 
-// moveMachine puts a machine that has come where it belongs, and takes one that has gone from where it was.
+// moveMachine puts a machine that has come where it belongs, and takes one that has gone
+// from where it was.
 func (v *machineInventory) moveMachine(name string) {
 	at, found := v.indexOf(name)
 	switch m := v.machines[name]; {
@@ -131,7 +138,9 @@ func (v *machineInventory) moveMachine(name string) {
 
 // indexOf is the place of a machine in order.
 func (v *machineInventory) indexOf(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(v.sorted, name, func(m *match.Machine, name string) int { return strings.Compare(m.Name, name) })
+	return slices.BinarySearchFunc(v.sorted, name, func(m *match.Machine, name string) int {
+		return strings.Compare(m.Name, name)
+	})
 }
 
 // sortMachines puts the machines in order anew.

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestInventory holds, for machines that come, change and go at random, few and many at once, that the list has them all in order, in their latest
-// version, and that the total is theirs.
+// TestInventory holds, for machines that come, change and go at random, few and many at
+// once, that the list has them all in order, in their latest version, and that the total
+// is theirs.
 func TestInventory(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -39,9 +40,12 @@ func TestInventory(t *testing.T) {
 				}
 				total = total.Add(m.Total)
 			}
-			ordered := slices.IsSortedFunc(v.sorted, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
+			ordered := slices.IsSortedFunc(v.sorted, func(a, b *match.Machine) int {
+				return strings.Compare(a.Name, b.Name)
+			})
 			if !ordered || len(v.sorted) != len(latest) || len(v.machines) != len(latest) || v.total != total {
-				t.Fatalf("seed %d round %d: %d machines of %d, in order %v, total %v of %v", seed, round, len(v.sorted), len(latest), ordered, v.total, total)
+				t.Fatalf("seed %d round %d: %d machines of %d, in order %v, total %v of %v", seed, round, len(v.sorted),
+					len(latest), ordered, v.total, total)
 			}
 		}
 	}

@@ -18,26 +18,32 @@ import (
 
 // Bounds, and how long things are remembered.
 const (
-	maxRequests          = 100_000                // of one schedd
-	maxAdBytes           = 256 << 20              // of the requests of one schedd
-	maxSchedds           = 16                     // of one node
-	maxUnanswered        = 4096                   // grants on their way to one schedd
-	grantTTL             = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
-	absentUsageTTL       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs
-	ackTimeout           = 100 * time.Millisecond // after this a claimed grant is taken to be part of what its schedd wants
-	explainInterval      = time.Second            // for each request
-	maxExplainedPerCycle = 32                     // requests in one cycle
+	maxRequests   = 100_000   // of one schedd
+	maxAdBytes    = 256 << 20 // of the requests of one schedd
+	maxSchedds    = 16        // of one node
+	maxUnanswered = 4096      // grants on their way to one schedd
+	// of a grant that nobody answers, and of one that the machine's ad does not show
+	grantTTL = 10 * time.Second
+	// what a schedd held when it went away is charged for so long: the lease of its jobs
+	absentUsageTTL = 40 * time.Minute
+	// after this a claimed grant is taken to be part of what its schedd wants
+	ackTimeout           = 100 * time.Millisecond
+	explainInterval      = time.Second // for each request
+	maxExplainedPerCycle = 32          // requests in one cycle
 )
 
-// leaderState is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
+// leaderState is what the negotiator knows. It belongs to one goroutine, does no I/O and
+// reads no clock.
 type leaderState struct {
 	*machineInventory
-	epoch              uint64
-	log                *slog.Logger
-	matcher            *match.Matcher
-	policyMessages     policyMessage
-	policy             cellstate.CellPolicy
-	ledgerStore        *ledgerStore // accounts and what administrators have set: what the log says, and only it changes it
+	epoch          uint64
+	log            *slog.Logger
+	matcher        *match.Matcher
+	policyMessages policyMessage
+	policy         cellstate.CellPolicy
+	// accounts and what administrators have set: what the log says, and only it changes
+	// it
+	ledgerStore        *ledgerStore
 	schedds            map[string]*scheddState
 	pendingByID        map[uint64]*pendingGrant
 	pendingByMachine   map[string][]*pendingGrant // by machine
@@ -46,30 +52,36 @@ type leaderState struct {
 	pendingEntry       pendingEntry
 	recentEvictions    recentEvictions
 	selfPlacementStats selfPlacementStats
-	usageCommitBy      time.Time                               // when what is held in the draft is to be committed at the latest; zero for never
-	chargedCores       map[fairshare.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
-	unheardUsage       map[fairshare.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
-	usageCompared      bool                                    // what all use was compared with the log since the machines are known
-	changed            bool                                    // a cycle may find something new
-	unackedGrants      []unackedGrant                          // oldest first
-	nextSweep          time.Time                               // when lapse next has something to do; zero for never
-	blackHoles         blackhole.Detector
-	drains             []match.MachineDrain // by node
-	automaticDrains    map[string]time.Time // machines that were drained by themselves, and when
-	tasksOnTrial       map[string]int       // machines on trial, and how many tasks more they may get now
-	lostTasks          lostTaskLimiter
-	sentUnavailable    []match.UnavailableWindow // as the schedds were told
-	unavailableSent    bool                      // they were told, as there was a plan
-	explainAt          time.Time                 // when a request is to be explained that had to wait; zero for none
-	recentStarts       recentStarts
-	planCount          int // that were made
+	// when what is held in the draft is to be committed at the latest; zero for never
+	usageCommitBy time.Time
+	// what each uses, in cores, as it stands in the log or in a draft
+	chargedCores map[fairshare.Submitter]float64
+	// what claims of schedds hold that this cell has not heard
+	unheardUsage map[fairshare.Submitter]roost.Resources
+	// what all use was compared with the log since the machines are known
+	usageCompared   bool
+	changed         bool           // a cycle may find something new
+	unackedGrants   []unackedGrant // oldest first
+	nextSweep       time.Time      // when lapse next has something to do; zero for never
+	blackHoles      blackhole.Detector
+	drains          []match.MachineDrain // by node
+	automaticDrains map[string]time.Time // machines that were drained by themselves, and when
+	tasksOnTrial    map[string]int       // machines on trial, and how many tasks more they may get now
+	lostTasks       lostTaskLimiter
+	sentUnavailable []match.UnavailableWindow // as the schedds were told
+	unavailableSent bool                      // they were told, as there was a plan
+	explainAt       time.Time                 // when a request is to be explained that had to wait; zero for none
+	recentStarts    recentStarts
+	planCount       int // that were made
 }
 
 func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Logger) *leaderState {
 	return &leaderState{
 		machineInventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), ledgerStore: r,
-		schedds: map[string]*scheddState{}, pendingByID: map[uint64]*pendingGrant{}, pendingByMachine: map[string][]*pendingGrant{},
-		pendingEntry: newPendingEntry(), chargedCores: map[fairshare.Submitter]float64{}, automaticDrains: map[string]time.Time{},
+		schedds: map[string]*scheddState{}, pendingByID: map[uint64]*pendingGrant{},
+		pendingByMachine: map[string][]*pendingGrant{},
+		pendingEntry:     newPendingEntry(), chargedCores: map[fairshare.Submitter]float64{},
+		automaticDrains: map[string]time.Time{},
 	}
 }
 
@@ -97,7 +109,8 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	s := c.schedds[name]
 	if s == nil {
 		if node := nodeOf(name); c.scheddsOf(node) >= maxSchedds {
-			return fmt.Errorf("schedd %s: %w: the node %s has %d schedds, and that is the most", name, roost.Exhausted, node, maxSchedds)
+			return fmt.Errorf("schedd %s: %w: the node %s has %d schedds, and that is the most", name, roost.Exhausted,
+				node, maxSchedds)
 		}
 		s = &scheddState{name: name}
 		c.schedds[name] = s
@@ -119,7 +132,8 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	return nil
 }
 
-// nodeOf is the node of a schedd, by whose certificate it speaks: see [grpcService.readHello].
+// nodeOf is the node of a schedd, by whose certificate it speaks: see
+// [grpcService.readHello].
 func nodeOf(schedd string) string { return schedd[strings.LastIndexByte(schedd, '@')+1:] }
 
 // scheddsOf counts the schedds of a node, those that are away included.
@@ -139,7 +153,8 @@ func (c *leaderState) removeStream(now time.Time, name string, mail *sendQueue) 
 	}
 }
 
-// forgetStream forgets what a conversation was about. Grants that were not answered lapse by themselves, unless the next conversation tells of them.
+// forgetStream forgets what a conversation was about. Grants that were not answered lapse
+// by themselves, unless the next conversation tells of them.
 func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
 	if s.sendQueue != nil {
 		s.sendQueue.endStream(errStreamReplaced)

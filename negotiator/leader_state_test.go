@@ -19,7 +19,8 @@ import (
 
 var testKey = []byte("the key of every machine in here")
 
-// TestStories runs the scripts in testdata: what the cell hears, and what it then puts into the schedds' mailboxes. Commands:
+// TestStories runs the scripts in testdata: what the cell hears, and what it then puts
+// into the schedds' mailboxes. Commands:
 //
 //	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N] [prod=OWNER:CPUS]    an ad, perhaps with a claim of a core that has licences, or of production
 //	gone NAME
@@ -43,7 +44,8 @@ var testKey = []byte("the key of every machine in here")
 //	commit                       all that waits is committed, and what comes after it at once
 //	lead                         another negotiator leads: what waits to be committed is lost
 //
-// After each the cell makes a cycle if anything has changed, or is due, and prints what it sends.
+// After each the cell makes a cycle if anything has changed, or is due, and prints what
+// it sends.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		p := &scriptRunner{
@@ -167,7 +169,8 @@ func (p *scriptRunner) checkGrants() {
 	}
 }
 
-// policyText is a policy, if there is one, without the kinds of names of which there are none.
+// policyText is a policy, if there is one, without the kinds of names of which there are
+// none.
 func policyText(m *wire.Policy) string {
 	if m == nil {
 		return ""
@@ -191,7 +194,8 @@ func (p *scriptRunner) sentText() string {
 		greeted := false
 		for _, m := range messages {
 			if g := m.GetGrant(); g != nil {
-				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
+				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d", name, g.GetId(), g.GetResources().Vector(),
+					g.GetNode(), g.GetRequest())
 				if g.GetGang() != 0 {
 					fmt.Fprintf(&b, ", of gang %d", g.GetGang())
 				}
@@ -207,7 +211,8 @@ func (p *scriptRunner) sentText() string {
 				fmt.Fprintf(&b, "%s: room in %s\n", name, r.GetQueue())
 			}
 			greeted = greeted || m.GetHello() != nil
-			if text := policyText(m.GetPolicy()); m.GetPolicy() != nil && (text != "" || !greeted) { // that nothing is set is told first, and not printed
+			// that nothing is set is told first, and not printed
+			if text := policyText(m.GetPolicy()); m.GetPolicy() != nil && (text != "" || !greeted) {
 				fmt.Fprintf(&b, "%s: policy: %s\n", name, text)
 			}
 			if u := m.GetUnplaced(); u.GetRefused() != "" {
@@ -230,7 +235,8 @@ func usedInLog(c *leaderState, now time.Time, who fairshare.Submitter) (coreSeco
 	return coreSeconds
 }
 
-// TestUsage holds that what is held is charged, also while the schedd is away, and not for ever.
+// TestUsage holds that what is held is charged, also while the schedd is away, and not
+// for ever.
 func TestUsage(t *testing.T) {
 	now, ann := time.Unix(1, 0), fairshare.Submitter{Owner: "ann"}
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))

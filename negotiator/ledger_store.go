@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// ledgerStore is the ledger behind a lock: the replicated log writes it, and the loop reads it. It is a [replica.StateMachine].
+// ledgerStore is the ledger behind a lock: the replicated log writes it, and the loop
+// reads it. It is a [replica.StateMachine].
 type ledgerStore struct {
 	mu        sync.Mutex
 	ledger    *ledger.Ledger

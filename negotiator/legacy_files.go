@@ -10,14 +10,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// What a negotiator kept in its directory when there was but one and it had no log. An epoch of that time is lower than any of the ledger's, as
-// both began with the time in seconds.
+// What a negotiator kept in its directory when there was but one and it had no log. An
+// epoch of that time is lower than any of the ledger's, as both began with the time in
+// seconds.
 const (
 	legacyUsageFile = "usage.json"
 	legacyEpochFile = "epoch"
 )
 
-// readLegacyAccounts returns the accounts that were kept so, if any. Those that make no sense are put aside: everybody starts anew, and the negotiator starts.
+// readLegacyAccounts returns the accounts that were kept so, if any. Those that make no
+// sense are put aside: everybody starts anew, and the negotiator starts.
 func readLegacyAccounts(dir string, log *slog.Logger) []fairshare.SubmitterAccount {
 	path := filepath.Join(dir, legacyUsageFile)
 	text, err := os.ReadFile(path)
@@ -29,13 +31,15 @@ func readLegacyAccounts(dir string, log *slog.Logger) []fairshare.SubmitterAccou
 		err = accountant.Load(text)
 	}
 	if err != nil {
-		log.Error("usage of the time before the log is lost, everybody starts anew; the file is kept", "file", path+".bad", "err", errors.Join(err, os.Rename(path, path+".bad")))
+		log.Error("usage of the time before the log is lost, everybody starts anew; the file is kept", "file",
+			path+".bad", "err", errors.Join(err, os.Rename(path, path+".bad")))
 		return nil
 	}
 	return accountant.Accounts()
 }
 
-// setAsideLegacyFiles puts the old files aside, so that they are not taken for news after the log has gone.
+// setAsideLegacyFiles puts the old files aside, so that they are not taken for news after
+// the log has gone.
 func setAsideLegacyFiles(dir string, log *slog.Logger) {
 	for _, name := range []string{legacyUsageFile, legacyEpochFile} {
 		path := filepath.Join(dir, name)

@@ -14,8 +14,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// TestLimitsNeverExceeded holds, over random histories, that tasks never use more of a licence than there are: whatever is delayed, however long schedds are
-// stopped with grants in hand, and though leaders change meanwhile. And that all licences are in use again when the trouble is over.
+// TestLimitsNeverExceeded holds, over random histories, that tasks never use more of a
+// licence than there are: whatever is delayed, however long schedds are stopped with
+// grants in hand, and though leaders change meanwhile. And that all licences are in use
+// again when the trouble is over.
 func TestLimitsNeverExceeded(t *testing.T) {
 	most := 0
 	for seed := range uint64(150) {
@@ -56,7 +58,8 @@ type testMachine struct {
 	adsUnderway   []adclient.AdChange // on their way from it
 }
 
-// testSchedd asks for claims as a schedd does. While it is stopped, what comes for it waits.
+// testSchedd asks for claims as a schedd does. While it is stopped, what comes for it
+// waits.
 type testSchedd struct {
 	name      string
 	sendQueue *sendQueue
@@ -72,15 +75,18 @@ func newTestPool(t *testing.T, seed uint64) *testPool {
 	w := &testPool{T: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), now: time.Unix(1000, 0)}
 	w.cell = commitLeader(t, w.now, newInventory(), newLedgerStore(func(uint64) {}))
 	e := ledger.LogEntry{At: w.now.UnixNano(), Epoch: w.cell.epoch, Commands: []ledger.AdminCommand{{
-		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindLimit, Object: fmt.Appendf(nil, `{"name": "matlab", "count": %d}`, matlabLimit),
+		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindLimit,
+		Object: fmt.Appendf(nil, `{"name": "matlab", "count": %d}`, matlabLimit),
 	}}}
 	if err := w.cell.ledgerStore.Apply(0, e.Encode(nil)).(ledger.EntryResult).Commands[0]; err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		m := &testMachine{name: fmt.Sprint("n", i), clockAhead: time.Duration(i*i) * time.Hour, claims: map[uint64]bool{}, owners: map[uint64]*testSchedd{}}
+		m := &testMachine{name: fmt.Sprint("n", i), clockAhead: time.Duration(i*i) * time.Hour,
+			claims: map[uint64]bool{}, owners: map[uint64]*testSchedd{}}
 		w.machines = append(w.machines, m)
-		w.schedds = append(w.schedds, &testSchedd{name: fmt.Sprint("s", i), received: map[uint64]*wire.Grant{}, claims: map[uint64]uint64{}, epochs: map[uint64]uint64{}})
+		w.schedds = append(w.schedds, &testSchedd{name: fmt.Sprint("s", i), received: map[uint64]*wire.Grant{},
+			claims: map[uint64]uint64{}, epochs: map[uint64]uint64{}})
 		w.advertiseMachine(m)
 		w.deliverAd(m)
 	}
@@ -146,11 +152,14 @@ func (w *testPool) advertiseMachine(m *testMachine) {
 	m.sequence++
 	var claims []string
 	for id := range m.claims {
-		claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "matlab"]`, id, roost.AttrLimits))
+		claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "matlab"]`, id,
+			roost.AttrLimits))
 	}
 	m.adsUnderway = append(m.adsUnderway, adclient.AdChange{
-		Name: m.name, Sequence: m.sequence, Started: 1, Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = 16; Claims = {%s}]", 16-len(claims), strings.Join(claims, ", ")),
-		Private: map[string]string{grantKey: hex.EncodeToString(testKey), clockKey: fmt.Sprint(int64(w.machineClock(m)))},
+		Name: m.name, Sequence: m.sequence, Started: 1,
+		Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = 16; Claims = {%s}]", 16-len(claims), strings.Join(claims, ", ")),
+		Private: map[string]string{grantKey: hex.EncodeToString(testKey),
+			clockKey: fmt.Sprint(int64(w.machineClock(m)))},
 	})
 }
 
@@ -195,7 +204,8 @@ func (w *testPool) endTask(m *testMachine) {
 	}
 }
 
-// runSchedd lets a schedd take in all that waits for it: also grants of a leader that leads no more, of which it has not heard.
+// runSchedd lets a schedd take in all that waits for it: also grants of a leader that
+// leads no more, of which it has not heard.
 func (w *testPool) runSchedd(s *testSchedd) {
 	if s.stopped {
 		return
@@ -228,7 +238,8 @@ func (w *testPool) runSchedd(s *testSchedd) {
 		w.joinSchedd(s)
 	}
 	w.sendMessage(s, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-		Id: 1, Owner: s.name, Wanted: 2, GrantsSeen: &s.seen, Ad: `[ConcurrencyLimits = "matlab"]`, Resources: wire.FromResources(roost.Resources{CPU: 1000}),
+		Id: 1, Owner: s.name, Wanted: 2, GrantsSeen: &s.seen, Ad: `[ConcurrencyLimits = "matlab"]`,
+		Resources: wire.FromResources(roost.Resources{CPU: 1000}),
 	}}})
 }
 
@@ -238,14 +249,16 @@ func (w *testPool) sendMessage(s *testSchedd, m *wire.FromSchedd) {
 	}
 }
 
-// joinSchedd begins a conversation. Of four schedds one has just started, and does not know what it has.
+// joinSchedd begins a conversation. Of four schedds one has just started, and does not
+// know what it has.
 func (w *testPool) joinSchedd(s *testSchedd) {
 	hello := &wire.ScheddHello{Name: s.name, Lists: w.rng.IntN(4) > 0}
 	for id := range s.received {
 		hello.Grants = append(hello.Grants, &wire.HeldGrant{Grant: id, Epoch: s.epochs[id]})
 	}
 	for id, sequence := range s.claims {
-		hello.Grants = append(hello.Grants, &wire.HeldGrant{Grant: id, Epoch: s.epochs[id], Claimed: true, AdSequence: sequence})
+		hello.Grants = append(hello.Grants,
+			&wire.HeldGrant{Grant: id, Epoch: s.epochs[id], Claimed: true, AdSequence: sequence})
 	}
 	if !hello.Lists {
 		hello.Grants = nil
@@ -274,6 +287,7 @@ func (w *testPool) endFaults() {
 		running += len(m.claims)
 	}
 	if running != matlabLimit || len(w.cell.pendingByID) > 0 {
-		w.Fatalf("seed %d: a minute later %d of %d licences are in use, and %d grants pending", w.seed, running, matlabLimit, len(w.cell.pendingByID))
+		w.Fatalf("seed %d: a minute later %d of %d licences are in use, and %d grants pending", w.seed, running,
+			matlabLimit, len(w.cell.pendingByID))
 	}
 }

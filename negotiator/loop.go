@@ -14,16 +14,21 @@ import (
 
 // Bounds of the loop, and its times.
 const (
-	inboxSize          = 4096
-	maxOpenProposals   = 8                      // entries that are proposed and not committed; then the next cycle waits, and has more to decide at once
-	maxProposalResults = 1024                   // more than the replica lets be under way
-	leadershipRetry    = 100 * time.Millisecond // after an entry was not committed though this negotiator still seems to lead
+	inboxSize = 4096
+	// entries that are proposed and not committed; then the next cycle waits, and has
+	// more to decide at once
+	maxOpenProposals   = 8
+	maxProposalResults = 1024 // more than the replica lets be under way
+	// after an entry was not committed though this negotiator still seems to lead
+	leadershipRetry = 100 * time.Millisecond
 )
 
 // proposer is the replicated log as the loop sees it.
 type proposer interface {
-	// Propose asks for an entry to be committed and does not wait. done is called exactly once, in the order of the proposals, with what the record
-	// made of the entry, or with an error where this negotiator does not lead: then it may be committed yet, or never.
+	// Propose asks for an entry to be committed and does not wait. done is called exactly
+	// once, in the order of the proposals, with what the record made of the entry, or
+	// with an error where this negotiator does not lead: then it may be committed yet, or
+	// never.
 	Propose(entry []byte, done func(result any, err error))
 	// Leadership tells who leads; only the latest news is kept.
 	Leadership() <-chan replica.LeadershipChange
@@ -38,8 +43,10 @@ type decisionLoop struct {
 	ledgerStore *ledgerStore
 	leadership  *leadership
 
-	legacyAccounts []fairshare.SubmitterAccount // from before there was a ledger; they go into the first entry by which this negotiator leads
-	onLegacyTaken  func()                       // is called when they are in it
+	// from before there was a ledger; they go into the first entry by which this
+	// negotiator leads
+	legacyAccounts []fairshare.SubmitterAccount
+	onLegacyTaken  func() // is called when they are in it
 
 	inbox           chan func(now time.Time)
 	proposalResults chan proposalResult // has room for all that is under way
@@ -47,8 +54,10 @@ type decisionLoop struct {
 
 	role           replicaRole
 	lastLeadership replica.LeadershipChange // the latest
-	leadershipTry  uint64                   // counts the tries to lead, so that what came of an earlier one is not taken for that of this one
-	proposeAgainAt time.Time                // rising is tried again; zero for never
+	// counts the tries to lead, so that what came of an earlier one is not taken for that
+	// of this one
+	leadershipTry  uint64
+	proposeAgainAt time.Time // rising is tried again; zero for never
 	inventory      *machineInventory
 	cell           *leaderState // leading
 	openProposals  int          // proposals
@@ -62,15 +71,19 @@ type proposalResult struct {
 	err          error
 }
 
-func newLoop(node, address string, r *ledgerStore, s *leadership, period time.Duration, log *slog.Logger) *decisionLoop {
+func newLoop(node, address string, r *ledgerStore, s *leadership, period time.Duration,
+	log *slog.Logger) *decisionLoop {
 	return &decisionLoop{
-		node: node, address: address, log: log, period: period, ledgerStore: r, leadership: s, inventory: newInventory(),
-		inbox: make(chan func(time.Time), inboxSize), proposalResults: make(chan proposalResult, maxProposalResults), done: make(chan struct{}),
+		node: node, address: address, log: log, period: period, ledgerStore: r, leadership: s,
+		inventory:       newInventory(),
+		inbox:           make(chan func(time.Time), inboxSize),
+		proposalResults: make(chan proposalResult, maxProposalResults),
+		done:            make(chan struct{}),
 	}
 }
 
-// run takes events in until ctx ends. Where this negotiator leads it makes a cycle whenever they have changed something: at once, but after all that
-// already waits.
+// run takes events in until ctx ends. Where this negotiator leads it makes a cycle
+// whenever they have changed something: at once, but after all that already waits.
 func (l *decisionLoop) run(ctx context.Context, j proposer) error {
 	defer close(l.done)
 	periodic := time.NewTicker(l.period)
@@ -164,8 +177,9 @@ func (l *decisionLoop) commitPending(now time.Time, j proposer) {
 	}
 }
 
-// proposeEntry stamps an entry with this leader's time and has it committed. What follows from that where the clock of the leader before was another the
-// ledger says: it holds still where it is ahead by a little, and goes back where that clock was wrong.
+// proposeEntry stamps an entry with this leader's time and has it committed. What follows
+// from that where the clock of the leader before was another the ledger says: it holds
+// still where it is ahead by a little, and goes back where that clock was wrong.
 func (l *decisionLoop) proposeEntry(now time.Time, j proposer, e *ledger.LogEntry, d pendingEntry) {
 	d.proposedAt, e.At = now, now.UnixNano()
 	l.openProposals++
@@ -203,7 +217,8 @@ func (l *decisionLoop) onProposalResult(now time.Time, o proposalResult) {
 	}
 }
 
-// onMachinesChanged takes in what the collectors said, also while this negotiator does not lead.
+// onMachinesChanged takes in what the collectors said, also while this negotiator does
+// not lead.
 func (l *decisionLoop) onMachinesChanged(now time.Time, all []machineUpdate, synced bool) {
 	if l.cell == nil {
 		l.inventory.applyUpdates(all, synced)
@@ -220,7 +235,8 @@ func (l *decisionLoop) onJoined(now time.Time, hello *wire.ScheddHello, mail *se
 	return l.cell.addStream(now, hello, mail)
 }
 
-// onMessage takes in one message of a conversation, unless the cell that it was with is gone.
+// onMessage takes in one message of a conversation, unless the cell that it was with is
+// gone.
 func (l *decisionLoop) onMessage(now time.Time, name string, mail *sendQueue, m *wire.FromSchedd) error {
 	if l.cell == nil {
 		return nil

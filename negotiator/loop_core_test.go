@@ -16,7 +16,8 @@ func (l *slowLog) Propose(entry []byte, done func(any, error)) {
 	l.waiting = append(l.waiting, func(c *LoopCore) { done(c.Apply(0, entry), nil) })
 }
 
-// TestCore turns a negotiator by hand: it leads when that is committed, and what it grants leaves it when that is.
+// TestCore turns a negotiator by hand: it leads when that is committed, and what it
+// grants leaves it when that is.
 func TestCore(t *testing.T) {
 	log := &slowLog{}
 	c := NewCore("head", "head:1", log)
@@ -34,7 +35,8 @@ func TestCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.MachinesChanged(now, []MachineUpdate{ReadMachineUpdate(now, "n1", 1, 1, ad, map[string]string{grantKey: hex.EncodeToString(testKey), nameKey: "schedd"})}, true)
+	c.MachinesChanged(now, []MachineUpdate{ReadMachineUpdate(now, "n1", 1, 1,
+		ad, map[string]string{grantKey: hex.EncodeToString(testKey), nameKey: "schedd"})}, true)
 	if _, err := c.JoinSchedd(now, &wire.ScheddHello{Name: "s"}); err == nil {
 		t.Fatal("it takes a schedd in, and does not lead")
 	}
@@ -51,7 +53,8 @@ func TestCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &wire.RequestUpdate{Id: 1, Wanted: 1, Owner: "ada", Resources: &wire.Resources{MilliCpu: 1000}, Ad: "[Requirements = true]"}
+	m := &wire.RequestUpdate{Id: 1, Wanted: 1, Owner: "ada", Resources: &wire.Resources{MilliCpu: 1000},
+		Ad: "[Requirements = true]"}
 	if err := c.HandleMessage(now, v, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}}); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,8 @@ func (f *fakeLog) Propose(text []byte, done func(any, error)) {
 	}
 }
 
-// setOutcome changes what becomes of proposals; those that wait are committed unless it stays stalled.
+// setOutcome changes what becomes of proposals; those that wait are committed unless it
+// stays stalled.
 func (f *fakeLog) setOutcome(stalled bool, refused error) {
 	f.mu.Lock()
 	f.stalled, f.refused = stalled, refused
@@ -74,17 +75,21 @@ type loopTest struct {
 	log *fakeLog
 }
 
-// runLoopTest runs a test with a loop that knows one machine of that many cores, and whose time is the test's.
+// runLoopTest runs a test with a loop that knows one machine of that many cores, and
+// whose time is the test's.
 func runLoopTest(t *testing.T, cpus int, test func(b *loopTest)) {
 	synctest.Test(t, func(t *testing.T) {
 		leadership := newLeadership()
-		r := newLedgerStore(func(epoch uint64) { leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) }) })
+		r := newLedgerStore(func(epoch uint64) {
+			leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) })
+		})
 		l := newLoop("head", "unix:/head", r, leadership, time.Hour, slog.New(slog.DiscardHandler))
 		f := &fakeLog{ledgerStore: r, leadershipChanges: make(chan replica.LeadershipChange, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.run(ctx, f)
 		change := adclient.AdChange{
-			Name: "n1", Sequence: 1, Started: 1, Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = %d]", cpus, cpus), Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
+			Name: "n1", Sequence: 1, Started: 1, Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = %d]", cpus, cpus),
+			Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		}
 		l.postEvent(ctx, func(now time.Time) {
 			l.onMachinesChanged(now, []machineUpdate{parseMachineUpdate(now, change, l.log)}, true)
@@ -104,7 +109,9 @@ func (b *loopTest) changeLeadership(update replica.LeadershipChange) {
 // joinSchedd begins a conversation.
 func (b *loopTest) joinSchedd(name string) (mail *sendQueue, err error) {
 	mail = newSendQueue()
-	if derr := b.runInLoop(b.Context(), func(now time.Time) { err = b.onJoined(now, &wire.ScheddHello{Name: name}, mail) }); derr != nil {
+	if derr := b.runInLoop(b.Context(), func(now time.Time) {
+		err = b.onJoined(now, &wire.ScheddHello{Name: name}, mail)
+	}); derr != nil {
 		b.Fatal(derr)
 	}
 	return mail, err
@@ -132,7 +139,8 @@ func takeGrants(mail *sendQueue) (n int, ended error) {
 	return n, ended
 }
 
-// TestNothingBeforeItIsCommitted holds that grants are sent when the log has them, and never by one that leads no more, though they be committed later.
+// TestNothingBeforeItIsCommitted holds that grants are sent when the log has them, and
+// never by one that leads no more, though they be committed later.
 func TestNothingBeforeItIsCommitted(t *testing.T) {
 	runLoopTest(t, 4, func(b *loopTest) {
 		if _, err := b.joinSchedd("s"); !errors.Is(err, roost.Unavailable) {
@@ -167,7 +175,8 @@ func TestNothingBeforeItIsCommitted(t *testing.T) {
 	})
 }
 
-// TestProposesLeadershipAgain holds that one whose entries are not committed gives up the lead, and takes it anew, with a higher epoch, while it is told that it has it.
+// TestProposesLeadershipAgain holds that one whose entries are not committed gives up the
+// lead, and takes it anew, with a higher epoch, while it is told that it has it.
 func TestProposesLeadershipAgain(t *testing.T) {
 	runLoopTest(t, 4, func(b *loopTest) {
 		b.changeLeadership(replica.LeadershipChange{IsLeader: true, Term: 1})
@@ -193,8 +202,10 @@ func TestProposesLeadershipAgain(t *testing.T) {
 	})
 }
 
-// TestUsageIsCharged holds that what a submitter uses is in the log a second later, without a grant to go with; that time does not run backwards where the
-// clock of the leader before was a little ahead; and that it does where that clock was wrong, as nothing would be charged until the wrong time has come.
+// TestUsageIsCharged holds that what a submitter uses is in the log a second later,
+// without a grant to go with; that time does not run backwards where the clock of the
+// leader before was a little ahead; and that it does where that clock was wrong, as
+// nothing would be charged until the wrong time has come.
 func TestUsageIsCharged(t *testing.T) {
 	for ahead, accepted := range map[time.Duration]bool{30 * time.Second: true, 365 * 24 * time.Hour: false} {
 		runLoopTest(t, 4, func(b *loopTest) {
@@ -205,7 +216,8 @@ func TestUsageIsCharged(t *testing.T) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.sendMessage("s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 3000})}}})
+			b.sendMessage("s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann",
+				Held: wire.FromResources(roost.Resources{CPU: 3000})}}})
 			time.Sleep(usageCommitInterval)
 			synctest.Wait()
 			b.ledgerStore.view(func(l *ledger.Ledger) {
@@ -235,7 +247,8 @@ func (d *recordingStream) Send(m *wire.ToSchedd) error {
 	return nil
 }
 
-// TestLateGrants holds that what was decided long ago, since when this negotiator may have been stopped, is sent only if it still leads.
+// TestLateGrants holds that what was decided long ago, since when this negotiator may
+// have been stopped, is sent only if it still leads.
 func TestLateGrants(t *testing.T) {
 	gone := fmt.Errorf("%w: another leads", roost.Unavailable)
 	for _, tt := range []struct {
@@ -243,7 +256,9 @@ func TestLateGrants(t *testing.T) {
 		lost error
 		sent int
 	}{{0, gone, 1}, {2 * maxUnverifiedAge, nil, 1}, {2 * maxUnverifiedAge, gone, 0}} {
-		s := &grpcService{log: slog.New(slog.DiscardHandler), verifyLeader: func(context.Context) error { return tt.lost }}
+		s := &grpcService{log: slog.New(slog.DiscardHandler), verifyLeader: func(context.Context) error {
+			return tt.lost
+		}}
 		mail, to := newSendQueue(), &recordingStream{}
 		mail.putGrant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{}}}, time.Now().Add(-tt.age))
 		err := s.sendWaiting(t.Context(), to, mail)

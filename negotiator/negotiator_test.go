@@ -76,7 +76,8 @@ func newCollectorTest(t *testing.T) *collectorTest {
 }
 
 func collectorTestAt(t *testing.T, dir, name, address string) *collectorTest {
-	p := &collectorTest{t: t, collector: &fakeCollector{deltas: make(chan *wire.AdDelta, 100)}, applied: make(chan struct{}, 1)}
+	p := &collectorTest{t: t, collector: &fakeCollector{deltas: make(chan *wire.AdDelta, 100)},
+		applied: make(chan struct{}, 1)}
 	p.node = &config.Node{
 		Name: name, Dir: dir, Collectors: []string{"unix:" + filepath.Join(dir, "c.sock")},
 		Negotiator: &config.NegotiatorSettings{Listen: []string{address}, Cycle: time.Hour},
@@ -116,7 +117,8 @@ func (p *collectorTest) startNegotiator() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{listener}, func() {})
+		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)),
+			[]net.Listener{listener}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -167,7 +169,8 @@ func (p *collectorTest) joinSchedd(name string) (grpc.BidiStreamingClient[wire.F
 	return stream, hello.GetEpoch()
 }
 
-func (p *collectorTest) sendMessage(stream grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) {
+func (p *collectorTest) sendMessage(stream grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd],
+	m *wire.FromSchedd) {
 	p.t.Helper()
 	if err := stream.Send(m); err != nil {
 		p.t.Fatal(err)
@@ -195,11 +198,13 @@ func (p *collectorTest) receiveGrant(stream grpc.BidiStreamingClient[wire.FromSc
 
 func requestMessage(id uint64, wanted uint32, seen uint64) *wire.FromSchedd {
 	return &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-		Id: id, Owner: "ann", Wanted: wanted, GrantsSeen: &seen, Resources: wire.FromResources(roost.Resources{CPU: 1000}),
+		Id: id, Owner: "ann", Wanted: wanted, GrantsSeen: &seen,
+		Resources: wire.FromResources(roost.Resources{CPU: 1000}),
 	}}}
 }
 
-// TestNegotiate takes a request to its grant over real sockets, and an ad that frees a core to the next one.
+// TestNegotiate takes a request to its grant over real sockets, and an ad that frees a
+// core to the next one.
 func TestNegotiate(t *testing.T) {
 	p := newCollectorTest(t)
 	stop := p.startNegotiator()
@@ -215,7 +220,8 @@ func TestNegotiate(t *testing.T) {
 	sequence := uint64(1)
 	for range 20 {
 		sequence++
-		p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{Grant: g.GetId(), Claimed: true, AdSequence: sequence}}})
+		p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{Grant: g.GetId(),
+			Claimed: true, AdSequence: sequence}}})
 		sequence++
 		began := time.Now()
 		p.addMachine("n1", sequence, 1)
@@ -226,7 +232,8 @@ func TestNegotiate(t *testing.T) {
 	}
 	t.Logf("from a machine's ad to the grant: %v at best", least)
 
-	p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
+	p.sendMessage(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann",
+		Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
 	p.sendMessage(stream, requestMessage(2, 1, g.GetId()))
 	stop()
 	p.startNegotiator()
@@ -235,8 +242,8 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// TestLegacyFiles holds that what was kept before there was a log is taken over once, and that what makes no sense is put aside and does not keep the
-// negotiator down.
+// TestLegacyFiles holds that what was kept before there was a log is taken over once, and
+// that what makes no sense is put aside and does not keep the negotiator down.
 func TestLegacyFiles(t *testing.T) {
 	for text, want := range map[string]float64{
 		`{"version":1,"accounts":[{"owner":"ann","priority":4,"core_seconds":5000,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`: 5000,
@@ -244,7 +251,8 @@ func TestLegacyFiles(t *testing.T) {
 	} {
 		p := newCollectorTest(t)
 		file := filepath.Join(p.node.Dir, "negotiator", legacyUsageFile)
-		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700),
+			os.WriteFile(file, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -278,7 +286,8 @@ func TestNewerStreamReplaces(t *testing.T) {
 	}
 }
 
-// TestHeartbeat holds that a negotiator says again who leads though nothing has changed, sooner than it promises.
+// TestHeartbeat holds that a negotiator says again who leads though nothing has changed,
+// sooner than it promises.
 func TestHeartbeat(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()
@@ -297,7 +306,8 @@ func TestHeartbeat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if within := time.Duration(update.GetWithinMs()) * time.Millisecond; !update.GetLeads() || within < 2*heartbeatInterval {
+		if within := time.Duration(update.GetWithinMs()) * time.Millisecond; !update.GetLeads() ||
+			within < 2*heartbeatInterval {
 			t.Errorf("it says %v, and speaks every %v", update, heartbeatInterval)
 		}
 	}

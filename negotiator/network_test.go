@@ -14,8 +14,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// socketNetwork lets the negotiators of a test reach each other through sockets of which each belongs to one direction between two of them, and can be cut.
-// What is cut loses nothing and delivers nothing, as TCP does not either while it tries again.
+// socketNetwork lets the negotiators of a test reach each other through sockets of which
+// each belongs to one direction between two of them, and can be cut. What is cut loses
+// nothing and delivers nothing, as TCP does not either while it tries again.
 type socketNetwork struct {
 	t   *testing.T
 	dir string
@@ -62,7 +63,8 @@ func (n *socketNetwork) dialer(from string) func(address string) (*grpc.ClientCo
 	}
 }
 
-// socketBetween returns the address by which one node reaches another, and makes it if it is not there.
+// socketBetween returns the address by which one node reaches another, and makes it if it
+// is not there.
 func (n *socketNetwork) socketBetween(from, to string) string {
 	address := "unix:" + filepath.Join(n.dir, from+"-"+to+".sock")
 	n.mu.Lock()
@@ -95,7 +97,8 @@ func (n *socketNetwork) socketBetween(from, to string) string {
 	return address
 }
 
-// copyConnection copies one direction of a connection, but for what comes while it is cut: that waits.
+// copyConnection copies one direction of a connection, but for what comes while it is
+// cut: that waits.
 func (n *socketNetwork) copyConnection(from, to net.Conn, direction string) {
 	defer from.Close()
 	defer to.Close()

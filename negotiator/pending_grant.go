@@ -21,8 +21,9 @@ import (
 //	   │                      │                              │
 //	   └── its schedd left ───┴── refused, or 10 s ──────────┴── 10 s, or a new start of the machine ────▶ forgotten
 //
-// While it is pending its resources are subtracted from what the machine's ad calls free. One that takes licences is not forgotten after 10 s: it is
-// overdue, and keeps its licences alone, until it is certain what has become of it (see limitUse.go).
+// While it is pending its resources are subtracted from what the machine's ad calls free.
+// One that takes licences is not forgotten after 10 s: it is overdue, and keeps its
+// licences alone, until it is certain what has become of it (see limitUse.go).
 type pendingGrant struct {
 	id        uint64
 	epoch     uint64
@@ -51,7 +52,8 @@ const (
 	claimed                       // the machine has made a claim of it
 )
 
-// unackedGrant is a grant that was claimed while the schedd had not yet said that it took it into account.
+// unackedGrant is a grant that was claimed while the schedd had not yet said that it took
+// it into account.
 type unackedGrant struct {
 	grant *pendingGrant
 	at    time.Time
@@ -76,7 +78,8 @@ func (c *leaderState) forgetGrant(now time.Time, p *pendingGrant) {
 	}
 }
 
-// resolveLimitedGrant notes for the next leader that it is certain what has become of a grant with licences.
+// resolveLimitedGrant notes for the next leader that it is certain what has become of a
+// grant with licences.
 func (c *leaderState) resolveLimitedGrant(now time.Time, p *pendingGrant) {
 	if p.claimBy == 0 {
 		return
@@ -130,7 +133,8 @@ func (c *leaderState) requestOf(p *pendingGrant) *scheddRequest {
 	return nil
 }
 
-// expireOverdue forgets the grants that have been pending for too long, and the schedds that have been away for too long.
+// expireOverdue forgets the grants that have been pending for too long, and the schedds
+// that have been away for too long.
 func (c *leaderState) expireOverdue(now time.Time) {
 	if c.nextSweep.IsZero() || now.Before(c.nextSweep) {
 		return
@@ -169,8 +173,9 @@ func (c *leaderState) dropGrant(p *pendingGrant) {
 	}
 }
 
-// expireUnacked strikes claimed grants of which the schedd has not said in a while that it took them into account. It may have had nothing to say: as much
-// as the grant took off its wish, new tasks had added.
+// expireUnacked strikes claimed grants of which the schedd has not said in a while that
+// it took them into account. It may have had nothing to say: as much as the grant took
+// off its wish, new tasks had added.
 func (c *leaderState) expireUnacked(now time.Time) {
 	for len(c.unackedGrants) > 0 {
 		first := c.unackedGrants[0]

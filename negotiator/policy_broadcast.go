@@ -11,14 +11,17 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// broadcastPolicy reads the policy if that has changed, and tells the schedds that are here what they have to know of it.
+// broadcastPolicy reads the policy if that has changed, and tells the schedds that are
+// here what they have to know of it.
 func (c *leaderState) broadcastPolicy() {
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		if c.policy.Version != l.PolicyVersion()+1 {
 			c.policy = cellstate.NewPolicy(l)
 		}
 		if c.policyMessages.version != l.PolicyVersion()+1 {
-			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.SettingText(ledger.SettingDefaultQuota) == "none", DefaultQueue: l.SettingText(ledger.SettingDefaultQueue), Distributed: l.SettingOn(ledger.SettingDistributed)}
+			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.SettingText(ledger.SettingDefaultQuota) == "none",
+				DefaultQueue: l.SettingText(ledger.SettingDefaultQueue),
+				Distributed:  l.SettingOn(ledger.SettingDistributed)}
 			for _, q := range l.Queues() {
 				m.Queues = append(m.Queues, queueMessage(q))
 				m.Admission = m.Admission || q.Queued.Any() || q.QueuedAmounts.Any()
@@ -28,8 +31,13 @@ func (c *leaderState) broadcastPolicy() {
 				m.Admission = m.Admission || pool.Queued.Any() || pool.QueuedAmounts.Any()
 			}
 			m.Groups = namesOf(l.Groups(), func(g ledger.AccountingGroup) string { return g.Name })
-			m.Reservations = namesOf(slices.DeleteFunc(l.Reservations(), isDeleting), func(r ledger.AdvanceReservation) string { return r.Name })
-			for _, r := range slices.DeleteFunc(l.Reservations(), func(r ledger.AdvanceReservation) bool { return !isDeleting(r) }) {
+			m.Reservations = namesOf(slices.DeleteFunc(l.Reservations(), isDeleting),
+				func(r ledger.AdvanceReservation) string {
+					return r.Name
+				})
+			for _, r := range slices.DeleteFunc(l.Reservations(), func(r ledger.AdvanceReservation) bool {
+				return !isDeleting(r)
+			}) {
 				m.Deleting = append(m.Deleting, r.Name)
 			}
 			m.Limits = namesOf(l.Limits(), func(m ledger.ConcurrencyLimit) string { return m.Name })
@@ -65,19 +73,22 @@ func (c *leaderState) broadcastPolicy() {
 
 func isDeleting(r ledger.AdvanceReservation) bool { return r.Deleting }
 
-// policyVersion is what a schedd was told last: of which version of the policy, and which part of the machines it prefers.
+// policyVersion is what a schedd was told last: of which version of the policy, and which
+// part of the machines it prefers.
 type policyVersion struct {
 	version     uint64
 	part, parts int
 }
 
-// policyMessage is what schedds are told of the policy, and of which version of the ledger's objects it is, and one.
+// policyMessage is what schedds are told of the policy, and of which version of the
+// ledger's objects it is, and one.
 type policyMessage struct {
 	version uint64
 	message *wire.Policy
 }
 
-// maxNamesPerMessage is how many of a kind schedds are told the names of: with more they take jobs that name what is not there.
+// maxNamesPerMessage is how many of a kind schedds are told the names of: with more they
+// take jobs that name what is not there.
 const maxNamesPerMessage = 10_000
 
 func namesOf[T any](all []T, name func(T) string) *wire.Names {

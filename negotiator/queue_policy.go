@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// queueStopped says that the queue of a request is not started, or starts nothing, if that is so.
+// queueStopped says that the queue of a request is not started, or starts nothing, if
+// that is so.
 func (c *leaderState) queueStopped(r *scheddRequest) bool {
 	why := c.policy.StopReason(r.Queue)
 	if why != "" {
@@ -22,9 +23,12 @@ func (c *leaderState) queueStopped(r *scheddRequest) bool {
 // queueMessage is a queue as schedds are told of it.
 func queueMessage(q ledger.QueuePolicy) *wire.JobQueue {
 	m := &wire.JobQueue{
-		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: rangeMessage(q.Defaults), Least: rangeMessage(q.MinResources),
-		Most: rangeMessage(q.MaxResources), Users: q.Users, Groups: q.Groups, Counted: cellstate.CountsRunning(q), Stopped: !q.Started,
-		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRouteOnly, RouteHeld: q.RouteHeld, RouteWaiting: q.RouteWaiting, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
+		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: rangeMessage(q.Defaults),
+		Least: rangeMessage(q.MinResources),
+		Most:  rangeMessage(q.MaxResources), Users: q.Users, Groups: q.Groups, Counted: cellstate.CountsRunning(q),
+		Stopped: !q.Started,
+		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRouteOnly, RouteHeld: q.RouteHeld,
+		RouteWaiting: q.RouteWaiting, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
 	}
 	if q.DefaultChunk.Any() {
 		m.Chunk = rangeMessage(q.DefaultChunk)
@@ -38,7 +42,8 @@ func queueMessage(q ledger.QueuePolicy) *wire.JobQueue {
 // poolMessage is what holds for the jobs of all queues.
 func poolMessage(p ledger.PoolLimits) *wire.JobQueue {
 	m := &wire.JobQueue{
-		Default: rangeMessage(p.Defaults), Least: rangeMessage(p.MinResources), Most: rangeMessage(p.MaxResources), Chunk: rangeMessage(p.DefaultChunk), MaxArray: p.MaxArray,
+		Default: rangeMessage(p.Defaults), Least: rangeMessage(p.MinResources), Most: rangeMessage(p.MaxResources),
+		Chunk: rangeMessage(p.DefaultChunk), MaxArray: p.MaxArray,
 		Counted: cellstate.CountsEverything(p), Stopped: p.Stopped,
 	}
 	if a := p.Access; a != nil {
@@ -55,7 +60,8 @@ func aclMessage(r ledger.ACL) *wire.Roll {
 }
 
 func rangeMessage(e ledger.ResourceRange) *wire.Extent {
-	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes, Others: maps.Clone(e.OtherBounds), Words: maps.Clone(e.MachineAttrs)}
+	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes, Others: maps.Clone(e.OtherBounds),
+		Words: maps.Clone(e.MachineAttrs)}
 	if e.CPUs != nil {
 		n := int64(*e.CPUs)
 		m.MilliCpus = &n
@@ -94,7 +100,8 @@ type queueFullError struct {
 
 func (t queueFullError) Unwrap() error { return t.error }
 
-// checkQueueFull refuses what would make more tasks wait in a queue than may, or tasks that ask for more (PBS: max_queued, max_queued_res).
+// checkQueueFull refuses what would make more tasks wait in a queue than may, or tasks
+// that ask for more (PBS: max_queued, max_queued_res).
 func (c *leaderState) checkQueueFull(s queueScope, who quotaAccount, more resourceDemand) error {
 	has := func(b ledger.LimitBound) resourceDemand {
 		return c.sumDemand(func(p quotaAccount) bool {
@@ -109,8 +116,9 @@ func (c *leaderState) checkQueueFull(s queueScope, who quotaAccount, more resour
 	}
 	for _, b := range s.counts.BoundsFor(who.limitSubject()) {
 		if n := has(b).openTasks; n+more.openTasks > b.Max {
-			return queueFullError{s.queue, fmt.Errorf("%w: %s: %d tasks%s are in it and not done, these would make %d, and %d is the most of %s",
-				roost.Exhausted, s.messagePrefix(), n, of(b), n+more.openTasks, b.Max, b.SubjectText())}
+			return queueFullError{s.queue,
+				fmt.Errorf("%w: %s: %d tasks%s are in it and not done, these would make %d, and %d is the most of %s",
+					roost.Exhausted, s.messagePrefix(), n, of(b), n+more.openTasks, b.Max, b.SubjectText())}
 		}
 	}
 	for _, name := range ledger.AmountNames() {
@@ -120,8 +128,13 @@ func (c *leaderState) checkQueueFull(s queueScope, who quotaAccount, more resour
 		}
 		for _, b := range s.amounts[name].BoundsFor(who.limitSubject()) {
 			if n := ledger.CountedAmount(has(b).openResources, name); n+demanded > b.MaxInUnit(name) {
-				return queueFullError{s.queue, fmt.Errorf("%w: %s: tasks%s in it that are not done ask for %s of %s, these would make it %s, and %s is the most of %s",
-					roost.Exhausted, s.messagePrefix(), of(b), ledger.AmountText(n, name), ledger.ResourceName(name), ledger.AmountText(n+demanded, name), ledger.AmountText(b.MaxInUnit(name), name), b.SubjectText())}
+				return queueFullError{s.queue,
+					fmt.Errorf("%w: %s: tasks%s in it that are not done ask for %s of %s, these would make it "+
+						"%s, and %s is the most of %s",
+						roost.Exhausted, s.messagePrefix(), of(b), ledger.AmountText(n, name),
+						ledger.ResourceName(name),
+						ledger.AmountText(n+demanded, name), ledger.AmountText(b.MaxInUnit(name), name),
+						b.SubjectText())}
 			}
 		}
 	}

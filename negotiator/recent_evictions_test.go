@@ -12,20 +12,23 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// TestEvictionsLoadedFromLedger holds that a new leader goes on with what its predecessors have spent of the budget of disruptions, also when its clock is
-// behind theirs; and that the budget is whole again an hour later.
+// TestEvictionsLoadedFromLedger holds that a new leader goes on with what its
+// predecessors have spent of the budget of disruptions, also when its clock is behind
+// theirs; and that the budget is whole again an hour later.
 func TestEvictionsLoadedFromLedger(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))
 	e := ledger.LogEntry{At: now.UnixNano(), Epoch: c.epoch, Commands: []ledger.AdminCommand{{
-		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindSetting, Object: []byte(`{"name": "disruptions_per_cell", "value": "2"}`),
+		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindSetting,
+		Object: []byte(`{"name": "disruptions_per_cell", "value": "2"}`),
 	}}}
 	if err := c.ledgerStore.Apply(0, e.Encode(nil)).(ledger.EntryResult).Commands[0]; err != nil {
 		t.Fatal(err)
 	}
 	var claims string
 	for i := range 4 {
-		claims += fmt.Sprintf(`[Id = %d; Owner = "bob"; Band = "free"; Cpus = 1; Job = "%d[0].s2"; Since = 900], `, i+1, i+1)
+		claims += fmt.Sprintf(`[Id = %d; Owner = "bob"; Band = "free"; Cpus = 1; Job = "%d[0].s2"; Since = 900], `,
+			i+1, i+1)
 	}
 	change := adclient.AdChange{
 		Name: "n1", Sequence: 1, Started: 1, Ad: "[Cpus = 0; TotalCpus = 4; Claims = {" + claims[:len(claims)-2] + "}]",
@@ -33,13 +36,16 @@ func TestEvictionsLoadedFromLedger(t *testing.T) {
 	}
 	c.updateMachines(now, []machineUpdate{parseMachineUpdate(now, change, c.log)}, true)
 
-	// Production of a schedd wants all; how many grants does it get, each at the expense of a task?
+	// Production of a schedd wants all; how many grants does it get, each at the expense
+	// of a task?
 	grants := func(name string, seen uint64) (n int) {
 		mail := newSendQueue()
 		c.addStream(now, &wire.ScheddHello{Name: name}, mail)
-		if err := c.handleMessage(now, name, mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-			Id: 1, Owner: "ann", Band: "production", Wanted: 4, GrantsSeen: &seen, Resources: wire.FromResources(roost.Resources{CPU: 1000}),
-		}}}); err != nil {
+		if err := c.handleMessage(now, name, mail,
+			&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
+				Id: 1, Owner: "ann", Band: "production", Wanted: 4, GrantsSeen: &seen,
+				Resources: wire.FromResources(roost.Resources{CPU: 1000}),
+			}}}); err != nil {
 			t.Fatal(err)
 		}
 		c.runCycle(now)

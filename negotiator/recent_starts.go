@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// recentStarts remembers what was granted in the last minutes, for those who ask when it is their turn. A new leader begins with nothing.
+// recentStarts remembers what was granted in the last minutes, for those who ask when it
+// is their turn. A new leader begins with nothing.
 type recentStarts struct{ list []match.RecentStart }
 
 const (
@@ -15,7 +16,8 @@ const (
 	maxStarts    = 4096
 )
 
-// addStart notes a grant. Where there are too many, of each two that follow one another one stands for both: a rate is as good from a sample.
+// addStart notes a grant. Where there are too many, of each two that follow one another
+// one stands for both: a rate is as good from a sample.
 func (s *recentStarts) addStart(now time.Time, g *match.Grant) {
 	if g.Units <= 0 {
 		return
@@ -31,7 +33,8 @@ func (s *recentStarts) addStart(now time.Time, g *match.Grant) {
 		}
 		s.list = s.list[:maxStarts/2]
 	}
-	s.list = append(s.list, match.RecentStart{At: now.Unix(), Machine: g.Machine.Name, Resources: g.Request.Class.Resources, Units: g.Units})
+	s.list = append(s.list, match.RecentStart{At: now.Unix(), Machine: g.Machine.Name,
+		Resources: g.Request.Class.Resources, Units: g.Units})
 }
 
 // dropOld forgets what was too long ago.

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// replicaRole is what part a negotiator plays among its replicas. The package's comment draws it.
+// replicaRole is what part a negotiator plays among its replicas. The package's comment
+// draws it.
 type replicaRole int
 
 const (
@@ -30,8 +31,9 @@ func (l *decisionLoop) setRole(next replicaRole) {
 	l.role, l.proposeAgainAt = next, time.Time{}
 }
 
-// onLeadership takes in news of who leads. A term in which this replica leads that follows one in which it did, too, is another's time as a leader in
-// between, of which nothing was heard.
+// onLeadership takes in news of who leads. A term in which this replica leads that
+// follows one in which it did, too, is another's time as a leader in between, of which
+// nothing was heard.
 func (l *decisionLoop) onLeadership(now time.Time, j proposer, update replica.LeadershipChange) {
 	before := l.lastLeadership
 	l.lastLeadership = update
@@ -44,15 +46,17 @@ func (l *decisionLoop) onLeadership(now time.Time, j proposer, update replica.Le
 	l.publishLeadership()
 }
 
-// proposeLeadership has an entry committed by which this negotiator leads from then on. Its epoch is higher than all before, so what an earlier leader
-// proposes after it is void.
+// proposeLeadership has an entry committed by which this negotiator leads from then on.
+// Its epoch is higher than all before, so what an earlier leader proposes after it is
+// void.
 func (l *decisionLoop) proposeLeadership(now time.Time, j proposer) {
 	l.setRole(proposingLeadership)
 	l.leadershipTry++
 	l.proposeEntry(now, j, &ledger.LogEntry{Lead: l.node, Accounts: l.legacyAccounts}, pendingEntry{})
 }
 
-// becomeLeader begins to lead. All that earlier leaders have promised was applied before the entry that made the epoch.
+// becomeLeader begins to lead. All that earlier leaders have promised was applied before
+// the entry that made the epoch.
 func (l *decisionLoop) becomeLeader(now time.Time, epoch uint64) {
 	if l.legacyAccounts != nil {
 		l.legacyAccounts = nil

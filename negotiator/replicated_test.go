@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// threeNegotiators is three negotiators that decide together. Each has a collector of its own, which the test plays.
+// threeNegotiators is three negotiators that decide together. Each has a collector of its
+// own, which the test plays.
 type threeNegotiators struct {
 	*testing.T
 	network *socketNetwork
@@ -28,7 +29,8 @@ type threeNegotiators struct {
 
 func newThreeNegotiators(t *testing.T) *threeNegotiators {
 	dir := t.TempDir()
-	c := &threeNegotiators{T: t, network: newSocketNetwork(t, dir), nodes: nodeNames(3), pools: map[string]*collectorTest{}, stops: map[string]func(){}}
+	c := &threeNegotiators{T: t, network: newSocketNetwork(t, dir), nodes: nodeNames(3),
+		pools: map[string]*collectorTest{}, stops: map[string]func(){}}
 	var addresses []string
 	for _, name := range c.nodes {
 		addresses = append(addresses, c.network.address(name))
@@ -44,7 +46,8 @@ func newThreeNegotiators(t *testing.T) *threeNegotiators {
 	return c
 }
 
-// waitForLeader waits until one of those nodes leads with an epoch above another's, and returns it.
+// waitForLeader waits until one of those nodes leads with an epoch above another's, and
+// returns it.
 func (c *threeNegotiators) waitForLeader(above uint64, nodes ...string) (leader string, epoch uint64) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
@@ -106,8 +109,9 @@ func (c *threeNegotiators) otherNodes(node string) (rest []string) {
 	return rest
 }
 
-// TestNewLeaderGrants holds that when the leader dies another goes on where it was: with a higher epoch, with numbers of grants that were never
-// used, and with machines that it knows already.
+// TestNewLeaderGrants holds that when the leader dies another goes on where it was: with
+// a higher epoch, with numbers of grants that were never used, and with machines that it
+// knows already.
 func TestNewLeaderGrants(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)
@@ -129,8 +133,9 @@ func TestNewLeaderGrants(t *testing.T) {
 	}
 }
 
-// TestIsolatedLeader holds that a leader which is cut off from the others grants nothing from then on to the schedds on its side, while the others
-// elect a leader that does; and that after the cut all say the same.
+// TestIsolatedLeader holds that a leader which is cut off from the others grants nothing
+// from then on to the schedds on its side, while the others elect a leader that does; and
+// that after the cut all say the same.
 func TestIsolatedLeader(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)
@@ -162,7 +167,8 @@ func TestIsolatedLeader(t *testing.T) {
 		t.Errorf("after grant %d of epoch %d: %v", last.GetId(), epoch, g)
 	}
 	t.Logf("from the cut to the next grant: %v", time.Since(began))
-	there.sendMessage(other, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
+	there.sendMessage(other, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann",
+		Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
 
 	c.network.isolateNode(old, c.otherNodes(old), false)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -175,7 +181,8 @@ func TestIsolatedLeader(t *testing.T) {
 	c.waitForSameState()
 }
 
-// waitForSameState waits until all replicas hold the same, with what the one submitter uses in it.
+// waitForSameState waits until all replicas hold the same, with what the one submitter
+// uses in it.
 func (c *threeNegotiators) waitForSameState() {
 	c.Helper()
 	patience := time.After(time.Minute)

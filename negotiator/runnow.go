@@ -5,8 +5,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// denyRuns tells schedds which of their requests to run now found no machine in the cycle that placed them before all others: each is
-// honoured once, and takes its turn from then on. What waits for claims that are leaving already, or for an answer to a grant, is not
+// denyRuns tells schedds which of their requests to run now found no machine in the cycle
+// that placed them before all others: each is honoured once, and takes its turn from then
+// on. What waits for claims that are leaving already, or for an answer to a grant, is not
 // denied yet.
 func (c *leaderState) denyRuns(unplaced []match.UnplacedRequest, requests map[*match.Request]*scheddRequest) {
 	for _, u := range unplaced {
@@ -24,5 +25,7 @@ func (c *leaderState) denyRuns(unplaced []match.UnplacedRequest, requests map[*m
 
 func (c *leaderState) denyRun(r *scheddRequest, why string) {
 	r.waitRefused = true
-	c.schedds[r.Key.Schedd].sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: why}}})
+	c.schedds[r.Key.Schedd].sendQueue.putMessage(
+		&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: why}}},
+	)
 }

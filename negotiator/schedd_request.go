@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// scheddState is what is known of one schedd. Its requests live as long as its stream; what it holds is remembered for a while longer, because its
-// tasks run on while it is away.
+// scheddState is what is known of one schedd. Its requests live as long as its stream;
+// what it holds is remembered for a while longer, because its tasks run on while it is
+// away.
 type scheddState struct {
 	name              string
 	sendQueue         *sendQueue // nil: it is away
@@ -24,11 +25,14 @@ type scheddState struct {
 	unansweredGrants  int // grants
 	demand            map[quotaAccount]resourceDemand
 	admitted          []admittedDemand
-	sentPolicy        *wire.Policy             // that it was told
-	sentPolicyVersion policyVersion            // likewise
-	sentAllRequests   bool                     // it has told of all requests in this conversation
-	lastRunning       []cellstate.RunningTasks // what ran when its last conversation ended, until it has told all in this one
-	fullQueues        map[string]bool          // queues that were too full for its jobs, of which it wants to hear when there is room
+	sentPolicy        *wire.Policy  // that it was told
+	sentPolicyVersion policyVersion // likewise
+	sentAllRequests   bool          // it has told of all requests in this conversation
+	// what ran when its last conversation ended, until it has told all in this one
+	lastRunning []cellstate.RunningTasks
+	// queues that were too full for its jobs, of which it wants to hear when there is
+	// room
+	fullQueues map[string]bool
 }
 
 // scheddRequest is one request of a connected schedd.
@@ -56,7 +60,8 @@ type scheddRequest struct {
 	waitRefused bool      // stream, or to run now: its schedd was told that it is to wait no longer
 }
 
-// claimRefusal remembers that a machine refused a claim: the same claim is not tried again until the machine has changed.
+// claimRefusal remembers that a machine refused a claim: the same claim is not tried
+// again until the machine has changed.
 type claimRefusal struct {
 	reason   string
 	times    int
@@ -65,10 +70,12 @@ type claimRefusal struct {
 	started  int64  // or of another start
 }
 
-// maxRefusalsByAd is after how many refusals in a row a machine's next ad does not end the refusal any more, and only time does.
+// maxRefusalsByAd is after how many refusals in a row a machine's next ad does not end
+// the refusal any more, and only time does.
 const maxRefusalsByAd = 3
 
-// updateRequest takes in what the schedd says of a request. It returns an error that the schedd's stream ends with.
+// updateRequest takes in what the schedd says of a request. It returns an error that the
+// schedd's stream ends with.
 func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	r := s.requests[m.GetId()]
 	if m.GetWanted() == 0 && m.GetClaims() == 0 {
@@ -87,11 +94,13 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 		s.requests[m.GetId()] = r
 	}
 	if len(m.GetAd()) > roost.MaxAdBytes {
-		return fmt.Errorf("schedd %s: %w: the ad of a request has %d bytes, and %d is the most", s.name, roost.Exhausted, len(m.GetAd()), roost.MaxAdBytes)
+		return fmt.Errorf("schedd %s: %w: the ad of a request has %d bytes, and %d is the most", s.name,
+			roost.Exhausted, len(m.GetAd()), roost.MaxAdBytes)
 	}
 	if m.GetAd() != "" {
 		if s.adBytes += len(m.GetAd()) - len(r.AdText); s.adBytes > maxAdBytes {
-			return fmt.Errorf("schedd %s: %w: the ads of its requests have %d bytes, and %d is the most", s.name, roost.Exhausted, s.adBytes, maxAdBytes)
+			return fmt.Errorf("schedd %s: %w: the ads of its requests have %d bytes, and %d is the most", s.name,
+				roost.Exhausted, s.adBytes, maxAdBytes)
 		}
 	}
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
@@ -104,7 +113,8 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	r.readRuntimes(m)
 	r.readSelfPlacements(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
-	if m.GetAd() != "" || r.Class == nil && r.problem == "" || r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
+	if m.GetAd() != "" || r.Class == nil && r.problem == "" ||
+		r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
 		r.defineClass(m)
 	}
 	return nil
@@ -140,8 +150,9 @@ func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
 	r.Class = class
 }
 
-// dropSeenGrants strikes the grants that the schedd had taken into account when it counted what it wants. One that does not say is taken to know those that
-// it has answered.
+// dropSeenGrants strikes the grants that the schedd had taken into account when it
+// counted what it wants. One that does not say is taken to know those that it has
+// answered.
 func (r *scheddRequest) dropSeenGrants(m *wire.RequestUpdate) {
 	if r.reportsSeenGrants = m.GrantsSeen != nil; r.reportsSeenGrants {
 		r.unseenGrants = slices.DeleteFunc(r.unseenGrants, func(id uint64) bool { return id <= m.GetGrantsSeen() })
@@ -176,7 +187,8 @@ func (r *scheddRequest) addRefusal(now time.Time, name string, latest *inventory
 	}
 }
 
-// avoidedMachines lists the machines that are not to be tried now, and forgets refusals that are over.
+// avoidedMachines lists the machines that are not to be tried now, and forgets refusals
+// that are over.
 func (r *scheddRequest) avoidedMachines(now time.Time, machines map[string]*inventoryMachine) map[string]string {
 	if len(r.refusals) == 0 {
 		return nil

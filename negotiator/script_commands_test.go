@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// scriptCommands are those of the scripts, which TestStories lists. What one returns is printed in place of what the schedds get.
+// scriptCommands are those of the scripts, which TestStories lists. What one returns is
+// printed in place of what the schedds get.
 func scriptCommands() map[string]func(*scriptRunner, scriptLine) string {
 	return map[string]func(*scriptRunner, scriptLine) string{
 		"machine": (*scriptRunner).machine,
@@ -31,21 +32,27 @@ func scriptCommands() map[string]func(*scriptRunner, scriptLine) string {
 			p.sendQueue[s.Args[0]] = newSendQueue()
 			p.cell.addStream(p.now, p.readHello(s.Args), p.sendQueue[s.Args[0]])
 		}),
-		"leave":   silentCommand(func(p *scriptRunner, s scriptLine) { p.cell.removeStream(p.now, s.Args[0], p.sendQueue[s.Args[0]]) }),
+		"leave": silentCommand(func(p *scriptRunner, s scriptLine) {
+			p.cell.removeStream(p.now, s.Args[0], p.sendQueue[s.Args[0]])
+		}),
 		"request": (*scriptRunner).request,
 		"result":  (*scriptRunner).resultText,
 		"usage": silentCommand(func(p *scriptRunner, s scriptLine) {
-			u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))})}
+			u := &wire.Usage{Owner: s.Args[1],
+				Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))})}
 			p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
 		}),
 		"demand": silentCommand(func(p *scriptRunner, s scriptLine) {
 			p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: s.resourceDemand()}})
 		}),
 		"admit": silentCommand(func(p *scriptRunner, s scriptLine) {
-			p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: s.numericID(), Asks: []*wire.Demand{s.resourceDemand()}, Moved: s.pairs["moved"] != ""}}})
+			p.receiveMessage(s.Args[0],
+				&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: s.numericID(),
+					Asks: []*wire.Demand{s.resourceDemand()}, Moved: s.pairs["moved"] != ""}}})
 		}),
 		"why": silentCommand(func(p *scriptRunner, s scriptLine) {
-			p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: s.numericID()}}})
+			p.receiveMessage(s.Args[0],
+				&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: s.numericID()}}})
 		}),
 		"told": silentCommand(func(p *scriptRunner, s scriptLine) {
 			p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
@@ -53,7 +60,8 @@ func scriptCommands() map[string]func(*scriptRunner, scriptLine) string {
 		"set":     (*scriptRunner).setObject,
 		"outcome": (*scriptRunner).endAttempt,
 		"setting": silentCommand(func(p *scriptRunner, s scriptLine) {
-			p.commitAdmin(ledger.AdminCommand{Verb: ledger.VerbSet, Kind: ledger.KindSetting, Object: fmt.Appendf(nil, `{"name": %q, "value": %q}`, s.Args[0], s.Args[1])})
+			p.commitAdmin(ledger.AdminCommand{Verb: ledger.VerbSet, Kind: ledger.KindSetting,
+				Object: fmt.Appendf(nil, `{"name": %q, "value": %q}`, s.Args[0], s.Args[1])})
 		}),
 		"undrain": silentCommand(func(p *scriptRunner, s scriptLine) {
 			p.commitAdmin(ledger.AdminCommand{Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: s.Args[0]})
@@ -119,9 +127,12 @@ func (s scriptLine) resourceDemand() *wire.Demand {
 	}
 	tasks := number("tasks", 1)
 	return &wire.Demand{
-		Owner: s.pairs["owner"], Group: s.pairs["group"], Band: cmp.Or(s.pairs["band"], "batch"), Queue: s.pairs["queue"], Tasks: uint32(tasks),
-		Open: uint32(number("open", tasks)), Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))}),
-		Seen: uint64(s.numberOf("seen")), UnixGroup: s.pairs["unix"], OpenHeld: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))}),
+		Owner: s.pairs["owner"], Group: s.pairs["group"], Band: cmp.Or(s.pairs["band"], "batch"),
+		Queue: s.pairs["queue"], Tasks: uint32(tasks),
+		Open: uint32(number("open", tasks)),
+		Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))}),
+		Seen: uint64(s.numberOf("seen")), UnixGroup: s.pairs["unix"],
+		OpenHeld: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.numberOf("cpus"))}),
 	}
 }
 
@@ -136,14 +147,19 @@ func (p *scriptRunner) machine(s scriptLine) string {
 		change.Private[clockKey] = fmt.Sprint(int64(d))
 	}
 	if text := s.pairs["licences"]; text != "" {
-		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrLimits, text)
+		change.Ad = strings.TrimSuffix(change.Ad, "]") +
+			fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`,
+				roost.AttrLimits, text)
 	}
 	if text := s.pairs["prod"]; text != "" {
 		owner, cpus, _ := strings.Cut(text, ":")
-		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = %q; Band = "production"; Cpus = %s]}]`, owner, cpus)
+		change.Ad = strings.TrimSuffix(change.Ad, "]") +
+			fmt.Sprintf(`; Claims = {[Id = 1; Owner = %q; Band = "production"; Cpus = %s]}]`, owner, cpus)
 	}
 	if job := s.pairs["runs"]; job != "" {
-		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrJob, job)
+		change.Ad = strings.TrimSuffix(change.Ad, "]") +
+			fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`,
+				roost.AttrJob, job)
 	}
 	p.cell.updateMachines(p.now, []machineUpdate{parseMachineUpdate(p.now, change, p.cell.log)}, false)
 	return ""
@@ -151,9 +167,13 @@ func (p *scriptRunner) machine(s scriptLine) string {
 
 func (p *scriptRunner) request(s scriptLine) string {
 	u := &wire.RequestUpdate{
-		Id: s.numericID(), Now: s.pairs["now"] == "yes", Queue: s.pairs["queue"], Owner: s.pairs["owner"], Group: s.pairs["group"], Band: s.pairs["band"], UnixGroup: s.pairs["unix"],
-		Wanted: uint32(s.numberOf("wanted")), Claims: uint32(s.numberOf("claims")), Counting: wire.RequestUpdate_Counting(wire.RequestUpdate_Counting_value[strings.ToUpper(s.pairs["counting"])]), Lost: uint32(s.numberOf("lost")), Gang: uint32(s.numberOf("gang")), Lead: uint64(s.numberOf("lead")),
-		Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, s.numberOf("cpus")))}), Ad: strings.Join(s.Input, "\n"),
+		Id: s.numericID(), Now: s.pairs["now"] == "yes", Queue: s.pairs["queue"], Owner: s.pairs["owner"],
+		Group: s.pairs["group"], Band: s.pairs["band"], UnixGroup: s.pairs["unix"],
+		Wanted: uint32(s.numberOf("wanted")), Claims: uint32(s.numberOf("claims")),
+		Counting: wire.RequestUpdate_Counting(wire.RequestUpdate_Counting_value[strings.ToUpper(s.pairs["counting"])]),
+		Lost:     uint32(s.numberOf("lost")), Gang: uint32(s.numberOf("gang")), Lead: uint64(s.numberOf("lead")),
+		Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, s.numberOf("cpus")))}),
+		Ad:        strings.Join(s.Input, "\n"),
 	}
 	for _, text := range strings.FieldsFunc(s.pairs["propose"], func(c rune) bool { return c == ',' }) {
 		node, units, _ := strings.Cut(text, ":")
@@ -169,7 +189,8 @@ func (p *scriptRunner) request(s scriptLine) string {
 }
 
 func (p *scriptRunner) resultText(s scriptLine) string {
-	r := &wire.GrantResult{Grant: s.numericID(), Claimed: s.Args[2] == "claimed", AdSequence: uint64(s.numberOf("sequence")), Reason: "no"}
+	r := &wire.GrantResult{Grant: s.numericID(), Claimed: s.Args[2] == "claimed",
+		AdSequence: uint64(s.numberOf("sequence")), Reason: "no"}
 	if known := p.cell.pendingByID[r.Grant]; known != nil {
 		r.Epoch = known.epoch
 	}
@@ -180,7 +201,8 @@ func (p *scriptRunner) resultText(s scriptLine) string {
 // setObject prints why it is refused.
 func (p *scriptRunner) setObject(s scriptLine) string {
 	e := ledger.LogEntry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.AdminCommand{{
-		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.ObjectKind(s.Args[0]), Object: []byte(strings.Join(s.Input, "\n")),
+		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.ObjectKind(s.Args[0]),
+		Object: []byte(strings.Join(s.Input, "\n")),
 	}}}
 	if err := p.cell.ledgerStore.Apply(0, e.Encode(nil)).(ledger.EntryResult).Commands[0]; err != nil {
 		return err.Error()
@@ -193,7 +215,8 @@ func (p *scriptRunner) endAttempt(s scriptLine) string {
 	for _, task := range s.Args[4:] {
 		job, _, _ := strings.Cut(task, "[")
 		p.receiveMessage(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
-			Node: s.Args[1], Verdict: wire.Outcome_Verdict(wire.Outcome_Verdict_value[strings.ToUpper(s.Args[2])]), Owner: s.Args[3],
+			Node: s.Args[1], Verdict: wire.Outcome_Verdict(wire.Outcome_Verdict_value[strings.ToUpper(s.Args[2])]),
+			Owner:   s.Args[3],
 			Request: 1, Task: task, Job: job, Ran: int64(time.Second), Reason: "exit 1",
 		}}})
 	}

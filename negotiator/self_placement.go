@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Where administrators want it schedds place their batch requests themselves, on their own copies of the cell, and the cycle looks whether what they
-// propose conflicts with anything (HRM §4.3.2). It is a hint for one cycle: the next one would look at a picture that is older still.
+// Where administrators want it schedds place their batch requests themselves, on their
+// own copies of the cell, and the cycle looks whether what they propose conflicts with
+// anything (HRM §4.3.2). It is a hint for one cycle: the next one would look at a picture
+// that is older still.
 
 // maxSelfPlacements bounds how many of a request are looked at.
 const maxSelfPlacements = maxUnanswered
@@ -19,11 +21,13 @@ const maxSelfPlacements = maxUnanswered
 func (r *scheddRequest) readSelfPlacements(m *wire.RequestUpdate) {
 	r.selfPlacements = nil
 	for _, one := range m.GetProposals()[:min(len(m.GetProposals()), maxSelfPlacements)] {
-		r.selfPlacements = append(r.selfPlacements, match.SelfPlacement{Machine: one.GetNode(), Units: int(min(one.GetUnits(), roost.MaxTasks)), Waiting: one.GetWaiting()})
+		r.selfPlacements = append(r.selfPlacements, match.SelfPlacement{Machine: one.GetNode(),
+			Units: int(min(one.GetUnits(), roost.MaxTasks)), Waiting: one.GetWaiting()})
 	}
 }
 
-// takeSelfPlacements puts what was proposed for a request into the cycle that begins, and forgets it.
+// takeSelfPlacements puts what was proposed for a request into the cycle that begins, and
+// forgets it.
 func (c *leaderState) takeSelfPlacements(r *scheddRequest) {
 	if r.SelfPlacements, r.selfPlacements = r.selfPlacements, nil; !c.policyMessages.message.GetDistributed() {
 		r.SelfPlacements = nil
@@ -57,7 +61,8 @@ func (c *leaderState) countConflicts(asked []*match.Request, plan match.Plan) {
 		o := of[name]
 		c.selfPlacementStats.proposed += o.proposed
 		c.selfPlacementStats.conflicted += o.conflicted
-		c.log.Debug("schedd proposed", "schedd", name, "units", o.proposed, "conflicts", o.conflicted, "last", o.lastConflict,
+		c.log.Debug("schedd proposed", "schedd", name, "units", o.proposed, "conflicts", o.conflicted, "last",
+			o.lastConflict,
 			"total", c.selfPlacementStats.proposed, "conflicted", c.selfPlacementStats.conflicted)
 	}
 }

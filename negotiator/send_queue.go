@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// sendQueue is what waits to be sent to one schedd. The owner puts messages in and never waits; the schedd's stream takes all at once.
+// sendQueue is what waits to be sent to one schedd. The owner puts messages in and never
+// waits; the schedd's stream takes all at once.
 type sendQueue struct {
 	mu          sync.Mutex
 	messages    []*wire.ToSchedd
@@ -23,7 +24,9 @@ type sendQueue struct {
 	ready       chan struct{} // has room for one: something waits
 }
 
-// maxQueued and maxMailBytes bound a mailbox; a message alone is taken whatever its size. Grants that were not answered are bounded by maxUnanswered, so only a schedd that does not read gets here.
+// maxQueued and maxMailBytes bound a mailbox; a message alone is taken whatever its size.
+// Grants that were not answered are bounded by maxUnanswered, so only a schedd that does
+// not read gets here.
 const (
 	maxQueued    = 4 * maxUnanswered
 	maxMailBytes = 256 << 20
@@ -31,8 +34,9 @@ const (
 
 // Why a conversation ends, besides that this negotiator does not lead any more.
 var (
-	errStreamReplaced = fmt.Errorf("negotiate: %w: a newer conversation of the same schedd has replaced this one", roost.Stale)
-	errQueueFull      = fmt.Errorf("negotiate: %w: the schedd does not take in what it is told", roost.Exhausted)
+	errStreamReplaced = fmt.Errorf("negotiate: %w: a newer conversation of the same schedd has replaced this one",
+		roost.Stale)
+	errQueueFull = fmt.Errorf("negotiate: %w: the schedd does not take in what it is told", roost.Exhausted)
 )
 
 func newSendQueue() *sendQueue { return &sendQueue{ready: make(chan struct{}, 1)} }

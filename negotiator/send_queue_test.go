@@ -9,10 +9,13 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What waits for a schedd that does not read is bounded in bytes: its conversation ends, and nothing comes after what was left out.
+// What waits for a schedd that does not read is bounded in bytes: its conversation ends,
+// and nothing comes after what was left out.
 func TestMailboxIsBoundedInBytes(t *testing.T) {
 	b := newSendQueue()
-	long := &wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Explanation: &wire.Explanation{Summary: string(make([]byte, 8<<20))}}}}
+	long := &wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{
+		Unplaced: &wire.Unplaced{Explanation: &wire.Explanation{Summary: string(make([]byte, 8<<20))}},
+	}}
 	for range 100 {
 		b.putMessage(long)
 	}

@@ -28,7 +28,8 @@ import (
 // defaultPeriod is the longest time between two cycles where the node file does not say.
 const defaultPeriod = 5 * time.Second
 
-// replicatedServer is a negotiator: the loop, the replicated log that it stands on, and what they are asked by.
+// replicatedServer is a negotiator: the loop, the replicated log that it stands on, and
+// what they are asked by.
 type replicatedServer struct {
 	*decisionLoop
 	replica  *replica.Replica
@@ -37,8 +38,9 @@ type replicatedServer struct {
 	dial     func(address string) (*grpc.ClientConn, error) // to another negotiator
 }
 
-// Run serves as the negotiator of node until ctx ends, together with those of the other nodes that its file names. A nil identity serves unix
-// sockets only. What it must not forget is kept in the directory negotiator of the node's.
+// Run serves as the negotiator of node until ctx ends, together with those of the other
+// nodes that its file names. A nil identity serves unix sockets only. What it must not
+// forget is kept in the directory negotiator of the node's.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("negotiator")
 	if node.Negotiator == nil || len(node.Negotiator.Listen) == 0 {
@@ -63,17 +65,22 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
 	}
 	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
-	return s.serve(ctx, rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()), listeners, daemon.ReportReady)
+	return s.serve(ctx, rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()),
+		listeners, daemon.ReportReady)
 }
 
-// openServer reads who this replica is, and starts nothing. The others are reached by dial, or if it is nil as usual.
-func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.ClientConn, error), log *slog.Logger) (*replicatedServer, error) {
+// openServer reads who this replica is, and starts nothing. The others are reached by
+// dial, or if it is nil as usual.
+func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.ClientConn, error),
+	log *slog.Logger) (*replicatedServer, error) {
 	dir := filepath.Join(node.Dir, "negotiator")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	leadership := newLeadership()
-	record := newLedgerStore(func(epoch uint64) { leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) }) })
+	record := newLedgerStore(func(epoch uint64) {
+		leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) })
+	})
 	settings := replicaConfig(node, log)
 	settings.Identity, settings.Dial = id, dial
 	r, err := replica.Open(settings, record)
@@ -88,15 +95,18 @@ func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (
 	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
-// shutdownTimeout is how long a negotiator takes to end at most. One that waited for ever, for a disk or a library, its master could not start again.
+// shutdownTimeout is how long a negotiator takes to end at most. One that waited for
+// ever, for a disk or a library, its master could not start again.
 const shutdownTimeout = 5 * time.Second
 
-// serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
+// serve runs the negotiator on those listeners, which it closes, until ctx ends or
+// something breaks.
 func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	admin := &adminService{ledgerAdmin: s.decisionLoop, nodeName: s.node, leadership: s.leadership, dial: s.dial}
-	wire.RegisterNegotiatorServer(to, &grpcService{loop: s.decisionLoop, admin: admin, name: s.node, log: s.log, verifyLeader: s.replica.Verify})
+	wire.RegisterNegotiatorServer(to, &grpcService{loop: s.decisionLoop, admin: admin, name: s.node, log: s.log,
+		verifyLeader: s.replica.Verify})
 	s.replica.Register(to)
 
 	broken := make(chan error, len(listeners)+2)
@@ -149,7 +159,8 @@ func (s *replicatedServer) watchMachines(ctx context.Context) {
 
 // advertise lets the pool know where the negotiator is, and who leads.
 func (s *replicatedServer) advertise(ctx context.Context) {
-	client := adclient.New(adclient.ClientConfig{Collectors: s.config.Collectors, Identity: s.identity, Type: "Negotiator", Name: s.node, Log: s.log})
+	client := adclient.New(adclient.ClientConfig{Collectors: s.config.Collectors, Identity: s.identity,
+		Type: "Negotiator", Name: s.node, Log: s.log})
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { client.Run(ctx) })

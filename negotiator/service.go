@@ -33,16 +33,18 @@ type grpcService struct {
 	checkpointMu sync.Mutex // held while a checkpoint is written
 }
 
-// maxUnverifiedAge is how old a decision may be that is sent without asking whether this negotiator still leads. One that was stopped for a while, by a
-// signal or with its whole machine, goes on in the middle of what it was doing, and knows nothing of the leader that has come meanwhile. It is much
-// less than [ledger.PendingGrantTTL], for which that one counts with the grant.
+// maxUnverifiedAge is how old a decision may be that is sent without asking whether this
+// negotiator still leads. One that was stopped for a while, by a signal or with its whole
+// machine, goes on in the middle of what it was doing, and knows nothing of the leader
+// that has come meanwhile. It is much less than [ledger.PendingGrantTTL], for which that
+// one counts with the grant.
 const maxUnverifiedAge = 2 * time.Second
 
 // scheddStream is the stream of one schedd.
 type scheddStream = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
 
-// Negotiate holds the conversation with one schedd until either side ends it, or another negotiator leads. A newer one of the same schedd ends
-// this one.
+// Negotiate holds the conversation with one schedd until either side ends it, or another
+// negotiator leads. A newer one of the same schedd ends this one.
 func (s *grpcService) Negotiate(stream scheddStream) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -51,7 +53,9 @@ func (s *grpcService) Negotiate(stream scheddStream) error {
 		return err
 	}
 	name, mail := hello.GetName(), newSendQueue()
-	if derr := s.loop.runInLoop(ctx, func(now time.Time) { err = s.loop.onJoined(now, hello, mail) }); derr != nil || err != nil {
+	if derr := s.loop.runInLoop(ctx, func(now time.Time) {
+		err = s.loop.onJoined(now, hello, mail)
+	}); derr != nil || err != nil {
 		return cmp.Or(derr, err)
 	}
 	s.log.Info("schedd joined", "schedd", name)
@@ -75,8 +79,10 @@ func (s *grpcService) Negotiate(stream scheddStream) error {
 	}
 }
 
-// A negotiator says who leads every beat though nothing has changed, and promises to do so within silence: so who watches finds out that it cannot be
-// reached long before TCP does, which for a path that was cut and has healed tries again at ever longer intervals.
+// A negotiator says who leads every beat though nothing has changed, and promises to do
+// so within silence: so who watches finds out that it cannot be reached long before TCP
+// does, which for a path that was cut and has healed tries again at ever longer
+// intervals.
 const (
 	heartbeatInterval = time.Second
 	silenceTimeout    = 3 * time.Second
@@ -88,7 +94,8 @@ func (s *grpcService) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServ
 	defer again.Stop()
 	for {
 		p, changed := s.loop.leadership.currentState()
-		update := &wire.LeaderNews{Name: s.name, Epoch: p.epoch, Leads: p.isLeader, Leader: p.leader, WithinMs: uint32(silenceTimeout.Milliseconds())}
+		update := &wire.LeaderNews{Name: s.name, Epoch: p.epoch, Leads: p.isLeader, Leader: p.leader,
+			WithinMs: uint32(silenceTimeout.Milliseconds())}
 		if err := stream.Send(update); err != nil {
 			return err
 		}
@@ -125,15 +132,18 @@ func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) 
 	return m.GetHello(), nil
 }
 
-// Bounds on what of one conversation waits for the loop: bytes, or one message that is longer. A message counts as some more than it has, so that
-// conversations with many short ones do not fill the loop's inbox either.
+// Bounds on what of one conversation waits for the loop: bytes, or one message that is
+// longer. A message counts as some more than it has, so that conversations with many
+// short ones do not fill the loop's inbox either.
 const (
 	conversationBytes = 8 << 20
 	messageBytes      = 16 << 10
 )
 
-// receiveMessages takes in what the schedd says, no faster than the loop does. It ends with the stream: ctx is that of the handler.
-func (s *grpcService) receiveMessages(ctx context.Context, recv func() (*wire.FromSchedd, error), name string, mail *sendQueue) error {
+// receiveMessages takes in what the schedd says, no faster than the loop does. It ends
+// with the stream: ctx is that of the handler.
+func (s *grpcService) receiveMessages(ctx context.Context, recv func() (*wire.FromSchedd, error), name string,
+	mail *sendQueue) error {
 	room := semaphore.NewWeighted(conversationBytes)
 	for {
 		m, err := recv()
@@ -185,7 +195,8 @@ func (s *grpcService) sendWaiting(ctx context.Context, stream scheddStream, mail
 	return ended
 }
 
-// confirmLeader makes sure that this negotiator leads before it sends what it decided long ago.
+// confirmLeader makes sure that this negotiator leads before it sends what it decided
+// long ago.
 func (s *grpcService) confirmLeader(ctx context.Context, age time.Duration) error {
 	age = age.Round(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, maxUnverifiedAge)
@@ -198,8 +209,9 @@ func (s *grpcService) confirmLeader(ctx context.Context, age time.Duration) erro
 	return nil
 }
 
-// timeSince is how long ago that was. The clock by which Go measures stands still while the machine sleeps, and the other is put back and forth: what is
-// too much costs a question.
+// timeSince is how long ago that was. The clock by which Go measures stands still while
+// the machine sleeps, and the other is put back and forth: what is too much costs a
+// question.
 func timeSince(since time.Time) time.Duration {
 	return max(time.Since(since), time.Now().Round(0).Sub(since.Round(0)))
 }

@@ -31,7 +31,8 @@ type ShareReport struct {
 	Submitters []SubmitterUsage `json:"submitters"` // the best priority first
 }
 
-// SubmitterUsage is how one submitter stands. Cores are those that its dominant share is worth.
+// SubmitterUsage is how one submitter stands. Cores are those that its dominant share is
+// worth.
 type SubmitterUsage struct {
 	Name              string   `json:"name"`
 	Group             string   `json:"group,omitempty"`
@@ -43,17 +44,24 @@ type SubmitterUsage struct {
 	Ceiling           *float64 `json:"ceiling,omitempty"` // cores
 	Cores             float64  `json:"cores"`             // in use now
 	CoreHours         float64  `json:"core_hours"`        // used in all
-	PoolShare         float64  `json:"share"`             // of the pool: what fair share would give if all who use or want something wanted all of it
-	CouldGetCores     float64  `json:"could_get_cores"`   // more than it has: what is free, or due to it, within its ceiling and its group's quota
-	IsWaiting         bool     `json:"waits"`             // it wants more now
+	// of the pool: what fair share would give if all who use or want something wanted all
+	// of it
+	PoolShare float64 `json:"share"`
+	// more than it has: what is free, or due to it, within its ceiling and its group's
+	// quota
+	CouldGetCores float64 `json:"could_get_cores"`
+	IsWaiting     bool    `json:"waits"` // it wants more now
 }
 
-// shareReport works out how everybody stands who has ever used the pool, or wants to. One who asks for nothing now is told what it would be if it did.
+// shareReport works out how everybody stands who has ever used the pool, or wants to. One
+// who asks for nothing now is told what it would be if it did.
 func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ShareReport {
-	all := slices.Concat(l.Accountant().Submitters(), slices.Collect(maps.Keys(p.usage)), slices.Collect(maps.Keys(p.hasWaiting)))
+	all := slices.Concat(l.Accountant().Submitters(), slices.Collect(maps.Keys(p.usage)),
+		slices.Collect(maps.Keys(p.hasWaiting)))
 	slices.SortFunc(all, fairshare.Submitter.Compare)
 	all = slices.Compact(all)
-	out := ShareReport{Cores: p.total.CPU.Cores(), FreeCores: max(0, p.free.CPU.Cores()), HalfLife: l.Accountant().HalfLife().Seconds(), Submitters: []SubmitterUsage{}}
+	out := ShareReport{Cores: p.total.CPU.Cores(), FreeCores: max(0, p.free.CPU.Cores()),
+		HalfLife: l.Accountant().HalfLife().Seconds(), Submitters: []SubmitterUsage{}}
 	sum := 0.0 // Σ 1/π of those who use or want something
 	for _, s := range all {
 		sh := p.submitterUsage(now, l, s)
@@ -82,7 +90,8 @@ func (s *SubmitterUsage) isActive() bool { return s.Cores > 0 || s.IsWaiting }
 func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairshare.Submitter) SubmitterUsage {
 	a := l.Accountant().Account(now, who)
 	sh := SubmitterUsage{
-		Name: who.String(), Group: who.Group, User: who.Owner, EffectivePriority: l.Accountant().EffectivePriority(now, who), RealPriority: l.Accountant().RealPriority(now, who), Factor: a.Factor,
+		Name: who.String(), Group: who.Group, User: who.Owner, EffectivePriority: l.Accountant().EffectivePriority(now,
+			who), RealPriority: l.Accountant().RealPriority(now, who), Factor: a.Factor,
 		Cores: fairshare.CoresWorth(p.usage[who], p.total), CoreHours: a.Used / 3600, IsWaiting: p.hasWaiting[who],
 	}
 	floor, ceiling := l.FloorCeiling(who)
@@ -95,7 +104,8 @@ func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairsha
 	return sh
 }
 
-// couldGetCores is how much more a submitter could get if it asked for as much as it could.
+// couldGetCores is how much more a submitter could get if it asked for as much as it
+// could.
 func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out ShareReport) float64 {
 	more := max(out.FreeCores, sh.PoolShare*out.Cores-sh.Cores, 0)
 	if sh.Floor != nil {
@@ -124,7 +134,8 @@ func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out Sha
 func (p *poolStatus) checkMachineExists(l *ledger.Ledger, c *ledger.AdminCommand) error {
 	for _, name := range l.Nodes(c) {
 		if !p.machineExists(name) {
-			return fmt.Errorf("%s: %w: no node of that name is in the pool; roost nodes lists them, and --force sets it nevertheless", name, roost.NotFound)
+			return fmt.Errorf("%s: %w: no node of that name is in the pool; roost nodes lists them, and --force sets "+
+				"it nevertheless", name, roost.NotFound)
 		}
 	}
 	return nil

@@ -10,10 +10,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// rejectStreams tells schedds which of their stream requests have found no room for as long as such may wait: who cannot be served is refused, and does not
-// wait for ever (HRM §4.3.1). What a quota or a limit keeps waiting is not refused, as there may be room for it. The time counts from the first cycle
-// that found none, so never before the machines are known.
-func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequest, requests map[*match.Request]*scheddRequest) {
+// rejectStreams tells schedds which of their stream requests have found no room for as
+// long as such may wait: who cannot be served is refused, and does not wait for ever (HRM
+// §4.3.1). What a quota or a limit keeps waiting is not refused, as there may be room for
+// it. The time counts from the first cycle that found none, so never before the machines
+// are known.
+func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequest,
+	requests map[*match.Request]*scheddRequest) {
 	for _, u := range unplaced {
 		r := requests[u.Request]
 		if r.Class.AppClass != gpu.StreamClass || r.Now || r.waitRefused {
@@ -35,7 +38,9 @@ func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequ
 		default:
 			r.waitRefused = true
 			text := fmt.Sprintf("no room was found within %v: %s", c.policy.StreamMaxWait, noRoomText(u.Explanation))
-			c.schedds[r.Key.Schedd].sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: text}}})
+			c.schedds[r.Key.Schedd].sendQueue.putMessage(
+				&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: text}}},
+			)
 		}
 	}
 }

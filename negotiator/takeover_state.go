@@ -10,11 +10,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// takeoverGrantTTL is for how long a new leader keeps what its predecessor granted last: a claim that a schedd made of it stands in the machine's ad by
-// then, and one that it makes later the machine judges by itself.
+// takeoverGrantTTL is for how long a new leader keeps what its predecessor granted last:
+// a claim that a schedd made of it stands in the machine's ad by then, and one that it
+// makes later the machine judges by itself.
 const takeoverGrantTTL = 250 * time.Millisecond
 
-// loadFromLedger takes over what the log says of the time before: what submitters use, and the grants that their machines' ads may not show yet.
+// loadFromLedger takes over what the log says of the time before: what submitters use,
+// and the grants that their machines' ads may not show yet.
 func (c *leaderState) loadFromLedger(now time.Time) {
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		c.lastID = l.LastGrant()
@@ -42,14 +44,17 @@ func (c *leaderState) loadFromLedger(now time.Time) {
 	})
 }
 
-// adoptGrant counts a grant of an earlier leader as pending. What became of it the machine's next ad shows. One with licences its schedd tells of when it
-// comes (syncLimitedGrants), and until then it is kept for as long as it may be acted upon.
+// adoptGrant counts a grant of an earlier leader as pending. What became of it the
+// machine's next ad shows. One with licences its schedd tells of when it comes
+// (syncLimitedGrants), and until then it is kept for as long as it may be acted upon.
 func (c *leaderState) adoptGrant(now time.Time, f ledger.PendingGrant, id uint64) {
 	g := f.Grant
 	p := &pendingGrant{
-		id: id, epoch: f.Epoch, request: match.RequestKey{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
+		id: id, epoch: f.Epoch, request: match.RequestKey{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter,
+		machine: g.Machine, stage: claimed,
 		resources: match.PendingGrant{
-			Request: match.RequestKey{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources, MayReclaim: !g.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, Victims: g.Victims,
+			Request: match.RequestKey{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources,
+			MayReclaim: !g.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, Victims: g.Victims,
 		},
 		deadline: now.Add(takeoverGrantTTL), started: g.Started, claimBy: time.Duration(g.ClaimBy),
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// sendUnavailable tells the schedds what is drained and reserved where that has changed. Naively it would be enough to grant nothing there; but a schedd that has a
-// claim puts its next task on it without asking, for as long as the claim is young.
+// sendUnavailable tells the schedds what is drained and reserved where that has changed.
+// Naively it would be enough to grant nothing there; but a schedd that has a claim puts
+// its next task on it without asking, for as long as the claim is young.
 func (c *leaderState) sendUnavailable(all []match.UnavailableWindow) {
 	if c.unavailableSent && slices.Equal(c.sentUnavailable, all) {
 		return
@@ -25,7 +26,8 @@ func (c *leaderState) sendUnavailable(all []match.UnavailableWindow) {
 func (c *leaderState) unavailableMessage() *wire.ToSchedd {
 	m := &wire.Kept{}
 	for _, k := range c.sentUnavailable {
-		m.Nodes = append(m.Nodes, &wire.KeptNode{Node: k.Machine, From: k.From, Until: k.Until, Reservation: k.Reservation})
+		m.Nodes = append(m.Nodes, &wire.KeptNode{Node: k.Machine, From: k.From, Until: k.Until,
+			Reservation: k.Reservation})
 	}
 	return &wire.ToSchedd{Of: &wire.ToSchedd_Kept{Kept: m}}
 }

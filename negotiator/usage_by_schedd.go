@@ -16,7 +16,8 @@ type usageBySchedd map[string]map[fairshare.Submitter]roost.Resources
 // prodHoldings is what claims in the bands that displace others hold, by payer.
 type prodHoldings map[cellstate.Payer]cellstate.Held
 
-// add notes what a machine's claims hold, those that wait there included, or with sign -1 that they do no more.
+// add notes what a machine's claims hold, those that wait there included, or with sign -1
+// that they do no more.
 func (h prodHoldings) add(m *inventoryMachine, sign int) {
 	for _, list := range [...][]match.MachineClaim{m.Claims, m.Preemptors} {
 		for i := range list {
@@ -33,7 +34,8 @@ func (h prodHoldings) put(who cellstate.Payer, more roost.Resources, sign int) {
 	}
 }
 
-// prodHeld is what claims in those bands hold, and grants that do not show in machines' ads yet.
+// prodHeld is what claims in those bands hold, and grants that do not show in machines'
+// ads yet.
 func (c *leaderState) prodHeld() map[cellstate.Payer]cellstate.Held {
 	all := maps.Clone(c.prod)
 	for _, p := range c.pendingByID {
@@ -44,8 +46,10 @@ func (c *leaderState) prodHeld() map[cellstate.Payer]cellstate.Held {
 	return all
 }
 
-// addMachine notes what a machine's claims hold, or with sign -1 that they do no more. A claim on which nothing runs says no job, and so not whose it is: its schedd
-// has made it a moment ago, and tells of it by itself; taken for one of a schedd that is away it would be charged twice.
+// addMachine notes what a machine's claims hold, or with sign -1 that they do no more. A
+// claim on which nothing runs says no job, and so not whose it is: its schedd has made it
+// a moment ago, and tells of it by itself; taken for one of a schedd that is away it
+// would be charged twice.
 func (h usageBySchedd) addMachine(m *inventoryMachine, sign int) {
 	for i := range m.Claims {
 		claim := &m.Claims[i]

@@ -8,14 +8,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestUsageBySchedd holds that what claims hold stands under their schedds, and that a claim on which nothing runs yet is nobody's that is away: else all that
-// starts while accounts are brought in line would be charged twice until they are again.
+// TestUsageBySchedd holds that what claims hold stands under their schedds, and that a
+// claim on which nothing runs yet is nobody's that is away: else all that starts while
+// accounts are brought in line would be charged twice until they are again.
 func TestUsageBySchedd(t *testing.T) {
 	ann := fairshare.Submitter{Owner: "ann"}
 	claim := func(job string) match.MachineClaim {
 		return match.MachineClaim{Job: job, Submitter: ann, Resources: roost.Resources{CPU: 1000}}
 	}
-	m := &inventoryMachine{Machine: &match.Machine{Claims: []match.MachineClaim{claim("1[0].s"), claim(""), claim("2[7].s.example.org")}}}
+	m := &inventoryMachine{Machine: &match.Machine{Claims: []match.MachineClaim{claim("1[0].s"), claim(""),
+		claim("2[7].s.example.org")}}}
 	h := usageBySchedd{}
 	h.addMachine(m, 1)
 	if len(h) != 2 || h["s"][ann].CPU != 1000 || h["s.example.org"][ann].CPU != 1000 {

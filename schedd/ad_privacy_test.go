@@ -10,14 +10,18 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job's environment, script and arguments are its owner's: nobody else is shown them, nor finds them out by asking for jobs that have them.
+// A job's environment, script and arguments are its owner's: nobody else is shown them,
+// nor finds them out by asking for jobs that have them.
 func TestPrivateAttributes(t *testing.T) {
-	ad, err := classad.Parse(`[Cmd = "/bin/true"; Environment = {"TOKEN=hunter2"}; Arguments = {"--password=hunter2"}; Script = "hunter2"; Indirect = Environment[0]; JobName = "n"]`)
+	ad, err := classad.Parse(
+		`[Cmd = "/bin/true"; Environment = {"TOKEN=hunter2"}; Arguments = {"--password=hunter2"}; Script = "hunter2"; Indirect = Environment[0]; JobName = "n"]`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := queue.New("h")
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), queue.CallerIdentity{User: "alice", UID: 1000}, "k", []queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), queue.CallerIdentity{User: "alice", UID: 1000}, "k",
+		[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // collectorTimeout bounds how long a user waits for a collector that does not answer.
 const collectorTimeout = 2 * time.Second
 
-// Ads passes a question about the pool's ads on to a collector, so that users need no more than the schedd's socket. The collectors are asked
-// in turn until one answers.
+// Ads passes a question about the pool's ads on to a collector, so that users need no
+// more than the schedd's socket. The collectors are asked in turn until one answers.
 func (s *userService) Ads(q *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
 	err := fmt.Errorf("collector: %w: the node file names none", roost.Unavailable)
 	for _, addr := range s.node.Collectors {
@@ -30,7 +30,8 @@ func (s *userService) Ads(q *wire.AdQuery, stream grpc.ServerStreamingServer[wir
 	return err
 }
 
-func (s *Schedd) forwardAdQuery(ctx context.Context, addr string, q *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) (sent int, err error) {
+func (s *Schedd) forwardAdQuery(ctx context.Context, addr string, q *wire.AdQuery,
+	to grpc.ServerStreamingServer[wire.AdText]) (sent int, err error) {
 	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
 	if err != nil {
 		return 0, err

@@ -15,21 +15,28 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// limitedAttributes are the attributes by which a job's queue, and quotas, allow it or do not.
+// limitedAttributes are the attributes by which a job's queue, and quotas, allow it or do
+// not.
 func limitedAttributes() []string {
 	return []string{
-		roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrPriority,
-		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize, roost.AttrLimits, roost.AttrRequirements,
+		roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
+		roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrPriority,
+		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory,
+		roost.AttrFileSize, roost.AttrLimits, roost.AttrRequirements,
 	}
 }
 
 // decideAlter decides to change what a job asks for, and whether it is held.
-func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.TaskSelector, m *wire.Alteration) ([]queue.JobEvent, error) {
+func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	m *wire.Alteration) ([]queue.JobEvent, error) {
 	changes, err := classad.Parse(m.GetChanges())
 	if err != nil {
 		return nil, fmt.Errorf("%v: the changes: %w: %w", t, roost.Invalid, err)
 	}
-	a := queue.JobAlteration{Changes: changes, Count: int(m.GetCount()), ExpectedVersion: m.GetBasis(), ApplyDefaults: func(spec *queue.SubmitSpec) error { return s.checkAltered(who, t, changes, spec) }}
+	a := queue.JobAlteration{Changes: changes, Count: int(m.GetCount()), ExpectedVersion: m.GetBasis(),
+		ApplyDefaults: func(spec *queue.SubmitSpec) error {
+			return s.checkAltered(who, t, changes, spec)
+		}}
 	for _, c := range m.GetColumns() {
 		a.Columns = append(a.Columns, queue.TaskColumn{Name: c.GetName(), Values: c.GetValues()})
 	}
@@ -45,8 +52,10 @@ func (s *Schedd) decideAlter(now time.Time, who queue.CallerIdentity, t queue.Ta
 	return append(events, held...), nil
 }
 
-// decideAlterHold decides on a hold, or its release, that is a part of an alteration: that it stands so already is no error there.
-func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queue.TaskSelector, word string) (events []queue.JobEvent, err error) {
+// decideAlterHold decides on a hold, or its release, that is a part of an alteration:
+// that it stands so already is no error there.
+func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	word string) (events []queue.JobEvent, err error) {
 	switch word {
 	case "":
 	case "hold":
@@ -64,9 +73,11 @@ func (s *Schedd) decideAlterHold(now time.Time, who queue.CallerIdentity, t queu
 	return events, err
 }
 
-// checkAltered checks what an altered job names, and has its queue fill in and refuse, where what the queue looks at has changed. Administrators may have
-// the jobs of others exceed a queue's limits (OpenPBS, req_modifyjob).
-func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad, spec *queue.SubmitSpec) error {
+// checkAltered checks what an altered job names, and has its queue fill in and refuse,
+// where what the queue looks at has changed. Administrators may have the jobs of others
+// exceed a queue's limits (OpenPBS, req_modifyjob).
+func (s *Schedd) checkAltered(who queue.CallerIdentity, t queue.TaskSelector, changes *classad.Ad,
+	spec *queue.SubmitSpec) error {
 	p := s.cellPolicy()
 	stated := func(name string) bool { _, ok := changes.Lookup(name); return ok }
 	if stated(roost.AttrGroup) || stated(roost.AttrReservation) || stated(roost.AttrLimits) {
@@ -118,13 +129,15 @@ func setQueueAttributes(ad *classad.Ad, names []string) {
 	ad.SetStrings(roost.AttrQueueDefaults, names)
 }
 
-// decideMove decides that a job goes to another queue, which gives it its own defaults for those of the queue before, or to a reservation; it leaves the one that it
-// is in. One that runs stays where it is (OpenPBS,
-// req_movejob).
-func (s *Schedd) decideMove(now time.Time, who queue.CallerIdentity, t queue.TaskSelector, to string) ([]queue.JobEvent, error) {
-	events, err := s.queue.AlterJob(now, who, t, queue.JobAlteration{Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true, ApplyDefaults: func(spec *queue.SubmitSpec) error {
-		return s.enterNewQueue(t, spec, to)
-	}}, s.submitLimits())
+// decideMove decides that a job goes to another queue, which gives it its own defaults
+// for those of the queue before, or to a reservation; it leaves the one that it is in.
+// One that runs stays where it is (OpenPBS, req_movejob).
+func (s *Schedd) decideMove(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	to string) ([]queue.JobEvent, error) {
+	events, err := s.queue.AlterJob(now, who, t, queue.JobAlteration{Changes: classad.New(), ExpectedVersion: -1,
+		OnlyIdle: true, ApplyDefaults: func(spec *queue.SubmitSpec) error {
+			return s.enterNewQueue(t, spec, to)
+		}}, s.submitLimits())
 	if err == nil {
 		s.requestRecheck(t.Job.Seq)
 	}
@@ -152,8 +165,10 @@ func (s *Schedd) enterNewQueue(t queue.TaskSelector, spec *queue.SubmitSpec, to 
 	return e.enterQueue(spec, to)
 }
 
-// decideReorder decides that two jobs change places; of two queues they change these too, if each takes the other (OpenPBS, req_orderjob).
-func (s *Schedd) decideReorder(chosen []selectionTarget, who queue.CallerIdentity, now time.Time) *wire.ActReply_Result {
+// decideReorder decides that two jobs change places; of two queues they change these too,
+// if each takes the other (OpenPBS, req_orderjob).
+func (s *Schedd) decideReorder(chosen []selectionTarget, who queue.CallerIdentity,
+	now time.Time) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{}
 	events, err := s.decideSwap(chosen, who, now)
 	for _, t := range chosen {
@@ -167,7 +182,8 @@ func (s *Schedd) decideReorder(chosen []selectionTarget, who queue.CallerIdentit
 	return result
 }
 
-func (s *Schedd) decideSwap(chosen []selectionTarget, who queue.CallerIdentity, now time.Time) ([]queue.JobEvent, error) {
+func (s *Schedd) decideSwap(chosen []selectionTarget, who queue.CallerIdentity,
+	now time.Time) ([]queue.JobEvent, error) {
 	var queues []string
 	for _, t := range chosen {
 		if t.err != nil {

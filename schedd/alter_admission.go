@@ -9,10 +9,13 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// checkAlterQuota asks whether quotas allow what a job is to become, where it asks for more than before and somebody has to be asked. It returns the changes that are
-// allowed, or the refusal; with neither nobody was asked: then the job is altered all the same, and asked about later, as one that is submitted then.
-// settle is to be called in the loop when it is decided what became of them.
-func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest, who queue.CallerIdentity) (allowed string, finish func(), refusal *wire.ActReply_Result, err error) {
+// checkAlterQuota asks whether quotas allow what a job is to become, where it asks for
+// more than before and somebody has to be asked. It returns the changes that are allowed,
+// or the refusal; with neither nobody was asked: then the job is altered all the same,
+// and asked about later, as one that is submitted then. settle is to be called in the
+// loop when it is decided what became of them.
+func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest,
+	who queue.CallerIdentity) (allowed string, finish func(), refusal *wire.ActReply_Result, err error) {
 	finish = func() {}
 	if v := req.GetVerb(); v != wire.ActRequest_ALTER && v != wire.ActRequest_MOVE {
 		return "", finish, nil, nil
@@ -30,7 +33,8 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest, who 
 		}
 		t := chosen[0].TaskSelector
 		events, err := s.decideVerb(req, t, who, now)
-		if err != nil || len(events) == 0 || events[0].Type != queue.Altered || !events[0].Submission.DeferredAdmission {
+		if err != nil || len(events) == 0 || events[0].Type != queue.Altered ||
+			!events[0].Submission.DeferredAdmission {
 			return
 		}
 		payer, d := s.queue.AlterationDemand(events[0])
@@ -51,7 +55,8 @@ func (s *Schedd) checkAlterQuota(ctx context.Context, req *wire.ActRequest, who 
 	}
 }
 
-// markAdmitted marks an alteration as one that nobody has to be asked about any more, if it is still that which was asked about.
+// markAdmitted marks an alteration as one that nobody has to be asked about any more, if
+// it is still that which was asked about.
 func (s *Schedd) markAdmitted(now time.Time, events []queue.JobEvent, changes string) []queue.JobEvent {
 	if len(events) > 0 && events[0].Type == queue.Altered && events[0].Submission.Ad == changes {
 		events[0].Submission.DeferredAdmission = false

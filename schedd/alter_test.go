@@ -15,14 +15,17 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// An alteration is on disk when it is answered, and is done to nobody's job but one's own; one that was thought out before another is told so.
+// An alteration is on disk when it is answered, and is done to nobody's job but one's
+// own; one that was thought out before another is told so.
 func TestAlter(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 2, "HoldOnSubmit = true").GetIds()[0]
 	alter := func(a *wire.Alteration) *wire.ActReply_Result {
-		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: a})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER,
+			Selection: &wire.Selection{Selectors: []string{id}}, Alteration: a})
 	}
-	if r := alter(&wire.Alteration{Changes: `[RequestMemory = 2048; Out = undefined]`, Hold: "hold"}); r.GetError() != "" {
+	if r := alter(&wire.Alteration{Changes: `[RequestMemory = 2048; Out = undefined]`,
+		Hold: "hold"}); r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
 	if st, _ := p.recoveredQueue().Status(1); st.Resources.Memory != 2*roost.GiB || st.Counts[roost.Held] != 2 {
@@ -40,11 +43,14 @@ func TestAlter(t *testing.T) {
 		{&wire.Alteration{Changes: `[JobPrio = 5]`, Hold: "release", Basis: 1}, 0, 0},
 		{&wire.Alteration{Changes: `[]`, Hold: "release", Basis: 2}, 0, 0},
 	} {
-		if r := alter(c.a); roost.ErrorKind(r.GetKind()) != c.kind || (r.GetError() != "") != (c.kind != 0) || r.GetRefusal() != c.why {
+		if r := alter(c.a); roost.ErrorKind(r.GetKind()) != c.kind || (r.GetError() != "") != (c.kind != 0) ||
+			r.GetRefusal() != c.why {
 			t.Errorf("%v: got %v", c.a, r)
 		}
 	}
-	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{"1[0]"}}, Alteration: &wire.Alteration{Changes: "[]", Basis: 2}}); r.GetRefusal() != wire.ActReply_PART {
+	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER,
+		Selection:  &wire.Selection{Selectors: []string{"1[0]"}},
+		Alteration: &wire.Alteration{Changes: "[]", Basis: 2}}); r.GetRefusal() != wire.ActReply_PART {
 		t.Errorf("a task by itself: %v", r)
 	}
 }
@@ -52,7 +58,8 @@ func TestAlter(t *testing.T) {
 // Whoever goes to another queue leaves the defaults of the one before behind.
 func TestMoveJob(t *testing.T) {
 	policy := &wire.Policy{Queues: []*wire.JobQueue{
-		{Name: "work", Enabled: true, Band: "production", Default: &wire.Extent{Memory: proto.Int64(1 << 30), WalltimeS: proto.Int64(60)}},
+		{Name: "work", Enabled: true, Band: "production",
+			Default: &wire.Extent{Memory: proto.Int64(1 << 30), WalltimeS: proto.Int64(60)}},
 		{Name: "long", Enabled: true, Most: &wire.Extent{WalltimeS: proto.Int64(7200)}},
 	}}
 	ad, err := classad.Parse(`[Cmd = "/bin/true"; Queue = "work"; Environment = {"A=1", "PBS_QUEUE=work"}]`)
@@ -79,15 +86,19 @@ func TestMoveJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := classad.ParseExpr(`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`)
+	e, _ := classad.ParseExpr(
+		`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`,
+	)
 	if holds, ok := classad.Eval(e, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
 		t.Fatalf("it is %s", text)
 	}
-	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil || len(events) > 0 {
+	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil ||
+		len(events) > 0 {
 		t.Fatalf("where it is already: %v, %v", events, err)
 	}
 	// What it says itself now, it keeps.
-	if events, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
+	if events, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
+		&wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
@@ -101,31 +112,37 @@ func TestMoveJob(t *testing.T) {
 	if text, _ = q.JobAd(1); !strings.Contains(text, "Walltime = 100") {
 		t.Fatalf("it is %s", text)
 	}
-	if _, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
+	if _, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]},
+		&wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
 		t.Fatal(err) // that queue has no limit
 	}
 }
 
-// The node of a job that runs is told of its new limits, and told again by a schedd that has been away.
+// The node of a job that runs is told of its new limits, and told again by a schedd that
+// has been away.
 func TestLimitSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("Walltime = 100")
-	r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: "[Walltime = 50]"}})
+	r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}},
+		Alteration: &wire.Alteration{Changes: "[Walltime = 50]"}})
 	if r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	if m := receiveNext(t, p.startd.limits, "a limit"); m.GetWalltimeNs() != 50e9 || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+	if m := receiveNext(t, p.startd.limits, "a limit"); m.GetWalltimeNs() != 50e9 ||
+		m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
 		t.Fatalf("got %v", m)
 	}
 	p.stop()
-	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
+	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(),
+		Epoch: 1, Running: true})
 	p.start()
 	if m := receiveNext(t, p.startd.limits, "the limit again"); m.GetWalltimeNs() != 50e9 {
 		t.Fatalf("got %v", m)
 	}
 }
 
-// Whoever asks for more is asked about before, and refused with nothing changed; the leader hears what became of it.
+// Whoever asks for more is asked about before, and refused with nothing changed; the
+// leader hears what became of it.
 func TestAlterAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -150,15 +167,20 @@ func TestAlterAdmission(t *testing.T) {
 	for receiveNext(t, asked, "the question about the job").GetAsks()[0].GetTasks() != 2 {
 	}
 	alter := func(changes string, basis int64) *wire.ActReply_Result {
-		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: changes, Basis: basis}})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER,
+			Selection:  &wire.Selection{Selectors: []string{id}},
+			Alteration: &wire.Alteration{Changes: changes, Basis: basis}})
 	}
-	if r := alter("[RequestCpus = 5; RequestMemory = 10; JobPrio = 3]", 0); roost.ErrorKind(r.GetKind()) != roost.Exhausted || r.GetError() != "limit reached: quota of user ann" {
+	if r := alter("[RequestCpus = 5; RequestMemory = 10; JobPrio = 3]",
+		0); roost.ErrorKind(r.GetKind()) != roost.Exhausted || r.GetError() != "limit reached: quota of user ann" {
 		t.Fatalf("got %v", r)
 	}
-	if m := receiveNext(t, asked, "a question"); m.GetAsks()[0].GetHeld().GetMilliCpu() != 6000 || m.GetAsks()[0].GetHeld().GetMemory() != 0 {
+	if m := receiveNext(t, asked, "a question"); m.GetAsks()[0].GetHeld().GetMilliCpu() != 6000 ||
+		m.GetAsks()[0].GetHeld().GetMemory() != 0 {
 		t.Errorf("asked was for %v", m)
 	}
-	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetPriority() != 0 || st.GetRequest().GetMilliCpu() != 2000 {
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetPriority() !=
+		0 || st.GetRequest().GetMilliCpu() != 2000 {
 		t.Fatalf("it was refused, and the job is %v", st)
 	}
 	if r := alter("[RequestCpus = 4]", 0); r.GetError() != "" {

@@ -18,13 +18,15 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// Jobs that are final stay in the queue for a moment, where asking for them is cheapest, and then move to the history: first they are written
-// there, then they leave the queue. A crash in between writes them there again.
+// Jobs that are final stay in the queue for a moment, where asking for them is cheapest,
+// and then move to the history: first they are written there, then they leave the queue.
+// A crash in between writes them there again.
 
 // archiveDelay is how long a final job stays in the queue.
 const archiveDelay = 2 * time.Second
 
-// checkpointRetention is how long it stays there with a checkpoint, so that its owner can have it go on: a task that its walltime ended.
+// checkpointRetention is how long it stays there with a checkpoint, so that its owner can
+// have it go on: a task that its walltime ended.
 const checkpointRetention = 24 * time.Hour
 
 // maxArchiveBatch bounds how many jobs move at once.
@@ -59,7 +61,8 @@ func (s *Schedd) archiveEnded(now time.Time) {
 	for _, seq := range seqs {
 		if snapshot, ok := s.queue.Snapshot(seq); ok {
 			key, _ := s.queue.SubmitKey(seq)
-			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot, Row: s.historyRow(s.queue, seq)})
+			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot,
+				Row: s.historyRow(s.queue, seq)})
 		}
 	}
 	s.archiving = true
@@ -76,7 +79,8 @@ func (s *Schedd) historyRow(q *queue.Queue, seq uint64) *table.JobRow {
 	return newTableRow(m, &st, "")
 }
 
-// removeArchived has jobs leave the queue that are in the history now, unless something happened to them meanwhile.
+// removeArchived has jobs leave the queue that are in the history now, unless something
+// happened to them meanwhile.
 func (s *Schedd) removeArchived(now time.Time, records []history.JobRecord, before map[uint64]int, err error) {
 	s.archiving = false
 	if err != nil {
@@ -112,8 +116,9 @@ func (s *Schedd) writeHistory(records []history.JobRecord) error {
 	return s.history.Add(records)
 }
 
-// The log is checkpointed when it has grown by this much, and by as much again as the snapshots that a checkpoint has to write: so the cost of
-// checkpoints stays in proportion to what happens.
+// The log is checkpointed when it has grown by this much, and by as much again as the
+// snapshots that a checkpoint has to write: so the cost of checkpoints stays in
+// proportion to what happens.
 const checkpointBytes = 4 << 20
 
 // maybeCheckpoint adds a checkpoint to the batch if it is time for one.
@@ -136,7 +141,8 @@ func (s *Schedd) maybeCheckpoint() {
 // submitLimits are what a submit is held against.
 func (s *Schedd) submitLimits() queue.SubmitLimits {
 	return queue.SubmitLimits{
-		NewSecret: newImageSecret, MaxQueued: s.node.Schedd.MaxQueued, MaxPerUser: s.node.Schedd.MaxOfUser, Domain: s.node.FileSystemDomain, LastSeq: s.lastHistorySeq,
+		NewSecret: newImageSecret, MaxQueued: s.node.Schedd.MaxQueued, MaxPerUser: s.node.Schedd.MaxOfUser,
+		Domain: s.node.FileSystemDomain, LastSeq: s.lastHistorySeq,
 		JobsByKey: func(key string) (ids []roost.JobID) {
 			seqs, err := s.history.JobsByKey(key)
 			if err != nil {
@@ -196,7 +202,8 @@ func (s *Schedd) runHistorySweeper(ctx context.Context) {
 	}
 }
 
-// sweepHistory forgets jobs that are older than the schedd is to remember, and their spooled output.
+// sweepHistory forgets jobs that are older than the schedd is to remember, and their
+// spooled output.
 func (s *Schedd) sweepHistory(now time.Time) error {
 	if s.node.Schedd.KeepHistory <= 0 {
 		return nil

@@ -14,19 +14,23 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
-// What a hostile schedd says beside what an honest one does. An ordinary build has none of it: see package attack.
+// What a hostile schedd says beside what an honest one does. An ordinary build has none
+// of it: see package attack.
 
 // attackedSchedd is the submit node whose name, claims and jobs it takes.
 const attackedSchedd = "submit"
 
-// attackSession says what a hostile schedd says at the beginning of a session with a startd.
+// attackSession says what a hostile schedd says at the beginning of a session with a
+// startd.
 func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[*wire.ToStartd]) {
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {
 				out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
-					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring", Ad: "[]", LeaseS: 1 << 30,
-					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345, Victims: []uint64{1, 2, 3},
+					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring",
+					Ad: "[]", LeaseS: 1 << 30,
+					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345,
+					Victims: []uint64{1, 2, 3},
 				}}})
 			}
 		}
@@ -53,17 +57,20 @@ func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[
 	}
 }
 
-// attackOutput asks a startd for what the tasks of another submit node have written, and writes into them.
+// attackOutput asks a startd for what the tasks of another submit node have written, and
+// writes into them.
 func attackOutput(ctx context.Context, startd wire.StartdClient) {
 	for job := range uint64(4) {
 		ref := &wire.AttemptRef{Job: job, Attempt: 1}
 		if s, err := startd.Tail(ctx, &wire.TailRequest{Schedd: attackedSchedd, Attempt: ref}); err == nil {
 			s.Recv() // the startd logs what comes of it; so below
 		}
-		if s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: attackedSchedd, Attempt: ref, Names: []string{"\x00stdout"}}); err == nil {
+		if s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: attackedSchedd, Attempt: ref,
+			Names: []string{"\x00stdout"}}); err == nil {
 			s.Recv()
 		}
-		if s, err := startd.FetchImage(ctx, &wire.FetchImageRequest{Schedd: attackedSchedd, Attempt: ref, Sequence: 1}); err == nil {
+		if s, err := startd.FetchImage(ctx,
+			&wire.FetchImageRequest{Schedd: attackedSchedd, Attempt: ref, Sequence: 1}); err == nil {
 			s.Recv()
 		}
 		if s, err := startd.Put(ctx); err == nil {
@@ -106,7 +113,8 @@ func (s *Schedd) attackGrant(node string, m *wire.ClaimRequest) {
 	}
 }
 
-// attackClaims tells a startd what is to become of claims and attempts of others. The numbers of claims lie near each other.
+// attackClaims tells a startd what is to become of claims and attempts of others. The
+// numbers of claims lie near each other.
 func (s *Schedd) attackClaims(e dispatch.ActivateClaim, program *wire.Program) {
 	if !attack.Is(attack.OtherClaims) {
 		return
@@ -129,12 +137,14 @@ func (s *Schedd) attackClaims(e dispatch.ActivateClaim, program *wire.Program) {
 	for claim := e.Claim - min(e.Claim, 8); claim < e.Claim+8; claim++ {
 		if claim != e.Claim {
 			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}})
-			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: &wire.AttemptRef{Job: 1 << 40, Attempt: 1}, Program: program}}})
+			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim,
+				Attempt: &wire.AttemptRef{Job: 1 << 40, Attempt: 1}, Program: program}}})
 		}
 	}
 }
 
-// attackLeader does what a hostile schedd does to the negotiator that leads, and to the other submit nodes, when a conversation begins.
+// attackLeader does what a hostile schedd does to the negotiator that leads, and to the
+// other submit nodes, when a conversation begins.
 func (s *Schedd) attackLeader(ctx context.Context, client wire.NegotiatorClient, send func(*wire.FromSchedd) error) {
 	if attack.Is(attack.OtherSchedd) {
 		if stream, err := client.Negotiate(ctx); err == nil {
@@ -158,7 +168,8 @@ func (s *Schedd) attackLeader(ctx context.Context, client wire.NegotiatorClient,
 // attackRequest tells of a request with an ad of so many bytes.
 func attackRequest(send func(*wire.FromSchedd) error, id uint64, bytes int) error {
 	return send(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-		Id: id, Owner: "nobody", Wanted: 1 << 30, Ad: "[Requirements = false; x = \"" + strings.Repeat("x", bytes) + "\"]", Resources: &wire.Resources{MilliCpu: 1},
+		Id: id, Owner: "nobody", Wanted: 1 << 30, Ad: "[Requirements = false; x = \"" + strings.Repeat("x", bytes) +
+			"\"]", Resources: &wire.Resources{MilliCpu: 1},
 	}}})
 }
 
@@ -172,19 +183,25 @@ func attackBand(send func(*wire.FromSchedd) error) func(*wire.FromSchedd) error 
 	}
 }
 
-// attackPeers asks the other submit nodes to act on jobs of their users, and for what only these may see.
+// attackPeers asks the other submit nodes to act on jobs of their users, and for what
+// only these may see.
 func (s *Schedd) attackPeers(ctx context.Context) {
 	for again := time.Tick(10 * time.Millisecond); !s.peerSchedds.hasPeer(attackedSchedd) && ctx.Err() == nil; <-again {
 	}
 	err := s.callPeer(ctx, attackedSchedd, func(ctx context.Context, client wire.NeighbourClient) error {
 		for _, user := range []string{"root", "uid 12345", "12345", ""} {
 			for verb := range wire.ActRequest_Verb_name {
-				act := &wire.ActRequest{Verb: wire.ActRequest_Verb(verb), Selection: &wire.Selection{Selectors: []string{"1", "2"}}, Force: true, Again: true, Reason: "attacked"}
+				act := &wire.ActRequest{Verb: wire.ActRequest_Verb(verb),
+					Selection: &wire.Selection{Selectors: []string{"1", "2"}}, Force: true, Again: true,
+					Reason: "attacked"}
 				reply, err := client.Act(ctx, &wire.NeighbourAct{User: user, Act: act})
-				s.log.Info("attacked: a submit node was asked to act", "user", user, "verb", act.GetVerb(), "reply", reply, "err", rpc.FromStatus(err))
+				s.log.Info("attacked: a submit node was asked to act", "user", user, "verb", act.GetVerb(), "reply",
+					reply, "err", rpc.FromStatus(err))
 			}
 			q := &wire.NeighbourQuery{User: user, Query: &wire.QueryRequest{Ads: true, Tasks: true}}
-			err := attackRead(client.Query(ctx, q))(func(j *wire.JobStatus) { s.log.Info("attacked: a submit node showed a job", "job", j) })
+			err := attackRead(client.Query(ctx, q))(func(j *wire.JobStatus) {
+				s.log.Info("attacked: a submit node showed a job", "job", j)
+			})
 			s.log.Info("attacked: a submit node was asked for its jobs", "user", user, "err", err)
 		}
 		return nil

@@ -15,9 +15,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// CheckpointCell passes the question for a checkpoint of the cell on to the negotiators, until the one that leads answers. All that is in one everybody
-// may read by other commands: machines' ads, what jobs ask for, and what administrators have set.
-func (s *userService) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+// CheckpointCell passes the question for a checkpoint of the cell on to the negotiators,
+// until the one that leads answers. All that is in one everybody may read by other
+// commands: machines' ads, what jobs ask for, and what administrators have set.
+func (s *userService) CheckpointCell(_ *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	ctx := to.Context()
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -38,8 +40,10 @@ func (s *userService) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.Serv
 	return err
 }
 
-// forwardCellCheckpoint passes on what one negotiator says, and reports whether anything was.
-func (s *Schedd) forwardCellCheckpoint(ctx context.Context, address string, req *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) (sent bool, err error) {
+// forwardCellCheckpoint passes on what one negotiator says, and reports whether anything
+// was.
+func (s *Schedd) forwardCellCheckpoint(ctx context.Context, address string, req *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) (sent bool, err error) {
 	conn, err := rpc.Dial(address, s.identity, auth.Negotiator)
 	if err != nil {
 		return false, err

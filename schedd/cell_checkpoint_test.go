@@ -14,15 +14,16 @@ import (
 )
 
 // CheckpointCell says for whom it was asked, and breaks off.
-func (n *fakeNegotiator) CheckpointCell(req *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+func (n *fakeNegotiator) CheckpointCell(req *wire.CheckpointCellRequest,
+	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	if err := to.Send(&wire.CheckpointPiece{Data: []byte("for " + req.GetWho())}); err != nil {
 		return err
 	}
 	return roost.Exhausted
 }
 
-// TestCheckpointCellForwarded holds that a checkpoint is asked for in the name of who the caller is, whatever he says himself, and that what comes, and how it
-// ends, gets to him.
+// TestCheckpointCellForwarded holds that a checkpoint is asked for in the name of who the
+// caller is, whatever he says himself, and that what comes, and how it ends, gets to him.
 func TestCheckpointCellForwarded(t *testing.T) {
 	p := newPool(t)
 	from, err := p.client.CheckpointCell(p.ctx(), &wire.CheckpointCellRequest{Who: "root@central"})

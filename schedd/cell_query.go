@@ -18,8 +18,10 @@ import (
 // cellTimeout bounds how long a user waits for a negotiator that does not answer.
 const cellTimeout = 3 * time.Second
 
-// Cell passes a question about the cell, or an administrator's wish, on to the negotiators, with who asks: what the caller may do they look up. The
-// one that this schedd talks to is asked first, then those of the node file; each passes it on to whoever leads.
+// Cell passes a question about the cell, or an administrator's wish, on to the
+// negotiators, with who asks: what the caller may do they look up. The one that this
+// schedd talks to is asked first, then those of the node file; each passes it on to
+// whoever leads.
 func (s *userService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -41,7 +43,8 @@ func (s *userService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.Ce
 	return nil, err
 }
 
-// negotiatorAddresses are the addresses of all of them, the one first that this schedd talks to.
+// negotiatorAddresses are the addresses of all of them, the one first that this schedd
+// talks to.
 func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, err error) {
 	err = s.callLoop(ctx, func(time.Time) {
 		if s.negotiator != nil {
@@ -69,7 +72,8 @@ func (s *Schedd) forwardCellQuery(ctx context.Context, address string, req *wire
 	case err == nil:
 		return reply, nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("negotiator at %s: %w: it does not answer; the wish may still be granted, see before asking again", address, roost.Unavailable)
+		return nil, fmt.Errorf("negotiator at %s: %w: it does not answer; the wish may still be granted, see before "+
+			"asking again", address, roost.Unavailable)
 	default:
 		return nil, err
 	}

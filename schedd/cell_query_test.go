@@ -17,10 +17,12 @@ func (n *fakeNegotiator) Cell(_ context.Context, req *wire.CellRequest) (*wire.C
 	return nil, roost.PermissionDenied
 }
 
-// TestCellNamesUser holds that a wish gets to the negotiator with who the caller is, whatever he says himself, and that the refusal comes back.
+// TestCellNamesUser holds that a wish gets to the negotiator with who the caller is,
+// whatever he says himself, and that the refusal comes back.
 func TestCellNamesUser(t *testing.T) {
 	p := newPool(t)
-	_, err := p.client.Cell(p.ctx(), &wire.CellRequest{Verb: "set", Kind: "limit", Who: "root@central", Passed: true, Name: "x"})
+	_, err := p.client.Cell(p.ctx(), &wire.CellRequest{Verb: "set", Kind: "limit", Who: "root@central", Passed: true,
+		Name: "x"})
 	if !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
 		t.Errorf("the refusal comes back as %v", err)
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job that names what is not there would wait for ever, or be charged to nobody, and its user would learn of it tomorrow. So what is known not to be
-// there is refused at once. Where no leader has said what there is the job is taken.
+// A job that names what is not there would wait for ever, or be charged to nobody, and
+// its user would learn of it tomorrow. So what is known not to be there is refused at
+// once. Where no leader has said what there is the job is taken.
 
-// checkReferences refuses jobs that name a group, a reservation or a limit that is not there.
+// checkReferences refuses jobs that name a group, a reservation or a limit that is not
+// there.
 func checkReferences(p *wire.Policy, specs []queue.SubmitSpec) error {
 	for i := range specs {
 		if err := checkJobReferences(p, &specs[i]); err != nil {
@@ -41,13 +43,15 @@ func checkJobReferences(p *wire.Policy, spec *queue.SubmitSpec) error {
 	if name, _ := spec.Ad.Str(roost.AttrQueue); undefinedQueue(p, name) {
 		return notFoundError("queue", name, []string{roost.DefaultQueueName})
 	}
-	// As long as nobody has made any, these are words that mean nothing, and jobs that were written for another pool may have them.
+	// As long as nobody has made any, these are words that mean nothing, and jobs that
+	// were written for another pool may have them.
 	if known := p.GetGroups().GetName(); len(known) > 0 {
 		if name, _ := spec.Ad.Str(roost.AttrGroup); name != "" && !slices.Contains(known, name) {
 			return notFoundError("group", name, known)
 		}
 	}
-	// A job of qsub is PBS's: there a resource that nobody has made is unknown, also as long as nobody has made any.
+	// A job of qsub is PBS's: there a resource that nobody has made is unknown, also as
+	// long as nobody has made any.
 	_, ofPBS := spec.Ad.Sub(roost.AttrPBS)
 	if known := p.GetLimits().GetName(); len(known) > 0 || ofPBS && p.GetLimits() != nil {
 		text, _ := spec.Ad.Str(roost.AttrLimits)
@@ -61,15 +65,18 @@ func checkJobReferences(p *wire.Policy, spec *queue.SubmitSpec) error {
 	return nil
 }
 
-// undefinedQueue reports whether a queue is named where nobody has made any: there is the usual one then, and no other.
+// undefinedQueue reports whether a queue is named where nobody has made any: there is the
+// usual one then, and no other.
 func undefinedQueue(p *wire.Policy, name string) bool {
-	return name != "" && name != roost.DefaultQueueName && len(p.GetQueues()) == 0 && p.GetReservations() != nil && !isReservationName(p, name)
+	return name != "" && name != roost.DefaultQueueName && len(p.GetQueues()) == 0 && p.GetReservations() != nil &&
+		!isReservationName(p, name)
 }
 
 // maxShownNames is how many names are shown to somebody who has mistaken one.
 const maxShownNames = 20
 
-// notFoundError says that there is nothing of that name, which may have been meant, and what there is.
+// notFoundError says that there is nothing of that name, which may have been meant, and
+// what there is.
 func notFoundError(what, name string, known []string) error {
 	meant, all := "", "there are none"
 	if near := suggest.Nearest(name, known); near != "" {

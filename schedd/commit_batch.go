@@ -11,8 +11,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// commitBatch is what one or more turns of the loop decided: facts for the log, and what may happen only when they are on disk. Batches are
-// committed one after the other, and all that goes to a node goes through them, so that nothing overtakes the fact it rests on.
+// commitBatch is what one or more turns of the loop decided: facts for the log, and what
+// may happen only when they are on disk. Batches are committed one after the other, and
+// all that goes to a node goes through them, so that nothing overtakes the fact it rests
+// on.
 type commitBatch struct {
 	events    []queue.JobEvent
 	messages  []outgoingMessage
@@ -35,18 +37,22 @@ func (b *commitBatch) isEmpty() bool {
 	return len(b.events) == 0 && len(b.messages) == 0 && len(b.callbacks) == 0 && b.checkpoint == nil
 }
 
-// runCommitter writes batches to the log until the channel is closed. While it waits for the disk, the loop gathers the next batch: the slower
-// the disk, the larger the groups. Where there is no room the log waits for it; one that cannot be written for another reason ends the daemon, and its
-// master starts it again from what is on disk.
+// runCommitter writes batches to the log until the channel is closed. While it waits for
+// the disk, the loop gathers the next batch: the slower the disk, the larger the groups.
+// Where there is no room the log waits for it; one that cannot be written for another
+// reason ends the daemon, and its master starts it again from what is on disk.
 func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) error {
 	for b := range batches {
 		reported := func() {}
 		if len(b.hasNotices) > 0 {
-			reported = s.notifier.Enqueue(b.hasNotices) // before the facts: what is in the log is told, though it may be told twice
+			// before the facts: what is in the log is told, though it may be told twice
+			reported = s.notifier.Enqueue(b.hasNotices)
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
 			s.logWriteSince.Store(int64(bootTime()))
-			if err := s.reserve.retryWrite(ctx, func() error { return s.journal.Append(b.events, b.checkpoint) }); err != nil {
+			if err := s.reserve.retryWrite(ctx, func() error {
+				return s.journal.Append(b.events, b.checkpoint)
+			}); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
 			}
 			s.logWriteSince.Store(0)

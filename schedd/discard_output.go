@@ -10,16 +10,19 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// discardOnSuccess reports whether one of those files is not wanted any more: the task has succeeded, and its job said so (qsub -R).
+// discardOnSuccess reports whether one of those files is not wanted any more: the task
+// has succeeded, and its job said so (qsub -R).
 func (c *outputFetch) discardOnSuccess(letters string) bool {
 	s := c.exited.GetStatus()
-	return s.GetCause() == wire.Cause_CAUSE_EXITED && s.GetCode() == 0 && s.GetSignal() == 0 && strings.ContainsAny(c.RemoveOutput, letters)
+	return s.GetCause() == wire.Cause_CAUSE_EXITED && s.GetCode() == 0 && s.GetSignal() == 0 &&
+		strings.ContainsAny(c.RemoveOutput, letters)
 }
 
 // maxFileOffset is behind the end of every file.
 const maxFileOffset = 1 << 62
 
-// removeUnwanted removes what the task has written in place and is not wanted, with its user's rights: a file, and nothing else that may be there by now.
+// removeUnwanted removes what the task has written in place and is not wanted, with its
+// user's rights: a file, and nothing else that may be there by now.
 func (c *outputFetch) removeUnwanted(ctx context.Context) error {
 	for _, f := range [...]struct{ letter, path string }{{"o", c.Out}, {"e", c.Err}} {
 		if c.scratch || f.path == "" || !c.discardOnSuccess(f.letter) {
@@ -30,7 +33,8 @@ func (c *outputFetch) removeUnwanted(ctx context.Context) error {
 			return err
 		}
 		path := absolutePath(c.Iwd, f.path)
-		if _, _, err = agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), maxFileOffset); err == nil { // it is a file, and no device that root could remove
+		// it is a file, and no device that root could remove
+		if _, _, err = agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), maxFileOffset); err == nil {
 			err = agent.RemoveAll(ctx, filepath.Dir(path), filepath.Base(path))
 		}
 		switch {

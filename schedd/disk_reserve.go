@@ -17,9 +17,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// diskReserve is room on the schedd's disk for its log alone. Whatever fills that disk, what has been decided has to be written: ends of tasks, and removals
-// above all, which give room back. A file that takes the room is emptied when the log finds none. From then on nothing new is taken, until there is room for
-// the file again. The spool ends where free space is no more than the reserve, so that it is never what the reserve is used for.
+// diskReserve is room on the schedd's disk for its log alone. Whatever fills that disk,
+// what has been decided has to be written: ends of tasks, and removals above all, which
+// give room back. A file that takes the room is emptied when the log finds none. From
+// then on nothing new is taken, until there is room for the file again. The spool ends
+// where free space is no more than the reserve, so that it is never what the reserve is
+// used for.
 type diskReserve struct {
 	dir  string
 	size int64 // bytes
@@ -107,7 +110,8 @@ func (r *diskReserve) runMaintainer(ctx context.Context) {
 		short := err != nil && isDiskFull(err)
 		if short != r.missing {
 			if short {
-				r.log.Error("there is no room for the job log's reserve: submissions are refused", "dir", r.dir, "error", err)
+				r.log.Error("there is no room for the job log's reserve: submissions are refused", "dir", r.dir,
+					"error", err)
 			} else {
 				r.log.Info("there is room again: submissions are taken", "dir", r.dir)
 			}
@@ -133,10 +137,12 @@ func (r *diskReserve) refusalReason() error {
 }
 
 func (r *diskReserve) isFull() error {
-	return fmt.Errorf("%w: no space left on %s, where this schedd keeps its jobs; make room there, then submit again", roost.Exhausted, r.dir)
+	return fmt.Errorf("%w: no space left on %s, where this schedd keeps its jobs; make room there, then submit again",
+		roost.Exhausted, r.dir)
 }
 
-// retryWrite runs write until it finds room. What the reserve had is its first help; then it waits until somebody makes room, or ctx ends.
+// retryWrite runs write until it finds room. What the reserve had is its first help; then
+// it waits until somebody makes room, or ctx ends.
 func (r *diskReserve) retryWrite(ctx context.Context, write func() error) error {
 	defer r.setStuck(false)
 	for {
@@ -145,13 +151,15 @@ func (r *diskReserve) retryWrite(ctx context.Context, write func() error) error 
 			return err
 		}
 		if r.release() {
-			r.log.Error("the disk is full: the job log uses its reserve, and submissions are refused until there is room", "dir", r.dir, "error", err)
+			r.log.Error("the disk is full: the job log uses its reserve, and submissions are refused until there "+
+				"is room", "dir", r.dir, "error", err)
 			continue
 		}
 		r.setStuck(true)
 		if time.Since(r.loggedAt) > diskFullLogInterval {
 			r.loggedAt = time.Now()
-			r.log.Error("the disk is full: the job log cannot be written, and everything waits", "dir", r.dir, "error", err)
+			r.log.Error("the disk is full: the job log cannot be written, and everything waits", "dir", r.dir,
+				"error", err)
 		}
 		select {
 		case <-ctx.Done():

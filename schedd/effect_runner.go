@@ -6,9 +6,11 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 )
 
-// effectRunner is what the loop has done elsewhere, and does not wait for: what comes of it comes back as news.
+// effectRunner is what the loop has done elsewhere, and does not wait for: what comes of
+// it comes back as news.
 type effectRunner interface {
-	// connect begins the upkeep of a session with a node, until the peer's stop is called.
+	// connect begins the upkeep of a session with a node, until the peer's stop is
+	// called.
 	connect(node, address string) *nodeConn
 	// postLater has an op run in a later turn.
 	postLater(loopCall)

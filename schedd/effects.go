@@ -49,13 +49,16 @@ func (s *Schedd) runEffects(effects []dispatch.Effect, now time.Time) {
 	}
 }
 
-// logWaitLimit is how long a write of the log may take before leases are renewed without it.
+// logWaitLimit is how long a write of the log may take before leases are renewed without
+// it.
 const logWaitLimit = time.Second
 
-// renewLeases tells a node that its leases go on. That rests on nothing that is to be written: as long as the log cannot be, for want of room or because its disk
-// stands still, it goes out before all that waits, or every task would end with its lease.
+// renewLeases tells a node that its leases go on. That rests on nothing that is to be
+// written: as long as the log cannot be, for want of room or because its disk stands
+// still, it goes out before all that waits, or every task would end with its lease.
 func (s *Schedd) renewLeases(e dispatch.RenewLeases) {
-	m := &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.LastMessage, SinceNs: int64(e.Since)}}}
+	m := &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.LastMessage,
+		SinceNs: int64(e.Since)}}}
 	began, p := dispatch.BootTime(s.logWriteSince.Load()), s.peers[e.Node]
 	if began > 0 && s.clock.boot-began > logWaitLimit && p != nil && p.session != nil {
 		p.session.out.enqueue(m)
@@ -78,7 +81,8 @@ func (s *Schedd) attemptID(r *wire.AttemptRef) roost.AttemptID {
 	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}
 }
 
-// connectNode begins the upkeep of a session with a node; a node that has moved is reached anew.
+// connectNode begins the upkeep of a session with a node; a node that has moved is
+// reached anew.
 func (s *Schedd) connectNode(node, address string) {
 	s.disconnectNode(node)
 	s.peers[node] = s.effects.connect(node, address)
@@ -91,11 +95,13 @@ func (s *Schedd) disconnectNode(node string) {
 	}
 }
 
-// requestClaim asks for a claim, unless what it is for has gone since the grant was taken: it was removed, or altered, and asks for something else now.
+// requestClaim asks for a claim, unless what it is for has gone since the grant was
+// taken: it was removed, or altered, and asks for something else now.
 func (s *Schedd) requestClaim(c *dispatch.Claim) {
 	r, ok := s.queue.Request(queue.RequestID(c.Request))
 	if !ok {
-		s.dispatch.ClaimAnswered(s.clock.boot, c.Node, dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
+		s.dispatch.ClaimAnswered(s.clock.boot, c.Node,
+			dispatch.ClaimReply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
 		return
 	}
 	m := s.claimRequest(c, r)
@@ -103,12 +109,14 @@ func (s *Schedd) requestClaim(c *dispatch.Claim) {
 	s.attackGrant(c.Node, m)
 }
 
-// claimRequest is what the startd is asked: the grant as it was made, and the request's own words on what it needs.
+// claimRequest is what the startd is asked: the grant as it was made, and the request's
+// own words on what it needs.
 func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRequest {
 	m := &wire.ClaimRequest{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Token, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
-		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group, Victims: c.Grant.Victims, Why: c.Grant.VictimReason,
+		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group,
+		Victims: c.Grant.Victims, Why: c.Grant.VictimReason,
 		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.isSecondaryGroup(r.UID, r.GID),
 	}
 	if attack.Is(attack.SystemGID) {
@@ -123,7 +131,8 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 	return m
 }
 
-// activate sends an attempt to its claim. Its assignment is in the batch that this message rides on.
+// activate sends an attempt to its claim. Its assignment is in the batch that this
+// message rides on.
 func (s *Schedd) activate(e dispatch.ActivateClaim, now time.Time) {
 	program, plan, err := s.buildProgram(e.Attempt, e.Node)
 	if err != nil {

@@ -33,12 +33,17 @@ type fakeNegotiator struct {
 	disconnect   chan struct{} // closed: conversations end
 }
 
-// serveNegotiator serves a negotiator that leads with epoch 1 at an address until the test ends.
+// serveNegotiator serves a negotiator that leads with epoch 1 at an address until the
+// test ends.
 func serveNegotiator(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), openedEpochs: make(chan uint64, 100), closedEpochs: make(chan uint64, 100), adminRequests: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100), outcomes: make(chan *wire.Outcome, 100),
-		leaderReport: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), disconnect: make(chan struct{}),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000),
+		openedEpochs: make(chan uint64, 100), closedEpochs: make(chan uint64, 100),
+		adminRequests: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100),
+		hellos: make(chan *wire.ScheddHello, 100), outcomes: make(chan *wire.Outcome, 100),
+		leaderReport: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address},
+		changed:      make(chan struct{}), disconnect: make(chan struct{}),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterNegotiatorServer(s, n) })
 	return n
@@ -143,7 +148,8 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 		for on := last - r.GetGrantsSeen(); on < uint64(r.GetWanted()); on++ { // what is on its way is wanted, too
 			last++
 			if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(), Epoch: epoch, Owner: r.GetOwner(), ClaimBy: n.by(),
+				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(),
+				Epoch: epoch, Owner: r.GetOwner(), ClaimBy: n.by(),
 			}}}); err != nil {
 				return err
 			}
@@ -158,7 +164,8 @@ func (n *fakeNegotiator) by() int64 {
 }
 
 // answerAdmit answers about quotas.
-func (n *fakeNegotiator) answerAdmit(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
+func (n *fakeNegotiator) answerAdmit(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd],
+	m *wire.FromSchedd) error {
 	if h := m.GetHello(); h != nil {
 		n.hellos <- h
 	}

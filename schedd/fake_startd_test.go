@@ -47,9 +47,14 @@ type fakeStartd struct {
 func serveStartd(t testing.TB, address string) *fakeStartd {
 	t.Helper()
 	f := &fakeStartd{
-		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acknowledged: make(chan *wire.AttemptRef, 100),
-		imageResults: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), checkpointRequests: make(chan *wire.TakeCheckpoint, 100),
-		shells: make(chan *fakeShell, 100), claimRequests: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100),
+		acknowledged: make(chan *wire.AttemptRef, 100),
+		imageResults: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100),
+		checkpointRequests: make(chan *wire.TakeCheckpoint, 100),
+		shells:             make(chan *fakeShell, 100), claimRequests: make(chan *wire.ClaimRequest, 100),
+		launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100),
+		messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100),
+		renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -125,7 +130,8 @@ func (f *fakeStartd) send(m *wire.FromStartd) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.stream.Send(m)
-	if gone := status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled; err != nil && !gone { // the schedd goes in the end
+	// the schedd goes in the end
+	if gone := status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled; err != nil && !gone {
 		f.t.Errorf("send %v: %v", m, err)
 	}
 }

@@ -37,7 +37,8 @@ type (
 	}
 )
 
-// onInputRequest sends an attempt's input files to the scratch directory that its node has made.
+// onInputRequest sends an attempt's input files to the scratch directory that its node
+// has made.
 func (s *Schedd) onInputRequest(p *nodeConn, m *wire.InputReady, _ time.Time) {
 	a := s.attemptID(m.GetAttempt())
 	if !s.queue.IsLive(a) {
@@ -59,7 +60,8 @@ func (s *Schedd) onInputRequest(p *nodeConn, m *wire.InputReady, _ time.Time) {
 	}()
 }
 
-// startTransfer returns the context of an attempt's transfers, which ends with the attempt.
+// startTransfer returns the context of an attempt's transfers, which ends with the
+// attempt.
 func (s *Schedd) startTransfer(a roost.AttemptID) context.Context {
 	s.stopTransfer(a)
 	ctx, cancel := context.WithCancel(s.daemonContext)
@@ -75,7 +77,8 @@ func (s *Schedd) stopTransfer(a roost.AttemptID) {
 	}
 }
 
-// sendInput sends what an attempt needs before it starts. With holes the node takes files without those that they have.
+// sendInput sends what an attempt needs before it starts. With holes the node takes files
+// without those that they have.
 func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles, holes bool) error {
 	if m := pl.Restore; m != nil && m.Server == "" {
 		if err := s.sendImage(ctx, p, a, pl.UID, m); err != nil {
@@ -116,7 +119,8 @@ func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 	send := pace.sendPaced(put.Send)
 	err = send(&wire.FileChunk{Schedd: s.node.Name, Attempt: attemptRef(a), Totals: userfiles.Totals(entries)})
 	if err == nil {
-		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries, userfiles.SendOptions{SendHoles: holes, MayGrow: true})
+		err = userfiles.SendEntries(ctx, send, agent, pl.Iwd, entries,
+			userfiles.SendOptions{SendHoles: holes, MayGrow: true})
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // which says that the node has answered already
 		return err
@@ -125,15 +129,18 @@ func (s *Schedd) sendInput(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 	return pace.stopCause(rpc.FromStatus(err))
 }
 
-// onInputSent lets the attempt start, or ends it: a file that is not there is the job's fault, all else the machine's. A transfer that was overtaken
-// by another one, because the node asked again on a new session, has nothing to say: the attempt may run already.
+// onInputSent lets the attempt start, or ends it: a file that is not there is the job's
+// fault, all else the machine's. A transfer that was overtaken by another one, because
+// the node asked again on a new session, has nothing to say: the attempt may run already.
 func (s *Schedd) onInputSent(n inputSent, now time.Time) {
-	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) || errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
+	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) ||
+		errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
 	if !s.queue.IsLive(n.attempt) || overtaken {
 		return
 	}
 	if n.err == nil {
-		s.sendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: attemptRef(n.attempt)}}})
+		s.sendTo(n.node,
+			&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: attemptRef(n.attempt)}}})
 		return
 	}
 	var spoiled badImageError
@@ -153,11 +160,13 @@ func (s *Schedd) onInputSent(n inputSent, now time.Time) {
 		cause = wire.Cause_CAUSE_VACATED // the way there is broken, and the machine is as good as it was
 	}
 	s.sendTo(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: attemptRef(n.attempt), Cause: cause, Fast: true, Reason: "its input could not be sent: " + n.err.Error(),
+		Attempt: attemptRef(n.attempt), Cause: cause, Fast: true,
+		Reason: "its input could not be sent: " + n.err.Error(),
 	}}})
 }
 
-// collectOutput brings an attempt's output home, and reports whether there is any: outputStored follows then.
+// collectOutput brings an attempt's output home, and reports whether there is any:
+// outputStored follows then.
 func (s *Schedd) collectOutput(p *nodeConn, a roost.AttemptID, e *wire.Exited) bool {
 	program, err := s.queue.Program(a)
 	if err != nil {
@@ -176,12 +185,14 @@ func (s *Schedd) collectOutput(p *nodeConn, a roost.AttemptID, e *wire.Exited) b
 	return true
 }
 
-// onOutputStored records the end of the attempt. What could not be stored is not lost: the task is held, and its next attempt makes it anew.
+// onOutputStored records the end of the attempt. What could not be stored is not lost:
+// the task is held, and its next attempt makes it anew.
 func (s *Schedd) onOutputStored(n outputStored, now time.Time) {
 	if !s.queue.IsLive(n.attempt) || s.daemonContext.Err() != nil {
 		return
 	}
-	if errors.Is(n.err, context.Canceled) { // the transfer was stopped, or the node has moved and is reached in another way
+	// the transfer was stopped, or the node has moved and is reached in another way
+	if errors.Is(n.err, context.Canceled) {
 		if p := s.peers[n.node]; p != nil && s.transfers[n.attempt] != nil {
 			s.collectOutput(p, n.attempt, n.exited)
 		}
@@ -195,12 +206,14 @@ func (s *Schedd) onOutputStored(n outputStored, now time.Time) {
 	case n.spoolReason != nil && n.err == nil:
 		status = spooledStatus(status, n.spoolReason)
 	case bad:
-		s.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job, "attempt", n.attempt, "file", file, "error", n.err)
+		s.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job,
+			"attempt", n.attempt, "file", file, "error", n.err)
 		s.recordBadOutput(n.attempt, badOutputStatus(status, n.node, n.err), now)
 		return
 	case n.err != nil:
 		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
-		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "its output cannot be stored: " + n.err.Error()}
+		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH,
+			Reason: "its output cannot be stored: " + n.err.Error()}
 	}
 	s.recordEnded(n.attempt, status, now)
 }
@@ -228,10 +241,12 @@ const (
 )
 
 func (c *outputFetch) isNeeded() bool {
-	return !c.IsSecondary && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.discardOnSuccess("oe"))
+	return !c.IsSecondary && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 ||
+		len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.discardOnSuccess("oe"))
 }
 
-// wireError turns an error of the wire back into what it was; the agent's own are left as they are.
+// wireError turns an error of the wire back into what it was; the agent's own are left as
+// they are.
 func (c *outputFetch) wireError(err error) error {
 	err = c.stream.stopCause(err)
 	if _, stalled := errors.AsType[stalledError](err); stalled {
@@ -243,7 +258,8 @@ func (c *outputFetch) wireError(err error) error {
 	return rpc.FromStatus(err)
 }
 
-// storeStream puts one captured stream where it belongs: the file that the job names, or the spool.
+// storeStream puts one captured stream where it belongs: the file that the job names, or
+// the spool.
 func (c *outputFetch) storeStream(ctx context.Context, stderr bool) error {
 	size, target, suffix := c.exited.GetStdoutSize(), c.Out, "o"
 	if stderr {
@@ -308,14 +324,16 @@ func (c *outputFetch) fetchStream(ctx context.Context, stderr bool) (io.Reader, 
 	if stderr {
 		name, size = capturedErr, c.exited.GetStderrSize()
 	}
-	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: []string{name}})
+	from, err := c.peer.client.Fetch(ctx,
+		&wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: []string{name}})
 	if err != nil {
 		return nil, rpc.FromStatus(err)
 	}
 	return &chunkReader{recv: c.stream.receivePaced(from.Recv), name: name, size: size, sum: sha256.New()}, nil
 }
 
-// chunkReader reads the data of one captured stream as it comes, and compares it with what was announced.
+// chunkReader reads the data of one captured stream as it comes, and compares it with
+// what was announced.
 type chunkReader struct {
 	recv func() (*wire.FileChunk, error)
 	name string

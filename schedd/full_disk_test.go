@@ -49,7 +49,8 @@ func fillDisk(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// submitAll has users submit until they are refused. All of them get an answer, and none after long.
+// submitAll has users submit until they are refused. All of them get an answer, and none
+// after long.
 func submitAll(t *testing.T, p *testPool, name string) (acknowledged []string) {
 	var mu sync.Mutex
 	var users sync.WaitGroup
@@ -58,7 +59,8 @@ func submitAll(t *testing.T, p *testPool, name string) (acknowledged []string) {
 			for n := 0; ; n++ {
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				ad := fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true]", p.node.Dir)
-				reply, err := p.client.Submit(ctx, &wire.SubmitRequest{Key: fmt.Sprint(name, u, n), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
+				reply, err := p.client.Submit(ctx,
+					&wire.SubmitRequest{Key: fmt.Sprint(name, u, n), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
 				cancel()
 				if err != nil {
 					if !strings.Contains(err.Error(), "no space left on "+filepath.Join(p.node.Dir, "schedd")) {
@@ -76,8 +78,9 @@ func submitAll(t *testing.T, p *testPool, name string) (acknowledged []string) {
 	return acknowledged
 }
 
-// A schedd whose disk is full refuses what is new with a sentence, and lives on; what it had decided is written with the room that it keeps. When there is room
-// again it takes jobs as before. Nothing of what it has acknowledged is lost.
+// A schedd whose disk is full refuses what is new with a sentence, and lives on; what it
+// had decided is written with the room that it keeps. When there is room again it takes
+// jobs as before. Nothing of what it has acknowledged is lost.
 func TestFullDisk(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -98,7 +101,8 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range acknowledged {
-			if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}}); len(rows) != 1 {
+			if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}}); len(rows) !=
+				1 {
 				t.Fatalf("P1: %s was acknowledged, and there are %d of it", id, len(rows))
 			}
 		}
@@ -111,14 +115,16 @@ func TestFullDisk(t *testing.T) {
 		if len(acknowledged) > 0 { // what makes room is taken still
 			last := acknowledged[len(acknowledged)-1]
 			acknowledged = acknowledged[:len(acknowledged)-1]
-			if _, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{last}}}); err != nil {
+			if _, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE,
+				Selection: &wire.Selection{Selectors: []string{last}}}); err != nil {
 				t.Errorf("a removal on a full disk: %v", err)
 			}
 		}
 		free()
 		eventually(t, "a job is taken again", func() bool {
 			ad := fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true]", p.node.Dir)
-			reply, err := p.client.Submit(ctx, &wire.SubmitRequest{Key: fmt.Sprint("after ", round), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
+			reply, err := p.client.Submit(ctx,
+				&wire.SubmitRequest{Key: fmt.Sprint("after ", round), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
 			acknowledged = append(acknowledged, reply.GetIds()...)
 			return err == nil
 		})
@@ -130,7 +136,8 @@ func TestFullDisk(t *testing.T) {
 	t.Logf("%d jobs were acknowledged", len(acknowledged))
 }
 
-// TestRenewalsOnAFullDisk: while the log waits for room, and everything with it, what runs lives on: its leases are renewed.
+// TestRenewalsOnAFullDisk: while the log waits for room, and everything with it, what
+// runs lives on: its leases are renewed.
 func TestRenewalsOnAFullDisk(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -154,7 +161,8 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 	stuck := error(nil)
 	for n := 0; stuck == nil && n < 1000; n++ {
 		verb := []wire.ActRequest_Verb{wire.ActRequest_RELEASE, wire.ActRequest_HOLD}[n%2]
-		_, stuck = p.client.Act(p.ctx(), &wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{held}}})
+		_, stuck = p.client.Act(p.ctx(),
+			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{held}}})
 	}
 	if stuck == nil || !strings.Contains(stuck.Error(), "no space left") {
 		t.Fatalf("the log does not wait for room: %v", stuck)
@@ -170,12 +178,14 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the log is written again", func() bool {
-		_, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{held}}})
+		_, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE,
+			Selection: &wire.Selection{Selectors: []string{held}}})
 		return err == nil
 	})
 }
 
-// TestSpoolEndsAtTheReserve: captured output never takes the room of the job log, and what does not come to its end leaves nothing.
+// TestSpoolEndsAtTheReserve: captured output never takes the room of the job log, and
+// what does not come to its end leaves nothing.
 func TestSpoolEndsAtTheReserve(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -203,7 +213,8 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 	}
 }
 
-// TestDiskReserve: the log gets the room of the reserve, and after that everybody hears that it waits.
+// TestDiskReserve: the log gets the room of the reserve, and after that everybody hears
+// that it waits.
 func TestDiskReserve(t *testing.T) {
 	dir := t.TempDir()
 	smallDisk(t, dir, 4<<20)
@@ -224,7 +235,9 @@ func TestDiskReserve(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- r.retryWrite(t.Context(), func() error { return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600) })
+		done <- r.retryWrite(t.Context(), func() error {
+			return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600)
+		})
 	}()
 	eventually(t, "it waits", func() bool {
 		select {

@@ -14,8 +14,9 @@ import (
 // Health tells how the schedd and the daemons that it depends on fare.
 func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wire.HealthReply, error) {
 	h := &wire.HealthReply{
-		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
-		Dialect: string(s.node.Schedd.Dialect), KeepCompleted: int64(s.node.Schedd.KeepCompleted),
+		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(),
+		Directory: s.node.Dir,
+		Dialect:   string(s.node.Schedd.Dialect), KeepCompleted: int64(s.node.Schedd.KeepCompleted),
 	}
 	if req.GetBrief() {
 		return h, nil

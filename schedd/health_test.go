@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What the schedd knows without asking anybody it tells at once, and nothing else with it.
+// What the schedd knows without asking anybody it tells at once, and nothing else with
+// it.
 func TestBriefHealth(t *testing.T) {
 	p := newPool(t)
 	brief, err := p.client.Health(p.ctx(), &wire.HealthRequest{Brief: true})
@@ -17,7 +18,8 @@ func TestBriefHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if brief.GetName() != hostName || brief.GetName() != whole.GetName() || brief.GetStarted() != whole.GetStarted() || brief.GetDialect() != whole.GetDialect() {
+	if brief.GetName() != hostName || brief.GetName() != whole.GetName() || brief.GetStarted() != whole.GetStarted() ||
+		brief.GetDialect() != whole.GetDialect() {
 		t.Errorf("got %v, and of the whole %v", brief, whole)
 	}
 	if brief.GetCollector() != "" || whole.GetCollector() == "" {

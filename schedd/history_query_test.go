@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// addEndedJobs puts removed jobs of the present user, with the given names, into the history of a schedd that does not run.
+// addEndedJobs puts removed jobs of the present user, with the given names, into the
+// history of a schedd that does not run.
 func (p *testPool) addEndedJobs(names ...string) {
 	p.Helper()
 	user, err := newUserAgents().userName(uint32(os.Geteuid()))
@@ -32,7 +33,8 @@ func (p *testPool) addEndedJobs(names ...string) {
 		ad.SetString(roost.AttrCmd, "/bin/true")
 		ad.SetString(roost.AttrJobName, name)
 		ad.SetInt(roost.AttrStartAfter, time.Now().Add(time.Hour).Unix()) // one that is run again waits
-		events, ids, _, err := q.SubmitJobs(time.Now(), me, "past "+name+ad.String(), []queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
+		events, ids, _, err := q.SubmitJobs(time.Now(), me, "past "+name+ad.String(),
+			[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
 		if err != nil {
 			p.Fatal(err)
 		}
@@ -44,13 +46,15 @@ func (p *testPool) addEndedJobs(names ...string) {
 		q.Apply(events[0])
 		key, _ := q.SubmitKey(ids[0].Seq)
 		snapshot, _ := q.Snapshot(ids[0].Seq)
-		if err := h.Add([]history.JobRecord{{Seq: ids[0].Seq, Key: key, Ended: time.Now(), Snapshot: snapshot}}); err != nil {
+		if err := h.Add([]history.JobRecord{{Seq: ids[0].Seq, Key: key, Ended: time.Now(), Snapshot: snapshot}}); err !=
+			nil {
 			p.Fatal(err)
 		}
 	}
 }
 
-// Words that stand for several jobs find those that have ended, when the history is asked for.
+// Words that stand for several jobs find those that have ended, when the history is asked
+// for.
 func TestQueryHistory(t *testing.T) {
 	p := newPool(t)
 	p.stop()

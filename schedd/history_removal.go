@@ -14,23 +14,29 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Who removes a job that has ended, and says that he knows, wants nothing to be left of it: it leaves the history, and its spooled output goes with it.
+// Who removes a job that has ended, and says that he knows, wants nothing to be left of
+// it: it leaves the history, and its spooled output goes with it.
 
-// historyWaitTimeout is how long a removal waits for a job that has just ended to leave the queue.
+// historyWaitTimeout is how long a removal waits for a job that has just ended to leave
+// the queue.
 const historyWaitTimeout = 10 * time.Second
 
-// endedJob is one that was to be removed, and what was answered so far: that it has ended.
+// endedJob is one that was to be removed, and what was answered so far: that it has
+// ended.
 type endedJob struct {
 	queue.TaskSelector
 	result *wire.ActReply_Result
 }
 
-// isForgetRequest reports whether an answer is that a whole job has ended which was named to be removed also then.
+// isForgetRequest reports whether an answer is that a whole job has ended which was named
+// to be removed also then.
 func isForgetRequest(req *wire.ActRequest, t selectionTarget, result *wire.ActReply_Result) bool {
-	return req.GetEnded() && req.GetVerb() == wire.ActRequest_REMOVE && !t.isPart && t.err == nil && len(t.Ranges) == 0 && result.GetError() != "" && roost.ErrorKind(result.GetKind()) == roost.Finished
+	return req.GetEnded() && req.GetVerb() == wire.ActRequest_REMOVE && !t.isPart && t.err == nil &&
+		len(t.Ranges) == 0 && result.GetError() != "" && roost.ErrorKind(result.GetKind()) == roost.Finished
 }
 
-// removeHistoryJobs removes jobs from the history, and puts what came of it in the place of what was answered.
+// removeHistoryJobs removes jobs from the history, and puts what came of it in the place
+// of what was answered.
 func (s *Schedd) removeHistoryJobs(ctx context.Context, who queue.CallerIdentity, jobs []endedJob) {
 	ctx, cancel := context.WithTimeout(ctx, historyWaitTimeout)
 	defer cancel()
@@ -76,7 +82,8 @@ func (s *Schedd) waitForHistory(ctx context.Context, t queue.TaskSelector) error
 		}
 		switch {
 		case saved:
-			return fmt.Errorf("%v: %w: it has ended and keeps a checkpoint for a day, with which roost retry has it go on; remove it later", t, roost.Conflict)
+			return fmt.Errorf("%v: %w: it has ended and keeps a checkpoint for a day, with which roost retry has it "+
+				"go on; remove it later", t, roost.Conflict)
 		case !queued:
 			return nil
 		}

@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestRemovalFromHistory holds that what has ended leaves the history where a removal says that it means that, also when it has only just ended, and only then;
-// that tasks do not leave it by themselves; and that a restart brings nothing back.
+// TestRemovalFromHistory holds that what has ended leaves the history where a removal
+// says that it means that, also when it has only just ended, and only then; that tasks do
+// not leave it by themselves; and that a restart brings nothing back.
 func TestRemovalFromHistory(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -18,7 +19,8 @@ func TestRemovalFromHistory(t *testing.T) {
 		return len(p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true}))
 	}
 	remove := func(id string) roost.ErrorKind {
-		r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_REMOVE, Ended: true, Selection: &wire.Selection{Selectors: []string{id}}})
+		r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_REMOVE, Ended: true,
+			Selection: &wire.Selection{Selectors: []string{id}}})
 		if (r.GetError() == "") != (r.GetKind() == 0) {
 			t.Errorf("%s: %v", id, r)
 		}

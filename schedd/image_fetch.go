@@ -16,11 +16,14 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A checkpoint comes home like this: the node says that it has taken one; the schedd fetches the image into its spool; when it lies there whole,
-// that is recorded; when that is on disk, the node is told that it need not keep it. An image that nobody will go on from any more is deleted when
-// that is on disk. So what the log names is there, and what a crash leaves lying about is swept away at the next start.
+// A checkpoint comes home like this: the node says that it has taken one; the schedd
+// fetches the image into its spool; when it lies there whole, that is recorded; when that
+// is on disk, the node is told that it need not keep it. An image that nobody will go on
+// from any more is deleted when that is on disk. So what the log names is there, and what
+// a crash leaves lying about is swept away at the next start.
 //
-// An attempt that has ended is not recorded as ended while an image of it is on its way: the next one is to go on from that.
+// An attempt that has ended is not recorded as ended while an image of it is on its way:
+// the next one is to go on from that.
 
 // imageStored tells the loop what became of an image on its way home.
 type imageStored struct {
@@ -38,8 +41,8 @@ type imageFetch struct {
 	exit       *wire.Exited // the end of the attempt, which waits for it
 }
 
-// maxImages bounds how many images are on their way at once. They are large, and outputs are not to wait for them. The slots are shared among users, as those
-// of files are.
+// maxImages bounds how many images are on their way at once. They are large, and outputs
+// are not to wait for them. The slots are shared among users, as those of files are.
 const maxImages = 4
 
 // openImages opens the spool of images and sweeps away what the log does not name.
@@ -108,7 +111,8 @@ func (s *Schedd) startImageFetch(p *nodeConn, a roost.AttemptID, m *wire.Checkpo
 	}()
 }
 
-// cancelImageFetch gives up an image on its way; imageStored follows, with context.Canceled.
+// cancelImageFetch gives up an image on its way; imageStored follows, with
+// context.Canceled.
 func (s *Schedd) cancelImageFetch(a roost.AttemptID) {
 	if pl := s.imageFetches[a]; pl != nil {
 		pl.cancel()
@@ -116,7 +120,8 @@ func (s *Schedd) cancelImageFetch(a roost.AttemptID) {
 	}
 }
 
-// fetchImage tries once to bring an image home. A try has a slot; between two nothing is held, so that nodes which are away keep nobody waiting.
+// fetchImage tries once to bring an image home. A try has a slot; between two nothing is
+// held, so that nodes which are away keep nobody waiting.
 func (s *Schedd) fetchImage(ctx context.Context, p *nodeConn, a roost.AttemptID, uid uint32, m *wire.Image) error {
 	slot, err := s.imageSlots.acquire(ctx, uid)
 	if err != nil {
@@ -125,11 +130,13 @@ func (s *Schedd) fetchImage(ctx context.Context, p *nodeConn, a roost.AttemptID,
 	defer slot.release()
 	pace, end := newPacedStream(ctx, slot)
 	defer end()
-	from, err := p.client.FetchImage(pace.ctx, &wire.FetchImageRequest{Schedd: s.node.Name, Attempt: attemptRef(a), Sequence: m.GetSequence()})
+	from, err := p.client.FetchImage(pace.ctx,
+		&wire.FetchImageRequest{Schedd: s.node.Name, Attempt: attemptRef(a), Sequence: m.GetSequence()})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	return pace.stopCause(s.images.Receive(imageKey(a.Task, a.Attempt, m.GetSequence()), m.GetSize(), pace.receivePaced(chunkStream(from))))
+	return pace.stopCause(s.images.Receive(imageKey(a.Task, a.Attempt, m.GetSequence()), m.GetSize(),
+		pace.receivePaced(chunkStream(from))))
 }
 
 // chunkStream receives chunks, and turns errors of the wire back into what they were.
@@ -155,7 +162,8 @@ func (s *Schedd) onImageStored(n imageStored, now time.Time) {
 	delete(s.imageFetches, n.attempt)
 	p := s.peers[n.node]
 	switch {
-	case errors.Is(n.err, context.Canceled) && p != nil && s.queue.IsLive(n.attempt) && s.daemonContext.Err() == nil: // the node has moved, and is reached in another way
+	// the node has moved, and is reached in another way
+	case errors.Is(n.err, context.Canceled) && p != nil && s.queue.IsLive(n.attempt) && s.daemonContext.Err() == nil:
 		s.startImageFetch(p, n.attempt, pl.checkpoint)
 		s.imageFetches[n.attempt].next, s.imageFetches[n.attempt].exit = pl.next, pl.exit
 		return
@@ -178,7 +186,8 @@ func (s *Schedd) onImageStored(n imageStored, now time.Time) {
 	}
 }
 
-// recordImage records an image that is safe. The word to the node rides on the same batch.
+// recordImage records an image that is safe. The word to the node rides on the same
+// batch.
 func (s *Schedd) recordImage(node string, a roost.AttemptID, m *wire.CheckpointTaken, now time.Time) {
 	image := queueImage(m.GetImage())
 	image.Frozen = m.GetFrozenNs()
@@ -212,10 +221,12 @@ const checkpointRequested = "asked"
 
 // sendImageResult tells a node what became of an image.
 func (s *Schedd) sendImageResult(node string, a roost.AttemptID, sequence uint64, why string) {
-	s.sendTo(node, &wire.ToStartd{Of: &wire.ToStartd_Kept{Kept: &wire.CheckpointKept{Attempt: attemptRef(a), Sequence: sequence, Error: why}}})
+	s.sendTo(node, &wire.ToStartd{Of: &wire.ToStartd_Kept{Kept: &wire.CheckpointKept{Attempt: attemptRef(a),
+		Sequence: sequence, Error: why}}})
 }
 
-// endWaitsForImage reports whether the end of an attempt has to wait for an image on its way. A task that has succeeded needs none.
+// endWaitsForImage reports whether the end of an attempt has to wait for an image on its
+// way. A task that has succeeded needs none.
 func (s *Schedd) endWaitsForImage(p *nodeConn, a roost.AttemptID, e *wire.Exited, now time.Time) bool {
 	if exitStatus(e.GetStatus()).IsSuccess() {
 		s.cancelImageFetch(a)
@@ -232,14 +243,16 @@ func (s *Schedd) endWaitsForImage(p *nodeConn, a roost.AttemptID, e *wire.Exited
 	return false
 }
 
-// deleteServerImage deletes an image that a checkpoint server has and that was not recorded. One on a node goes there by itself.
+// deleteServerImage deletes an image that a checkpoint server has and that was not
+// recorded. One on a node goes there by itself.
 func (s *Schedd) deleteServerImage(a roost.AttemptID, m *wire.CheckpointTaken) {
 	if image := m.GetImage(); image.GetServer() != "" && !s.queue.HasCheckpoint(a.Task, image.GetSequence()) {
 		s.deleteUnrecordedImage(a, m)
 	}
 }
 
-// removeUnusedImages deletes the images that no attempt goes on from any more, when that is on disk.
+// removeUnusedImages deletes the images that no attempt goes on from any more, when that
+// is on disk.
 func (s *Schedd) removeUnusedImages() {
 	dropped := s.queue.TakeDroppedImages()
 	if len(dropped) == 0 {
@@ -256,7 +269,8 @@ func (s *Schedd) removeUnusedImages() {
 func (s *Schedd) deleteImage(m queue.StoredImage) {
 	if m.Server != "" {
 		s.enqueueImageRemoval(m.Server, &wire.FetchImageRequest{
-			Schedd: s.node.Name, Attempt: attemptRef(roost.AttemptID{Task: m.Task, Attempt: m.Attempt}), Sequence: m.Sequence,
+			Schedd: s.node.Name, Attempt: attemptRef(roost.AttemptID{Task: m.Task, Attempt: m.Attempt}),
+			Sequence: m.Sequence,
 		})
 		return
 	}
@@ -266,7 +280,8 @@ func (s *Schedd) deleteImage(m queue.StoredImage) {
 }
 
 // sendImage sends the image that an attempt goes on from to its node.
-func (s *Schedd) sendImage(ctx context.Context, p *nodeConn, a roost.AttemptID, uid uint32, m *queue.CheckpointImage) error {
+func (s *Schedd) sendImage(ctx context.Context, p *nodeConn, a roost.AttemptID, uid uint32,
+	m *queue.CheckpointImage) error {
 	slot, err := s.imageSlots.acquire(ctx, uid)
 	if err != nil {
 		return err
@@ -278,7 +293,8 @@ func (s *Schedd) sendImage(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 	if size, err := s.images.Size(key); err != nil {
 		return badImageError{m.Sequence, err.Error()}
 	} else if size != m.Size {
-		return badImageError{m.Sequence, fmt.Sprintf("it is not as it was kept: it has %d bytes, and had %d", size, m.Size)}
+		return badImageError{m.Sequence, fmt.Sprintf("it is not as it was kept: it has %d bytes, and had %d",
+			size, m.Size)}
 	}
 	put, err := p.client.PutImage(pace.ctx)
 	if err != nil {
@@ -293,7 +309,9 @@ func (s *Schedd) sendImage(ctx context.Context, p *nodeConn, a roost.AttemptID, 
 	}
 	_, err = put.CloseAndRecv() // it tells also why sending ended
 	if err = pace.stopCause(rpc.FromStatus(err)); errors.Is(err, roost.Exhausted) {
-		return fmt.Errorf("%w: %v", roost.NoOutput, err) // the node has no room for it: that bound is the machine's, and none that the job is beyond
+		// the node has no room for it: that bound is the machine's, and none that the job
+		// is beyond
+		return fmt.Errorf("%w: %v", roost.NoOutput, err)
 	}
 	return err
 }
@@ -311,8 +329,10 @@ func (e badImageError) Error() string {
 // queueImage turns the wire's form of an image into the queue's.
 func queueImage(m *wire.Image) queue.CheckpointImage {
 	return queue.CheckpointImage{
-		Sequence: m.GetSequence(), Attempt: roost.AttemptNumber(m.GetAttempt()), Time: m.GetTime(), Size: m.GetSize(), RawSize: m.GetRawSize(), MAC: m.GetMac(),
-		CPUUsage: queue.CPUUsage{Wall: m.GetWall(), User: m.GetUserCpu(), System: m.GetSystemCpu()}, Server: m.GetServer(), Node: m.GetNode(),
+		Sequence: m.GetSequence(), Attempt: roost.AttemptNumber(m.GetAttempt()), Time: m.GetTime(), Size: m.GetSize(),
+		RawSize: m.GetRawSize(), MAC: m.GetMac(),
+		CPUUsage: queue.CPUUsage{Wall: m.GetWall(), User: m.GetUserCpu(), System: m.GetSystemCpu()},
+		Server:   m.GetServer(), Node: m.GetNode(),
 		SelfCheckpoint: m.GetMethod() == wire.CheckpointPolicy_METHOD_SELF, SlotUser: m.GetSlotUser(),
 	}
 }
@@ -323,8 +343,10 @@ func wireImage(m *queue.CheckpointImage, key []byte) *wire.Image {
 		return nil
 	}
 	return &wire.Image{
-		Sequence: m.Sequence, Attempt: uint32(m.Attempt), Time: m.Time, Size: m.Size, RawSize: m.RawSize, Mac: m.MAC, Wall: m.Wall, UserCpu: m.User,
-		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: checkpointMethod(m.SelfCheckpoint), Key: key, SlotUser: m.SlotUser,
+		Sequence: m.Sequence, Attempt: uint32(m.Attempt), Time: m.Time, Size: m.Size, RawSize: m.RawSize, Mac: m.MAC,
+		Wall: m.Wall, UserCpu: m.User,
+		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: checkpointMethod(m.SelfCheckpoint), Key: key,
+		SlotUser: m.SlotUser,
 	}
 }
 
@@ -341,7 +363,8 @@ func wireCheckpointPolicy(p *queue.CheckpointPolicy, scratch bool) *wire.Checkpo
 		return nil
 	}
 	w := &wire.CheckpointPolicy{
-		Method: checkpointMethod(p.Self), IntervalNs: int64(p.Interval), OnVacate: p.OnVacate, BeforeWalltime: p.AtLimit, Signal: p.Signal, ExitCode: p.ExitCode,
+		Method: checkpointMethod(p.Self), IntervalNs: int64(p.Interval), OnVacate: p.OnVacate,
+		BeforeWalltime: p.AtLimit, Signal: p.Signal, ExitCode: p.ExitCode,
 		Key: p.Key, Next: p.Next,
 	}
 	if scratch {

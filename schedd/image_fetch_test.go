@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FetchImage gives the next image that the test has laid out, and waits until there is one.
+// FetchImage gives the next image that the test has laid out, and waits until there is
+// one.
 func (f *fakeStartd) FetchImage(_ *wire.FetchImageRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
 	var data []byte
 	select {
@@ -33,7 +34,8 @@ func (f *fakeStartd) FetchImage(_ *wire.FetchImageRequest, stream grpc.ServerStr
 		sum[0]++
 	}
 	f.mu.Unlock()
-	for _, c := range []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "image"}}, {Data: data}, {Eof: true, Sha256: sum[:]}} {
+	for _, c := range []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "image"}}, {Data: data},
+		{Eof: true, Sha256: sum[:]}} {
 		if err := stream.Send(c); err != nil {
 			return err
 		}
@@ -67,7 +69,8 @@ func (f *fakeStartd) PutImage(stream grpc.ClientStreamingServer[wire.FileChunk, 
 func (f *fakeStartd) reportCheckpoint(a *wire.AttemptRef, sequence uint64, size int, reason string) {
 	f.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
 		Attempt: a, Reason: reason, FrozenNs: int64(20 * time.Millisecond),
-		Image: &wire.Image{Sequence: sequence, Attempt: a.GetAttempt(), Size: int64(size), Mac: []byte("mac"), Wall: int64(time.Minute), Node: nodeName},
+		Image: &wire.Image{Sequence: sequence, Attempt: a.GetAttempt(), Size: int64(size), Mac: []byte("mac"),
+			Wall: int64(time.Minute), Node: nodeName},
 	}}})
 }
 
@@ -93,7 +96,8 @@ func (p *testPool) spooledImages() string {
 	return strings.Join(files, " ")
 }
 
-// assertImages fails unless the spool has those images and no others, when all that was decided by now is on disk.
+// assertImages fails unless the spool has those images and no others, when all that was
+// decided by now is on disk.
 func (p *testPool) assertImages(want string) {
 	p.Helper()
 	p.query(&wire.QueryRequest{Limit: 1})
@@ -116,7 +120,8 @@ func (p *testPool) jobTimeline(id string) string {
 	return strings.Join(words, " ")
 }
 
-// An image comes home, the schedd is started anew, the next attempt goes on from it; when it cannot be restored, the one after from nothing.
+// An image comes home, the schedd is started anew, the next attempt goes on from it; when
+// it cannot be restored, the one after from nothing.
 func TestCheckpointAndRestore(t *testing.T) {
 	p, image := newPool(t), bytes.Repeat([]byte("state"), 100_000)
 	id, a := p.run("")
@@ -139,12 +144,14 @@ func TestCheckpointAndRestore(t *testing.T) {
 		t.Fatalf("got %v", k)
 	}
 	p.stop()
-	if err := os.WriteFile(filepath.Join(p.node.Dir, "schedd", "checkpoints", "1", "0.1.2.part"), image, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.node.Dir, "schedd", "checkpoints", "1", "0.1.2.part"), image,
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.startd.setReportedClaims(&wire.ClaimState{
 		Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1,
-		Exited: exitReport(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED, Reason: "its machine is wanted"}, ""),
+		Exited: exitReport(a.GetAttempt(),
+			&wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED, Reason: "its machine is wanted"}, ""),
 	})
 	p.start()
 	receiveNext(t, p.startd.acknowledged, "an acknowledgement")
@@ -153,8 +160,10 @@ func TestCheckpointAndRestore(t *testing.T) {
 	if !b.GetHoldForInput() || second.GetRestore().GetSequence() != 1 || second.GetCheckpoint().GetNext() != 2 {
 		t.Fatalf("the next attempt is told %v", b)
 	}
-	if !bytes.Equal(second.GetRestore().GetKey(), first.GetKey()) || bytes.Equal(second.GetCheckpoint().GetKey(), first.GetKey()) {
-		t.Fatalf("the next attempt has the key %x for the image, and seals its own with %x", second.GetRestore().GetKey(), second.GetCheckpoint().GetKey())
+	if !bytes.Equal(second.GetRestore().GetKey(), first.GetKey()) ||
+		bytes.Equal(second.GetCheckpoint().GetKey(), first.GetKey()) {
+		t.Fatalf("the next attempt has the key %x for the image, and seals its own with %x",
+			second.GetRestore().GetKey(), second.GetCheckpoint().GetKey())
 	}
 	if string(second.GetRestore().GetMac()) != "mac" || p.spooledImages() != "1/0.1.1" {
 		t.Fatalf("it goes on from %v, and the spool has %q", second.GetRestore(), p.spooledImages())
@@ -172,12 +181,14 @@ func TestCheckpointAndRestore(t *testing.T) {
 	p.assertImages("")
 	p.startd.exited(c.GetAttempt(), &wire.ExitStatus{}, "")
 	p.await(id, "completed 1")
-	if got, want := p.jobTimeline(id), "submitted assigned started checkpointed vacated assigned unrestored assigned completed"; got != want {
+	if got, want := p.jobTimeline(id),
+		"submitted assigned started checkpointed vacated assigned unrestored assigned completed"; got != want {
 		t.Errorf("the log says %q, want %q", got, want)
 	}
 }
 
-// A node that has no room for an image is no reason to hold the task: it goes on from that image as soon as one has room.
+// A node that has no room for an image is no reason to hold the task: it goes on from
+// that image as soon as one has room.
 func TestNoRoomForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	id, a := p.run("")
@@ -212,7 +223,8 @@ func TestNoRoomForImage(t *testing.T) {
 	}
 }
 
-// The end of an attempt waits for its last image: the next one goes on from that, and from none before.
+// The end of an attempt waits for its last image: the next one goes on from that, and
+// from none before.
 func TestEndWaitsForImage(t *testing.T) {
 	p, image := newPool(t), []byte("state")
 	_, a := p.run("")
@@ -231,16 +243,19 @@ func TestImageLostWithEnd(t *testing.T) {
 	_, a := p.run("")
 	p.stop()
 	end := exitReport(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
-	end.Unkept = &wire.CheckpointTaken{Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 3, Attempt: 1, Size: int64(len(image))}}
+	end.Unkept = &wire.CheckpointTaken{Attempt: a.GetAttempt(),
+		Image: &wire.Image{Sequence: 3, Attempt: 1, Size: int64(len(image))}}
 	p.startd.images <- image
-	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Exited: end})
+	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(),
+		Epoch: 1, Exited: end})
 	p.start()
 	if b := receiveNext(t, p.startd.activated, "the next attempt"); b.GetProgram().GetRestore().GetSequence() != 3 {
 		t.Fatalf("it goes on from %v", b.GetProgram().GetRestore())
 	}
 }
 
-// A node's image bears the attempt that the node has: under another's name it would be taken for that one's.
+// A node's image bears the attempt that the node has: under another's name it would be
+// taken for that one's.
 func TestImageOfAnother(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
@@ -260,16 +275,19 @@ func TestBadImage(t *testing.T) {
 	for range 3 {
 		p.startd.images <- image
 		p.startd.reportCheckpoint(a.GetAttempt(), 1, len(image), "periodic")
-		if k := receiveNext(t, p.startd.imageResults, "a word on the image"); !strings.Contains(k.GetError(), "digest") {
+		if k := receiveNext(t, p.startd.imageResults, "a word on the image"); !strings.Contains(k.GetError(),
+			"digest") {
 			t.Fatalf("got %v", k)
 		}
 	}
 	for _, reason := range []string{"a socket is open", "a socket is open"} {
-		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: a.GetAttempt(), Error: reason, Reason: "periodic"}}})
+		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: a.GetAttempt(),
+			Error: reason, Reason: "periodic"}}})
 	}
 	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "")
 	p.await(id, "completed 1")
-	if got, want := p.jobTimeline(id), "submitted assigned started checkpoint-failed checkpoint-failed completed"; got != want {
+	if got, want := p.jobTimeline(id),
+		"submitted assigned started checkpoint-failed checkpoint-failed completed"; got != want {
 		t.Errorf("the log says %q, want %q", got, want)
 	}
 	if p.spooledImages() != "" {
@@ -300,7 +318,8 @@ func TestLostImage(t *testing.T) {
 	}
 }
 
-// Images go with their task, two of them are kept, and one that a checkpoint server has is never fetched.
+// Images go with their task, two of them are kept, and one that a checkpoint server has
+// is never fetched.
 func TestImagesRemoved(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -315,7 +334,8 @@ func TestImagesRemoved(t *testing.T) {
 	}}})
 	receiveNext(t, p.startd.imageResults, "a word on the image that is elsewhere")
 	p.assertImages("1/0.1.3")
-	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetCheckpoints() != 2 {
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetCheckpoints() !=
+		2 {
 		t.Errorf("%d are told of", st.GetCheckpoints())
 	}
 	p.act(wire.ActRequest_REMOVE, id)
@@ -325,7 +345,8 @@ func TestImagesRemoved(t *testing.T) {
 	p.assertImages("")
 }
 
-// A task stands still for the owner of its machine: everybody can see that and why, also after a restart, and that it goes on.
+// A task stands still for the owner of its machine: everybody can see that and why, also
+// after a restart, and that it goes on.
 func TestOwnerSuspension(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -333,7 +354,9 @@ func TestOwnerSuspension(t *testing.T) {
 		return p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]
 	}
 	notify := func(reason string) {
-		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: a.GetAttempt(), Frozen: reason != "", Reason: reason}}})
+		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Suspended{
+			Suspended: &wire.Suspended{Attempt: a.GetAttempt(), Frozen: reason != "", Reason: reason},
+		}})
 	}
 	const back = "the owner of n1 is back"
 	notify(back)
@@ -345,7 +368,8 @@ func TestOwnerSuspension(t *testing.T) {
 	if err != nil || !strings.Contains(why.GetSummary(), back) || len(why.GetAdvice()) != 1 {
 		t.Errorf("why: %v, %v", why, err)
 	}
-	state := &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true, Suspended: back}
+	state := &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1,
+		Running: true, Suspended: back}
 	p.stop()
 	p.startd.setReportedClaims(state)
 	p.start()
@@ -378,7 +402,8 @@ func TestOwnerSuspension(t *testing.T) {
 	}
 }
 
-// What runs is frozen, thawed and checkpointed at its owner's word, and a node that was away is told again.
+// What runs is frozen, thawed and checkpointed at its owner's word, and a node that was
+// away is told again.
 func TestSuspendResumeCheckpoint(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
@@ -388,11 +413,13 @@ func TestSuspendResumeCheckpoint(t *testing.T) {
 	if f := receiveNext(t, p.startd.frozen, "a freeze"); !f.GetFrozen() {
 		t.Fatalf("got %v", f)
 	}
-	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; !st.GetSuspended() || st.GetState() != "suspended" {
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; !st.GetSuspended() ||
+		st.GetState() != "suspended" {
 		t.Fatalf("got %v", st)
 	}
 	p.stop()
-	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
+	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(),
+		Epoch: 1, Running: true})
 	p.start()
 	if f := receiveNext(t, p.startd.frozen, "the freeze again"); !f.GetFrozen() {
 		t.Fatalf("got %v", f)
@@ -404,7 +431,8 @@ func TestSuspendResumeCheckpoint(t *testing.T) {
 	if r := p.act(wire.ActRequest_CHECKPOINT, id); r.GetTasks() != 1 {
 		t.Fatalf("got %v", r)
 	}
-	if m := receiveNext(t, p.startd.checkpointRequests, "a wish for a checkpoint"); m.GetReason() != checkpointRequested {
+	if m := receiveNext(t, p.startd.checkpointRequests,
+		"a wish for a checkpoint"); m.GetReason() != checkpointRequested {
 		t.Fatalf("got %v", m)
 	}
 	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// imageRemovals are images on checkpoint servers that nobody will go on from any more. A server that has an entry has somebody who works on it. They
-// are in memory only: what is lost with it, the server deletes itself when nobody has asked for it in a long time.
+// imageRemovals are images on checkpoint servers that nobody will go on from any more. A
+// server that has an entry has somebody who works on it. They are in memory only: what is
+// lost with it, the server deletes itself when nobody has asked for it in a long time.
 type imageRemovals struct {
 	mu      sync.Mutex
 	waiting map[string][]*wire.FetchImageRequest // by the server's address
@@ -26,14 +27,16 @@ const (
 	maxRemovalRetry = 24 * time.Hour
 )
 
-// enqueueImageRemoval has an image on a checkpoint server deleted, at once or when the server can be reached again.
+// enqueueImageRemoval has an image on a checkpoint server deleted, at once or when the
+// server can be reached again.
 func (s *Schedd) enqueueImageRemoval(server string, image *wire.FetchImageRequest) {
 	r := &s.imageRemovals
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, working := r.waiting[server]
 	if len(list) >= maxRemovals {
-		s.log.Warn("checkpoint not deleted: too many wait for the server", "server", server, "job", image.GetAttempt().GetJob())
+		s.log.Warn("checkpoint not deleted: too many wait for the server", "server", server, "job",
+			image.GetAttempt().GetJob())
 		return
 	}
 	if r.waiting == nil {
@@ -45,7 +48,8 @@ func (s *Schedd) enqueueImageRemoval(server string, image *wire.FetchImageReques
 	}
 }
 
-// nextRemoval is the image to be deleted next; nil, and nobody works on the server any more, when there is none.
+// nextRemoval is the image to be deleted next; nil, and nobody works on the server any
+// more, when there is none.
 func (r *imageRemovals) nextRemoval(server string, done bool) *wire.FetchImageRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +76,8 @@ func (r *imageRemovals) dropServer(server string) int {
 func (s *Schedd) runImageRemovals(server string) {
 	conn, err := rpc.Dial(server, s.identity, auth.CheckpointServer)
 	if err != nil {
-		s.log.Warn("checkpoints not deleted", "server", server, "error", err, "count", s.imageRemovals.dropServer(server))
+		s.log.Warn("checkpoints not deleted", "server", server, "error", err, "count",
+			s.imageRemovals.dropServer(server))
 		return
 	}
 	defer conn.Close()
@@ -82,7 +87,8 @@ func (s *Schedd) runImageRemovals(server string) {
 		err := removeServerImage(s.daemonContext, client, image)
 		if errors.Is(err, roost.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			if time.Since(answered) > maxRemovalRetry {
-				s.log.Warn("checkpoints not deleted: the server does not answer", "server", server, "count", s.imageRemovals.dropServer(server))
+				s.log.Warn("checkpoints not deleted: the server does not answer", "server", server, "count",
+					s.imageRemovals.dropServer(server))
 				return
 			}
 			select {

@@ -5,15 +5,18 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// signImageRights sends what goes to a node, and adds to each attempt that may be checkpointed the right to its images on checkpoint servers: to put its own, and to
-// get that from which it goes on. It is signed here and not in the loop, which has no time for it.
+// signImageRights sends what goes to a node, and adds to each attempt that may be
+// checkpointed the right to its images on checkpoint servers: to put its own, and to get
+// that from which it goes on. It is signed here and not in the loop, which has no time
+// for it.
 func (s *Schedd) signImageRights(node string, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
 	return func(m *wire.ToStartd) error {
 		a := m.GetActivate()
 		if policy := a.GetProgram().GetCheckpoint(); policy != nil && s.identity != nil {
 			from := a.GetProgram().GetRestore()
 			capability, err := store.SignRight(s.identity, &wire.ImageRight{
-				Schedd: s.node.Name, Node: node, Attempt: a.GetAttempt(), Origin: from.GetAttempt(), Sequence: from.GetSequence(),
+				Schedd: s.node.Name, Node: node, Attempt: a.GetAttempt(), Origin: from.GetAttempt(),
+				Sequence: from.GetSequence(),
 			})
 			if err != nil { // its images come here, as where there is no server
 				s.log.Warn("no right to images on checkpoint servers", "node", node, "err", err)

@@ -20,11 +20,13 @@ type imageNode struct {
 	stream func(ctx context.Context, req *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error)
 }
 
-func (n imageNode) FetchImage(ctx context.Context, req *wire.FetchImageRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+func (n imageNode) FetchImage(ctx context.Context, req *wire.FetchImageRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 	return n.stream(ctx, req)
 }
 
-// imageStream gives some chunks, and then says nothing more until it is broken off, or ends.
+// imageStream gives some chunks, and then says nothing more until it is broken off, or
+// ends.
 type imageStream struct {
 	grpc.ClientStream
 	ctx     context.Context
@@ -45,7 +47,8 @@ func (s *imageStream) Recv() (*wire.FileChunk, error) {
 	return nil, io.EOF
 }
 
-// TestImageSlotsAreShared: a user's images come home while those of another stand still on all slots, or on nodes that are away.
+// TestImageSlotsAreShared: a user's images come home while those of another stand still
+// on all slots, or on nodes that are away.
 func TestImageSlotsAreShared(t *testing.T) {
 	const ann, bob, image = 1001, 1002, "state"
 	images, err := store.Open(t.TempDir(), 0)
@@ -54,20 +57,24 @@ func TestImageSlotsAreShared(t *testing.T) {
 	}
 	s := &Schedd{imageSlots: newTransferSlots(maxImages), images: images, node: &config.Node{Name: "n"}}
 	sum := sha256.Sum256([]byte(image))
-	whole := []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "1", Size: int64(len(image))}}, {Data: []byte(image)}, {Eof: true, Sha256: sum[:]}}
+	whole := []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "1", Size: int64(len(image))}}, {Data: []byte(image)},
+		{Eof: true, Sha256: sum[:]}}
 	begun := make(chan struct{}, 100)
-	stuck := &nodeConn{name: "stuck", client: imageNode{stream: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	stuck := &nodeConn{name: "stuck", client: imageNode{stream: func(ctx context.Context,
+		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		begun <- struct{}{}
 		return &imageStream{ctx: ctx, stalled: true}, nil
 	}}}
-	away := &nodeConn{name: "away", client: imageNode{stream: func(context.Context, *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	away := &nodeConn{name: "away", client: imageNode{stream: func(context.Context,
+		*wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		select {
 		case begun <- struct{}{}:
 		default: // it is tried again and again, and nobody counts how often
 		}
 		return nil, roost.Unavailable
 	}}}
-	good := &nodeConn{name: "good", client: imageNode{stream: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	good := &nodeConn{name: "good", client: imageNode{stream: func(ctx context.Context,
+		_ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		return &imageStream{ctx: ctx, chunks: whole}, nil
 	}}}
 	job := uint64(0)

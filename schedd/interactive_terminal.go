@@ -16,16 +16,19 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// maxTerminals bounds the terminals of interactive jobs at a time, of all users: those that are in use, and those that wait for their job to start.
+// maxTerminals bounds the terminals of interactive jobs at a time, of all users: those
+// that are in use, and those that wait for their job to start.
 const maxTerminals = 4096
 
-// The node is asked again when it has said that the job's processes are not there yet, or stand still.
+// The node is asked again when it has said that the job's processes are not there yet, or
+// stand still.
 const (
 	minTerminalRetry = 20 * time.Millisecond
 	maxTerminalRetry = time.Second
 )
 
-// interactiveTerminal is that of an interactive job, as its user's side of the conversation sees it.
+// interactiveTerminal is that of an interactive job, as its user's side of the
+// conversation sees it.
 type interactiveTerminal struct {
 	*userService
 	stream   grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]
@@ -36,9 +39,12 @@ type interactiveTerminal struct {
 	jobEnded bool // the job is over on its node, and the news is on its way
 }
 
-// runTerminal waits until an interactive job runs, and carries its terminal. Without its user the job has nothing to do: when he has gone, before the start or after it,
-// the job is removed. What ends only because this schedd does is left to the user's side, which comes back, and to the node.
-func (s *userService) runTerminal(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput], who queue.CallerIdentity, first *wire.ShellInput) error {
+// runTerminal waits until an interactive job runs, and carries its terminal. Without its
+// user the job has nothing to do: when he has gone, before the start or after it, the job
+// is removed. What ends only because this schedd does is left to the user's side, which
+// comes back, and to the node.
+func (s *userService) runTerminal(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
+	who queue.CallerIdentity, first *wire.ShellInput) error {
 	if s.interactiveTerminals.Add(1) > maxTerminals {
 		s.interactiveTerminals.Add(-1)
 		return fmt.Errorf("terminal: %w: %d are open already", roost.Exhausted, maxTerminals)
@@ -73,7 +79,8 @@ func (t *interactiveTerminal) findJob(ctx context.Context) (err error) {
 		}
 		switch {
 		case t.user.UID != o.UID:
-			err = fmt.Errorf("job %v: %w: it belongs to %s, and only its owner has its terminal", t.task.Job, roost.PermissionDenied, o.Owner)
+			err = fmt.Errorf("job %v: %w: it belongs to %s, and only its owner has its terminal", t.task.Job,
+				roost.PermissionDenied, o.Owner)
 		case !o.Interactive:
 			err = fmt.Errorf("job %v: %w: it is no interactive job", t.task.Job, roost.Invalid)
 		default:
@@ -83,7 +90,8 @@ func (t *interactiveTerminal) findJob(ctx context.Context) (err error) {
 	return errors.Join(aerr, err)
 }
 
-// serveJob waits for the start, holds the conversation, and waits for the job to end as its terminal did.
+// serveJob waits for the start, holds the conversation, and waits for the job to end as
+// its terminal did.
 func (t *interactiveTerminal) serveJob(ctx context.Context) error {
 	var end *wire.ShellOutput // what is said last, when the job's end is recorded
 	for retryWait := minTerminalRetry; ; {
@@ -123,9 +131,11 @@ func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutp
 		if err != nil {
 			return
 		}
-		if o.State == roost.Held && o.Attempt.Attempt > 0 { // its start failed, or its node was lost: it is not run again
+		// its start failed, or its node was lost: it is not run again
+		if o.State == roost.Held && o.Attempt.Attempt > 0 {
 			st, _ := t.queue.TaskStatus(t.task)
-			err, t.jobEnded = fmt.Errorf("job %v: %w: %s", t.task.Job, roost.Invalid, cmp.Or(st.Reason, "it is held")), false
+			err, t.jobEnded = fmt.Errorf("job %v: %w: %s", t.task.Job, roost.Invalid, cmp.Or(st.Reason, "it is held")),
+				false
 			return
 		}
 		if near := t.peers[o.Node]; o.State == roost.Running && o.Running && near != nil && near.session != nil {
@@ -138,14 +148,17 @@ func (t *interactiveTerminal) runningNode(ctx context.Context) (o queue.TaskOutp
 // errNotRunning says that the job's processes are not there yet, or stand still.
 var errNotRunning = errors.New("not yet")
 
-// openSession has the node begin the session, and carries it until it ends; what it ended with is not sent on yet.
-func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutput, p *nodeConn) (end *wire.ShellOutput, err error) {
+// openSession has the node begin the session, and carries it until it ends; what it ended
+// with is not sent on yet.
+func (t *interactiveTerminal) openSession(ctx context.Context, o queue.TaskOutput,
+	p *nodeConn) (end *wire.ShellOutput, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	down, err := p.client.Shell(ctx)
 	if err == nil {
 		err = down.Send(&wire.ShellInput{
-			Schedd: t.node.Name, Attempt: attemptRef(o.Attempt), Command: o.Command, Login: len(o.Command) == 0, Terminal: true, Term: t.first.GetTerm(),
+			Schedd: t.node.Name, Attempt: attemptRef(o.Attempt), Command: o.Command, Login: len(o.Command) == 0,
+			Terminal: true, Term: t.first.GetTerm(),
 			Rows: t.first.GetRows(), Columns: t.first.GetColumns(), Session: true,
 		})
 	}
@@ -192,7 +205,8 @@ func (t *interactiveTerminal) classifyRefusal(ctx context.Context, err error) er
 // removeJob ends the job, unless it has ended.
 func (t *interactiveTerminal) removeJob() {
 	t.postEvent(context.WithoutCancel(t.stream.Context()), loopCall(func(now time.Time) {
-		events, err := t.queue.RemoveTasks(now, t.user, queue.TaskSelector{Job: t.task.Job}, "its terminal is gone", false)
+		events, err := t.queue.RemoveTasks(now, t.user, queue.TaskSelector{Job: t.task.Job},
+			"its terminal is gone", false)
 		if err != nil {
 			if rpc.KindOf(err) != roost.Finished && rpc.KindOf(err) != roost.NotFound {
 				t.log.Warn("a job without a terminal is not removed", "job", t.task.Job, "err", err)

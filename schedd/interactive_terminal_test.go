@@ -36,11 +36,13 @@ func (f *fakeStartd) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire
 }
 
 // attachTerminal asks for the terminal of a job.
-func (p *testPool) attachTerminal(ctx context.Context, id string) grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput] {
+func (p *testPool) attachTerminal(ctx context.Context,
+	id string) grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput] {
 	p.Helper()
 	stream, err := p.client.Shell(ctx)
 	if err == nil {
-		err = stream.Send(&wire.ShellInput{Task: id, Session: true, Terminal: true, Term: "vt100", Rows: 24, Columns: 80})
+		err = stream.Send(&wire.ShellInput{Task: id, Session: true, Terminal: true, Term: "vt100", Rows: 24,
+			Columns: 80})
 	}
 	if err != nil {
 		p.Fatal(err)
@@ -48,11 +50,13 @@ func (p *testPool) attachTerminal(ctx context.Context, id string) grpc.BidiStrea
 	return stream
 }
 
-// TestTerminal follows an interactive job from the wait for its start to its end: the node is asked until the processes are there, and its user is told of the
-// end when that is recorded, and not before.
+// TestTerminal follows an interactive job from the wait for its start to its end: the
+// node is asked until the processes are there, and its user is told of the end when that
+// is recorded, and not before.
 func TestTerminal(t *testing.T) {
 	p := newPool(t)
-	id := p.submit("k", 1, `Cmd = "/bin/bash"; Shell = "/bin/bash"; Interactive = true; Rerunnable = true; MaxRetries = 3; HoldOnSubmit = true`).GetIds()[0]
+	id := p.submit("k", 1,
+		`Cmd = "/bin/bash"; Shell = "/bin/bash"; Interactive = true; Rerunnable = true; MaxRetries = 3; HoldOnSubmit = true`).GetIds()[0]
 	user := p.attachTerminal(p.ctx(), id)
 	p.act(wire.ActRequest_RELEASE, id)
 	a := receiveNext(t, p.startd.activated, "an attempt")
@@ -62,15 +66,18 @@ func TestTerminal(t *testing.T) {
 	p.startd.started(a.GetAttempt())
 	receiveNext(t, p.startd.shells, "a session").end <- fmt.Errorf("task: %w: not there yet", roost.Conflict)
 	s := receiveNext(t, p.startd.shells, "another try")
-	if f := s.first; !f.GetSession() || !f.GetLogin() || len(f.GetCommand()) > 0 || !f.GetTerminal() || f.GetTerm() != "vt100" || f.GetRows() != 24 {
+	if f := s.first; !f.GetSession() || !f.GetLogin() || len(f.GetCommand()) > 0 || !f.GetTerminal() ||
+		f.GetTerm() != "vt100" || f.GetRows() != 24 {
 		t.Errorf("the node is asked for %v", f)
 	}
 	s.stream.Send(&wire.ShellOutput{Ready: true})
 	if out, err := user.Recv(); err != nil || !out.GetReady() {
 		t.Fatalf("got %v, %v", out, err)
 	}
-	user.Send(&wire.ShellInput{Data: []byte("keys"), Rows: 30, Columns: 90, Task: "99", Schedd: "forged", Session: true})
-	if in, err := s.stream.Recv(); err != nil || string(in.GetData()) != "keys" || in.GetRows() != 30 || in.GetTask() != "" || in.GetSchedd() != "" || in.GetSession() {
+	user.Send(&wire.ShellInput{Data: []byte("keys"), Rows: 30, Columns: 90, Task: "99", Schedd: "forged",
+		Session: true})
+	if in, err := s.stream.Recv(); err != nil || string(in.GetData()) != "keys" || in.GetRows() != 30 ||
+		in.GetTask() != "" || in.GetSchedd() != "" || in.GetSession() {
 		t.Errorf("the shell gets %v, %v", in, err)
 	}
 	s.stream.Send(&wire.ShellOutput{Data: []byte("words")})
@@ -83,12 +90,14 @@ func TestTerminal(t *testing.T) {
 	if out, err := user.Recv(); err != nil || !out.GetEnded() || out.GetCode() != 7 {
 		t.Errorf("at the end the user gets %v, %v", out, err)
 	}
-	if got := taskCounts(p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]); got != "completed 1 failed 1" {
+	if got := taskCounts(p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]); got !=
+		"completed 1 failed 1" {
 		t.Errorf("then the job is %s", got)
 	}
 }
 
-// TestTerminalRemoved holds that a job does not outlive its user's terminal, whether it waits or runs; and that its end by itself stays what it is.
+// TestTerminalRemoved holds that a job does not outlive its user's terminal, whether it
+// waits or runs; and that its end by itself stays what it is.
 func TestTerminalRemoved(t *testing.T) {
 	p := newPool(t)
 	const ad = `Interactive = true; Arguments = { "-l" }; Key = `
@@ -144,10 +153,14 @@ func TestTerminalRefused(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", id, err, want)
 		}
 	}
-	if got := taskCounts(p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{plain}}})[0]); got != "held 1" {
+	if got := taskCounts(p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{plain}}})[0]); got !=
+		"held 1" {
 		t.Errorf("the job that has none is %s", got)
 	}
-	if _, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "two", Jobs: []*wire.JobSpec{{Ad: `[Cmd = "/bin/true"; Iwd = "/"; Interactive = true]`, Count: 2}}}); !errors.Is(rpc.FromStatus(err), roost.Invalid) {
+	if _, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "two",
+		Jobs: []*wire.JobSpec{{Ad: `[Cmd = "/bin/true"; Iwd = "/"; Interactive = true]`, Count: 2}}}); !errors.Is(
+		rpc.FromStatus(err), roost.Invalid,
+	) {
 		t.Errorf("two tasks: %v", err)
 	}
 	held := p.submit("held", 1, "Interactive = true").GetIds()[0]

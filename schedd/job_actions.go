@@ -12,7 +12,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints, alters, moves or reorders jobs, or has them start out of turn. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints,
+// alters, moves or reorders jobs, or has them start out of turn. When it returns, the
+// changes are on disk; what runs is told to end.
 func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -33,7 +35,8 @@ func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActR
 }
 
 // actOnLocal acts on jobs of this schedd.
-func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest, who queue.CallerIdentity) (*wire.ActReply, error) {
+func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest,
+	who queue.CallerIdentity) (*wire.ActReply, error) {
 	reply := &wire.ActReply{}
 	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)
 	if err != nil || refusal != nil {
@@ -53,7 +56,8 @@ func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest, who queue
 		}
 		for _, t := range chosen {
 			// A word for several jobs means those of them to which it can be done.
-			if result := s.applyVerb(req, t, who, now, allowed); !t.isPart || result.Error == "" || !isNoop(roost.ErrorKind(result.Kind)) {
+			if result := s.applyVerb(req, t, who, now, allowed); !t.isPart || result.Error == "" ||
+				!isNoop(roost.ErrorKind(result.Kind)) {
 				reply.Results = append(reply.Results, result)
 				if isForgetRequest(req, t, result) {
 					ended = append(ended, endedJob{t.TaskSelector, result})
@@ -77,8 +81,10 @@ func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest, who queue
 	return reply, s.waitCommitted(ctx, durable)
 }
 
-// applyVerb applies one verb to one target. What of alterations quotas allow is known already.
-func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time, allowed string) *wire.ActReply_Result {
+// applyVerb applies one verb to one target. What of alterations quotas allow is known
+// already.
+func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time,
+	allowed string) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{Id: t.text}
 	var events []queue.JobEvent
 	err := t.err
@@ -87,7 +93,8 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 		past = s.historyJob(t.TaskSelector)
 	}
 	if err == nil && req.GetVerb() == wire.ActRequest_RUN && !who.Admin { // also where there is no such job (OpenPBS)
-		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.TaskSelector, roost.PermissionDenied)
+		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.TaskSelector,
+			roost.PermissionDenied)
 	}
 	if err == nil && past == nil {
 		err = s.mustBeQueued(t.TaskSelector)
@@ -109,7 +116,8 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 			events, err = s.decideVerb(req, t.TaskSelector, who, now)
 		}
 	}
-	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD || req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
+	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD ||
+		req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
 		result.Id = t.TaskSelector.String()
 		return result
 	}
@@ -117,7 +125,8 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), pbsRefusal(err)
 		return result
 	}
-	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL || v == wire.ActRequest_MESSAGE {
+	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL ||
+		v == wire.ActRequest_MESSAGE {
 		return result // that goes to nodes, and changes no state here
 	}
 	before := s.queue.ChangeCount()
@@ -132,7 +141,8 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 }
 
 // decideVerb decides on what changes the state of a job.
-func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity, now time.Time) ([]queue.JobEvent, error) {
+func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity,
+	now time.Time) ([]queue.JobEvent, error) {
 	switch v := req.GetVerb(); v {
 	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN, wire.ActRequest_RUN:
 		if err := s.checkUncertain(s.queue, t); err != nil {
@@ -178,7 +188,8 @@ func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queu
 // isNoop is what goes wrong when there is nothing to do.
 func isNoop(k roost.ErrorKind) bool { return k == roost.Finished || k == roost.Conflict }
 
-// runningTasks counts the tasks of a target that run: those that were told to end now change when they have.
+// runningTasks counts the tasks of a target that run: those that were told to end now
+// change when they have.
 func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
 	st, ok := s.queue.Status(t.Job.Seq)
 	if !ok {
@@ -203,13 +214,15 @@ func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
 	return n
 }
 
-// mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended, or never was.
+// mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended,
+// or never was.
 func (s *Schedd) mustBeQueued(t queue.TaskSelector) error {
 	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
 		return nil
 	}
 	if t.Job.Host != s.node.Name && s.peerSchedds.hasPeer(t.Job.Host) {
-		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
+		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that "+
+			"it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}
 	if past, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
 		if _, err := past.LocateTasks(t); err != nil {

@@ -18,15 +18,18 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// An act on jobs of several schedds is cut by schedd, in the order of its words, for who may act everywhere; for everybody else it stays where it is refused.
+// An act on jobs of several schedds is cut by schedd, in the order of its words, for who
+// may act everywhere; for everybody else it stays where it is refused.
 func TestActParts(t *testing.T) {
-	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler), time.Unix(0, 0))
+	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
+		time.Unix(0, 0))
 	s.peerSchedds = newPeerSchedds("n1", nil, s.log)
 	s.peerSchedds.byName["n2"] = &peerSchedd{}
 	s.admins.set([]string{"ann@n1", "bob"})
 	words := []string{"1", "2.n1", "3.n2", "4[7].n2", "@name", "5.n3"}
 	parts := func(user string, verb wire.ActRequest_Verb) string {
-		nodes, parts := s.splitAct(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: words}}, queue.CallerIdentity{User: user, Host: "n1"})
+		nodes, parts := s.splitAct(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: words}},
+			queue.CallerIdentity{User: user, Host: "n1"})
 		text := ""
 		for i := range nodes {
 			text += fmt.Sprintf("%s%v ", nodes[i], parts[i].GetSelection().GetSelectors())
@@ -39,28 +42,32 @@ func TestActParts(t *testing.T) {
 		verb wire.ActRequest_Verb
 		want string
 	}{
-		{"ann", wire.ActRequest_HOLD, apart}, {"bob", wire.ActRequest_REMOVE, apart}, {"cat", wire.ActRequest_HOLD, here}, {"", wire.ActRequest_HOLD, here},
+		{"ann", wire.ActRequest_HOLD, apart}, {"bob", wire.ActRequest_REMOVE, apart},
+		{"cat", wire.ActRequest_HOLD, here}, {"", wire.ActRequest_HOLD, here},
 		{"ann", wire.ActRequest_ORDER, here},
 	} {
 		if got := parts(c.user, c.verb); got != c.want {
 			t.Errorf("%s, %v: got %s, want %s", c.user, c.verb, got, c.want)
 		}
 	}
-	if nodes, _ := s.splitAct(&wire.ActRequest{}, queue.CallerIdentity{User: "ann"}); len(nodes) != 1 || nodes[0] != "" {
+	if nodes, _ := s.splitAct(&wire.ActRequest{}, queue.CallerIdentity{User: "ann"}); len(nodes) != 1 ||
+		nodes[0] != "" {
 		t.Errorf("without words: got %q", nodes)
 	}
 }
 
 // A schedd speaks for the users of its own node only, whatever it says of them.
 func TestActForUsersOfOtherNodes(t *testing.T) {
-	s := newSchedd(&config.Node{Name: "n2", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler), time.Unix(0, 0))
+	s := newSchedd(&config.Node{Name: "n2", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
+		time.Unix(0, 0))
 	s.admins.set([]string{"ann@n1"})
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.daemonContext = stopped
 	act := func(p auth.Peer, user string) error {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: p})
-		_, err := (&peerService{Schedd: s}).Act(ctx, &wire.NeighbourAct{User: user, Act: &wire.ActRequest{Verb: wire.ActRequest_HOLD, Selection: &wire.Selection{Selectors: []string{"1"}}}})
+		_, err := (&peerService{Schedd: s}).Act(ctx, &wire.NeighbourAct{User: user,
+			Act: &wire.ActRequest{Verb: wire.ActRequest_HOLD, Selection: &wire.Selection{Selectors: []string{"1"}}}})
 		return err
 	}
 	node := func(name string) auth.Peer { return auth.Peer{Name: name, Certified: []auth.Role{auth.Schedd}} }

@@ -25,7 +25,8 @@ func (s *userService) Events(req *wire.EventsRequest, stream grpc.ServerStreamin
 }
 
 // listEvents tells to what has happened to a job of this schedd.
-func (s *Schedd) listEvents(ctx context.Context, id string, who queue.CallerIdentity, to func(*wire.JobEvent) error) error {
+func (s *Schedd) listEvents(ctx context.Context, id string, who queue.CallerIdentity,
+	to func(*wire.JobEvent) error) error {
 	var found []selectionTarget
 	var names queue.TaskNames
 	if err := s.callLoopDurable(ctx, func(time.Time) {
@@ -101,7 +102,8 @@ func concernsTarget(e *queue.JobEvent, t queue.TaskSelector) bool {
 func (s *Schedd) formatEvent(sequence uint64, e *queue.JobEvent, names queue.TaskNames) *wire.JobEvent {
 	job := roost.JobID{Seq: e.Job, Host: s.node.Name}
 	m := &wire.JobEvent{
-		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(), Node: e.Node,
+		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.Type.String(),
+		Node: e.Node,
 		Text: e.Reason, Exit: wireExit(e.Exit),
 	}
 	if e.Attempt != 0 {
@@ -127,19 +129,21 @@ func imageText(e *queue.JobEvent) string {
 	case queue.Started:
 		return "from " + m.Describe()
 	case queue.Checkpointed:
-		return fmt.Sprintf("%s: %v, stood still for %v", m.Describe(), roost.Bytes(m.Size), time.Duration(m.Frozen).Round(time.Millisecond))
+		return fmt.Sprintf("%s: %v, stood still for %v", m.Describe(), roost.Bytes(m.Size),
+			time.Duration(m.Frozen).Round(time.Millisecond))
 	default:
 		return m.Describe() + ": " + e.Reason
 	}
 }
 
-// endReason names the way in which an attempt ended: completed, when its program ran to its own end or to its limit; vacated, preempted, removed or failed when
-// it did not.
+// endReason names the way in which an attempt ended: completed, when its program ran to
+// its own end or to its limit; vacated, preempted, removed or failed when it did not.
 func endReason(x *queue.AttemptExit) (what, text string) {
 	switch x.Cause {
 	case queue.CauseExited, queue.CauseWalltime:
 		return "completed", x.Describe()
-	case queue.CauseMemory, queue.CauseGPUMemory, queue.CauseDisk, queue.CauseCPUTime, queue.CauseVirtualMemory, queue.CausePrologue:
+	case queue.CauseMemory, queue.CauseGPUMemory, queue.CauseDisk, queue.CauseCPUTime, queue.CauseVirtualMemory,
+		queue.CausePrologue:
 		return "completed", x.Describe()
 	case queue.CauseRestore:
 		return "unrestored", x.Describe()

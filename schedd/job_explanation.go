@@ -45,7 +45,8 @@ func (s *Schedd) explainJob(ctx context.Context, id string, who queue.CallerIden
 	return reply, nil
 }
 
-// historyStatus tells how a job that has left the queue ended, or the first of some tasks of it.
+// historyStatus tells how a job that has left the queue ended, or the first of some tasks
+// of it.
 func (s *Schedd) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
 	past, _, err := s.history.Job(t.Job.Seq)
 	if err != nil || t.Job.Host != s.node.Name {
@@ -62,10 +63,12 @@ func (s *Schedd) historyStatus(t queue.TaskSelector) (*wire.JobStatus, error) {
 	return s.statusRow(&st, ""), nil
 }
 
-// whyTimeout is how long a question about a job waits for what the negotiator says now; after that what it said last has to do.
+// whyTimeout is how long a question about a job waits for what the negotiator says now;
+// after that what it said last has to do.
 const whyTimeout = 200 * time.Millisecond
 
-// awaitExplanation asks the negotiator why a job waits, if it does, and returns when it has answered or is not going to soon.
+// awaitExplanation asks the negotiator why a job waits, if it does, and returns when it
+// has answered or is not going to soon.
 func (s *Schedd) awaitExplanation(ctx context.Context, id string, who queue.CallerIdentity) {
 	answered := make(chan struct{})
 	if s.callLoop(ctx, func(time.Time) {
@@ -85,21 +88,23 @@ func (s *Schedd) awaitExplanation(ctx context.Context, id string, who queue.Call
 	}
 }
 
-// requestExplanation sends the question about a job that waits to the negotiator, and has answered closed when the answer is there. It reports whether there
-// was anything to ask.
+// requestExplanation sends the question about a job that waits to the negotiator, and has
+// answered closed when the answer is there. It reports whether there was anything to ask.
 func (s *Schedd) requestExplanation(t queue.TaskSelector, answered chan struct{}) bool {
 	st, ok := s.queue.Status(t.Job.Seq)
 	if ok && len(t.Ranges) > 0 {
 		st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
 	}
-	if !ok || t.Job.Host != s.node.Name || s.negotiator == nil || st.Task == nil && st.Counts[roost.Idle] == 0 || st.Task != nil && st.Task.State != roost.Idle {
+	if !ok || t.Job.Host != s.node.Name || s.negotiator == nil || st.Task == nil && st.Counts[roost.Idle] == 0 ||
+		st.Task != nil && st.Task.State != roost.Idle {
 		return false
 	}
 	return s.negotiator.addWaiter(st.Request, answered)
 }
 
 // fillExplanation fills a reply from the queue. A job that is not there is returned.
-func (s *Schedd) fillExplanation(reply *wire.WhyReply, id string, who queue.CallerIdentity) (missing queue.TaskSelector, err error) {
+func (s *Schedd) fillExplanation(reply *wire.WhyReply, id string,
+	who queue.CallerIdentity) (missing queue.TaskSelector, err error) {
 	found := s.wordTargets(id, selectionFilter{}, who, false)
 	if len(found) != 1 || found[0].err != nil {
 		if len(found) == 1 {
@@ -140,7 +145,9 @@ func (s *Schedd) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	case state == roost.Suspended && st.Task != nil:
 		reply.Summary = "it is suspended on " + st.Task.Node + ": " + st.Reason
 		if strings.HasPrefix(st.Task.SuspendedBy, "owner") {
-			reply.Advice = append(reply.Advice, "it goes on there when the machine is lent again, or else leaves, with a checkpoint if its job has them, and is started elsewhere")
+			reply.Advice = append(reply.Advice,
+				"it goes on there when the machine is lent again, or else leaves, with a checkpoint if its job has "+
+					"them, and is started elsewhere")
 		}
 	case state.IsActive():
 		reply.Summary = "it runs"
@@ -172,7 +179,8 @@ func (s *Schedd) explainState(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// explainRunNow adds that an operator asked for a job to run now, or that this was denied.
+// explainRunNow adds that an operator asked for a job to run now, or that this was
+// denied.
 func (s *Schedd) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
 	switch r := st.RunNow; {
 	case r.Pending > 0:
@@ -185,12 +193,14 @@ func (s *Schedd) explainRunNow(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// mostLikelyState is the state that a question about a job is most likely about: what waits before what runs before what has ended.
+// mostLikelyState is the state that a question about a job is most likely about: what
+// waits before what runs before what has ended.
 func mostLikelyState(st *queue.JobStatus) roost.TaskState {
 	if st.Task != nil {
 		return st.Task.State
 	}
-	for _, state := range []roost.TaskState{roost.Idle, roost.Held, roost.Blocked, roost.Starting, roost.Running, roost.Exiting, roost.Removed} {
+	for _, state := range []roost.TaskState{roost.Idle, roost.Held, roost.Blocked, roost.Starting, roost.Running,
+		roost.Exiting, roost.Removed} {
 		if st.Counts[state] > 0 {
 			return state
 		}
@@ -209,7 +219,8 @@ func (s *Schedd) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 		return
 	}
 	if e := s.negotiator.explanations[st.Request]; e != nil {
-		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(), append(reply.Advice, s.negotiatorAdvice(e)...)
+		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(),
+			append(reply.Advice, s.negotiatorAdvice(e)...)
 		return
 	}
 	reply.Summary = "it is ready, and no machine was offered yet"
@@ -218,14 +229,17 @@ func (s *Schedd) explainIdle(reply *wire.WhyReply, st *queue.JobStatus) {
 	}
 }
 
-// sameFilesCondition is the condition that the queue adds to the Requirements of a job whose files are not to be sent.
+// sameFilesCondition is the condition that the queue adds to the Requirements of a job
+// whose files are not to be sent.
 const sameFilesCondition = "TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 
-// negotiatorAdvice is the negotiator's, but for the condition that the user did not write: there it names the setting that did.
+// negotiatorAdvice is the negotiator's, but for the condition that the user did not
+// write: there it names the setting that did.
 func (s *Schedd) negotiatorAdvice(e *wire.Explanation) (all []string) {
 	for _, r := range e.GetReasons() {
 		if strings.Contains(r.GetText(), sameFilesCondition) {
-			all = append(all, fmt.Sprintf("transfer = \"never\" lets it run only where the files of %s are seen (file_system_domain %q); "+
+			all = append(all, fmt.Sprintf("transfer = \"never\" lets it run only where the files of %s are seen "+
+				"(file_system_domain %q); "+
 				"with transfer = \"auto\" they are sent", s.node.Name, s.node.FileSystemDomain))
 			break
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// jobQueueAdapter is the queue as the dispatcher sees it: what it decides there goes into the present batch.
+// jobQueueAdapter is the queue as the dispatcher sees it: what it decides there goes into
+// the present batch.
 type jobQueueAdapter struct{ *Schedd }
 
 // ReadyTasks implements dispatch.JobQueue.
@@ -103,7 +104,8 @@ func (s *Schedd) resumeLogged() {
 	var live []dispatch.RecoveredAttempt
 	for _, a := range s.queue.ActiveAttempts() {
 		live = append(live, dispatch.RecoveredAttempt{
-			Attempt: a.Attempt, Request: dispatch.RequestID(a.Request.ID), Node: a.Node, Address: a.Address, Claim: a.Claim,
+			Attempt: a.Attempt, Request: dispatch.RequestID(a.Request.ID), Node: a.Node, Address: a.Address,
+			Claim:   a.Claim,
 			Started: a.StartTime, Resources: a.Request.Resources,
 		})
 	}
@@ -119,16 +121,20 @@ func (s *Schedd) resumeLogged() {
 // exitStatus turns the wire's form of an end into the queue's.
 func exitStatus(x *wire.ExitStatus) *queue.AttemptExit {
 	return &queue.AttemptExit{
-		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()), Reason: x.GetReason(),
-		Wall: x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(), Used: queueUsage(x.GetUsage()),
+		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.ExitCause(x.GetCause()),
+		Reason: x.GetReason(),
+		Wall:   x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
+		Used: queueUsage(x.GetUsage()),
 	}
 }
 
-// queueUsage is what a machine measured of an attempt that has ended, in whole KiB, so that most of the queue's records stay small.
+// queueUsage is what a machine measured of an attempt that has ended, in whole KiB, so
+// that most of the queue's records stay small.
 func queueUsage(u *wire.TaskUsage) queue.ResourceUsage {
 	kib := func(n int64) int64 { return (min(max(n, 0), 1<<60) + 1023) >> 10 << 10 }
 	return queue.ResourceUsage{
-		Peak: kib(u.GetPeakMemory()), Read: kib(u.GetReadBytes()), Written: kib(u.GetWriteBytes()), PeakGPU: kib(u.GetPeakGpuMemory()), Disk: kib(u.GetDisk()),
+		Peak: kib(u.GetPeakMemory()), Read: kib(u.GetReadBytes()), Written: kib(u.GetWriteBytes()),
+		PeakGPU: kib(u.GetPeakGpuMemory()), Disk: kib(u.GetDisk()),
 	}
 }
 
@@ -138,7 +144,8 @@ func wireUsed(x *queue.AttemptExit) *wire.TaskUsage {
 		return nil
 	}
 	return &wire.TaskUsage{
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, PeakMemory: x.Used.Peak, ReadBytes: x.Used.Read, WriteBytes: x.Used.Written,
+		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, PeakMemory: x.Used.Peak, ReadBytes: x.Used.Read,
+		WriteBytes:    x.Used.Written,
 		PeakGpuMemory: x.Used.PeakGPU, Disk: x.Used.Disk,
 	}
 }

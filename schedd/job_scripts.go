@@ -22,13 +22,16 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A script that is too large for a job's ad is kept in a file of its own, below a directory for each user and by the digest of what is in it. It is sent
-// here before the job that names it is submitted, and to a node before an attempt starts there. It goes when no job in the queue names it any more.
+// A script that is too large for a job's ad is kept in a file of its own, below a
+// directory for each user and by the digest of what is in it. It is sent here before the
+// job that names it is submitted, and to a node before an attempt starts there. It goes
+// when no job in the queue names it any more.
 
 // MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
 const MaxScript = 100 << 20
 
-// unusedScriptAge is for how long a script is kept that no job in the queue names: one may be about to, and one that has ended may be run again.
+// unusedScriptAge is for how long a script is kept that no job in the queue names: one
+// may be about to, and one that has ended may be run again.
 const unusedScriptAge = 30 * 24 * time.Hour
 
 // scriptChunk is how much of a script goes in one message.
@@ -62,8 +65,8 @@ func (s *userService) KeepScript(stream grpc.ClientStreamingServer[wire.ScriptCh
 	return stream.SendAndClose(&wire.ScriptReply{Name: name})
 }
 
-// storeScript writes what comes to a file of that directory, and returns its name. Nothing is left of one that does not come to its end, or has more
-// bytes than most.
+// storeScript writes what comes to a file of that directory, and returns its name.
+// Nothing is left of one that does not come to its end, or has more bytes than most.
 func storeScript(dir string, most int, recv func() ([]byte, error)) (name string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("script: %w", err)
@@ -117,14 +120,16 @@ func (s *Schedd) checkScripts(who queue.CallerIdentity, specs []queue.SubmitSpec
 		path := filepath.Join(s.scriptDir(who.UID), name)
 		now := time.Now()
 		if !scriptName.MatchString(name) || os.Chtimes(path, now, now) != nil {
-			return fmt.Errorf("job %d: attribute %s: %w: no script of yours is kept under that name", i, roost.AttrScriptFile, roost.Invalid)
+			return fmt.Errorf("job %d: attribute %s: %w: no script of yours is kept under that name", i,
+				roost.AttrScriptFile, roost.Invalid)
 		}
 	}
 	return nil
 }
 
 // sendScript brings an attempt's script to its node.
-func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles, pace *pacedStream) error {
+func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles,
+	pace *pacedStream) error {
 	if !scriptName.MatchString(pl.ScriptFile) {
 		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
 	}
@@ -176,8 +181,8 @@ func (s *Schedd) sweepScripts(ctx context.Context, now time.Time) error {
 	})
 }
 
-// sweepScripts removes what has lain below a directory for long and is not in use. What is in use is asked afterwards: a job that comes meanwhile makes its
-// script young again.
+// sweepScripts removes what has lain below a directory for long and is not in use. What
+// is in use is asked afterwards: a job that comes meanwhile makes its script young again.
 func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, error)) error {
 	old := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

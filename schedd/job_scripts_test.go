@@ -18,7 +18,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A script is kept whole, under what is in it; of one that is broken off or too long nothing stays.
+// A script is kept whole, under what is in it; of one that is broken off or too long
+// nothing stays.
 func TestStoreScript(t *testing.T) {
 	broken := errors.New("broken off")
 	piece := bytes.Repeat([]byte("x"), 1<<10)
@@ -51,7 +52,8 @@ func TestStoreScript(t *testing.T) {
 			continue
 		}
 		info, serr := os.Stat(filepath.Join(dir, name))
-		if want := hex.EncodeToString(digest.Sum(nil)); serr != nil || name != want || len(left) != 1 || info.Size() != int64(c.pieces)<<10 {
+		if want := hex.EncodeToString(digest.Sum(nil)); serr != nil || name != want || len(left) != 1 ||
+			info.Size() != int64(c.pieces)<<10 {
 			t.Errorf("%s: kept as %s of %v (%v), want %s", c.name, name, left, serr, want)
 		}
 	}
@@ -72,14 +74,16 @@ func TestScriptOfJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "x", "../" + reply.GetName(), reply.GetName()[:63] + "1", "/etc/passwd"} {
-		_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "bad", Jobs: []*wire.JobSpec{{Count: 1, Ad: `[Cmd = "/bin/true"; ScriptFile = "` + name + `"]`}}})
+		_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "bad",
+			Jobs: []*wire.JobSpec{{Count: 1, Ad: `[Cmd = "/bin/true"; ScriptFile = "` + name + `"]`}}})
 		if kind := rpc.KindOf(rpc.FromStatus(err)); kind != roost.Invalid {
 			t.Errorf("script %q: %v", name, err)
 		}
 	}
 	p.submit("k", 1, `HoldOnSubmit = true; Shell = "/bin/sh"; ScriptFile = "`+reply.GetName()+`"`)
 	p.act(wire.ActRequest_RELEASE, "1")
-	if a := receiveNext(t, p.startd.activated, "an attempt"); !a.GetHoldForInput() || !a.GetProgram().GetScriptFollows() || a.GetProgram().GetExecutable() != "/bin/sh" {
+	if a := receiveNext(t, p.startd.activated, "an attempt"); !a.GetHoldForInput() ||
+		!a.GetProgram().GetScriptFollows() || a.GetProgram().GetExecutable() != "/bin/sh" {
 		t.Errorf("the node is told %v", a)
 	}
 }
@@ -100,7 +104,9 @@ func TestSweepScripts(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{unusedScriptAge / 2, "[idle used]"}, {2 * unusedScriptAge, "[used]"}} {
-		if err := sweepScripts(root, time.Now().Add(c.after), func() ([]queue.UserScript, error) { return []queue.UserScript{{UID: 7, Name: "used"}}, nil }); err != nil {
+		if err := sweepScripts(root, time.Now().Add(c.after), func() ([]queue.UserScript, error) {
+			return []queue.UserScript{{UID: 7, Name: "used"}}, nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

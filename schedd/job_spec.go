@@ -20,7 +20,8 @@ func parseSpecs(jobs []*wire.JobSpec) ([]queue.SubmitSpec, error) {
 	specs := make([]queue.SubmitSpec, len(jobs))
 	for i, j := range jobs {
 		if len(j.GetAd()) > roost.MaxAdBytes {
-			return nil, fmt.Errorf("job %d: %w: its ad has %d bytes, and %d is the most", i, roost.Exhausted, len(j.GetAd()), roost.MaxAdBytes)
+			return nil, fmt.Errorf("job %d: %w: its ad has %d bytes, and %d is the most", i, roost.Exhausted,
+				len(j.GetAd()), roost.MaxAdBytes)
 		}
 		ad, err := classad.Parse(j.GetAd())
 		if err != nil {

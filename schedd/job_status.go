@@ -10,20 +10,26 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// statusRow turns a status into the message that tells it. ad is added when it is not empty.
+// statusRow turns a status into the message that tells it. ad is added when it is not
+// empty.
 func (s *Schedd) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	m := &wire.JobStatus{
-		Id: st.Job.String(), Name: validUTF8(st.Name), Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
-		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: stateCounts(st), Request: wire.FromResources(st.Resources),
-		Reason: validUTF8(st.Reason), Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.WaitsForTimeOnly, Locked: st.Locked,
-		Reservation: st.Reservation, RequestId: uint64(st.Request), Eligible: st.EligibleSince, Waiting: st.WaitingSince, Waited: st.Waited,
+		Id: st.Job.String(), Name: validUTF8(st.Name), Owner: st.Owner, Band: st.Band.String(),
+		Priority: int32(st.Priority), Submitted: st.Submitted,
+		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: stateCounts(st),
+		Request: wire.FromResources(st.Resources),
+		Reason:  validUTF8(st.Reason), Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.WaitsForTimeOnly,
+		Locked:      st.Locked,
+		Reservation: st.Reservation, RequestId: uint64(st.Request), Eligible: st.EligibleSince,
+		Waiting: st.WaitingSince, Waited: st.Waited,
 	}
 	if m.Chunks = jobChunks(st.Placements); st.OrderRank != st.Job.Seq {
 		m.OrderTime = st.OrderTime
 	}
 	m.RunNow = runNowOf(st.RunNow)
 	if t := st.Task; t != nil {
-		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.UserIndex)
+		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit),
+			uint32(t.UserIndex)
 		m.Removed = t.State == roost.Removed
 		addCheckpointRow(m, t)
 		m.Placed = decodePlacement(t.Placement)
@@ -36,7 +42,8 @@ func runNowOf(r queue.RunNowStatus) *wire.RunNow {
 	if r.Pending == 0 && r.Denied == "" {
 		return nil
 	}
-	return &wire.RunNow{By: r.By, Since: r.Since, Nodes: r.Hosts, Pending: uint32(r.Pending), Denied: validUTF8(r.Denied)}
+	return &wire.RunNow{By: r.By, Since: r.Since, Nodes: r.Hosts, Pending: uint32(r.Pending),
+		Denied: validUTF8(r.Denied)}
 }
 
 // jobChunks tells what a job has of machines, like parts together.
@@ -46,15 +53,18 @@ func jobChunks(parts []queue.TaskPlacement) (list []*wire.Chunk) {
 			list[len(list)-1].Count++
 			continue
 		}
-		list = append(list, &wire.Chunk{Node: one.Node, Request: wire.FromResources(one.Resources), Placed: decodePlacement(one.Placement), Count: 1})
+		list = append(list, &wire.Chunk{Node: one.Node, Request: wire.FromResources(one.Resources),
+			Placed: decodePlacement(one.Placement), Count: 1})
 	}
 	return list
 }
 
-// validUTF8 is a text that can be sent: what users write need not be UTF-8, and one name that is not would make a list of all jobs fail.
+// validUTF8 is a text that can be sent: what users write need not be UTF-8, and one name
+// that is not would make a list of all jobs fail.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// addCheckpointRow adds what is known of a task's checkpoints. What its attempt used is told with the work of those that it went on from.
+// addCheckpointRow adds what is known of a task's checkpoints. What its attempt used is
+// told with the work of those that it went on from.
 func addCheckpointRow(m *wire.JobStatus, t *queue.TaskStatus) {
 	m.SuspendedBy = t.SuspendedBy
 	m.Suspended, m.Checkpoints, m.Checkpointed = t.State == roost.Suspended, uint32(t.ImageCount), t.LastCheckpoint
@@ -79,7 +89,8 @@ func stateCounts(st *queue.JobStatus) map[string]uint32 {
 	return out
 }
 
-// addLiveStatus adds to a row what is known of the present only: what its task uses, and why its tasks wait, if they do and the negotiator has said so.
+// addLiveStatus adds to a row what is known of the present only: what its task uses, and
+// why its tasks wait, if they do and the negotiator has said so.
 func (s *Schedd) addLiveStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.JobStatus {
 	s.addLocalStatus(m, st)
 	if waitsForMachine(m, st) && s.negotiator != nil {
@@ -108,13 +119,15 @@ func (s *Schedd) addLocalStatus(m *wire.JobStatus, st *queue.JobStatus) *wire.Jo
 	return m
 }
 
-// waitsForMachine reports whether a row waits for nothing but a machine, so that the negotiator knows why.
+// waitsForMachine reports whether a row waits for nothing but a machine, so that the
+// negotiator knows why.
 func waitsForMachine(m *wire.JobStatus, st *queue.JobStatus) bool {
 	idle := st.Task == nil || st.Task.State == roost.Idle
 	return idle && m.Reason == "" && st.Counts[roost.Idle] > 0
 }
 
-// nodeWait says on which machine a task waits for its turn, and how long yet; "" if on none.
+// nodeWait says on which machine a task waits for its turn, and how long yet; "" if on
+// none.
 func (s *Schedd) nodeWait(st *queue.JobStatus) string {
 	now := bootTime()
 	node, since, ready, ok := s.dispatch.WaitsOn(st.Job.Task(st.Task.Index))
@@ -160,8 +173,10 @@ func (s *Schedd) singleTaskRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	return m
 }
 
-// watchedJobs finds the jobs of a selection that can still change, and tells the others as they ended.
-func (s *Schedd) watchedJobs(sel *wire.Selection, who queue.CallerIdentity) (ids []roost.JobID, past []*wire.JobStatus, err error) {
+// watchedJobs finds the jobs of a selection that can still change, and tells the others
+// as they ended.
+func (s *Schedd) watchedJobs(sel *wire.Selection,
+	who queue.CallerIdentity) (ids []roost.JobID, past []*wire.JobStatus, err error) {
 	chosen, err := s.selectTargets(sel, who, false)
 	if err != nil {
 		return nil, nil, err

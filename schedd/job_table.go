@@ -15,10 +15,12 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// jobTable is what lists are read from: a table of the jobs in the queue, that the loop brings up to date when somebody asks. Naively the loop would answer
-// each question; but of a thousand clients that each ask every few seconds nearly all ask for what has not changed. So the loop makes the rows that
-// have changed since the last question, once for all who ask meanwhile, and everything else is done by those who ask. What they are told is on disk, and at least
-// as new as their question.
+// jobTable is what lists are read from: a table of the jobs in the queue, that the loop
+// brings up to date when somebody asks. Naively the loop would answer each question; but
+// of a thousand clients that each ask every few seconds nearly all ask for what has not
+// changed. So the loop makes the rows that have changed since the last question, once for
+// all who ask meanwhile, and everything else is done by those who ask. What they are told
+// is on disk, and at least as new as their question.
 type jobTable struct {
 	current    atomic.Pointer[table.Table]
 	version    atomic.Uint64 // counts what has changed
@@ -32,8 +34,10 @@ type jobTable struct {
 	refreshing bool          // one is under way, or asked for
 
 	// ---- owned by the loop ----
-	dirty        map[uint64]bool // jobs whose rows are old
-	volatileJobs map[uint64]bool // jobs whose rows tell what changes by itself: what they use, how long a node has been silent
+	dirty map[uint64]bool // jobs whose rows are old
+	// jobs whose rows tell what changes by itself: what they use, how long a node has
+	// been silent
+	volatileJobs map[uint64]bool
 }
 
 // tableRefresh is an update that some wait for.
@@ -88,7 +92,8 @@ func (s *Schedd) freshTable(ctx context.Context) (*table.Table, error) {
 	}
 }
 
-// startTableRefresh begins an update: of all jobs for the first who asks, and then of those that have changed.
+// startTableRefresh begins an update: of all jobs for the first who asks, and then of
+// those that have changed.
 func (s *Schedd) startTableRefresh(now time.Time) {
 	v := &s.jobTable
 	v.mu.Lock()
@@ -116,8 +121,10 @@ func (s *Schedd) startTableRefresh(now time.Time) {
 	s.buildRows(r, seqs)
 }
 
-// buildRows makes some of the rows that an update needs, and has the loop go on with the others in its next turn. When all are made, they are shown as soon
-// as what they rest on is on disk: with the next batch, for which they do not press where there is something to write.
+// buildRows makes some of the rows that an update needs, and has the loop go on with the
+// others in its next turn. When all are made, they are shown as soon as what they rest on
+// is on disk: with the next batch, for which they do not press where there is something
+// to write.
 func (s *Schedd) buildRows(r *tableRefresh, seqs []uint64) {
 	n := min(tableTurn, len(seqs))
 	for _, seq := range seqs[:n] {
@@ -178,35 +185,41 @@ func (s *Schedd) tableRow(seq uint64) *table.JobRow {
 // newTableRow makes the row of a job, wherever it is.
 func newTableRow(m *wire.JobStatus, st *queue.JobStatus, ad string) *table.JobRow {
 	return &table.JobRow{
-		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, OrderSeq: st.OrderRank, OrderTime: st.OrderTime, IsArray: st.Array, Text: encodeRow(m), Ad: ad,
+		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, OrderSeq: st.OrderRank,
+		OrderTime: st.OrderTime, IsArray: st.Array, Text: encodeRow(m), Ad: ad,
 		IsFinal: st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks,
 	}
 }
 
-// encodeRow is a row in its own encoding. Texts that come from users may be no UTF-8, which messages have to be.
+// encodeRow is a row in its own encoding. Texts that come from users may be no UTF-8,
+// which messages have to be.
 func encodeRow(m *wire.JobStatus) []byte {
 	text, err := proto.Marshal(m)
 	if err == nil {
 		return text
 	}
-	for _, field := range []*string{&m.Name, &m.Owner, &m.Queue, &m.Reservation, &m.Reason, &m.Brief, &m.Node, &m.Dumpable} {
+	for _, field := range []*string{&m.Name, &m.Owner, &m.Queue, &m.Reservation, &m.Reason, &m.Brief, &m.Node,
+		&m.Dumpable} {
 		*field = strings.ToValidUTF8(*field, "\ufffd")
 	}
 	if m.Exit != nil {
 		m.Exit.Reason = strings.ToValidUTF8(m.Exit.Reason, "\ufffd")
 	}
 	if text, err = proto.Marshal(m); err != nil {
-		text, _ = proto.Marshal(&wire.JobStatus{Id: m.Id, State: m.State, Tasks: m.Tasks, Counts: m.Counts, Submitted: m.Submitted, Array: m.Array})
+		text, _ = proto.Marshal(&wire.JobStatus{Id: m.Id, State: m.State, Tasks: m.Tasks, Counts: m.Counts,
+			Submitted: m.Submitted, Array: m.Array})
 	}
 	return text
 }
 
 // setReason keeps why a request waits, for the lists.
 func (v *jobTable) setReason(id queue.RequestID, e *wire.Explanation) {
-	v.reasons.Store(uint64(id), encodeRow(&wire.JobStatus{Reason: e.GetSummary(), Brief: e.GetBrief(), Start: e.GetStart()}))
+	v.reasons.Store(uint64(id),
+		encodeRow(&wire.JobStatus{Reason: e.GetSummary(), Brief: e.GetBrief(), Start: e.GetStart()}))
 }
 
-// rowText is a row as it is sent, with why it waits behind it: of a message in its encoding, what comes later wins.
+// rowText is a row as it is sent, with why it waits behind it: of a message in its
+// encoding, what comes later wins.
 func (v *jobTable) rowText(r *table.JobRow) []byte {
 	if r.RequestID == 0 {
 		return r.Text

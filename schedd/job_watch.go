@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// jobWatch follows some jobs for one call. The loop notes what has changed and gives one signal; the call comes and takes it, at its own pace, so a
-// slow reader gets fewer and later news and never holds up the loop.
+// jobWatch follows some jobs for one call. The loop notes what has changed and gives one
+// signal; the call comes and takes it, at its own pace, so a slow reader gets fewer and
+// later news and never holds up the loop.
 type jobWatch struct {
 	jobs    []roost.JobID
 	changed map[roost.JobID]bool // owned by the loop
@@ -41,7 +42,8 @@ func (s *Schedd) stopWatch(w *jobWatch) {
 	}
 }
 
-// signalWatches signals the watches of the jobs that have changed, and has the lists tell of them anew.
+// signalWatches signals the watches of the jobs that have changed, and has the lists tell
+// of them anew.
 func (s *Schedd) signalWatches() {
 	for _, id := range s.queue.TakeChanged() {
 		s.jobTable.markChanged(id.Seq)
@@ -85,7 +87,8 @@ func (s *userService) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingS
 }
 
 // sendChanges sends the state of changed jobs until all of them are final.
-func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.Duration, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.Duration,
+	stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
 	open := len(w.jobs)
 	for open > 0 {
 		select {
@@ -116,7 +119,8 @@ func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.D
 	return nil
 }
 
-// takeChanges takes what has changed for a watch. Jobs that are final are not watched further.
+// takeChanges takes what has changed for a watch. Jobs that are final are not watched
+// further.
 func (s *Schedd) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed int) {
 	for _, id := range w.jobs {
 		if !w.changed[id] {

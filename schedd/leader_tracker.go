@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// maxNegotiators bounds how many are watched: those of the node file, and one that these call the leader and the node file does not know.
+// maxNegotiators bounds how many are watched: those of the node file, and one that these
+// call the leader and the node file does not know.
 const maxNegotiators = 16
 
 // leaderReport is what one negotiator says of who leads; nil news: it does not answer.
@@ -37,10 +38,13 @@ type watchedNegotiator struct {
 	report *wire.LeaderNews // nil: it does not answer
 }
 
-// leaderTracker follows the leader of the negotiators: every one of them is watched, and there is a conversation with the one that leads with the
-// highest epoch. Naively one would try them by turns and go on when a conversation breaks. But a leader that was cut off from the others, or whose
-// host is gone, breaks nothing for half a minute; the first word of its successor does. And where it is the schedd that was cut off, TCP tries again at
-// ever longer intervals, so that news come late by as much as the cut took: a negotiator that is silent is connected to anew.
+// leaderTracker follows the leader of the negotiators: every one of them is watched, and
+// there is a conversation with the one that leads with the highest epoch. Naively one
+// would try them by turns and go on when a conversation breaks. But a leader that was cut
+// off from the others, or whose host is gone, breaks nothing for half a minute; the first
+// word of its successor does. And where it is the schedd that was cut off, TCP tries
+// again at ever longer intervals, so that news come late by as much as the cut took: a
+// negotiator that is silent is connected to anew.
 type leaderTracker struct {
 	*Schedd
 	watchedAddresses map[string]*watchedNegotiator
@@ -62,9 +66,11 @@ type negotiatorStream struct {
 	stop    context.CancelFunc
 }
 
-// runLeaderTracker holds one conversation after the other with whichever negotiator leads, until ctx ends.
+// runLeaderTracker holds one conversation after the other with whichever negotiator
+// leads, until ctx ends.
 func (s *Schedd) runLeaderTracker(ctx context.Context) {
-	p := &leaderTracker{Schedd: s, watchedAddresses: map[string]*watchedNegotiator{}, reports: make(chan leaderReport), streamEnded: make(chan struct{}, 1)}
+	p := &leaderTracker{Schedd: s, watchedAddresses: map[string]*watchedNegotiator{}, reports: make(chan leaderReport),
+		streamEnded: make(chan struct{}, 1)}
 	defer p.running.Wait()
 	for {
 		p.watchNegotiators(ctx)
@@ -89,7 +95,8 @@ func (s *Schedd) runLeaderTracker(ctx context.Context) {
 	}
 }
 
-// onStreamEnded takes note that the present conversation has ended. A leader that ends each one at once is not asked ever faster.
+// onStreamEnded takes note that the present conversation has ended. A leader that ends
+// each one at once is not asked ever faster.
 func (p *leaderTracker) onStreamEnded() {
 	if p.retryWait = max(2*p.retryWait, minSessionRetry); time.Since(p.stream.beganAt) > maxSessionRetry {
 		p.retryWait = minSessionRetry
@@ -98,7 +105,8 @@ func (p *leaderTracker) onStreamEnded() {
 	p.lastStream, p.stream, p.retryAt = *p.stream, nil, time.Now().Add(p.retryWait)
 }
 
-// watchNegotiators begins to watch the negotiators that are not watched yet, and lets go of leaders that are none any more.
+// watchNegotiators begins to watch the negotiators that are not watched yet, and lets go
+// of leaders that are none any more.
 func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 	wanted := slices.Clone(p.node.Negotiators)
 	for _, address := range slices.Sorted(maps.Keys(p.watchedAddresses)) {
@@ -133,7 +141,8 @@ func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 	}
 }
 
-// stopWatching lets go of a negotiator, and with it of its connection. Where it is wanted, watch connects to it anew.
+// stopWatching lets go of a negotiator, and with it of its connection. Where it is
+// wanted, watch connects to it anew.
 func (p *leaderTracker) stopWatching(unreachable *watchedNegotiator) {
 	unreachable.stop()
 	maps.DeleteFunc(p.watchedAddresses, func(_ string, w *watchedNegotiator) bool { return w == unreachable })
@@ -163,7 +172,8 @@ func (p *leaderTracker) watchNegotiator(ctx context.Context, address string, w *
 	}
 }
 
-// receiveLeaderReports passes on what a negotiator says until it ends that, ctx ends, or it breaks its promise to speak.
+// receiveLeaderReports passes on what a negotiator says until it ends that, ctx ends, or
+// it breaks its promise to speak.
 func receiveLeaderReports(ctx context.Context, conn *grpc.ClientConn, notify func(*wire.LeaderNews)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -186,7 +196,8 @@ func receiveLeaderReports(ctx context.Context, conn *grpc.ClientConn, notify fun
 	return err
 }
 
-// followLeader begins a conversation with the leader where there is none, and ends one with a negotiator that leads no more.
+// followLeader begins a conversation with the leader where there is none, and ends one
+// with a negotiator that leads no more.
 func (p *leaderTracker) followLeader(ctx context.Context) {
 	var highest uint64
 	leader := ""
@@ -219,7 +230,8 @@ func (p *leaderTracker) followLeader(ctx context.Context) {
 		defer func() { p.streamEnded <- struct{}{} }()
 		defer stop()
 		err := p.runNegotiatorStream(own, conn, leader)
-		p.log.Debug("conversation with the negotiator ended", "address", leader, "epoch", c.epoch, "error", rpc.FromStatus(err))
+		p.log.Debug("conversation with the negotiator ended", "address", leader, "epoch", c.epoch, "error",
+			rpc.FromStatus(err))
 	})
 }
 

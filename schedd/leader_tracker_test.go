@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestNewLeader holds that the schedd leaves a leader that answers, but was followed by another, for that one; that it finds one of which it only
-// hears by the others; and that it stays where it is while a replica has old news.
+// TestNewLeader holds that the schedd leaves a leader that answers, but was followed by
+// another, for that one; that it finds one of which it only hears by the others; and that
+// it stays where it is while a replica has old news.
 func TestNewLeader(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -33,8 +34,9 @@ func TestNewLeader(t *testing.T) {
 	}
 }
 
-// TestSilentNegotiator holds that a negotiator which does not speak again when it has promised to is connected to anew, with all that was on the
-// connection: it may be one that the network has swallowed.
+// TestSilentNegotiator holds that a negotiator which does not speak again when it has
+// promised to is connected to anew, with all that was on the connection: it may be one
+// that the network has swallowed.
 func TestSilentNegotiator(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -46,7 +48,8 @@ func TestSilentNegotiator(t *testing.T) {
 	receiveNext(t, p.startd.activated, "an attempt")
 }
 
-// TestNegotiatorStreamBreaks holds that a leader which ends the conversation is asked again.
+// TestNegotiatorStreamBreaks holds that a leader which ends the conversation is asked
+// again.
 func TestNegotiatorStreamBreaks(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -55,8 +58,9 @@ func TestNegotiatorStreamBreaks(t *testing.T) {
 	receiveNext(t, p.asked.openedEpochs, "the second conversation")
 }
 
-// TestReportsLimitedGrants holds that a leader hears at once which grants with licences of its predecessor are claims by now, and which are still in hand; and
-// that the machine is told until when such a grant may be claimed.
+// TestReportsLimitedGrants holds that a leader hears at once which grants with licences
+// of its predecessor are claims by now, and which are still in hand; and that the machine
+// is told until when such a grant may be claimed.
 func TestReportsLimitedGrants(t *testing.T) {
 	p := newPool(t)
 	if h := receiveNext(t, p.asked.hellos, "the first hello"); !h.GetLists() || len(h.GetGrants()) > 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// queryTurn is how many jobs the loop looks at before it does something else: a long listing must not hold up the queue.
+// queryTurn is how many jobs the loop looks at before it does something else: a long
+// listing must not hold up the queue.
 const queryTurn = 500
 
 // Query lists jobs, or their tasks: those of the queue, and on demand those of the past.
@@ -36,7 +37,8 @@ func sendStatus(send func(*wire.JobStatus) error) func(tableRow) error {
 }
 
 // runListQuery tells to what a query asks for, with what who may see of it.
-func (s *Schedd) runListQuery(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity, to func(tableRow) error) error {
+func (s *Schedd) runListQuery(ctx context.Context, req *wire.QueryRequest, who queue.CallerIdentity,
+	to func(tableRow) error) error {
 	l := &listQuery{Schedd: s, ctx: ctx, req: req, user: who, to: to, limit: int(req.GetLimit())}
 	if req.GetLimit() == 0 {
 		l.limit = -1
@@ -67,7 +69,9 @@ func (l *listQuery) runQuery() error {
 	if l.states, err = newFilter(l.req.GetSelection(), l.user); err != nil {
 		return err
 	}
-	if aerr := l.callLoop(l.ctx, func(time.Time) { chosen, err = l.selectTargets(l.req.GetSelection(), l.user, false) }); aerr != nil {
+	if aerr := l.callLoop(l.ctx, func(time.Time) {
+		chosen, err = l.selectTargets(l.req.GetSelection(), l.user, false)
+	}); aerr != nil {
 		return aerr
 	}
 	if err != nil {
@@ -97,7 +101,8 @@ func (l *listQuery) runQuery() error {
 	return l.sendHistoryRows(none)
 }
 
-// takeHistoryWords takes out the words that name nothing in the queue and may yet name jobs of the history.
+// takeHistoryWords takes out the words that name nothing in the queue and may yet name
+// jobs of the history.
 func (l *listQuery) takeHistoryWords(chosen []selectionTarget) (rest []selectionTarget, none map[string]error) {
 	none = make(map[string]error)
 	rest = slices.DeleteFunc(chosen, func(t selectionTarget) bool {
@@ -110,7 +115,8 @@ func (l *listQuery) takeHistoryWords(chosen []selectionTarget) (rest []selection
 	return rest, none
 }
 
-// sendTargets sends the rows of some targets. Those that have left the queue come from the history, if it was asked for.
+// sendTargets sends the rows of some targets. Those that have left the queue come from
+// the history, if it was asked for.
 func (l *listQuery) sendTargets(targets []selectionTarget) error {
 	var rows []*wire.JobStatus
 	var missing []selectionTarget
@@ -144,14 +150,17 @@ func (l *listQuery) sendTargets(targets []selectionTarget) error {
 // taskTurn is how many tasks of a job the loop looks at before it does something else.
 const taskTurn = 2000
 
-// isLong reports whether more tasks of a target are to be told than the loop has the time for in one turn.
+// isLong reports whether more tasks of a target are to be told than the loop has the time
+// for in one turn.
 func (l *listQuery) isLong(t selectionTarget) bool {
 	_, ok := l.queue.Status(t.Job.Seq)
-	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name && l.queue.TaskCount(t.Job.Seq) > taskTurn
+	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name &&
+		l.queue.TaskCount(t.Job.Seq) > taskTurn
 }
 
-// sendLongTargets sends the rows of targets of which some have very many tasks, a piece of them at a time: a million rows at once would stop the queue for
-// seconds, and take a gigabyte.
+// sendLongTargets sends the rows of targets of which some have very many tasks, a piece
+// of them at a time: a million rows at once would stop the queue for seconds, and take a
+// gigabyte.
 func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	for _, t := range targets {
 		for first, more := 0, true; more; first += taskTurn {
@@ -184,8 +193,10 @@ func (l *listQuery) sendLongTargets(targets []selectionTarget) error {
 	return nil
 }
 
-// listTurn lists a turn's worth of the tasks of a target, from one of them on, and reports whether there are more.
-func (l *listQuery) listTurn(q *queue.Queue, t queue.TaskSelector, first int, present bool) (rows []*wire.JobStatus, more bool) {
+// listTurn lists a turn's worth of the tasks of a target, from one of them on, and
+// reports whether there are more.
+func (l *listQuery) listTurn(q *queue.Queue, t queue.TaskSelector, first int,
+	present bool) (rows []*wire.JobStatus, more bool) {
 	if part := t.Intersect(first, first+taskTurn-1); len(part.Ranges) > 0 {
 		rows = l.targetRows(nil, q, part, present)
 	}
@@ -230,8 +241,9 @@ func (l *listQuery) sendMissing(t selectionTarget) error {
 	return nil
 }
 
-// sendHistoryRows sends the rows of the jobs in the history that the selection means: all that meet the conditions, or those among them that a word for
-// several jobs stands for. A word in none that stands for nothing there either is the error that it has there.
+// sendHistoryRows sends the rows of the jobs in the history that the selection means: all
+// that meet the conditions, or those among them that a word for several jobs stands for.
+// A word in none that stands for nothing there either is the error that it has there.
 func (l *listQuery) sendHistoryRows(none map[string]error) error {
 	f, err := newFilter(l.req.GetSelection(), l.user)
 	if err != nil {
@@ -258,7 +270,8 @@ func (l *listQuery) sendHistoryRows(none map[string]error) error {
 	return nil
 }
 
-// sendMatchingHistory sends the rows of the jobs in the history that a filter lets through, newest first, and reports whether there was one.
+// sendMatchingHistory sends the rows of the jobs in the history that a filter lets
+// through, newest first, and reports whether there was one.
 func (l *listQuery) sendMatchingHistory(f selectionFilter) (found bool, err error) {
 	env := constraintEnv()
 	var serr error
@@ -289,7 +302,8 @@ func (l *listQuery) sendMatchingHistory(f selectionFilter) (found bool, err erro
 }
 
 // targetRows adds what is to be told of one target.
-func (l *listQuery) targetRows(rows []*wire.JobStatus, q *queue.Queue, t queue.TaskSelector, present bool) (all []*wire.JobStatus) {
+func (l *listQuery) targetRows(rows []*wire.JobStatus, q *queue.Queue, t queue.TaskSelector,
+	present bool) (all []*wire.JobStatus) {
 	ad := ""
 	st, _ := q.Status(t.Job.Seq)
 	if l.req.GetAds() && present {

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The tasks of a job that has very many are told in pieces, and in order, and none is left out.
+// The tasks of a job that has very many are told in pieces, and in order, and none is
+// left out.
 func TestLongListing(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -35,7 +36,8 @@ func TestLongListing(t *testing.T) {
 		{nil, 0, append(all(2, 2, 0, 1), all(1, tasks, 10, 2)...)},
 	} {
 		var got []string
-		for _, row := range p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: c.words}, Tasks: true, Limit: c.limit}) {
+		for _, row := range p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: c.words}, Tasks: true,
+			Limit: c.limit}) {
 			got = append(got, row.GetId())
 		}
 		if !slices.Equal(got, c.want) {

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// tableRow is a row on its way to who asked: as a message, or where it is at hand in its encoding.
+// tableRow is a row on its way to who asked: as a message, or where it is at hand in its
+// encoding.
 type tableRow struct {
 	submittedAt int64 // when the job was submitted, or the one whose place it has
 	status      *wire.JobStatus
@@ -41,7 +42,8 @@ func (t tableRow) encodedText() ([]byte, error) {
 	return proto.Marshal(t.status)
 }
 
-// runTable answers a query that is printed as it comes, from a table. Of arrays whose tasks are wanted, and of what the history has, it asks as others do.
+// runTable answers a query that is printed as it comes, from a table. Of arrays whose
+// tasks are wanted, and of what the history has, it asks as others do.
 func (l *listQuery) runTable() error {
 	l.attributes = func(name string) bool {
 		return slices.ContainsFunc(l.req.GetAttributes(), func(a string) bool { return strings.EqualFold(a, name) })
@@ -78,10 +80,13 @@ func (l *listQuery) runTable() error {
 
 // selectionError says why a word stands for nothing.
 func selectionError(word string, err error) *wire.Refused {
-	return &wire.Refused{Selector: word, Kind: uint32(rpc.KindOf(err)), Text: strings.ToValidUTF8(err.Error(), "\ufffd")}
+	return &wire.Refused{Selector: word, Kind: uint32(rpc.KindOf(err)),
+		Text: strings.ToValidUTF8(err.Error(), "\ufffd")}
 }
 
-// sendTable tells of all jobs in the order of their places, so the oldest first unless somebody has changed that: those of the table, and on demand those of the past between them.
+// sendTable tells of all jobs in the order of their places, so the oldest first unless
+// somebody has changed that: those of the table, and on demand those of the past between
+// them.
 func (l *listQuery) sendTable(t *table.Table) (err error) {
 	past := &pastRows{listQuery: l, queued: t}
 	if since := l.req.GetSince(); since != 0 && l.req.GetHistory() {
@@ -119,7 +124,8 @@ func (l *listQuery) historyFilter() history.RowFilter {
 	return history.RowFilter{Owners: l.req.GetOwners(), Ads: l.req.GetAds(), MakeRow: l.historyRow}
 }
 
-// sendTableRow sends a row. With ads it is held back until there are some, so that the loop is asked once for all of them what only it knows.
+// sendTableRow sends a row. With ads it is held back until there are some, so that the
+// loop is asked once for all of them what only it knows.
 func (l *listQuery) sendTableRow(r *table.JobRow) error {
 	if !l.req.GetAds() {
 		return l.to(tableRow{submittedAt: r.OrderedAt(), text: l.jobTable.rowText(r)})
@@ -133,7 +139,8 @@ func (l *listQuery) sendTableRow(r *table.JobRow) error {
 // maxPendingRows is how many rows are held back at most.
 const maxPendingRows = 200
 
-// sendPendingRows sends the rows that are held back, with their ads, and with what is told of jobs by looking at others or at all their tasks.
+// sendPendingRows sends the rows that are held back, with their ads, and with what is
+// told of jobs by looking at others or at all their tasks.
 func (l *listQuery) sendPendingRows() error {
 	rows := l.pendingRows
 	l.pendingRows = nil
@@ -153,21 +160,25 @@ func (l *listQuery) sendPendingRows() error {
 		m := &more[i]
 		m.Discreet = !mayReadAd(l.user, &queue.JobStatus{UID: r.UID})
 		m.Ad, _ = classad.ProjectAd(r.Ad, func(name string) bool {
-			return l.attributes(name) && !(m.Discreet && slices.ContainsFunc(privateAttributes, func(p string) bool { return strings.EqualFold(p, name) }))
+			return l.attributes(name) && !(m.Discreet && slices.ContainsFunc(privateAttributes, func(p string) bool {
+				return strings.EqualFold(p, name)
+			}))
 		})
 		behind, err := proto.Marshal(m)
 		if err != nil {
 			return err
 		}
 		text := l.jobTable.rowText(r)
-		if err := l.to(tableRow{submittedAt: r.OrderedAt(), text: append(text[:len(text):len(text)], behind...)}); err != nil {
+		if err := l.to(tableRow{submittedAt: r.OrderedAt(),
+			text: append(text[:len(text):len(text)], behind...)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendWordRows tells of what one word names: a job from the table, or from the history, and everything else as other queries do.
+// sendWordRows tells of what one word names: a job from the table, or from the history,
+// and everything else as other queries do.
 func (l *listQuery) sendWordRows(t *table.Table, word string) error {
 	id, err := roost.ParseJobID(strings.Replace(word, "[]", "", 1), l.node.Name)
 	if err != nil || l.req.GetTasks() || id.Host != l.node.Name {
@@ -198,7 +209,10 @@ func (l *listQuery) sendSingle(word string) error {
 	req.Table, req.Selection = false, &wire.Selection{Selectors: []string{word}}
 	req.Tasks = req.Tasks || strings.Contains(word, "[") && !strings.Contains(word, "[]")
 	found := false
-	one := &listQuery{Schedd: l.Schedd, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t tableRow) error { found = true; return l.to(t) }}
+	one := &listQuery{Schedd: l.Schedd, ctx: l.ctx, req: req, user: l.user, limit: -1, to: func(t tableRow) error {
+		found = true
+		return l.to(t)
+	}}
 	err := one.runQuery()
 	if err == nil && !found {
 		return roost.NotFound
@@ -206,8 +220,9 @@ func (l *listQuery) sendSingle(word string) error {
 	return err
 }
 
-// pastRows goes through the jobs of the history in the order of their numbers. It never keeps more than a few, and keeps nothing open while they are sent, so that
-// somebody who reads slowly holds up nobody.
+// pastRows goes through the jobs of the history in the order of their numbers. It never
+// keeps more than a few, and keeps nothing open while they are sent, so that somebody who
+// reads slowly holds up nobody.
 type pastRows struct {
 	*listQuery
 	nextSeq    uint64 // the number from which on nothing was told yet
@@ -221,7 +236,8 @@ type pastRows struct {
 // historyTurn is how many jobs of the history are read at a time.
 const historyTurn = 256
 
-// sendBefore tells of the jobs of the past before that number, or with 0 of all that are left, but for those that the table has.
+// sendBefore tells of the jobs of the past before that number, or with 0 of all that are
+// left, but for those that the table has.
 func (p *pastRows) sendBefore(seq uint64) error {
 	for {
 		for len(p.rows) > 0 && (seq == 0 || p.rows[0].Seq < seq) {

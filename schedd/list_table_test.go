@@ -51,7 +51,8 @@ func numbers(rows []*wire.JobStatus) string {
 	return strings.Join(parts, " ")
 }
 
-// A table has what another query has, the oldest first, whatever has happened since the last one; and each word by itself.
+// A table has what another query has, the oldest first, whatever has happened since the
+// last one; and each word by itself.
 func TestTables(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -67,7 +68,9 @@ func TestTables(t *testing.T) {
 		for _, history := range []bool{false, true} {
 			want := p.query(&wire.QueryRequest{History: history, Selection: &wire.Selection{}})
 			slices.Reverse(want)
-			want = slices.DeleteFunc(want, func(s *wire.JobStatus) bool { return !history && s.GetCounts()["removed"] == s.GetTasks() })
+			want = slices.DeleteFunc(want, func(s *wire.JobStatus) bool {
+				return !history && s.GetCounts()["removed"] == s.GetTasks()
+			})
 			got := p.tableRows(&wire.QueryRequest{History: history})
 			if numbers(got) != numbers(want) {
 				t.Fatalf("history %v: got %s, want %s", history, numbers(got), numbers(want))
@@ -85,10 +88,12 @@ func TestTables(t *testing.T) {
 		history bool
 		want    string
 	}{
-		{"4 99 3", true, "4 99=not found 3"}, {"1 5", false, "1=already finished 5=already finished"}, {"2 1", true, "2 1"}, {"8[1] 8[7] 8[0-5]", true, "8[1] 8[7]=not found 8[0] 8[1] 8[2]"},
+		{"4 99 3", true, "4 99=not found 3"}, {"1 5", false, "1=already finished 5=already finished"},
+		{"2 1", true, "2 1"}, {"8[1] 8[7] 8[0-5]", true, "8[1] 8[7]=not found 8[0] 8[1] 8[2]"},
 		{"3.nowhere 4", true, "3.nowhere=not found 4"}, {"x", true, "x=invalid request"}, {"4[]", true, "4"},
 	} {
-		got := strings.ReplaceAll(numbers(p.tableRows(&wire.QueryRequest{History: c.history}, strings.Fields(c.words)...)), roost.Finished.Error(), "already finished")
+		got := strings.ReplaceAll(numbers(p.tableRows(&wire.QueryRequest{History: c.history},
+			strings.Fields(c.words)...)), roost.Finished.Error(), "already finished")
 		if c.words == "8[1] 8[7] 8[0-5]" && !strings.HasPrefix(got, "8[1] 8[7]=") {
 			t.Errorf("%s: got %s", c.words, got)
 		} else if c.words != "8[1] 8[7] 8[0-5]" && got != c.want {
@@ -110,18 +115,21 @@ func TestTables(t *testing.T) {
 	if got := numbers(p.tableRows(&wire.QueryRequest{History: true, Since: math.MaxInt64})); "1 2 "+got != whole {
 		t.Errorf("with none of the past: got %s of %s", got, whole)
 	}
-	if got := numbers(p.tableRows(&wire.QueryRequest{History: true, Ended: true})); !strings.HasPrefix(got, "1 2") || !strings.Contains(got, "5") {
+	if got := numbers(p.tableRows(&wire.QueryRequest{History: true, Ended: true})); !strings.HasPrefix(got, "1 2") ||
+		!strings.Contains(got, "5") {
 		t.Errorf("those that have ended are %s", got)
 	}
 }
 
-// Jobs that have changed places are listed there: one schedd's, and between those of others. The history has them where they were submitted.
+// Jobs that have changed places are listed there: one schedd's, and between those of
+// others. The history has them where they were submitted.
 func TestOrderedTables(t *testing.T) {
 	p := newPool(t)
 	for i := range 4 {
 		p.submit(fmt.Sprint(i), 1, "HoldOnSubmit = true")
 	}
-	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ORDER, Selection: &wire.Selection{Selectors: []string{"1", "3"}}}); r.GetError() != "" {
+	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ORDER,
+		Selection: &wire.Selection{Selectors: []string{"1", "3"}}}); r.GetError() != "" {
 		t.Fatal(r)
 	}
 	p.stop()
@@ -130,7 +138,8 @@ func TestOrderedTables(t *testing.T) {
 	if got := numbers(rows); got != "3 2 1 4" {
 		t.Errorf("the list is %s", got)
 	}
-	if rows[0].GetOrderTime() != rows[2].GetSubmitted() || rows[2].GetOrderTime() != rows[0].GetSubmitted() || rows[1].GetOrderTime() != 0 {
+	if rows[0].GetOrderTime() != rows[2].GetSubmitted() || rows[2].GetOrderTime() != rows[0].GetSubmitted() ||
+		rows[1].GetOrderTime() != 0 {
 		t.Errorf("others put them elsewhere: %v", rows)
 	}
 	if got := numbers(p.tableRows(&wire.QueryRequest{History: true})); got != "3 2 1 4" {

@@ -19,8 +19,10 @@ import (
 // maxDumpable bounds the reason that a node gives for not taking checkpoints, in bytes.
 const maxDumpable = 400
 
-// liveUsage is what running attempts use, as their nodes last said. It lives in memory only: after a restart the nodes say it again within seconds. It
-// is bounded by the attempts that run, as an entry is made for a live attempt and goes with it. The loop owns it.
+// liveUsage is what running attempts use, as their nodes last said. It lives in memory
+// only: after a restart the nodes say it again within seconds. It is bounded by the
+// attempts that run, as an entry is made for a live attempt and goes with it. The loop
+// owns it.
 type liveUsage map[roost.TaskID]taskUsage
 
 type taskUsage struct {
@@ -29,7 +31,8 @@ type taskUsage struct {
 	dumpable string
 }
 
-// onUsageReport takes in a node's report. What it says of attempts that are not live, or run elsewhere, is dropped.
+// onUsageReport takes in a node's report. What it says of attempts that are not live, or
+// run elsewhere, is dropped.
 func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 	reported := map[roost.TaskID]bool{}
 	for _, u := range report.GetAttempts() {
@@ -37,7 +40,8 @@ func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 		if node == "" || s.queue.NodeOf(a) != node {
 			continue
 		}
-		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()), dumpable: sanitizeSentence(u.GetDumpable())}
+		t := taskUsage{attempt: a.Attempt, usage: sanitizeUsage(u.GetUsage()),
+			dumpable: sanitizeSentence(u.GetDumpable())}
 		if old := s.liveUsage[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
 			if t.usage == nil {
 				t.usage = old.usage
@@ -56,8 +60,9 @@ func (s *Schedd) onUsageReport(node string, report *wire.UsageReport) {
 	}
 }
 
-// endOverLimitGangs ends what a task is a part of, where all of its parts have used more CPU time together than they may. Each of its nodes holds its own part to all
-// of it. A node that is told twice is told nothing new.
+// endOverLimitGangs ends what a task is a part of, where all of its parts have used more
+// CPU time together than they may. Each of its nodes holds its own part to all of it. A
+// node that is told twice is told nothing new.
 func (s *Schedd) endOverLimitGangs(t roost.TaskID) {
 	a, reason, over := s.queue.GangOverCPULimit(t, func(a roost.AttemptID) time.Duration {
 		t := s.liveUsage[a.Task]
@@ -67,7 +72,9 @@ func (s *Schedd) endOverLimitGangs(t roost.TaskID) {
 		return time.Duration(t.usage.GetUserCpu() + t.usage.GetSystemCpu())
 	})
 	if over {
-		s.sendTo(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{Attempt: attemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason}}})
+		s.sendTo(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{
+			Vacate: &wire.Vacate{Attempt: attemptRef(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason},
+		}})
 	}
 }
 
@@ -105,22 +112,28 @@ func combinedUsage(a, b *wire.TaskUsage) *wire.TaskUsage {
 		return a + b
 	}
 	return &wire.TaskUsage{
-		Time: max(a.GetTime(), b.GetTime()), Wall: max(a.GetWall(), b.GetWall()), UserCpu: sum(a.GetUserCpu(), b.GetUserCpu()), SystemCpu: sum(a.GetSystemCpu(), b.GetSystemCpu()),
-		Memory: sum(a.GetMemory(), b.GetMemory()), PeakMemory: sum(a.GetPeakMemory(), b.GetPeakMemory()), Cache: sum(a.GetCache(), b.GetCache()),
-		ReadBytes: sum(a.GetReadBytes(), b.GetReadBytes()), WriteBytes: sum(a.GetWriteBytes(), b.GetWriteBytes()), Processes: a.GetProcesses() + b.GetProcesses(),
-		Gpu: a.GetGpu() + b.GetGpu(), GpuMemory: sum(a.GetGpuMemory(), b.GetGpuMemory()), PeakGpuMemory: sum(a.GetPeakGpuMemory(), b.GetPeakGpuMemory()),
-		Disk: sum(a.GetDisk(), b.GetDisk()), Frozen: a.GetFrozen(),
+		Time: max(a.GetTime(), b.GetTime()), Wall: max(a.GetWall(), b.GetWall()),
+		UserCpu: sum(a.GetUserCpu(), b.GetUserCpu()), SystemCpu: sum(a.GetSystemCpu(), b.GetSystemCpu()),
+		Memory: sum(a.GetMemory(), b.GetMemory()), PeakMemory: sum(a.GetPeakMemory(), b.GetPeakMemory()),
+		Cache:     sum(a.GetCache(), b.GetCache()),
+		ReadBytes: sum(a.GetReadBytes(), b.GetReadBytes()), WriteBytes: sum(a.GetWriteBytes(), b.GetWriteBytes()),
+		Processes: a.GetProcesses() + b.GetProcesses(),
+		Gpu:       a.GetGpu() + b.GetGpu(), GpuMemory: sum(a.GetGpuMemory(), b.GetGpuMemory()),
+		PeakGpuMemory: sum(a.GetPeakGpuMemory(), b.GetPeakGpuMemory()),
+		Disk:          sum(a.GetDisk(), b.GetDisk()), Frozen: a.GetFrozen(),
 	}
 }
 
-// sanitizeUsage is a copy of a measurement without what cannot be: nobody's table or sum shall break on it.
+// sanitizeUsage is a copy of a measurement without what cannot be: nobody's table or sum
+// shall break on it.
 func sanitizeUsage(u *wire.TaskUsage) *wire.TaskUsage {
 	if u == nil {
 		return nil
 	}
 	u = proto.CloneOf(u)
 	for _, n := range []*int64{
-		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes, &u.GpuMemory, &u.PeakGpuMemory, &u.Disk, &u.Session,
+		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes,
+		&u.GpuMemory, &u.PeakGpuMemory, &u.Disk, &u.Session,
 	} {
 		*n = max(*n, 0)
 	}

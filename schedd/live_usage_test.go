@@ -18,7 +18,8 @@ func (f *fakeStartd) report(attempts ...*wire.AttemptUsage) {
 	f.send(&wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: attempts}}})
 }
 
-// What a task uses is shown while it runs and as its node last said, and nothing that makes no sense gets in.
+// What a task uses is shown while it runs and as its node last said, and nothing that
+// makes no sense gets in.
 func TestUsageIsShown(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -27,7 +28,8 @@ func TestUsageIsShown(t *testing.T) {
 	p.await(id, "running 1")
 	present := func() *wire.JobStatus {
 		t.Helper()
-		rows, err := receive(p.client.Query(p.ctx(), &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Tasks: true}))
+		rows, err := receive(p.client.Query(p.ctx(),
+			&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Tasks: true}))
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -38,8 +40,10 @@ func TestUsageIsShown(t *testing.T) {
 	}
 	older := &wire.AttemptRef{Job: a.GetJob(), Index: a.GetIndex(), Attempt: a.GetAttempt() + 1}
 	unrelated := &wire.AttemptRef{Job: a.GetJob() + 7, Index: 1 << 30, Attempt: 1}
-	p.startd.report(&wire.AttemptUsage{Attempt: a, Usage: &wire.TaskUsage{Memory: 100, Disk: -5, Gpu: math.NaN(), Processes: 3}, Dumpable: "no:\x1b[2J" + strings.Repeat("x", 1000)},
-		&wire.AttemptUsage{Attempt: older, Usage: &wire.TaskUsage{Memory: 1}}, &wire.AttemptUsage{Attempt: unrelated, Usage: &wire.TaskUsage{Memory: 2}}, &wire.AttemptUsage{})
+	p.startd.report(&wire.AttemptUsage{Attempt: a, Usage: &wire.TaskUsage{Memory: 100, Disk: -5, Gpu: math.NaN(),
+		Processes: 3}, Dumpable: "no:\x1b[2J" + strings.Repeat("x", 1000)},
+		&wire.AttemptUsage{Attempt: older, Usage: &wire.TaskUsage{Memory: 1}},
+		&wire.AttemptUsage{Attempt: unrelated, Usage: &wire.TaskUsage{Memory: 2}}, &wire.AttemptUsage{})
 	p.startd.report(&wire.AttemptUsage{Attempt: a, Usage: &wire.TaskUsage{Memory: 200, Processes: 3}})
 	for present().GetUsage().GetMemory() != 200 { // the report before it is in, too
 	}
@@ -86,7 +90,8 @@ func TestMayEnter(t *testing.T) {
 		{"root", queue.CallerIdentity{UID: 0}, running, true, nil},
 		{"another", queue.CallerIdentity{UID: 1001}, running, true, roost.PermissionDenied},
 		{"the schedd's own user", queue.CallerIdentity{UID: 64, Admin: true}, running, true, roost.PermissionDenied},
-		{"another, of one that has ended", queue.CallerIdentity{UID: 1001}, in(roost.Completed), true, roost.PermissionDenied},
+		{"another, of one that has ended", queue.CallerIdentity{UID: 1001}, in(roost.Completed), true,
+			roost.PermissionDenied},
 		{"completed", queue.CallerIdentity{UID: 1000}, in(roost.Completed), true, roost.Finished},
 		{"removed", queue.CallerIdentity{UID: 1000}, in(roost.Removed), true, roost.Finished},
 		{"idle", queue.CallerIdentity{UID: 1000}, in(roost.Idle), true, roost.Conflict},
@@ -94,7 +99,8 @@ func TestMayEnter(t *testing.T) {
 		{"suspended", queue.CallerIdentity{UID: 1000}, in(roost.Suspended), true, roost.Conflict},
 		{"far away", queue.CallerIdentity{UID: 1000}, running, false, roost.Unavailable},
 	} {
-		if got := checkShellAccess(tt.who, task.String(), tt.o, tt.near); !errors.Is(got, tt.want) || (got == nil) != (tt.want == nil) {
+		if got := checkShellAccess(tt.who, task.String(), tt.o, tt.near); !errors.Is(got, tt.want) ||
+			(got == nil) != (tt.want == nil) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -102,7 +108,8 @@ func TestMayEnter(t *testing.T) {
 
 // TestCombinedUsage: what the parts of a job use is added up, and does not go round.
 func TestCombinedUsage(t *testing.T) {
-	got := combinedUsage(&wire.TaskUsage{UserCpu: 3, Memory: math.MaxInt64, Processes: 1, Wall: 7}, &wire.TaskUsage{UserCpu: 4, SystemCpu: 2, Memory: 5, Processes: 2, Wall: 6})
+	got := combinedUsage(&wire.TaskUsage{UserCpu: 3, Memory: math.MaxInt64, Processes: 1, Wall: 7},
+		&wire.TaskUsage{UserCpu: 4, SystemCpu: 2, Memory: 5, Processes: 2, Wall: 6})
 	want := &wire.TaskUsage{UserCpu: 7, SystemCpu: 2, Memory: math.MaxInt64, Processes: 3, Wall: 7}
 	if !proto.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

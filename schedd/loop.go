@@ -10,15 +10,18 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// turnSize bounds how much news one turn takes in, so that no answer waits for an endless stream of others.
+// turnSize bounds how much news one turn takes in, so that no answer waits for an endless
+// stream of others.
 const turnSize = 512
 
-// lazyCommitDelay is how long facts that nobody waits for may wait for company before they go to disk: the starts of processes, and ends with no task
-// behind them. Until they are there the node keeps what they rest on, so a crash costs nothing but the telling.
+// lazyCommitDelay is how long facts that nobody waits for may wait for company before
+// they go to disk: the starts of processes, and ends with no task behind them. Until they
+// are there the node keeps what they rest on, so a crash costs nothing but the telling.
 const lazyCommitDelay = 5 * time.Millisecond
 
-// clockReading is one instant on both clocks: the one that people go by, and the one that counts through suspend. The loop reads them once a turn: what one turn
-// decides happens at one instant.
+// clockReading is one instant on both clocks: the one that people go by, and the one that
+// counts through suspend. The loop reads them once a turn: what one turn decides happens
+// at one instant.
 type clockReading struct {
 	now  time.Time
 	boot dispatch.BootTime
@@ -29,7 +32,8 @@ func readClocks() clockReading { return clockReading{time.Now(), bootTime()} }
 // loopCall is a user's call, run by the loop between two pieces of news.
 type loopCall func(now time.Time)
 
-// runLoop owns the state until ctx ends. Committed is closed when nobody takes batches any more.
+// runLoop owns the state until ctx ends. Committed is closed when nobody takes batches
+// any more.
 func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, committed <-chan struct{}) error {
 	s.clock = readClocks()
 	s.resumeLogged()
@@ -72,7 +76,8 @@ func (s *Schedd) runLoop(ctx context.Context, batches chan<- *commitBatch, commi
 	}
 }
 
-// flushOnStop hands over what is decided when the daemon ends: answers and acknowledgements that wait for it are better given than not. Where it ends because the
+// flushOnStop hands over what is decided when the daemon ends: answers and
+// acknowledgements that wait for it are better given than not. Where it ends because the
 // log cannot be written there is nobody to take it.
 func (s *Schedd) flushOnStop(batches chan<- *commitBatch, committed <-chan struct{}) {
 	if s.pending.isEmpty() {
@@ -85,7 +90,8 @@ func (s *Schedd) flushOnStop(batches chan<- *commitBatch, committed <-chan struc
 	}
 }
 
-// runTurn takes in one piece of news and whatever else waits, and then does once what follows from all of it.
+// runTurn takes in one piece of news and whatever else waits, and then does once what
+// follows from all of it.
 func (s *Schedd) runTurn(event any) {
 	s.clock = readClocks()
 	now := s.clock.now
@@ -146,7 +152,8 @@ func (s *Schedd) handle(event any, now time.Time) {
 	}
 }
 
-// react does what the changes of a turn ask for: tasks for free claims, words to nodes and to the negotiator, news for those who watch.
+// react does what the changes of a turn ask for: tasks for free claims, words to nodes
+// and to the negotiator, news for those who watch.
 func (s *Schedd) react(now time.Time) {
 	s.checkDeferred(now)
 	for events := s.queue.Followups(now); len(events) > 0; events = s.queue.Followups(now) {
@@ -164,7 +171,8 @@ func (s *Schedd) react(now time.Time) {
 		s.routeWaitingJobs(now)
 	}
 	for _, v := range s.queue.TakeVacates() {
-		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint, Reason: v.Reason})
+		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{WithoutNotice: v.Fast, Checkpoint: v.Checkpoint,
+			Reason: v.Reason})
 		s.abandonOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
@@ -187,7 +195,8 @@ func (s *Schedd) react(now time.Time) {
 	s.signalWatches()
 }
 
-// commitEvents folds events into the queue and puts them into the batch, which becomes urgent.
+// commitEvents folds events into the queue and puts them into the batch, which becomes
+// urgent.
 func (s *Schedd) commitEvents(events ...queue.JobEvent) {
 	s.commitEventsLazily(events...)
 	s.pending.urgent = true
@@ -223,7 +232,8 @@ func (s *Schedd) sendTo(node string, m *wire.ToStartd) {
 	}
 }
 
-// sendToLazily is say for messages that the node does not wait for, and reports whether there is a session.
+// sendToLazily is say for messages that the node does not wait for, and reports whether
+// there is a session.
 func (s *Schedd) sendToLazily(node string, m *wire.ToStartd) bool {
 	p := s.peers[node]
 	if p == nil || p.session == nil {
@@ -251,7 +261,8 @@ func (s *Schedd) tick() {
 	s.react(now)
 }
 
-// The loop does what time asks for no more often than the one, and no less often than the other: leases, time-outs and start times are told in seconds.
+// The loop does what time asks for no more often than the one, and no less often than the
+// other: leases, time-outs and start times are told in seconds.
 const (
 	minTick = 20 * time.Millisecond
 	maxTick = time.Second

@@ -22,7 +22,8 @@ type EffectRunner interface {
 	// Connect begins to keep up a session with a node, until Disconnect.
 	Connect(node, address string)
 	Disconnect(node string)
-	// Collect brings the output of an attempt home, which LoopCore.OutputFetched is to be told of.
+	// Collect brings the output of an attempt home, which LoopCore.OutputFetched is to be
+	// told of.
 	Collect(node string, a roost.AttemptID, exited *wire.Exited)
 	// Past says whether a job is in the history, and whether it ended well.
 	Past(seq uint64) (succeeded, known bool)
@@ -47,11 +48,14 @@ func (b *PendingArchive) Each(f func(seq uint64, key string)) {
 	}
 }
 
-// LoopCore is a schedd without its goroutines, its network, its disk and its clocks: the daemon's own loop, as one turns it by hand. The simulator does, so that
-// what it plays is what runs. Each method that has a ClockReading begins a turn; at its end RunTurn is called, and then Batch says what is to be written, if anything
-// is: nothing that a turn has decided leaves before that is on disk, and Committed was called.
+// LoopCore is a schedd without its goroutines, its network, its disk and its clocks: the
+// daemon's own loop, as one turns it by hand. The simulator does, so that what it plays
+// is what runs. Each method that has a ClockReading begins a turn; at its end RunTurn is
+// called, and then Batch says what is to be written, if anything is: nothing that a turn
+// has decided leaves before that is on disk, and Committed was called.
 //
-// What a LoopCore leaves out is what happens around the loop: users' files, images of processes, notices, lists of jobs, neighbours, distributed placement.
+// What a LoopCore leaves out is what happens around the loop: users' files, images of
+// processes, notices, lists of jobs, neighbours, distributed placement.
 type LoopCore struct {
 	schedd       *Schedd
 	effects      EffectRunner
@@ -74,12 +78,17 @@ type StartdSession struct {
 // NegotiatorSession is one conversation with the leader of the negotiators.
 type NegotiatorSession struct{ out *sendQueue[*wire.FromSchedd] }
 
-// NewCore returns a schedd that has read q from its log. Starts counts its starts, so that the sessions of this one are numbered above those of all before.
-// past is the highest number of a job in the history, and started is when this start was. Leases are renewed after renew at the latest; 0: after the usual time.
-func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64, started time.Time, beyond EffectRunner) *LoopCore {
-	node := &config.Node{Name: name, FileSystemDomain: domain, Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
+// NewCore returns a schedd that has read q from its log. Starts counts its starts, so
+// that the sessions of this one are numbered above those of all before. past is the
+// highest number of a job in the history, and started is when this start was. Leases are
+// renewed after renew at the latest; 0: after the usual time.
+func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64, started time.Time,
+	beyond EffectRunner) *LoopCore {
+	node := &config.Node{Name: name, FileSystemDomain: domain,
+		Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
 	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
-	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past, new(notify.Notifier), newUserAgents()
+	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past,
+		new(notify.Notifier), newUserAgents()
 	s.sessions.Store(starts << incarnationBits)
 	opt := dispatch.DefaultOptions()
 	if renew > 0 {
@@ -91,7 +100,8 @@ func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, st
 	return c
 }
 
-// ResumeLogged takes up what the log knows as under way. It is called once, before anything else.
+// ResumeLogged takes up what the log knows as under way. It is called once, before
+// anything else.
 func (c *LoopCore) ResumeLogged(m ClockReading) {
 	c.setClock(m)
 	c.schedd.resumeLogged()
@@ -135,7 +145,8 @@ func (c *LoopCore) GreetingMessage(machine string) *wire.SessionHello {
 	return c.schedd.greetingMessage(machine)
 }
 
-// SessionOpened takes in that somebody has answered the greeting; nil: it is another than the node that was wanted, and there is no session.
+// SessionOpened takes in that somebody has answered the greeting; nil: it is another than
+// the node that was wanted, and there is no session.
 func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.SessionWelcome) *StartdSession {
 	if checkWelcome(node, welcome) != nil {
 		return nil
@@ -168,7 +179,8 @@ func (c *LoopCore) NegotiatorConnected(m ClockReading, epoch uint64, name, addre
 	return t
 }
 
-// NegotiatorReport takes in one message of the leader, and NegotiatorDisconnected the end of the conversation.
+// NegotiatorReport takes in one message of the leader, and NegotiatorDisconnected the end
+// of the conversation.
 func (c *LoopCore) NegotiatorReport(m ClockReading, t *NegotiatorSession, message *wire.ToSchedd) {
 	c.handleEvent(m, negotiatorMessage{t.out, message})
 }
@@ -181,13 +193,16 @@ func (c *LoopCore) NegotiatorDisconnected(m ClockReading, t *NegotiatorSession) 
 // TakeMessages returns what is to be sent to the leader.
 func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.takeAll() }
 
-// Submit takes jobs in; done is called with their ids when they are on disk. Where administrators have set quotas it refuses: the leader would have to be
-// asked first.
-func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, specs []queue.SubmitSpec, done func(ids []roost.JobID, repeated bool)) error {
+// Submit takes jobs in; done is called with their ids when they are on disk. Where
+// administrators have set quotas it refuses: the leader would have to be asked first.
+func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, specs []queue.SubmitSpec,
+	done func(ids []roost.JobID, repeated bool)) error {
 	c.setClock(m)
 	s, limits := c.schedd, c.submitLimits()
 	if n := s.negotiator; !s.queue.HasSubmission(who, key, limits) {
-		e := &queueAdmission{submitter: who, groups: func() []string { return nil }, fullQueues: map[string]bool{}, policy: s.cellPolicy()}
+		e := &queueAdmission{submitter: who, groups: func() []string {
+			return nil
+		}, fullQueues: map[string]bool{}, policy: s.cellPolicy()}
 		if n == nil || n.admission.policy == nil {
 			markUnchecked(specs)
 		} else if e.policy.GetAdmission() {
@@ -217,7 +232,8 @@ func (c *LoopCore) submitLimits() queue.SubmitLimits {
 }
 
 // Act does what a user wishes; done is called when it is on disk.
-func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector, done func()) error {
+func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector,
+	done func()) error {
 	c.setClock(m)
 	events, err := c.schedd.decideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
 	if err != nil {
@@ -268,21 +284,25 @@ func (c *LoopCore) Tick(m ClockReading) {
 	c.noteWaiting(m)
 }
 
-// NextTick is how long after m Tick is due if nothing happens before, and no longer than so long; 0: than a daemon sleeps, which is a second.
+// NextTick is how long after m Tick is due if nothing happens before, and no longer than
+// so long; 0: than a daemon sleeps, which is a second.
 func (c *LoopCore) NextTick(m ClockReading, most time.Duration) time.Duration {
 	return c.schedd.tickDelay(clockReading{m.Now, m.Boot}, cmp.Or(most, maxTick))
 }
 
-// BecameIdle reports, once, whether a claim has become idle: then the time of the next tick has to be asked for anew.
+// BecameIdle reports, once, whether a claim has become idle: then the time of the next
+// tick has to be asked for anew.
 func (c *LoopCore) BecameIdle() bool { return c.schedd.dispatch.BecameIdle() }
 
 // CommitBatch is what is to be committed together.
 type CommitBatch struct{ batch *commitBatch }
 
-// Events are the facts of a batch, and Snapshots what a checkpoint of the log writes with them, by job: nil for one that has left the queue.
+// Events are the facts of a batch, and Snapshots what a checkpoint of the log writes with
+// them, by job: nil for one that has left the queue.
 func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
 
-// Checkpoint is what is to be written with the events, if the log is to begin anew; nil if it is not.
+// Checkpoint is what is to be written with the events, if the log is to begin anew; nil
+// if it is not.
 func (b *CommitBatch) Checkpoint() *journal.QueueCheckpoint { return b.batch.checkpoint }
 
 // Nodes are those to whom something is said that rests on a batch, in order.
@@ -295,8 +315,9 @@ func (b *CommitBatch) Nodes() []string {
 	return slices.Compact(all)
 }
 
-// Batch returns what is to be committed now, nil if nothing is or it can wait for company: then until when, and false if there is nothing at all. As long as a
-// batch is being written no other is to be taken.
+// Batch returns what is to be committed now, nil if nothing is or it can wait for
+// company: then until when, and false if there is nothing at all. As long as a batch is
+// being written no other is to be taken.
 func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits bool) {
 	p := c.schedd.pending
 	if p.isEmpty() {
@@ -309,8 +330,9 @@ func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits boo
 	return &CommitBatch{p}, by, false
 }
 
-// Committed is called when a batch is on disk, and says how large the log is since its last checkpoint, in bytes. What rests on the batch is in the sessions
-// with its Nodes then.
+// Committed is called when a batch is on disk, and says how large the log is since its
+// last checkpoint, in bytes. What rests on the batch is in the sessions with its Nodes
+// then.
 func (c *LoopCore) Committed(b *CommitBatch, size int) {
 	c.schedd.logSize.Store(int64(size))
 	for _, m := range b.batch.messages {

@@ -28,7 +28,8 @@ func (h *steppedSchedd) PastKey(string) []roost.JobID                  { return 
 func (h *steppedSchedd) Archive(b *PendingArchive)                     { h.archived = append(h.archived, b) }
 func (h *steppedSchedd) Secret() []byte                                { return make([]byte, 32) }
 
-// commitTurn ends the turn, and commits what it has decided; it returns what the facts were.
+// commitTurn ends the turn, and commits what it has decided; it returns what the facts
+// were.
 func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
 	h.Helper()
 	h.core.RunTurn(h.at)
@@ -45,7 +46,8 @@ func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
 	return what
 }
 
-// TestLoopCore turns a schedd by hand, from a submission until the job is in the history: what is decided leaves when it is on disk.
+// TestLoopCore turns a schedd by hand, from a submission until the job is in the history:
+// what is decided leaves when it is on disk.
 func TestLoopCore(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
@@ -55,7 +57,9 @@ func TestLoopCore(t *testing.T) {
 	ad.SetString(roost.AttrFileSystemDomain, "domain")
 	var ids []roost.JobID
 	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
-	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, func(all []roost.JobID, _ bool) { ids = all }); err != nil {
+	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, func(all []roost.JobID, _ bool) {
+		ids = all
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(ids) > 0 {
@@ -73,7 +77,8 @@ func TestLoopCore(t *testing.T) {
 		}
 	}
 	h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-		Id: 1, Epoch: 7, Request: request, Node: "n1", Address: "n1", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+		Id: 1, Epoch: 7, Request: request, Node: "n1", Address: "n1",
+		Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
 	}}})
 	h.core.RunTurn(h.at)
 	if len(h.connected) != 1 || h.connected[0] != "n1" {
@@ -81,10 +86,12 @@ func TestLoopCore(t *testing.T) {
 	}
 	v := h.core.SessionOpened(h.at, "n1", &wire.SessionWelcome{Node: "n1", FileSystemDomain: "domain"})
 	h.commitTurn()
-	if m := v.TakeMessages(); len(m) != 1 || m[0].GetClaim().GetGrant() != 1 || len(h.notifiedNodes) != 1 || h.notifiedNodes[0] != "n1" {
+	if m := v.TakeMessages(); len(m) != 1 || m[0].GetClaim().GetGrant() != 1 || len(h.notifiedNodes) != 1 ||
+		h.notifiedNodes[0] != "n1" {
 		t.Fatalf("the node was told %v, and %v of it", m, h.notifiedNodes)
 	}
-	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7, Claim: 5, AdSequence: 1}}})
+	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7,
+		Claim: 5, AdSequence: 1}}})
 	h.core.RunTurn(h.at)
 	if m := v.TakeMessages(); len(m) > 0 {
 		t.Fatalf("the node was told %v before the assignment was on disk", m)
@@ -98,7 +105,8 @@ func TestLoopCore(t *testing.T) {
 		t.Fatalf("the node was told %v", m)
 	}
 	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
-	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a, Status: &wire.ExitStatus{}}}})
+	h.core.StartdReport(h.at, v,
+		&wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a, Status: &wire.ExitStatus{}}}})
 	h.commitTurn()
 	if m := v.TakeMessages(); len(m) != 1 || len(m[0].GetAcknowledge().GetAttempts()) != 1 {
 		t.Fatalf("the node was told %v", m)

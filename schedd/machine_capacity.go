@@ -15,7 +15,8 @@ type machineCapacity struct {
 	isUnknown       bool // its ad does not say
 }
 
-// taskRoom is how many tasks that ask for r the machine has room for when it is empty, most at most. It may be fewer, by how its units are cut.
+// taskRoom is how many tasks that ask for r the machine has room for when it is empty,
+// most at most. It may be fewer, by how its units are cut.
 func (c machineCapacity) taskRoom(r roost.Resources, most int) int {
 	if c.isUnknown {
 		return most
@@ -38,8 +39,9 @@ func (c machineCapacity) taskRoom(r roost.Resources, most int) int {
 	return min(n, int(min(gpuCount/int64(r.GPUs), int64(most))))
 }
 
-// checkCapacity says that the machines, even when they are empty, have no room for that many tasks at once, or returns "". Without a machine nothing is known of
-// what will come.
+// checkCapacity says that the machines, even when they are empty, have no room for that
+// many tasks at once, or returns "". Without a machine nothing is known of what will
+// come.
 func checkCapacity(machines []machineCapacity, each roost.Resources, tasks int) string {
 	room, able := 0, 0
 	for _, m := range machines {
@@ -54,14 +56,17 @@ func checkCapacity(machines []machineCapacity, each roost.Resources, tasks int) 
 	case len(machines) == 0:
 		return ""
 	case room == 0:
-		return fmt.Sprintf("the pool cannot hold this stream job: none of its %d machines has %v, even when nothing runs there", len(machines), each)
+		return fmt.Sprintf("the pool cannot hold this stream job: none of its %d machines has %v, even when nothing "+
+			"runs there", len(machines), each)
 	}
-	return fmt.Sprintf("the pool cannot hold this stream job: its %d tasks start together, and even when nothing runs there is room for %d of them, on %d of %d machines, with %v each; submit at most %d",
+	return fmt.Sprintf("the pool cannot hold this stream job: its %d tasks start together, and even when nothing "+
+		"runs there is room for %d of them, on %d of %d machines, with %v each; submit at most %d",
 		tasks, room, able, len(machines), each, room)
 }
 
-// checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who serves others is told at once and not after a while. If no collector
-// answers nothing is known.
+// checkCellCapacity refuses stream jobs that the pool could not hold if it was empty: who
+// serves others is told at once and not after a while. If no collector answers nothing is
+// known.
 func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec) error {
 	var machines []machineCapacity
 	for i := range specs {
@@ -88,11 +93,14 @@ func (s *Schedd) checkCellCapacity(ctx context.Context, specs []queue.SubmitSpec
 
 // queryCapacity asks the collectors in turn until one answers.
 func (s *Schedd) queryCapacity(ctx context.Context) (found []machineCapacity, err error) {
-	attributes := []string{roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}
+	attributes := []string{roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
+		roost.AttrGpuMemoryMax}
 	err = roost.Unavailable
 	for _, addr := range s.node.Collectors {
 		found = []machineCapacity{}
-		if err = s.queryMachines(ctx, addr, "", attributes, func(ad *classad.Ad) { found = append(found, readCapacity(ad)) }); err == nil {
+		if err = s.queryMachines(ctx, addr, "", attributes, func(ad *classad.Ad) {
+			found = append(found, readCapacity(ad))
+		}); err == nil {
 			break
 		}
 	}
@@ -107,7 +115,8 @@ func readCapacity(ad *classad.Ad) (c machineCapacity) {
 		return n
 	}
 	c.CPU = roost.MilliCPU(cpus * 1000)
-	c.Memory, c.Disk = roost.Bytes(whole(roost.AttrTotalMemory))*roost.MiB, roost.Bytes(whole(roost.AttrTotalDisk))*roost.KiB
+	c.Memory, c.Disk = roost.Bytes(whole(roost.AttrTotalMemory))*roost.MiB,
+		roost.Bytes(whole(roost.AttrTotalDisk))*roost.KiB
 	c.GPUs, c.GPUMemory = int(whole(roost.AttrTotalGpus)), roost.Bytes(whole(roost.AttrGpuMemoryMax))*roost.MiB
 	c.isUnknown = !known
 	return c

@@ -30,11 +30,18 @@ func TestCellCapacity(t *testing.T) {
 	}{
 		{nil, small, 1000, ""},
 		{pool, small, 12, ""},
-		{pool, small, 13, "the pool cannot hold this stream job: its 13 tasks start together, and even when nothing runs there is room for 12 of them, on 2 of 2 machines, with 1 cpu, 1GiB memory each; submit at most 12"},
-		{pool, roost.Resources{CPU: 1000, Memory: 16 * roost.GiB}, 2, "the pool cannot hold this stream job: its 2 tasks start together, and even when nothing runs there is room for 1 of them, on 1 of 2 machines, with 1 cpu, 16GiB memory each; submit at most 1"},
-		{pool, roost.Resources{CPU: 9000, Memory: 1}, 1, "the pool cannot hold this stream job: none of its 2 machines has 9 cpus, 1B memory, even when nothing runs there"},
+		{pool, small, 13, "the pool cannot hold this stream job: its 13 tasks start together, and even when nothing " +
+			"runs there is room for 12 of them, on 2 of 2 machines, with 1 cpu, 1GiB memory each; submit at most 12"},
+		{pool, roost.Resources{CPU: 1000, Memory: 16 * roost.GiB}, 2,
+			"the pool cannot hold this stream job: its 2 tasks start together, and even when nothing runs there is " +
+				"room for 1 of them, on 1 of 2 machines, with 1 cpu, 16GiB memory each; submit at most 1"},
+		{pool, roost.Resources{CPU: 9000, Memory: 1}, 1,
+			"the pool cannot hold this stream job: none of its 2 machines has 9 cpus, 1B memory, even when nothing " +
+				"runs there"},
 		{pool, shared, 4, ""},
-		{pool, shared, 5, "the pool cannot hold this stream job: its 5 tasks start together, and even when nothing runs there is room for 4 of them, on 1 of 2 machines, with 0.1 cpus, 1MiB memory, 1 gpu with 16GiB each; submit at most 4"},
+		{pool, shared, 5, "the pool cannot hold this stream job: its 5 tasks start together, and even when nothing " +
+			"runs there is room for 4 of them, on 1 of 2 machines, with 0.1 cpus, 1MiB memory, 1 gpu with 16GiB " +
+			"each; submit at most 4"},
 		{append(pool, silent), small, 1000, ""},
 	} {
 		if got := checkCapacity(c.machines, c.each, c.tasks); got != c.want {

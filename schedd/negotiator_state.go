@@ -53,18 +53,24 @@ func (s submitterKey) compare(o submitterKey) int {
 
 func newNegotiatorState(n negotiatorConnected) *negotiatorState {
 	return &negotiatorState{
-		out: n.out, epoch: n.epoch, address: n.address, lastUpdates: make(map[queue.RequestID]*lastUpdate), explanations: make(map[queue.RequestID]*wire.Explanation),
+		out: n.out, epoch: n.epoch, address: n.address, lastUpdates: make(map[queue.RequestID]*lastUpdate),
+		explanations:       make(map[queue.RequestID]*wire.Explanation),
 		explanationWaiters: make(map[queue.RequestID][]chan struct{}),
-		dirty:              make(map[queue.RequestID]bool), usage: make(map[submitterKey]roost.Resources), resendAll: true,
-		outcomesSentAt: make(map[outcomeKey]time.Time), reportedFailures: make(map[uint64]map[int]queue.RequestID), admission: quotaAdmission{waiters: make(map[uint64]chan error), deferred: make(map[uint64]uint64), deferredJobs: make(map[uint64]bool)},
+		dirty:              make(map[queue.RequestID]bool), usage: make(map[submitterKey]roost.Resources),
+		resendAll:      true,
+		outcomesSentAt: make(map[outcomeKey]time.Time), reportedFailures: make(map[uint64]map[int]queue.RequestID),
+		admission: quotaAdmission{waiters: make(map[uint64]chan error), deferred: make(map[uint64]uint64),
+			deferredJobs: make(map[uint64]bool)},
 	}
 }
 
-// maxWanted bounds what is asked for at once: a queue of a million tasks is not a million claims.
+// maxWanted bounds what is asked for at once: a queue of a million tasks is not a million
+// claims.
 const maxWanted = 10_000
 
-// shrinkInterval is how often the negotiator hears that less is wanted than before. Too much of a wish costs a refused grant; a word for each of a
-// thousand tasks that start every second would cost more.
+// shrinkInterval is how often the negotiator hears that less is wanted than before. Too
+// much of a wish costs a refused grant; a word for each of a thousand tasks that start
+// every second would cost more.
 const shrinkInterval = 50 * time.Millisecond
 
 // sendRequestUpdates tells the negotiator what has changed in what is wanted.
@@ -91,7 +97,8 @@ func (s *Schedd) sendRequestUpdates(now time.Time) {
 	}
 }
 
-// publishRequest tells what is wanted for one request, and reports whether nothing is left to be said.
+// publishRequest tells what is wanted for one request, and reports whether nothing is
+// left to be said.
 func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time.Time) bool {
 	r, ok := s.queue.Request(id)
 	last := n.lastUpdates[id]
@@ -109,8 +116,9 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 			}
 		}
 	}
-	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
-	// forget who refused, and offer the same again for ever.
+	// While all that is ready has a grant, of which some may yet be refused, the
+	// negotiator must not forget the request: with it, it would forget who refused, and
+	// offer the same again for ever.
 	tries := ok && wanted == 0 && r.Ready > 0 && !behind
 	claims := uint32(0)
 	if ok && n.countsQueue(r.Queue) {
@@ -122,12 +130,14 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 	switch {
 	case last == nil && wanted == 0 && claims == 0:
 		return true
-	case last != nil && !last.resendAll && wanted == last.wanted && noWait == last.noWait && gang == last.gang && claims == last.claims && n.lastGrant == last.lastGrant:
+	case last != nil && !last.resendAll && wanted == last.wanted && noWait == last.noWait && gang == last.gang &&
+		claims == last.claims && n.lastGrant == last.lastGrant:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.sentAt) < shrinkInterval:
 		return false // soon
 	}
-	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.lastGrant), Lost: min(uint32(s.lostTasks[id]), wanted)}
+	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.lastGrant),
+		Lost: min(uint32(s.lostTasks[id]), wanted)}
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.OldestSubmit.UnixNano(), wire.FromResources(r.Resources)
@@ -139,7 +149,8 @@ func (s *Schedd) publishRequest(n *negotiatorState, id queue.RequestID, now time
 		}
 		m.Counting = limitCounting(s.queue.LimitCounting(id))
 		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, s.users.groupName(r.GID)
-		n.lastUpdates[id] = &lastUpdate{wanted: wanted, noWait: noWait, gang: gang, claims: claims, lastGrant: n.lastGrant, sentAt: now}
+		n.lastUpdates[id] = &lastUpdate{wanted: wanted, noWait: noWait, gang: gang, claims: claims,
+			lastGrant: n.lastGrant, sentAt: now}
 	}
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.lastUpdates, id)
@@ -163,7 +174,8 @@ func limitCounting(c queue.LimitCounting) wire.RequestUpdate_Counting {
 	return wire.RequestUpdate_EACH
 }
 
-// wholeGangTasks is how much of what is wanted is whole gangs. One of a size of its own, of which some tasks have ended, comes before those behind it.
+// wholeGangTasks is how much of what is wanted is whole gangs. One of a size of its own,
+// of which some tasks have ended, comes before those behind it.
 func wholeGangTasks(wanted, size uint32) uint32 {
 	switch size {
 	case 0:
@@ -177,7 +189,8 @@ func wholeGangTasks(wanted, size uint32) uint32 {
 // maxExplanationWaiters bounds how many may wait for one answer.
 const maxExplanationWaiters = 1000
 
-// addWaiter asks why a request waits, and reports whether an answer is to be expected: answered is closed when it is there, or when nothing waits any more.
+// addWaiter asks why a request waits, and reports whether an answer is to be expected:
+// answered is closed when it is there, or when nothing waits any more.
 func (n *negotiatorState) addWaiter(id queue.RequestID, answered chan struct{}) bool {
 	if n.lastUpdates[id] == nil || len(n.explanationWaiters[id]) >= maxExplanationWaiters {
 		return false
@@ -200,7 +213,8 @@ func (t clockReading) localTimes(m *wire.Kept) []dispatch.UnavailableWindow {
 	began := t.now.Add(-t.boot)
 	all := make([]dispatch.UnavailableWindow, len(m.GetNodes()))
 	for i, k := range m.GetNodes() {
-		all[i] = dispatch.UnavailableWindow{Node: k.GetNode(), From: time.Unix(k.GetFrom(), 0).Sub(began), Reservation: k.GetReservation()}
+		all[i] = dispatch.UnavailableWindow{Node: k.GetNode(), From: time.Unix(k.GetFrom(), 0).Sub(began),
+			Reservation: k.GetReservation()}
 		if k.GetUntil() != 0 {
 			all[i].Until = time.Unix(k.GetUntil(), 0).Sub(began)
 		}
@@ -218,15 +232,19 @@ func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
 		where := formatLocation(g.GetNode(), g.GetHost(), g.GetAddress())
 		if p := s.peers[g.GetNode()]; p != nil && p.hasMoved(where) {
 			s.sendGrantResult(dispatch.GrantResult{
-				Grant: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
-				Reason: "another node says that the machine is its own, and what runs here on that of before may not have ended",
+				Grant:   dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()},
+				Request: dispatch.RequestID(g.GetRequest()),
+				Reason: "another node says that the machine is its own, and what runs here on that of before may " +
+					"not have ended",
 			})
 			return
 		}
 		s.dispatch.Granted(s.clock.boot, dispatch.Grant{
-			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
+			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
+			Node:    g.GetNode(),
 			Address: where, Resources: g.GetResources().Vector(), Token: g.GetCapability(),
-			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), GangID: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), VictimReason: g.GetWhy(),
+			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), GangID: g.GetGang(),
+			GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), VictimReason: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
 		if asked := s.negotiator.admission.routes.askedAdmit; asked != 0 && asked == m.Admitted.GetId() {
@@ -265,14 +283,16 @@ func (s *Schedd) onNegotiatorMessage(m *wire.ToSchedd) {
 	}
 }
 
-// sendGrantResult tells the negotiator what became of a grant, which may be one of the leader before.
+// sendGrantResult tells the negotiator what became of a grant, which may be one of the
+// leader before.
 func (s *Schedd) sendGrantResult(a dispatch.GrantResult) {
 	if s.negotiator == nil {
 		return
 	}
 	s.negotiator.dirty[queue.RequestID(a.Request)] = true
 	s.negotiator.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
-		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence, Reason: a.Reason,
+		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence,
+		Reason: a.Reason,
 	}}})
 }
 
@@ -300,7 +320,8 @@ func (s *Schedd) sendUsage() {
 			continue
 		}
 		n.usage[who] = res
-		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group, Held: wire.FromResources(res)}}})
+		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group,
+			Held: wire.FromResources(res)}}})
 	}
 }
 

@@ -27,11 +27,13 @@ type (
 	}
 )
 
-// limitedGrants lists the grants with licences that this schedd acts upon or has claims of, and whether those are all.
+// limitedGrants lists the grants with licences that this schedd acts upon or has claims
+// of, and whether those are all.
 func (s *Schedd) limitedGrants() (all bool, list []*wire.HeldGrant) {
 	held, all := s.dispatch.LimitedGrants()
 	for _, h := range held {
-		list = append(list, &wire.HeldGrant{Grant: h.Grant.ID, Epoch: h.Grant.Epoch, Claimed: h.Claimed, AdSequence: h.AdSequence})
+		list = append(list, &wire.HeldGrant{Grant: h.Grant.ID, Epoch: h.Grant.Epoch, Claimed: h.Claimed,
+			AdSequence: h.AdSequence})
 	}
 	return all, list
 }
@@ -43,7 +45,8 @@ func (s *Schedd) helloMessage() *wire.ScheddHello {
 	return m
 }
 
-// runNegotiatorStream holds one conversation with the negotiator at the other end of conn.
+// runNegotiatorStream holds one conversation with the negotiator at the other end of
+// conn.
 func (s *Schedd) runNegotiatorStream(ctx context.Context, conn *grpc.ClientConn, address string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -52,7 +55,8 @@ func (s *Schedd) runNegotiatorStream(ctx context.Context, conn *grpc.ClientConn,
 		return err
 	}
 	var hello *wire.ScheddHello
-	// The loop has seen the end of the conversation before: no grant of that, or of an earlier one, comes to it any more.
+	// The loop has seen the end of the conversation before: no grant of that, or of an
+	// earlier one, comes to it any more.
 	if err := s.callLoop(ctx, func(time.Time) { hello = s.helloMessage() }); err != nil {
 		return err
 	}
@@ -70,7 +74,9 @@ func (s *Schedd) runNegotiatorStream(ctx context.Context, conn *grpc.ClientConn,
 	go func() {
 		defer close(writer)
 		defer cancel()
-		out.sendAll(ctx, func(all []*wire.FromSchedd) error { return s.placer.sendWithProposals(all, attackBand(stream.Send)) })
+		out.sendAll(ctx, func(all []*wire.FromSchedd) error {
+			return s.placer.sendWithProposals(all, attackBand(stream.Send))
+		})
 	}()
 	for err == nil {
 		var m *wire.ToSchedd

@@ -6,8 +6,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// nodeFailures counts how often tasks have failed on nodes, so that a claim there is given to another task. The leader keeps a whole request from a node when as
-// many of its tasks as it wants are to be kept from it; which task a claim gets is the schedd's choice. A schedd that starts again counts anew.
+// nodeFailures counts how often tasks have failed on nodes, so that a claim there is
+// given to another task. The leader keeps a whole request from a node when as many of its
+// tasks as it wants are to be kept from it; which task a claim gets is the schedd's
+// choice. A schedd that starts again counts anew.
 type nodeFailures struct {
 	tasks map[roost.TaskID]map[string]nodeFailure
 	pairs int
@@ -54,7 +56,8 @@ func (f *nodeFailures) isAvoidPair(now time.Time, t roost.TaskID, node string) b
 	return now.Before(f.tasks[t][node].avoidUntil)
 }
 
-// removeFailures drops what is known of a task on a node where it went well, or with no node of a task that runs no more.
+// removeFailures drops what is known of a task on a node where it went well, or with no
+// node of a task that runs no more.
 func (f *nodeFailures) removeFailures(t roost.TaskID, node string) {
 	nodes := f.tasks[t]
 	if node == "" {

@@ -8,12 +8,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A task that has failed twice on a node is kept from it for half an hour, then for longer, and from no other; one that goes well there is not.
+// A task that has failed twice on a node is kept from it for half an hour, then for
+// longer, and from no other; one that goes well there is not.
 func TestNodeFailures(t *testing.T) {
 	var f nodeFailures
 	now := time.Unix(0, 0)
 	task := roost.JobID{Seq: 1, Host: "h"}.Task(3)
-	for i, want := range []time.Duration{0, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 8 * time.Hour} {
+	for i, want := range []time.Duration{0, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour,
+		8 * time.Hour} {
 		f.noteFailure(now, task, "n1")
 		if want == 0 && f.isAvoidPair(now, task, "n1") {
 			t.Errorf("after %d failures it is kept apart", i+1)

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What the log has of where a machine is says whose certificate is wanted there, in logs of before, too; an address cannot name another node.
+// What the log has of where a machine is says whose certificate is wanted there, in logs
+// of before, too; an address cannot name another node.
 func TestLocation(t *testing.T) {
 	for _, tt := range []struct{ machine, host, address, text, wanted, at string }{
 		{"n1", "n1", "10.0.0.1:9703", "10.0.0.1:9703", "n1", "10.0.0.1:9703"},
@@ -24,12 +25,14 @@ func TestLocation(t *testing.T) {
 	} {
 		text := formatLocation(tt.machine, tt.host, tt.address)
 		if wanted, at := parseLocation(tt.machine, text); text != tt.text || wanted != tt.wanted || at != tt.at {
-			t.Errorf("%s of %q at %q: %q, which is %q at %q; want %q, %q, %q", tt.machine, tt.host, tt.address, text, wanted, at, tt.text, tt.wanted, tt.at)
+			t.Errorf("%s of %q at %q: %q, which is %q at %q; want %q, %q, %q", tt.machine, tt.host, tt.address, text,
+				wanted, at, tt.text, tt.wanted, tt.at)
 		}
 	}
 }
 
-// Another machine answers where one was that cannot be reached: the attempt there is not over, and no other begins.
+// Another machine answers where one was that cannot be reached: the attempt there is not
+// over, and no other begins.
 func TestAnotherMachineAnswers(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
@@ -38,7 +41,8 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	ad.SetString(roost.AttrCmd, "/bin/true")
 	ad.SetString(roost.AttrFileSystemDomain, "domain")
 	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
-	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, func([]roost.JobID, bool) {}); err != nil {
+	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}},
+		func([]roost.JobID, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	h.commitTurn()
@@ -49,7 +53,8 @@ func TestAnotherMachineAnswers(t *testing.T) {
 		request = max(request, m.GetRequest().GetId())
 	}
 	h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-		Id: 1, Epoch: 7, Request: request, Node: "n1", Host: "n1", Address: "n1", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+		Id: 1, Epoch: 7, Request: request, Node: "n1", Host: "n1", Address: "n1",
+		Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
 	}}})
 	h.core.RunTurn(h.at)
 	if wants := h.core.GreetingMessage("n1").GetNode(); wants != "n1" {
@@ -57,7 +62,8 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	}
 	v := h.core.SessionOpened(h.at, "n1", &wire.SessionWelcome{Node: "n1"})
 	h.commitTurn()
-	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7, Claim: 5, AdSequence: 1}}})
+	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7,
+		Claim: 5, AdSequence: 1}}})
 	h.commitTurn()
 	a := v.TakeMessages()[1].GetActivate().GetAttempt()
 	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
@@ -76,10 +82,12 @@ func TestAnotherMachineAnswers(t *testing.T) {
 		request = max(request, m.GetRequest().GetId())
 	}
 	h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-		Id: 2, Epoch: 7, Request: request, Node: "n1", Host: "n3", Address: "n3", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+		Id: 2, Epoch: 7, Request: request, Node: "n1", Host: "n3", Address: "n3",
+		Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
 	}}})
 	h.core.RunTurn(h.at)
-	if stated := negotiatorSession.TakeMessages(); len(h.connected) != 1 || len(stated) == 0 || !strings.Contains(stated[0].GetResult().GetReason(), "another node says") {
+	if stated := negotiatorSession.TakeMessages(); len(h.connected) != 1 || len(stated) == 0 ||
+		!strings.Contains(stated[0].GetResult().GetReason(), "another node says") {
 		t.Errorf("n3 says that it has n1: connections to %v, %v", h.connected, stated)
 	}
 	if h.core.SessionOpened(h.at, "n1", &wire.SessionWelcome{Node: "n1"}) == nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// The leader hears how attempts end, so that it finds machines that swallow tasks (package negotiator/blackhole). It need not hear of all: of many that
-// end alike one a second is enough to know how a job fares on a node.
+// The leader hears how attempts end, so that it finds machines that swallow tasks
+// (package negotiator/blackhole). It need not hear of all: of many that end alike one a
+// second is enough to know how a job fares on a node.
 
 // outcomeKey is what outcomes have in common of which one is enough for a while.
 type outcomeKey struct {
@@ -27,8 +28,9 @@ const (
 	maxOutcomeKeys  = 10_000 // kinds of outcomes that are remembered
 )
 
-// classifyEnd says what the end of an attempt means; false where it says nothing of the node. What was met on the job's own files counts against a node like a
-// program that fails: if the job goes well elsewhere.
+// classifyEnd says what the end of an attempt means; false where it says nothing of the
+// node. What was met on the job's own files counts against a node like a program that
+// fails: if the job goes well elsewhere.
 func classifyEnd(x *queue.AttemptExit, ownFiles bool) (wire.Outcome_Verdict, bool) {
 	switch {
 	case x.IsSuccess() || x.Cause == queue.CauseWalltime:
@@ -41,10 +43,12 @@ func classifyEnd(x *queue.AttemptExit, ownFiles bool) (wire.Outcome_Verdict, boo
 	return 0, false
 }
 
-// maxSuccessiveFailures is after how many failures in a row on one claim that is given back: the next task asks the negotiator, who may know better.
+// maxSuccessiveFailures is after how many failures in a row on one claim that is given
+// back: the next task asks the negotiator, who may know better.
 const maxSuccessiveFailures = 3
 
-// reportOutcome tells of the end of an attempt that is still live, and gives its claim back where it may be the machine's doing.
+// reportOutcome tells of the end of an attempt that is still live, and gives its claim
+// back where it may be the machine's doing.
 func (s *Schedd) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
 	v, ok := classifyEnd(x, ownFiles)
 	if !ok {
@@ -67,23 +71,27 @@ func (s *Schedd) reportOutcome(a roost.AttemptID, x *queue.AttemptExit, ownFiles
 	s.sendOutcome(node, a, v, ran, cmp.Or(x.Reason, x.Describe()), now)
 }
 
-// reportForgedImage tells of an image that no honest machine makes. Either the node that made it lies or the one that refused it: both are told of, and what is against
-// them in all is counted by the leader.
+// reportForgedImage tells of an image that no honest machine makes. Either the node that
+// made it lies or the one that refused it: both are told of, and what is against them in
+// all is counted by the leader.
 func (s *Schedd) reportForgedImage(a roost.AttemptID, reason string, now time.Time) {
 	program, err := s.queue.Program(a)
 	if err != nil || program.Restore == nil || program.Restore.Node == "" {
 		return
 	}
 	maker, node := program.Restore.Node, s.queue.NodeOf(a)
-	s.log.Warn("a node has made a checkpoint that is not of its task", "node", maker, "job", a.Task.Job, "attempt", a, "refused by", node, "error", reason)
+	s.log.Warn("a node has made a checkpoint that is not of its task", "node", maker, "job", a.Task.Job, "attempt", a,
+		"refused by", node, "error", reason)
 	s.sendOutcome(maker, a, wire.Outcome_SPOILED, 0, "it made a checkpoint that "+node+" refused: "+reason, now)
 	if node != maker {
 		s.sendOutcome(node, a, wire.Outcome_FAILED, 0, "it refused a checkpoint of "+maker+": "+reason, now)
 	}
 }
 
-// sendOutcome tells the leader how an attempt went, as far as that says something of a node.
-func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string, now time.Time) {
+// sendOutcome tells the leader how an attempt went, as far as that says something of a
+// node.
+func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string,
+	now time.Time) {
 	n := s.negotiator
 	r, known := s.queue.RequestOf(a.Task)
 	if n == nil || node == "" || !known {
@@ -99,7 +107,8 @@ func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verd
 	}
 	n.outcomesSentAt[kind] = now
 	o := &wire.Outcome{
-		Node: node, Request: uint64(r.ID), Task: s.queue.TaskName(a.Task), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: ran,
+		Node: node, Request: uint64(r.ID), Task: s.queue.TaskName(a.Task), Job: a.Task.Job.String(), Owner: r.Owner,
+		Verdict: v, Ran: ran,
 	}
 	if v != wire.Outcome_GOOD {
 		o.Reason = reason
@@ -108,7 +117,8 @@ func (s *Schedd) sendOutcome(node string, a roost.AttemptID, v wire.Outcome_Verd
 	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
 }
 
-// noteReported notes that the negotiator was told of a task that failed, which it may keep from machines.
+// noteReported notes that the negotiator was told of a task that failed, which it may
+// keep from machines.
 func (n *negotiatorState) noteReported(t roost.TaskID, of queue.RequestID) {
 	tasks := n.reportedFailures[t.Job.Seq]
 	if tasks == nil {
@@ -123,8 +133,9 @@ func (n *negotiatorState) noteReported(t roost.TaskID, of queue.RequestID) {
 	}
 }
 
-// retractOutcome tells the negotiator which of those tasks run no more after an event: where all that a request wants was kept from a machine because of them, other jobs
-// that ask for the same would be, too.
+// retractOutcome tells the negotiator which of those tasks run no more after an event:
+// where all that a request wants was kept from a machine because of them, other jobs that
+// ask for the same would be, too.
 func (s *Schedd) retractOutcome(e *queue.JobEvent) {
 	n := s.negotiator
 	if n == nil || n.reportedFailures[e.Job] == nil {
@@ -150,8 +161,9 @@ func (s *Schedd) retractOutcome(e *queue.JobEvent) {
 	}
 }
 
-// noteNodeLost notes that an attempt is lost together with its node. How many tasks of a request have gone that way and wait to start elsewhere is told to
-// the negotiator, who lets them go on at a limited rate.
+// noteNodeLost notes that an attempt is lost together with its node. How many tasks of a
+// request have gone that way and wait to start elsewhere is told to the negotiator, who
+// lets them go on at a limited rate.
 func (s *Schedd) noteNodeLost(a roost.AttemptID) {
 	if r, ok := s.queue.RequestOf(a.Task); ok {
 		s.lostTasks[r.ID]++

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestRetractOutcome holds that the negotiator, once it has heard that a task failed, hears that it runs no more: by itself, or because somebody removed it.
+// TestRetractOutcome holds that the negotiator, once it has heard that a task failed,
+// hears that it runs no more: by itself, or because somebody removed it.
 func TestRetractOutcome(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
@@ -22,7 +23,8 @@ func TestRetractOutcome(t *testing.T) {
 		ad.SetString(roost.AttrFileSystemDomain, "domain")
 		ad.SetInt(roost.AttrMaxRetries, 1)
 		who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
-		if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, func([]roost.JobID, bool) {}); err != nil {
+		if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}},
+			func([]roost.JobID, bool) {}); err != nil {
 			t.Fatal(err)
 		}
 		h.commitTurn()
@@ -43,18 +45,23 @@ func TestRetractOutcome(t *testing.T) {
 		run := func(grant uint64) []wire.Outcome_Verdict {
 			t.Helper()
 			h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-				Id: grant, Epoch: 7, Request: request, Node: "n1", Address: "n1", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+				Id: grant, Epoch: 7, Request: request, Node: "n1", Address: "n1",
+				Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
 			}}})
 			h.core.RunTurn(h.at)
 			if v == nil {
 				v = h.core.SessionOpened(h.at, "n1", &wire.SessionWelcome{Node: "n1", FileSystemDomain: "domain"})
 			}
 			finish()
-			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: grant, Epoch: 7, Claim: grant, AdSequence: 1}}})
+			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{
+				Claim: &wire.ClaimReply{Grant: grant, Epoch: 7, Claim: grant, AdSequence: 1},
+			}})
 			finish()
 			a := &wire.AttemptRef{Job: 1, Attempt: uint32(grant)}
-			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
-			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a, Status: &wire.ExitStatus{Code: 1}}}})
+			h.core.StartdReport(h.at, v,
+				&wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
+			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a,
+				Status: &wire.ExitStatus{Code: 1}}}})
 			finish()
 			return verdicts(negotiatorSession.TakeMessages())
 		}
@@ -62,20 +69,24 @@ func TestRetractOutcome(t *testing.T) {
 			t.Fatalf("the first time it fails the negotiator hears %v", reported)
 		}
 		if removed {
-			if err := h.core.Act(h.at, wire.ActRequest_REMOVE, who, queue.TaskSelector{Job: roost.JobID{Seq: 1, Host: "s"}}, func() {}); err != nil {
+			if err := h.core.Act(h.at, wire.ActRequest_REMOVE, who,
+				queue.TaskSelector{Job: roost.JobID{Seq: 1, Host: "s"}}, func() {}); err != nil {
 				t.Fatal(err)
 			}
 			h.commitTurn()
 			h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
-				Attempt: &wire.AttemptRef{Job: 1, Attempt: 2}, Status: &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED},
+				Attempt: &wire.AttemptRef{Job: 1, Attempt: 2},
+				Status:  &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED},
 			}}})
 			finish()
-			if reported := verdicts(negotiatorSession.TakeMessages()); len(reported) != 1 || reported[0] != wire.Outcome_GONE {
+			if reported := verdicts(negotiatorSession.TakeMessages()); len(reported) != 1 ||
+				reported[0] != wire.Outcome_GONE {
 				t.Errorf("when it is removed the negotiator hears %v", reported)
 			}
 			continue
 		}
-		if reported := run(2); len(reported) != 2 || reported[0] != wire.Outcome_FAILED || reported[1] != wire.Outcome_GONE {
+		if reported := run(2); len(reported) != 2 || reported[0] != wire.Outcome_FAILED ||
+			reported[1] != wire.Outcome_GONE {
 			t.Errorf("the last time it fails the negotiator hears %v", reported)
 		}
 	}
@@ -99,7 +110,8 @@ func TestClassifyEnd(t *testing.T) {
 	} {
 		got, known := classifyEnd(&queue.AttemptExit{Cause: tt.cause, Code: tt.code}, tt.ownFiles)
 		if got != tt.want || known != tt.says {
-			t.Errorf("%v, code %d, own files %v: got %v %v, want %v %v", tt.cause, tt.code, tt.ownFiles, got, known, tt.want, tt.says)
+			t.Errorf("%v, code %d, own files %v: got %v %v, want %v %v", tt.cause, tt.code, tt.ownFiles, got, known,
+				tt.want, tt.says)
 		}
 	}
 }
@@ -113,13 +125,15 @@ func verdicts(all []*wire.FromSchedd) (reported []wire.Outcome_Verdict) {
 	return reported
 }
 
-// TestForgedImageIsBlamed: of an image that no honest machine makes the node is suspected that has made it, by its session and not by what it says itself, and it is
-// told of who refused it.
+// TestForgedImageIsBlamed: of an image that no honest machine makes the node is suspected
+// that has made it, by its session and not by what it says itself, and it is told of who
+// refused it.
 func TestForgedImageIsBlamed(t *testing.T) {
 	p := newPool(t)
 	_, a := p.run("")
 	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
-		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 1, Attempt: 1, Size: 5, Server: "elsewhere:1", Node: "innocent"},
+		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 1, Attempt: 1, Size: 5, Server: "elsewhere:1",
+			Node: "innocent"},
 	}}})
 	if k := receiveNext(t, p.startd.imageResults, "a word on the image"); k.GetError() != "" {
 		t.Fatalf("got %v", k)
@@ -129,9 +143,11 @@ func TestForgedImageIsBlamed(t *testing.T) {
 	if from := b.GetProgram().GetRestore(); from.GetNode() != nodeName {
 		t.Errorf("it goes on from an image of %s", from.GetNode())
 	}
-	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "a process has uid 0", ForgedImage: true}, "")
+	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "a process has uid 0",
+		ForgedImage: true}, "")
 	o := receiveNext(t, p.asked.outcomes, "an outcome")
-	if o.GetNode() != nodeName || o.GetVerdict() != wire.Outcome_SPOILED || !strings.Contains(o.GetReason(), "a process has uid 0") {
+	if o.GetNode() != nodeName || o.GetVerdict() != wire.Outcome_SPOILED ||
+		!strings.Contains(o.GetReason(), "a process has uid 0") {
 		t.Errorf("the leader is told %v", o)
 	}
 	receiveNext(t, p.startd.activated, "an attempt without it")

@@ -8,11 +8,14 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// silenceThreshold is how long a node may be away before it is said: one that is being restarted, or a connection that breaks, is back before.
+// silenceThreshold is how long a node may be away before it is said: one that is being
+// restarted, or a connection that breaks, is back before.
 const silenceThreshold = 15 * time.Second
 
-// nodeSilence says that nothing was heard for a while of the node that a task is on, and what comes of that: in a sentence, and in a few words. Both are empty
-// while there is nothing to say. For all that is known the task runs, and it counts as running until its lease has ended.
+// nodeSilence says that nothing was heard for a while of the node that a task is on, and
+// what comes of that: in a sentence, and in a few words. Both are empty while there is
+// nothing to say. For all that is known the task runs, and it counts as running until its
+// lease has ended.
 func (s *Schedd) nodeSilence(st *queue.JobStatus) (text, brief string) {
 	if st.Task == nil || !st.Task.State.IsActive() {
 		return "", ""
@@ -30,7 +33,8 @@ func (s *Schedd) nodeSilence(st *queue.JobStatus) (text, brief string) {
 	return fmt.Sprintf("%s; if it stays silent %s in %s", brief, then, approxDuration(max(node.LeaseEnd-now, 0))), brief
 }
 
-// approxDuration is a length of time as people say it: in minutes, or in seconds where it is short.
+// approxDuration is a length of time as people say it: in minutes, or in seconds where it
+// is short.
 func approxDuration(d time.Duration) string {
 	if d < 2*time.Minute {
 		return d.Round(time.Second).String()

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestSilentNode: a task whose node was not heard of for a while is not said to simply run there.
+// TestSilentNode: a task whose node was not heard of for a while is not said to simply
+// run there.
 func TestSilentNode(t *testing.T) {
 	for _, c := range []struct {
 		ad     string
@@ -22,9 +23,11 @@ func TestSilentNode(t *testing.T) {
 		brief  string
 		why    string
 	}{
-		{"", 3 * time.Minute, "no word from n1 for 3m; if it stays silent the task is started again in 38m", "no word from n1 for 3m",
+		{"", 3 * time.Minute, "no word from n1 for 3m; if it stays silent the task is started again in 38m",
+			"no word from n1 for 3m",
 			"there is no word from n1 for 3m; if it stays silent the task is started again in 38m"},
-		{"Rerunnable = false", 39*time.Minute + 40*time.Second, "no word from n1 for 40m; if it stays silent the attempt is given up in 54s", "no word from n1 for 40m",
+		{"Rerunnable = false", 39*time.Minute + 40*time.Second,
+			"no word from n1 for 40m; if it stays silent the attempt is given up in 54s", "no word from n1 for 40m",
 			"there is no word from n1 for 40m; if it stays silent the attempt is given up in 54s"},
 		{"", 5 * time.Second, "", "", "it runs on n1"},
 	} {
@@ -33,7 +36,8 @@ func TestSilentNode(t *testing.T) {
 		reply := &wire.WhyReply{}
 		s.explainState(reply, &st)
 		if row.GetReason() != c.reason || row.GetBrief() != c.brief || reply.GetSummary() != c.why {
-			t.Errorf("[%s] away for %v: got\n%s\n%s\n%s", c.ad, c.away, row.GetReason(), row.GetBrief(), reply.GetSummary())
+			t.Errorf("[%s] away for %v: got\n%s\n%s\n%s", c.ad, c.away, row.GetReason(), row.GetBrief(),
+				reply.GetSummary())
 		}
 	}
 }
@@ -45,10 +49,12 @@ func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Schedd, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Schedd{queue: queue.New("h"), liveUsage: liveUsage{}, node: &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}}}
+	s := &Schedd{queue: queue.New("h"), liveUsage: liveUsage{},
+		node: &config.Node{Name: "h", Schedd: &config.ScheddSettings{JobLease: 40 * time.Minute}}}
 	s.dispatch = dispatch.New(jobQueueAdapter{s}, dispatch.DefaultOptions())
 	now := time.Unix(1, 0)
-	events, ids, _, err := s.queue.SubmitJobs(now, queue.CallerIdentity{User: "alice", UID: 1000}, "k", []queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
+	events, ids, _, err := s.queue.SubmitJobs(now, queue.CallerIdentity{User: "alice", UID: 1000}, "k",
+		[]queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +68,16 @@ func newSilentNodeTest(t *testing.T, with string, away time.Duration) (*Schedd, 
 		s.queue.Apply(e)
 	}
 	st, _ := s.queue.Status(ids[0].Seq)
-	s.dispatch.Adopt(bootTime()-away, []dispatch.RecoveredAttempt{{Attempt: a, Request: dispatch.RequestID(st.Request), Node: "n1", Address: "unix:/n1", Claim: 7, Started: true, Resources: roost.Resources{CPU: 1000}}})
+	s.dispatch.Adopt(bootTime()-away, []dispatch.RecoveredAttempt{{Attempt: a, Request: dispatch.RequestID(st.Request),
+		Node: "n1", Address: "unix:/n1", Claim: 7, Started: true, Resources: roost.Resources{CPU: 1000}}})
 	return s, st
 }
 
 // TestApproxDuration holds how lengths of time are said.
 func TestApproxDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0s", 16400 * time.Millisecond: "16s", 119 * time.Second: "1m59s", 10*time.Minute + 20*time.Second: "10m", time.Hour: "1h", 70 * time.Minute: "1h10m", 10 * time.Hour: "10h",
+		0: "0s", 16400 * time.Millisecond: "16s", 119 * time.Second: "1m59s", 10*time.Minute + 20*time.Second: "10m",
+		time.Hour: "1h", 70 * time.Minute: "1h10m", 10 * time.Hour: "10h",
 	} {
 		if got := approxDuration(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)

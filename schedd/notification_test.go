@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestNotice: who asked for it is told of the end of a job, by the hook of the node, with what the job ended with.
+// TestNotice: who asked for it is told of the end of a job, by the hook of the node, with
+// what the job ended with.
 func TestNotice(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -27,7 +28,8 @@ func TestNotice(t *testing.T) {
 	p.submit("silent", 1, "")
 	p.startd.exited(receiveNext(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{}, "")
 	id := p.submit("k", 1, `MailPoints = "ae"; MailUsers = "ann@example.org"; JobName = "loud"`).GetIds()[0]
-	p.startd.exited(receiveNext(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_CPU_TIME, Signal: 15, Reason: "too much"}, "")
+	p.startd.exited(receiveNext(t, p.startd.activated, "an attempt").GetAttempt(),
+		&wire.ExitStatus{Cause: wire.Cause_CAUSE_CPU_TIME, Signal: 15, Reason: "too much"}, "")
 	text, err := os.ReadFile(pipe) // waits for the hook
 	if err != nil {
 		t.Fatal(err)
@@ -39,10 +41,12 @@ func TestNotice(t *testing.T) {
 			Status                 int `json:"exit_status"`
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil || len(got.Notices) != 1 || len(got.To) != 1 || got.To[0] != "ann@example.org" {
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Notices) != 1 || len(got.To) != 1 ||
+		got.To[0] != "ann@example.org" {
 		t.Fatalf("got %s, %v", text, err)
 	}
-	if n := got.Notices[0]; n.What != "aborted" || n.ID != id || n.Name != "loud" || n.Reason != "too much" || n.Status != -28 {
+	if n := got.Notices[0]; n.What != "aborted" || n.ID != id || n.Name != "loud" || n.Reason != "too much" ||
+		n.Status != -28 {
 		t.Errorf("got %+v", n)
 	}
 }

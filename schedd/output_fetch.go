@@ -15,13 +15,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What a node says of an attempt's output is a claim of its own. First the list is compared with what the job asked for, then what comes with the list; nothing
-// has its name in the user's directory before all of it is there and was found to be right. A node of which something else came has spoiled the attempt.
+// What a node says of an attempt's output is a claim of its own. First the list is
+// compared with what the job asked for, then what comes with the list; nothing has its
+// name in the user's directory before all of it is there and was found to be right. A
+// node of which something else came has spoiled the attempt.
 
 // defaultOutput is how much the output of an attempt may be that asked for no disk.
 const defaultOutput = 1 << 40
 
-// fetchAll moves everything. The node keeps the output until it is acknowledged; where the spool has no room that is waited for, too.
+// fetchAll moves everything. The node keeps the output until it is acknowledged; where
+// the spool has no room that is waited for, too.
 func (c *outputFetch) fetchAll(ctx context.Context) error {
 	if err := c.checkManifest(); err != nil {
 		return err
@@ -79,7 +82,8 @@ func (c *outputFetch) transferFiles(ctx context.Context) error {
 	for _, e := range list {
 		names = append(names, e.GetName())
 	}
-	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: names, Holes: true})
+	from, err := c.peer.client.Fetch(ctx,
+		&wire.FetchRequest{Schedd: c.node.Name, Attempt: attemptRef(c.attempt), Names: names, Holes: true})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -97,15 +101,18 @@ func (c *outputFetch) checkManifest() error {
 		return nil
 	}
 	for name, n := range map[string][2]int64{
-		"stdout": {c.exited.GetStdoutSize(), int64(len(c.exited.GetStdout()))}, "stderr": {c.exited.GetStderrSize(), int64(len(c.exited.GetStderr()))},
+		"stdout": {c.exited.GetStdoutSize(), int64(len(c.exited.GetStdout()))},
+		"stderr": {c.exited.GetStderrSize(), int64(len(c.exited.GetStderr()))},
 	} {
 		if n[0] < n[1] {
-			return &userfiles.MismatchError{Name: name, Cause: fmt.Sprintf("%d bytes were announced, and %d came", n[0], n[1])}
+			return &userfiles.MismatchError{Name: name,
+				Cause: fmt.Sprintf("%d bytes were announced, and %d came", n[0], n[1])}
 		}
 	}
 	list := c.exited.GetOutputs()
 	if !c.scratch && len(list) > 0 {
-		return &userfiles.MismatchError{Name: list[0].GetName(), Cause: "nobody has asked for it: the task ran where its files are"}
+		return &userfiles.MismatchError{Name: list[0].GetName(),
+			Cause: "nobody has asked for it: the task ran where its files are"}
 	}
 	asked := userfiles.TransferManifest{IsAsked: userfiles.TopLevelFilter}
 	if len(c.Outputs) > 0 {
@@ -120,7 +127,8 @@ func (c *outputFetch) checkManifest() error {
 	}
 	for _, e := range list {
 		if sum += allocatedBytes(e); sum > most {
-			return fmt.Errorf("%w: its files have more than the %v of disk that it may use; %.200q alone has %v", roost.Exhausted, most, e.GetName(), allocatedBytes(e))
+			return fmt.Errorf("%w: its files have more than the %v of disk that it may use; %.200q alone has %v",
+				roost.Exhausted, most, e.GetName(), allocatedBytes(e))
 		}
 	}
 	return nil
@@ -134,7 +142,8 @@ func allocatedBytes(e *wire.FileEntry) roost.Bytes {
 	return roost.Bytes(min(e.GetStored(), e.GetSize()))
 }
 
-// requestedFiles are the files to be fetched. Where the job has named none, hidden ones stay behind: a node of the last version lists them, too.
+// requestedFiles are the files to be fetched. Where the job has named none, hidden ones
+// stay behind: a node of the last version lists them, too.
 func (c *outputFetch) requestedFiles() (list []*wire.FileEntry) {
 	for _, e := range c.exited.GetOutputs() {
 		if len(c.Outputs) > 0 || !userfiles.IsHidden(e.GetName()) {
@@ -159,7 +168,8 @@ func (e repeatedStallError) Error() string {
 	return fmt.Sprintf("%v, %d times", e.stalledError, maxStalls)
 }
 
-// isNodeFault reports whether it is the node's fault that there is no output, and at which file it was found.
+// isNodeFault reports whether it is the node's fault that there is no output, and at
+// which file it was found.
 func isNodeFault(err error) (file string, ok bool) {
 	if wrong, ok := errors.AsType[*userfiles.MismatchError](err); ok {
 		return wrong.Name, true
@@ -168,7 +178,8 @@ func isNodeFault(err error) (file string, ok bool) {
 	return "", ok
 }
 
-// badOutputStatus is how an attempt ended of which something else came than what was asked for: whatever the node says, nobody knows.
+// badOutputStatus is how an attempt ended of which something else came than what was
+// asked for: whatever the node says, nobody knows.
 func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.ExitStatus {
 	status = proto.CloneOf(status)
 	if status == nil {
@@ -179,12 +190,14 @@ func badOutputStatus(status *wire.ExitStatus, node string, err error) *wire.Exit
 	return status
 }
 
-// recordBadOutput is finish for an attempt of which its node has told what is not so. How long it ran is nothing that speaks for the node.
+// recordBadOutput is finish for an attempt of which its node has told what is not so. How
+// long it ran is nothing that speaks for the node.
 func (s *Schedd) recordBadOutput(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	s.recordEndedWithRuntime(a, exitStatus(status), false, 0, now)
 }
 
-// abandonOutput ends, for a task that was removed, what is on its way home of an attempt that has ended. Nobody waits for that any more.
+// abandonOutput ends, for a task that was removed, what is on its way home of an attempt
+// that has ended. Nobody waits for that any more.
 func (s *Schedd) abandonOutput(a roost.AttemptID) {
 	if !s.queue.IsRemoving(a) {
 		return

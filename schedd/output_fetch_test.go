@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestAnnouncedOutput holds that what a node lists as output is compared with what the job asked for, and who is at fault when it is something else.
+// TestAnnouncedOutput holds that what a node lists as output is compared with what the
+// job asked for, and who is at fault when it is something else.
 func TestAnnouncedOutput(t *testing.T) {
 	stored := int64(0)
 	for _, test := range []struct {
@@ -21,17 +22,21 @@ func TestAnnouncedOutput(t *testing.T) {
 		byNode   bool
 	}{
 		{"named", []string{"result.txt"}, true, []*wire.FileEntry{{Name: "result.txt", Size: 5}}, false, false},
-		{"not named", []string{"result.txt"}, true, []*wire.FileEntry{{Name: "result.txt"}, {Name: ".ssh/authorized_keys"}}, true, true},
+		{"not named", []string{"result.txt"}, true,
+			[]*wire.FileEntry{{Name: "result.txt"}, {Name: ".ssh/authorized_keys"}}, true, true},
 		{"twice", []string{"*"}, true, []*wire.FileEntry{{Name: "a"}, {Name: "a"}}, true, true},
 		{"new files", nil, true, []*wire.FileEntry{{Name: "a"}, {Name: "b"}}, false, false},
 		{"new and below", nil, true, []*wire.FileEntry{{Name: "a/b"}}, true, true},
 		{"in place", nil, false, []*wire.FileEntry{{Name: "a"}}, true, true},
-		{"too much", []string{"*"}, true, []*wire.FileEntry{{Name: "a", Size: 600}, {Name: "b", Size: 600}}, true, false},
+		{"too much", []string{"*"}, true, []*wire.FileEntry{{Name: "a", Size: 600}, {Name: "b", Size: 600}},
+			true, false},
 		{"holes", []string{"*"}, true, []*wire.FileEntry{{Name: "a", Size: 1 << 40, Stored: &stored}}, false, false},
 	} {
-		c := outputFetch{sandboxFiles: sandboxFiles{TaskProgram: queue.TaskProgram{Outputs: test.patterns}, scratch: test.scratch}, exited: &wire.Exited{Outputs: test.list}, diskLimit: 1000}
+		c := outputFetch{sandboxFiles: sandboxFiles{TaskProgram: queue.TaskProgram{Outputs: test.patterns},
+			scratch: test.scratch}, exited: &wire.Exited{Outputs: test.list}, diskLimit: 1000}
 		err := c.checkManifest()
-		if _, byNode := isNodeFault(err); (err != nil) != test.bad || byNode != test.byNode || test.bad && !byNode && !errors.Is(err, roost.Exhausted) {
+		if _, byNode := isNodeFault(err); (err != nil) != test.bad || byNode != test.byNode ||
+			test.bad && !byNode && !errors.Is(err, roost.Exhausted) {
 			t.Errorf("%s: got %v, the node's fault: %v", test.name, err, byNode)
 		}
 	}

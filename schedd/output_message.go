@@ -13,11 +13,14 @@ import (
 // maxLine bounds a line for the output of a job, in bytes.
 const maxLine = 4 << 10
 
-// sendOutputMessage has a line written into the output of the running tasks of a target, and returns how many those are. As a signal it goes out once.
-func (s *Schedd) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector, req *wire.ActRequest) (n uint32, err error) {
+// sendOutputMessage has a line written into the output of the running tasks of a target,
+// and returns how many those are. As a signal it goes out once.
+func (s *Schedd) sendOutputMessage(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	req *wire.ActRequest) (n uint32, err error) {
 	line := req.GetMessage()
 	if len(line) > maxLine || bytes.IndexByte(line, 0) >= 0 {
-		return 0, fmt.Errorf("%v: %w: a message has at most %d bytes, and none of them is zero", t, roost.Invalid, maxLine)
+		return 0, fmt.Errorf("%v: %w: a message has at most %d bytes, and none of them is zero", t,
+			roost.Invalid, maxLine)
 	}
 	to, err := s.queue.OutputMessageTargets(now, who, t)
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job of qsub finds where it is in two files, PBS_NODEFILE and PBS_GPUFILE (pbs_environment of OpenPBS, and Torque's), and in variables that say how
-// many lines and hosts there are.
+// A job of qsub finds where it is in two files, PBS_NODEFILE and PBS_GPUFILE
+// (pbs_environment of OpenPBS, and Torque's), and in variables that say how many lines
+// and hosts there are.
 
-// pbsNodeFile is a line for each process that the job is to have, with the name of its node.
+// pbsNodeFile is a line for each process that the job is to have, with the name of its
+// node.
 func pbsNodeFile(hosts []queue.HostProcesses) (lines []string) {
 	for _, h := range hosts {
 		for range h.Processes {
@@ -25,7 +27,8 @@ func pbsNodeFile(hosts []queue.HostProcesses) (lines []string) {
 func (s *Schedd) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
 	for _, h := range hosts {
 		for _, g := range decodePlacement(s.dispatch.Placement(h.Attempt)).GetGpus() {
-			if line := fmt.Sprintf("%s-gpu%d", h.Node, g.GetIndex()); !slices.Contains(lines, line) { // a share of it may be there twice
+			// a share of it may be there twice
+			if line := fmt.Sprintf("%s-gpu%d", h.Node, g.GetIndex()); !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}
@@ -33,7 +36,8 @@ func (s *Schedd) pbsGPUFile(hosts []queue.HostProcesses) (lines []string) {
 	return lines
 }
 
-// hostVariables replaces in an environment what is known only when it is known which nodes the job has: which of its hosts this is.
+// hostVariables replaces in an environment what is known only when it is known which
+// nodes the job has: which of its hosts this is.
 func hostVariables(environment []string, p queue.TaskProgram) {
 	if len(p.Peers) < 2 {
 		return

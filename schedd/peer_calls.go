@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// unreachableError is that a neighbour does not answer, and why. It is not the answer to what was asked.
+// unreachableError is that a neighbour does not answer, and why. It is not the answer to
+// what was asked.
 type unreachableError struct{ cause error }
 
 func (e *unreachableError) Error() string { return e.cause.Error() }
@@ -66,8 +67,10 @@ func trimGRPCPrefix(err error) string {
 	return strings.Trim(text, `"`)
 }
 
-// queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks for no others.
-func (s *Schedd) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery, to func(*wire.JobStatus) error) error {
+// queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks
+// for no others.
+func (s *Schedd) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery,
+	to func(*wire.JobStatus) error) error {
 	return s.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 		stream, err := client.Query(ctx, q)
 		return forwardStream(stream, err, func(row *wire.JobStatus) error {
@@ -90,8 +93,10 @@ func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func
 	return err
 }
 
-// callPeerWithin asks a single neighbour, which has to say something within its patience; alive is to be called when it does.
-func (s *Schedd) callPeerWithin(ctx context.Context, name string, f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
+// callPeerWithin asks a single neighbour, which has to say something within its patience;
+// alive is to be called when it does.
+func (s *Schedd) callPeerWithin(ctx context.Context, name string,
+	f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
@@ -113,7 +118,8 @@ func (s *Schedd) whyPeer(ctx context.Context, host string, req *wire.WhyRequest)
 	return reply, err
 }
 
-func (s *Schedd) peerEvents(ctx context.Context, host string, req *wire.EventsRequest, to func(*wire.JobEvent) error) error {
+func (s *Schedd) peerEvents(ctx context.Context, host string, req *wire.EventsRequest,
+	to func(*wire.JobEvent) error) error {
 	return s.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
 		stream, err := client.Events(ctx, req)
 		return forwardStream(stream, err, func(e *wire.JobEvent) error {

@@ -10,15 +10,17 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// peerService answers the other schedds of the pool. They are told what every user may know: who asks them they know from their kernels, and this
-// schedd does not, so what only a job's owner may see is shown to none of them, and nothing can be changed but by users with the capability for that.
+// peerService answers the other schedds of the pool. They are told what every user may
+// know: who asks them they know from their kernels, and this schedd does not, so what
+// only a job's owner may see is shown to none of them, and nothing can be changed but by
+// users with the capability for that.
 type peerService struct {
 	wire.UnimplementedNeighbourServer
 	*Schedd
 }
 
-// remoteSubmitter is a user of another host. The name says which jobs are theirs in a list; no job belongs to the uid, which is nobody's (it is
-// (uid_t) -1, as of chown(2)).
+// remoteSubmitter is a user of another host. The name says which jobs are theirs in a
+// list; no job belongs to the uid, which is nobody's (it is (uid_t) -1, as of chown(2)).
 func (s *Schedd) remoteSubmitter(name string) queue.CallerIdentity {
 	return queue.CallerIdentity{User: name, UID: math.MaxUint32, GID: math.MaxUint32, Host: s.node.Name}
 }

@@ -20,13 +20,15 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Neighbours are the other schedds of the pool, as the collectors tell of them. One whose ad has gone is remembered for a day: its jobs do not end with
-// its host, and a list that leaves them out has to say so.
+// Neighbours are the other schedds of the pool, as the collectors tell of them. One whose
+// ad has gone is remembered for a day: its jobs do not end with its host, and a list that
+// leaves them out has to say so.
 const (
 	peerRetention = 24 * time.Hour
 	maxPeers      = 1024
 
-	// silentPeerTimeout is how long one that was silent the last time is waited for: a connection that can be made is made within that.
+	// silentPeerTimeout is how long one that was silent the last time is waited for: a
+	// connection that can be made is made within that.
 	silentPeerTimeout = 100 * time.Millisecond
 )
 
@@ -54,9 +56,10 @@ func newPeerSchedds(own string, identity *rpc.Identity, log *slog.Logger) *peerS
 
 // watchAds follows their ads until ctx ends.
 func (n *peerSchedds) watchAds(ctx context.Context, collectors []string) {
-	w := adclient.AdWatcher{Collectors: collectors, Identity: n.identity, Type: "Scheduler", Log: n.log, Apply: func(all []adclient.AdChange, _ bool) {
-		n.onAdChanged(time.Now(), all)
-	}}
+	w := adclient.AdWatcher{Collectors: collectors, Identity: n.identity, Type: "Scheduler", Log: n.log,
+		Apply: func(all []adclient.AdChange, _ bool) {
+			n.onAdChanged(time.Now(), all)
+		}}
 	w.Run(ctx)
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,8 +138,9 @@ func (n *peerSchedds) hasPeer(name string) bool {
 // errPeerSilent is that a neighbour does not answer.
 var errPeerSilent = errors.New("did not answer")
 
-// connTo returns the connection to a neighbour. One that was silent gets a moment to prove that it is back, and is not waited for again: so that
-// one dead schedd makes one list slow, and not all lists.
+// connTo returns the connection to a neighbour. One that was silent gets a moment to
+// prove that it is back, and is not waited for again: so that one dead schedd makes one
+// list slow, and not all lists.
 func (n *peerSchedds) connTo(ctx context.Context, name string) (*grpc.ClientConn, error) {
 	n.mu.Lock()
 	d := n.byName[name]
@@ -188,8 +192,10 @@ func (n *peerSchedds) markReachable(name string, conn *grpc.ClientConn) {
 	}
 }
 
-// markUnreachable notes that a neighbour was silent. Its connection tells nothing any more, even one that seems to be open: of a host that is cut off TCP
-// notices nothing. So another one is begun at once, and whether that comes about says when the neighbour is back. A nil conn stands for whichever there is.
+// markUnreachable notes that a neighbour was silent. Its connection tells nothing any
+// more, even one that seems to be open: of a host that is cut off TCP notices nothing. So
+// another one is begun at once, and whether that comes about says when the neighbour is
+// back. A nil conn stands for whichever there is.
 func (n *peerSchedds) markUnreachable(name string, conn *grpc.ClientConn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

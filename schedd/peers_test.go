@@ -68,15 +68,18 @@ func (f *fakePeerSchedd) Why(_ context.Context, req *wire.WhyRequest) (*wire.Why
 	return &wire.WhyReply{Summary: "because of " + req.GetId()}, nil
 }
 
-// newPeerPool starts a schedd that knows two others: one that answers, and one whose address nobody listens at.
+// newPeerPool starts a schedd that knows two others: one that answers, and one whose
+// address nobody listens at.
 func newPeerPool(t *testing.T) (*testPool, *fakePeerSchedd, *fakePeerCollector) {
 	p := newPool(t)
 	p.stop()
 	at := func(name string) string { return "unix:" + filepath.Join(p.node.Dir, name+".sock") }
 	ad := func(name, address string) *wire.AdDelta {
-		return &wire.AdDelta{Name: name, Ad: `[MyType = "Scheduler"; Name = "` + name + `"; MyAddress = "` + address + `"]`, Sequence: 1, Started: 1}
+		return &wire.AdDelta{Name: name, Ad: `[MyType = "Scheduler"; Name = "` + name + `"; MyAddress = "` + address +
+			`"]`, Sequence: 1, Started: 1}
 	}
-	f, h := &fakePeerSchedd{asked: make(chan *wire.NeighbourQuery, 10)}, &fakePeerCollector{ads: make(chan *wire.AdUpdate, 100)}
+	f, h := &fakePeerSchedd{asked: make(chan *wire.NeighbourQuery, 10)},
+		&fakePeerCollector{ads: make(chan *wire.AdUpdate, 100)}
 	h.deltas = []*wire.AdDelta{ad("far", at("far")), ad("lost", at("lost")), ad("submit", at("far"))}
 	serve(t, at("far"), func(s *rpc.Server) { wire.RegisterNeighbourServer(s, f) })
 	serve(t, at("herald"), func(s *rpc.Server) { wire.RegisterCollectorServer(s, h) })
@@ -134,31 +137,36 @@ func TestQueryPool(t *testing.T) {
 			t.Errorf("it was asked %v, which does not say who wants to know", q)
 		}
 	}
-	if u := receiveNext(t, h.ads, "the ad"); u.GetType() != "Scheduler" || !strings.Contains(u.GetAd(), "network.sock") || !strings.Contains(u.GetAd(), "NumTasks = 0") {
+	if u := receiveNext(t, h.ads, "the ad"); u.GetType() != "Scheduler" ||
+		!strings.Contains(u.GetAd(), "network.sock") || !strings.Contains(u.GetAd(), "NumTasks = 0") {
 		t.Errorf("it says of itself %v", u)
 	}
 }
 
-// TestOtherQueues holds what can be done to the job of another schedd: it is told why it waits, and nothing else, and nothing happens to the job here that has
-// its number.
+// TestOtherQueues holds what can be done to the job of another schedd: it is told why it
+// waits, and nothing else, and nothing happens to the job here that has its number.
 func TestOtherQueues(t *testing.T) {
 	p, _, _ := newPeerPool(t)
 	p.submit("k", 1, "")
-	if reply, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: "1.far"}); err != nil || reply.GetSummary() != "because of 1.far" {
+	if reply, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: "1.far"}); err != nil ||
+		reply.GetSummary() != "because of 1.far" {
 		t.Errorf("got %v, %v", reply, err)
 	}
-	if _, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: "1.lost"}); !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
+	if _, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: "1.lost"}); !errors.Is(rpc.FromStatus(err),
+		roost.Unavailable) {
 		t.Errorf("of a schedd that is dead: got %v", err)
 	}
 	for verb := range wire.ActRequest_Verb_name {
 		if verb == 0 {
 			continue
 		}
-		if r := p.act(wire.ActRequest_Verb(verb), "1.far"); roost.ErrorKind(r.GetKind()) != roost.Unauthenticated || !strings.Contains(r.GetError(), "in far's queue") {
+		if r := p.act(wire.ActRequest_Verb(verb), "1.far"); roost.ErrorKind(r.GetKind()) != roost.Unauthenticated ||
+			!strings.Contains(r.GetError(), "in far's queue") {
 			t.Errorf("%v: got %v", wire.ActRequest_Verb(verb), r)
 		}
 	}
-	if _, err := receive(p.client.Logs(p.ctx(), &wire.LogsRequest{Id: "1.far"})); !errors.Is(err, roost.Unauthenticated) {
+	if _, err := receive(p.client.Logs(p.ctx(), &wire.LogsRequest{Id: "1.far"})); !errors.Is(err,
+		roost.Unauthenticated) {
 		t.Errorf("logs: got %v", err)
 	}
 	if st, ok := p.recoveredQueue().Status(1); !ok || st.Counts[roost.Held]+st.Counts[roost.Removed] > 0 {
@@ -195,7 +203,8 @@ func TestOtherUsersSeeLittle(t *testing.T) {
 			t.Errorf("%+v: got %d rows, %v", test, len(rows), err)
 		}
 		for _, row := range rows {
-			if !row.GetDiscreet() || strings.Contains(row.String(), "hunter2") || !strings.Contains(row.GetAd(), "/bin/true") {
+			if !row.GetDiscreet() || strings.Contains(row.String(), "hunter2") ||
+				!strings.Contains(row.GetAd(), "/bin/true") {
 				t.Errorf("%+v: got %v", test, row)
 			}
 		}

@@ -6,12 +6,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// sharedUnit is what the only unit of a machine is called: that a claim is of it says nothing.
+// sharedUnit is what the only unit of a machine is called: that a claim is of it says
+// nothing.
 const sharedUnit = "shared"
 
-// encodePlacement is what a claim was given of its machine, as it is kept in logs and books; "" where there is nothing to tell.
+// encodePlacement is what a claim was given of its machine, as it is kept in logs and
+// books; "" where there is nothing to tell.
 func encodePlacement(p *wire.Placed) string {
-	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetUnits()) == 1 && p.GetUnits()[0] == sharedUnit {
+	if p == nil || len(p.GetCores()) == 0 && len(p.GetGpus()) == 0 && len(p.GetUnits()) == 1 &&
+		p.GetUnits()[0] == sharedUnit {
 		return ""
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)

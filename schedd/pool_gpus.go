@@ -15,13 +15,15 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// How often the collector is asked what GPUs there are: seldom, and more often while it knows of none.
+// How often the collector is asked what GPUs there are: seldom, and more often while it
+// knows of none.
 const (
 	gpuInterval     = 10 * time.Second
 	gpuIntervalNone = 2 * time.Second
 )
 
-// poolGPUs is what GPUs the pool has, as last heard. It is read by many goroutines and written by one.
+// poolGPUs is what GPUs the pool has, as last heard. It is read by many goroutines and
+// written by one.
 type poolGPUs struct {
 	machines atomic.Pointer[[]gpuMachine] // nil: nobody has said yet
 }
@@ -33,8 +35,8 @@ type gpuMachine struct {
 	memory roost.Bytes // of its largest card; 0 unknown
 }
 
-// missingGPUs says why no machine can ever have what a request asks for, or returns "". Without a machine with GPUs nothing is known of what
-// will come.
+// missingGPUs says why no machine can ever have what a request asks for, or returns "".
+// Without a machine with GPUs nothing is known of what will come.
 func missingGPUs(machines []gpuMachine, r roost.Resources) string {
 	if len(machines) == 0 {
 		return ""
@@ -53,18 +55,22 @@ func missingGPUs(machines []gpuMachine, r roost.Resources) string {
 	}
 	switch {
 	case r.GPUs > most.gpus && r.GPUMemory <= largest.memory:
-		return fmt.Sprintf("no machine of the pool has %d GPUs: the most are %d, on %s; ask for at most %d", r.GPUs, most.gpus, most.name, most.gpus)
+		return fmt.Sprintf("no machine of the pool has %d GPUs: the most are %d, on %s; ask for at most %d", r.GPUs,
+			most.gpus, most.name, most.gpus)
 	case r.GPUMemory > largest.memory && r.GPUs <= most.gpus:
 		return fmt.Sprintf("no GPU of the pool has %v of memory: the largest has %v, on %s; ask for at most that",
 			r.GPUMemory, largest.memory, largest.name)
 	}
-	return fmt.Sprintf("no machine of the pool has %d GPUs with %v of memory: the largest GPU has %v, on %s, and the most are %d, on %s",
+	return fmt.Sprintf("no machine of the pool has %d GPUs with %v of memory: the largest GPU has %v, on %s, and "+
+		"the most are %d, on %s",
 		r.GPUs, r.GPUMemory, largest.memory, largest.name, most.gpus, most.name)
 }
 
-// checkFeasible says which of some jobs ask for GPUs that no machine has, or are streams that the pool cannot hold. As to GPUs, a submission that is fine never waits for this: what is remembered clears
-// it. What is remembered does not condemn it, because a machine with larger cards may just have come: for that the collector is asked anew, and
-// if it does not answer nothing is known.
+// checkFeasible says which of some jobs ask for GPUs that no machine has, or are streams
+// that the pool cannot hold. As to GPUs, a submission that is fine never waits for this:
+// what is remembered clears it. What is remembered does not condemn it, because a machine
+// with larger cards may just have come: for that the collector is asked anew, and if it
+// does not answer nothing is known.
 func (s *Schedd) checkFeasible(ctx context.Context, specs []queue.SubmitSpec) error {
 	if err := s.checkCellCapacity(ctx, specs); err != nil {
 		return err
@@ -129,17 +135,19 @@ func (s *Schedd) queryGPUs(ctx context.Context) (found []gpuMachine, err error) 
 
 func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]gpuMachine, error) {
 	found := []gpuMachine{}
-	err := s.queryMachines(ctx, addr, roost.AttrTotalGpus+" > 0", []string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}, func(ad *classad.Ad) {
-		name, _ := ad.Str(roost.AttrName)
-		gpus, _ := ad.Int(roost.AttrTotalGpus)
-		memory, _ := ad.Int(roost.AttrGpuMemoryMax)
-		found = append(found, gpuMachine{name, int(gpus), roost.Bytes(memory) * roost.MiB})
-	})
+	err := s.queryMachines(ctx, addr, roost.AttrTotalGpus+" > 0",
+		[]string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}, func(ad *classad.Ad) {
+			name, _ := ad.Str(roost.AttrName)
+			gpus, _ := ad.Int(roost.AttrTotalGpus)
+			memory, _ := ad.Int(roost.AttrGpuMemoryMax)
+			found = append(found, gpuMachine{name, int(gpus), roost.Bytes(memory) * roost.MiB})
+		})
 	return found, err
 }
 
 // queryMachines asks one collector for some attributes of machines.
-func (s *Schedd) queryMachines(ctx context.Context, addr, constraint string, attributes []string, each func(*classad.Ad)) error {
+func (s *Schedd) queryMachines(ctx context.Context, addr, constraint string, attributes []string,
+	each func(*classad.Ad)) error {
 	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
 	if err != nil {
 		return err
@@ -147,7 +155,8 @@ func (s *Schedd) queryMachines(ctx context.Context, addr, constraint string, att
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
-	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Machine", Constraint: constraint, Projection: attributes})
+	stream, err := wire.NewCollectorClient(conn).Query(ctx,
+		&wire.AdQuery{Type: "Machine", Constraint: constraint, Projection: attributes})
 	if err != nil {
 		return err
 	}

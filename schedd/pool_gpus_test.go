@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestMissingGPUs holds which requests are known to be impossible, and what is said of them.
+// TestMissingGPUs holds which requests are known to be impossible, and what is said of
+// them.
 func TestMissingGPUs(t *testing.T) {
 	pool := []gpuMachine{{"big", 1, 80 * roost.GiB}, {"many", 4, 16 * roost.GiB}}
 	for _, c := range []struct {
@@ -29,9 +30,11 @@ func TestMissingGPUs(t *testing.T) {
 		{pool, 1, 80 * roost.GiB, ""},
 		{pool, 4, 16 * roost.GiB, ""},
 		{pool, 4, 0, ""},
-		{pool, 1, 81 * roost.GiB, "no GPU of the pool has 81GiB of memory: the largest has 80GiB, on big; ask for at most that"},
+		{pool, 1, 81 * roost.GiB,
+			"no GPU of the pool has 81GiB of memory: the largest has 80GiB, on big; ask for at most that"},
 		{pool, 5, 0, "no machine of the pool has 5 GPUs: the most are 4, on many; ask for at most 4"},
-		{pool, 2, 40 * roost.GiB, "no machine of the pool has 2 GPUs with 40GiB of memory: the largest GPU has 80GiB, on big, and the most are 4, on many"},
+		{pool, 2, 40 * roost.GiB, "no machine of the pool has 2 GPUs with 40GiB of memory: the largest GPU has " +
+			"80GiB, on big, and the most are 4, on many"},
 		{[]gpuMachine{{"old", 2, 0}}, 2, 80 * roost.GiB, ""},
 	} {
 		if got := missingGPUs(c.machines, roost.Resources{GPUs: c.gpus, GPUMemory: c.memory}); got != c.want {
@@ -58,7 +61,8 @@ func (c *fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer
 	return nil
 }
 
-// TestInfeasibleRefused holds that more than any card has is refused, as soon as the cards are known and no longer than they are the largest.
+// TestInfeasibleRefused holds that more than any card has is refused, as soon as the
+// cards are known and no longer than they are the largest.
 func TestInfeasibleRefused(t *testing.T) {
 	p := newPool(t)
 	p.stop()
@@ -70,7 +74,10 @@ func TestInfeasibleRefused(t *testing.T) {
 
 	submit := func(key, ad string, columns ...*wire.Column) error {
 		_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: key, Jobs: []*wire.JobSpec{{
-			Ad: fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true; %s]", p.node.Dir, ad), Count: uint32(max(len(columns)*2, 1)), Columns: slices.DeleteFunc(columns, func(c *wire.Column) bool { return c == nil }),
+			Ad:    fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true; %s]", p.node.Dir, ad),
+			Count: uint32(max(len(columns)*2, 1)), Columns: slices.DeleteFunc(columns, func(c *wire.Column) bool {
+				return c == nil
+			}),
 		}}})
 		return rpc.FromStatus(err)
 	}
@@ -92,10 +99,12 @@ func TestInfeasibleRefused(t *testing.T) {
 		}
 	}
 	err = submit("columns", "RequestGpus = 1", &wire.Column{Name: "RequestGpus", Values: []string{"1", "3"}})
-	if err == nil || !strings.Contains(err.Error(), "task 1: ") || !strings.Contains(err.Error(), "the most are 2, on node3") {
+	if err == nil || !strings.Contains(err.Error(), "task 1: ") ||
+		!strings.Contains(err.Error(), "the most are 2, on node3") {
 		t.Errorf("more GPUs than any machine has: %v", err)
 	}
-	for key, ad := range map[string]string{"fits": "RequestGpuMemory = 40960", "cpus": "RequestCpus = 100000", "memory": "RequestMemory = 100000000"} {
+	for key, ad := range map[string]string{"fits": "RequestGpuMemory = 40960", "cpus": "RequestCpus = 100000",
+		"memory": "RequestMemory = 100000000"} {
 		if err := submit(key, ad); err != nil {
 			t.Errorf("%s: %v", ad, err)
 		}
@@ -104,8 +113,10 @@ func TestInfeasibleRefused(t *testing.T) {
 	c.ads = append(c.ads, `[Name = "plain"; TotalCpus = 4; TotalMemory = 8192; TotalDisk = 100000]`)
 	c.ads[0] = `[Name = "node3"; TotalGpus = 2; GpuMemoryMax = 40960; TotalCpus = 4; TotalMemory = 8192; TotalDisk = 100000]`
 	c.mu.Unlock()
-	err = submit("stream", `RequestCpus = 2; AppClass = "stream"`, &wire.Column{Name: "Any", Values: []string{"1", "2", "3", "4", "5", "6"}}, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "its 6 tasks start together, and even when nothing runs there is room for 4 of them, on 2 of 2 machines") {
+	err = submit("stream", `RequestCpus = 2; AppClass = "stream"`,
+		&wire.Column{Name: "Any", Values: []string{"1", "2", "3", "4", "5", "6"}}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(),
+		"its 6 tasks start together, and even when nothing runs there is room for 4 of them, on 2 of 2 machines") {
 		t.Errorf("a stream job that the pool cannot hold: %v", err)
 	}
 	c.mu.Lock()

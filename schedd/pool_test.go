@@ -54,7 +54,8 @@ func newPool(t testing.TB) *testPool {
 	p.asked = serveNegotiator(t, at("negotiator"), nodeName, at("startd"))
 	p.node = &config.Node{
 		Name: hostName, Dir: dir, FileSystemDomain: domain, Negotiators: []string{at("negotiator")},
-		Schedd: &config.ScheddSettings{Socket: at("schedd"), SocketMode: 0o666, JobLease: time.Hour, MaxQueued: 1000, AllowRoot: true},
+		Schedd: &config.ScheddSettings{Socket: at("schedd"), SocketMode: 0o666, JobLease: time.Hour, MaxQueued: 1000,
+			AllowRoot: true},
 	}
 	p.start()
 	t.Cleanup(func() { p.stop() })
@@ -94,7 +95,8 @@ func (p *testPool) ctx() context.Context {
 func (p *testPool) submit(key string, count int, ad string) *wire.SubmitReply {
 	p.Helper()
 	reply, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: key, Jobs: []*wire.JobSpec{{
-		Ad: fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; Transfer = \"never\"; %s]", p.node.Dir, ad), Count: uint32(count),
+		Ad:    fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; Transfer = \"never\"; %s]", p.node.Dir, ad),
+		Count: uint32(count),
 	}}})
 	if err != nil {
 		p.Fatal(err)
@@ -161,7 +163,8 @@ func (p *testPool) await(id, want string) *wire.JobStatus {
 
 func taskCounts(s *wire.JobStatus) string {
 	var parts []string
-	for _, state := range []string{"blocked", "idle", "starting", "running", "suspended", "held", "completed", "failed", "removed"} {
+	for _, state := range []string{"blocked", "idle", "starting", "running", "suspended", "held", "completed", "failed",
+		"removed"} {
 		if n := s.GetCounts()[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", state, n))
 		}

@@ -14,8 +14,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// QueryPool lists the jobs of several schedds, the newest first. All are asked at once, and their answers merged as they come, so that nobody holds
-// more than a few rows of any of them. The user waits for this schedd as long as it takes, and for all others together for as long as patience has it.
+// QueryPool lists the jobs of several schedds, the newest first. All are asked at once,
+// and their answers merged as they come, so that nobody holds more than a few rows of any
+// of them. The user waits for this schedd as long as it takes, and for all others
+// together for as long as patience has it.
 func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServer[wire.PoolRow]) error {
 	who, err := s.callerOf(stream.Context())
 	if err != nil {
@@ -26,7 +28,8 @@ func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreaming
 		return err
 	}
 	for _, r := range refused {
-		if err := stream.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err != nil {
+		if err := stream.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err !=
+			nil {
 			return err
 		}
 	}
@@ -42,13 +45,17 @@ func (s *userService) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreaming
 			if p.node == s.node.Name {
 				src.err = s.runListQuery(ctx, p.query, who, send)
 			} else {
-				src.err = s.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User}, func(row *wire.JobStatus) error {
-					return send(tableRow{submittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
-				})
+				src.err = s.queryPeer(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User},
+					func(row *wire.JobStatus) error {
+						return send(tableRow{submittedAt: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
+					})
 			}
 		}()
 	}
-	m := &rowMerger{local: s.node.Name, sources: sources, limit: int(req.GetQuery().GetLimit()), asTable: req.GetQuery().GetTable(), send: stream.Send, onTimeout: func(node string) { s.peerSchedds.markUnreachable(node, nil) }}
+	m := &rowMerger{local: s.node.Name, sources: sources, limit: int(req.GetQuery().GetLimit()),
+		asTable: req.GetQuery().GetTable(), send: stream.Send, onTimeout: func(node string) {
+			s.peerSchedds.markUnreachable(node, nil)
+		}}
 	err = m.mergeRows(ctx)
 	cancel()
 	for _, src := range sources {
@@ -65,7 +72,8 @@ type peerQuery struct {
 	isNamed bool // a word of the user's names this schedd
 }
 
-// splitBySchedd gives each selector to the schedd that it is for. This one comes first. Of a table, those of schedds that there are not are refused.
+// splitBySchedd gives each selector to the schedd that it is for. This one comes first.
+// Of a table, those of schedds that there are not are refused.
 func (s *Schedd) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused []*wire.Refused, err error) {
 	query, own := req.GetQuery(), s.node.Name
 	if at := req.GetAt(); at != "" {
@@ -114,7 +122,8 @@ func (s *Schedd) splitBySchedd(req *wire.PoolQuery) (parts []peerQuery, refused 
 }
 
 func (s *Schedd) unknownScheddError(name string) error {
-	return fmt.Errorf("%w: no schedd %s is known in this pool; it has %s", roost.NotFound, name, strings.Join(append([]string{s.node.Name}, s.peerSchedds.peerNames()...), ", "))
+	return fmt.Errorf("%w: no schedd %s is known in this pool; it has %s", roost.NotFound, name,
+		strings.Join(append([]string{s.node.Name}, s.peerSchedds.peerNames()...), ", "))
 }
 
 // remoteHost finds the schedd that a job's id names, if it is another one.

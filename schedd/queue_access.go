@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Who may use a queue Roost says by lists of users and groups of its own, and PBS by lists with + and -, one of users, one of Unix groups, and one of the
-// hosts where jobs are submitted. Each list that is there has to let a job in.
+// Who may use a queue Roost says by lists of users and groups of its own, and PBS by
+// lists with + and -, one of users, one of Unix groups, and one of the hosts where jobs
+// are submitted. Each list that is there has to let a job in.
 
 func submitterText(user, group string) string {
 	if group == "" {
@@ -28,7 +29,8 @@ func queueAdmits(q *wire.JobQueue, user, group string) bool {
 	})
 }
 
-// accessListExcludes says which list of PBS's kind keeps the submitter out; empty: none does.
+// accessListExcludes says which list of PBS's kind keeps the submitter out; empty: none
+// does.
 func (e *queueAdmission) accessListExcludes(q *wire.JobQueue) string {
 	user := func(name string) bool {
 		name, host, at := strings.Cut(name, "@")
@@ -40,14 +42,16 @@ func (e *queueAdmission) accessListExcludes(q *wire.JobQueue) string {
 	case !isAllowed(q.GetUserRoll(), user):
 		return fmt.Sprintf("acl_users does not let %s in", e.submitter.User)
 	case !isAllowed(q.GetGroupRoll(), group):
-		return fmt.Sprintf("acl_groups does not let %s in, whose groups are %s", e.submitter.User, strings.Join(e.groups(), ", "))
+		return fmt.Sprintf("acl_groups does not let %s in, whose groups are %s", e.submitter.User,
+			strings.Join(e.groups(), ", "))
 	case !isAllowed(q.GetHostRoll(), host):
 		return fmt.Sprintf("acl_hosts lets no jobs in that are submitted on %s", e.submitter.Host)
 	}
 	return ""
 }
 
-// isAllowed looks somebody up in a list: the first entry that fits decides, then + or - alone, and else it is no.
+// isAllowed looks somebody up in a list: the first entry that fits decides, then + or -
+// alone, and else it is no.
 func isAllowed(r *wire.Roll, fits func(name string) bool) bool {
 	if r == nil {
 		return true
@@ -66,7 +70,8 @@ func isAllowed(r *wire.Roll, fits func(name string) bool) bool {
 	return otherwise
 }
 
-// isHost reports whether a name, which may be * or begin with *., is that of a host. A host's short name fits what it is called in full.
+// isHost reports whether a name, which may be * or begin with *., is that of a host. A
+// host's short name fits what it is called in full.
 func isHost(name, host string) bool {
 	if name == "*" || strings.EqualFold(name, host) {
 		return true

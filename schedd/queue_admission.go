@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job goes to a queue, if administrators have made any: the one that it names, or the default one. The queue gives it what it does not say, and
-// refuses what does not suit it. Who submits through a job file says everything, so a job that asks for the standard amount counts as one that does
-// not say.
+// A job goes to a queue, if administrators have made any: the one that it names, or the
+// default one. The queue gives it what it does not say, and refuses what does not suit
+// it. Who submits through a job file says everything, so a job that asks for the standard
+// amount counts as one that does not say.
 
 // countsQueue reports whether the leader counts the tasks of a queue that run.
 func (n *negotiatorState) countsQueue(name string) bool {
@@ -20,8 +21,9 @@ func (n *negotiatorState) countsQueue(name string) bool {
 	return q.GetCounted() || p.GetAll().GetCounted()
 }
 
-// isRequestStopped reports whether a request's tasks may not start, though there may be a claim for them: their queue, or all the pool, is stopped, as far as is
-// known, or none starts in it.
+// isRequestStopped reports whether a request's tasks may not start, though there may be a
+// claim for them: their queue, or all the pool, is stopped, as far as is known, or none
+// starts in it.
 func (s *Schedd) isRequestStopped(r *queue.Request) bool {
 	if s.negotiator == nil {
 		return false
@@ -46,7 +48,8 @@ func queueNames(p *wire.Policy) (names []string) {
 	return names
 }
 
-// queueAdmission decides whether jobs of somebody may enter queues, and makes of them what they are there. Submission and qmove ask it alike.
+// queueAdmission decides whether jobs of somebody may enter queues, and makes of them
+// what they are there. Submission and qmove ask it alike.
 type queueAdmission struct {
 	policy     *wire.Policy
 	submitter  queue.CallerIdentity
@@ -55,7 +58,8 @@ type queueAdmission struct {
 	job        *queue.JobStatus // nil: it is submitted just now
 }
 
-// admitJobs makes jobs what their queues want them to be. Nothing is changed of a submission that is refused but for its own ads.
+// admitJobs makes jobs what their queues want them to be. Nothing is changed of a
+// submission that is refused but for its own ads.
 func (e *queueAdmission) admitJobs(specs []queue.SubmitSpec) error {
 	reserves := func(spec queue.SubmitSpec) bool {
 		name, _ := spec.Ad.Str(roost.AttrQueue)
@@ -79,8 +83,10 @@ func (e *queueAdmission) admitJobs(specs []queue.SubmitSpec) error {
 	return nil
 }
 
-// enterQueue puts a job into the queue of that name, or into the one that it routes to: the job's ad names the queue afterwards, and has what the queue gives.
-// What an earlier queue gave is gone. The empty name is that of no queue, and that of a reservation stands for it and the default queue. An error leaves the job as it was.
+// enterQueue puts a job into the queue of that name, or into the one that it routes to:
+// the job's ad names the queue afterwards, and has what the queue gives. What an earlier
+// queue gave is gone. The empty name is that of no queue, and that of a reservation
+// stands for it and the default queue. An error leaves the job as it was.
 func (e *queueAdmission) enterQueue(spec *queue.SubmitSpec, name string) error {
 	if isReservationName(e.policy, name) {
 		return e.enterReservation(spec, name)
@@ -112,7 +118,8 @@ func queueError(q *wire.JobQueue, err error) error {
 	return fmt.Errorf("queue %s: %w", q.GetName(), err)
 }
 
-// applyQueue has a queue give a job in it what it does not say, and refuse what does not suit it.
+// applyQueue has a queue give a job in it what it does not say, and refuse what does not
+// suit it.
 func applyQueue(p *wire.Policy, q *wire.JobQueue, spec *queue.SubmitSpec) error {
 	if err := applyDefaults(q, p.GetAll(), spec); err != nil {
 		return queueError(q, err)
@@ -170,7 +177,8 @@ func (s *Schedd) newQueueAdmission(st *queue.JobStatus) *queueAdmission {
 		full = r.fullQueues[who]
 	}
 	return &queueAdmission{
-		job: st, policy: s.cellPolicy(), submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid, Host: s.node.Name}, fullQueues: full,
+		job: st, policy: s.cellPolicy(), submitter: queue.CallerIdentity{User: st.Owner, UID: st.UID, GID: gid,
+			Host: s.node.Name}, fullQueues: full,
 		groups: func() []string { return s.users.groupNames(st.UID, gid) },
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What a queue gives to a job it takes along when the job goes to another one: the job's ad lists it (roost.AttrQueueFilled), so that the next queue finds the
-// job as its user wrote it.
+// What a queue gives to a job it takes along when the job goes to another one: the job's
+// ad lists it (roost.AttrQueueFilled), so that the next queue finds the job as its user
+// wrote it.
 
 // removeQueueDefaults takes from an ad what its queue gave.
 func removeQueueDefaults(ad *classad.Ad) {
@@ -26,7 +27,8 @@ func removeQueueDefaults(ad *classad.Ad) {
 	}
 }
 
-// setQueueName has an ad say in which queue its job is; empty for none. A job of qsub is told in its environment, too.
+// setQueueName has an ad say in which queue its job is; empty for none. A job of qsub is
+// told in its environment, too.
 func setQueueName(ad *classad.Ad, to string) {
 	if ad.Delete(roost.AttrQueue); to != "" {
 		ad.SetString(roost.AttrQueue, to)
@@ -47,7 +49,8 @@ type queueDefaults struct {
 	requirements map[string]string // that machines are to have
 }
 
-// setDefault sets an attribute to a whole number, rounded up to the unit, if the job says nothing, or the standard.
+// setDefault sets an attribute to a whole number, rounded up to the unit, if the job says
+// nothing, or the standard.
 func (f *queueDefaults) setDefault(name string, value *int64, unit, standard int64) {
 	has, ok := f.spec.Ad.Int(name)
 	if value == nil || ok && has != standard || f.isSetPerTask(name) {
@@ -87,15 +90,17 @@ func (f *queueDefaults) fillExtent(d *wire.Extent) {
 	}
 }
 
-// applyDefaults gives a job what it does not say: as its queue has it, and then as the pool has it (all, or nil). Without a default walltime it is the longest
-// that is allowed, as in PBS, and so it is of bounds on what processes use.
+// applyDefaults gives a job what it does not say: as its queue has it, and then as the
+// pool has it (all, or nil). Without a default walltime it is the longest that is
+// allowed, as in PBS, and so it is of bounds on what processes use.
 func applyDefaults(q, all *wire.JobQueue, spec *queue.SubmitSpec) error {
 	f := queueDefaults{spec: spec}
 	f.defaulted, _ = spec.Ad.Strings(roost.AttrQueueDefaults)
 	if band := q.GetBand(); band != "" {
 		has, ok := spec.Ad.Str(roost.AttrBand)
 		if ok && has != band && has != roost.BatchBand.String() {
-			return fmt.Errorf("%w: the job asks for band %s, and the jobs of this queue are of band %s", roost.Conflict, has, band)
+			return fmt.Errorf("%w: the job asks for band %s, and the jobs of this queue are of band %s", roost.Conflict,
+				has, band)
 		}
 		if has != band {
 			f.noteDefault(roost.AttrBand)

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// checkQueueLimits says what is too much or too little of a job for a queue, if anything is. What the queue says goes before what holds for all.
+// checkQueueLimits says what is too much or too little of a job for a queue, if anything
+// is. What the queue says goes before what holds for all.
 func checkQueueLimits(p *wire.Policy, q *wire.JobQueue, spec *queue.SubmitSpec) error {
 	kinds, err := queue.TaskKinds(spec)
 	if err != nil {
@@ -56,12 +57,14 @@ func overlay(own, outer *wire.Extent) *wire.Extent {
 	}
 	maps.Copy(others, own.GetOthers())
 	return &wire.Extent{
-		Others: others, MilliCpus: or(own.MilliCpus, outer.MilliCpus), Memory: or(own.Memory, outer.Memory), Disk: or(own.Disk, outer.Disk), Gpus: or(own.Gpus, outer.Gpus),
+		Others: others, MilliCpus: or(own.MilliCpus, outer.MilliCpus), Memory: or(own.Memory, outer.Memory),
+		Disk: or(own.Disk, outer.Disk), Gpus: or(own.Gpus, outer.Gpus),
 		WalltimeS: or(own.WalltimeS, outer.WalltimeS), Nodes: or(own.Nodes, outer.Nodes),
 	}
 }
 
-// checkTask holds a task, or all of a program that runs on several machines, against bounds.
+// checkTask holds a task, or all of a program that runs on several machines, against
+// bounds.
 func checkTask(least, most *wire.Extent, k queue.UniformTasks) error {
 	size := func(n int64) string { return roost.Bytes(n).String() }
 	count := func(n int64) string { return fmt.Sprint(n) }
@@ -76,18 +79,24 @@ func checkTask(least, most *wire.Extent, k queue.UniformTasks) error {
 		text            func(int64) string
 		endless         bool // 0 means without an end
 	}{
-		{"cpus", int64(k.CPU) * parts, least.MilliCpus, most.MilliCpus, func(n int64) string { return roost.MilliCPU(n).String() }, false},
+		{"cpus", int64(k.CPU) * parts, least.MilliCpus, most.MilliCpus, func(n int64) string {
+			return roost.MilliCPU(n).String()
+		}, false},
 		{"memory", int64(k.Memory) * parts, least.Memory, most.Memory, size, false},
 		{"disk", int64(k.Disk) * parts, least.Disk, most.Disk, size, false},
 		{"gpus", int64(k.GPUs) * parts, least.Gpus, most.Gpus, count, false},
-		{"walltime", int64(k.Walltime / time.Second), least.WalltimeS, most.WalltimeS, func(n int64) string { return (time.Duration(n) * time.Second).String() }, true},
+		{"walltime", int64(k.Walltime / time.Second), least.WalltimeS, most.WalltimeS, func(n int64) string {
+			return (time.Duration(n) * time.Second).String()
+		}, true},
 		{"nodes", parts, least.Nodes, most.Nodes, count, false},
 	} {
 		switch {
 		case d.atMost != nil && (d.asks > *d.atMost || d.endless && d.asks == 0):
-			return fmt.Errorf("%s for %s of %s, and %s is the most here", who, amountOf(d.asks, d.endless, d.text), d.name, d.text(*d.atMost))
+			return fmt.Errorf("%s for %s of %s, and %s is the most here", who, amountOf(d.asks, d.endless, d.text),
+				d.name, d.text(*d.atMost))
 		case d.atLeast != nil && d.asks < *d.atLeast && !(d.endless && d.asks == 0):
-			return fmt.Errorf("%s for %s of %s, and %s is the least here", who, d.text(d.asks), d.name, d.text(*d.atLeast))
+			return fmt.Errorf("%s for %s of %s, and %s is the least here", who, d.text(d.asks), d.name,
+				d.text(*d.atLeast))
 		}
 	}
 	return checkOtherResources(least, most, k)

@@ -10,10 +10,13 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// A queue may have its jobs ask for machines of which an administrator has said something (PBS: default_chunk.NAME of a string or a boolean, which is how a
-// queue gets nodes of its own). It stands beside the job's own Requirements, not in them, so that it can be taken back.
+// A queue may have its jobs ask for machines of which an administrator has said something
+// (PBS: default_chunk.NAME of a string or a boolean, which is how a queue gets nodes of
+// its own). It stands beside the job's own Requirements, not in them, so that it can be
+// taken back.
 
-// addRequirement notes what machines are to have, unless another extent has said it, or the job itself.
+// addRequirement notes what machines are to have, unless another extent has said it, or
+// the job itself.
 func (f *queueDefaults) addRequirement(words map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(words)) {
 		if _, stated := f.requirements[name]; stated || f.mentionsAttribute(name) {
@@ -26,7 +29,8 @@ func (f *queueDefaults) addRequirement(words map[string]string) {
 	}
 }
 
-// mentionsAttribute reports whether a job's own Requirements, of all its tasks or of one, say something of an attribute of machines.
+// mentionsAttribute reports whether a job's own Requirements, of all its tasks or of one,
+// say something of an attribute of machines.
 func (f *queueDefaults) mentionsAttribute(name string) bool {
 	of := regexp.MustCompile(`(?i)\bTARGET\.` + regexp.QuoteMeta(name) + `\b`)
 	if e, ok := f.spec.Ad.Lookup(roost.AttrRequirements); ok && of.MatchString(e.String()) {

@@ -13,11 +13,14 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Where administrators have set quotas, the leader of the negotiators is asked before a submission is taken: it alone knows what the jobs of a user are
-// at all schedds. It has to know what those here may hold: that is told when the quotas come, and whenever it has changed.
+// Where administrators have set quotas, the leader of the negotiators is asked before a
+// submission is taken: it alone knows what the jobs of a user are at all schedds. It has
+// to know what those here may hold: that is told when the quotas come, and whenever it
+// has changed.
 //
-// Where no leader can be asked a submission is taken all the same, by the rules of queues that were heard last. The next leader is asked about it; if it
-// refuses, the job is held with the refusal and its numbers for a reason.
+// Where no leader can be asked a submission is taken all the same, by the rules of queues
+// that were heard last. The next leader is asked about it; if it refuses, the job is held
+// with the refusal and its numbers for a reason.
 
 // Times of admission.
 const (
@@ -38,7 +41,8 @@ type quotaAdmission struct {
 	routes        routingState
 }
 
-// ackedAdmit is the last Admit of which all that came before is in the queue, or never will be.
+// ackedAdmit is the last Admit of which all that came before is in the queue, or never
+// will be.
 func (a *quotaAdmission) ackedAdmit() uint64 {
 	seen := a.lastAdmit
 	for id := range a.waiters {
@@ -53,14 +57,19 @@ func (a *quotaAdmission) ackedAdmit() uint64 {
 	return seen
 }
 
-// errNotChecked is the answer to a submission of which nobody said whether quotas allow it.
+// errNotChecked is the answer to a submission of which nobody said whether quotas allow
+// it.
 var errNotChecked = errors.New("nobody said whether quotas allow it")
 
-// requestAdmission asks whether jobs may be submitted, where somebody has to be asked. Where nobody can be, they are taken by the rules that were heard last, and
-// marked: checkDeferred asks about them. settle is to be called in the loop when it is decided what became of them.
+// requestAdmission asks whether jobs may be submitted, where somebody has to be asked.
+// Where nobody can be, they are taken by the rules that were heard last, and marked:
+// checkDeferred asks about them. settle is to be called in the loop when it is decided
+// what became of them.
 //
-// Of a job that a routing queue passes on the leader may say that the destination is full: then it goes to the next one, and the leader is asked again.
-func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string, specs []queue.SubmitSpec) (finish func(), err error) {
+// Of a job that a routing queue passes on the leader may say that the destination is
+// full: then it goes to the next one, and the leader is asked again.
+func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string,
+	specs []queue.SubmitSpec) (finish func(), err error) {
 	groups := s.users.groupNames(who.UID, who.GID)
 	e := &queueAdmission{submitter: who, groups: func() []string { return groups }, fullQueues: map[string]bool{}}
 	stated := make([]*classad.Ad, len(specs))
@@ -73,7 +82,8 @@ func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity,
 		}
 		finish, err = s.requestAdmissionFor(ctx, e, key, specs)
 		var no admissionError
-		if !errors.As(err, &no) || no.fullQueue == "" || e.fullQueues[no.fullQueue] || isChosenQueue(no.fullQueue, e.policy, stated) {
+		if !errors.As(err, &no) || no.fullQueue == "" || e.fullQueues[no.fullQueue] ||
+			isChosenQueue(no.fullQueue, e.policy, stated) {
 			return finish, err
 		}
 		e.fullQueues[no.fullQueue] = true
@@ -89,7 +99,8 @@ func isChosenQueue(name string, p *wire.Policy, stated []*classad.Ad) bool {
 }
 
 // requestAdmissionFor is admit for one choice of queues.
-func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key string, specs []queue.SubmitSpec) (finish func(), err error) {
+func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key string,
+	specs []queue.SubmitSpec) (finish func(), err error) {
 	finish = func() {}
 	var answer chan error
 	if aerr := s.callLoop(ctx, func(time.Time) {
@@ -117,19 +128,22 @@ func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key
 		return finish, err
 	}
 	if err = awaitAdmission(ctx, answer); err == errNotChecked {
-		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", e.submitter.User)
+		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner",
+			e.submitter.User)
 		markUnchecked(specs)
 		err = nil
 	}
 	if err != nil {
-		// The leader has noted nothing of what it refused, and of the rest it hears with the next word.
+		// The leader has noted nothing of what it refused, and of the rest it hears with
+		// the next word.
 		s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { finish() }))
 	}
 	return finish, err
 }
 
 // sendSubmission sends what a submission asks for.
-func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity, specs []queue.SubmitSpec) (finish func(), answer chan error, err error) {
+func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity,
+	specs []queue.SubmitSpec) (finish func(), answer chan error, err error) {
 	var payers []queue.QuotaKey
 	var asks []*wire.Demand
 	for i := range specs {
@@ -144,7 +158,8 @@ func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity, sp
 }
 
 // sendDemand sends what is asked for by whom.
-func (s *Schedd) sendDemand(n *negotiatorState, payers []queue.QuotaKey, asks []*wire.Demand) (finish func(), answer chan error) {
+func (s *Schedd) sendDemand(n *negotiatorState, payers []queue.QuotaKey,
+	asks []*wire.Demand) (finish func(), answer chan error) {
 	id := s.sendAdmit(n, &wire.Admit{Asks: asks})
 	answer = make(chan error, 1)
 	n.admission.waiters[id] = answer
@@ -167,7 +182,8 @@ func (s *Schedd) sendAdmit(n *negotiatorState, m *wire.Admit) uint64 {
 	return m.Id
 }
 
-// awaitAdmission waits for the answer to what was asked; that nobody gives one is errNotChecked.
+// awaitAdmission waits for the answer to what was asked; that nobody gives one is
+// errNotChecked.
 func awaitAdmission(ctx context.Context, answer <-chan error) error {
 	patience := time.NewTimer(admissionTimeout)
 	defer patience.Stop()
@@ -211,7 +227,8 @@ func (s *Schedd) checkDeferred(now time.Time) {
 			s.sendDemands(now)
 			a.lastAdmit++
 			a.deferred[a.lastAdmit], a.deferredJobs[seq] = seq, true
-			n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit, Asks: []*wire.Demand{s.demandMessage(who, d)}}}})
+			n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit,
+				Asks: []*wire.Demand{s.demandMessage(who, d)}}}})
 		}
 	}
 }
@@ -229,7 +246,8 @@ func (s *Schedd) onDeferredCheck(seq uint64, m *wire.Admitted) {
 	}
 }
 
-// cancelQuestion drops the question about a job that asks for something else now: it is asked about anew.
+// cancelQuestion drops the question about a job that asks for something else now: it is
+// asked about anew.
 func (a *quotaAdmission) cancelQuestion(seq uint64) {
 	delete(a.deferredJobs, seq)
 	for id, other := range a.deferred {
@@ -266,8 +284,10 @@ func (r admissionError) Unwrap() error { return roost.Exhausted }
 
 func (s *Schedd) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
 	return &wire.Demand{
-		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue, Held: wire.FromResources(d.Resources),
-		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: s.users.groupName(who.GID), OpenHeld: wire.FromResources(d.Total),
+		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue,
+		Held:  wire.FromResources(d.Resources),
+		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: s.users.groupName(who.GID),
+		OpenHeld: wire.FromResources(d.Total),
 	}
 }
 
@@ -309,7 +329,8 @@ func (n *negotiatorState) setPolicy(m *wire.Policy) {
 	n.resendAll = true // some queues may be counted now
 }
 
-// releaseWaiters lets those go on who wait for an answer that nobody will give: their jobs are taken unasked.
+// releaseWaiters lets those go on who wait for an answer that nobody will give: their
+// jobs are taken unasked.
 func (a *quotaAdmission) releaseWaiters() {
 	for _, answer := range a.waiters {
 		select {

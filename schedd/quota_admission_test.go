@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestAdmission holds that the leader is asked where there are quotas, that its refusal reaches the user and leaves nothing behind, that a submission
-// that was taken already is not asked about again, and that the leader hears what became of all.
+// TestAdmission holds that the leader is asked where there are quotas, that its refusal
+// reaches the user and leaves nothing behind, that a submission that was taken already is
+// not asked about again, and that the leader hears what became of all.
 func TestAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -28,7 +29,8 @@ func TestAdmission(t *testing.T) {
 	p.asked.endStreams()
 	receiveNext(t, p.asked.openedEpochs, "a conversation with quotas")
 
-	// The policy comes a moment after the conversation has begun: submissions before that are asked about later.
+	// The policy comes a moment after the conversation has begun: submissions before that
+	// are asked about later.
 	const ad = `RequestCpus = 2; Hold = true; AccountingGroup = "chem"`
 	for i := 0; len(asked) == 0; i++ {
 		p.submit(fmt.Sprint("early", i), 1, ad)
@@ -55,7 +57,8 @@ func TestAdmission(t *testing.T) {
 	}
 
 	refusal = "limit reached: quota of user ann"
-	_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "too much", Jobs: []*wire.JobSpec{{Ad: "[Cmd = \"/bin/true\"; " + ad + "]", Count: 9}}})
+	_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: "too much",
+		Jobs: []*wire.JobSpec{{Ad: "[Cmd = \"/bin/true\"; " + ad + "]", Count: 9}}})
 	if err := rpc.FromStatus(err); !errors.Is(err, roost.Exhausted) || err.Error() != refusal {
 		t.Errorf("got %v, want %s", err, refusal)
 	}
@@ -69,8 +72,10 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestDeferredAdmission holds that a job that was submitted while no negotiator led is taken, asked about when one leads, and held with the numbers if quotas do
-// not allow it; that who releases it has it asked about again; and that it counts for its owner's quota when it is admitted, and not before.
+// TestDeferredAdmission holds that a job that was submitted while no negotiator led is
+// taken, asked about when one leads, and held with the numbers if quotas do not allow it;
+// that who releases it has it asked about again; and that it counts for its owner's quota
+// when it is admitted, and not before.
 func TestDeferredAdmission(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -78,7 +83,8 @@ func TestDeferredAdmission(t *testing.T) {
 	receiveNext(t, p.asked.closedEpochs, "its end")
 	reply := p.submit("k", 2, `StartAfter = 4000000000`)
 
-	const refusal = "limit reached: quota of user ann in band batch: this asks for 2 cpus at once, and 1 cpu of 8 are left"
+	const refusal = "limit reached: quota of user ann in band batch: this asks for 2 cpus at once, and 1 cpu " +
+		"of 8 are left"
 	asked, refuse := make(chan *wire.Admit, 10), true
 	p.asked.mu.Lock()
 	p.asked.policy = &wire.Policy{Admission: true}

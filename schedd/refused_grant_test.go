@@ -2,8 +2,9 @@ package schedd
 
 import "testing"
 
-// A machine that refuses is asked again as long as something is ready, and the negotiator is never told that nothing is wanted meanwhile: with the
-// request it would forget who refused, and offer the same for ever.
+// A machine that refuses is asked again as long as something is ready, and the negotiator
+// is never told that nothing is wanted meanwhile: with the request it would forget who
+// refused, and offer the same for ever.
 func TestRefusedGrants(t *testing.T) {
 	p := newPool(t)
 	p.startd.mu.Lock()

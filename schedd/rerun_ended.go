@@ -13,15 +13,18 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job that has ended is in the queue for two seconds more, and then in the history. Either way its failed and removed tasks can be run again for as long as
-// the history knows it: it comes back into the queue, and the record in the history stays until it has ended again and is written anew.
+// A job that has ended is in the queue for two seconds more, and then in the history.
+// Either way its failed and removed tasks can be run again for as long as the history
+// knows it: it comes back into the queue, and the record in the history stays until it
+// has ended again and is written anew.
 
 // rerunsEnded reports whether a verb runs what has ended again.
 func rerunsEnded(v wire.ActRequest_Verb) bool {
 	return v == wire.ActRequest_RETRY || v == wire.ActRequest_RERUN
 }
 
-// historyJob is a queue with a job that has left this one for the history; nil where it has not.
+// historyJob is a queue with a job that has left this one for the history; nil where it
+// has not.
 func (s *Schedd) historyJob(t queue.TaskSelector) *queue.Queue {
 	if _, ok := s.queue.Status(t.Job.Seq); ok || t.Job.Host != s.node.Name {
 		return nil
@@ -33,8 +36,10 @@ func (s *Schedd) historyJob(t queue.TaskSelector) *queue.Queue {
 	return past
 }
 
-// rerunEndedJob decides to run failed and removed tasks again of a job that has left the queue.
-func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *queue.Queue, t queue.TaskSelector, verb wire.ActRequest_Verb) ([]queue.JobEvent, error) {
+// rerunEndedJob decides to run failed and removed tasks again of a job that has left the
+// queue.
+func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *queue.Queue, t queue.TaskSelector,
+	verb wire.ActRequest_Verb) ([]queue.JobEvent, error) {
 	t, err := past.LocateTasks(t)
 	if err != nil {
 		return nil, err
@@ -43,7 +48,8 @@ func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *qu
 		return nil, err
 	}
 	if st, _ := past.Status(t.Job.Seq); st.UID == unknownUID {
-		return nil, fmt.Errorf("%v: %w: its record was damaged, and what it ran is not known: submit it again", t, roost.Conflict)
+		return nil, fmt.Errorf("%v: %w: its record was damaged, and what it ran is not known: submit it again",
+			t, roost.Conflict)
 	}
 	events, err := s.queue.ReturnFromHistory(now, who, past, t, s.submitLimits())
 	if err == nil {
@@ -55,8 +61,10 @@ func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *qu
 	return events, err
 }
 
-// rerunEndedError is how qrerun answers about what has ended: that it may not be run twice, or, where nothing of it failed, that it has ended (OpenPBS).
-func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEvent, err error) ([]queue.JobEvent, error) {
+// rerunEndedError is how qrerun answers about what has ended: that it may not be run
+// twice, or, where nothing of it failed, that it has ended (OpenPBS).
+func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEvent,
+	err error) ([]queue.JobEvent, error) {
 	switch {
 	case errors.Is(err, queue.ErrNoneFailed):
 		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
@@ -66,7 +74,8 @@ func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEve
 	return events, err
 }
 
-// checkScriptsExist checks that the scripts are still here that jobs name which are to be run again, and has them stay.
+// checkScriptsExist checks that the scripts are still here that jobs name which are to be
+// run again, and has them stay.
 func (s *Schedd) checkScriptsExist(now time.Time, q *queue.Queue) error {
 	for _, script := range q.UserScripts() {
 		if err := os.Chtimes(filepath.Join(s.scriptDir(script.UID), script.Name), now, now); err != nil {
@@ -76,8 +85,9 @@ func (s *Schedd) checkScriptsExist(now time.Time, q *queue.Queue) error {
 	return nil
 }
 
-// completeEvents is what has happened to a job of which the log of the queue has these events: if it came back from the history, that has what was before, and
-// all of it once the job has ended again.
+// completeEvents is what has happened to a job of which the log of the queue has these
+// events: if it came back from the history, that has what was before, and all of it once
+// the job has ended again.
 func (s *Schedd) completeEvents(seq uint64, events []queue.JobEvent) ([]queue.JobEvent, error) {
 	for i := len(events) - 1; i >= 0; i-- {
 		if events[i].Type != queue.Returned {
@@ -87,7 +97,9 @@ func (s *Schedd) completeEvents(seq uint64, events []queue.JobEvent) ([]queue.Jo
 		if err != nil && !errors.Is(err, roost.NotFound) { // somebody has removed it there meanwhile
 			return nil, err
 		}
-		if slices.ContainsFunc(before, func(e queue.JobEvent) bool { return e.Type == queue.Returned && e.Time == events[i].Time }) {
+		if slices.ContainsFunc(before, func(e queue.JobEvent) bool {
+			return e.Type == queue.Returned && e.Time == events[i].Time
+		}) {
 			return before, nil
 		}
 		return append(before, events[i:]...), nil

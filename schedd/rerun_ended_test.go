@@ -16,8 +16,9 @@ func (p *testPool) awaitArchived() {
 	}
 }
 
-// What failed is run again for as long as the history knows it: the job has its number, its past and its next attempt, also after a restart, and its record in
-// the history is that of both its lives.
+// What failed is run again for as long as the history knows it: the job has its number,
+// its past and its next attempt, also after a restart, and its record in the history is
+// that of both its lives.
 func TestRetryEndedJob(t *testing.T) {
 	for _, verb := range []wire.ActRequest_Verb{wire.ActRequest_RETRY, wire.ActRequest_RERUN} {
 		p := newPool(t)

@@ -17,8 +17,9 @@ func (p *testPool) setPolicy(policy *wire.Policy) {
 	receiveNext(p, p.asked.openedEpochs, "a conversation")
 }
 
-// The name of a reservation is that of a queue: jobs are submitted to it, and moved into it and out of it; and where one is being deleted its jobs go, also
-// those whose submission was on its way, and no others.
+// The name of a reservation is that of a queue: jobs are submitted to it, and moved into
+// it and out of it; and where one is being deleted its jobs go, also those whose
+// submission was on its way, and no others.
 func TestReservationIsAQueue(t *testing.T) {
 	p := newPool(t)
 	receiveNext(t, p.asked.openedEpochs, "the first conversation")
@@ -32,11 +33,14 @@ func TestReservationIsAQueue(t *testing.T) {
 	where := func(id string) string { st := row(id); return st.GetQueue() + "/" + st.GetReservation() }
 	id := p.submit("first", 1, "HoldOnSubmit = true").GetIds()[0]
 	move := func(to string) *wire.ActReply_Result {
-		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to, Selection: &wire.Selection{Selectors: []string{id}}})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: to,
+			Selection: &wire.Selection{Selectors: []string{id}}})
 	}
-	eventually(t, "the policy", func() bool { return roost.ErrorKind(move("nowhere").GetKind()) == roost.NotFound }) // it comes a moment after the conversation has begun
+	// it comes a moment after the conversation has begun
+	eventually(t, "the policy", func() bool { return roost.ErrorKind(move("nowhere").GetKind()) == roost.NotFound })
 	for _, step := range []struct{ to, want string }{
-		{"R1", "work/R1"}, {"R2", "work/R2"}, {"long", "long/"}, {"R1", "work/R1"}, {"work", "work/"}, {"R2", "work/R2"}, {"", "work/"}, {"R1", "work/R1"},
+		{"R1", "work/R1"}, {"R2", "work/R2"}, {"long", "long/"}, {"R1", "work/R1"}, {"work", "work/"},
+		{"R2", "work/R2"}, {"", "work/"}, {"R1", "work/R1"},
 	} {
 		if r := move(step.to); r.GetError() != "" || where(id) != step.want {
 			t.Errorf("moved to %q: it is in %s, want %s; %v", step.to, where(id), step.want, r)
@@ -50,7 +54,9 @@ func TestReservationIsAQueue(t *testing.T) {
 	if got := where(direct) + " " + where(other); got != "work/R1 work/R2" || row(direct).GetPriority() != 3 {
 		t.Errorf("submitted to reservations: %s", got)
 	}
-	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ORDER, Selection: &wire.Selection{Selectors: []string{direct, other}}}); r.GetError() != "" || where(direct)+where(other) != "work/R2work/R1" {
+	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ORDER,
+		Selection: &wire.Selection{Selectors: []string{direct, other}}}); r.GetError() != "" ||
+		where(direct)+where(other) != "work/R2work/R1" {
 		t.Errorf("in each other's place: %v, %s and %s", r, where(direct), where(other))
 	}
 

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What queues say of resources that a machine does not hand out: bounds on what processes use, and what is counted for the pool.
+// What queues say of resources that a machine does not hand out: bounds on what processes
+// use, and what is counted for the pool.
 
 // processBound is one of the bounds on what processes use.
 type processBound struct {
@@ -32,8 +33,12 @@ func processBounds() []processBound {
 		{"cput", roost.AttrCPUTime, 1, length, func(b queue.ProcessLimits) int64 { return seconds(b.CPU) }},
 		{"file", roost.AttrFileSize, kib, size, func(b queue.ProcessLimits) int64 { return int64(b.File) }},
 		{"pcput", roost.AttrProcessCPU, 1, length, func(b queue.ProcessLimits) int64 { return seconds(b.ProcessCPU) }},
-		{"pmem", roost.AttrProcessMemory, kib, size, func(b queue.ProcessLimits) int64 { return int64(b.ProcessMemory) }},
-		{"pvmem", roost.AttrProcessVirtual, kib, size, func(b queue.ProcessLimits) int64 { return int64(b.ProcessVirtual) }},
+		{"pmem", roost.AttrProcessMemory, kib, size, func(b queue.ProcessLimits) int64 {
+			return int64(b.ProcessMemory)
+		}},
+		{"pvmem", roost.AttrProcessVirtual, kib, size, func(b queue.ProcessLimits) int64 {
+			return int64(b.ProcessVirtual)
+		}},
 		{"vmem", roost.AttrVirtual, kib, size, func(b queue.ProcessLimits) int64 { return int64(b.Virtual) }},
 	}
 }
@@ -42,13 +47,15 @@ func isProcessBound(name string) bool {
 	return slices.ContainsFunc(processBounds(), func(b processBound) bool { return b.name == name })
 }
 
-// checkOtherResources holds a task against bounds of what machines do not hand out. One that says nothing of a resource has none of what is counted, and of the
-// others as much as it likes, of which no least is too much.
+// checkOtherResources holds a task against bounds of what machines do not hand out. One
+// that says nothing of a resource has none of what is counted, and of the others as much
+// as it likes, of which no least is too much.
 func checkOtherResources(least, most *wire.Extent, k queue.UniformTasks) error {
 	for _, b := range processBounds() {
 		asks := b.field(k.Bounds)
 		if n, ok := most.GetOthers()[b.name]; ok && (asks > n || asks == 0) {
-			return fmt.Errorf("a task asks for %s of %s, and %s is the most here", amountOf(asks, true, b.text), b.name, b.text(n))
+			return fmt.Errorf("a task asks for %s of %s, and %s is the most here", amountOf(asks, true, b.text),
+				b.name, b.text(n))
 		}
 		if n, ok := least.GetOthers()[b.name]; ok && asks != 0 && asks < n {
 			return fmt.Errorf("a task asks for %s of %s, and %s is the least here", b.text(asks), b.name, b.text(n))
@@ -72,7 +79,8 @@ func checkOtherResources(least, most *wire.Extent, k queue.UniformTasks) error {
 	return nil
 }
 
-// fillOtherResources gives what an extent has beside what machines hand out; of a most, which nobody asks for, only bounds.
+// fillOtherResources gives what an extent has beside what machines hand out; of a most,
+// which nobody asks for, only bounds.
 func (f *queueDefaults) fillOtherResources(d *wire.Extent, most bool) {
 	for _, b := range processBounds() {
 		if n, ok := d.GetOthers()[b.name]; ok {
@@ -86,14 +94,17 @@ func (f *queueDefaults) fillOtherResources(d *wire.Extent, most bool) {
 	}
 }
 
-// addConcurrencyLimit has a job take so many of what is counted for the pool, if it says nothing of that.
+// addConcurrencyLimit has a job take so many of what is counted for the pool, if it says
+// nothing of that.
 func (f *queueDefaults) addConcurrencyLimit(name string, n int) {
 	if size, _ := f.spec.Ad.Int(roost.AttrGangSize); size > 1 {
 		return // each of its parts would take as many
 	}
 	text, _ := f.spec.Ad.Str(roost.AttrLimits)
 	all, err := roost.ParseLimitRequests(text)
-	if err != nil || slices.ContainsFunc(all, func(l roost.LimitRequest) bool { return l.Name == name }) || len(all) >= roost.MaxLimitRequests {
+	if err != nil || slices.ContainsFunc(all, func(l roost.LimitRequest) bool {
+		return l.Name == name
+	}) || len(all) >= roost.MaxLimitRequests {
 		return
 	}
 	f.noteDefault(limitPrefix + name)

@@ -9,29 +9,41 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestResourceBounds holds what queues give and refuse of what machines do not hand out, and that a job that goes on leaves it behind.
+// TestResourceBounds holds what queues give and refuse of what machines do not hand out,
+// and that a job that goes on leaves it behind.
 func TestResourceBounds(t *testing.T) {
 	p := &wire.Policy{
-		All: &wire.JobQueue{Default: &wire.Extent{Others: map[string]int64{"cput": 60, "tapes": 1}}, Most: &wire.Extent{Others: map[string]int64{"tapes": 2, "file": 1 << 30}}},
+		All: &wire.JobQueue{Default: &wire.Extent{Others: map[string]int64{"cput": 60, "tapes": 1}},
+			Most: &wire.Extent{Others: map[string]int64{"tapes": 2, "file": 1 << 30}}},
 		Queues: []*wire.JobQueue{
-			{Name: "small", Enabled: true, Default: &wire.Extent{Others: map[string]int64{"vmem": 1 << 20}}, Most: &wire.Extent{Others: map[string]int64{"cput": 3600, "pmem": 1 << 21}}},
-			{Name: "large", Enabled: true, Least: &wire.Extent{Others: map[string]int64{"cput": 3600, "matlab": 1}}, Default: &wire.Extent{Others: map[string]int64{"cput": 7200, "matlab": 3}}},
+			{Name: "small", Enabled: true, Default: &wire.Extent{Others: map[string]int64{"vmem": 1 << 20}},
+				Most: &wire.Extent{Others: map[string]int64{"cput": 3600, "pmem": 1 << 21}}},
+			{Name: "large", Enabled: true, Least: &wire.Extent{Others: map[string]int64{"cput": 3600, "matlab": 1}},
+				Default: &wire.Extent{Others: map[string]int64{"cput": 7200, "matlab": 3}}},
 		},
 	}
 	for _, c := range []struct{ queue, ad, want string }{
 		{"small", "", `cput 60 file 1048576 pmem 2048 vmem 1024 takes tapes`},
 		{"small", "CpuTimeLimit = 30; ProcessMemoryLimit = 7", `cput 30 file 1048576 pmem 7 vmem 1024 takes tapes`},
-		{"small", "CpuTimeLimit = 3601", "queue small: limit reached: a task asks for 1h0m1s of cput, and 1h0m0s is the most here"},
-		{"small", "ProcessMemoryLimit = 2049", "queue small: limit reached: a task asks for 2MiB of pmem, and 2MiB is the most here"},
-		{"small", `ConcurrencyLimits = "tapes:2, ansys"`, `cput 60 file 1048576 pmem 2048 vmem 1024 takes tapes:2, ansys`},
-		{"small", `ConcurrencyLimits = "tapes:3"`, "queue small: limit reached: a task asks for 3 of tapes, and 2 is the most here"},
+		{"small", "CpuTimeLimit = 3601",
+			"queue small: limit reached: a task asks for 1h0m1s of cput, and 1h0m0s is the most here"},
+		{"small", "ProcessMemoryLimit = 2049",
+			"queue small: limit reached: a task asks for 2MiB of pmem, and 2MiB is the most here"},
+		{"small", `ConcurrencyLimits = "tapes:2, ansys"`,
+			`cput 60 file 1048576 pmem 2048 vmem 1024 takes tapes:2, ansys`},
+		{"small", `ConcurrencyLimits = "tapes:3"`,
+			"queue small: limit reached: a task asks for 3 of tapes, and 2 is the most here"},
 		{"small", "GangSize = 3", `cput 60 file 1048576 pmem 2048 vmem 1024 takes `},
 		{"large", "", `cput 7200 file 1048576 takes matlab:3, tapes`},
 		{"large", `ConcurrencyLimits = "ansys"`, `cput 7200 file 1048576 takes ansys, matlab:3, tapes`},
-		{"large", "CpuTimeLimit = 30", "queue large: limit reached: a task asks for 30s of cput, and 1h0m0s is the least here"},
+		{"large", "CpuTimeLimit = 30",
+			"queue large: limit reached: a task asks for 30s of cput, and 1h0m0s is the least here"},
 		{"", "", `cput 60 file 1048576 takes tapes`},
 	} {
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, groups: func() []string { return nil }, fullQueues: map[string]bool{}}
+		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			groups: func() []string {
+				return nil
+			}, fullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		before := spec.Ad.String()
 		got := ""
@@ -56,7 +68,8 @@ func TestResourceBounds(t *testing.T) {
 	}
 }
 
-// TestQueueRequirements holds that a queue has its jobs ask for machines of a kind unless they say something of that themselves.
+// TestQueueRequirements holds that a queue has its jobs ask for machines of a kind unless
+// they say something of that themselves.
 func TestQueueRequirements(t *testing.T) {
 	p := &wire.Policy{
 		All: &wire.JobQueue{Default: &wire.Extent{Words: map[string]string{"fpga": "False", "Qlist": "any"}}},
@@ -72,7 +85,10 @@ func TestQueueRequirements(t *testing.T) {
 		{"own", `Requirements = TARGET.Qlists == "free" && TARGET.fpga`, `TARGET.Qlist == "own \"x\""`},
 		{"", `Requirements = TARGET.fpga && TARGET.Qlist != "a"`, ""},
 	} {
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, groups: func() []string { return nil }, fullQueues: map[string]bool{}}
+		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			groups: func() []string {
+				return nil
+			}, fullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		before := spec.Ad.String()
 		if err := e.enterQueue(spec, c.queue); err != nil {

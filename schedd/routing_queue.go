@@ -12,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A routing queue passes each job on to the first of its destinations that takes it (POSIX XCU 3.1.3, routing queues; OpenPBS, pbs_queue_attributes(7B):
-// route_destinations). A job that none of them will ever take is refused at once, and not, as in OpenPBS, perhaps after its id was printed. One that is
-// only in the wrong moment, as a destination is disabled or full, waits in the routing queue.
+// A routing queue passes each job on to the first of its destinations that takes it
+// (POSIX XCU 3.1.3, routing queues; OpenPBS, pbs_queue_attributes(7B):
+// route_destinations). A job that none of them will ever take is refused at once, and
+// not, as in OpenPBS, perhaps after its id was printed. One that is only in the wrong
+// moment, as a destination is disabled or full, waits in the routing queue.
 
 // What may be otherwise in a moment, so that a job waits for it in a routing queue.
 var (
@@ -22,10 +24,12 @@ var (
 	errFull     = fmt.Errorf("%w: as many jobs are in it as may be", roost.Exhausted)
 )
 
-// maxHops bounds through how many routing queues one after the other a job goes (PBS: max hop count).
+// maxHops bounds through how many routing queues one after the other a job goes (PBS: max
+// hop count).
 const maxHops = 10
 
-// routeJob puts a job into a destination of a routing queue, or into the queue itself to wait.
+// routeJob puts a job into a destination of a routing queue, or into the queue itself to
+// wait.
 func (e *queueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) error {
 	here := queue.SubmitSpec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
 	if err := e.addToQueue(&here, q); err != nil {
@@ -46,8 +50,10 @@ func (e *queueAdmission) routeJob(spec *queue.SubmitSpec, q *wire.JobQueue) erro
 	return err
 }
 
-// waitsInRouting reports whether a job waits in a routing queue though a destination would take it: it is held, or waits for others or for a time, and the queue
-// does not pass such jobs on (OpenPBS: route_held_jobs, route_waiting_jobs). When it is free it goes on.
+// waitsInRouting reports whether a job waits in a routing queue though a destination
+// would take it: it is held, or waits for others or for a time, and the queue does not
+// pass such jobs on (OpenPBS: route_held_jobs, route_waiting_jobs). When it is free it
+// goes on.
 func (e *queueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue) bool {
 	held, _ := spec.Ad.Bool(roost.AttrHoldOnSubmit)
 	_, depends := spec.Ad.Lookup(roost.AttrDependsOn)
@@ -63,13 +69,15 @@ func (e *queueAdmission) waitsInRouting(spec *queue.SubmitSpec, q *wire.JobQueue
 // errRoutingWaits says that a job that no destination takes now may be taken later.
 var errRoutingWaits = errors.New("it waits in a routing queue")
 
-// tryDestinations tries the destinations of a routing queue in their order; asked are the routing queues that a job has come through.
+// tryDestinations tries the destinations of a routing queue in their order; asked are the
+// routing queues that a job has come through.
 func (e *queueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueue, asked *[]string) error {
 	if q.GetStopped() {
 		return errRoutingWaits
 	}
 	if *asked = append(*asked, q.GetName()); len(*asked) > maxHops {
-		return fmt.Errorf("queue %s: %w: it is the end of more than %d routing queues", q.GetName(), roost.Exhausted, maxHops)
+		return fmt.Errorf("queue %s: %w: it is the end of more than %d routing queues", q.GetName(),
+			roost.Exhausted, maxHops)
 	}
 	waits := false
 	var why []string
@@ -89,7 +97,8 @@ func (e *queueAdmission) tryDestinations(spec *queue.SubmitSpec, q *wire.JobQueu
 	if len(why) == 0 {
 		why = []string{"it has none"}
 	}
-	return fmt.Errorf("queue %s: %w: none of its destinations takes the job: %s", q.GetName(), roost.Exhausted, strings.Join(why, "; "))
+	return fmt.Errorf("queue %s: %w: none of its destinations takes the job: %s", q.GetName(), roost.Exhausted,
+		strings.Join(why, "; "))
 }
 
 // tryDestination tries one destination.

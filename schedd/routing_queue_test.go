@@ -25,19 +25,26 @@ func parseSpec(t *testing.T, ad string) *queue.SubmitSpec {
 	return &queue.SubmitSpec{Ad: a, Count: 1}
 }
 
-// newRoutingPool is a pool with a routing queue before a short and a long one, and a queue that only it fills.
+// newRoutingPool is a pool with a routing queue before a short and a long one, and a
+// queue that only it fills.
 func newRoutingPool() *wire.Policy {
 	return &wire.Policy{
-		All: &wire.JobQueue{Default: &wire.Extent{Memory: proto.Int64(1 << 30)}, Most: &wire.Extent{MilliCpus: proto.Int64(8000)}, MaxArray: proto.Int64(100)},
+		All: &wire.JobQueue{Default: &wire.Extent{Memory: proto.Int64(1 << 30)},
+			Most: &wire.Extent{MilliCpus: proto.Int64(8000)}, MaxArray: proto.Int64(100)},
 		Queues: []*wire.JobQueue{
 			{Name: "in", Enabled: true, Routing: true, Destinations: []string{"gone", "short", "inner"}},
 			{Name: "inner", Enabled: true, Routing: true, Destinations: []string{"in", "long"}},
-			{Name: "short", Enabled: true, Band: "production", Default: &wire.Extent{WalltimeS: proto.Int64(60)}, Most: &wire.Extent{WalltimeS: proto.Int64(600)}, NoticeS: proto.Int64(30)},
-			{Name: "long", Enabled: true, FromRoute: true, Most: &wire.Extent{MilliCpus: proto.Int64(16000), WalltimeS: proto.Int64(7200)}, Default: &wire.Extent{MilliCpus: proto.Int64(2000)}},
+			{Name: "short", Enabled: true, Band: "production", Default: &wire.Extent{WalltimeS: proto.Int64(60)},
+				Most: &wire.Extent{WalltimeS: proto.Int64(600)}, NoticeS: proto.Int64(30)},
+			{Name: "long", Enabled: true, FromRoute: true, Most: &wire.Extent{MilliCpus: proto.Int64(16000),
+				WalltimeS: proto.Int64(7200)}, Default: &wire.Extent{MilliCpus: proto.Int64(2000)}},
 			{Name: "closed", Enabled: true, Routing: true, Stopped: true, Destinations: []string{"short"}},
-			{Name: "patient", Enabled: true, Routing: true, Destinations: []string{"short"}, RouteHeld: true, RouteWaiting: true},
+			{Name: "patient", Enabled: true, Routing: true, Destinations: []string{"short"}, RouteHeld: true,
+				RouteWaiting: true},
 			{Name: "round", Enabled: true, Routing: true, Destinations: []string{"round"}},
-			{Name: "list", Enabled: true, UserRoll: &wire.Roll{Entries: []string{"-ann@n2", "+ann", "-"}}, GroupRoll: &wire.Roll{Entries: []string{"staff"}}, HostRoll: &wire.Roll{Entries: []string{"*.example.org", "n1"}}},
+			{Name: "list", Enabled: true, UserRoll: &wire.Roll{Entries: []string{"-ann@n2", "+ann", "-"}},
+				GroupRoll: &wire.Roll{Entries: []string{"staff"}},
+				HostRoll:  &wire.Roll{Entries: []string{"*.example.org", "n1"}}},
 			{Name: "few", Enabled: true, MaxArray: proto.Int64(3)},
 		},
 	}
@@ -50,11 +57,13 @@ func TestRoute(t *testing.T) {
 		want                    string // the queue and some attributes, or the error
 	}{
 		{"the first that takes it", "in", "", "", "short walltime 60 memory 1024 band production notice 30"},
-		{"the next, through another routing queue", "in", "Walltime = 3600", "", "long walltime 3600 memory 1024 cpus 2"},
-		{"none will ever", "in", "Walltime = 9000", "", `queue in: limit reached: none of its destinations takes the job: queue gone: not found: there is no such queue; ` +
-			`queue short: limit reached: a task asks for 2h30m0s of walltime, and 10m0s is the most here; ` +
-			`queue inner: limit reached: none of its destinations takes the job: queue in: not possible in this state: the job comes from there; ` +
-			`queue long: limit reached: a task asks for 2h30m0s of walltime, and 2h0m0s is the most here`},
+		{"the next, through another routing queue", "in", "Walltime = 3600", "",
+			"long walltime 3600 memory 1024 cpus 2"},
+		{"none will ever", "in", "Walltime = 9000", "",
+			`queue in: limit reached: none of its destinations takes the job: queue gone: not found: there is no such queue; ` +
+				`queue short: limit reached: a task asks for 2h30m0s of walltime, and 10m0s is the most here; ` +
+				`queue inner: limit reached: none of its destinations takes the job: queue in: not possible in this state: the job comes from there; ` +
+				`queue long: limit reached: a task asks for 2h30m0s of walltime, and 2h0m0s is the most here`},
 		{"one is disabled", "in", "Walltime = 3600", "disable long", "in walltime 3600"},
 		{"both are disabled", "in", "", "disable short long", "in"},
 		{"the first is disabled", "in", "", "disable short", "long walltime 7200 memory 1024 cpus 2"},
@@ -63,27 +72,41 @@ func TestRoute(t *testing.T) {
 		{"its queue is disabled", "in", "", "disable in", "queue in: not possible in this state: it takes no jobs now"},
 		{"its queue is stopped", "closed", "", "", "closed"},
 		{"held", "in", "HoldOnSubmit = true", "", "in"},
-		{"held, and none will ever", "closed", "HoldOnSubmit = true; Walltime = 9000", "start closed", `queue closed: limit reached: none of its destinations takes the job: queue short: limit reached: a task asks for 2h30m0s of walltime, and 10m0s is the most here`},
+		{"held, and none will ever", "closed", "HoldOnSubmit = true; Walltime = 9000", "start closed",
+			`queue closed: limit reached: none of its destinations takes the job: queue short: limit reached: a task asks for 2h30m0s of walltime, and 10m0s is the most here`},
 		{"waits for another", "in", `DependsOn = {"afterok:1.n1"}`, "", "in"},
 		{"waits for a time", "in", "DeferralTime = 4000000000", "", "in"},
-		{"waited for a time", "in", "DeferralTime = 1000", "", "short walltime 60 memory 1024 band production notice 30"},
-		{"held, by a queue that does not mind", "patient", "HoldOnSubmit = true; DeferralTime = 4000000000", "", "short walltime 60 memory 1024 band production notice 30"},
-		{"in a circle", "round", "", "", "queue round: limit reached: none of its destinations takes the job: queue round: not possible in this state: the job comes from there"},
-		{"from routing queues only", "long", "", "", "queue long: permission denied: only routing queues put jobs into it"},
-		{"more than the pool has, where the queue says nothing", "list", "RequestCpus = 9", "", "queue list: limit reached: a task asks for 9 of cpus, and 8 is the most here"},
+		{"waited for a time", "in", "DeferralTime = 1000", "",
+			"short walltime 60 memory 1024 band production notice 30"},
+		{"held, by a queue that does not mind", "patient", "HoldOnSubmit = true; DeferralTime = 4000000000", "",
+			"short walltime 60 memory 1024 band production notice 30"},
+		{"in a circle", "round", "", "", "queue round: limit reached: none of its destinations takes the job: queue " +
+			"round: not possible in this state: the job comes from there"},
+		{"from routing queues only", "long", "", "",
+			"queue long: permission denied: only routing queues put jobs into it"},
+		{"more than the pool has, where the queue says nothing", "list", "RequestCpus = 9", "",
+			"queue list: limit reached: a task asks for 9 of cpus, and 8 is the most here"},
 		{"no queue", "", "RequestCpus = 9", "", "limit reached: a task asks for 9 of cpus, and 8 is the most here"},
 		{"no queue, with what the pool gives", "", "", "", " memory 1024"},
 		{"on the list", "list", "", "", "list memory 1024"},
-		{"on the list, from elsewhere", "list", "", "host n2", "queue list: permission denied: acl_users does not let ann in"},
+		{"on the list, from elsewhere", "list", "", "host n2",
+			"queue list: permission denied: acl_users does not let ann in"},
 		{"from a host that fits", "list", "", "host c.example.org", "list memory 1024"},
-		{"from a host that does not", "list", "", "host n3", "queue list: permission denied: acl_hosts lets no jobs in that are submitted on n3"},
-		{"of another group", "list", "", "group users", "queue list: permission denied: acl_groups does not let ann in, whose groups are users"},
+		{"from a host that does not", "list", "", "host n3",
+			"queue list: permission denied: acl_hosts lets no jobs in that are submitted on n3"},
+		{"of another group", "list", "", "group users",
+			"queue list: permission denied: acl_groups does not let ann in, whose groups are users"},
 		{"an array", "few", "", "count 4", "queue few: limit reached: an array of 4 tasks, and 3 is the most here"},
-		{"an array as large as the pool allows", "short", "", "count 101", "queue short: limit reached: an array of 101 tasks, and 100 is the most here"},
+		{"an array as large as the pool allows", "short", "", "count 101",
+			"queue short: limit reached: an array of 101 tasks, and 100 is the most here"},
 		{"a gang is no array", "few", "GangSize = 4", "count 4", "few memory 1024"},
-		{"a gang asks for all of it", "few", "GangSize = 9", "count 9", "queue few: limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here"},
+		{"a gang asks for all of it", "few", "GangSize = 9", "count 9",
+			"queue few: limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here"},
 	} {
-		e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, groups: func() []string { return []string{"users", "staff"} }, fullQueues: map[string]bool{}}
+		e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			groups: func() []string {
+				return []string{"users", "staff"}
+			}, fullQueues: map[string]bool{}}
 		spec := parseSpec(t, c.ad)
 		for verb, args := range map[string][]string{strings.Split(c.change, " ")[0]: strings.Split(c.change, " ")[1:]} {
 			for _, arg := range args {
@@ -117,14 +140,19 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestPoolAccess holds that lists of the pool keep people out of all its queues, and of none.
+// TestPoolAccess holds that lists of the pool keep people out of all its queues, and of
+// none.
 func TestPoolAccess(t *testing.T) {
-	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, groups: func() []string { return []string{"users"} }, fullQueues: map[string]bool{}}
+	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+		groups: func() []string {
+			return []string{"users"}
+		}, fullQueues: map[string]bool{}}
 	e.policy.All.UserRoll = &wire.Roll{Entries: []string{"-eve@*", "+"}}
 	e.policy.All.HostRoll = &wire.Roll{Entries: []string{"n1"}}
 	for _, c := range []struct{ user, host, queue, want string }{
 		{"ann", "n1", "short", "<nil>"}, {"ann", "n1", "", "<nil>"},
-		{"eve", "n1", "short", "pool: permission denied: acl_users does not let eve in"}, {"eve", "n1", "", "pool: permission denied: acl_users does not let eve in"},
+		{"eve", "n1", "short", "pool: permission denied: acl_users does not let eve in"},
+		{"eve", "n1", "", "pool: permission denied: acl_users does not let eve in"},
 		{"ann", "n2", "", "pool: permission denied: acl_hosts lets no jobs in that are submitted on n2"},
 	} {
 		e.submitter.User, e.submitter.Host = c.user, c.host
@@ -138,7 +166,10 @@ func TestPoolAccess(t *testing.T) {
 
 func visibleJobs(ad *classad.Ad) string {
 	text, _ := ad.Str(roost.AttrQueue)
-	for _, a := range []struct{ name, as string }{{roost.AttrWalltime, "walltime"}, {roost.AttrRequestMemory, "memory"}, {roost.AttrRequestCpus, "cpus"}, {roost.AttrNoticePeriod, "notice"}} {
+	for _, a := range []struct {
+		name, as string
+	}{{roost.AttrWalltime, "walltime"}, {roost.AttrRequestMemory, "memory"}, {roost.AttrRequestCpus, "cpus"},
+		{roost.AttrNoticePeriod, "notice"}} {
 		if n, ok := ad.Real(a.name); ok {
 			text += fmt.Sprintf(" %s %v", a.as, n)
 		}
@@ -151,7 +182,8 @@ func visibleJobs(ad *classad.Ad) string {
 	return text
 }
 
-// TestEnterAnother holds with random walks that a job is in each queue what it would be there if it had come there at once, and leaves nothing behind.
+// TestEnterAnother holds with random walks that a job is in each queue what it would be
+// there if it had come there at once, and leaves nothing behind.
 func TestEnterAnother(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -160,12 +192,16 @@ func TestEnterAnother(t *testing.T) {
 			q.Enabled, q.FromRoute, q.Routing, q.Destinations = true, false, false, nil
 		}
 		text := ""
-		for _, a := range []string{"Walltime = 120;", "RequestMemory = 512;", "RequestCpus = 3;", "Band = \"production\";", "JobPrio = 3;"} {
+		for _, a := range []string{"Walltime = 120;", "RequestMemory = 512;", "RequestCpus = 3;",
+			"Band = \"production\";", "JobPrio = 3;"} {
 			if rng.IntN(3) == 0 {
 				text += a
 			}
 		}
-		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, groups: func() []string { return []string{"staff"} }}
+		e := &queueAdmission{policy: p, submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+			groups: func() []string {
+				return []string{"staff"}
+			}}
 		walker := parseSpec(t, text)
 		for range 5 {
 			to := p.Queues[rng.IntN(len(p.Queues))].GetName()
@@ -187,7 +223,8 @@ func sameAd(a, b *classad.Ad) bool {
 	return slices.Equal(lines(a), lines(b))
 }
 
-// TestIsAllowed holds what a list of PBS's kind says against the sentence in the manual: the first that fits, then the one alone, then no.
+// TestIsAllowed holds what a list of PBS's kind says against the sentence in the manual:
+// the first that fits, then the one alone, then no.
 func TestIsAllowed(t *testing.T) {
 	if !isAllowed(nil, func(string) bool { return false }) {
 		t.Error("no list lets nobody in")
@@ -196,16 +233,20 @@ func TestIsAllowed(t *testing.T) {
 		entries string
 		want    bool
 	}{
-		{"", false}, {"+", true}, {"-", false}, {"ann", true}, {"+ann", true}, {"-ann", false}, {"eve", false}, {"-eve +", true}, {"+ -ann", false}, {"-ann ann", false}, {"ann -ann", true}, {"- ann", true},
+		{"", false}, {"+", true}, {"-", false}, {"ann", true}, {"+ann", true}, {"-ann", false}, {"eve", false},
+		{"-eve +", true}, {"+ -ann", false}, {"-ann ann", false}, {"ann -ann", true}, {"- ann", true},
 	} {
-		if got := isAllowed(&wire.Roll{Entries: strings.Fields(c.entries)}, func(name string) bool { return name == "ann" }); got != c.want {
+		if got := isAllowed(&wire.Roll{Entries: strings.Fields(c.entries)}, func(name string) bool {
+			return name == "ann"
+		}); got != c.want {
 			t.Errorf("%q: got %v", c.entries, got)
 		}
 	}
 }
 
 func TestRoutingRefusalIsLasting(t *testing.T) {
-	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"}, fullQueues: map[string]bool{}}
+	e := &queueAdmission{policy: newRoutingPool(), submitter: queue.CallerIdentity{User: "ann", Host: "n1"},
+		fullQueues: map[string]bool{}}
 	if err := e.enterQueue(parseSpec(t, "Walltime = 9000"), "in"); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("got %v", err)
 	}

@@ -13,17 +13,21 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job that waits in a routing queue is tried again when something has happened by which a destination may take it: administrators have changed queues,
-// the leader says that there is room in one that was too full, or the job itself may run now. Nothing is tried by the clock (OpenPBS: route_retry_time).
-// Jobs are tried one after the other, so that of two that wait for the same place the older one gets it.
+// A job that waits in a routing queue is tried again when something has happened by which
+// a destination may take it: administrators have changed queues, the leader says that
+// there is room in one that was too full, or the job itself may run now. Nothing is tried
+// by the clock (OpenPBS: route_retry_time). Jobs are tried one after the other, so that
+// of two that wait for the same place the older one gets it.
 
-// routingState is what one conversation with the leader knows of jobs that wait in routing queues.
+// routingState is what one conversation with the leader knows of jobs that wait in
+// routing queues.
 type routingState struct {
-	dueJobs    []uint64                   // jobs that are to be tried, the oldest first
-	fullQueues map[string]map[string]bool // by whose jobs they are: queues in which the leader has found too much of theirs
-	askedAdmit uint64                     // the Admit about the one that is tried now; 0: none is
-	askedJob   uint64                     // that job
-	payer      queue.QuotaKey             // whose it would be
+	dueJobs []uint64 // jobs that are to be tried, the oldest first
+	// by whose jobs they are: queues in which the leader has found too much of theirs
+	fullQueues map[string]map[string]bool
+	askedAdmit uint64         // the Admit about the one that is tried now; 0: none is
+	askedJob   uint64         // that job
+	payer      queue.QuotaKey // whose it would be
 }
 
 // maxRoutingTries bounds how many jobs are tried in one turn of the loop.
@@ -111,7 +115,8 @@ func (s *Schedd) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
 		return
 	}
 	r := &n.admission.routes
-	r.askedAdmit, r.askedJob, r.payer = s.sendAdmit(n, &wire.Admit{Asks: []*wire.Demand{s.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
+	r.askedAdmit, r.askedJob, r.payer = s.sendAdmit(n,
+		&wire.Admit{Asks: []*wire.Demand{s.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
 }
 
 // routeOn puts a job that is in a routing queue into one of its destinations.
@@ -154,9 +159,13 @@ func (s *Schedd) moveRouted(now time.Time, seq uint64) {
 		return
 	}
 	e := s.newQueueAdmission(&st)
-	events, err := s.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job}, queue.JobAlteration{
-		Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true, ApplyDefaults: func(spec *queue.SubmitSpec) error { return e.routeOn(spec, st.Queue) },
-	}, s.submitLimits())
+	events, err := s.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job},
+		queue.JobAlteration{
+			Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true,
+			ApplyDefaults: func(spec *queue.SubmitSpec) error {
+				return e.routeOn(spec, st.Queue)
+			},
+		}, s.submitLimits())
 	if err != nil && !errors.Is(err, errRoutingWaits) {
 		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// peerTimeout is for how long a list waits for the other schedds, all at the same time. Naively there would be a deadline; but the list of a schedd
-// with very many jobs takes longer than that although it never pauses. So only silence counts, and each row earns a little of what it has cost back.
+// peerTimeout is for how long a list waits for the other schedds, all at the same time.
+// Naively there would be a deadline; but the list of a schedd with very many jobs takes
+// longer than that although it never pauses. So only silence counts, and each row earns a
+// little of what it has cost back.
 const (
 	peerTimeout = 2 * time.Second
 	rowCredit   = time.Millisecond
@@ -73,7 +75,8 @@ func (m *rowMerger) mergeRows(ctx context.Context) error {
 	}
 }
 
-// comesBefore reports whether what was submitted at a comes before what was submitted at b.
+// comesBefore reports whether what was submitted at a comes before what was submitted at
+// b.
 func (m *rowMerger) comesBefore(a, b int64) bool {
 	if m.asTable {
 		return a < b
@@ -143,8 +146,9 @@ func (m *rowMerger) markSilent(src *rowSource, why string) error {
 	return m.send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: &wire.Silent{Node: src.node, Why: why}}})
 }
 
-// receiveRow waits for the next row of a schedd: of this one as long as it takes. While one is waited for the others have time, too, and those that have
-// nothing to show for it are charged as it is.
+// receiveRow waits for the next row of a schedd: of this one as long as it takes. While
+// one is waited for the others have time, too, and those that have nothing to show for it
+// are charged as it is.
 func (m *rowMerger) receiveRow(ctx context.Context, src *rowSource) (row tableRow, ok, inTime bool) {
 	select {
 	case row, ok = <-src.rows:

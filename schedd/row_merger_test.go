@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// scriptedSchedd is a schedd that says its rows at those times after it was asked, and then err; at 0 at the end of pauses: it never says anything more.
+// scriptedSchedd is a schedd that says its rows at those times after it was asked, and
+// then err; at 0 at the end of pauses: it never says anything more.
 type scriptedSchedd struct {
 	node   string
 	rows   []int64 // times of submission, newest first
@@ -24,11 +25,14 @@ type scriptedSchedd struct {
 	err    error
 }
 
-// mergedRows is what a user sees of speakers, of which the first is the user's own schedd.
+// mergedRows is what a user sees of speakers, of which the first is the user's own
+// schedd.
 func mergedRows(t *testing.T, limit int, speakers ...scriptedSchedd) (lines []string, took time.Duration, err error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	m := &rowMerger{local: speakers[0].node, limit: limit, onTimeout: func(node string) { lines = append(lines, "mute "+node) }, send: func(row *wire.PoolRow) error {
+	m := &rowMerger{local: speakers[0].node, limit: limit, onTimeout: func(node string) {
+		lines = append(lines, "mute "+node)
+	}, send: func(row *wire.PoolRow) error {
 		if s := row.GetSilent(); s != nil {
 			lines = append(lines, s.GetNode()+" "+s.GetWhy())
 		} else {
@@ -37,7 +41,8 @@ func mergedRows(t *testing.T, limit int, speakers ...scriptedSchedd) (lines []st
 		return nil
 	}}
 	for _, sp := range speakers {
-		src := &rowSource{peerQuery: peerQuery{node: sp.node, isNamed: sp.named}, rows: make(chan tableRow, rowBuffer), remainingWait: peerTimeout}
+		src := &rowSource{peerQuery: peerQuery{node: sp.node, isNamed: sp.named}, rows: make(chan tableRow, rowBuffer),
+			remainingWait: peerTimeout}
 		m.sources = append(m.sources, src)
 		go func() {
 			defer close(src.rows)
@@ -45,7 +50,8 @@ func mergedRows(t *testing.T, limit int, speakers ...scriptedSchedd) (lines []st
 				if i < len(sp.pauses) {
 					time.Sleep(sp.pauses[i])
 				}
-				if src.err = src.addRow(ctx, tableRow{submittedAt: at, status: &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}}); src.err != nil {
+				if src.err = src.addRow(ctx, tableRow{submittedAt: at,
+					status: &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}}); src.err != nil {
 					return
 				}
 			}
@@ -76,24 +82,37 @@ func TestMerge(t *testing.T) {
 		err      error
 	}{
 		{"alone", 0, []scriptedSchedd{{node: "n1", rows: []int64{9, 5}}}, "9.n1 5.n1", 0, nil},
-		{"by time", 0, []scriptedSchedd{{node: "n1", rows: []int64{9, 5, 1}}, {node: "n2", rows: []int64{7, 6, 2}}}, "9.n1 7.n2 6.n2 5.n1 2.n2 1.n1", 0, nil},
-		{"limited", 3, []scriptedSchedd{{node: "n1", rows: []int64{9, 5, 1}}, {node: "n2", rows: []int64{7, 6, 2}}}, "9.n1 7.n2 6.n2", 0, nil},
-		{"own is slow", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}, pauses: []time.Duration{time.Minute}}, {node: "n2", rows: []int64{7}}}, "9.n1 7.n2", time.Minute, nil},
-		{"one is dead", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}}, {node: "n2", rows: []int64{7}, pauses: second}, {node: "n3", pauses: never}},
+		{"by time", 0, []scriptedSchedd{{node: "n1", rows: []int64{9, 5, 1}}, {node: "n2", rows: []int64{7, 6, 2}}},
+			"9.n1 7.n2 6.n2 5.n1 2.n2 1.n1", 0, nil},
+		{"limited", 3, []scriptedSchedd{{node: "n1", rows: []int64{9, 5, 1}}, {node: "n2", rows: []int64{7, 6, 2}}},
+			"9.n1 7.n2 6.n2", 0, nil},
+		{"own is slow", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}, pauses: []time.Duration{time.Minute}},
+			{node: "n2", rows: []int64{7}}}, "9.n1 7.n2", time.Minute, nil},
+		{"one is dead", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}},
+			{node: "n2", rows: []int64{7}, pauses: second}, {node: "n3", pauses: never}},
 			"mute n3, n3 did not answer within 2s, 9.n1 7.n2", 2 * time.Second, nil},
-		{"two are dead", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}}, {node: "n2", pauses: never}, {node: "n3", pauses: never}},
+		{"two are dead", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}}, {node: "n2", pauses: never},
+			{node: "n3", pauses: never}},
 			"mute n2, n2 did not answer within 2s, mute n3, n3 did not answer within 2s, 9.n1", 2 * time.Second, nil},
-		{"one dies", 0, []scriptedSchedd{{node: "n1", rows: []int64{9, 1}}, {node: "n2", rows: []int64{7}, pauses: never}},
+		{"one dies", 0, []scriptedSchedd{{node: "n1", rows: []int64{9, 1}},
+			{node: "n2", rows: []int64{7}, pauses: never}},
 			"9.n1 7.n2, mute n2, n2 did not answer within 2s, 1.n1", 2 * time.Second, nil},
-		{"refused", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}}, {node: "n2", err: refused}}, "n2 did not answer: connection refused, 9.n1", 0, nil},
-		{"named and refused", 0, []scriptedSchedd{{node: "n1"}, {node: "n2", named: true, err: refused}}, "n2 did not answer: connection refused", 0, nil},
-		{"not there", 0, []scriptedSchedd{{node: "n1"}, {node: "n2", named: true, err: roost.NotFound}}, "", 0, roost.NotFound},
-		{"own has an error", 0, []scriptedSchedd{{node: "n1", err: roost.Invalid}, {node: "n2", rows: []int64{1}}}, "", 0, roost.Invalid},
+		{"refused", 0, []scriptedSchedd{{node: "n1", rows: []int64{9}}, {node: "n2", err: refused}},
+			"n2 did not answer: connection refused, 9.n1", 0, nil},
+		{"named and refused", 0, []scriptedSchedd{{node: "n1"}, {node: "n2", named: true, err: refused}},
+			"n2 did not answer: connection refused", 0, nil},
+		{"not there", 0, []scriptedSchedd{{node: "n1"}, {node: "n2", named: true, err: roost.NotFound}}, "", 0,
+			roost.NotFound},
+		{"own has an error", 0, []scriptedSchedd{{node: "n1", err: roost.Invalid}, {node: "n2", rows: []int64{1}}}, "",
+			0, roost.Invalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lines, took, err := mergedRows(t, test.limit, test.speakers...)
-				want := strings.FieldsFunc(strings.NewReplacer(".n1 ", ".n1,", ".n2 ", ".n2,").Replace(test.want), func(r rune) bool { return r == ',' })
+				want := strings.FieldsFunc(strings.NewReplacer(".n1 ", ".n1,", ".n2 ", ".n2,").Replace(test.want),
+					func(r rune) bool {
+						return r == ','
+					})
 				for i := range want {
 					want[i] = strings.TrimSpace(want[i])
 				}
@@ -105,8 +124,9 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestLongListsAreWhole holds that the list of a schedd that never pauses for long is not cut off, however long it takes, and that any number of schedds are
-// merged as if somebody had sorted it all.
+// TestLongListsAreWhole holds that the list of a schedd that never pauses for long is not
+// cut off, however long it takes, and that any number of schedds are merged as if
+// somebody had sorted it all.
 func TestLongListsAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := scriptedSchedd{node: "n9", pauses: []time.Duration{0}}

@@ -11,9 +11,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Who does not administer is refused before he hears whether there is such a job (OpenPBS).
+// Who does not administer is refused before he hears whether there is such a job
+// (OpenPBS).
 func TestRunNowIsForAdministrators(t *testing.T) {
-	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler), time.Unix(0, 0))
+	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler),
+		time.Unix(0, 0))
 	job := selectionTarget{text: "7", TaskSelector: queue.TaskSelector{Job: roost.JobID{Seq: 7, Host: "n2"}}}
 	ann := queue.CallerIdentity{User: "ann", UID: 1000, Host: "n1"}
 	r := s.applyVerb(&wire.ActRequest{Verb: wire.ActRequest_RUN}, job, ann, time.Unix(9, 0), "")

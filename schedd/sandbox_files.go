@@ -22,13 +22,15 @@ type sandboxFiles struct {
 	inputs  []string
 }
 
-// hasTransfers reports whether anything has to be sent before the attempt starts. An image of its processes brings what was in its scratch directory with
-// it; one that a checkpoint server has the node fetches itself.
+// hasTransfers reports whether anything has to be sent before the attempt starts. An
+// image of its processes brings what was in its scratch directory with it; one that a
+// checkpoint server has the node fetches itself.
 func (pl *sandboxFiles) hasTransfers() bool {
 	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
 }
 
-// filesFor decides where an attempt runs: in place when the node sees the same files, else in a scratch directory (Transfer "auto").
+// filesFor decides where an attempt runs: in place when the node sees the same files,
+// else in a scratch directory (Transfer "auto").
 func (s *Schedd) filesFor(p queue.TaskProgram, node string) sandboxFiles {
 	shared := p.Domain != "" && p.Domain == s.domains[node]
 	pl := sandboxFiles{TaskProgram: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
@@ -47,15 +49,19 @@ func (s *Schedd) filesFor(p queue.TaskProgram, node string) sandboxFiles {
 	return pl
 }
 
-// stdinName is what the standard input is called in a scratch directory: an input of the job may have the file's own name.
+// stdinName is what the standard input is called in a scratch directory: an input of the
+// job may have the file's own name.
 const stdinName = ".roost-stdin"
 
-// isTransferredProgram reports whether the program is a file of the submitter's, as ./program is.
+// isTransferredProgram reports whether the program is a file of the submitter's, as
+// ./program is.
 func isTransferredProgram(p queue.TaskProgram) bool {
-	return p.Script == "" && p.ScriptFile == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable
+	return p.Script == "" && p.ScriptFile == "" && !filepath.IsAbs(p.Executable) &&
+		filepath.Base(p.Executable) != p.Executable
 }
 
-// scratchPath is where an input with a relative path is found in the scratch directory, as userfiles.Agent names what it sends.
+// scratchPath is where an input with a relative path is found in the scratch directory,
+// as userfiles.Agent names what it sends.
 func scratchPath(path string) string {
 	if path = filepath.Clean(path); !filepath.IsLocal(path) {
 		path = filepath.Base(path)
@@ -71,10 +77,15 @@ func (s *Schedd) buildProgram(a roost.AttemptID, node string) (*wire.Program, sa
 	}
 	pl := s.filesFor(p, node)
 	w := &wire.Program{
-		Executable: p.Executable, Arguments: programStrings(p.Arguments), Environment: programStrings(s.buildEnvironment(p, a)), Script: []byte(p.Script), ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
-		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable, Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
-		Checkpoint: wireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore, p.RestoreKey), Bounds: wireBounds(p.Bounds),
-		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
+		Executable: p.Executable, Arguments: programStrings(p.Arguments),
+		Environment: programStrings(s.buildEnvironment(p, a)), Script: []byte(p.Script),
+		ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
+		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.PredictedRuntime), Once: p.NotRerunnable,
+		Interactive: p.Interactive, NoticeNs: int64(p.NoticePeriod), JobName: p.Name, Uid: p.UID, Gid: p.GID,
+		User: p.Owner, Scratch: pl.scratch,
+		Checkpoint: wireCheckpointPolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore, p.RestoreKey),
+		Bounds: wireBounds(p.Bounds),
+		PbsId:  p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: pbsNodeFile(p.Hosts), GpuFile: s.pbsGPUFile(p.Hosts),
 	}
 	if pl.scratch {
@@ -93,7 +104,8 @@ func (s *Schedd) buildProgram(a roost.AttemptID, node string) (*wire.Program, sa
 	return w, pl, invalidUTF8(w)
 }
 
-// inputPatterns are patterns of what is sent, as the node is to compare it: an absolute path of the submit directory is one in it there.
+// inputPatterns are patterns of what is sent, as the node is to compare it: an absolute
+// path of the submit directory is one in it there.
 func inputPatterns(iwd string, patterns []string) []string {
 	var all []string
 	for _, p := range patterns {
@@ -111,9 +123,11 @@ func inputPatterns(iwd string, patterns []string) []string {
 	return all
 }
 
-// invalidUTF8 says which name in a program is not UTF-8, nil if all are. The message could not be sent, and the attempt would be lost again and again.
+// invalidUTF8 says which name in a program is not UTF-8, nil if all are. The message
+// could not be sent, and the attempt would be lost again and again.
 func invalidUTF8(w *wire.Program) error {
-	names := append([]string{w.GetExecutable(), w.GetCwd(), w.GetStdin(), w.GetStdout(), w.GetStderr(), w.GetJobName()}, w.GetOutputs()...)
+	names := append([]string{w.GetExecutable(), w.GetCwd(), w.GetStdin(), w.GetStdout(), w.GetStderr(), w.GetJobName()},
+		w.GetOutputs()...)
 	for _, name := range append(names, w.GetInputs()...) {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("%q is not in UTF-8, and names have to be", name)
@@ -142,7 +156,8 @@ func absolutePath(dir, path string) string {
 func (s *Schedd) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []string {
 	hostVariables(p.Environment, p)
 	if len(p.Peers) > 0 {
-		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)), "ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
+		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)),
+			"ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
 	}
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
@@ -155,7 +170,8 @@ func (s *Schedd) buildEnvironment(p queue.TaskProgram, a roost.AttemptID) []stri
 	)
 }
 
-// failUnlaunchable ends an attempt that could not even be put together. The startd never heard of it.
+// failUnlaunchable ends an attempt that could not even be put together. The startd never
+// heard of it.
 func (s *Schedd) failUnlaunchable(e dispatch.ActivateClaim, err error, now time.Time) {
 	s.recordEnded(e.Attempt, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: err.Error()}, now)
 }

@@ -29,7 +29,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// inboxSize bounds what waits for the loop; when it is full, the ones who bring news wait.
+// inboxSize bounds what waits for the loop; when it is full, the ones who bring news
+// wait.
 const inboxSize = 4096
 
 // Schedd is the daemon. Its fields below the line belong to the loop.
@@ -109,16 +110,20 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
-		peers: make(map[string]*nodeConn), domains: make(map[string]string), lostTasks: make(map[queue.RequestID]int), pending: &commitBatch{},
-		transfers: make(map[roost.AttemptID]context.CancelFunc), outputFetches: make(map[roost.AttemptID]*outputFetch), watches: make(map[roost.JobID]map[*jobWatch]bool),
-		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage), imageFetches: make(map[roost.AttemptID]*imageFetch), placer: newSelfPlacer(node.Name, log),
+		peers: make(map[string]*nodeConn), domains: make(map[string]string), lostTasks: make(map[queue.RequestID]int),
+		pending:   &commitBatch{},
+		transfers: make(map[roost.AttemptID]context.CancelFunc), outputFetches: make(map[roost.AttemptID]*outputFetch),
+		watches:       make(map[roost.JobID]map[*jobWatch]bool),
+		archivingJobs: make(map[uint64]bool), liveUsage: make(liveUsage),
+		imageFetches: make(map[roost.AttemptID]*imageFetch), placer: newSelfPlacer(node.Name, log),
 	}
 }
 
 // stateDir is where the schedd keeps what it must not lose.
 func (s *Schedd) stateDir() string { return filepath.Join(s.node.Dir, "schedd") }
 
-// openState reads the log and the history. On a full disk they get the room that was kept for the log.
+// openState reads the log and the history. On a full disk they get the room that was kept
+// for the log.
 func (s *Schedd) openState() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.stateDir(), "spool"), 0o700); err != nil {
 		return err
@@ -145,7 +150,8 @@ func (s *Schedd) openFiles() (err error) {
 		return err
 	}
 	s.notifier, err = notify.Open(notify.DeliveryOptions{
-		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name, Groups: unixGroups, Log: s.log,
+		Dir: filepath.Join(s.stateDir(), "notices"), OwnUID: s.node.Schedd.Notify, Host: s.node.Name,
+		Groups: unixGroups, Log: s.log,
 	})
 	if err != nil {
 		s.closeFiles()
@@ -263,7 +269,8 @@ func serveUntil(ctx context.Context, server *rpc.Server, l net.Listener) error {
 	return nil
 }
 
-// postEvent brings news to the loop. It waits while the loop is busy, and gives up when ctx or the daemon ends.
+// postEvent brings news to the loop. It waits while the loop is busy, and gives up when
+// ctx or the daemon ends.
 func (s *Schedd) postEvent(ctx context.Context, event any) bool {
 	select {
 	case s.inbox <- event:

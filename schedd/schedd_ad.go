@@ -12,15 +12,18 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
-// advertiseInterval is how often the numbers in the schedd's ad are looked at: they are for people, and nothing is decided by them.
+// advertiseInterval is how often the numbers in the schedd's ad are looked at: they are
+// for people, and nothing is decided by them.
 const advertiseInterval = 10 * time.Second
 
-// runAdvertiser lets the pool know that there is this schedd, where it can be asked, and how much it has to do, until ctx ends.
+// runAdvertiser lets the pool know that there is this schedd, where it can be asked, and
+// how much it has to do, until ctx ends.
 func (s *Schedd) runAdvertiser(ctx context.Context) {
 	if len(s.node.Collectors) == 0 {
 		return
 	}
-	client := adclient.New(adclient.ClientConfig{Collectors: s.node.Collectors, Identity: s.identity, Type: "Scheduler", Name: s.node.Name, Log: s.log})
+	client := adclient.New(adclient.ClientConfig{Collectors: s.node.Collectors, Identity: s.identity, Type: "Scheduler",
+		Name: s.node.Name, Log: s.log})
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { client.Run(ctx) })

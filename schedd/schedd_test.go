@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A job is on disk when its submitter has the answer, and the same key gives the same ids, also from the next start of the schedd.
+// A job is on disk when its submitter has the answer, and the same key gives the same
+// ids, also from the next start of the schedd.
 func TestSubmitIsDurable(t *testing.T) {
 	p := newPool(t)
 	first := p.submit("key", 3, "HoldOnSubmit = true")
@@ -19,7 +20,8 @@ func TestSubmitIsDurable(t *testing.T) {
 		t.Fatalf("the log has %v", st)
 	}
 	for range 2 {
-		if again := p.submit("key", 3, "HoldOnSubmit = true"); !again.GetRepeatedKey() || !slices.Equal(again.GetIds(), first.GetIds()) {
+		if again := p.submit("key", 3, "HoldOnSubmit = true"); !again.GetRepeatedKey() ||
+			!slices.Equal(again.GetIds(), first.GetIds()) {
 			t.Fatalf("got %v, want %v again", again, first)
 		}
 		p.stop()
@@ -27,7 +29,8 @@ func TestSubmitIsDurable(t *testing.T) {
 	}
 }
 
-// A task runs, its output is kept before its end is told, and its end is acknowledged when the log has it.
+// A task runs, its output is kept before its end is told, and its end is acknowledged
+// when the log has it.
 func TestRunAndAcknowledge(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -44,7 +47,8 @@ func TestRunAndAcknowledge(t *testing.T) {
 		t.Fatalf("the end is told, and the spool has %q, %v", spooled, err)
 	}
 	receiveNext(t, p.startd.acknowledged, "an acknowledgement")
-	if st, ok := p.recoveredQueue().Status(1); ok && st.Counts[roost.Completed] != 1 { // or it has left the queue already
+	// or it has left the queue already
+	if st, ok := p.recoveredQueue().Status(1); ok && st.Counts[roost.Completed] != 1 {
 		t.Fatalf("the end was acknowledged, and the log has %v", st.Counts)
 	}
 	chunks, err := receive(p.client.Logs(p.ctx(), &wire.LogsRequest{Id: id}))
@@ -53,7 +57,8 @@ func TestRunAndAcknowledge(t *testing.T) {
 	}
 }
 
-// A new start of the schedd takes up what runs, takes in what has ended, and makes anew what is gone.
+// A new start of the schedd takes up what runs, takes in what has ended, and makes anew
+// what is gone.
 func TestRecovery(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 3, "").GetIds()[0]
@@ -61,14 +66,17 @@ func TestRecovery(t *testing.T) {
 	for range 3 {
 		a := receiveNext(t, p.startd.activated, "an attempt")
 		p.startd.started(a.GetAttempt())
-		claims = append(claims, &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Running: true, Grant: a.GetClaim(), Epoch: 1})
+		claims = append(claims, &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Running: true,
+			Grant: a.GetClaim(), Epoch: 1})
 	}
 	p.await(id, "running 3")
 	p.stop()
-	claims[1].Running, claims[1].Exited = false, exitReport(claims[1].GetAttempt(), &wire.ExitStatus{}, "while you slept\n")
+	claims[1].Running, claims[1].Exited = false,
+		exitReport(claims[1].GetAttempt(), &wire.ExitStatus{}, "while you slept\n")
 	p.startd.setReportedClaims(claims[0], claims[1])
 	p.start()
-	if a := receiveNext(t, p.startd.acknowledged, "an acknowledgement"); a.GetIndex() != claims[1].GetAttempt().GetIndex() {
+	if a := receiveNext(t, p.startd.acknowledged,
+		"an acknowledgement"); a.GetIndex() != claims[1].GetAttempt().GetIndex() {
 		t.Fatalf("%v was acknowledged", a)
 	}
 	again := receiveNext(t, p.startd.activated, "the attempt after the lost one")
@@ -82,7 +90,8 @@ func TestRecovery(t *testing.T) {
 	p.await(id, "completed 3 failed 1")
 }
 
-// A hold during the run ends the attempt, with a checkpoint where one can be taken, and no other starts until the release (P8).
+// A hold during the run ends the attempt, with a checkpoint where one can be taken, and
+// no other starts until the release (P8).
 func TestHoldDuringRun(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -92,7 +101,8 @@ func TestHoldDuringRun(t *testing.T) {
 	if r := p.act(wire.ActRequest_HOLD, id); r.GetError() != "" {
 		t.Fatal(r.GetError())
 	}
-	if v := receiveNext(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_VACATED || v.GetFast() {
+	if v := receiveNext(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_VACATED ||
+		v.GetFast() {
 		t.Fatalf("got %v", v)
 	}
 	p.startd.exited(a, &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED}, "")
@@ -100,7 +110,8 @@ func TestHoldDuringRun(t *testing.T) {
 		t.Errorf("it is held for %q", st.GetReason())
 	}
 	receiveNext(t, p.startd.acknowledged, "an acknowledgement")
-	other := p.submit("other", 1, "").GetIds()[0] // of the same request: whatever is free takes it, and not the held one
+	// of the same request: whatever is free takes it, and not the held one
+	other := p.submit("other", 1, "").GetIds()[0]
 	b := receiveNext(t, p.startd.activated, "the other job's attempt").GetAttempt()
 	if b.GetJob() == a.GetJob() {
 		t.Fatal("a held task was started")
@@ -108,7 +119,8 @@ func TestHoldDuringRun(t *testing.T) {
 	p.startd.exited(b, &wire.ExitStatus{}, "")
 	p.await(other, "completed 1")
 	p.act(wire.ActRequest_RELEASE, id)
-	if c := receiveNext(t, p.startd.activated, "the attempt after the release").GetAttempt(); c.GetJob() != a.GetJob() || c.GetAttempt() != 2 {
+	if c := receiveNext(t, p.startd.activated, "the attempt after the release").GetAttempt(); c.GetJob() !=
+		a.GetJob() || c.GetAttempt() != 2 {
 		t.Fatalf("got %v", c)
 	}
 }
@@ -119,13 +131,16 @@ func TestUserCalls(t *testing.T) {
 	held := p.submit("held", 2, `JobName = "h"; HoldOnSubmit = true`).GetIds()[0]
 	ran := p.submit("ran", 1, `JobName = "r"`).GetIds()[0]
 	p.startd.exited(receiveNext(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{Code: 2}, "")
-	if _, err := receive(p.client.Watch(p.ctx(), &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{ran}}})); err != nil {
+	if _, err := receive(p.client.Watch(p.ctx(),
+		&wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{ran}}})); err != nil {
 		t.Fatalf("the watch of a job that ends: %v", err)
 	}
-	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{held}}, Tasks: true}); len(rows) != 2 || rows[1].GetState() != "held" {
+	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{held}},
+		Tasks: true}); len(rows) != 2 || rows[1].GetState() != "held" {
 		t.Errorf("tasks: got %v", rows)
 	}
-	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{"failed"}}}); len(rows) != 1 || rows[0].GetId() != ran {
+	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{"failed"}}}); len(rows) != 1 ||
+		rows[0].GetId() != ran {
 		t.Errorf("failed jobs: got %v", rows)
 	}
 	if r := p.act(wire.ActRequest_HOLD, held); roost.ErrorKind(r.GetKind()) != roost.Conflict {
@@ -137,7 +152,8 @@ func TestUserCalls(t *testing.T) {
 	if r := p.act(wire.ActRequest_REMOVE, "99"); roost.ErrorKind(r.GetKind()) != roost.NotFound {
 		t.Errorf("removal of what is not there: got %v", r)
 	}
-	if why, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: held}); err != nil || !strings.Contains(why.GetSummary(), "removed") {
+	if why, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: held}); err != nil ||
+		!strings.Contains(why.GetSummary(), "removed") {
 		t.Errorf("why: got %v, %v", why, err)
 	}
 	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: ran}))

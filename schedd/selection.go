@@ -21,8 +21,9 @@ type selectionTarget struct {
 	isPart bool // one of several that a word stands for
 }
 
-// selectTargets finds what a selection names among the jobs of the queue. Words that stand for several jobs ("all", "last", "@name", a range) mean the
-// caller's own; ids mean whatever they name.
+// selectTargets finds what a selection names among the jobs of the queue. Words that
+// stand for several jobs ("all", "last", "@name", a range) mean the caller's own; ids
+// mean whatever they name.
 func (s *Schedd) selectTargets(sel *wire.Selection, who queue.CallerIdentity, act bool) ([]selectionTarget, error) {
 	filter, err := newFilter(sel, who)
 	if err != nil {
@@ -69,7 +70,8 @@ func newFilter(sel *wire.Selection, who queue.CallerIdentity) (f selectionFilter
 		}
 		state, err := roost.ParseTaskState(name)
 		if err != nil {
-			return f, fmt.Errorf("%w: %w; use one of %s, or failed", roost.Invalid, err, strings.Join(roost.TaskStateNames(), ", "))
+			return f, fmt.Errorf("%w: %w; use one of %s, or failed", roost.Invalid, err,
+				strings.Join(roost.TaskStateNames(), ", "))
 		}
 		f.States = append(f.States, state)
 	}
@@ -82,7 +84,8 @@ func newFilter(sel *wire.Selection, who queue.CallerIdentity) (f selectionFilter
 	return f, nil
 }
 
-// apply drops the targets that the conditions leave out. What was named by its id is left out too, when it does not meet them.
+// apply drops the targets that the conditions leave out. What was named by its id is left
+// out too, when it does not meet them.
 func (f selectionFilter) apply(s *Schedd, in []selectionTarget) []selectionTarget {
 	if !f.queue && len(f.States) == 0 && !f.WithFailedTask && f.Owner == "" {
 		return in
@@ -97,7 +100,8 @@ func (f selectionFilter) apply(s *Schedd, in []selectionTarget) []selectionTarge
 	})
 }
 
-// constraintSteps bounds what a user's constraint may take for one job, in nodes, so that nobody's question stops a queue of many.
+// constraintSteps bounds what a user's constraint may take for one job, in nodes, so that
+// nobody's question stops a queue of many.
 const constraintSteps = 10_000
 
 func constraintEnv() *classad.EvalEnv {
@@ -127,7 +131,8 @@ func (f selectionFilter) admits(q *queue.Queue, st queue.JobStatus, env *classad
 	return !f.queue || q.MatchesAd(st.Job.Seq, f.constraint, env)
 }
 
-// historySelector is what a word that stands for several jobs means in the history; false for one that names a job by itself.
+// historySelector is what a word that stands for several jobs means in the history; false
+// for one that names a job by itself.
 func (f selectionFilter) historySelector(word string) (selectionFilter, bool) {
 	if word == "all" {
 		return f, true
@@ -182,14 +187,18 @@ func (s *Schedd) wordTargets(word string, f selectionFilter, who queue.CallerIde
 		if ids := s.queue.MatchingJobs(mine); len(ids) > 0 {
 			return wholeJobs(ids)
 		}
-		return []selectionTarget{{text: word, err: fmt.Errorf("%s: %w: no job of yours in the queue has that name", word, roost.NotFound)}}
+		return []selectionTarget{{text: word,
+			err: fmt.Errorf("%s: %w: no job of yours in the queue has that name", word, roost.NotFound)}}
 	}
 	if first, last, ok := jobRange(word); ok {
-		ids := slices.DeleteFunc(s.queue.MatchingJobs(mine), func(id roost.JobID) bool { return id.Seq < first || id.Seq > last })
+		ids := slices.DeleteFunc(s.queue.MatchingJobs(mine), func(id roost.JobID) bool {
+			return id.Seq < first || id.Seq > last
+		})
 		if len(ids) > 0 {
 			return wholeJobs(ids)
 		}
-		return []selectionTarget{{text: word, err: fmt.Errorf("%s: %w: no job of yours in the queue is among them", word, roost.NotFound)}}
+		return []selectionTarget{{text: word,
+			err: fmt.Errorf("%s: %w: no job of yours in the queue is among them", word, roost.NotFound)}}
 	}
 	t, err := queue.ParseSelector(word, s.node.Name)
 	if err == nil && t.Job.Host == s.node.Name {
@@ -212,7 +221,8 @@ func jobRange(word string) (first, last uint64, ok bool) {
 	return first, last, err == nil && first <= last
 }
 
-// taskID turns the id of a task, or of a job with one task, into the task's. The loop calls it.
+// taskID turns the id of a task, or of a job with one task, into the task's. The loop
+// calls it.
 func (s *Schedd) taskID(id string, who queue.CallerIdentity) (roost.TaskID, error) {
 	targets := s.wordTargets(id, selectionFilter{}, who, false)
 	if len(targets) != 1 || targets[0].err != nil {
@@ -240,7 +250,8 @@ func (s *Schedd) taskID(id string, who queue.CallerIdentity) (roost.TaskID, erro
 		return one, nil
 	}
 	if st, _ := q.Status(t.Job.Seq); len(t.Ranges) > 0 || st.Tasks > 1 {
-		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[%d]", t, roost.Invalid, st.Tasks, t.Job.Seq, q.UserIndex(t.Job.Task(0)))
+		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[%d]", t, roost.Invalid, st.Tasks,
+			t.Job.Seq, q.UserIndex(t.Job.Task(0)))
 	}
 	return t.Job.Task(0), nil
 }

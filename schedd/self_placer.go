@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// SelfPlacer is how a schedd places its batch requests itself, without the streams around it, as one turns it by hand. The simulator does, so that what it
-// plays is what runs. Where the leader does not want schedds to place, it proposes nothing.
+// SelfPlacer is how a schedd places its batch requests itself, without the streams around
+// it, as one turns it by hand. The simulator does, so that what it plays is what runs.
+// Where the leader does not want schedds to place, it proposes nothing.
 type SelfPlacer struct{ placer *selfPlacer }
 
 // NewSelfPlacer returns that of the schedd of that name.
@@ -20,7 +21,8 @@ func NewSelfPlacer(schedd string) *SelfPlacer {
 // LeaderMessage takes in a message of the leader.
 func (p *SelfPlacer) LeaderMessage(m *wire.ToSchedd) { p.placer.onLeaderMessage(m) }
 
-// MachineUpdated takes in a machine's ad, which belongs to it from then on; nil: the machine is gone.
+// MachineUpdated takes in a machine's ad, which belongs to it from then on; nil: the
+// machine is gone.
 func (p *SelfPlacer) MachineUpdated(name string, started int64, sequence uint64, ad *classad.Ad) {
 	p.placer.mu.Lock()
 	defer p.placer.mu.Unlock()
@@ -34,5 +36,6 @@ func (p *SelfPlacer) Synced() {
 	p.placer.synced = true
 }
 
-// Propose writes into what is about to be sent to the leader where the units of requests should go.
+// Propose writes into what is about to be sent to the leader where the units of requests
+// should go.
 func (p *SelfPlacer) Propose(now time.Time, all []*wire.FromSchedd) { p.placer.addProposals(now, all) }

@@ -16,9 +16,12 @@ import (
 	"github.com/roost-batch/roost/schedd/selfplace"
 )
 
-// selfPlacer places batch requests on a copy of the cell, where the leader of the negotiators wants schedds to do that. It stands between the loop and the
-// stream to the leader: the loop puts in what it has to say and goes on; the stream's writer has places proposed for what asks for any, and sends
-// everything in its order. What is heard meanwhile, of machines and of grants, waits until then: of each machine the latest news only.
+// selfPlacer places batch requests on a copy of the cell, where the leader of the
+// negotiators wants schedds to do that. It stands between the loop and the stream to the
+// leader: the loop puts in what it has to say and goes on; the stream's writer has places
+// proposed for what asks for any, and sends everything in its order. What is heard
+// meanwhile, of machines and of grants, waits until then: of each machine the latest news
+// only.
 type selfPlacer struct {
 	schedd        string
 	log           *slog.Logger
@@ -43,11 +46,13 @@ type machineUpdate struct {
 }
 
 func newSelfPlacer(schedd string, log *slog.Logger) *selfPlacer {
-	return &selfPlacer{schedd: schedd, log: log, policyChanged: make(chan struct{}, 1), machines: map[string]machineUpdate{}}
+	return &selfPlacer{schedd: schedd, log: log, policyChanged: make(chan struct{}, 1),
+		machines: map[string]machineUpdate{}}
 }
 
 // watchMachines watches the machines for as long as schedds are to place, until ctx ends.
-func (p *selfPlacer) watchMachines(ctx context.Context, watch func(ctx context.Context, apply func([]adclient.AdChange, bool))) {
+func (p *selfPlacer) watchMachines(ctx context.Context,
+	watch func(ctx context.Context, apply func([]adclient.AdChange, bool))) {
 	stop := func() {}
 	defer func() { stop() }()
 	watching := false
@@ -82,7 +87,8 @@ func (p *selfPlacer) watchMachines(ctx context.Context, watch func(ctx context.C
 
 // watchMachines follows the machines at the collectors until ctx ends.
 func (s *Schedd) watchMachines(ctx context.Context, apply func([]adclient.AdChange, bool)) {
-	w := adclient.AdWatcher{Collectors: s.node.Collectors, Identity: s.identity, Type: "Machine", Log: s.log, Apply: apply}
+	w := adclient.AdWatcher{Collectors: s.node.Collectors, Identity: s.identity, Type: "Machine", Log: s.log,
+		Apply: apply}
 	w.Run(ctx)
 }
 
@@ -130,10 +136,12 @@ func (p *selfPlacer) onLeaderMessage(m *wire.ToSchedd) {
 	}
 }
 
-// maxPendingGrants bounds the grants that wait to be taken in. Each is soon answered, and taken in before the answer is sent.
+// maxPendingGrants bounds the grants that wait to be taken in. Each is soon answered, and
+// taken in before the answer is sent.
 const maxPendingGrants = 65536
 
-// sendWithProposals proposes places for those of the messages that ask for any, and sends all in their order.
+// sendWithProposals proposes places for those of the messages that ask for any, and sends
+// all in their order.
 func (p *selfPlacer) sendWithProposals(all []*wire.FromSchedd, send func(*wire.FromSchedd) error) error {
 	p.addProposals(time.Now(), all)
 	for _, m := range all {
@@ -174,12 +182,14 @@ func (p *selfPlacer) addProposals(now time.Time, all []*wire.FromSchedd) {
 	}
 	for i, list := range p.copy.Propose(now, updates) {
 		for _, one := range list {
-			of[i].Proposals = append(of[i].Proposals, &wire.Proposal{Node: one.Machine, Units: uint32(one.Units), Waiting: one.Waiting})
+			of[i].Proposals = append(of[i].Proposals,
+				&wire.Proposal{Node: one.Machine, Units: uint32(one.Units), Waiting: one.Waiting})
 		}
 	}
 }
 
-// updateCopy brings the copy up to date with what was heard, and reports whether there is one.
+// updateCopy brings the copy up to date with what was heard, and reports whether there is
+// one.
 func (p *selfPlacer) updateCopy(now time.Time) bool {
 	p.mu.Lock()
 	policy, machines, synced, reported, lost := p.policy, p.machines, p.synced, p.grants, p.watchLost
@@ -204,7 +214,8 @@ func (p *selfPlacer) updateCopy(now time.Time) bool {
 	}
 	for _, m := range reported {
 		g := m.GetGrant()
-		p.copy.Granted(now, selfplace.LeaderGrant{ID: g.GetId(), Request: g.GetRequest(), Machine: g.GetNode(), Resources: g.GetResources().Vector(), Waiting: g.GetWaiting()})
+		p.copy.Granted(now, selfplace.LeaderGrant{ID: g.GetId(), Request: g.GetRequest(), Machine: g.GetNode(),
+			Resources: g.GetResources().Vector(), Waiting: g.GetWaiting()})
 	}
 	return true
 }
@@ -217,8 +228,10 @@ func requestUpdate(m *wire.RequestUpdate) selfplace.RequestUpdate {
 	}
 	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
 	return selfplace.RequestUpdate{
-		ID: m.GetId(), Owner: m.GetOwner(), Group: m.GetGroup(), Band: band, Priority: m.GetPriority(), Oldest: m.GetOldest(),
-		Wanted: int(m.GetWanted()), NoWait: int(m.GetNoWait()), Resources: m.GetResources().Vector(), Ad: m.GetAd(), Gang: int(m.GetGang()),
+		ID: m.GetId(), Owner: m.GetOwner(), Group: m.GetGroup(), Band: band, Priority: m.GetPriority(),
+		Oldest: m.GetOldest(),
+		Wanted: int(m.GetWanted()), NoWait: int(m.GetNoWait()), Resources: m.GetResources().Vector(), Ad: m.GetAd(),
+		Gang:        int(m.GetGang()),
 		Reservation: m.GetReservation(), Walltime: seconds(m.GetWalltimeS()), Predicted: seconds(m.GetPredictedS()),
 		Removed: m.GetWanted() == 0 && m.GetClaims() == 0,
 	}

@@ -22,7 +22,8 @@ type selfPlacerTest struct {
 }
 
 func newSelfPlacerTest(t *testing.T) *selfPlacerTest {
-	p := &selfPlacerTest{selfPlacer: newSelfPlacer("s", slog.New(slog.DiscardHandler)), out: newSendQueue[*wire.FromSchedd](), sent: make(chan *wire.FromSchedd, 100)}
+	p := &selfPlacerTest{selfPlacer: newSelfPlacer("s", slog.New(slog.DiscardHandler)),
+		out: newSendQueue[*wire.FromSchedd](), sent: make(chan *wire.FromSchedd, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go p.watchMachines(ctx, func(ctx context.Context, apply func([]adclient.AdChange, bool)) {
@@ -37,12 +38,14 @@ func newSelfPlacerTest(t *testing.T) *selfPlacerTest {
 }
 
 func (p *selfPlacerTest) setPolicy(distributed bool) {
-	p.onLeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: distributed, Parts: 1}}})
+	p.onLeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: distributed,
+		Parts: 1}}})
 	synctest.Wait()
 }
 
 func (p *selfPlacerTest) machine(name string, sequence uint64, cpus int) {
-	p.apply([]adclient.AdChange{{Name: name, Started: 1, Sequence: sequence, Ad: fmt.Sprintf("[Name = %q; TotalCpus = %d; Cpus = %d]", name, cpus, cpus)}}, true)
+	p.apply([]adclient.AdChange{{Name: name, Started: 1, Sequence: sequence,
+		Ad: fmt.Sprintf("[Name = %q; TotalCpus = %d; Cpus = %d]", name, cpus, cpus)}}, true)
 }
 
 func ask(id uint64, n uint32) *wire.FromSchedd {
@@ -56,8 +59,9 @@ func (p *selfPlacerTest) nextMessage() *wire.FromSchedd {
 	return <-p.sent
 }
 
-// TestSelfPlacerStream holds that proposals go with what is wanted while the leader wishes it, that nothing changes its place in the row, and that a grant which was
-// heard before is counted though the loop has not answered it yet.
+// TestSelfPlacerStream holds that proposals go with what is wanted while the leader
+// wishes it, that nothing changes its place in the row, and that a grant which was heard
+// before is counted though the loop has not answered it yet.
 func TestSelfPlacerStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSelfPlacerTest(t)
@@ -84,7 +88,8 @@ func TestSelfPlacerStream(t *testing.T) {
 			t.Error("what is taken is proposed again")
 		}
 		for id := range uint64(2) {
-			p.onLeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{Id: id, Request: 1, Node: "a", Resources: wire.FromResources(roost.Resources{CPU: 1000})}}})
+			p.onLeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{Id: id, Request: 1, Node: "a",
+				Resources: wire.FromResources(roost.Resources{CPU: 1000})}}})
 		}
 		time.Sleep(2 * time.Second)
 		p.out.enqueue(ask(3, 1))

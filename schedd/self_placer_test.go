@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestSelfPlacer holds that a schedd proposes by hand what its stream would: nothing before it is to and knows all machines, and then what is free.
+// TestSelfPlacer holds that a schedd proposes by hand what its stream would: nothing
+// before it is to and knows all machines, and then what is free.
 func TestSelfPlacer(t *testing.T) {
 	now := time.Unix(1000, 0)
 	propose := func(p *SelfPlacer) []*wire.Proposal {
@@ -19,7 +20,8 @@ func TestSelfPlacer(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		p := NewSelfPlacer("s")
 		if asked {
-			p.LeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: true, Parts: 1}}})
+			p.LeaderMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: true,
+				Parts: 1}}})
 		}
 		ad, err := classad.Parse("[Cpus = 2; TotalCpus = 2]")
 		if err != nil {
@@ -29,7 +31,8 @@ func TestSelfPlacer(t *testing.T) {
 			t.Errorf("asked %v: it proposes before it knows all machines", asked)
 		}
 		p.Synced()
-		if got := propose(p); asked != (len(got) == 1 && got[0].GetNode() == "n" && got[0].GetUnits() == 2) || !asked && got != nil {
+		if got := propose(p); asked != (len(got) == 1 && got[0].GetNode() == "n" && got[0].GetUnits() == 2) ||
+			!asked && got != nil {
 			t.Errorf("asked %v: it proposes %v, and two units on n are free", asked, got)
 		}
 	}

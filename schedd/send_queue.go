@@ -5,9 +5,11 @@ import (
 	"sync"
 )
 
-// sendQueue is a queue of messages for one peer. Putting never blocks, so the goroutine that owns the state never waits for a slow peer. A peer gets at most a few
-// messages for each claim; where bound was called, one that reads slower than they come has its session ended: nothing is left out in the middle of it, and the
-// welcome of the next one says what the peer lacks.
+// sendQueue is a queue of messages for one peer. Putting never blocks, so the goroutine
+// that owns the state never waits for a slow peer. A peer gets at most a few messages for
+// each claim; where bound was called, one that reads slower than they come has its
+// session ended: nothing is left out in the middle of it, and the welcome of the next one
+// says what the peer lacks.
 type sendQueue[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -48,7 +50,8 @@ func (o *sendQueue[T]) enqueue(items ...T) {
 	}
 }
 
-// add returns what is to be called where there are too many. From then on nothing is taken in, and what waits goes.
+// add returns what is to be called where there are too many. From then on nothing is
+// taken in, and what waits goes.
 func (o *sendQueue[T]) add(items []T) (overflow func()) {
 	l := o.limit
 	if l == nil {
@@ -81,7 +84,8 @@ func (o *sendQueue[T]) takeAll() []T {
 	return items
 }
 
-// sendEach sends what is put until ctx ends or sending fails; whoever receives on the same stream gets the cause.
+// sendEach sends what is put until ctx ends or sending fails; whoever receives on the
+// same stream gets the cause.
 func (o *sendQueue[T]) sendEach(ctx context.Context, send func(T) error) {
 	o.sendAll(ctx, func(all []T) error {
 		for _, m := range all {

@@ -17,14 +17,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// An outbox that is bounded takes in so many messages and bytes, and a message alone of any size; past that it says so once, and is empty.
+// An outbox that is bounded takes in so many messages and bytes, and a message alone of
+// any size; past that it says so once, and is empty.
 func TestOutboxIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		items, bytes int
 		sizes        []int
 		fits         bool
 	}{
-		"few": {3, 100, []int{10, 10, 10}, true}, "too many": {3, 100, []int{10, 10, 10, 10, 10}, false}, "too large": {3, 100, []int{60, 60, 1}, false},
+		"few": {3, 100, []int{10, 10, 10}, true}, "too many": {3, 100, []int{10, 10, 10, 10, 10}, false},
+		"too large": {3, 100, []int{60, 60, 1}, false},
 		"one large": {3, 100, []int{1000}, true}, "one after a large one": {3, 100, []int{1000, 1}, false},
 	} {
 		o, over := newSendQueue[int](), 0
@@ -53,14 +55,17 @@ func (d *deafNode) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.F
 		return err
 	}
 	d.sessions <- m.GetHello()
-	if err := stream.Send(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{Node: "n1"}}}); err != nil {
+	if err := stream.Send(&wire.FromStartd{
+		Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{Node: "n1"}},
+	}); err != nil {
 		return err
 	}
 	<-stream.Context().Done()
 	return stream.Context().Err()
 }
 
-// What waits for a node that does not read is bounded in bytes: its session ends, and the next one begins with a welcome.
+// What waits for a node that does not read is bounded in bytes: its session ends, and the
+// next one begins with a welcome.
 func TestNodeThatDoesNotRead(t *testing.T) {
 	l, err := net.Listen("unix", t.TempDir()+"/startd.sock")
 	if err != nil {
@@ -72,7 +77,8 @@ func TestNodeThatDoesNotRead(t *testing.T) {
 	defer server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s := newSchedd(&config.Node{Name: "s", Schedd: &config.ScheddSettings{Socket: "unix:/s"}}, nil, slog.New(slog.DiscardHandler), time.Now())
+	s := newSchedd(&config.Node{Name: "s", Schedd: &config.ScheddSettings{Socket: "unix:/s"}},
+		nil, slog.New(slog.DiscardHandler), time.Now())
 	s.daemonContext = ctx
 	p := s.startSession(ctx, "n1", "unix:"+l.Addr().String())
 	defer func() { p.stop(); <-p.stopped }()
@@ -90,13 +96,16 @@ func TestNodeThatDoesNotRead(t *testing.T) {
 	if !ok {
 		t.Fatalf("first came %T", up)
 	}
-	message := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Program: &wire.Program{Script: make([]byte, 1<<20)}}}}
+	message := &wire.ToStartd{Of: &wire.ToStartd_Activate{
+		Activate: &wire.Activate{Program: &wire.Program{Script: make([]byte, 1<<20)}},
+	}}
 	put := 0
 	for size := proto.Size(message); put*size < 2*maxUnsentBytes+maxUnsentBytes/2; put++ {
 		up.session.out.enqueue(message)
 	}
 	down, ok := next().(sessionClosed)
-	if !ok || !errors.Is(down.err, roost.Exhausted) || !strings.Contains(down.err.Error(), "wait for the node to take them") {
+	if !ok || !errors.Is(down.err, roost.Exhausted) ||
+		!strings.Contains(down.err.Error(), "wait for the node to take them") {
 		t.Fatalf("the session ends with %v", down.err)
 	}
 	if n := len(up.session.out.takeAll()); n != 0 {

@@ -15,15 +15,19 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A job may run for a day and then find that the directory for its output is gone, full, or somebody else's. A job file's is held, and does its work again
-// when its user has seen to that. One of qsub has ended when it has ended: as PBS keeps what it cannot deliver, the spool does, and roost logs prints it.
+// A job may run for a day and then find that the directory for its output is gone, full,
+// or somebody else's. A job file's is held, and does its work again when its user has
+// seen to that. One of qsub has ended when it has ended: as PBS keeps what it cannot
+// deliver, the spool does, and roost logs prints it.
 
-// shouldSpool reports whether a stream that could not be put where its job wants it is kept in the spool.
+// shouldSpool reports whether a stream that could not be put where its job wants it is
+// kept in the spool.
 func (c *outputFetch) shouldSpool(ctx context.Context, err error) bool {
 	if _, bad := isNodeFault(err); bad {
 		return false
 	}
-	return err != nil && c.FromQsub && ctx.Err() == nil && !errors.Is(err, roost.Unavailable) && !errors.Is(err, context.Canceled)
+	return err != nil && c.FromQsub && ctx.Err() == nil && !errors.Is(err, roost.Unavailable) &&
+		!errors.Is(err, context.Canceled)
 }
 
 // spool puts a stream in the spool, for a reason.
@@ -38,13 +42,15 @@ func (c *outputFetch) spool(ctx context.Context, stderr bool, why error) error {
 	return err
 }
 
-// spoolStream puts a stream in the spool. That there is no room is the fault of this node, of which neither the job nor its user can mend anything: it is tried
-// again until there is, and the attempt waits.
+// spoolStream puts a stream in the spool. That there is no room is the fault of this
+// node, of which neither the job nor its user can mend anything: it is tried again until
+// there is, and the attempt waits.
 func (c *outputFetch) spoolStream(stderr bool, from io.Reader) error {
 	err := c.storeSpooled(c.attempt, stderr, from)
 	if isDiskFull(err) {
 		if !c.waitedForSpool {
-			c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure", "make room in "+filepath.Join(c.stateDir(), "spool")+", or remove the task")
+			c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure",
+				"make room in "+filepath.Join(c.stateDir(), "spool")+", or remove the task")
 		}
 		c.waitedForSpool = true
 		return fmt.Errorf("%w: %w", roost.Unavailable, err)
@@ -75,7 +81,8 @@ func spooledStatus(status *wire.ExitStatus, why error) *wire.ExitStatus {
 	return status
 }
 
-// isSpooled reports whether a stream of an attempt that was to go into a file is in the spool.
+// isSpooled reports whether a stream of an attempt that was to go into a file is in the
+// spool.
 func (r *logReader) isSpooled(a roost.AttemptID, stderr bool) bool {
 	info, err := os.Lstat(r.spoolFile(a, stderr))
 	return err == nil && info.Mode().IsRegular()

@@ -22,7 +22,8 @@ func TestSpoolIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
 		c := outputFetch{
-			Schedd:  &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(maxTransfers), log: slog.New(slog.DiscardHandler)},
+			Schedd: &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(maxTransfers),
+				log: slog.New(slog.DiscardHandler)},
 			attempt: a, exited: exitReport(attemptRef(a), &wire.ExitStatus{}, "hello\n"),
 		}
 		done := make(chan error, 1)

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// storeSpooled writes a captured stream to disk. Nothing is written for an empty one, and nothing is left of one that does not come to its end.
+// storeSpooled writes a captured stream to disk. Nothing is written for an empty one, and
+// nothing is left of one that does not come to its end.
 func (s *Schedd) storeSpooled(a roost.AttemptID, stderr bool, data io.Reader) error {
 	path := s.spoolFile(a, stderr)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -48,7 +49,8 @@ const spoolStep = 1 << 20
 func (w *spoolWriter) Write(p []byte) (int, error) {
 	if w.checkAfter -= int64(len(p)); w.checkAfter < 0 {
 		if free := w.reserve.freeBytes(); free < w.reserve.size+int64(len(p)) {
-			return 0, fmt.Errorf("%s: %w: %v are free, and the last %v are the job log's", w.to.Name(), syscall.ENOSPC, roost.Bytes(free), roost.Bytes(w.reserve.size))
+			return 0, fmt.Errorf("%s: %w: %v are free, and the last %v are the job log's", w.to.Name(), syscall.ENOSPC,
+				roost.Bytes(free), roost.Bytes(w.reserve.size))
 		}
 		w.checkAfter = min(spoolStep, w.reserve.size/2) - int64(len(p))
 	}

@@ -23,8 +23,10 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.ReportedClaim{
-			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Attempt: s.attemptID(c.GetAttempt()),
-			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: encodePlacement(c.GetPlaced()), Exited: c.GetExited() != nil,
+			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()},
+			Attempt: s.attemptID(c.GetAttempt()),
+			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: encodePlacement(c.GetPlaced()),
+			Exited: c.GetExited() != nil,
 		})
 	}
 	s.dispatch.Connected(s.clock.boot, n.node, present)
@@ -61,8 +63,10 @@ func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time)
 			s.domains[p.name] = d
 		}
 		s.dispatch.ClaimAnswered(s.clock.boot, p.name, dispatch.ClaimReply{
-			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(), AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
-			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()), Placement: encodePlacement(c.GetPlaced()),
+			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(),
+			AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
+			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()),
+			Placement: encodePlacement(c.GetPlaced()),
 		})
 	case *wire.FromStartd_Ready:
 		s.dispatch.Allocated(s.clock.boot, p.name, m.Ready.GetClaim(), encodePlacement(m.Ready.GetPlaced()))
@@ -99,7 +103,8 @@ func (s *Schedd) recordStarted(a roost.AttemptID) {
 	}
 }
 
-// onExited takes in the end of an attempt: its output comes home first, and only then is the end recorded.
+// onExited takes in the end of an attempt: its output comes home first, and only then is
+// the end recorded.
 func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	a := s.attemptID(e.GetAttempt())
 	if st, ok := s.queue.TaskStatus(a.Task); ok && mutant.Active(mutant.StaleExitAccepted) {
@@ -116,7 +121,8 @@ func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
 	}
 }
 
-// fetchOutputThenFinish brings the output of an attempt home that has ended, and then records its end.
+// fetchOutputThenFinish brings the output of an attempt home that has ended, and then
+// records its end.
 func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.Exited, now time.Time) {
 	if s.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
 		return // outputStored follows
@@ -124,7 +130,8 @@ func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.E
 	s.recordEnded(a, e.GetStatus(), now)
 }
 
-// recordEnded records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
+// recordEnded records the end of an attempt. The acknowledgement and the claim's next
+// task ride on the same batch.
 func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
 		s.reportForgedImage(a, status.GetReason(), now)
@@ -133,8 +140,10 @@ func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now tim
 	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)
 }
 
-// recordEndedWithRuntime is finish with how long the attempt ran, as far as that says something of its node.
-func (s *Schedd) recordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
+// recordEndedWithRuntime is finish with how long the attempt ran, as far as that says
+// something of its node.
+func (s *Schedd) recordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64,
+	now time.Time) {
 	s.reportOutcome(a, x, ownFiles, ran, now)
 	if x.Cause == queue.CausePreemption || x.Cause == queue.CauseVacate {
 		s.dispatch.Evicted(a)

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A node speaks of what it was given, and of nothing else: what it says of an attempt on another node changes nothing, and it is sent no input of it.
+// A node speaks of what it was given, and of nothing else: what it says of an attempt on
+// another node changes nothing, and it is sent no input of it.
 func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
 	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
@@ -19,7 +20,8 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	ad.SetString(roost.AttrCmd, "/bin/true")
 	ad.SetString(roost.AttrFileSystemDomain, "elsewhere")
 	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
-	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 2}}, func([]roost.JobID, bool) {}); err != nil {
+	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 2}},
+		func([]roost.JobID, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	h.commitTurn()
@@ -33,12 +35,15 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 	attempts := map[string]*wire.AttemptRef{}
 	for i, node := range []string{"honest", "rogue"} {
 		h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-			Id: uint64(i + 1), Epoch: 7, Request: request, Node: node, Host: node, Address: node, Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+			Id: uint64(i + 1), Epoch: 7, Request: request, Node: node, Host: node, Address: node,
+			Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
 		}}})
 		h.core.RunTurn(h.at)
 		v := h.core.SessionOpened(h.at, node, &wire.SessionWelcome{Node: node})
 		h.commitTurn()
-		h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: uint64(i + 1), Epoch: 7, Claim: 5, AdSequence: 1}}})
+		h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{
+			Claim: &wire.ClaimReply{Grant: uint64(i + 1), Epoch: 7, Claim: 5, AdSequence: 1},
+		}})
 		h.commitTurn()
 		for _, m := range v.TakeMessages() {
 			if m.GetActivate() != nil {
@@ -57,20 +62,25 @@ func TestANodeSpeaksOfItsOwn(t *testing.T) {
 		h.core.RunTurn(h.at)
 		st, _ := h.core.Queue().Status(1)
 		node := h.core.Queue().NodeOf(of)
-		if st.Counts[roost.Running] != 0 || st.Failed != 0 || node != "honest" || !h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers[of] != nil || h.core.schedd.liveUsage[of.Task].usage != nil {
+		if st.Counts[roost.Running] != 0 || st.Failed != 0 || node != "honest" ||
+			!h.core.Dispatch().HasAttempt("honest", of) || h.core.schedd.transfers[of] != nil ||
+			h.core.schedd.liveUsage[of.Task].usage != nil {
 			t.Errorf("%s: %v, on %q", what, st.Counts, node)
 		}
 	}
 	exited := &wire.Exited{Attempt: theirs, Status: &wire.ExitStatus{}}
 	for what, m := range map[string]*wire.FromStartd{
-		"input":     {Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: theirs}}},
-		"started":   {Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: theirs}}},
-		"exited":    {Of: &wire.FromStartd_Exited{Exited: exited}},
-		"usage":     {Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{{Attempt: theirs, Usage: &wire.TaskUsage{Memory: 1}}}}}},
+		"input":   {Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: theirs}}},
+		"started": {Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: theirs}}},
+		"exited":  {Of: &wire.FromStartd_Exited{Exited: exited}},
+		"usage": {Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{
+			Attempts: []*wire.AttemptUsage{{Attempt: theirs, Usage: &wire.TaskUsage{Memory: 1}}},
+		}}},
 		"suspended": {Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: theirs, Frozen: true}}},
-		"taken":     {Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: theirs, Image: &wire.Image{Attempt: theirs.Attempt, Sequence: 1}}}},
-		"reach":     {Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: theirs, Ticket: 1}}},
-		"claim":     {Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7}}},
+		"taken": {Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: theirs,
+			Image: &wire.Image{Attempt: theirs.Attempt, Sequence: 1}}}},
+		"reach": {Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: theirs, Ticket: 1}}},
+		"claim": {Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7}}},
 	} {
 		h.core.StartdReport(h.at, sessions["rogue"], m)
 		unharmed(what)

@@ -23,14 +23,16 @@ const (
 	maxSessionRetry = 2 * time.Second
 )
 
-// How much may wait for one node to take it: messages, and bytes. A turn of the loop must not say as much to any.
+// How much may wait for one node to take it: messages, and bytes. A turn of the loop must
+// not say as much to any.
 const (
 	maxUnsent      = 100_000
 	maxUnsentBytes = 256 << 20
 )
 
 // errOverfull says why a session has ended.
-var errOverfull = fmt.Errorf("%w: more than %d messages or %v wait for the node to take them", roost.Exhausted, maxUnsent, roost.Bytes(maxUnsentBytes))
+var errOverfull = fmt.Errorf("%w: more than %d messages or %v wait for the node to take them", roost.Exhausted,
+	maxUnsent, roost.Bytes(maxUnsentBytes))
 
 // What sessions tell the loop.
 type (
@@ -52,21 +54,28 @@ type (
 	}
 )
 
-// nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until it is stopped.
+// nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until
+// it is stopped.
 type nodeConn struct {
 	name, address string
 	conn          *grpc.ClientConn
 	client        wire.StartdClient
 	stop          context.CancelFunc
 	stopped       chan struct{}
-	session       *startdSession // of the goroutine that owns the state: the one whose welcome it has seen, nil while the node is away
+	// of the goroutine that owns the state: the one whose welcome it has seen, nil while
+	// the node is away
+	session *startdSession
 }
 
-// startdSession is one conversation with a startd. A newer one ends it, and what was meant for the older one must not be said on the newer: it was
-// decided before the comparison with what the node has. So every message is put on the session that was the present one when it was decided.
+// startdSession is one conversation with a startd. A newer one ends it, and what was
+// meant for the older one must not be said on the newer: it was decided before the
+// comparison with what the node has. So every message is put on the session that was the
+// present one when it was decided.
 type startdSession struct {
-	out        *sendQueue[*wire.ToStartd]
-	byteBudget *semaphore.Weighted // for the bytes that the loop has not taken in yet; nil: the loop takes in each message at once
+	out *sendQueue[*wire.ToStartd]
+	// for the bytes that the loop has not taken in yet; nil: the loop takes in each
+	// message at once
+	byteBudget *semaphore.Weighted
 }
 
 func newSession() *startdSession {
@@ -137,14 +146,18 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 		return err
 	}
 	now := newSession()
-	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int { return proto.Size(m) }, func() { end(errOverfull) })
+	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int {
+		return proto.Size(m)
+	}, func() { end(errOverfull) })
 	s.attackSession(ctx, p, now.out)
 	s.postEvent(ctx, sessionOpened{p.name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.sendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error { return s.sendToNode(p.name, m, sendInTime(end, stream.Send)) }))
+		now.out.sendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error {
+			return s.sendToNode(p.name, m, sendInTime(end, stream.Send))
+		}))
 	}()
 	err = s.receiveFromStartd(ctx, p.name, now, stream.Recv)
 	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {
@@ -160,15 +173,18 @@ func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
 
 // greetingMessage is the first message of a session.
 func (s *Schedd) greetingMessage(machine string) *wire.SessionHello {
-	h := &wire.SessionHello{Schedd: attackName(s.node.Name), Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
+	h := &wire.SessionHello{Schedd: attackName(s.node.Name), Address: s.node.Schedd.Socket,
+		Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
 	if mutant.Active(mutant.NodeNotVerified) {
 		h.Node = ""
 	}
 	return h
 }
 
-// receiveFromStartd brings what a node says to the loop, until the session breaks. A node that says more than the loop takes in waits.
-func (s *Schedd) receiveFromStartd(ctx context.Context, name string, now *startdSession, recv func() (*wire.FromStartd, error)) error {
+// receiveFromStartd brings what a node says to the loop, until the session breaks. A node
+// that says more than the loop takes in waits.
+func (s *Schedd) receiveFromStartd(ctx context.Context, name string, now *startdSession,
+	recv func() (*wire.FromStartd, error)) error {
 	for {
 		m, err := recv()
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Bounds of what a node may say: it is somebody else's, and what it says stays in memory here.
+// Bounds of what a node may say: it is somebody else's, and what it says stays in memory
+// here.
 const (
 	maxWelcome   = 1 << 16     // claims that it may tell of at the beginning of a session
 	welcomeBytes = 64 << 20    // with what it says of them
@@ -51,7 +52,8 @@ func receiveWelcome(node string, recv func() (*wire.FromStartd, error)) (*wire.S
 	}
 }
 
-// sendToNode sends a message to a node. One that cannot be sent is left out: what it was about ends by its own time-out, and the session goes on.
+// sendToNode sends a message to a node. One that cannot be sent is left out: what it was
+// about ends by its own time-out, and the session goes on.
 func (s *Schedd) sendToNode(node string, m *wire.ToStartd, send func(*wire.ToStartd) error) error {
 	if err := rpc.CheckDeliverable(m); err != nil && !attack.Is(attack.LongOrders) {
 		s.log.Warn("a message cannot be sent", "node", node, "error", err)
@@ -60,7 +62,8 @@ func (s *Schedd) sendToNode(node string, m *wire.ToStartd, send func(*wire.ToSta
 	return send(m)
 }
 
-// sendInTime has a session end when its node does not take a message: what is meant for it would wait here, more and more of it.
+// sendInTime has a session end when its node does not take a message: what is meant for
+// it would wait here, more and more of it.
 func sendInTime(end context.CancelCauseFunc, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
 	return func(m *wire.ToStartd) error {
 		late := time.AfterFunc(sendTimeout, func() { end(sendTimeoutError{}) })
@@ -85,17 +88,21 @@ type sessionEndLog struct {
 	loggedAt time.Time
 }
 
-// logEnd logs the end of a session. That a node goes away is usual; another end is a fault that people have to hear of, though not each time.
+// logEnd logs the end of a session. That a node goes away is usual; another end is a
+// fault that people have to hear of, though not each time.
 func (e *sessionEndLog) logEnd(log *slog.Logger, node string, err error) {
 	err = rpc.FromStatus(err)
 	level := slog.LevelDebug
-	if err != nil && !isExpectedEnd(err) && (err.Error() != e.lastText || time.Since(e.loggedAt) >= sessionEndLogInterval) {
+	if err != nil && !isExpectedEnd(err) &&
+		(err.Error() != e.lastText || time.Since(e.loggedAt) >= sessionEndLogInterval) {
 		e.lastText, e.loggedAt, level = err.Error(), time.Now(), slog.LevelWarn
 	}
 	log.Log(context.Background(), level, "session ended", "node", node, "error", err)
 }
 
-// isExpectedEnd reports whether a session has ended because one of the two went away, or was overtaken by a newer one.
+// isExpectedEnd reports whether a session has ended because one of the two went away, or
+// was overtaken by a newer one.
 func isExpectedEnd(err error) bool {
-	return errors.Is(err, roost.Unavailable) || errors.Is(err, roost.Stale) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF)
+	return errors.Is(err, roost.Unavailable) || errors.Is(err, roost.Stale) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, io.EOF)
 }

@@ -27,7 +27,8 @@ func welcomeMessage(more bool, claims ...uint64) *wire.FromStartd {
 	return &wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: w}}
 }
 
-// TestReceiveWelcome: all parts of a welcome are one, as what it leaves out counts as gone.
+// TestReceiveWelcome: all parts of a welcome are one, as what it leaves out counts as
+// gone.
 func TestReceiveWelcome(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -36,9 +37,11 @@ func TestReceiveWelcome(t *testing.T) {
 		err   error
 	}{
 		{"whole", []*wire.FromStartd{welcomeMessage(false, 1, 2)}, 2, nil},
-		{"parts", []*wire.FromStartd{welcomeMessage(true, 1, 2), welcomeMessage(true, 3), welcomeMessage(false, 4)}, 4, nil},
+		{"parts", []*wire.FromStartd{welcomeMessage(true, 1, 2), welcomeMessage(true, 3), welcomeMessage(false, 4)},
+			4, nil},
 		{"broken off", []*wire.FromStartd{welcomeMessage(true, 1)}, 0, io.EOF},
-		{"something else first", []*wire.FromStartd{welcomeMessage(true, 1), {Of: &wire.FromStartd_Renewed{}}}, 0, roost.Invalid},
+		{"something else first", []*wire.FromStartd{welcomeMessage(true, 1), {Of: &wire.FromStartd_Renewed{}}},
+			0, roost.Invalid},
 		{"without an end", []*wire.FromStartd{welcomeMessage(true)}, 0, roost.Exhausted},
 	}
 	for _, tt := range tests {
@@ -60,7 +63,8 @@ func TestReceiveWelcome(t *testing.T) {
 func TestWelcomeIsBounded(t *testing.T) {
 	long := welcomeMessage(true, 1)
 	long.GetWelcome().GetClaims()[0].Suspended = strings.Repeat("x", 4<<20)
-	for name, part := range map[string]*wire.FromStartd{"long": long, "many": welcomeMessage(true, make([]uint64, 4096)...)} {
+	for name, part := range map[string]*wire.FromStartd{"long": long,
+		"many": welcomeMessage(true, make([]uint64, 4096)...)} {
 		parts := 0
 		_, err := receiveWelcome("n1", func() (*wire.FromStartd, error) { parts++; return proto.CloneOf(part), nil })
 		if !errors.Is(err, roost.Exhausted) || parts > 17 {
@@ -69,7 +73,8 @@ func TestWelcomeIsBounded(t *testing.T) {
 	}
 }
 
-// TestNewsOfANodeIsBounded: what a node says beyond what the loop takes in waits with the node, and goes on when the loop has taken it in.
+// TestNewsOfANodeIsBounded: what a node says beyond what the loop takes in waits with the
+// node, and goes on when the loop has taken it in.
 func TestNewsOfANodeIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Schedd{inbox: make(chan any, inboxSize), daemonContext: t.Context(), peers: map[string]*nodeConn{}}
@@ -93,7 +98,8 @@ func TestNewsOfANodeIsBounded(t *testing.T) {
 	})
 }
 
-// TestNodeThatTakesNothing: the session with a node that does not read ends, and what was meant for it goes.
+// TestNodeThatTakesNothing: the session with a node that does not read ends, and what was
+// meant for it goes.
 func TestNodeThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancelCause(t.Context())
@@ -108,7 +114,8 @@ func TestNodeThatTakesNothing(t *testing.T) {
 	})
 }
 
-// TestSessionEndsLogged: a session that ends for another reason than that one of the two goes away is a warning, and told once.
+// TestSessionEndsLogged: a session that ends for another reason than that one of the two
+// goes away is a warning, and told once.
 func TestSessionEndsLogged(t *testing.T) {
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, nil))
@@ -116,10 +123,12 @@ func TestSessionEndsLogged(t *testing.T) {
 	for range 3 {
 		ends.logEnd(log, "n1", status.Error(codes.ResourceExhausted, "grpc: received message larger than max"))
 	}
-	for _, usual := range []error{nil, io.EOF, context.Canceled, status.Error(codes.Unavailable, "connection refused")} {
+	for _, usual := range []error{nil, io.EOF, context.Canceled,
+		status.Error(codes.Unavailable, "connection refused")} {
 		ends.logEnd(log, "n1", usual)
 	}
-	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "larger than max") {
+	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") ||
+		!strings.Contains(got, "larger than max") {
 		t.Errorf("got %s", got)
 	}
 }

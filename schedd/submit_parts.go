@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// SubmitParts takes a submission that comes in several messages, as [userService.Submit] takes one. The first message says how long it is: there is room for so
-// many bytes of its user before the rest is read.
+// SubmitParts takes a submission that comes in several messages, as [userService.Submit]
+// takes one. The first message says how long it is: there is room for so many bytes of
+// its user before the rest is read.
 func (s *userService) SubmitParts(stream grpc.ClientStreamingServer[wire.SubmitPart, wire.SubmitReply]) error {
 	ctx := stream.Context()
 	if _, err := s.callerOf(ctx); err != nil {
@@ -31,7 +32,8 @@ func (s *userService) SubmitParts(stream grpc.ClientStreamingServer[wire.SubmitP
 	return stream.SendAndClose(reply)
 }
 
-// receiveParts puts a submission together. It takes as many bytes as were announced, after hold has agreed to them.
+// receiveParts puts a submission together. It takes as many bytes as were announced,
+// after hold has agreed to them.
 func receiveParts(recv func() (*wire.SubmitPart, error), hold func(size uint64) error) (*wire.SubmitRequest, error) {
 	var text []byte
 	var size uint64
@@ -50,13 +52,15 @@ func receiveParts(recv func() (*wire.SubmitPart, error), hold func(size uint64) 
 			text = make([]byte, 0, size)
 		}
 		if n := uint64(len(text) + len(part.GetData())); n > size || len(part.GetData()) > wire.MaxSubmitPart {
-			return nil, fmt.Errorf("submission: %w: a part has %d bytes and makes %d in all, and it was announced with %d, in parts of at most %d",
+			return nil, fmt.Errorf("submission: %w: a part has %d bytes and makes %d in all, and it was announced "+
+				"with %d, in parts of at most %d",
 				roost.Invalid, len(part.GetData()), n, size, wire.MaxSubmitPart)
 		}
 		text = append(text, part.GetData()...)
 	}
 	if uint64(len(text)) != size {
-		return nil, fmt.Errorf("submission: %w: %d bytes came, and it was announced with %d", roost.Invalid, len(text), size)
+		return nil, fmt.Errorf("submission: %w: %d bytes came, and it was announced with %d", roost.Invalid,
+			len(text), size)
 	}
 	req := &wire.SubmitRequest{}
 	if err := proto.Unmarshal(text, req); err != nil {

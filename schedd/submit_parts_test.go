@@ -13,13 +13,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A submission that is too long for one message arrives whole, and one of which other bytes come than were announced does not.
+// A submission that is too long for one message arrives whole, and one of which other
+// bytes come than were announced does not.
 func TestSubmitParts(t *testing.T) {
 	p := newPool(t)
 	long := strings.Repeat("x", 100<<10)
 	req := &wire.SubmitRequest{Key: "long"}
 	for range 50 {
-		req.Jobs = append(req.Jobs, &wire.JobSpec{Count: 1, Ad: `[Cmd = "/bin/true"; Hold = true; Long = "` + long + `"]`})
+		req.Jobs = append(req.Jobs, &wire.JobSpec{Count: 1,
+			Ad: `[Cmd = "/bin/true"; Hold = true; Long = "` + long + `"]`})
 	}
 	reply, err := wire.SendSubmission(p.ctx(), p.client, req)
 	if err != nil || len(reply.GetIds()) != 50 {
@@ -57,7 +59,8 @@ func TestReceiveParts(t *testing.T) {
 		{"in two parts", []*wire.SubmitPart{{Size: size, Data: whole[:2]}, {Data: whole[2:]}}, nil},
 		{"one byte more", []*wire.SubmitPart{{Size: size, Data: whole}, {Data: []byte{0}}}, roost.Invalid},
 		{"one byte less", []*wire.SubmitPart{{Size: size, Data: whole[:len(whole)-1]}}, roost.Invalid},
-		{"longer parts than there may be", []*wire.SubmitPart{{Size: 2 << 20, Data: make([]byte, 2<<20)}}, roost.Invalid},
+		{"longer parts than there may be", []*wire.SubmitPart{{Size: 2 << 20, Data: make([]byte, 2<<20)}},
+			roost.Invalid},
 		{"no submission", []*wire.SubmitPart{{Size: 1, Data: []byte{0xff}}}, roost.Invalid},
 		{"more than there is room for", []*wire.SubmitPart{{Size: 1000}}, roost.Exhausted},
 		{"nothing", nil, io.EOF},

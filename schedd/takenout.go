@@ -12,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Of a job that a repair took out of the log nothing is certain but its number. Its user still asks what became of it, so the history gets a record that says that.
+// Of a job that a repair took out of the log nothing is certain but its number. Its user
+// still asks what became of it, so the history gets a record that says that.
 
-// unknownUID and unknownOwner are of a job whose record was damaged: what is left of it is not to be trusted with rights.
+// unknownUID and unknownOwner are of a job whose record was damaged: what is left of it
+// is not to be trusted with rights.
 const (
 	unknownUID   = math.MaxUint32
 	unknownOwner = "unknown"
@@ -35,7 +37,8 @@ func (s *Schedd) recordTakenOut() error {
 			continue // it had ended before
 		}
 		records = append(records, s.takenOut(&jobs[i]))
-		s.log.Warn("a job was taken out by a repair", "job", roost.JobID{Seq: jobs[i].Seq, Host: s.node.Name}, "at", jobs[i].At, "kept", jobs[i].Kept)
+		s.log.Warn("a job was taken out by a repair", "job", roost.JobID{Seq: jobs[i].Seq, Host: s.node.Name}, "at",
+			jobs[i].At, "kept", jobs[i].Kept)
 	}
 	if err := s.history.Add(records); err != nil {
 		return err
@@ -43,13 +46,16 @@ func (s *Schedd) recordTakenOut() error {
 	return s.journal.ForgetRemovedJobs(jobs)
 }
 
-// takenOut is the record of such a job: it looks like one that was removed when the repair was made.
+// takenOut is the record of such a job: it looks like one that was removed when the
+// repair was made.
 func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
-	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and the job's script, if it had a file, below %s for %d days: submit it again",
+	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and "+
+		"the job's script, if it had a file, below %s for %d days: submit it again",
 		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(unusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
 	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
-		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID, Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
+		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID,
+		Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
 	}}
 	dropped := queue.JobEvent{Type: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
 	q := queue.New(s.node.Name)
@@ -57,5 +63,6 @@ func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
 	q.Apply(dropped)
 	snapshot, _ := q.Snapshot(job.Seq)
 	key, _ := q.SubmitKey(job.Seq)
-	return history.JobRecord{Seq: job.Seq, Key: key, Ended: job.At, Snapshot: snapshot, Events: []queue.JobEvent{dropped}}
+	return history.JobRecord{Seq: job.Seq, Key: key, Ended: job.At, Snapshot: snapshot,
+		Events: []queue.JobEvent{dropped}}
 }

@@ -27,7 +27,8 @@ func (p *testPool) damageJob(word string) {
 	}
 }
 
-// A job that a repair took out of the queue is named by lists, by why and by the history, in this start of the schedd and in later ones; it cannot be run again.
+// A job that a repair took out of the queue is named by lists, by why and by the history,
+// in this start of the schedd and in later ones; it cannot be run again.
 func TestTakenOutByARepair(t *testing.T) {
 	p := newPool(t)
 	for _, name := range []string{"intact", "spoiled"} {
@@ -55,14 +56,16 @@ func TestTakenOutByARepair(t *testing.T) {
 	for range 2 {
 		p.start()
 		rows := p.query(&wire.QueryRequest{History: true, Selection: &wire.Selection{Selectors: []string{"2"}}})
-		if len(rows) != 1 || rows[0].GetOwner() != unknownOwner || !strings.Contains(rows[0].GetReason(), "taken out by a repair on ") || !strings.Contains(rows[0].GetReason(), report.DamagedPath) {
+		if len(rows) != 1 || rows[0].GetOwner() != unknownOwner || !strings.Contains(rows[0].GetReason(),
+			"taken out by a repair on ") || !strings.Contains(rows[0].GetReason(), report.DamagedPath) {
 			t.Fatalf("the list has %v", rows)
 		}
 		if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{"1"}}}); len(rows) != 1 {
 			t.Errorf("what is intact: %v", rows)
 		}
 		why, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: "2"})
-		if err != nil || !strings.Contains(why.GetSummary(), "taken out by a repair on ") || !strings.Contains(why.GetSummary(), "its record was damaged") {
+		if err != nil || !strings.Contains(why.GetSummary(), "taken out by a repair on ") ||
+			!strings.Contains(why.GetSummary(), "its record was damaged") {
 			t.Errorf("why: %v, %v", why, err)
 		}
 		events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: "2"}))

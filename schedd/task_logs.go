@@ -19,8 +19,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// The spool keeps what tasks wrote to the standard streams that their jobs did not send anywhere else: one file an attempt and stream, below a
-// directory for each job. Only the schedd can reach it.
+// The spool keeps what tasks wrote to the standard streams that their jobs did not send
+// anywhere else: one file an attempt and stream, below a directory for each job. Only the
+// schedd can reach it.
 
 // spoolFile is where a captured stream is kept.
 func (s *Schedd) spoolFile(a roost.AttemptID, stderr bool) string {
@@ -35,7 +36,8 @@ func (s *Schedd) spoolFile(a roost.AttemptID, stderr bool) string {
 // logPoll is how often a file that grows is looked at while somebody follows it.
 const logPoll = 100 * time.Millisecond
 
-// Logs sends what a task wrote. While the task runs the node is asked; afterwards, the spool or the file where the job wanted its output.
+// Logs sends what a task wrote. While the task runs the node is asked; afterwards, the
+// spool or the file where the job wanted its output.
 func (s *userService) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	ctx := stream.Context()
 	who, err := s.callerOf(ctx)
@@ -50,7 +52,9 @@ func (s *userService) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingSer
 			return err
 		}
 		if w == nil { // from the second step on: something may have changed since the first
-			if err := s.callLoop(ctx, func(time.Time) { w = s.startWatch([]roost.JobID{reader.task.Job}) }); err != nil {
+			if err := s.callLoop(ctx, func(time.Time) {
+				w = s.startWatch([]roost.JobID{reader.task.Job})
+			}); err != nil {
 				return err
 			}
 			defer s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { s.stopWatch(w) }))
@@ -114,10 +118,12 @@ func (r *logReader) sendSpooled(a roost.AttemptID, stderr bool) error {
 	return r.copyFile(f)
 }
 
-// followLive follows the stream on the node, until the attempt ends or the node goes away.
+// followLive follows the stream on the node, until the attempt ends or the node goes
+// away.
 func (r *logReader) followLive(ctx context.Context, p *nodeConn, a roost.AttemptID) error {
 	tail, err := p.client.Tail(ctx, &wire.TailRequest{
-		Schedd: r.node.Name, Attempt: attemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset, Follow: r.req.GetFollow(),
+		Schedd: r.node.Name, Attempt: attemptRef(a), Stderr: r.req.GetStderr(), Offset: r.offset,
+		Follow: r.req.GetFollow(),
 	})
 	for err == nil {
 		var chunk *wire.LogChunk
@@ -125,7 +131,8 @@ func (r *logReader) followLive(ctx context.Context, p *nodeConn, a roost.Attempt
 			err = r.send(chunk.GetData())
 		}
 	}
-	if errors.Is(err, io.EOF) || errors.Is(rpc.FromStatus(err), roost.Unavailable) || errors.Is(rpc.FromStatus(err), roost.NotFound) {
+	if errors.Is(err, io.EOF) || errors.Is(rpc.FromStatus(err), roost.Unavailable) ||
+		errors.Is(rpc.FromStatus(err), roost.NotFound) {
 		return nil
 	}
 	return err
@@ -200,7 +207,8 @@ func (r *logReader) sendStep(ctx context.Context) (more bool, err error) {
 	return r.req.GetFollow() && !o.State.IsFinal() && o.State != roost.Held, err
 }
 
-// sendOutputFile sends what the file holds that the job named, read with the owner's rights.
+// sendOutputFile sends what the file holds that the job named, read with the owner's
+// rights.
 func (r *logReader) sendOutputFile(ctx context.Context, o queue.TaskOutput, path string) error {
 	agent, err := r.users.agent(o.UID, o.GID)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 // maxShells bounds the shells that go through this schedd at a time, of all users.
 const maxShells = 256
 
-// Shell carries a shell between a user's terminal and a running task of theirs. Who may is the task's owner, and root, who could go to the node; the
-// schedd's own user may not, unless the pool is theirs alone and so are the tasks.
+// Shell carries a shell between a user's terminal and a running task of theirs. Who may
+// is the task's owner, and root, who could go to the node; the schedd's own user may not,
+// unless the pool is theirs alone and so are the tasks.
 func (s *userService) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
 	ctx := up.Context()
 	who, err := s.callerOf(ctx)
@@ -49,7 +50,8 @@ func (s *userService) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 	down, err := p.client.Shell(ctx)
 	if err == nil {
 		err = down.Send(&wire.ShellInput{
-			Schedd: s.node.Name, Attempt: attemptRef(a), Command: first.GetCommand(), Terminal: first.GetTerminal(), Term: first.GetTerm(),
+			Schedd: s.node.Name, Attempt: attemptRef(a), Command: first.GetCommand(), Terminal: first.GetTerminal(),
+			Term: first.GetTerm(),
 			Rows: first.GetRows(), Columns: first.GetColumns(),
 		})
 	}
@@ -63,8 +65,10 @@ func (s *userService) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 	return relayOutput(up, down, func(err error) error { return shellSessionError(task, p, err) })
 }
 
-// findShellAttempt finds the running attempt of a task that a user may enter, and the node that it runs on.
-func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity, id string) (a roost.AttemptID, p *nodeConn, err error) {
+// findShellAttempt finds the running attempt of a task that a user may enter, and the
+// node that it runs on.
+func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
+	id string) (a roost.AttemptID, p *nodeConn, err error) {
 	aerr := s.callLoop(ctx, func(time.Time) {
 		var t roost.TaskID
 		if t, err = s.taskID(id, who); err != nil {
@@ -73,7 +77,8 @@ func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
 		var o queue.TaskOutput
 		if o, err = s.queue.TaskOutput(t); err != nil {
 			if past, _, herr := s.history.Job(t.Job.Seq); herr == nil {
-				err = fmt.Errorf("task %s: %w, so there is nothing to look into; its output: roost logs %s", past.TaskName(t), roost.Finished, past.TaskName(t))
+				err = fmt.Errorf("task %s: %w, so there is nothing to look into; its output: roost logs %s",
+					past.TaskName(t), roost.Finished, past.TaskName(t))
 			}
 			return
 		}
@@ -90,11 +95,14 @@ func (s *Schedd) findShellAttempt(ctx context.Context, who queue.CallerIdentity,
 func checkShellAccess(who queue.CallerIdentity, t string, o queue.TaskOutput, near bool) error {
 	switch {
 	case who.UID != o.UID && who.UID != 0:
-		return fmt.Errorf("task %v: %w: it belongs to %s, and only its owner may enter it", t, roost.PermissionDenied, o.Owner)
+		return fmt.Errorf("task %v: %w: it belongs to %s, and only its owner may enter it", t,
+			roost.PermissionDenied, o.Owner)
 	case o.State.IsFinal():
-		return fmt.Errorf("task %v: %w, so there is nothing to look into; its output: roost logs %v", t, roost.Finished, t)
+		return fmt.Errorf("task %v: %w, so there is nothing to look into; its output: roost logs %v", t,
+			roost.Finished, t)
 	case o.State == roost.Suspended:
-		return fmt.Errorf("task %v: %w: it is suspended, and a shell in it would stand still as it does; let it go on first: roost resume %v", t, roost.Conflict, t)
+		return fmt.Errorf("task %v: %w: it is suspended, and a shell in it would stand still as it does; let it "+
+			"go on first: roost resume %v", t, roost.Conflict, t)
 	case o.State != roost.Running || !o.Running:
 		return fmt.Errorf("task %v: %w: it is %v, and only a running task can be entered", t, roost.Conflict, o.State)
 	case !near:
@@ -116,21 +124,24 @@ func shellSessionError(task string, p *nodeConn, err error) error {
 }
 
 // relayInput passes on what the user's side says, until it or the node has gone.
-func relayInput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput], down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
+func relayInput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
+	down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
 	for {
 		in, err := up.Recv()
 		if err != nil {
 			return
 		}
 		// Of what a user says, only what belongs to a shell that is open goes on.
-		if down.Send(&wire.ShellInput{Data: in.GetData(), Eof: in.GetEof(), Rows: in.GetRows(), Columns: in.GetColumns()}) != nil {
+		if down.Send(&wire.ShellInput{Data: in.GetData(), Eof: in.GetEof(), Rows: in.GetRows(),
+			Columns: in.GetColumns()}) != nil {
 			return
 		}
 	}
 }
 
 // relayOutput passes on what the node says, until the command has ended.
-func relayOutput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput], down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], broke func(error) error) error {
+func relayOutput(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput],
+	down grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], broke func(error) error) error {
 	for {
 		out, err := down.Recv()
 		if errors.Is(err, io.EOF) {

@@ -14,16 +14,20 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// sendSignal sends the running tasks of a target a signal, and returns how many it goes to. It goes out when the log has it, once: a node that is away
-// does not get it later, when it might hit what has changed its mind.
-func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.TaskSelector, text string) (n uint32, err error) {
+// sendSignal sends the running tasks of a target a signal, and returns how many it goes
+// to. It goes out when the log has it, once: a node that is away does not get it later,
+// when it might hit what has changed its mind.
+func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.TaskSelector,
+	text string) (n uint32, err error) {
 	number, name := signalOf(text)
 	events, to, err := s.queue.SignalTasks(now, who, t, name)
 	if err != nil {
 		return 0, err
 	}
 	for _, a := range to {
-		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: attemptRef(a), Signal: uint32(number)}}}) {
+		if s.sendToLazily(s.queue.NodeOf(a), &wire.ToStartd{
+			Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: attemptRef(a), Signal: uint32(number)}},
+		}) {
 			n++
 		}
 	}
@@ -37,7 +41,8 @@ func (s *Schedd) sendSignal(now time.Time, who queue.CallerIdentity, t queue.Tas
 // maxSignal is the highest number that a signal has on Linux.
 const maxSignal = 64
 
-// signalOf reads "USR1", "SIGUSR1", "10" and "" for SIGTERM; no name when it is no signal. Signal 0, or NULL, only looks whether there is anybody.
+// signalOf reads "USR1", "SIGUSR1", "10" and "" for SIGTERM; no name when it is no
+// signal. Signal 0, or NULL, only looks whether there is anybody.
 func signalOf(text string) (unix.Signal, string) {
 	if n, err := strconv.ParseUint(text, 10, 8); err == nil && n <= maxSignal {
 		if name := unix.SignalName(unix.Signal(n)); name != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// PBS holds what is held and releases what waits without a word; roost hold and roost release tell.
+// PBS holds what is held and releases what waits without a word; roost hold and roost
+// release tell.
 func TestRepeatedHold(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "HoldOnSubmit = true").GetIds()[0]
@@ -20,10 +21,12 @@ func TestRepeatedHold(t *testing.T) {
 		again bool
 		want  roost.ErrorKind
 	}{
-		{wire.ActRequest_HOLD, false, roost.Conflict}, {wire.ActRequest_HOLD, true, 0}, {wire.ActRequest_SUSPEND, true, roost.Conflict}, {wire.ActRequest_REMOVE, false, 0},
+		{wire.ActRequest_HOLD, false, roost.Conflict}, {wire.ActRequest_HOLD, true, 0},
+		{wire.ActRequest_SUSPEND, true, roost.Conflict}, {wire.ActRequest_REMOVE, false, 0},
 		{wire.ActRequest_HOLD, true, roost.Finished}, {wire.ActRequest_RELEASE, true, roost.Finished},
 	} {
-		if r := p.actWith(&wire.ActRequest{Verb: c.verb, Selection: sel, Again: c.again}); roost.ErrorKind(r.GetKind()) != c.want {
+		if r := p.actWith(&wire.ActRequest{Verb: c.verb, Selection: sel,
+			Again: c.again}); roost.ErrorKind(r.GetKind()) != c.want {
 			t.Errorf("%v (again: %v): got %v, want kind %d", c.verb, c.again, r, c.want)
 		}
 	}
@@ -31,7 +34,8 @@ func TestRepeatedHold(t *testing.T) {
 
 func TestSignalOf(t *testing.T) {
 	for text, want := range map[string]unix.Signal{
-		"": 15, "TERM": 15, "SIGTERM": 15, "15": 15, "KILL": 9, "SIGSTOP": 19, "CLD": 17, "0": 0, "NULL": 0, "SIGNULL": 0, "34": 34, "64": 64,
+		"": 15, "TERM": 15, "SIGTERM": 15, "15": 15, "KILL": 9, "SIGSTOP": 19, "CLD": 17, "0": 0, "NULL": 0,
+		"SIGNULL": 0, "34": 34, "64": 64,
 	} {
 		if got, name := signalOf(text); got != want || name == "" {
 			t.Errorf("%q: got %d %q, want %d", text, got, name, want)
@@ -44,18 +48,23 @@ func TestSignalOf(t *testing.T) {
 	}
 }
 
-// A signal goes to the node once: not to a later session, and not at all when the node is away.
+// A signal goes to the node once: not to a later session, and not at all when the node is
+// away.
 func TestSignalSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
-	r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Selection: &wire.Selection{Selectors: []string{id}}, Signal: "USR1"})
+	r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Selection: &wire.Selection{Selectors: []string{id}},
+		Signal: "USR1"})
 	if r.GetTasks() != 1 || r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	if m := receiveNext(t, p.startd.signals, "a signal"); m.GetSignal() != uint32(unix.SIGUSR1) || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+	if m := receiveNext(t, p.startd.signals, "a signal"); m.GetSignal() != uint32(unix.SIGUSR1) ||
+		m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
 		t.Fatalf("got %v", m)
 	}
-	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_SIGNAL, Selection: &wire.Selection{Selectors: []string{id}}, Signal: "USR9"}); roost.ErrorKind(r.GetKind()) != roost.Invalid || r.GetRefusal() != wire.ActReply_UNKNOWN_SIGNAL {
+	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_SIGNAL,
+		Selection: &wire.Selection{Selectors: []string{id}}, Signal: "USR9"}); roost.ErrorKind(r.GetKind()) !=
+		roost.Invalid || r.GetRefusal() != wire.ActReply_UNKNOWN_SIGNAL {
 		t.Fatalf("got %v", r)
 	}
 	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Signal: 10}, "")
@@ -70,12 +79,14 @@ func TestMessageSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("")
 	notify := func(id, line string) *wire.ActReply_Result {
-		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_MESSAGE, Selection: &wire.Selection{Selectors: []string{id}}, Message: []byte(line), Out: true})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_MESSAGE,
+			Selection: &wire.Selection{Selectors: []string{id}}, Message: []byte(line), Out: true})
 	}
 	if r := notify(id, "hello"); r.GetTasks() != 1 || r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	if m := receiveNext(t, p.startd.messages, "a message"); string(m.GetLine()) != "hello" || !m.GetOut() || m.GetErr() || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+	if m := receiveNext(t, p.startd.messages, "a message"); string(m.GetLine()) != "hello" || !m.GetOut() ||
+		m.GetErr() || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
 		t.Fatalf("got %v", m)
 	}
 	if r := notify(id, strings.Repeat("x", maxLine+1)); roost.ErrorKind(r.GetKind()) != roost.Invalid {

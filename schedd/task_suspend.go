@@ -10,16 +10,21 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What nodes are told of running attempts, and tell of them, beside their beginning and their end.
+// What nodes are told of running attempts, and tell of them, beside their beginning and
+// their end.
 
-// sendFreeze tells a node to freeze an attempt, or to thaw it. A node that is away is told on its next session.
+// sendFreeze tells a node to freeze an attempt, or to thaw it. A node that is away is
+// told on its next session.
 func (s *Schedd) sendFreeze(f queue.FreezeAttempt) {
 	if st, ok := s.queue.TaskStatus(f.Attempt.Task); ok {
-		s.sendTo(st.Task.Node, &wire.ToStartd{Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: attemptRef(f.Attempt), Frozen: f.Frozen}}})
+		s.sendTo(st.Task.Node, &wire.ToStartd{
+			Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: attemptRef(f.Attempt), Frozen: f.Frozen}},
+		})
 	}
 }
 
-// onOwnerSuspension takes in that an attempt stands still for the owner of its machine, or goes on.
+// onOwnerSuspension takes in that an attempt stands still for the owner of its machine,
+// or goes on.
 func (s *Schedd) onOwnerSuspension(p *nodeConn, m *wire.Suspended, now time.Time) {
 	reason := ""
 	if m.GetFrozen() {
@@ -37,15 +42,19 @@ func (s *Schedd) onUserSuspension(node string, a roost.AttemptID, reason string,
 	}
 }
 
-// requestCheckpoints asks the nodes of a target's running tasks for checkpoints, and returns how many were asked for.
-func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity, t queue.TaskSelector) (n uint32, err error) {
+// requestCheckpoints asks the nodes of a target's running tasks for checkpoints, and
+// returns how many were asked for.
+func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity,
+	t queue.TaskSelector) (n uint32, err error) {
 	attempts, err := s.queue.CheckpointTargets(now, who, t)
 	if err != nil {
 		return 0, err
 	}
 	for _, a := range attempts {
 		st, _ := s.queue.TaskStatus(a.Task)
-		if s.sendToLazily(st.Task.Node, &wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: attemptRef(a), Reason: checkpointRequested}}}) {
+		if s.sendToLazily(st.Task.Node,
+			&wire.ToStartd{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: attemptRef(a),
+				Reason: checkpointRequested}}}) {
 			n++
 		}
 	}
@@ -56,9 +65,11 @@ func (s *Schedd) requestCheckpoints(now time.Time, who queue.CallerIdentity, t q
 	return n, nil
 }
 
-// dropBadImage drops an image that was kept and cannot be sent. The attempt is given up, and the next one goes on from the image before.
+// dropBadImage drops an image that was kept and cannot be sent. The attempt is given up,
+// and the next one goes on from the image before.
 func (s *Schedd) dropBadImage(n inputSent, bad badImageError, now time.Time) {
-	s.log.Error("a kept checkpoint cannot be used", "attempt", n.attempt, "checkpoint", bad.sequence, "error", bad.reason)
+	s.log.Error("a kept checkpoint cannot be used", "attempt", n.attempt, "checkpoint", bad.sequence, "error",
+		bad.reason)
 	if e, ok := s.queue.RejectCheckpoint(now, n.attempt.Task, bad.sequence, bad.reason); ok {
 		s.commitEvents(e)
 	}
@@ -67,7 +78,8 @@ func (s *Schedd) dropBadImage(n inputSent, bad badImageError, now time.Time) {
 	}}})
 }
 
-// sendLimits tells a node what it is to hold a running attempt to from now on. A node that is away is told on its next session.
+// sendLimits tells a node what it is to hold a running attempt to from now on. A node
+// that is away is told on its next session.
 func (s *Schedd) sendLimits(l queue.AttemptLimits) {
 	s.sendTo(s.queue.NodeOf(l.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{
 		Attempt: attemptRef(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),

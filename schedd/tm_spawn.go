@@ -22,7 +22,8 @@ const (
 	spawnRetry     = 100 * time.Millisecond
 )
 
-// spawnCall is a call of a job under way. The machines of its gang are all that it can name.
+// spawnCall is a call of a job under way. The machines of its gang are all that it can
+// name.
 type spawnCall struct {
 	*Schedd
 	attempt roost.AttemptID
@@ -31,7 +32,8 @@ type spawnCall struct {
 	output  chan *wire.ReachOutput
 }
 
-// onSpawnRequest takes in that a process of an attempt wants something run on the machines of its job.
+// onSpawnRequest takes in that a process of an attempt wants something run on the
+// machines of its job.
 func (s *Schedd) onSpawnRequest(p *nodeConn, m *wire.ReachWanted) {
 	a := s.attemptID(m.GetAttempt())
 	if s.queue.NodeOf(a) != p.name {
@@ -65,7 +67,8 @@ func (r *spawnCall) serveCall(ctx context.Context, p *nodeConn, ticket uint64) e
 	if err != nil {
 		return err
 	}
-	if err := stream.Send(&wire.ReachOutput{Attempt: attemptRef(r.attempt), Ticket: ticket}); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.Send(&wire.ReachOutput{Attempt: attemptRef(r.attempt), Ticket: ticket}); err != nil &&
+		!errors.Is(err, io.EOF) {
 		return err
 	}
 	call, err := stream.Recv()
@@ -92,7 +95,8 @@ func (r *spawnCall) serveCall(ctx context.Context, p *nodeConn, ticket uint64) e
 	return err
 }
 
-// spawnAll runs the command in each place that is named, and closes output when all have ended.
+// spawnAll runs the command in each place that is named, and closes output when all have
+// ended.
 func (r *spawnCall) spawnAll(ctx context.Context, call *wire.ReachCall) {
 	defer close(r.output)
 	if err := r.checkCommand(call); err != nil {
@@ -116,7 +120,8 @@ func (r *spawnCall) checkCommand(call *wire.ReachCall) error {
 	}
 	for _, line := range call.GetLines() {
 		if int(line) >= len(r.lines) {
-			return fmt.Errorf("%w: the job has places 0 to %d, and %d is none of them", roost.Invalid, len(r.lines)-1, line)
+			return fmt.Errorf("%w: the job has places 0 to %d, and %d is none of them", roost.Invalid,
+				len(r.lines)-1, line)
 		}
 	}
 	if len(call.GetCommand()) == 0 {
@@ -134,7 +139,8 @@ func (r *spawnCall) sendOutput(ctx context.Context, out *wire.ReachOutput) bool 
 	}
 }
 
-// spawnOne runs the command in one place. A chunk whose processes are not there yet is waited for: all start together, but not at one instant.
+// spawnOne runs the command in one place. A chunk whose processes are not there yet is
+// waited for: all start together, but not at one instant.
 func (r *spawnCall) spawnOne(ctx context.Context, call *wire.ReachCall, place, line int) {
 	for began := time.Now(); ; {
 		end, err := r.runShell(ctx, call, place, line)
@@ -146,7 +152,8 @@ func (r *spawnCall) spawnOne(ctx context.Context, call *wire.ReachCall, place, l
 		err = rpc.FromStatus(err)
 		early := errors.Is(err, roost.Conflict) || errors.Is(err, roost.NotFound)
 		if !early || time.Since(began) > spawnTimeout {
-			r.sendOutput(ctx, &wire.ReachOutput{Place: uint32(place), Ended: true, Code: spawnFailedStatus, Error: err.Error()})
+			r.sendOutput(ctx, &wire.ReachOutput{Place: uint32(place), Ended: true, Code: spawnFailedStatus,
+				Error: err.Error()})
 			return
 		}
 		select {
@@ -173,8 +180,10 @@ func (r *spawnCall) runShell(ctx context.Context, call *wire.ReachCall, place, l
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + itoa(uint64(place)+2), "PBS_VNODENUM=" + itoa(uint64(line))}, call.GetCommand()...)
-	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: attemptRef(h.Attempt), Command: command, OfJob: true}, {Eof: true}} {
+	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + itoa(uint64(place)+2),
+		"PBS_VNODENUM=" + itoa(uint64(line))}, call.GetCommand()...)
+	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: attemptRef(h.Attempt), Command: command,
+		OfJob: true}, {Eof: true}} {
 		if err := down.Send(m); err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
 			return nil, err
 		}

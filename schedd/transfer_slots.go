@@ -16,8 +16,9 @@ import (
 // maxTransfers bounds how many attempts have files on their way at once.
 const maxTransfers = 32
 
-// transferSlots bounds how many transfers make progress at once, and shares that among users (package slotshare). A transfer that has to give its slot back
-// stands still before its next message, and goes on when it has one again.
+// transferSlots bounds how many transfers make progress at once, and shares that among
+// users (package slotshare). A transfer that has to give its slot back stands still
+// before its next message, and goes on when it has one again.
 type transferSlots struct {
 	mu        sync.Mutex
 	scheduler *slotshare.Scheduler
@@ -35,7 +36,8 @@ type transferSlot struct {
 }
 
 func newTransferSlots(slots int) *transferSlots {
-	return &transferSlots{scheduler: slotshare.New(slots), slots: map[slotshare.TransferID]*transferSlot{}, beganAt: time.Now()}
+	return &transferSlots{scheduler: slotshare.New(slots), slots: map[slotshare.TransferID]*transferSlot{},
+		beganAt: time.Now()}
 }
 
 // acquire waits for a slot, which has to be released.
@@ -106,7 +108,8 @@ func (t *transferSlots) applyChanges() {
 	}
 }
 
-// A transfer that has a slot and waits for the other side has to get on: as long as it is slower than this it is begun anew, and that often.
+// A transfer that has a slot and waits for the other side has to get on: as long as it is
+// slower than this it is begun anew, and that often.
 const (
 	stallTimeout  = 2 * time.Minute
 	minStallBytes = 64 << 10
@@ -122,8 +125,9 @@ func (e stalledError) Error() string {
 
 func (e stalledError) Unwrap() error { return roost.Unavailable }
 
-// retryUntilReachable tries again for as long as the other side cannot be reached, and gives up after it has let the transfer stand still several times. A try has a
-// slot; between two nothing is held.
+// retryUntilReachable tries again for as long as the other side cannot be reached, and
+// gives up after it has let the transfer stand still several times. A try has a slot;
+// between two nothing is held.
 func retryUntilReachable(ctx context.Context, try func() error) error {
 	stalls := 0
 	for wait := minSessionRetry; ; wait = min(2*wait, maxSessionRetry) {
@@ -149,7 +153,8 @@ func retryUntilReachable(ctx context.Context, try func() error) error {
 	}
 }
 
-// pacedStream lets the messages of one transfer through while it has a slot, and breaks it off when the other side does not keep pace.
+// pacedStream lets the messages of one transfer through while it has a slot, and breaks
+// it off when the other side does not keep pace.
 type pacedStream struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -158,7 +163,8 @@ type pacedStream struct {
 	bytesMoved int64
 }
 
-// newPacedStream returns one and the context that it breaks off, which ends with ctx; end is to be called at the end.
+// newPacedStream returns one and the context that it breaks off, which ends with ctx; end
+// is to be called at the end.
 func newPacedStream(ctx context.Context, slot *transferSlot) (p *pacedStream, end func()) {
 	p = &pacedStream{slot: slot}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestPacedStream: a transfer whose other side is slow goes on, and one whose other side hardly moves is broken off.
+// TestPacedStream: a transfer whose other side is slow goes on, and one whose other side
+// hardly moves is broken off.
 func TestPacedStream(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -60,7 +61,8 @@ func TestPacedStream(t *testing.T) {
 	}
 }
 
-// TestSlotWaitIsNoStall: a transfer whose slot thirty other users have in turn is not late for that, and goes on when it has it again.
+// TestSlotWaitIsNoStall: a transfer whose slot thirty other users have in turn is not
+// late for that, and goes on when it has it again.
 func TestSlotWaitIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := newTransferSlots(1)
@@ -95,7 +97,8 @@ func TestSlotWaitIsNoStall(t *testing.T) {
 	})
 }
 
-// TestRemovedTransfer: a transfer that waits for the other side ends with its attempt, and that is no standstill.
+// TestRemovedTransfer: a transfer that waits for the other side ends with its attempt,
+// and that is no standstill.
 func TestRemovedTransfer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slot, err := newTransferSlots(1).acquire(t.Context(), 1001)
@@ -118,7 +121,8 @@ func TestRemovedTransfer(t *testing.T) {
 	})
 }
 
-// TestRetryUntilReachable: a node that is away is tried again for as long as it takes, one that lets a transfer stand still three times.
+// TestRetryUntilReachable: a node that is away is tried again for as long as it takes,
+// one that lets a transfer stand still three times.
 func TestRetryUntilReachable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -155,7 +159,9 @@ func TestRetryUntilReachable(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		began := time.Now()
-		if err := retryUntilReachable(ctx, func() error { return roost.Unavailable }); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour {
+		if err := retryUntilReachable(ctx, func() error {
+			return roost.Unavailable
+		}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})

@@ -12,15 +12,17 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A job of whose record a disk has lost the beginning of an attempt runs again when no lease can go on that the schedd gave before it started, and not before;
-// whether it is released, or had ended and is to be retried.
+// A job of whose record a disk has lost the beginning of an attempt runs again when no
+// lease can go on that the schedd gave before it started, and not before; whether it is
+// released, or had ended and is to be retried.
 func TestUncertainJobs(t *testing.T) {
 	ada := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
 	for _, c := range []struct {
 		name string
 		verb wire.ActRequest_Verb
 		ends bool
-	}{{"release", wire.ActRequest_RELEASE, false}, {"retry", wire.ActRequest_RETRY, true}, {"rerun", wire.ActRequest_RERUN, true}} {
+	}{{"release", wire.ActRequest_RELEASE, false}, {"retry", wire.ActRequest_RETRY, true},
+		{"rerun", wire.ActRequest_RERUN, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			q := queue.New("s")
 			apply := func(events []queue.JobEvent, err error) {
@@ -36,7 +38,8 @@ func TestUncertainJobs(t *testing.T) {
 			ad := classad.New()
 			ad.SetString(roost.AttrCmd, "/bin/true")
 			ad.SetInt(roost.AttrJobLease, 600)
-			events, ids, _, err := q.SubmitJobs(now, ada, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, queue.SubmitLimits{})
+			events, ids, _, err := q.SubmitJobs(now, ada, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}},
+				queue.SubmitLimits{})
 			apply(events, err)
 			job := queue.TaskSelector{Job: ids[0]}
 			if c.ends {
@@ -52,7 +55,8 @@ func TestUncertainJobs(t *testing.T) {
 			for _, after := range []time.Duration{0, over - time.Second} {
 				h.at.Boot = time.Hour + after
 				err := h.core.Act(h.at, c.verb, ada, job, func() {})
-				if !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "try again in "+(over-after).String()) {
+				if !errors.Is(err, roost.Unavailable) ||
+					!strings.Contains(err.Error(), "try again in "+(over-after).String()) {
 					t.Fatalf("after %v: %v", after, err)
 				}
 			}

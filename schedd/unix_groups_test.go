@@ -69,7 +69,8 @@ func foreignGroup(t *testing.T, uid uint32) string {
 	return "nobody-at-all"
 }
 
-// A group is chosen where it is not the primary one; of a user whom the machine does not know nobody can tell.
+// A group is chosen where it is not the primary one; of a user whom the machine does not
+// know nobody can tell.
 func TestGroupIsChosen(t *testing.T) {
 	u := newUserAgents()
 	for _, tt := range []struct {

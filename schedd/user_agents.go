@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// userAgents knows users by name, and holds for each whose files are moved an agent that has that user's rights. An agent is started when it is
-// first needed and kept; one that has died is replaced.
+// userAgents knows users by name, and holds for each whose files are moved an agent that
+// has that user's rights. An agent is started when it is first needed and kept; one that
+// has died is replaced.
 type userAgents struct {
 	mu            sync.Mutex
 	names         map[uint32]string
@@ -30,14 +31,18 @@ type userUnixGroups struct {
 	readAt time.Time
 }
 
-// unixGroupsLifetime is for how long that is not looked up again: a daemon of the network may be asked for it, and users submit thousands of jobs.
+// unixGroupsLifetime is for how long that is not looked up again: a daemon of the network
+// may be asked for it, and users submit thousands of jobs.
 const unixGroupsLifetime = time.Minute
 
-// agentKey is whose rights an agent has. One user may submit with one group or another (newgrp(1)), and files are of that group.
+// agentKey is whose rights an agent has. One user may submit with one group or another
+// (newgrp(1)), and files are of that group.
 type agentKey struct{ uid, gid uint32 }
 
 func newUserAgents() *userAgents {
-	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string), primaryGroups: make(map[uint32]uint32), unixGroups: make(map[agentKey]userUnixGroups), agents: make(map[agentKey]*userfiles.Agent)}
+	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string),
+		primaryGroups: make(map[uint32]uint32), unixGroups: make(map[agentKey]userUnixGroups),
+		agents: make(map[agentKey]*userfiles.Agent)}
 }
 
 // groupName is the name of a gid, or its number.
@@ -55,7 +60,8 @@ func (u *userAgents) groupName(gid uint32) string {
 	return name
 }
 
-// isSecondaryGroup reports whether a group is not the primary one of a user of this machine: then it was asked for, by newgrp(1) or with the job.
+// isSecondaryGroup reports whether a group is not the primary one of a user of this
+// machine: then it was asked for, by newgrp(1) or with the job.
 func (u *userAgents) isSecondaryGroup(uid, gid uint32) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,7 +78,8 @@ func (u *userAgents) isSecondaryGroup(uid, gid uint32) bool {
 	return own != gid
 }
 
-// groupNames are the groups that a user is in by name, the one that he submits with first.
+// groupNames are the groups that a user is in by name, the one that he submits with
+// first.
 func (u *userAgents) groupNames(uid, gid uint32) []string {
 	u.mu.Lock()
 	known := u.unixGroups[agentKey{uid, gid}]
@@ -92,7 +99,8 @@ func (u *userAgents) groupNames(uid, gid uint32) []string {
 	return names
 }
 
-// userName is the login name of a uid. A uid without one goes by its number, as on machines that know it only by a certificate or a container.
+// userName is the login name of a uid. A uid without one goes by its number, as on
+// machines that know it only by a certificate or a container.
 func (u *userAgents) userName(uid uint32) (string, error) {
 	u.mu.Lock()
 	known, ok := u.names[uid]

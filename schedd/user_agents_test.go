@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// intruderSocket makes the test binary another user's command: it asks the schedd there for everything it should not get, and prints the answers.
+// intruderSocket makes the test binary another user's command: it asks the schedd there
+// for everything it should not get, and prints the answers.
 const intruderSocket = "ROOST_TEST_STRANGER"
 
 // intruderUID is a uid that is neither root's nor the schedd's.
@@ -57,7 +58,8 @@ func runIntruder(socket string) (a intruderResults) {
 		return intruderResults{Error: fmt.Sprint(rows, err)}
 	}
 	a.Ad = rows[0].GetAd()
-	rows, err = receive(c.Query(ctx, &wire.QueryRequest{Selection: &wire.Selection{Constraint: `Environment[0] == "TOKEN=hunter2"`}}))
+	rows, err = receive(c.Query(ctx,
+		&wire.QueryRequest{Selection: &wire.Selection{Constraint: `Environment[0] == "TOKEN=hunter2"`}}))
 	if err != nil {
 		a.Error = err.Error()
 	}
@@ -69,12 +71,14 @@ func runIntruder(socket string) (a intruderResults) {
 	a.Hold = roost.ErrorKind(act.GetResults()[0].GetKind())
 	_, err = receive(c.Logs(ctx, &wire.LogsRequest{Id: "1"}))
 	a.Logs = rpc.KindOf(err)
-	reply, err := c.Submit(ctx, &wire.SubmitRequest{Key: "secret", Jobs: []*wire.JobSpec{{Ad: `[Cmd = "/bin/true"]`, Count: 1}}})
+	reply, err := c.Submit(ctx, &wire.SubmitRequest{Key: "secret",
+		Jobs: []*wire.JobSpec{{Ad: `[Cmd = "/bin/true"]`, Count: 1}}})
 	a.OwnJobTaken = err == nil && !reply.GetRepeatedKey()
 	return a
 }
 
-// Another user of the host may not touch a job, read its output, or see what its owner keeps to himself; the owner's submit keys are not theirs.
+// Another user of the host may not touch a job, read its output, or see what its owner
+// keeps to himself; the owner's submit keys are not theirs.
 func TestOtherUsersRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be")
@@ -105,7 +109,8 @@ func TestOtherUsersRefused(t *testing.T) {
 	if got.Rows != 0 || got.Hold != roost.PermissionDenied || got.Logs != roost.PermissionDenied || !got.OwnJobTaken {
 		t.Errorf("got %+v", got)
 	}
-	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{"1"}}, Ads: true, History: true}); !strings.Contains(rows[0].GetAd(), "hunter2") {
+	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{"1"}}, Ads: true,
+		History: true}); !strings.Contains(rows[0].GetAd(), "hunter2") {
 		t.Errorf("the owner was shown %s", rows[0].GetAd())
 	}
 }

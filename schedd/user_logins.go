@@ -22,7 +22,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// openLogins makes ready for users of other machines, where the schedd listens to any; serving is what it is for all who come.
+// openLogins makes ready for users of other machines, where the schedd listens to any;
+// serving is what it is for all who come.
 func (s *Schedd) openLogins() (serving *rpc.Identity, err error) {
 	if s.identity == nil || len(s.node.Schedd.Listen) == 0 {
 		return s.identity, nil
@@ -36,7 +37,8 @@ func (s *Schedd) openLogins() (serving *rpc.Identity, err error) {
 // remoteCaller is a user who calls from another machine, with a login.
 func (s *Schedd) remoteCaller(p auth.Peer) (queue.CallerIdentity, error) {
 	if s.logins == nil || p.User == "" {
-		return queue.CallerIdentity{}, fmt.Errorf("%w: jobs are submitted over the schedd's unix socket, or with a login", roost.Unauthenticated)
+		return queue.CallerIdentity{},
+			fmt.Errorf("%w: jobs are submitted over the schedd's unix socket, or with a login", roost.Unauthenticated)
 	}
 	account, err := s.logins.Account(p.Serial, time.Now())
 	if err != nil {
@@ -45,11 +47,13 @@ func (s *Schedd) remoteCaller(p auth.Peer) (queue.CallerIdentity, error) {
 	if account, err = checkLogin(account); err != nil {
 		return queue.CallerIdentity{}, fmt.Errorf("login at %s: %w", s.node.Name, err)
 	}
-	who := queue.CallerIdentity{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name, Admin: s.admins.isAdmin(account.User, s.node.Name)}
+	who := queue.CallerIdentity{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name,
+		Admin: s.admins.isAdmin(account.User, s.node.Name)}
 	return who, s.checkUser(who)
 }
 
-// checkLogin holds a login against the accounts of this host as they are now: who has no account any more, or whose name is another's, is not let in.
+// checkLogin holds a login against the accounts of this host as they are now: who has no
+// account any more, or whose name is another's, is not let in.
 func checkLogin(a login.HostAccount) (login.HostAccount, error) {
 	number := strconv.FormatUint(uint64(a.UID), 10)
 	found, err := user.LookupId(number)
@@ -60,24 +64,28 @@ func checkLogin(a login.HostAccount) (login.HostAccount, error) {
 	case err != nil:
 		return a, fmt.Errorf("%w: the account %s cannot be found: %w", roost.Unauthenticated, a.User, err)
 	case found.Username != a.User:
-		return a, fmt.Errorf("%w: uid %d is %s here, and not %s any more: log in again", roost.Unauthenticated, a.UID, found.Username, a.User)
+		return a, fmt.Errorf("%w: uid %d is %s here, and not %s any more: log in again", roost.Unauthenticated, a.UID,
+			found.Username, a.User)
 	}
 	gid, err := strconv.ParseUint(found.Gid, 10, 32)
 	a.GID = uint32(gid)
 	return a, err
 }
 
-// LoginToken makes a token with which the caller can log in from another machine. Only the kernel of this host says who that is: a login makes no logins.
+// LoginToken makes a token with which the caller can log in from another machine. Only
+// the kernel of this host says who that is: a login makes no logins.
 func (s *userService) LoginToken(ctx context.Context, req *wire.LoginTokenRequest) (*wire.LoginTokenReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if p, ok := auth.FromContext(ctx); !ok || !p.Local {
-		return nil, fmt.Errorf("token: %w: run this on %s, where the kernel knows who you are", roost.PermissionDenied, s.node.Name)
+		return nil, fmt.Errorf("token: %w: run this on %s, where the kernel knows who you are", roost.PermissionDenied,
+			s.node.Name)
 	}
 	if s.logins == nil {
-		return nil, fmt.Errorf("token: %w: the schedd of %s cannot be reached from other machines: its node file says nothing of listen in the schedd block", roost.Conflict, s.node.Name)
+		return nil, fmt.Errorf("token: %w: the schedd of %s cannot be reached from other machines: its node file "+
+			"says nothing of listen in the schedd block", roost.Conflict, s.node.Name)
 	}
 	if err := s.checkUser(who); err != nil {
 		return nil, err
@@ -86,12 +94,14 @@ func (s *userService) LoginToken(ctx context.Context, req *wire.LoginTokenReques
 	if life == 0 {
 		life = login.TokenLife
 	}
-	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID}, life, time.Now())
+	token, expires, err := s.logins.MakeToken(login.HostAccount{User: who.User, UID: who.UID, GID: who.GID}, life,
+		time.Now())
 	if err != nil {
 		return nil, err
 	}
 	s.log.Info("token for a login", "user", who.User, "uid", who.UID, "expires", expires)
-	return &wire.LoginTokenReply{Address: config.AdvertisedAddress(s.node.Schedd.Listen), Token: token.String(), Expires: expires.UnixNano()}, nil
+	return &wire.LoginTokenReply{Address: config.AdvertisedAddress(s.node.Schedd.Listen), Token: token.String(),
+		Expires: expires.UnixNano()}, nil
 }
 
 // Login spends a token. The caller is anybody: that he has the secret says who he is.
@@ -118,7 +128,8 @@ func (s *userService) Login(ctx context.Context, req *wire.LoginRequest) (*wire.
 	return &wire.LoginReply{Certificate: der, User: made.User, Node: s.node.Name}, nil
 }
 
-// visibleLogins says whose logins a user may see and revoke: their own, and an administrator everybody's.
+// visibleLogins says whose logins a user may see and revoke: their own, and an
+// administrator everybody's.
 func visibleLogins(ctx context.Context, who queue.CallerIdentity) func(login.HostAccount) bool {
 	all := isDaemonUser(ctx)
 	return func(a login.HostAccount) bool { return all || a.UID == who.UID }
@@ -164,14 +175,16 @@ func (s *userService) Logout(ctx context.Context, req *wire.LogoutRequest) (*wir
 }
 
 func loginInfo(l *login.Login, serial string) *wire.LoginInfo {
-	m := &wire.LoginInfo{Id: l.ID(), User: l.User, From: l.From, Made: l.Made.UnixNano(), Expires: l.Expires.UnixNano(), Own: l.Serial == serial}
+	m := &wire.LoginInfo{Id: l.ID(), User: l.User, From: l.From, Made: l.Made.UnixNano(), Expires: l.Expires.UnixNano(),
+		Own: l.Serial == serial}
 	if !l.Revoked.IsZero() {
 		m.Revoked = l.Revoked.UnixNano()
 	}
 	return m
 }
 
-// checkFilesLocal refuses jobs from another machine whose directory is not on this host, where their files are read and written.
+// checkFilesLocal refuses jobs from another machine whose directory is not on this host,
+// where their files are read and written.
 func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
 	p, _ := auth.FromContext(ctx)
 	if p.Local {
@@ -187,7 +200,8 @@ func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, 
 			_, err = agent.Stat(ctx, filepath.Dir(dir), filepath.Base(dir))
 		}
 		if err != nil {
-			return jobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and %s cannot use it on %s: submit from a directory that is there, too, or name one in the job file",
+			return jobOrdinal(fmt.Errorf("directory %s: %w: a job's files are where its queue is, and %s cannot use "+
+				"it on %s: submit from a directory that is there, too, or name one in the job file",
 				dir, roost.NoInput, who.User, s.node.Name), i, specs)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// userService answers users' calls. Each call runs in a goroutine of gRPC's and goes to the loop for what belongs to it.
+// userService answers users' calls. Each call runs in a goroutine of gRPC's and goes to
+// the loop for what belongs to it.
 type userService struct {
 	wire.UnimplementedScheddServer
 	*Schedd
@@ -34,8 +35,8 @@ func (s *Schedd) callLoop(ctx context.Context, f func(now time.Time)) error {
 	}
 }
 
-// callLoopDurable is ask for what tells users how things stand: it returns when all that f saw is on disk, so that nobody is told of a completion
-// that a crash could take back.
+// callLoopDurable is ask for what tells users how things stand: it returns when all that
+// f saw is on disk, so that nobody is told of a completion that a crash could take back.
 func (s *Schedd) callLoopDurable(ctx context.Context, f func(now time.Time)) error {
 	durable := make(chan struct{})
 	if err := s.callLoop(ctx, func(now time.Time) { f(now); s.afterCommit(func() { close(durable) }) }); err != nil {
@@ -44,7 +45,8 @@ func (s *Schedd) callLoopDurable(ctx context.Context, f func(now time.Time)) err
 	return s.waitDurable(ctx, durable)
 }
 
-// stoppingError is the error for a call that the end of the daemon, or of the caller, cut short.
+// stoppingError is the error for a call that the end of the daemon, or of the caller, cut
+// short.
 func (s *Schedd) stoppingError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -52,7 +54,8 @@ func (s *Schedd) stoppingError(ctx context.Context) error {
 	return fmt.Errorf("schedd: %w: it is stopping", roost.Unavailable)
 }
 
-// callerOf returns the user at the other end, as the kernel knows them, or the login that they made here.
+// callerOf returns the user at the other end, as the kernel knows them, or the login that
+// they made here.
 func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Local {
@@ -62,7 +65,8 @@ func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 	if err != nil {
 		return queue.CallerIdentity{}, err
 	}
-	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd) || s.admins.isAdmin(name, s.node.Name)}, nil
+	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd) ||
+		s.admins.isAdmin(name, s.node.Name)}, nil
 }
 
 // Submit takes jobs. When it returns, they are on disk.
@@ -158,7 +162,8 @@ func (s *Schedd) waitDurable(ctx context.Context, durable <-chan struct{}) error
 func (s *Schedd) checkUser(who queue.CallerIdentity) error {
 	own := uint32(os.Geteuid())
 	if own != 0 && who.UID != own {
-		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; start one of your own with roost up", roost.PermissionDenied, own)
+		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; "+
+			"start one of your own with roost up", roost.PermissionDenied, own)
 	}
 	if own == 0 {
 		if err := ids.CheckUID(who.UID); err != nil {
@@ -166,7 +171,8 @@ func (s *Schedd) checkUser(who queue.CallerIdentity) error {
 		}
 	}
 	if who.UID < ids.FirstUser && !s.node.Schedd.AllowRoot && own == 0 {
-		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
+		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set "+
+			"allow_root in the node file", roost.PermissionDenied)
 	}
 	return nil
 }

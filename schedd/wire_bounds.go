@@ -7,13 +7,15 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// wireBounds is how the wire says what the processes of an attempt may use; nil for no bounds.
+// wireBounds is how the wire says what the processes of an attempt may use; nil for no
+// bounds.
 func wireBounds(b queue.ProcessLimits) *wire.Bounds {
 	if b == (queue.ProcessLimits{}) {
 		return nil
 	}
 	return &wire.Bounds{
-		CpuNs: int64(b.CPU), ProcessCpuS: int64(b.ProcessCPU / time.Second), Virtual: int64(b.Virtual), ProcessVirtual: int64(b.ProcessVirtual),
-		ProcessMemory: int64(b.ProcessMemory), File: int64(b.File), Nice: int32(b.Nice),
+		CpuNs: int64(b.CPU), ProcessCpuS: int64(b.ProcessCPU / time.Second), Virtual: int64(b.Virtual),
+		ProcessVirtual: int64(b.ProcessVirtual),
+		ProcessMemory:  int64(b.ProcessMemory), File: int64(b.File), Nice: int32(b.Nice),
 	}
 }

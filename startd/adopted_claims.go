@@ -25,7 +25,8 @@ type adoptedClaim struct {
 	starterDead bool // its starter is dead
 }
 
-// adoptAll takes over the claims of earlier starts, and removes what is left of others. It runs before anything else does.
+// adoptAll takes over the claims of earlier starts, and removes what is left of others.
+// It runs before anything else does.
 func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 	all := make([]*adoptedClaim, len(claims))
 	var looking sync.WaitGroup
@@ -34,10 +35,13 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 	}
 	looking.Wait()
 	keep := make(map[string]bool)
-	slices.SortStableFunc(all, func(a, b *adoptedClaim) int { return cmp.Compare(a.adoptionPriority(), b.adoptionPriority()) })
+	slices.SortStableFunc(all, func(a, b *adoptedClaim) int {
+		return cmp.Compare(a.adoptionPriority(), b.adoptionPriority())
+	})
 	for _, f := range all {
 		if f != nil && l.adopt(f) {
-			keep[filepath.Join(l.host.scratchDir(), f.runner.id.String())], keep[filepath.Join(l.host.ioDir(), f.runner.id.String())] = true, true
+			keep[filepath.Join(l.host.scratchDir(), f.runner.id.String())], keep[filepath.Join(l.host.ioDir(),
+				f.runner.id.String())] = true, true
 		}
 	}
 	if l.ownerState == nil { // it had an owner, who was there
@@ -52,7 +56,8 @@ func (l *machineLoop) adoptAll(claims []slot.ClaimID) {
 	l.sweepGroups()
 }
 
-// sweepGroups removes the groups of claims that are not in the books. Nothing of theirs runs any more but what has escaped from its starter.
+// sweepGroups removes the groups of claims that are not in the books. Nothing of theirs
+// runs any more but what has escaped from its starter.
 func (l *machineLoop) sweepGroups() {
 	keep := make(map[string]bool)
 	for id := range l.runners {
@@ -61,10 +66,12 @@ func (l *machineLoop) sweepGroups() {
 	l.host.groups.sweep(keep)
 }
 
-// adoptTries is how often a starter that is there and does not answer is asked again: to give it up is to lose its task.
+// adoptTries is how often a starter that is there and does not answer is asked again: to
+// give it up is to lose its task.
 const adoptTries = 4
 
-// connectStarter connects to the starter of a claim. Nil: there is nothing to take over, and nothing is left of it.
+// connectStarter connects to the starter of a claim. Nil: there is nothing to take over,
+// and nothing is left of it.
 func (m *claimHost) connectStarter(id slot.ClaimID) *adoptedClaim {
 	dir := filepath.Join(m.claimsDir(), id.String())
 	file, err := readClaimFile(dir)
@@ -77,7 +84,9 @@ func (m *claimHost) connectStarter(id slot.ClaimID) *adoptedClaim {
 	f.runner.cred, f.runner.group = m.accounts.credential(&file), m.groups.find(id)
 	f.runner.findFiles()
 	for range adoptTries {
-		f.runner.starter, f.state, err = starterclient.Adopt(dir, func(e starterclient.Event) { f.runner.queue.put(starterEvent{e}) })
+		f.runner.starter, f.state, err = starterclient.Adopt(dir, func(e starterclient.Event) {
+			f.runner.queue.put(starterEvent{e})
+		})
 		if !errors.Is(err, roost.Unavailable) {
 			break
 		}
@@ -90,13 +99,16 @@ func (m *claimHost) connectStarter(id slot.ClaimID) *adoptedClaim {
 			return nil
 		}
 	}
-	if _, err := readAttempt(dir); err != nil && f.state.Phase != proto.Idle { // it was written before the starter was told of the attempt
-		m.log.Error("what is known of the attempt on a claim is damaged on disk: it is ended, and runs again", "claim", id, "err", err)
+	// it was written before the starter was told of the attempt
+	if _, err := readAttempt(dir); err != nil && f.state.Phase != proto.Idle {
+		m.log.Error("what is known of the attempt on a claim is damaged on disk: it is ended, and runs again", "claim",
+			id, "err", err)
 		m.removeClaim(dir, file)
 		return nil
 	}
 	f.runner.ownerSuspension.attach(f.runner.group, f.runner.starter, m.sandboxed)
-	if f.runner.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+	if f.runner.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE,
+		0o600); err != nil {
 		m.log.Error("claim cannot be taken over", "claim", id, "err", err)
 		m.removeClaim(dir, file)
 		return nil
@@ -104,7 +116,8 @@ func (m *claimHost) connectStarter(id slot.ClaimID) *adoptedClaim {
 	return f
 }
 
-// removeClaim removes a claim that nobody will ask for, and the processes that may be left of it.
+// removeClaim removes a claim that nobody will ask for, and the processes that may be
+// left of it.
 func (m *claimHost) removeClaim(dir string, file claimFile) {
 	if file.Cookie != "" && file.BootID == m.boot {
 		if _, err := starterclient.Sweep(file.Cookie, m.boxPath(slot.ClaimID(file.ID))); err != nil {
@@ -116,13 +129,15 @@ func (m *claimHost) removeClaim(dir string, file claimFile) {
 	}
 }
 
-// adopt enters a claim into the books and starts its hand. An attempt that has ended is entered as one that runs: the hand says the rest, in the
-// way that it always does.
+// adopt enters a claim into the books and starts its hand. An attempt that has ended is
+// entered as one that runs: the hand says the rest, in the way that it always does.
 func (l *machineLoop) adopt(f *adoptedClaim) bool {
 	h := f.runner
 	claim := slot.Claim{
-		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd, Owner: h.file.Owner, Info: h.file.About,
-		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources, State: slot.Idle,
+		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd,
+		Owner: h.file.Owner, Info: h.file.About,
+		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, CanQueue: h.file.MayWait, Resources: h.file.Resources,
+		State: slot.Idle,
 		Lease: bootTime() + h.file.Lease, LeasePeriod: h.file.Lease,
 	}
 	if f.state.Phase != proto.Idle {
@@ -130,9 +145,11 @@ func (l *machineLoop) adopt(f *adoptedClaim) bool {
 		h.sharedAttempt.Store(h.attempt)
 		h.measureFrom(h.attempt, h.attempt.record.Origin)
 		h.restoreCheckpoints(h.attempt, f.state, f.state.Phase == proto.Running && !f.starterDead)
-		claim.State, claim.Attempt, claim.Running = slot.Busy, h.attempt.id, f.state.Phase == proto.Running && !f.starterDead
+		claim.State, claim.Attempt, claim.Running = slot.Busy, h.attempt.id, f.state.Phase == proto.Running &&
+			!f.starterDead
 		claim.RunningSince = slot.BootTime(f.state.Since)
-		claim.AttemptInfo = slot.AttemptInfo{Walltime: h.attempt.record.Walltime, Expected: h.attempt.record.Expected, NotRestartable: h.attempt.record.Once}
+		claim.AttemptInfo = slot.AttemptInfo{Walltime: h.attempt.record.Walltime, Expected: h.attempt.record.Expected,
+			NotRestartable: h.attempt.record.Once}
 		claim.ProcessesGone = f.state.Phase == proto.Ended
 		if claim.Running {
 			h.watchGPUs(h.attempt.id)
@@ -158,15 +175,17 @@ func (l *machineLoop) adopt(f *adoptedClaim) bool {
 	if l.host.config.Pin && h.file.Cores != nil {
 		l.pinned[h.id] = h.file.Cores
 	}
-	l.host.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.starterDead)
+	l.host.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone",
+		f.starterDead)
 	if f.starterDead {
 		h.queue.put(starterEvent{starterclient.ProcessDied{LastState: f.state, Err: starterclient.ErrGone}})
 	}
 	return true
 }
 
-// adoptionPriority puts claims on which something runs before those that hold something, and these before those that wait: an idle claim may have passed
-// on what it held, and its file may not say so yet.
+// adoptionPriority puts claims on which something runs before those that hold something,
+// and these before those that wait: an idle claim may have passed on what it held, and
+// its file may not say so yet.
 func (f *adoptedClaim) adoptionPriority() int {
 	switch {
 	case f == nil:
@@ -219,7 +238,8 @@ func (m *claimHost) sweepIO(keep map[string]bool) {
 	}
 }
 
-// removeForeign removes a scratch directory with the rights of whoever owns it. Its parent is ours, so that looking at it is safe.
+// removeForeign removes a scratch directory with the rights of whoever owns it. Its
+// parent is ours, so that looking at it is safe.
 func (m *claimHost) removeForeign(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -235,7 +255,8 @@ func (m *claimHost) removeForeign(path string) error {
 	return m.removeScratch(path, func() (*userfiles.Agent, error) { return agent, nil })
 }
 
-// removeScratch empties a scratch directory with its user's rights, and removes it with ours.
+// removeScratch empties a scratch directory with its user's rights, and removes it with
+// ours.
 func (m *claimHost) removeScratch(path string, agent func() (*userfiles.Agent, error)) error {
 	a, err := agent()
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// setAttemptLimits holds an attempt to other limits than it began with: the starter sees to the walltime, its meter to the CPU time. One that has not been started is
-// started with them.
+// setAttemptLimits holds an attempt to other limits than it began with: the starter sees
+// to the walltime, its meter to the CPU time. One that has not been started is started
+// with them.
 func (h *claimRunner) setAttemptLimits(a *claimAttempt, o setLimitsCmd) {
 	a.record.Walltime, a.record.Bounds.CPU = o.walltime, o.cpuTime
 	h.writeRecord(a)

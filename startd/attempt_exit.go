@@ -18,13 +18,15 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// maxInlineOutput is how much of each captured stream comes along with the news of an exit.
+// maxInlineOutput is how much of each captured stream comes along with the news of an
+// exit.
 const maxInlineOutput = 64 << 10
 
 // outputListTimeout bounds how long it may take to find an attempt's output files.
 const outputListTimeout = time.Minute
 
-// onExit takes in that the attempt has ended, and with what. The machine's epilogue comes before that is told.
+// onExit takes in that the attempt has ended, and with what. The machine's epilogue comes
+// before that is told.
 func (h *claimRunner) onExit(a *claimAttempt, status *wire.ExitStatus) {
 	if a.recordedExit != nil {
 		return // told again after a reconnection
@@ -62,7 +64,8 @@ func (h *claimRunner) reportExit(a *claimAttempt) {
 	h.host.postEvent(attemptEnded{h.id, a.id, e})
 }
 
-// truncateOutput cuts what was captured where it is more than a task may have, so that no more than that comes to a submit node.
+// truncateOutput cuts what was captured where it is more than a task may have, so that no
+// more than that comes to a submit node.
 func (h *claimRunner) truncateOutput(a *claimAttempt, e *wire.Exited) {
 	limit := int64(h.host.disks.output)
 	for _, s := range []struct {
@@ -76,7 +79,8 @@ func (h *claimRunner) truncateOutput(a *claimAttempt, e *wire.Exited) {
 			h.host.log.Warn("captured output cannot be cut", "attempt", a.label(), "err", err)
 		}
 		if e.Status.Cause == wire.Cause_CAUSE_EXITED {
-			e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK, outputLimitReason(roost.Bytes(*s.size), roost.Bytes(limit))
+			e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK,
+				outputLimitReason(roost.Bytes(*s.size), roost.Bytes(limit))
 		}
 		*s.size = limit
 	}
@@ -96,7 +100,8 @@ func readInlineOutput(path string) (data []byte, size int64) {
 	return nil, info.Size()
 }
 
-// listOutputs finds what the attempt wrote in its scratch directory and the submit side wants.
+// listOutputs finds what the attempt wrote in its scratch directory and the submit side
+// wants.
 func (h *claimRunner) listOutputs(a *claimAttempt, e *wire.Exited) {
 	ctx, cancel := context.WithTimeout(a.ctx, outputListTimeout)
 	defer cancel()
@@ -107,7 +112,8 @@ func (h *claimRunner) listOutputs(a *claimAttempt, e *wire.Exited) {
 	}
 	if errors.Is(err, roost.Exhausted) {
 		a.outputs = nil
-		e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK, "it left more files than can be brought back: "+err.Error()+"; put them into one, or name fewer in outputs"
+		e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK, "it left more files than can be brought back: "+
+			err.Error()+"; put them into one, or name fewer in outputs"
 		return
 	}
 	if err != nil {
@@ -121,7 +127,8 @@ func (h *claimRunner) listOutputs(a *claimAttempt, e *wire.Exited) {
 	}
 }
 
-// outputFileLimit is how many files an attempt brings back. Their names travel in the news of its end, and in the question for them.
+// outputFileLimit is how many files an attempt brings back. Their names travel in the
+// news of its end, and in the question for them.
 func outputFileLimit() userfiles.ListLimit {
 	return userfiles.ListLimit{Entries: 100_000, Names: 3 * int(roost.MiB)}
 }
@@ -129,7 +136,8 @@ func outputFileLimit() userfiles.ListLimit {
 // maxReason is how many bytes an attempt's end may be explained in.
 const maxReason = 4 << 10
 
-// printableReason is an explanation that can be sent: short, and in UTF-8. What users choose is in it, such as the names of their processes and files.
+// printableReason is an explanation that can be sent: short, and in UTF-8. What users
+// choose is in it, such as the names of their processes and files.
 func printableReason(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxReason {
@@ -138,9 +146,12 @@ func printableReason(text string) string {
 	return strings.ToValidUTF8(text[:maxReason], "") + " …"
 }
 
-// listOutputFiles lists what the record's patterns name, or without patterns the top-level files that are new or changed, and not hidden. A missing file does not
-// keep the others from being listed. What the submit side would take for something else than was asked for is left out, as patterns may lead anywhere.
-func listOutputFiles(ctx context.Context, agent *userfiles.Agent, r *attemptRecord) (all []userfiles.TransferEntry, err error) {
+// listOutputFiles lists what the record's patterns name, or without patterns the
+// top-level files that are new or changed, and not hidden. A missing file does not keep
+// the others from being listed. What the submit side would take for something else than
+// was asked for is left out, as patterns may lead anywhere.
+func listOutputFiles(ctx context.Context, agent *userfiles.Agent,
+	r *attemptRecord) (all []userfiles.TransferEntry, err error) {
 	asked := userfiles.AskedFilter(r.Outputs)
 	defer func() {
 		all = slices.DeleteFunc(all, func(e userfiles.TransferEntry) bool {
@@ -161,7 +172,8 @@ func listOutputFiles(ctx context.Context, agent *userfiles.Agent, r *attemptReco
 }
 
 // listOutputsByPattern lists what one pattern after the other names.
-func listOutputsByPattern(ctx context.Context, agent *userfiles.Agent, r *attemptRecord) (all []userfiles.TransferEntry, missing error) {
+func listOutputsByPattern(ctx context.Context, agent *userfiles.Agent,
+	r *attemptRecord) (all []userfiles.TransferEntry, missing error) {
 	bound, explained := outputFileLimit(), 0
 	seen := make(map[string]bool)
 	for _, pattern := range r.Outputs {
@@ -177,8 +189,10 @@ func listOutputsByPattern(ctx context.Context, agent *userfiles.Agent, r *attemp
 			if seen[e.Name] {
 				continue
 			}
-			if bound.Entries, bound.Names = bound.Entries-1, bound.Names-len(e.Name); bound.Entries < 0 || bound.Names < 0 {
-				return nil, fmt.Errorf("%w: more than %d files, or names of more than %v", roost.Exhausted, outputFileLimit().Entries, roost.Bytes(outputFileLimit().Names))
+			if bound.Entries, bound.Names = bound.Entries-1, bound.Names-len(e.Name); bound.Entries < 0 ||
+				bound.Names < 0 {
+				return nil, fmt.Errorf("%w: more than %d files, or names of more than %v", roost.Exhausted,
+					outputFileLimit().Entries, roost.Bytes(outputFileLimit().Names))
 			}
 			seen[e.Name] = true
 			all = append(all, e)
@@ -200,8 +214,10 @@ func (a *claimAttempt) exitReport(x starterclient.TaskExit) *wire.ExitStatus {
 	return s
 }
 
-// mayBeJobFault reports whether the job may be at fault for an error that looks like the machine's: it was met on files that the job names, which its user may keep
-// open for writing, or have on a server that is away; or on the bound on its user's processes. Another try elsewhere is worth it, and shows which it was.
+// mayBeJobFault reports whether the job may be at fault for an error that looks like the
+// machine's: it was met on files that the job names, which its user may keep open for
+// writing, or have on a server that is away; or on the bound on its user's processes.
+// Another try elsewhere is worth it, and shows which it was.
 func mayBeJobFault(x starterclient.TaskExit) bool {
 	switch x.Step {
 	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:

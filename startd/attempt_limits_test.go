@@ -8,14 +8,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestLimit: a running attempt is held to the limits that its schedd says last, one that waits for its input too; and nobody else's word counts.
+// TestLimit: a running attempt is held to the limits that its schedd says last, one that
+// waits for its input too; and nobody else's word counts.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()
 	limit := func(s *fakeSchedd, a *wire.AttemptRef, walltime, cpu time.Duration) {
-		s.send(&wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{Attempt: a, WalltimeNs: int64(walltime), CpuNs: int64(cpu)}}})
+		s.send(&wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{Attempt: a, WalltimeNs: int64(walltime),
+			CpuNs: int64(cpu)}}})
 	}
 	program := s.shell("while :; do :; done")
 	program.WalltimeNs = int64(time.Hour)
@@ -44,14 +46,16 @@ func TestLimit(t *testing.T) {
 		if waits {
 			s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
 		}
-		if x := s.awaitOnlyExit(a).GetStatus(); x.GetCause() != wire.Cause_CAUSE_WALLTIME || x.GetReason() != "walltime of 200ms exceeded" {
+		if x := s.awaitOnlyExit(a).GetStatus(); x.GetCause() != wire.Cause_CAUSE_WALLTIME ||
+			x.GetReason() != "walltime of 200ms exceeded" {
 			t.Errorf("walltime, while it waits: %v: got %v", waits, x)
 		}
 		s.acknowledge(a)
 	}
 }
 
-// TestBounds: an attempt that uses more than it asked for is ended, with what it used and what it may, whether its processes are counted by a group or not.
+// TestBounds: an attempt that uses more than it asked for is ended, with what it used and
+// what it may, whether its processes are counted by a group or not.
 func TestBounds(t *testing.T) {
 	const spin = "while :; do :; done & while :; do :; done"
 	for _, test := range []struct {
@@ -61,14 +65,21 @@ func TestBounds(t *testing.T) {
 		signal, code int32
 		reason       string
 	}{
-		{"cput", spin, &wire.Bounds{CpuNs: 1e9}, wire.Cause_CAUSE_CPU_TIME, 15, 0, "CPU time of 1s exceeded: its processes have used "},
-		{"pcput", "while :; do :; done", &wire.Bounds{ProcessCpuS: 1}, wire.Cause_CAUSE_EXITED, 24, 0, "CPU time of 1s for each process exceeded"},
-		{"pcput of a child", "sh -c 'while :; do :; done'; exit $?", &wire.Bounds{ProcessCpuS: 1}, wire.Cause_CAUSE_EXITED, 0, 152, "CPU time of 1s for each process exceeded"},
-		{"vmem", "sleep 60 & sleep 60 & wait", &wire.Bounds{Virtual: 1 << 20}, wire.Cause_CAUSE_VIRTUAL, 15, 0, "virtual memory of 1MiB exceeded: its processes address "},
-		{"pmem", "head -c 30000000 /dev/zero | (sleep 60; true) & x=$(head -c 20000000 /dev/zero | tr '\\0' a); sleep 60", &wire.Bounds{ProcessMemory: 8 << 20},
+		{"cput", spin, &wire.Bounds{CpuNs: 1e9}, wire.Cause_CAUSE_CPU_TIME, 15, 0,
+			"CPU time of 1s exceeded: its processes have used "},
+		{"pcput", "while :; do :; done", &wire.Bounds{ProcessCpuS: 1}, wire.Cause_CAUSE_EXITED, 24,
+			0, "CPU time of 1s for each process exceeded"},
+		{"pcput of a child", "sh -c 'while :; do :; done'; exit $?", &wire.Bounds{ProcessCpuS: 1},
+			wire.Cause_CAUSE_EXITED, 0, 152, "CPU time of 1s for each process exceeded"},
+		{"vmem", "sleep 60 & sleep 60 & wait", &wire.Bounds{Virtual: 1 << 20}, wire.Cause_CAUSE_VIRTUAL, 15, 0,
+			"virtual memory of 1MiB exceeded: its processes address "},
+		{"pmem", "head -c 30000000 /dev/zero | (sleep 60; true) & x=$(head -c 20000000 /dev/zero | tr '\\0' a); " +
+			"sleep 60", &wire.Bounds{ProcessMemory: 8 << 20},
 			wire.Cause_CAUSE_MEMORY, 15, 0, "memory of 8MiB for each process exceeded: "},
-		{"file", "exec head -c 100000 /dev/zero", &wire.Bounds{File: 4096}, wire.Cause_CAUSE_EXITED, 25, 0, "size of 4KiB for each file exceeded"},
-		{"enough", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; exit 24", &wire.Bounds{CpuNs: 1e12, Virtual: 1 << 40, ProcessMemory: 1 << 40, File: 1 << 20},
+		{"file", "exec head -c 100000 /dev/zero", &wire.Bounds{File: 4096}, wire.Cause_CAUSE_EXITED, 25,
+			0, "size of 4KiB for each file exceeded"},
+		{"enough", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; exit 24",
+			&wire.Bounds{CpuNs: 1e12, Virtual: 1 << 40, ProcessMemory: 1 << 40, File: 1 << 20},
 			wire.Cause_CAUSE_EXITED, 0, 24, ""},
 	} {
 		for _, enforce := range []string{"auto", "never"} {
@@ -85,7 +96,8 @@ func TestBounds(t *testing.T) {
 				program := s.shell(test.script)
 				program.Bounds = test.bounds
 				x := s.run(s.claim(), program).GetStatus()
-				if x.GetCause() != test.cause || x.GetSignal() != test.signal || x.GetCode() != test.code || !strings.HasPrefix(x.GetReason(), test.reason) || test.reason == "" && x.GetReason() != "" {
+				if x.GetCause() != test.cause || x.GetSignal() != test.signal || x.GetCode() != test.code ||
+					!strings.HasPrefix(x.GetReason(), test.reason) || test.reason == "" && x.GetReason() != "" {
 					t.Errorf("got %v", x)
 				}
 			})

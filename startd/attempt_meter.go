@@ -16,13 +16,15 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// usageBaseline is where a measurement counts from: a claim's group has served the attempts before, too.
+// usageBaseline is where a measurement counts from: a claim's group has served the
+// attempts before, too.
 type usageBaseline struct {
 	Began slot.BootTime
 	Group cgroup.GroupUsage
 }
 
-// attemptMeter measures one attempt, from its launch to its end. The goroutine that samples and the hand of the claim share it.
+// attemptMeter measures one attempt, from its launch to its end. The goroutine that
+// samples and the hand of the claim share it.
 type attemptMeter struct {
 	id          roost.AttemptID
 	schedd      string
@@ -68,7 +70,8 @@ func (m *attemptMeter) sample() {
 	defer m.mu.Unlock()
 	if old := m.last; old != nil {
 		now.Disk = old.Disk
-		// Without a group, what has ended and was not waited for is missing. What was used stays used.
+		// Without a group, what has ended and was not waited for is missing. What was
+		// used stays used.
 		now.UserCpu, now.SystemCpu = max(now.UserCpu, old.UserCpu), max(now.SystemCpu, old.SystemCpu)
 		now.ReadBytes, now.WriteBytes = max(now.ReadBytes, old.ReadBytes), max(now.WriteBytes, old.WriteBytes)
 		now.PeakMemory, now.PeakGpuMemory = old.PeakMemory, max(now.PeakGpuMemory, old.PeakGpuMemory)
@@ -80,8 +83,8 @@ func (m *attemptMeter) sample() {
 	m.last = now
 }
 
-// measureGroup reads the figures of the claim's group, less those of the attempts before. So its starter counts for next to nothing: it had its memory
-// before.
+// measureGroup reads the figures of the claim's group, less those of the attempts before.
+// So its starter counts for next to nothing: it had its memory before.
 func (m *attemptMeter) measureGroup(now *wire.TaskUsage) bool {
 	u, err := m.group.Usage()
 	if err != nil {
@@ -95,7 +98,8 @@ func (m *attemptMeter) measureGroup(now *wire.TaskUsage) bool {
 	return true
 }
 
-// unsentUsage is what has changed since it was sent last; nil when nothing has. Time alone is no news.
+// unsentUsage is what has changed since it was sent last; nil when nothing has. Time
+// alone is no news.
 func (m *attemptMeter) unsentUsage(now time.Time) *wire.AttemptUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +178,8 @@ func (s *attemptMeters) setDumpable(claim slot.ClaimID, id roost.AttemptID, text
 	}
 }
 
-// setCheckpointInfo notes whether the attempt can be saved when it has to leave, and when it last was.
+// setCheckpointInfo notes whether the attempt can be saved when it has to leave, and when
+// it last was.
 func (s *attemptMeters) setCheckpointInfo(claim slot.ClaimID, id roost.AttemptID, saves slot.CheckpointInfo) {
 	if m := s.find(claim, id); m != nil {
 		m.mu.Lock()

@@ -21,20 +21,24 @@ import (
 )
 
 const (
-	scriptName      = "script" // of the program text, in the attempt's directory
-	scratchName     = "job"    // of the scratch directory, among the attempt's own files
-	privateTempName = ".tmp"   // of the directory for temporary files in a scratch directory, where /tmp is the machine's
+	scriptName  = "script" // of the program text, in the attempt's directory
+	scratchName = "job"    // of the scratch directory, among the attempt's own files
+	// of the directory for temporary files in a scratch directory, where /tmp is the
+	// machine's
+	privateTempName = ".tmp"
 )
 
 // prepareAttempt makes what the attempt needs before its input can come.
 func (h *claimRunner) prepareAttempt(a *claimAttempt) error {
 	p := a.program
 	if h.isSlotUser() && !p.GetScratch() {
-		return fmt.Errorf("%w: on %s tasks of others run as slot users, who see none of their files there: have them sent (transfer), and leave file_system_domain alone",
+		return fmt.Errorf("%w: on %s tasks of others run as slot users, who see none of their files there: have them "+
+			"sent (transfer), and leave file_system_domain alone",
 			errJobFault, h.host.config.Name)
 	}
 	r := &a.record
-	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
+	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(),
+		p.GetStderr(), p.GetJoinOutput()
 	r.IO, r.Boxed = h.host.boxPath(h.id), h.host.sandboxed
 	r.OwnTemp = r.Boxed && !usesHostTemp(p)
 	r.Bounds, r.Scripts = attemptLimitsOf(p.GetBounds()), h.newPrologueContext(p)
@@ -72,7 +76,8 @@ func (h *claimRunner) isSlotUser() bool {
 // boxPath is the directory of a claim's attempts, which their sandboxes are known by.
 func (m *claimHost) boxPath(id slot.ClaimID) string { return filepath.Join(m.ioDir(), id.String()) }
 
-// prepareBase makes the directory for the attempt's own files, and in it the scratch directory if it is to have one.
+// prepareBase makes the directory for the attempt's own files, and in it the scratch
+// directory if it is to have one.
 func (h *claimRunner) prepareBase(a *claimAttempt) error {
 	agent, err := h.userAgent()
 	if err != nil {
@@ -106,7 +111,8 @@ func (h *claimRunner) prepareBase(a *claimAttempt) error {
 	return agent.Mkdir(a.ctx, r.Scratch, privateTempName, 0o700)
 }
 
-// writeFile writes what the user's program is to read where nobody but us can put anything, and gives the file to the user, who alone can read it.
+// writeFile writes what the user's program is to read where nobody but us can put
+// anything, and gives the file to the user, who alone can read it.
 func (h *claimRunner) writeFile(path, text string, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -172,9 +178,11 @@ func (h *claimRunner) startCmd(a *claimAttempt) starterclient.StartCmd {
 	}
 	o := starterclient.StartCmd{
 		Attempt: a.ref, Executable: arguments[0], Arguments: append(arguments, programTexts(p.GetArguments())...),
-		Environment: h.environment(a), Cwd: a.sandboxPath(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
-		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
-		IO: r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
+		Environment: h.environment(a), Cwd: a.sandboxPath(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout,
+		Stderr: r.Stderr, Join: r.Join,
+		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(),
+		Notice: p.GetNoticeNs(),
+		IO:     r.IO, Sandbox: h.sandboxOf(a), Append: a.restoresImage(), OOMScore: h.oomScore(),
 		Limits: r.Bounds.perProcess(),
 	}
 	if r.Interactive {
@@ -190,8 +198,10 @@ func (h *claimRunner) startCmd(a *claimAttempt) starterclient.StartCmd {
 	return o
 }
 
-// resolveInterpreter is the executable; of a script without one, what its first line names, with all that stands behind that as one word, as execve(2) has
-// it. The kernel is not asked to read that line, because it would want a directory from which programs may be run.
+// resolveInterpreter is the executable; of a script without one, what its first line
+// names, with all that stands behind that as one word, as execve(2) has it. The kernel is
+// not asked to read that line, because it would want a directory from which programs may
+// be run.
 func resolveInterpreter(p *wire.Program) []string {
 	if p.GetExecutable() != "" {
 		return []string{p.GetExecutable()}
@@ -255,8 +265,9 @@ func isQsubJob(p *wire.Program) bool {
 	return setsVariable(programTexts(p.GetEnvironment()), "PBS_JOBID")
 }
 
-// pbsVariables is what jobs of qsub are told besides (OpenPBS, "Environment of a job"): a number that only this attempt's processes share, and where they are, if
-// that is a directory of their own.
+// pbsVariables is what jobs of qsub are told besides (OpenPBS, "Environment of a job"): a
+// number that only this attempt's processes share, and where they are, if that is a
+// directory of their own.
 func (h *claimRunner) pbsVariables(a *claimAttempt) []string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", h.file.Cookie, a.ref.Number))
 	list := []string{"PBS_JOBCOOKIE=" + hex.EncodeToString(sum[:16])}
@@ -295,8 +306,10 @@ func (h *claimRunner) removeAttemptFiles(a *claimAttempt) {
 	}
 }
 
-// prepareIO makes the claim's directory for streams and script, which its attempts use one after the other: a file system looks long for a place
-// for new files where it has just given some back (ext4 keeps away from those for five seconds), and short tasks would do little else.
+// prepareIO makes the claim's directory for streams and script, which its attempts use
+// one after the other: a file system looks long for a place for new files where it has
+// just given some back (ext4 keeps away from those for five seconds), and short tasks
+// would do little else.
 func (h *claimRunner) prepareIO(path string) error {
 	if h.ioDir {
 		return nil
@@ -318,7 +331,8 @@ func (h *claimRunner) emptyBase() error {
 	return err
 }
 
-// emptyIO makes the directory for streams ready for the next attempt. Nobody but us makes files there.
+// emptyIO makes the directory for streams ready for the next attempt. Nobody but us makes
+// files there.
 func (h *claimRunner) emptyIO() error {
 	if !h.ioDir {
 		return nil
@@ -327,7 +341,8 @@ func (h *claimRunner) emptyIO() error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if !isReusable(e) || os.Truncate(path, 0) != nil { // whoever follows the next attempt's output must not be shown this one's
+		// whoever follows the next attempt's output must not be shown this one's
+		if !isReusable(e) || os.Truncate(path, 0) != nil {
 			err = errors.Join(err, os.RemoveAll(path))
 		}
 	}

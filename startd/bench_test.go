@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkActivate runs /bin/true over 16 claims: acknowledgement and next activation go out in one go, as a schedd does it.
+// BenchmarkActivate runs /bin/true over 16 claims: acknowledgement and next activation go
+// out in one go, as a schedd does it.
 func BenchmarkActivate(b *testing.B) {
 	p := newTestStartd(b)
 	s := p.connect("host1", 1)
@@ -18,7 +19,9 @@ func BenchmarkActivate(b *testing.B) {
 	program.Executable, program.Arguments = "/bin/true", nil
 	var all []uint64
 	for range 16 {
-		reply := s.requestClaim(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 250, Memory: 64 << 20} })
+		reply := s.requestClaim(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 250, Memory: 64 << 20}
+		})
 		if reply.GetClaim() == 0 {
 			b.Fatal(reply.GetReason())
 		}
@@ -48,7 +51,8 @@ func BenchmarkActivate(b *testing.B) {
 	b.ReportMetric(residentMemory(b, p.cmd.Process.Pid), "MiB-RSS")
 }
 
-// BenchmarkLatency measures from the word to the news that the processes run, one at a time.
+// BenchmarkLatency measures from the word to the news that the processes run, one at a
+// time.
 func BenchmarkLatency(b *testing.B) {
 	p := newTestStartd(b)
 	s := p.connect("host1", 1)

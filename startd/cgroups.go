@@ -23,7 +23,8 @@ type claimCgroups struct {
 	log  *slog.Logger
 }
 
-// openClaimCgroups finds out what the machine can enforce, and refuses to go on where it must and cannot.
+// openClaimCgroups finds out what the machine can enforce, and refuses to go on where it
+// must and cannot.
 func openClaimCgroups(own *config.StartdSettings, log *slog.Logger) (*claimCgroups, error) {
 	g := &claimCgroups{own: own, log: log}
 	if own.Limits.Enforce == config.EnforceNever {
@@ -35,7 +36,8 @@ func openClaimCgroups(own *config.StartdSettings, log *slog.Logger) (*claimCgrou
 	}
 	can := host.Enforcement()
 	if own.Limits.Enforce == config.EnforceRequired && !(can.CPU && can.Memory && can.Pids) {
-		return nil, fmt.Errorf("startd %s: %w: it must enforce limits, and this machine has %s (enforce = \"auto\" goes without)",
+		return nil, fmt.Errorf("startd %s: %w: it must enforce limits, and this machine has %s (enforce = \"auto\" "+
+			"goes without)",
 			own.Name, roost.BadConfig, strings.Join(can.Missing, "; "))
 	}
 	for _, missing := range can.Missing {
@@ -47,8 +49,10 @@ func openClaimCgroups(own *config.StartdSettings, log *slog.Logger) (*claimCgrou
 	return g, nil
 }
 
-// openParentCgroup finds out what there is for the groups of a startd. On a machine with an owner they are below a directory of their own, which gives way to
-// everything else on the machine; but where its policy has changed while tasks run, they stay where these are.
+// openParentCgroup finds out what there is for the groups of a startd. On a machine with
+// an owner they are below a directory of their own, which gives way to everything else on
+// the machine; but where its policy has changed while tasks run, they stay where these
+// are.
 func openParentCgroup(own *config.StartdSettings) (*cgroup.ParentGroup, error) {
 	plain, err := cgroup.Open(hostCgroupPaths[0] + groupParent(own))
 	if err != nil {
@@ -71,11 +75,13 @@ func openParentCgroup(own *config.StartdSettings) (*cgroup.ParentGroup, error) {
 	return host, nil
 }
 
-// hostCgroupPaths are the groups above those of all startds of a host: of machines that are nobody's, and of those that have an owner.
+// hostCgroupPaths are the groups above those of all startds of a host: of machines that
+// are nobody's, and of those that have an owner.
 var hostCgroupPaths = [...]string{"/roost", "/roost-yielding"}
 
-// groupParent is the group of a startd, in the one above. Several startds of one host may have the same name, of different pools: their directories tell them apart,
-// or one would sweep away the other's tasks.
+// groupParent is the group of a startd, in the one above. Several startds of one host may
+// have the same name, of different pools: their directories tell them apart, or one would
+// sweep away the other's tasks.
 func groupParent(own *config.StartdSettings) string {
 	dir, err := filepath.Abs(own.Dir)
 	if err != nil {
@@ -100,8 +106,9 @@ func (g *claimCgroups) describe(ad *classad.Ad) {
 	ad.SetStrings(roost.AttrEnforces, can.Names())
 }
 
-// create makes the group of a claim; nil where there are none. Unless limits must be, a claim goes without rather than not at all.
-// Where the machine has GPUs its tasks may open only those devices, and what every program has a use for.
+// create makes the group of a claim; nil where there are none. Unless limits must be, a
+// claim goes without rather than not at all. Where the machine has GPUs its tasks may
+// open only those devices, and what every program has a use for.
 func (g *claimCgroups) create(file claimFile, devices []cgroup.DeviceNode) (*cgroup.ClaimGroup, error) {
 	if g.host == nil {
 		return nil, nil
@@ -142,7 +149,8 @@ func (g *claimCgroups) expedite(on bool) {
 	}
 }
 
-// setCPUMax holds all tasks together to so much processor time; 0: to what there is. What each of them was given is no bound on what it uses of what others leave.
+// setCPUMax holds all tasks together to so much processor time; 0: to what there is. What
+// each of them was given is no bound on what it uses of what others leave.
 func (g *claimCgroups) setCPUMax(cpu roost.MilliCPU) {
 	if g.host == nil {
 		return
@@ -159,8 +167,9 @@ func (g *claimCgroups) close() {
 	}
 }
 
-// What CPU time goes by when it is short: a core of a batch task weighs this much, and one of a stream task fifty times that, so that it has its
-// time at once and batch work fills what is left. A whole machine of 500 cores is still within what the kernel takes.
+// What CPU time goes by when it is short: a core of a batch task weighs this much, and
+// one of a stream task fifty times that, so that it has its time at once and batch work
+// fills what is left. A whole machine of 500 cores is still within what the kernel takes.
 // One in reclaimed room has what they all leave.
 const (
 	reclaimedWeight = 1
@@ -171,7 +180,8 @@ const (
 // limitsOf is what a claim's tasks may use: what was asked for.
 func limitsOf(file claimFile, own *config.StartdSettings) cgroup.GroupLimits {
 	l := cgroup.GroupLimits{
-		Weight: weightOf(file.Resources.CPU, coreWeight(file)), Cores: file.Cores, Memory: file.Resources.Memory, Pids: own.Limits.Processes,
+		Weight: weightOf(file.Resources.CPU, coreWeight(file)), Cores: file.Cores, Memory: file.Resources.Memory,
+		Pids: own.Limits.Processes,
 	}
 	if own.Limits.CPU {
 		l.Quota = file.Resources.CPU

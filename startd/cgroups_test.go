@@ -36,12 +36,14 @@ func TestClaimHasAGroup(t *testing.T) {
 	h := cgroupsOf(t, p)
 	p.ads.awaitAd(t, "says what is enforced", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
 		list := ad.String()
-		return strings.Contains(list, roost.AttrEnforces) && strings.Contains(list, `"memory"`) && strings.Contains(list, roost.AttrCgroupVersion)
+		return strings.Contains(list, roost.AttrEnforces) && strings.Contains(list, `"memory"`) &&
+			strings.Contains(list, roost.AttrCgroupVersion)
 	})
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	x := s.run(claim, s.shell("cat /proc/self/cgroup"))
-	if name := slot.ClaimID(claim).String(); !strings.Contains(string(x.GetStdout()), groupParent(&p.node.Startds[0])+"/"+name) {
+	if name := slot.ClaimID(claim).String(); !strings.Contains(string(x.GetStdout()),
+		groupParent(&p.node.Startds[0])+"/"+name) {
 		t.Errorf("the task was in\n%s", x.GetStdout())
 	}
 	g, ok := h.FindGroup(slot.ClaimID(claim).String())
@@ -63,19 +65,22 @@ func TestClaimHasAGroup(t *testing.T) {
 		t.Error("the group is still there")
 	}
 	p.stop()
-	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + hostCgroupPaths[0] + groupParent(&p.node.Startds[0])); len(left) > 0 {
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + hostCgroupPaths[0] +
+		groupParent(&p.node.Startds[0])); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// TestNothingEscapesItsGroup: what hides from its starter, whose mark it has wiped off, dies with the claim, also when startd and starter were
-// killed and only the next startd is there to see to it.
+// TestNothingEscapesItsGroup: what hides from its starter, whose mark it has wiped off,
+// dies with the claim, also when startd and starter were killed and only the next startd
+// is there to see to it.
 func TestNothingEscapesItsGroup(t *testing.T) {
 	p := newTestStartd(t)
 	cgroupsOf(t, p)
 	s := p.connect("host1", 1)
 	claim := s.claim()
-	a := s.activate(claim, s.shell("env -i setsid sleep 86399.5 & sleep 0.1; echo there >n1/stray.new; mv n1/stray.new n1/stray; exec sleep 1000"), false)
+	a := s.activate(claim, s.shell("env -i setsid sleep 86399.5 & sleep 0.1; echo there >n1/stray.new; mv "+
+		"n1/stray.new n1/stray; exec sleep 1000"), false)
 	s.awaitStarted(a)
 	var text []byte
 	for range 500 {

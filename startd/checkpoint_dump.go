@@ -37,7 +37,8 @@ func (h *claimRunner) newDumpRequest(a *claimAttempt, why string) dumpRequest {
 	j := h.newImageRequest(a, why)
 	j.thawBriefly = h.thawBriefly(why == reasonVacate, s.pid)
 	j.spec = criu.DumpSpec{
-		CRIU: h.host.criu.Path, PID: s.pid, Dir: h.host.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base, IO: r.IO, Streams: a.outputStreams(),
+		CRIU: h.host.criu.Path, PID: s.pid, Dir: h.host.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base,
+		IO: r.IO, Streams: a.outputStreams(),
 		User: h.cred, InitStop: true,
 	}
 	if text, err := json.Marshal(r.Before); err == nil && len(text) < image.MaxHeader/2 {
@@ -54,31 +55,38 @@ func (h *claimRunner) newDumpRequest(a *claimAttempt, why string) dumpRequest {
 	return j
 }
 
-// newImageRequest is what the images of an attempt have in common, with the work of the attempts before.
+// newImageRequest is what the images of an attempt have in common, with the work of the
+// attempts before.
 func (h *claimRunner) newImageRequest(a *claimAttempt, why string) dumpRequest {
 	r := &a.record
 	sequence := max(r.Next, a.checkpoint.policy.GetNext(), 1)
 	return dumpRequest{
 		key: a.checkpoint.policy.GetKey(), serverToken: a.checkpoint.policy.GetCapability(),
-		takenAt: store.ImageKey{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.AttemptNumber(r.Attempt), Sequence: sequence},
+		takenAt: store.ImageKey{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index),
+			Attempt: roost.AttemptNumber(r.Attempt), Sequence: sequence},
 		header: image.Header{
-			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID, GID: h.cred.GID, Node: h.host.config.Name,
+			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID,
+			GID: h.cred.GID, Node: h.host.config.Name,
 			Notes: map[string]string{},
 		},
 		taken: &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
-			Sequence: sequence, Attempt: r.Attempt, Node: h.host.config.Name, Wall: r.Work.Wall, UserCpu: r.Work.User, SystemCpu: r.Work.System,
-			Method: a.checkpoint.policy.GetMethod(), SlotUser: h.isSlotUser(),
+			Sequence: sequence, Attempt: r.Attempt, Node: h.host.config.Name, Wall: r.Work.Wall, UserCpu: r.Work.User,
+			SystemCpu: r.Work.System,
+			Method:    a.checkpoint.policy.GetMethod(), SlotUser: h.isSlotUser(),
 		}},
 	}
 }
 
-// noteScratchFiles is the note of an image that says which files were there at the start, so that they do not come back as output.
+// noteScratchFiles is the note of an image that says which files were there at the start,
+// so that they do not come back as output.
 const noteScratchFiles = "before"
 
-// stoppedProcessesNote says that the processes were stopped by a signal when they were saved, for want of a group to freeze: they come back stopped.
+// stoppedProcessesNote says that the processes were stopped by a signal when they were
+// saved, for want of a group to freeze: they come back stopped.
 const stoppedProcessesNote = "stopped"
 
-// outputStreams are the files outside of what is saved that the attempt writes its output to.
+// outputStreams are the files outside of what is saved that the attempt writes its output
+// to.
 func (a *claimAttempt) outputStreams() (list []string) {
 	r := &a.record
 	for _, path := range []string{r.Stdout, r.Stderr} {
@@ -96,7 +104,8 @@ func (a *claimAttempt) outputStreams() (list []string) {
 	return list
 }
 
-// thawBriefly lets a task that stands still only for its dump go on for a moment. It is taken beside the hand, and uses only what does not change.
+// thawBriefly lets a task that stands still only for its dump go on for a moment. It is
+// taken beside the hand, and uses only what does not change.
 func (h *claimRunner) thawBriefly(frozen bool, pid int) func() {
 	group := h.group
 	return func() {
@@ -119,7 +128,8 @@ func (h *claimRunner) taskGroup() string {
 	return h.group.TaskDir()
 }
 
-// takeCheckpoint takes a checkpoint and makes its image. The attempt stands still for the first part only. An error is in what is told.
+// takeCheckpoint takes a checkpoint and makes its image. The attempt stands still for the
+// first part only. An error is in what is told.
 func (m *claimHost) takeCheckpoint(ctx context.Context, j dumpRequest) (*wire.CheckpointTaken, criu.DumpResult) {
 	result, err := m.writeImage(ctx, &j)
 	j.taken.FrozenNs = int64(result.Frozen)
@@ -182,8 +192,8 @@ func (m *claimHost) writeImage(ctx context.Context, j *dumpRequest) (result criu
 	return result, nil
 }
 
-// dumpWithRetry dumps, and tries again after a moment in which the task goes on, if what was in the way may be gone then: a connection that was just
-// being made, for one.
+// dumpWithRetry dumps, and tries again after a moment in which the task goes on, if what
+// was in the way may be gone then: a connection that was just being made, for one.
 func (m *claimHost) dumpWithRetry(ctx context.Context, j *dumpRequest) (result criu.DumpResult, err error) {
 	for n := 1; ; n++ {
 		result, err = criu.Dump(ctx, starterBinary, j.spec)
@@ -220,14 +230,16 @@ func (m *claimHost) deleteImage(schedd string, t *wire.CheckpointTaken) {
 	}
 	a := t.GetAttempt()
 	k := store.ImageKey{
-		Schedd: schedd, Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.AttemptNumber(t.GetImage().GetAttempt()), Sequence: t.GetImage().GetSequence(),
+		Schedd: schedd, Job: a.GetJob(), Index: int(a.GetIndex()),
+		Attempt: roost.AttemptNumber(t.GetImage().GetAttempt()), Sequence: t.GetImage().GetSequence(),
 	}
 	if _, err := m.images.Remove(k); err != nil {
 		m.log.Warn("cannot remove a checkpoint", "err", err)
 	}
 }
 
-// restoreCommand is what a starter runs to restore an attempt, beside the files that it works with.
+// restoreCommand is what a starter runs to restore an attempt, beside the files that it
+// works with.
 func (m *claimHost) restoreCommand(a *claimAttempt) proto.RestoreSpec {
 	dir := m.stageDir(a, "restore")
 	return proto.RestoreSpec{

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestOwnerStaysAndSaves: a task that stands still for its machine's owner leaves with a checkpoint, and does not run for that.
+// TestOwnerStaysAndSaves: a task that stands still for its machine's owner leaves with a
+// checkpoint, and does not run for that.
 func TestOwnerStaysAndSaves(t *testing.T) {
 	t.Parallel()
 	before, g := withFakeGuard(t, 300*time.Millisecond)
@@ -40,7 +41,8 @@ func TestOwnerStaysAndSaves(t *testing.T) {
 			taken = m.GetTaken()
 		}
 		if x := m.GetExited(); x != nil {
-			if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "n1") {
+			if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED ||
+				!strings.Contains(st.GetReason(), "n1") {
 				t.Errorf("got %v", st)
 			}
 			break

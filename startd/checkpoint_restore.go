@@ -29,14 +29,16 @@ func (a *claimAttempt) restoresProcesses() bool {
 // restoresImage reports whether the attempt goes on from any image.
 func (a *claimAttempt) restoresImage() bool { return a.program.GetRestore() != nil }
 
-// errRestore marks what is wrong with a checkpoint: the attempt ends with cause RESTORE, and the submit side looks for another one.
+// errRestore marks what is wrong with a checkpoint: the attempt ends with cause RESTORE,
+// and the submit side looks for another one.
 var errRestore = errors.New("checkpoint")
 
 // errForeignImage marks what another machine can do: the image is good, and is kept.
 var errForeignImage = errors.New("the checkpoint is of no use here")
 
-// unpackImage verifies the image that the attempt goes on from, and puts its files where they belong. Nothing in it is looked at before it is known
-// to be whole and what the submit side has kept.
+// unpackImage verifies the image that the attempt goes on from, and puts its files where
+// they belong. Nothing in it is looked at before it is known to be whole and what the
+// submit side has kept.
 func (h *claimRunner) unpackImage(a *claimAttempt) error {
 	dir := h.host.stageDir(a, "restore")
 	header, err := h.readImage(a, dir)
@@ -56,7 +58,8 @@ func (h *claimRunner) unpackImage(a *claimAttempt) error {
 	return h.writeSpec(a, dir)
 }
 
-// readImage verifies the image that the attempt goes on from, and unpacks it to a directory of ours.
+// readImage verifies the image that the attempt goes on from, and unpacks it to a
+// directory of ours.
 func (h *claimRunner) readImage(a *claimAttempt, dir string) (image.Header, error) {
 	i := a.program.GetRestore()
 	key := i.GetKey()
@@ -64,7 +67,8 @@ func (h *claimRunner) readImage(a *claimAttempt, dir string) (image.Header, erro
 		key = a.program.GetCheckpoint().GetKey()
 	}
 	if i.GetSlotUser() != h.isSlotUser() {
-		return image.Header{}, fmt.Errorf("%w: it was taken of processes with another user's number than tasks have here (accounts in the node file of %s)", errForeignImage, h.host.config.Name)
+		return image.Header{}, fmt.Errorf("%w: it was taken of processes with another user's number than tasks have "+
+			"here (accounts in the node file of %s)", errForeignImage, h.host.config.Name)
 	}
 	at := h.imageKey(a, i)
 	defer h.host.images.Remove(at)
@@ -86,8 +90,9 @@ func (h *claimRunner) readImage(a *claimAttempt, dir string) (image.Header, erro
 	return header, nil
 }
 
-// unpackScratch brings the scratch directory back, with the user's rights. What is in it was there before, and whoever watches the disks says
-// whether it is too much: a job that asked for no disk has no bound.
+// unpackScratch brings the scratch directory back, with the user's rights. What is in it
+// was there before, and whoever watches the disks says whether it is too much: a job that
+// asked for no disk has no bound.
 func (h *claimRunner) unpackScratch(a *claimAttempt, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -124,10 +129,12 @@ func (h *claimRunner) writeSpec(a *claimAttempt, dir string) error {
 	return os.WriteFile(to.Input, text, 0o600)
 }
 
-// processRlimits are the kernel's limits of each process, as roost-starter sets them, by their numbers.
+// processRlimits are the kernel's limits of each process, as roost-starter sets them, by
+// their numbers.
 func processRlimits(b proto.ProcessLimits) map[int]uint64 {
 	all := map[int]uint64{}
-	for kind, n := range map[int]int64{unix.RLIMIT_CPU: b.CPU + proto.CPUGrace, unix.RLIMIT_AS: b.AddressSpace, unix.RLIMIT_FSIZE: b.File} {
+	for kind, n := range map[int]int64{unix.RLIMIT_CPU: b.CPU + proto.CPUGrace, unix.RLIMIT_AS: b.AddressSpace,
+		unix.RLIMIT_FSIZE: b.File} {
 		if n > 0 && (kind != unix.RLIMIT_CPU || b.CPU > 0) {
 			all[kind] = uint64(n)
 		}
@@ -145,7 +152,8 @@ func (m *claimHost) cleanRestore(a *claimAttempt) {
 	}
 }
 
-// restoreFailure is why the helper has not brought an attempt back, and whether that is the fault of the machine that made the image.
+// restoreFailure is why the helper has not brought an attempt back, and whether that is
+// the fault of the machine that made the image.
 func (m *claimHost) restoreFailure(a *claimAttempt) (reason string, forged bool) {
 	text, err := os.ReadFile(m.restoreCommand(a).Output)
 	if err == nil {
@@ -164,7 +172,8 @@ func (h *claimRunner) imageKey(a *claimAttempt, i *wire.Image) store.ImageKey {
 
 func imageKey(schedd string, a *claimAttempt, i *wire.Image) store.ImageKey {
 	return store.ImageKey{
-		Schedd: schedd, Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.AttemptNumber(i.GetAttempt()), Sequence: i.GetSequence(),
+		Schedd: schedd, Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.AttemptNumber(i.GetAttempt()),
+		Sequence: i.GetSequence(),
 	}
 }
 
@@ -198,6 +207,7 @@ func (m *claimHost) FetchImage(req *wire.FetchImageRequest, stream grpc.ServerSt
 	}
 	defer a.releaseFiles()
 	return m.images.Send(store.ImageKey{
-		Schedd: req.GetSchedd(), Job: a.ref.Job, Index: int(a.ref.Index), Attempt: a.id.Attempt, Sequence: req.GetSequence(),
+		Schedd: req.GetSchedd(), Job: a.ref.Job, Index: int(a.ref.Index), Attempt: a.id.Attempt,
+		Sequence: req.GetSequence(),
 	}, stream.Send)
 }

@@ -21,19 +21,23 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// A program that saves its own state in files is asked for it by a signal, if its job names one, and says that it has done so by how it ends.
-// Then those files are packed, with its user's rights, into an image like any other, before the end of the attempt is told: the next one gets its
-// input as usual, those files on top of it, and is started anew. Nothing is packed while the program runs: a file may be half written.
+// A program that saves its own state in files is asked for it by a signal, if its job
+// names one, and says that it has done so by how it ends. Then those files are packed,
+// with its user's rights, into an image like any other, before the end of the attempt is
+// told: the next one gets its input as usual, those files on top of it, and is started
+// anew. Nothing is packed while the program runs: a file may be half written.
 
 // isSelfCheckpointing reports whether the attempt's program saves its own state.
 func (a *claimAttempt) isSelfCheckpointing() bool {
 	return a.checkpoint.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF
 }
 
-// selfCheckpointCost is what it is taken to cost a program to save its state and to be started again: nobody measures it.
+// selfCheckpointCost is what it is taken to cost a program to save its state and to be
+// started again: nobody measures it.
 const selfCheckpointCost = 10 * time.Second
 
-// storesWorkAfter reports whether what is saved is to be kept when the attempt ends from that cause.
+// storesWorkAfter reports whether what is saved is to be kept when the attempt ends from
+// that cause.
 func (a *claimAttempt) storesWorkAfter(c wire.Cause) bool {
 	switch c {
 	case wire.Cause_CAUSE_VACATED, wire.Cause_CAUSE_PREEMPTED:
@@ -44,19 +48,22 @@ func (a *claimAttempt) storesWorkAfter(c wire.Cause) bool {
 	return false
 }
 
-// hasSelfCheckpoint reports whether a program has saved its state, by how it has ended: with the exit code that says so; or, if there is no such code, in
-// the time that it was given to leave.
+// hasSelfCheckpoint reports whether a program has saved its state, by how it has ended:
+// with the exit code that says so; or, if there is no such code, in the time that it was
+// given to leave.
 func (a *claimAttempt) hasSelfCheckpoint(x *wire.ExitStatus) bool {
 	if !a.isSelfCheckpointing() {
 		return false
 	}
 	if code := a.checkpoint.policy.GetExitCode(); code != 0 {
-		return x.GetSignal() == 0 && x.GetCode() == code && (x.GetCause() == wire.Cause_CAUSE_EXITED || a.storesWorkAfter(x.GetCause()))
+		return x.GetSignal() == 0 && x.GetCode() == code &&
+			(x.GetCause() == wire.Cause_CAUSE_EXITED || a.storesWorkAfter(x.GetCause()))
 	}
 	return a.storesWorkAfter(x.GetCause()) && !a.checkpoint.packingAborted
 }
 
-// onProgramEnded takes in the end of an attempt: what it has saved is packed before that is told.
+// onProgramEnded takes in the end of an attempt: what it has saved is packed before that
+// is told.
 func (h *claimRunner) onProgramEnded(a *claimAttempt, status *wire.ExitStatus) {
 	if a.recordedExit != nil || a.checkpoint.packedExit != nil {
 		return // told again
@@ -79,7 +86,8 @@ func (h *claimRunner) onProgramEnded(a *claimAttempt, status *wire.ExitStatus) {
 	}()
 }
 
-// hurryPacking is for an attempt that is to leave while its files are packed: only who does not wait for anything does not get them.
+// hurryPacking is for an attempt that is to leave while its files are packed: only who
+// does not wait for anything does not get them.
 func (h *claimRunner) hurryPacking(a *claimAttempt, v vacateCmd) {
 	if v.fast && a.checkpoint.cancel != nil {
 		a.checkpoint.cancel()
@@ -103,7 +111,8 @@ func (h *claimRunner) requestSelfCheckpoint(a *claimAttempt, why string) {
 	h.scheduleCheckpoint(a)
 	if why == reasonRequested && s.policy.GetExitCode() == 0 { // nobody hears when it is done
 		h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Error: fmt.Sprintf(
-			"the program was told by %v to save its state and runs on: its files are kept when it has to leave its machine", signal)})
+			"the program was told by %v to save its state and runs on: its files are kept when it has to leave its "+
+				"machine", signal)})
 	}
 }
 
@@ -130,7 +139,8 @@ func (h *claimRunner) newSelfCheckpointFiles(a *claimAttempt, x *wire.ExitStatus
 	j := h.newImageRequest(a, why)
 	j.spec.Dir = h.host.stageDir(a, "dump")
 	j.selfCheckpoint = &selfCheckpointFiles{
-		user: h.cred, scratch: r.Scratch, patterns: a.checkpoint.policy.GetFiles(), limit: cmp.Or(int64(h.file.Resources.Disk), image.MaxRaw), io: r.IO,
+		user: h.cred, scratch: r.Scratch, patterns: a.checkpoint.policy.GetFiles(),
+		limit: cmp.Or(int64(h.file.Resources.Disk), image.MaxRaw), io: r.IO,
 	}
 	if r.Stdout == "" {
 		j.selfCheckpoint.capturedNames = append(j.selfCheckpoint.capturedNames, proto.CapturedFile(false))
@@ -145,7 +155,8 @@ func (h *claimRunner) newSelfCheckpointFiles(a *claimAttempt, x *wire.ExitStatus
 	return j
 }
 
-// stageSelfCheckpoint puts into the staging directory what the program has saved, and what was captured of its output.
+// stageSelfCheckpoint puts into the staging directory what the program has saved, and
+// what was captured of its output.
 func (m *claimHost) stageSelfCheckpoint(ctx context.Context, j *dumpRequest) error {
 	if err := os.Mkdir(filepath.Join(j.spec.Dir, image.IODir), 0o700); err != nil {
 		return err
@@ -163,11 +174,13 @@ func (m *claimHost) stageSelfCheckpoint(ctx context.Context, j *dumpRequest) err
 	if err != nil {
 		return err
 	}
-	_, err = userfiles.Pack(ctx, j.selfCheckpoint.user, starterBinary, j.selfCheckpoint.scratch, j.selfCheckpoint.limit, to, j.selfCheckpoint.patterns...)
+	_, err = userfiles.Pack(ctx, j.selfCheckpoint.user, starterBinary, j.selfCheckpoint.scratch, j.selfCheckpoint.limit,
+		to, j.selfCheckpoint.patterns...)
 	return errors.Join(err, to.Close())
 }
 
-// copyRegular copies a regular file between directories in which only we make files. Given an owner, the copy is his.
+// copyRegular copies a regular file between directories in which only we make files.
+// Given an owner, the copy is his.
 func copyRegular(from, to string, owner *userfiles.UserCredential) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -188,8 +201,8 @@ func copyRegular(from, to string, owner *userfiles.UserCredential) error {
 	return errors.Join(err, out.Close())
 }
 
-// restoreSelfCheckpoint verifies the image that the attempt goes on from, and puts the program's files and what it has printed where they were. Its input
-// is there already.
+// restoreSelfCheckpoint verifies the image that the attempt goes on from, and puts the
+// program's files and what it has printed where they were. Its input is there already.
 func (h *claimRunner) restoreSelfCheckpoint(a *claimAttempt) error {
 	dir := h.host.stageDir(a, "restore")
 	if _, err := h.readImage(a, dir); err != nil {
@@ -220,7 +233,8 @@ func (h *claimRunner) restoreSelfCheckpoint(a *claimAttempt) error {
 		return nil
 	}
 	defer from.Close()
-	if _, err := userfiles.UnpackInto(a.ctx, h.cred, starterBinary, a.record.Scratch, cmp.Or(int64(h.file.Resources.Disk), image.MaxRaw), from); err != nil {
+	if _, err := userfiles.UnpackInto(a.ctx, h.cred, starterBinary, a.record.Scratch,
+		cmp.Or(int64(h.file.Resources.Disk), image.MaxRaw), from); err != nil {
 		return fmt.Errorf("%w: scratch directory: %w", errRestore, err)
 	}
 	return nil

@@ -13,29 +13,34 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Where the node file names a checkpoint server, images go there, and come from there. What the server is worth is not asked: an image is
-// verified with the job's key, which the server never sees.
+// Where the node file names a checkpoint server, images go there, and come from there.
+// What the server is worth is not asked: an image is verified with the job's key, which
+// the server never sees.
 
-// imageFetched tells a hand that the image which its attempt is to go on from is here, or why it is not.
+// imageFetched tells a hand that the image which its attempt is to go on from is here, or
+// why it is not.
 type imageFetched struct {
 	id  roost.AttemptID
 	err error
 }
 
-// How long an attempt waits for a checkpoint server that cannot be reached, and how often it asks.
+// How long an attempt waits for a checkpoint server that cannot be reached, and how often
+// it asks.
 const (
 	imageFetchRetryTime = 5 * time.Minute
 	imageFetchInterval  = 2 * time.Second
 )
 
-// uploadImage sends an image to the checkpoint server, if there is one. An image that does not get there stays here until the submit node has it.
+// uploadImage sends an image to the checkpoint server, if there is one. An image that
+// does not get there stays here until the submit node has it.
 func (m *claimHost) uploadImage(ctx context.Context, j *dumpRequest) {
 	address := m.node.ImageServer
 	if address == "" {
 		return
 	}
 	if err := m.putImage(ctx, address, j); err != nil {
-		m.log.Warn("the checkpoint server did not take an image, which goes to the submit node instead", "server", address, "image", j.takenAt, "err", err)
+		m.log.Warn("the checkpoint server did not take an image, which goes to the submit node instead", "server",
+			address, "image", j.takenAt, "err", err)
 		return
 	}
 	j.taken.Image.Server = address
@@ -54,9 +59,10 @@ func (m *claimHost) putImage(ctx context.Context, address string, j *dumpRequest
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	first := &wire.FileChunk{Schedd: j.takenAt.Schedd, Attempt: j.taken.GetAttempt(), Capability: j.serverToken, Entry: &wire.FileEntry{
-		Name: strconv.FormatUint(j.takenAt.Sequence, 10), Size: j.taken.GetImage().GetSize(), Mode: 0o600,
-	}}
+	first := &wire.FileChunk{Schedd: j.takenAt.Schedd, Attempt: j.taken.GetAttempt(), Capability: j.serverToken,
+		Entry: &wire.FileEntry{
+			Name: strconv.FormatUint(j.takenAt.Sequence, 10), Size: j.taken.GetImage().GetSize(), Mode: 0o600,
+		}}
 	if err = put.Send(first); err == nil {
 		err = m.images.Send(j.takenAt, put.Send)
 	}
@@ -66,7 +72,8 @@ func (m *claimHost) putImage(ctx context.Context, address string, j *dumpRequest
 	return err
 }
 
-// fetchImage brings the image that an attempt goes on from, if a checkpoint server has it.
+// fetchImage brings the image that an attempt goes on from, if a checkpoint server has
+// it.
 func (h *claimRunner) fetchImage(a *claimAttempt) {
 	i := a.program.GetRestore()
 	if i.GetServer() == "" || a.acquireFiles() != nil {
@@ -84,7 +91,8 @@ func (h *claimRunner) fetchImage(a *claimAttempt) {
 				h.queue.put(imageFetched{a.id, err})
 				return
 			}
-			h.host.log.Info("the checkpoint server does not answer", "server", i.GetServer(), "attempt", a.label(), "err", err)
+			h.host.log.Info("the checkpoint server does not answer", "server", i.GetServer(), "attempt", a.label(),
+				"err", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(imageFetchInterval):
@@ -118,7 +126,8 @@ func (m *claimHost) getImage(ctx context.Context, schedd string, a *claimAttempt
 	})
 }
 
-// onImageFetched lets the attempt begin, if nothing else is awaited, or ends it. A server that does not answer says nothing about the image.
+// onImageFetched lets the attempt begin, if nothing else is awaited, or ends it. A server
+// that does not answer says nothing about the image.
 func (h *claimRunner) onImageFetched(o imageFetched) {
 	if !h.hasAttempt(o.id) || h.attempt.recordedExit != nil || !h.attempt.awaitsInput() {
 		return
@@ -133,9 +142,12 @@ func (h *claimRunner) onImageFetched(o imageFetched) {
 	case unreachable || errors.Is(o.err, roost.Exhausted):
 		h.host.log.Warn("no image to go on from", "attempt", a.label(), "err", o.err)
 		h.onExit(a, &wire.ExitStatus{
-			Cause: wire.Cause_CAUSE_VACATED, Reason: fmt.Sprintf("its checkpoint could not be fetched from the server %s: %v", a.program.GetRestore().GetServer(), o.err),
+			Cause: wire.Cause_CAUSE_VACATED,
+			Reason: fmt.Sprintf("its checkpoint could not be fetched from the server %s: %v",
+				a.program.GetRestore().GetServer(), o.err),
 		})
 	default:
-		h.failAttempt(a, fmt.Errorf("%w: from the server %s: %w", errRestore, a.program.GetRestore().GetServer(), o.err))
+		h.failAttempt(a, fmt.Errorf("%w: from the server %s: %w", errRestore,
+			a.program.GetRestore().GetServer(), o.err))
 	}
 }

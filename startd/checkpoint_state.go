@@ -46,7 +46,8 @@ type (
 		id       roost.AttemptID
 		sequence uint64
 	}
-	// dumpDone tells that an attempt does not stand still for a checkpoint any more, the image of which is yet to be made.
+	// dumpDone tells that an attempt does not stand still for a checkpoint any more, the
+	// image of which is yet to be made.
 	dumpDone struct{ id roost.AttemptID }
 	// freezeCmd suspends an attempt, or lets it go on.
 	freezeCmd struct {
@@ -57,7 +58,8 @@ type (
 	resendPendingCmd struct{}
 )
 
-// checkpointState is what a hand knows of the checkpoints of its present attempt. The zero value is that of one of which none are taken.
+// checkpointState is what a hand knows of the checkpoints of its present attempt. The
+// zero value is that of one of which none are taken.
 type checkpointState struct {
 	policy         *wire.CheckpointPolicy
 	dumpable       bool          // one of its processes could be taken, when that was tried or looked at last
@@ -124,7 +126,8 @@ func (h *claimRunner) startCheckpoints(a *claimAttempt, pid int) {
 	h.scheduleCheckpoint(a)
 }
 
-// firstDumpableProbe is how soon after its start an attempt is looked at, whether it can be dumped: by then most programs have opened what they need.
+// firstDumpableProbe is how soon after its start an attempt is looked at, whether it can
+// be dumped: by then most programs have opened what they need.
 const firstDumpableProbe = 2 * time.Second
 
 // probeDumpable finds out whether the attempt can be dumped, and has that told.
@@ -143,14 +146,16 @@ func (h *claimRunner) probeDumpable(a *claimAttempt) {
 	h.reportCheckpointInfo(a)
 }
 
-// scheduleCheckpoint sets the timer to the next occasion: the interval's end, or a while before the walltime's.
+// scheduleCheckpoint sets the timer to the next occasion: the interval's end, or a while
+// before the walltime's.
 func (h *claimRunner) scheduleCheckpoint(a *claimAttempt) {
 	s := &a.checkpoint
 	if s.timer != nil {
 		s.timer.Stop()
 		s.timer = nil
 	}
-	if a.isSelfCheckpointing() && s.policy.GetSignal() == 0 || !a.isSelfCheckpointing() && h.checkpointObstacle(a) != "" {
+	if a.isSelfCheckpointing() && s.policy.GetSignal() == 0 || !a.isSelfCheckpointing() &&
+		h.checkpointObstacle(a) != "" {
 		return
 	}
 	at, ok := h.nextCheckpointTime(a)
@@ -163,18 +168,20 @@ func (h *claimRunner) scheduleCheckpoint(a *claimAttempt) {
 // nextCheckpointTime is when the next checkpoint is to be taken.
 func (h *claimRunner) nextCheckpointTime(a *claimAttempt) (at slot.BootTime, ok bool) {
 	s := &a.checkpoint
-	since, ok := checkpoint.NextCheckpoint(time.Duration(s.policy.GetIntervalNs()), s.lastCheckpoint-s.startedAt, s.cost, h.host.reliability.mtbf(), s.failures)
+	since, ok := checkpoint.NextCheckpoint(time.Duration(s.policy.GetIntervalNs()), s.lastCheckpoint-s.startedAt,
+		s.cost, h.host.reliability.mtbf(), s.failures)
 	at = s.startedAt + since
 	if limit := a.record.Walltime; s.policy.GetBeforeWalltime() && limit > 0 {
-		if before := s.startedAt + limit - walltimeLead(limit, s.cost); s.lastCheckpoint < before && (!ok || before < at) {
+		if before := s.startedAt + limit - walltimeLead(limit, s.cost); s.lastCheckpoint < before &&
+			(!ok || before < at) {
 			return before, true
 		}
 	}
 	return at, ok
 }
 
-// walltimeLead is how long before the end of its walltime a task is saved: twice what the last checkpoint took and half a minute, but never more
-// than a tenth of the whole.
+// walltimeLead is how long before the end of its walltime a task is saved: twice what the
+// last checkpoint took and half a minute, but never more than a tenth of the whole.
 func walltimeLead(walltime, cost time.Duration) time.Duration {
 	return min(2*cost+30*time.Second, walltime/10)
 }
@@ -194,16 +201,19 @@ func (h *claimRunner) onCheckpointDue(a *claimAttempt) {
 	h.beginCheckpoint(a, why)
 }
 
-// beginCheckpoint takes a checkpoint, or says why not. While one is being taken, another that is asked for waits.
+// beginCheckpoint takes a checkpoint, or says why not. While one is being taken, another
+// that is asked for waits.
 func (h *claimRunner) beginCheckpoint(a *claimAttempt, why string) {
 	s := &a.checkpoint
 	if held := h.ownerSuspension.reason(); held != "" && why != reasonVacate { // it is saved when it leaves
 		if why == reasonRequested {
-			h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Error: errOwnerSuspended.Error() + ": " + held})
+			h.reportCheckpoint(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why,
+				Error: errOwnerSuspended.Error() + ": " + held})
 		}
 		return
 	}
-	if a.isSelfCheckpointing() && s.policy.GetSignal() != 0 && s.pid != 0 && h.starter != nil && a.recordedExit == nil && s.packedExit == nil {
+	if a.isSelfCheckpointing() && s.policy.GetSignal() != 0 && s.pid != 0 && h.starter != nil &&
+		a.recordedExit == nil && s.packedExit == nil {
 		h.requestSelfCheckpoint(a, why)
 		return
 	}
@@ -296,8 +306,8 @@ func (h *claimRunner) onCheckpointDone(o checkpointDone) {
 	h.scheduleCheckpoint(a)
 }
 
-// reapplySuspend is for a checkpoint during which an attempt was suspended, or resumed: whoever takes one lets go on what he did not find standing
-// still, and resuming waited.
+// reapplySuspend is for a checkpoint during which an attempt was suspended, or resumed:
+// whoever takes one lets go on what he did not find standing still, and resuming waited.
 func (h *claimRunner) reapplySuspend(a *claimAttempt) {
 	s := &a.checkpoint
 	if a.recordedExit != nil || h.starter == nil {
@@ -309,7 +319,8 @@ func (h *claimRunner) reapplySuspend(a *claimAttempt) {
 	case s.wasSuspended && !s.suspended:
 		h.starter.Resume(a.ref)
 	case !s.suspended && h.group != nil && h.group.Frozen():
-		// The agent of a startd that was killed was still at it: this one found the task standing still, and left it so.
+		// The agent of a startd that was killed was still at it: this one found the task
+		// standing still, and left it so.
 		if err := h.group.Thaw(); err != nil {
 			h.host.log.Error("cannot thaw", "attempt", a.label(), "err", err)
 		}

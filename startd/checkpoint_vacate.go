@@ -16,8 +16,9 @@ func (h *claimRunner) vacateCheckpointTime() time.Duration {
 
 const maxVacateTime = 5 * time.Minute
 
-// vacateWithCheckpoint vacates an attempt with a checkpoint, if one is to be taken: it stands still from now on, so that no work is lost or done
-// twice. It reports whether it does.
+// vacateWithCheckpoint vacates an attempt with a checkpoint, if one is to be taken: it
+// stands still from now on, so that no work is lost or done twice. It reports whether it
+// does.
 func (h *claimRunner) vacateWithCheckpoint(a *claimAttempt, v vacateCmd) bool {
 	s := &a.checkpoint
 	if a.isSelfCheckpointing() || v.fast || !a.storesWorkAfter(v.cause) || h.checkpointObstacle(a) != "" {
@@ -32,7 +33,9 @@ func (h *claimRunner) vacateWithCheckpoint(a *claimAttempt, v vacateCmd) bool {
 	}
 	s.whenDone = &v
 	h.host.vacateCheckpoints.Add(1)
-	if h.group != nil { // a process that a signal stops inside vfork(2) cannot be saved: then it stands still from when it is
+	// a process that a signal stops inside vfork(2) cannot be saved: then it stands still
+	// from when it is
+	if h.group != nil {
 		h.suspendTask(a)
 	}
 	if s.cancel != nil && s.reason != reasonVacate {
@@ -42,7 +45,8 @@ func (h *claimRunner) vacateWithCheckpoint(a *claimAttempt, v vacateCmd) bool {
 	return true
 }
 
-// checkpointThenVacate takes the checkpoint that an attempt leaves with, or has it leave without.
+// checkpointThenVacate takes the checkpoint that an attempt leaves with, or has it leave
+// without.
 func (h *claimRunner) checkpointThenVacate(a *claimAttempt) {
 	h.beginCheckpoint(a, reasonVacate)
 	if v := a.checkpoint.whenDone; v != nil && a.checkpoint.cancel == nil {
@@ -51,7 +55,8 @@ func (h *claimRunner) checkpointThenVacate(a *claimAttempt) {
 	}
 }
 
-// cancelVacateCheckpoint is for an attempt that is not to be saved on its way out any more.
+// cancelVacateCheckpoint is for an attempt that is not to be saved on its way out any
+// more.
 func (h *claimRunner) cancelVacateCheckpoint(a *claimAttempt) {
 	if a.checkpoint.whenDone != nil {
 		a.checkpoint.whenDone = nil

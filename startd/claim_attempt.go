@@ -16,18 +16,20 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// claimAttempt is one execution on a claim. The hand of the claim owns it; transfers of files only read what does not change, between enter and leave.
+// claimAttempt is one execution on a claim. The hand of the claim owns it; transfers of
+// files only read what does not change, between enter and leave.
 type claimAttempt struct {
-	id             roost.AttemptID
-	ref            starterclient.TaskAttempt
-	record         attemptRecord
-	name           string                    // of its job
-	cred           userfiles.UserCredential  // whose files its own are
-	agent          *userfiles.Agent          // with the user's rights; nil until it is needed
-	program        *wire.Program             // until it is started
-	inputPatterns  []string                  // patterns of the input that its program names
-	disk           roost.Bytes               // that it may use; 0: it did not ask for any
-	mustAwaitInput bool                      // its scratch directory is there, and its input is awaited before the start
+	id            roost.AttemptID
+	ref           starterclient.TaskAttempt
+	record        attemptRecord
+	name          string                   // of its job
+	cred          userfiles.UserCredential // whose files its own are
+	agent         *userfiles.Agent         // with the user's rights; nil until it is needed
+	program       *wire.Program            // until it is started
+	inputPatterns []string                 // patterns of the input that its program names
+	disk          roost.Bytes              // that it may use; 0: it did not ask for any
+	// its scratch directory is there, and its input is awaited before the start
+	mustAwaitInput bool
 	launchDone     chan struct{}             // closed when the starter was told, or will never be
 	ended          chan struct{}             // closed when it has ended
 	recordedExit   *wire.Exited              // set before over is closed
@@ -51,7 +53,8 @@ type claimAttempt struct {
 
 func newAttempt(id roost.AttemptID, cred userfiles.UserCredential, p *wire.Program) *claimAttempt {
 	a := &claimAttempt{
-		id: id, cred: cred, program: p, inputPatterns: p.GetInputs(), name: p.GetJobName(), launchDone: make(chan struct{}), ended: make(chan struct{}),
+		id: id, cred: cred, program: p, inputPatterns: p.GetInputs(), name: p.GetJobName(),
+		launchDone: make(chan struct{}), ended: make(chan struct{}),
 		ref: starterclient.TaskAttempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -62,7 +65,8 @@ func newAttempt(id roost.AttemptID, cred userfiles.UserCredential, p *wire.Progr
 	return a
 }
 
-// label is what people call the attempt: "12[15].host/1" where the array's index 15 stands for its sixth task, as they gave it and as all commands have it.
+// label is what people call the attempt: "12[15].host/1" where the array's index 15
+// stands for its sixth task, as they gave it and as all commands have it.
 func (a *claimAttempt) label() string {
 	if a.record.Known == "" {
 		return a.id.String()
@@ -70,8 +74,10 @@ func (a *claimAttempt) label() string {
 	return fmt.Sprintf("%s/%d", a.record.Known, a.id.Attempt)
 }
 
-// adoptedAttempt is an attempt that a startd before this one has started. What the record does not know of it, it does without.
-func adoptedAttempt(schedd string, ref starterclient.TaskAttempt, dir string, cred userfiles.UserCredential) *claimAttempt {
+// adoptedAttempt is an attempt that a startd before this one has started. What the record
+// does not know of it, it does without.
+func adoptedAttempt(schedd string, ref starterclient.TaskAttempt, dir string,
+	cred userfiles.UserCredential) *claimAttempt {
 	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), cred, nil)
 	close(a.launchDone)
 	a.outputMessages.filesReady = true

@@ -94,7 +94,8 @@ func (l *machineLoop) waitQuiesced() {
 	}()
 }
 
-// onQuiesced takes in that a batch has come to rest. Only then has the guard's word been acted on.
+// onQuiesced takes in that a batch has come to rest. Only then has the guard's word been
+// acted on.
 func (l *machineLoop) onQuiesced(n quiescedEvent) {
 	o := l.ownerState
 	if n.remaining > 0 {

@@ -40,39 +40,44 @@ type claimFile struct {
 	Cookie    string // of the claim's processes, in their environment
 }
 
-// attemptRecord is what a restart must know of the attempt that was started last on a claim, beside what the starter knows.
+// attemptRecord is what a restart must know of the attempt that was started last on a
+// claim, beside what the starter knows.
 type attemptRecord struct {
-	Summed bool `json:",omitempty"` // a checksum follows, as it does but for the release before; it comes first, where no damage behind it hides it
+	// a checksum follows, as it does but for the release before; it comes first, where no
+	// damage behind it hides it
+	Summed bool `json:",omitempty"`
 
-	Job      uint64
-	Index    uint32
-	Attempt  uint32
-	Name     string `json:",omitempty"` // of the job
-	Notice   time.Duration
-	IO       string             // directory with what is captured, and the script
-	Base     string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
-	Boxed    bool               `json:",omitempty"` // it runs in a box
-	Walltime time.Duration      `json:",omitempty"`
-	Bounds   attemptLimits      `json:",omitzero"`
-	Scripts  prologueContext    `json:",omitzero"`  // what the machine's scripts are told of it
-	Owes     bool               `json:",omitempty"` // the epilogue is to be run when it has ended
-	Expected time.Duration      `json:",omitempty"`
-	Once     bool               `json:",omitempty"`
-	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came
-	Next     uint64             `json:",omitempty"` // sequence number of the next image
-	Unkept   []byte             `json:",omitempty"` // what the schedd was told of the last one, and has not answered
-	Still    bool               `json:",omitempty"` // it is suspended
-	Stopped  bool               `json:",omitempty"` // its image was taken of stopped processes, which have to be told to go on
-	Work     priorUsage         `json:",omitzero"`  // that is in the image it went on from
-	OwnTemp  bool               `json:",omitempty"` // and does not see the machine's /tmp
-	Scratch  string             `json:",omitempty"`
-	Cwd      string             `json:",omitempty"`
-	Stdout   string             `json:",omitempty"` // empty: captured; so the next one
-	Stderr   string             `json:",omitempty"`
-	Join     bool               `json:",omitempty"`
-	Origin   usageBaseline      `json:",omitzero"` // of its measurement
-	Outputs  []string           `json:",omitempty"`
-	Before   map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
+	Job     uint64
+	Index   uint32
+	Attempt uint32
+	Name    string `json:",omitempty"` // of the job
+	Notice  time.Duration
+	IO      string // directory with what is captured, and the script
+	// directory with the scratch directory; in a box with its own /tmp it is that
+	Base     string          `json:",omitempty"`
+	Boxed    bool            `json:",omitempty"` // it runs in a box
+	Walltime time.Duration   `json:",omitempty"`
+	Bounds   attemptLimits   `json:",omitzero"`
+	Scripts  prologueContext `json:",omitzero"`  // what the machine's scripts are told of it
+	Owes     bool            `json:",omitempty"` // the epilogue is to be run when it has ended
+	Expected time.Duration   `json:",omitempty"`
+	Once     bool            `json:",omitempty"`
+	Policy   []byte          `json:",omitempty"` // of checkpoints, as it came
+	Next     uint64          `json:",omitempty"` // sequence number of the next image
+	Unkept   []byte          `json:",omitempty"` // what the schedd was told of the last one, and has not answered
+	Still    bool            `json:",omitempty"` // it is suspended
+	// its image was taken of stopped processes, which have to be told to go on
+	Stopped bool               `json:",omitempty"`
+	Work    priorUsage         `json:",omitzero"`  // that is in the image it went on from
+	OwnTemp bool               `json:",omitempty"` // and does not see the machine's /tmp
+	Scratch string             `json:",omitempty"`
+	Cwd     string             `json:",omitempty"`
+	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
+	Stderr  string             `json:",omitempty"`
+	Join    bool               `json:",omitempty"`
+	Origin  usageBaseline      `json:",omitzero"` // of its measurement
+	Outputs []string           `json:",omitempty"`
+	Before  map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
 
 	Interactive bool `json:",omitempty"` // it waits for its terminal
 	PBS         bool `json:",omitempty"` // it is a job of qsub
@@ -113,7 +118,8 @@ func readClaimFile(dir string) (f claimFile, err error) {
 	return f, json.Unmarshal(whole, &f)
 }
 
-// writeAttempt replaces the record, in one write, which a kill of this process does not tear.
+// writeAttempt replaces the record, in one write, which a kill of this process does not
+// tear.
 func writeAttempt(f *os.File, r *attemptRecord) error {
 	summed := *r
 	summed.Summed = true
@@ -161,11 +167,13 @@ func claimDirs(dir string) ([]slot.ClaimID, error) {
 	return ids, nil
 }
 
-// generationBits of a claim's id count the claims of one start of the startd; those above count the starts.
+// generationBits of a claim's id count the claims of one start of the startd; those above
+// count the starts.
 const generationBits = 32
 
-// nextGeneration counts this start, on disk, and returns the id of its first claim. So no id is used twice, and no claim costs a write for that.
-// A count that is damaged goes on from the clock, in seconds, which is above all that starts can have counted.
+// nextGeneration counts this start, on disk, and returns the id of its first claim. So no
+// id is used twice, and no claim costs a write for that. A count that is damaged goes on
+// from the clock, in seconds, which is above all that starts can have counted.
 func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 	path := filepath.Join(dir, "generation")
 	text, err := os.ReadFile(path)
@@ -188,7 +196,8 @@ func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 	return slot.ClaimID(last<<generationBits | 1), os.Rename(path+".new", path)
 }
 
-// readGeneration reads the count of starts. The release before wrote it without a checksum; a number that has lost its end has no end of line.
+// readGeneration reads the count of starts. The release before wrote it without a
+// checksum; a number that has lost its end has no end of line.
 func readGeneration(text []byte) (uint64, error) {
 	text, err := filesum.VerifyChecksum(text)
 	if err != nil {

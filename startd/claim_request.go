@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// claimInfo is for whom a claim is, as the grant says; what it counts for stands in the request's ad. No band is the ordinary one.
+// claimInfo is for whom a claim is, as the grant says; what it counts for stands in the
+// request's ad. No band is the ordinary one.
 func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
 	a := slot.ClaimInfo{Group: r.GetGroup(), Band: roost.BatchBand}
 	if ad != nil {
@@ -27,7 +28,8 @@ func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
 
 // attemptInfo are what a schedd says of an attempt beforehand.
 func attemptInfo(p *wire.Program) slot.AttemptInfo {
-	return slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+	return slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()),
+		NotRestartable: p.GetOnce()}
 }
 
 // preemptionReason is who has to go for a claim.
@@ -39,8 +41,10 @@ func preemptionReason(r *wire.ClaimRequest) slot.PreemptionReason {
 	return e
 }
 
-// reportCheckpointInfo has it known how much would be lost if the attempt had to leave. A program that saves its own state is taken at its word.
+// reportCheckpointInfo has it known how much would be lost if the attempt had to leave. A
+// program that saves its own state is taken at its word.
 func (h *claimRunner) reportCheckpointInfo(a *claimAttempt) {
 	s := &a.checkpoint
-	h.host.meters.setCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() && (s.dumpable || a.isSelfCheckpointing()), Last: s.lastStored})
+	h.host.meters.setCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() &&
+		(s.dumpable || a.isSelfCheckpointing()), Last: s.lastStored})
 }

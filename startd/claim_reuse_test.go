@@ -6,13 +6,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestOutputIsNobodyElses: attempts of a claim write to the same files one after the other, and of what an earlier one wrote nothing is to be seen,
-// also by an attempt that never came to write.
+// TestOutputIsNobodyElses: attempts of a claim write to the same files one after the
+// other, and of what an earlier one wrote nothing is to be seen, also by an attempt that
+// never came to write.
 func TestOutputIsNobodyElses(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	claim := s.claim()
-	if got, want := exitText(s.run(claim, s.shell("echo first; echo and >&2"))), `code 0 signal 0 cause CAUSE_EXITED out "first\n" err "and\n"`; got != want {
+	if got, want := exitText(s.run(claim, s.shell("echo first; echo and >&2"))),
+		`code 0 signal 0 cause CAUSE_EXITED out "first\n" err "and\n"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	never := s.shell("exit 0")

@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// claimRunner does the work of one claim, in a goroutine of its own: it keeps the claim's directory, drives the starter, and prepares and cleans up
-// after each attempt.
+// claimRunner does the work of one claim, in a goroutine of its own: it keeps the claim's
+// directory, drives the starter, and prepares and cleans up after each attempt.
 type claimRunner struct {
 	host  *claimHost
 	id    slot.ClaimID
@@ -33,18 +33,21 @@ type claimRunner struct {
 	starter         *starterclient.Starter
 	attemptFile     *os.File
 	agent           *userfiles.Agent
-	baseDir         string                       // directory for the files of its attempts, which the user owns; empty: it is not made yet
-	ioDir           bool                         // that for their streams is made
-	attempt         *claimAttempt                // that is on the claim, until it is forgotten
-	sharedAttempt   atomic.Pointer[claimAttempt] // now, for transfers
-	stopping        bool                         // dismissed or left: the starter's end is awaited
-	keepFiles       bool                         // left
-	done            bool
+	// directory for the files of its attempts, which the user owns; empty: it is not made
+	// yet
+	baseDir       string
+	ioDir         bool                         // that for their streams is made
+	attempt       *claimAttempt                // that is on the claim, until it is forgotten
+	sharedAttempt atomic.Pointer[claimAttempt] // now, for transfers
+	stopping      bool                         // dismissed or left: the starter's end is awaited
+	keepFiles     bool                         // left
+	done          bool
 }
 
 func (m *claimHost) newClaimRunner(file claimFile) *claimRunner {
 	return &claimRunner{
-		host: m, id: slot.ClaimID(file.ID), dir: filepath.Join(m.claimsDir(), slot.ClaimID(file.ID).String()), file: file, queue: newSendQueue[any](),
+		host: m, id: slot.ClaimID(file.ID), dir: filepath.Join(m.claimsDir(), slot.ClaimID(file.ID).String()),
+		file: file, queue: newSendQueue[any](),
 	}
 }
 
@@ -156,7 +159,8 @@ func (h *claimRunner) hasAttempt(id roost.AttemptID) bool {
 	return h.attempt != nil && h.attempt.id == id
 }
 
-// createClaim writes the claim down, says so, and only then spends the time for a starter: until the schedd's first attempt is here it is ready.
+// createClaim writes the claim down, says so, and only then spends the time for a
+// starter: until the schedd's first attempt is here it is ready.
 func (h *claimRunner) createClaim(o createClaimCmd) {
 	h.cred = h.host.accounts.credential(&h.file)
 	err := os.Mkdir(h.dir, 0o700)
@@ -176,7 +180,9 @@ func (h *claimRunner) createClaim(o createClaimCmd) {
 	if h.group, err = h.host.groups.create(h.file, h.openableDevices()); err == nil {
 		join, tasks := h.cgroupJoin()
 		h.starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-			Binary: h.host.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starterclient.Event) { h.queue.put(starterEvent{e}) }, Join: join, TaskGroup: tasks,
+			Binary: h.host.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starterclient.Event) {
+				h.queue.put(starterEvent{e})
+			}, Join: join, TaskGroup: tasks,
 		})
 	}
 	if err != nil {
@@ -188,8 +194,9 @@ func (h *claimRunner) createClaim(o createClaimCmd) {
 	failpoint.Point(failpoint.StartdAfterStarter)
 }
 
-// recordPlacement writes down what the claim holds now. Should that not succeed, a restart finds a claim that waits, or one that holds what it held
-// before; the attempt that is about to start is lost then, and only then.
+// recordPlacement writes down what the claim holds now. Should that not succeed, a
+// restart finds a claim that waits, or one that holds what it held before; the attempt
+// that is about to start is lost then, and only then.
 func (h *claimRunner) recordPlacement(o placementCmd) {
 	reclaimed := h.file.isReclaimed()
 	h.file.Placed, h.file.Cores = &o.placement, o.cores
@@ -272,7 +279,8 @@ func (h *claimRunner) vacateAttempt(o vacateCmd) {
 	}
 }
 
-// stopAttempt ends an attempt that runs. What stands still for the machine's owner does not run again for that.
+// stopAttempt ends an attempt that runs. What stands still for the machine's owner does
+// not run again for that.
 func (h *claimRunner) stopAttempt(a *claimAttempt, o vacateCmd) {
 	notice := a.record.Notice
 	o.fast = o.fast || h.ownerSuspension.reason() != ""
@@ -280,7 +288,8 @@ func (h *claimRunner) stopAttempt(a *claimAttempt, o vacateCmd) {
 		notice = min(notice, o.notice)
 	}
 	a.checkpoint.packingAborted = a.checkpoint.packingAborted || o.fast || notice <= 0
-	stop := starterclient.StopCmd{Attempt: a.ref, Cause: proto.EndCause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason}
+	stop := starterclient.StopCmd{Attempt: a.ref, Cause: proto.EndCause(o.cause), Fast: o.fast, Notice: int64(notice),
+		Reason: o.reason}
 	if a.isSelfCheckpointing() && a.storesWorkAfter(o.cause) {
 		stop.Signal = uint32(a.checkpoint.policy.GetSignal())
 	}
@@ -291,9 +300,11 @@ func (h *claimRunner) stopAttempt(a *claimAttempt, o vacateCmd) {
 	}
 }
 
-// setSuspended suspends an attempt, or lets it go on. One that is on its way out is left alone, and one that is being saved goes on when it is.
+// setSuspended suspends an attempt, or lets it go on. One that is on its way out is left
+// alone, and one that is being saved goes on when it is.
 func (h *claimRunner) setSuspended(o freezeCmd) {
-	if !h.hasAttempt(o.id) || h.starter == nil || h.attempt.recordedExit != nil || h.attempt.checkpoint.whenDone != nil {
+	if !h.hasAttempt(o.id) || h.starter == nil || h.attempt.recordedExit != nil ||
+		h.attempt.checkpoint.whenDone != nil {
 		return
 	}
 	h.attempt.checkpoint.suspended, h.attempt.record.Still = o.frozen, o.frozen
@@ -306,8 +317,9 @@ func (h *claimRunner) setSuspended(o freezeCmd) {
 	}
 }
 
-// suspendTask stops the task at once by its group: a busy task shares its time with its starter, which gets to it later, and only stops the walltime then. Without
-// a group the starter does both.
+// suspendTask stops the task at once by its group: a busy task shares its time with its
+// starter, which gets to it later, and only stops the walltime then. Without a group the
+// starter does both.
 func (h *claimRunner) suspendTask(a *claimAttempt) {
 	if h.freezeCgroup(a) {
 		h.starter.Frozen(a.ref)
@@ -331,7 +343,8 @@ func (h *claimRunner) freezeCgroup(a *claimAttempt) bool {
 	return true
 }
 
-// detachSandboxInit has the first process of the box hear, before it is frozen, that it is to live on without its parent. If it is held it is let out for that.
+// detachSandboxInit has the first process of the box hear, before it is frozen, that it
+// is to live on without its parent. If it is held it is let out for that.
 func (h *claimRunner) detachSandboxInit(a *claimAttempt) {
 	if !h.ownerSuspension.isFrozenOutside() {
 		criu.Detach(a.checkpoint.pid)
@@ -339,7 +352,8 @@ func (h *claimRunner) detachSandboxInit(a *claimAttempt) {
 	}
 	err := h.group.RunOneWhileFrozen(a.checkpoint.pid, func() { criu.Detach(a.checkpoint.pid) })
 	if err != nil {
-		h.host.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.label(), "err", err)
+		h.host.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.label(),
+			"err", err)
 	}
 	if errors.Is(err, roost.Conflict) { // it must not run outside
 		h.group.KillAll()
@@ -417,7 +431,8 @@ func (h *claimRunner) onStarterEvent(event starterclient.Event) {
 	}
 }
 
-// onStarterDied takes in the death of the starter. What its task had forked may still live: it is found by its mark.
+// onStarterDied takes in the death of the starter. What its task had forked may still
+// live: it is found by its mark.
 func (h *claimRunner) onStarterDied(e starterclient.ProcessDied) {
 	h.starter = nil
 	h.ownerSuspension.detach()
@@ -432,10 +447,13 @@ func (h *claimRunner) onStarterDied(e starterclient.ProcessDied) {
 		switch {
 		case e.LastState.Phase == proto.Ended && e.LastState.Attempt == a.ref:
 			h.onProgramEnded(a, a.exitReport(e.LastState.Exit))
-		case a.leaseOverReason != "": // the kernel ends a starter that is late with that, and the machine is not at fault
+		// the kernel ends a starter that is late with that, and the machine is not at
+		// fault
+		case a.leaseOverReason != "":
 			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LEASE, Reason: a.leaseOverReason})
 		default:
-			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its starter died, and nobody knows how it ended"})
+			h.onExit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+				Reason: "its starter died, and nobody knows how it ended"})
 		}
 	}
 	if h.stopping {

@@ -25,7 +25,8 @@ type (
 		cores     []int
 	}
 	inputReadyCmd struct{ attemptID roost.AttemptID }
-	// throttleCmd holds the claim to so much processor time; 0: it may have what there is.
+	// throttleCmd holds the claim to so much processor time; 0: it may have what there
+	// is.
 	throttleCmd struct{ cpuMax roost.MilliCPU }
 	vacateCmd   struct {
 		id     roost.AttemptID
@@ -52,13 +53,16 @@ type (
 	}
 	renewLeaseCmd     struct{ deadline slot.BootTime }
 	discardAttemptCmd struct{ id roost.AttemptID }
-	// removeClaimCmd removes everything; leave ends the starter and keeps what a later startd needs.
+	// removeClaimCmd removes everything; leave ends the starter and keeps what a later
+	// startd needs.
 	removeClaimCmd struct{}
 	detachCmd      struct{}
 	starterEvent   struct{ event starterclient.Event }
-	// leaseOverdue says that the starter has had time enough to end an attempt whose lease is over.
+	// leaseOverdue says that the starter has had time enough to end an attempt whose
+	// lease is over.
 	leaseOverdue struct{ id roost.AttemptID }
-	// ownerResumed says that the owner of the machine lets the claim go on; shrink, that its task is to give back what memory it can do without.
+	// ownerResumed says that the owner of the machine lets the claim go on; shrink, that
+	// its task is to give back what memory it can do without.
 	ownerResumed  struct{}
 	trimMemoryCmd struct{}
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// boundCores are those that the claim's tasks are bound to: of the units that it has processor time of. Where one unit has all cores, none, unless
-// whole cores are pinned.
+// boundCores are those that the claim's tasks are bound to: of the units that it has
+// processor time of. Where one unit has all cores, none, unless whole cores are pinned.
 func (l *machineLoop) boundCores(c *slot.Claim) []int {
 	if !c.HasResources() {
 		return nil
@@ -34,8 +34,9 @@ func (l *machineLoop) boundCores(c *slot.Claim) []int {
 	return all
 }
 
-// pinCores finds cores for a claim of whole ones, on which no other claim of its class is pinned, and keeps them for as long as it holds its
-// resources. A part of a core, or more cores than the machine really has, is not pinned: such a task runs where there is time.
+// pinCores finds cores for a claim of whole ones, on which no other claim of its class is
+// pinned, and keeps them for as long as it holds its resources. A part of a core, or more
+// cores than the machine really has, is not pinned: such a task runs where there is time.
 func (l *machineLoop) pinCores(c *slot.Claim) []int {
 	if own, ok := l.pinned[c.ID]; ok {
 		return own

@@ -12,24 +12,29 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// usageSample is what all tasks use now, and what the machine has left. It is looked at as often as they are measured.
+// usageSample is what all tasks use now, and what the machine has left. It is looked at
+// as often as they are measured.
 type usageSample struct {
 	usage    map[slot.ClaimID]reclaim.ResourceAmount
 	pressure slot.MemoryPressure
 }
 
-// sampleUsage has the books know what tasks use. Where nothing is lent, and nothing was by a startd before this one, they learn that too: it costs little.
+// sampleUsage has the books know what tasks use. Where nothing is lent, and nothing was
+// by a startd before this one, they learn that too: it costs little.
 func (m *claimHost) sampleUsage() {
-	update := usageSample{usage: make(map[slot.ClaimID]reclaim.ResourceAmount), pressure: availableMemory("/proc/meminfo")}
+	update := usageSample{usage: make(map[slot.ClaimID]reclaim.ResourceAmount),
+		pressure: availableMemory("/proc/meminfo")}
 	for _, t := range m.meters.sortedMeters() {
 		t.mu.Lock()
-		update.usage[t.claim] = reclaim.ResourceAmount{CPU: roost.MilliCPU(math.Ceil(t.rate * 1000)), Memory: roost.Bytes(t.last.GetMemory())}
+		update.usage[t.claim] = reclaim.ResourceAmount{CPU: roost.MilliCPU(math.Ceil(t.rate * 1000)),
+			Memory: roost.Bytes(t.last.GetMemory())}
 		t.mu.Unlock()
 	}
 	m.postEvent(update)
 }
 
-// availableMemory is what the kernel could give without pushing anybody out (proc(5), MemAvailable). What cannot be read is not known.
+// availableMemory is what the kernel could give without pushing anybody out (proc(5),
+// MemAvailable). What cannot be read is not known.
 func availableMemory(path string) (p slot.MemoryPressure) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -54,10 +59,12 @@ func availableMemory(path string) (p slot.MemoryPressure) {
 // isReclaimed reports whether the claim has nothing of its own.
 func (f *claimFile) isReclaimed() bool { return f.Placed != nil && f.Placed.Reclaimed }
 
-// allCores stands for no quota of processor time at all: a limit that is set cannot be taken away, only raised.
+// allCores stands for no quota of processor time at all: a limit that is set cannot be
+// taken away, only raised.
 const allCores roost.MilliCPU = 1000 * 1000
 
-// throttleCPU holds the claim's processor time to what production leaves, or lets it have again what there is.
+// throttleCPU holds the claim's processor time to what production leaves, or lets it have
+// again what there is.
 func (h *claimRunner) throttleCPU(o throttleCmd) {
 	if h.group == nil {
 		return

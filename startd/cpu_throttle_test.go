@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestReclaim: production asks for most of a machine and uses little; what it leaves goes to batch work, and comes back when production wants it.
-// Production never notices.
+// TestReclaim: production asks for most of a machine and uses little; what it leaves goes
+// to batch work, and comes back when production wants it. Production never notices.
 func TestReclaim(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -29,7 +29,8 @@ func TestReclaim(t *testing.T) {
 	s := p.connect("host1", 1)
 	grow := filepath.Join(p.node.Dir, "grow")
 	prod := s.requestClaim(claimRequest("production", 400)).GetClaim()
-	a := s.activate(prod, s.shell("while [ ! -e "+grow+" ]; do sleep 0.1; done; dd if=/dev/zero bs=300M count=1 | sleep 1000"), false)
+	a := s.activate(prod, s.shell("while [ ! -e "+grow+
+		" ]; do sleep 0.1; done; dd if=/dev/zero bs=300M count=1 | sleep 1000"), false)
 	s.awaitStarted(a)
 	if r := s.requestClaim(claimRequest("batch", 256)); r.GetClaim() != 0 {
 		t.Fatal("batch work was given what production has only just begun to use")
@@ -49,7 +50,8 @@ func TestReclaim(t *testing.T) {
 	b := s.activate(reply.GetClaim(), s.shell("trap 'exit 7' TERM; while :; do sleep 0.1; done"), false)
 	s.awaitStarted(b)
 	p.ads.awaitAd(t, "names what runs in reclaimed room", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
-		return strings.Contains(ad.String(), `Band = "batch"`) && strings.Contains(ad.String(), "Reclaimed = true") && strings.Contains(ad.String(), "ReservedMemory")
+		return strings.Contains(ad.String(), `Band = "batch"`) && strings.Contains(ad.String(), "Reclaimed = true") &&
+			strings.Contains(ad.String(), "ReservedMemory")
 	})
 	if group, ok := cgroupsOf(t, p).FindGroup(slot.ClaimID(reply.GetClaim()).String()); !ok {
 		t.Error("the claim has no group")
@@ -60,7 +62,8 @@ func TestReclaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := s.awaitOnlyExit(b)
-	if want := "its memory was reclaimed by 1001[0].host1 of ann (production)"; x.GetStatus().GetCause() != wire.Cause_CAUSE_PREEMPTED || x.GetStatus().GetReason() != want {
+	if want := "its memory was reclaimed by 1001[0].host1 of ann (production)"; x.GetStatus().GetCause() !=
+		wire.Cause_CAUSE_PREEMPTED || x.GetStatus().GetReason() != want {
 		t.Fatalf("got %s: %s", exitText(x), x.GetStatus().GetReason())
 	}
 	s.acknowledge(b)
@@ -73,13 +76,15 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// TestReclaimSurvives: a startd that is started anew does not end what runs in reclaimed room.
+// TestReclaimSurvives: a startd that is started anew does not end what runs in reclaimed
+// room.
 func TestReclaimSurvives(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
 	p.stop()
 	own := &p.node.Startds[0]
-	own.Resources.Memory, own.Limits.Reclaim, own.Limits.ReclaimAfter = 512*roost.MiB, roost.ReclaimAggressive, time.Second
+	own.Resources.Memory, own.Limits.Reclaim, own.Limits.ReclaimAfter = 512*roost.MiB, roost.ReclaimAggressive,
+		time.Second
 	p.start()
 	s := p.connect("host1", 1)
 	prod := s.requestClaim(claimRequest("production", 400)).GetClaim()
@@ -117,11 +122,13 @@ func claimRequest(band string, mib int64) func(*wire.ClaimRequest) {
 
 func TestMemoryLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meminfo")
-	text := "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:    2000000 kB\nHugePages_Total:       0\n"
+	text := "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:    2000000 " +
+		"kB\nHugePages_Total:       0\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := availableMemory(path), (slot.MemoryPressure{Available: 2_000_000 * roost.KiB, Total: 24_000_000 * roost.KiB}); got != want {
+	if got, want := availableMemory(path),
+		(slot.MemoryPressure{Available: 2_000_000 * roost.KiB, Total: 24_000_000 * roost.KiB}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := availableMemory(path + "x"); got != (slot.MemoryPressure{}) {

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/filesum"
 )
 
-// dailyStats is what the machine has given since midnight, and what that has cost its owner. It lies on the disk, so that a startd that is started anew counts
-// on; what a crash of the machine takes is not missed.
+// dailyStats is what the machine has given since midnight, and what that has cost its
+// owner. It lies on the disk, so that a startd that is started anew counts on; what a
+// crash of the machine takes is not missed.
 type dailyStats struct {
 	path string // empty: it is kept in memory alone
 
@@ -28,10 +29,12 @@ type dayStats struct {
 	Worst   time.Duration // the longest that it took until all stood still
 }
 
-// statsSaveInterval is how often what was given is written down: more often than that nobody reads it.
+// statsSaveInterval is how often what was given is written down: more often than that
+// nobody reads it.
 const statsSaveInterval = 10 * time.Second
 
-// load reads what an earlier start has written. A file that says nothing of today, or makes no sense, is begun anew.
+// load reads what an earlier start has written. A file that says nothing of today, or
+// makes no sense, is begun anew.
 func (t *dailyStats) load(dir string, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +101,8 @@ func (t *dailyStats) startDay(now time.Time) {
 	}
 }
 
-// save writes the figures down, without waiting for the disk. If that fails the next startd begins the day anew, and nothing else is the worse for it.
+// save writes the figures down, without waiting for the disk. If that fails the next
+// startd begins the day anew, and nothing else is the worse for it.
 func (t *dailyStats) save(now time.Time) {
 	if t.path == "" {
 		return

@@ -8,24 +8,29 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What the disk with this machine's books has to have left for a claim to be given: what is written down for a claim, its starter and an attempt takes some
-// kilobytes in a dozen files. Without them every attempt is spoiled within milliseconds, and is back in the queue for the next claim here.
+// What the disk with this machine's books has to have left for a claim to be given: what
+// is written down for a claim, its starter and an attempt takes some kilobytes in a dozen
+// files. Without them every attempt is spoiled within milliseconds, and is back in the
+// queue for the next claim here.
 const (
 	minDiskSpace  = 1 << 20 // bytes
 	minFreeInodes = 64
 )
 
-// checkDiskSpace says why there is no room on a disk for what a claim needs; nil: there is, or nobody can say.
+// checkDiskSpace says why there is no room on a disk for what a claim needs; nil: there
+// is, or nobody can say.
 func checkDiskSpace(dir string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
 		return nil
 	}
 	if free := roost.Bytes(fs.Bfree) * roost.Bytes(fs.Bsize); free < minDiskSpace {
-		return fmt.Errorf("%w: the disk of this machine is full: %v are left on that of %s, and %v are needed", roost.Exhausted, free, dir, roost.Bytes(minDiskSpace))
+		return fmt.Errorf("%w: the disk of this machine is full: %v are left on that of %s, and %v are needed",
+			roost.Exhausted, free, dir, roost.Bytes(minDiskSpace))
 	}
 	if fs.Files > 0 && fs.Ffree < minFreeInodes {
-		return fmt.Errorf("%w: the disk of this machine is full: that of %s has room for %d more files", roost.Exhausted, dir, fs.Ffree)
+		return fmt.Errorf("%w: the disk of this machine is full: that of %s has room for %d more files",
+			roost.Exhausted, dir, fs.Ffree)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// TestFullDisk: a machine whose disk is full gives no claims, says why, and gives them again when there is room.
+// TestFullDisk: a machine whose disk is full gives no claims, says why, and gives them
+// again when there is room.
 func TestFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
@@ -24,7 +25,8 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 10<<20), 0o600); err == nil {
 		t.Fatal("the small disk is not small")
 	}
-	if reply := s.requestClaim(nil); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), "the disk of this machine is full") {
+	if reply := s.requestClaim(nil); reply.GetClaim() != 0 ||
+		!strings.Contains(reply.GetReason(), "the disk of this machine is full") {
 		t.Errorf("with a full disk: %v", reply)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// How often captured output is looked at, and directories are measured. Measuring has to do with every file, so one that takes long is done more seldom.
+// How often captured output is looked at, and directories are measured. Measuring has to
+// do with every file, so one that takes long is done more seldom.
 const (
 	outputCheckInterval = time.Second
 	diskCheckInterval   = 15 * time.Second
@@ -61,8 +62,9 @@ func diskLimitsOf(set config.LimitSettings, dir string, disk roost.Bytes) diskLi
 	return l
 }
 
-// watchDisks holds attempts to what they may have on disk until ctx ends, one after the other: measuring is what the disk has to do beside their work.
-// Between two measurements a task may write more than it may keep.
+// watchDisks holds attempts to what they may have on disk until ctx ends, one after the
+// other: measuring is what the disk has to do beside their work. Between two measurements
+// a task may write more than it may keep.
 func (m *claimHost) watchDisks(ctx context.Context) {
 	tick := time.NewTicker(outputCheckInterval)
 	defer tick.Stop()
@@ -98,7 +100,8 @@ func freeSpace(dir string) uint64 {
 	return fs.Bavail * uint64(fs.Bsize)
 }
 
-// checkOutput ends an attempt that has written too much to what is captured, and reports whether it did.
+// checkOutput ends an attempt that has written too much to what is captured, and reports
+// whether it did.
 func (m *claimHost) checkOutput(t *attemptMeter) bool {
 	written := roost.Bytes(0)
 	for _, stderr := range []bool{false, true} {
@@ -115,7 +118,8 @@ func (m *claimHost) checkOutput(t *attemptMeter) bool {
 
 // outputLimitReason is the sentence.
 func outputLimitReason(written, limit roost.Bytes) string {
-	return fmt.Sprintf("it wrote too much output: the limit of what is captured of a standard stream is %v here, and it wrote %v; send it to a file with stdout", limit, written)
+	return fmt.Sprintf("it wrote too much output: the limit of what is captured of a standard stream is %v here, "+
+		"and it wrote %v; send it to a file with stdout", limit, written)
 }
 
 // endForDiskLimit tells an attempt to go, once.
@@ -156,18 +160,21 @@ func (m *claimHost) checkDisk(ctx context.Context, t *attemptMeter) {
 				largest = own.Largest // for the names that its user knows
 			}
 		}
-		for _, part := range []userfiles.TransferEntry{{Name: "its captured output", Size: written}, {Name: "deleted files that it keeps open", Size: deleted}} {
+		for _, part := range []userfiles.TransferEntry{{Name: "its captured output", Size: written},
+			{Name: "deleted files that it keeps open", Size: deleted}} {
 			if part.Size > int64(used)/2 {
 				largest = append([]userfiles.TransferEntry{part}, largest...)
 			}
 		}
 		m.endForDiskLimit(t, diskLimitReason(used, limit, t.disk > 0, largest, found.Complete))
 	case found.Files > m.disks.files:
-		m.endForDiskLimit(t, fmt.Sprintf("it made too many files: the limit is %d here, and its directories hold more", m.disks.files))
+		m.endForDiskLimit(t, fmt.Sprintf("it made too many files: the limit is %d here, and its directories hold more",
+			m.disks.files))
 	}
 }
 
-// measureFor measures a directory of an attempt with the rights of its user. There may be none.
+// measureFor measures a directory of an attempt with the rights of its user. There may be
+// none.
 func (m *claimHost) measureFor(ctx context.Context, t *attemptMeter, dir string) (userfiles.TreeSize, error) {
 	if dir == "" {
 		return userfiles.TreeSize{Complete: true}, nil
@@ -180,7 +187,8 @@ func (m *claimHost) measureFor(ctx context.Context, t *attemptMeter, dir string)
 	return agent.Measure(ctx, dir, m.disks.files)
 }
 
-// directoryUsage is how much disk the user's files in an attempt's directory take. Their names belong to us alone.
+// directoryUsage is how much disk the user's files in an attempt's directory take. Their
+// names belong to us alone.
 func directoryUsage(dir string) (used int64) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -197,7 +205,8 @@ func directoryUsage(dir string) (used int64) {
 // maxOpenFiles bounds how many descriptors of a task are looked at.
 const maxOpenFiles = 20_000
 
-// deletedFileUsage is how much disk is in files that have no name any more, and that the attempt's processes keep open, on the file system of its directories.
+// deletedFileUsage is how much disk is in files that have no name any more, and that the
+// attempt's processes keep open, on the file system of its directories.
 func (t *attemptMeter) deletedFileUsage(base string) (used int64) {
 	var at unix.Stat_t
 	if unix.Stat(base, &at) != nil && unix.Stat(t.io, &at) != nil {
@@ -216,7 +225,8 @@ func (t *attemptMeter) deletedFileUsage(base string) (used int64) {
 				continue
 			}
 			var st unix.Statx_t // without asking a server that may not answer
-			if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &st) != nil || st.Nlink > 0 || seen[st.Ino] {
+			if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &st) != nil ||
+				st.Nlink > 0 || seen[st.Ino] {
 				continue
 			}
 			if seen[st.Ino] = true; unix.Mkdev(st.Dev_major, st.Dev_minor) == at.Dev {
@@ -233,9 +243,11 @@ func diskLimitReason(used, limit roost.Bytes, asked bool, largest []userfiles.Tr
 	if !whole {
 		least = "at least "
 	}
-	text := fmt.Sprintf("it used more disk than it asked for: the limit is %v, and its directories hold %s%v", limit, least, used)
+	text := fmt.Sprintf("it used more disk than it asked for: the limit is %v, and its directories hold %s%v", limit,
+		least, used)
 	if !asked {
-		text = fmt.Sprintf("it used more disk than a task may here that asks for none: the limit is %v, and its directories hold %s%v; ask for more with disk", limit, least, used)
+		text = fmt.Sprintf("it used more disk than a task may here that asks for none: the limit is %v, and its "+
+			"directories hold %s%v; ask for more with disk", limit, least, used)
 	}
 	if len(largest) == 0 {
 		return text

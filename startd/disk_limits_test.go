@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestDiskLimitsOf: what the owner has set, and parts of the machine's disk where nothing is set.
+// TestDiskLimitsOf: what the owner has set, and parts of the machine's disk where nothing
+// is set.
 func TestDiskLimitsOf(t *testing.T) {
 	set := config.LimitSettings{TaskDisk: 3 * roost.GiB, TaskFiles: 7, TaskOutput: roost.MiB}
 	if got, want := diskLimitsOf(set, "/", 100*roost.GiB), (diskLimits{3 * roost.GiB, 7, roost.MiB}); got != want {
@@ -20,31 +21,41 @@ func TestDiskLimitsOf(t *testing.T) {
 	if got.disk != 10*roost.GiB || got.output != roost.GiB || got.files < 1 || got.files > defaultTaskFiles {
 		t.Errorf("unset: got %v", got)
 	}
-	if got := diskLimitsOf(config.LimitSettings{}, "/", 50*roost.MiB); got.disk != 5*roost.MiB || got.output != 5*roost.MiB {
+	if got := diskLimitsOf(config.LimitSettings{}, "/", 50*roost.MiB); got.disk != 5*roost.MiB ||
+		got.output != 5*roost.MiB {
 		t.Errorf("unset, on a small disk: got %v", got)
 	}
 }
 
-// newSmallDiskStartd is a startd on a file system of its own, whose tasks may have 8 MiB without asking, 2 MiB of captured output, and 500 files.
+// newSmallDiskStartd is a startd on a file system of its own, whose tasks may have 8 MiB
+// without asking, 2 MiB of captured output, and 500 files.
 func newSmallDiskStartd(t *testing.T) *testStartd {
 	return newTestStartdWith(t, func(p *testStartd) {
 		own := &p.node.Startds[0]
 		own.Dir = damage.SmallDisk(t, "", 64<<20, 0o755)
 		own.Resources.Disk = 0
-		own.Limits = config.LimitSettings{Enforce: config.EnforceAuto, Sandbox: config.EnforceAuto, TaskDisk: 8 * roost.MiB, TaskFiles: 500, TaskOutput: 2 * roost.MiB}
+		own.Limits = config.LimitSettings{Enforce: config.EnforceAuto, Sandbox: config.EnforceAuto,
+			TaskDisk: 8 * roost.MiB, TaskFiles: 500, TaskOutput: 2 * roost.MiB}
 	})
 }
 
-// TestTaskThatAsksForNoDisk: a task has a bound of disk, of files and of captured output, whatever it asked for, and is told which one it is over. The disk
-// is measured at once when it fills.
+// TestTaskThatAsksForNoDisk: a task has a bound of disk, of files and of captured output,
+// whatever it asked for, and is told which one it is over. The disk is measured at once
+// when it fills.
 func TestTaskThatAsksForNoDisk(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"captured output", "yes | head -c 10G; exec sleep 1000", "it wrote too much output: the limit of what is captured of a standard stream is 2MiB here, and it wrote "},
-		{"captured output, and gone", "yes | head -c 5M", "it wrote too much output: the limit of what is captured of a standard stream is 2MiB here, and it wrote 5MiB"},
-		{"its directory", "head -c 50M /dev/zero >big; exec sleep 1000", "it used more disk than a task may here that asks for none: the limit is 8MiB, and its directories hold "},
-		{"temporary files", "head -c 50M /dev/zero >$TMPDIR/big; exec sleep 1000", "it used more disk than a task may here that asks for none: the limit is 8MiB, and its directories hold "},
-		{"a deleted file", "exec 3>big; rm big; head -c 50M /dev/zero >&3; exec sleep 1000", "; most of it in deleted files that it keeps open ("},
+		{"captured output", "yes | head -c 10G; exec sleep 1000",
+			"it wrote too much output: the limit of what is captured of a standard stream is 2MiB here, and it wrote "},
+		{"captured output, and gone", "yes | head -c 5M",
+			"it wrote too much output: the limit of what is captured of a standard stream is 2MiB here, and " +
+				"it wrote 5MiB"},
+		{"its directory", "head -c 50M /dev/zero >big; exec sleep 1000",
+			"it used more disk than a task may here that asks for none: the limit is 8MiB, and its directories hold "},
+		{"temporary files", "head -c 50M /dev/zero >$TMPDIR/big; exec sleep 1000",
+			"it used more disk than a task may here that asks for none: the limit is 8MiB, and its directories hold "},
+		{"a deleted file", "exec 3>big; rm big; head -c 50M /dev/zero >&3; exec sleep 1000",
+			"; most of it in deleted files that it keeps open ("},
 		{"empty files", "seq 1 600 | xargs touch; exec sleep 1000", "it made too many files: the limit is 500 here"},
 	}
 	for _, tt := range tests {
@@ -58,7 +69,8 @@ func TestTaskThatAsksForNoDisk(t *testing.T) {
 			program := s.shell(tt.text)
 			program.Scratch = true
 			x := s.run(s.claim(), program)
-			if got := x.GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK || !strings.Contains(got.GetReason(), tt.want) {
+			if got := x.GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK ||
+				!strings.Contains(got.GetReason(), tt.want) {
 				t.Errorf("got %v, want %q", got, tt.want)
 			}
 			if most := int64(2 << 20); x.GetStdoutSize() > most {

@@ -23,7 +23,8 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 	case slot.RejectClaim:
 		l.logRefusal("claim refused", "grant", e.Grant.ID, "epoch", e.Grant.Epoch, "reason", e.Reason)
 		l.sendOn(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence, ScratchDomain: l.host.node.FileSystemDomain,
+			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence,
+			ScratchDomain: l.host.node.FileSystemDomain,
 		}}})
 	case slot.RecordPlacement:
 		l.sendCommand(e.Claim, placementCmd{*l.savedPlacement(e.Claim), l.boundCores(e.Claim)})
@@ -55,7 +56,9 @@ func (l *machineLoop) performEffect(effect slot.Effect) {
 			}
 		}
 	case slot.ReportLost:
-		l.sendTo(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+		l.sendTo(e.Claim.Schedd, &wire.FromStartd{
+			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}},
+		})
 	case slot.ThrottleCPU:
 		l.sendCommand(e.Claim, throttleCmd{e.Claim.CPUCap})
 	case slot.RenewLease:
@@ -89,38 +92,45 @@ func (l *machineLoop) createClaim(c *slot.Claim) {
 	as := l.rights[c.ID]
 	delete(l.rights, c.ID)
 	h := l.host.newClaimRunner(claimFile{
-		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.Info, UID: c.UID, GID: c.GID, Rights: &as,
-		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c), Cores: l.boundCores(c), Lease: c.LeasePeriod, BootID: l.host.boot,
+		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.Info,
+		UID: c.UID, GID: c.GID, Rights: &as,
+		Class: c.Class, MayWait: c.CanQueue, Resources: c.Resources, Placed: l.savedPlacement(c),
+		Cores: l.boundCores(c), Lease: c.LeasePeriod, BootID: l.host.boot,
 		Cookie: hex.EncodeToString(cookie),
 	})
 	l.runners[c.ID] = h
 	if l.firstAdSequence[c.ID] == 0 {
 		l.firstAdSequence[c.ID] = l.sequence // the ad was made after the claim was carved
 	}
-	l.host.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd, "owner", c.Owner, "runs as", as.UID)
+	l.host.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd,
+		"owner", c.Owner, "runs as", as.UID)
 	go h.run()
 	h.queue.put(createClaimCmd{c.LeasePeriod})
 }
 
 func (l *machineLoop) answerClaim(session uint64, c *slot.Claim) {
 	l.sendOn(session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Claim: uint64(c.ID), AdSequence: l.firstAdSequence[c.ID], ScratchDomain: l.host.node.FileSystemDomain,
-		Waiting: c.IsWaiting(), PredictedWait: int64(c.PredictedWait), Placed: l.wirePlacement(c),
+		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Claim: uint64(c.ID), AdSequence: l.firstAdSequence[c.ID],
+		ScratchDomain: l.host.node.FileSystemDomain,
+		Waiting:       c.IsWaiting(), PredictedWait: int64(c.PredictedWait), Placed: l.wirePlacement(c),
 	}}})
 }
 
-// rejectActivation tells a schedd that an attempt does not run, which is no fault of its own.
+// rejectActivation tells a schedd that an attempt does not run, which is no fault of its
+// own.
 func (l *machineLoop) rejectActivation(e slot.RejectActivation) {
 	l.rejectActivationFor(e, wire.Cause_CAUSE_MACHINE)
 }
 
 func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Cause) {
-	if c, ok := l.table.Claim(e.Claim); !ok || c.Schedd == e.Schedd && attemptID(e.Schedd, l.programs[e.Claim].GetAttempt()) == e.Attempt {
+	if c, ok := l.table.Claim(e.Claim); !ok ||
+		c.Schedd == e.Schedd && attemptID(e.Schedd, l.programs[e.Claim].GetAttempt()) == e.Attempt {
 		delete(l.programs, e.Claim)
 	}
 	l.logRefusal("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
 	if e.NoClaim {
-		l.sendTo(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
+		l.sendTo(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim),
+			Reason: e.Reason}}})
 		return
 	}
 	l.sendTo(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
@@ -128,13 +138,15 @@ func (l *machineLoop) rejectActivationFor(e slot.RejectActivation, cause wire.Ca
 	}}})
 }
 
-// exitReport is the news of the end of the claim's attempt. One that ended without its hand's doing is the machine's fault.
+// exitReport is the news of the end of the claim's attempt. One that ended without its
+// hand's doing is the machine's fault.
 func (l *machineLoop) exitReport(c *slot.Claim) *wire.Exited {
 	if x := l.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
 		return x
 	}
 	x := &wire.Exited{
-		Attempt: reference(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its claim has ended under it"},
+		Attempt: reference(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE,
+			Reason: "its claim has ended under it"},
 	}
 	l.exits[c.ID] = x
 	return x

@@ -88,7 +88,8 @@ func (m *claimHost) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.P
 	}
 	n, size, err := userfiles.ReceiveEntries(ctx, recv, a.agent, a.record.Scratch, a.inputFilter(first.GetTotals()))
 	if wrong, ok := errors.AsType[*userfiles.MismatchError](err); ok {
-		m.log.Warn("a schedd did not send the input that was asked for", "schedd", a.id.Task.Job.Host, "attempt", a.label(), "file", wrong.Name, "error", wrong)
+		m.log.Warn("a schedd did not send the input that was asked for", "schedd", a.id.Task.Job.Host, "attempt",
+			a.label(), "file", wrong.Name, "error", wrong)
 	}
 	if err != nil {
 		return err
@@ -96,7 +97,8 @@ func (m *claimHost) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.P
 	return stream.SendAndClose(&wire.PutReply{Files: uint32(n), Bytes: size})
 }
 
-// inputFilter is what a schedd may send for the attempt: what its program names, as much as the schedd has said now, and no more than the disk that it may use.
+// inputFilter is what a schedd may send for the attempt: what its program names, as much
+// as the schedd has said now, and no more than the disk that it may use.
 func (a *claimAttempt) inputFilter(totals *wire.TransferTotals) *userfiles.TransferManifest {
 	m := &userfiles.TransferManifest{Totals: totals, Bytes: int64(a.disk)}
 	if len(a.inputPatterns) > 0 { // a schedd of the last version says nothing of them
@@ -105,7 +107,9 @@ func (a *claimAttempt) inputFilter(totals *wire.TransferTotals) *userfiles.Trans
 	return m
 }
 
-// putScript writes the text of an attempt's program as it comes, in the place of its first line. Should it come again, because the first time was broken off, it begins anew.
+// putScript writes the text of an attempt's program as it comes, in the place of its
+// first line. Should it come again, because the first time was broken off, it begins
+// anew.
 func (m *claimHost) putScript(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply], a *claimAttempt) error {
 	path, size := filepath.Join(a.record.IO, scriptName), int64(0)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +146,9 @@ func (m *claimHost) putScript(stream grpc.ClientStreamingServer[wire.FileChunk, 
 // maxScript is how many bytes of a script a schedd may send; it takes no longer ones.
 const maxScript = 100 << 20
 
-// Fetch brings an ended attempt's output home: of its files only those that were listed. A startd that has just been restarted knows the attempt
-// before it knows that it has ended, and lets the schedd wait.
+// Fetch brings an ended attempt's output home: of its files only those that were listed.
+// A startd that has just been restarted knows the attempt before it knows that it has
+// ended, and lets the schedd wait.
 func (m *claimHost) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
 	a, err := m.acquireAttempt(stream.Context(), req.GetSchedd(), req.GetAttempt())
 	if err != nil {
@@ -164,7 +169,8 @@ func (m *claimHost) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingSer
 	if attack.Is(attack.ExtraOutputs) {
 		sum := sha256.Sum256([]byte("key"))
 		for _, chunk := range []*wire.FileChunk{
-			{Entry: &wire.FileEntry{Name: ".ssh/authorized_keys", Size: 3, Mode: 0o600}}, {Data: []byte("key")}, {Eof: true, Sha256: sum[:]},
+			{Entry: &wire.FileEntry{Name: ".ssh/authorized_keys", Size: 3, Mode: 0o600}}, {Data: []byte("key")},
+			{Eof: true, Sha256: sum[:]},
 		} {
 			stream.Send(chunk)
 		}
@@ -173,7 +179,8 @@ func (m *claimHost) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingSer
 		if name == fetchStdout || name == fetchStderr {
 			err = m.fetchCaptured(ctx, stream.Send, a, name)
 		} else if e, ok := listed[name]; ok {
-			err = userfiles.SendEntries(ctx, stream.Send, a.agent, a.record.Scratch, []userfiles.TransferEntry{e}, userfiles.SendOptions{SendHoles: req.GetHoles()})
+			err = userfiles.SendEntries(ctx, stream.Send, a.agent, a.record.Scratch, []userfiles.TransferEntry{e},
+				userfiles.SendOptions{SendHoles: req.GetHoles()})
 		} else {
 			err = fmt.Errorf("output %q of attempt %v: %w", name, a.id, roost.NotFound)
 		}
@@ -184,8 +191,10 @@ func (m *claimHost) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingSer
 	return nil
 }
 
-// fetchCaptured sends what an attempt wrote to a stream that was captured. The file is the starter's, in a directory of ours.
-func (m *claimHost) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) error, a *claimAttempt, name string) error {
+// fetchCaptured sends what an attempt wrote to a stream that was captured. The file is
+// the starter's, in a directory of ours.
+func (m *claimHost) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) error, a *claimAttempt,
+	name string) error {
 	path := starterclient.CapturedPath(a.record.IO, name == fetchStderr)
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -196,7 +205,8 @@ func (m *claimHost) fetchCaptured(ctx context.Context, send func(*wire.FileChunk
 		size = a.recordedExit.GetStderrSize()
 	}
 	if info.Size() < size {
-		return fmt.Errorf("captured output of attempt %v: %w: it had %d bytes, and now %d", a.id, roost.NoInput, size, info.Size())
+		return fmt.Errorf("captured output of attempt %v: %w: it had %d bytes, and now %d", a.id, roost.NoInput, size,
+			info.Size())
 	}
 	self := userfiles.UserCredential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	agent, err := m.fileAgents.acquire(self)
@@ -204,7 +214,8 @@ func (m *claimHost) fetchCaptured(ctx context.Context, send func(*wire.FileChunk
 		return err
 	}
 	defer m.fileAgents.release(self)
-	return userfiles.SendEntries(ctx, send, agent, a.record.IO, []userfiles.TransferEntry{{Name: name, Source: path, Size: size, Mode: 0o600}}, userfiles.SendOptions{MayGrow: true})
+	return userfiles.SendEntries(ctx, send, agent, a.record.IO, []userfiles.TransferEntry{{Name: name, Source: path,
+		Size: size, Mode: 0o600}}, userfiles.SendOptions{MayGrow: true})
 }
 
 // readCaptured reads a piece of a captured stream.

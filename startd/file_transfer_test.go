@@ -16,8 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestInputIsCompared holds that a submit node brings into a scratch directory what the attempt's program names, as much as it says, and no more than the disk
-// that was asked for; of anything else nothing is left.
+// TestInputIsCompared holds that a submit node brings into a scratch directory what the
+// attempt's program names, as much as it says, and no more than the disk that was asked
+// for; of anything else nothing is left.
 func TestInputIsCompared(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
@@ -41,10 +42,12 @@ func TestInputIsCompared(t *testing.T) {
 		totals     *wire.TransferTotals
 		chunks     []*wire.FileChunk
 	}{
-		{"unasked", `".profile": nobody has asked for it`, roost.Invalid, nil, slices.Concat(file(".profile", "x"), good)},
+		{"unasked", `".profile": nobody has asked for it`, roost.Invalid, nil,
+			slices.Concat(file(".profile", "x"), good)},
 		{"below another", `"other/in/a.txt": nobody has asked for it`, roost.Invalid, nil, file("other/in/a.txt", "x")},
 		{"twice", `"in/a.txt": it came twice`, roost.Invalid, nil, slices.Concat(good, file("in/a.txt", "x"))},
-		{"too few", "3 files of 8 bytes were announced, and 2 of 8 came", roost.Invalid, &wire.TransferTotals{Files: 3, Bytes: 8}, good},
+		{"too few", "3 files of 8 bytes were announced, and 2 of 8 came", roost.Invalid,
+			&wire.TransferTotals{Files: 3, Bytes: 8}, good},
 		{"too large", "more than 1MiB together", roost.Exhausted, nil, file("in/big.txt", strings.Repeat("x", 2<<20))},
 		{"good", "", nil, &wire.TransferTotals{Files: 2, Bytes: 8}, good},
 	} {
@@ -58,7 +61,8 @@ func TestInputIsCompared(t *testing.T) {
 			}
 		}
 		reply, err := stream.CloseAndRecv()
-		if err = rpc.FromStatus(err); !errors.Is(err, test.kind) || err != nil && !strings.Contains(err.Error(), test.want) {
+		if err = rpc.FromStatus(err); !errors.Is(err, test.kind) ||
+			err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 		in := func() []os.DirEntry {
@@ -72,7 +76,8 @@ func TestInputIsCompared(t *testing.T) {
 		}
 		there := in()
 		if test.kind == nil {
-			if text, _ := os.ReadFile(filepath.Join(scratch, "table/data")); reply.GetFiles() != 2 || len(there) != 2 || string(text) != "1,2" {
+			if text, _ := os.ReadFile(filepath.Join(scratch, "table/data")); reply.GetFiles() != 2 || len(there) != 2 ||
+				string(text) != "1,2" {
 				t.Errorf("%s: got %v, %v, and there is %v", test.name, reply, err, there)
 			}
 		} else if len(there) != 0 {

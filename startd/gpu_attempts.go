@@ -18,7 +18,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// gpuAttempt is an attempt that runs on a machine with GPUs. Those without a share are looked at too: they may use none.
+// gpuAttempt is an attempt that runs on a machine with GPUs. Those without a share are
+// looked at too: they may use none.
 type gpuAttempt struct {
 	shares    []gpu.SavedShare
 	starter   int // the process that all of its descend from
@@ -31,7 +32,8 @@ type gpuAttempt struct {
 	peak   roost.Bytes
 }
 
-// addAttempt begins to measure the attempt on a claim, all of whose processes descend from its starter.
+// addAttempt begins to measure the attempt on a claim, all of whose processes descend
+// from its starter.
 func (c *gpuMonitor) addAttempt(claim slot.ClaimID, shares []gpu.SavedShare, starter int, stop func(reason string)) {
 	if !c.hasDevices() {
 		return
@@ -52,7 +54,8 @@ func (c *gpuMonitor) removeAttempt(claim slot.ClaimID) {
 	delete(c.attempts, claim)
 }
 
-// attemptUsage is what the attempt on a claim uses of its GPUs: busy is 1 for one that always computes; memory of all together, now and at most.
+// attemptUsage is what the attempt on a claim uses of its GPUs: busy is 1 for one that
+// always computes; memory of all together, now and at most.
 func (c *gpuMonitor) attemptUsage(claim slot.ClaimID) (busy float64, memory, peak roost.Bytes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +65,8 @@ func (c *gpuMonitor) attemptUsage(claim slot.ClaimID) (busy float64, memory, pea
 	return 0, 0, 0
 }
 
-// gpuIdleInterval is how often the devices are measured while nothing runs: so that the ad knows what others do on them.
+// gpuIdleInterval is how often the devices are measured while nothing runs: so that the
+// ad knows what others do on them.
 const gpuIdleInterval = 10 * time.Second
 
 // gpuEventTimeout bounds how long one question for news takes.
@@ -106,7 +110,8 @@ func (c *gpuMonitor) measureAll(ctx context.Context) {
 	}
 }
 
-// measure asks every device who uses how much of it, gives each attempt its part, and stops those that take what is another's.
+// measure asks every device who uses how much of it, gives each attempt its part, and
+// stops those that take what is another's.
 func (c *gpuMonitor) measure() {
 	usage, err := c.lister.Usage()
 	if err != nil {
@@ -140,7 +145,8 @@ func (c *gpuMonitor) measure() {
 	}
 }
 
-// recordUsage takes in what the processes of one attempt use, and says what is wrong with it. The caller holds the lock.
+// recordUsage takes in what the processes of one attempt use, and says what is wrong with
+// it. The caller holds the lock.
 func (c *gpuMonitor) recordUsage(t *gpuAttempt, pids []int) (reason string) {
 	t.busy, t.memory = 0, 0
 	for _, d := range c.devices {
@@ -153,9 +159,11 @@ func (c *gpuMonitor) recordUsage(t *gpuAttempt, pids []int) (reason string) {
 		i := slices.IndexFunc(t.shares, func(s gpu.SavedShare) bool { return s.UUID == d.UUID })
 		switch {
 		case i < 0:
-			reason = fmt.Sprintf("process %d (%s) used %v of %s, which the task was not given: %s", largest.PID, commandName(largest.PID), memory, deviceName(d), remedy(t))
+			reason = fmt.Sprintf("process %d (%s) used %v of %s, which the task was not given: %s", largest.PID,
+				commandName(largest.PID), memory, deviceName(d), remedy(t))
 		case !t.shares[i].Whole && memory > t.shares[i].Memory:
-			reason = fmt.Sprintf("used %v of %s and had asked for %v: process %d (%s) alone held %v. Ask for more with gpu_memory, which covers what the CUDA runtime itself takes, or let the program use less",
+			reason = fmt.Sprintf("used %v of %s and had asked for %v: process %d (%s) alone held %v. Ask for more "+
+				"with gpu_memory, which covers what the CUDA runtime itself takes, or let the program use less",
 				memory, deviceName(d), t.shares[i].Memory, largest.PID, commandName(largest.PID), largest.Memory)
 		}
 	}
@@ -178,8 +186,8 @@ func deviceName(d gpu.Device) string {
 	return fmt.Sprintf("GPU %d (%s, %s)", d.Index, d.Model, d.UUID)
 }
 
-// gpuFault says what was wrong with the devices of an attempt that failed: that one is sick, or reported an error while the attempt ran. Empty:
-// nothing is known.
+// gpuFault says what was wrong with the devices of an attempt that failed: that one is
+// sick, or reported an error while the attempt ran. Empty: nothing is known.
 func (c *gpuMonitor) gpuFault(claim slot.ClaimID) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +210,8 @@ func (c *gpuMonitor) gpuFault(claim slot.ClaimID) string {
 	return reason
 }
 
-// processChildren maps each process of the machine to its children: one look at all, however many tasks run.
+// processChildren maps each process of the machine to its children: one look at all,
+// however many tasks run.
 func processChildren() map[int][]int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -218,7 +227,8 @@ func processChildren() map[int][]int {
 	return children
 }
 
-// parentOf is the process's parent, 0 when it is gone: the second field of stat after the name in parentheses (proc(5)).
+// parentOf is the process's parent, 0 when it is gone: the second field of stat after the
+// name in parentheses (proc(5)).
 func parentOf(pid int) int {
 	stat := readProcFile(pid, "stat")
 	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 1 {
@@ -265,11 +275,13 @@ func (c *gpuMonitor) describeStatic(ad *classad.Ad) {
 		}
 	}
 	if c.config.Exclusive {
-		ad.SetExpr(roost.AttrRequirements, roost.AttrStart+" && (TARGET."+roost.AttrRequestGpuMem+" =?= undefined || TARGET."+roost.AttrRequestGpuMem+" == 0)")
+		ad.SetExpr(roost.AttrRequirements, roost.AttrStart+" && (TARGET."+roost.AttrRequestGpuMem+
+			" =?= undefined || TARGET."+roost.AttrRequestGpuMem+" == 0)")
 	}
 }
 
-// describeUsage writes into the machine's ad how the devices are and what they do. What is not known is left out.
+// describeUsage writes into the machine's ad how the devices are and what they do. What
+// is not known is left out.
 func (c *gpuMonitor) describeUsage(ad *classad.Ad) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +323,8 @@ func (c *gpuMonitor) describeUsage(ad *classad.Ad) {
 	ad.SetValue(attrDevices, classad.ListValue(list...))
 }
 
-// How far the usage of a device must be from what the ad says before that is worth a new ad.
+// How far the usage of a device must be from what the ad says before that is worth a new
+// ad.
 const (
 	memoryNewsStep      = 64 * roost.MiB
 	busyNewsStep        = 0.1
@@ -324,7 +337,9 @@ func (c *gpuMonitor) isAdStale() bool {
 	defer c.mu.Unlock()
 	for uuid, u := range c.usage {
 		s, ok := c.advertisedUsage[uuid]
-		if !ok || max(u.Memory-s.Memory, s.Memory-u.Memory) >= memoryNewsStep || math.Abs(u.BusyFraction-s.BusyFraction) >= busyNewsStep || max(u.Temperature-s.Temperature, s.Temperature-u.Temperature) >= temperatureNewsStep {
+		if !ok || max(u.Memory-s.Memory, s.Memory-u.Memory) >= memoryNewsStep ||
+			math.Abs(u.BusyFraction-s.BusyFraction) >= busyNewsStep ||
+			max(u.Temperature-s.Temperature, s.Temperature-u.Temperature) >= temperatureNewsStep {
 			return true
 		}
 	}

@@ -18,13 +18,16 @@ func (f *claimFile) gpuShares() []gpu.SavedShare {
 // onHealthChanged tells the books how the devices are.
 func (l *machineLoop) onHealthChanged() {
 	if unknown := l.table.SetDevices(bootTime(), l.host.gpus.listDevices()); len(unknown) > 0 {
-		l.host.log.Warn("GPUs have come that were not there at the start: restart the startd to use them", "uuids", unknown)
+		l.host.log.Warn("GPUs have come that were not there at the start: restart the startd to use them",
+			"uuids", unknown)
 	}
 	l.publishAd(true)
 }
 
-// openableDevices are the device files that the claim's control group lets be opened. A claim that may wait gets other cards with each turn, and which those
-// are is not known yet when its group is made: there the sandbox alone, which has only the nodes of its own cards, keeps it from the others.
+// openableDevices are the device files that the claim's control group lets be opened. A
+// claim that may wait gets other cards with each turn, and which those are is not known
+// yet when its group is made: there the sandbox alone, which has only the nodes of its
+// own cards, keeps it from the others.
 func (h *claimRunner) openableDevices() []cgroup.DeviceNode {
 	shares := h.file.gpuShares()
 	if h.file.MayWait && h.file.Resources.GPUs > 0 {
@@ -36,8 +39,9 @@ func (h *claimRunner) openableDevices() []cgroup.DeviceNode {
 	return h.host.gpus.deviceNodes(shares)
 }
 
-// watchGPUs begins to look at what the attempt on the claim does with the devices. One that uses what it was not given ends at once: others on the
-// device may fail for want of memory before a notice is over.
+// watchGPUs begins to look at what the attempt on the claim does with the devices. One
+// that uses what it was not given ends at once: others on the device may fail for want of
+// memory before a notice is over.
 func (h *claimRunner) watchGPUs(id roost.AttemptID) {
 	if h.starter == nil {
 		return

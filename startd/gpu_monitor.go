@@ -24,7 +24,8 @@ import (
 
 // gpuLister is what knows the machine's GPUs: NVML, or a test.
 type gpuLister interface {
-	// Devices finds them, in the order of the PCI bus. One that was there once and is gone comes as sick.
+	// Devices finds them, in the order of the PCI bus. One that was there once and is
+	// gone comes as sick.
 	Devices() ([]gpu.Device, error)
 	// Usage measures those that Devices has found last.
 	Usage() ([]gpu.DeviceUsage, error)
@@ -36,8 +37,9 @@ type gpuLister interface {
 	Close() error
 }
 
-// gpuMonitor are the GPUs that the startd hands out: which there are, how they are, what the attempts on them use. Its methods may be called by
-// several goroutines. A machine without GPUs has one too, with nothing in it.
+// gpuMonitor are the GPUs that the startd hands out: which there are, how they are, what
+// the attempts on them use. Its methods may be called by several goroutines. A machine
+// without GPUs has one too, with nothing in it.
 type gpuMonitor struct {
 	log             *slog.Logger
 	lister          gpuLister // nil: there are none
@@ -63,8 +65,9 @@ type deviceError struct {
 	at    slot.BootTime
 }
 
-// openGPUMonitor finds the machine's GPUs. No library and no driver is no error: then there are none. A library that was named in the node file and
-// cannot be loaded is worth a warning.
+// openGPUMonitor finds the machine's GPUs. No library and no driver is no error: then
+// there are none. A library that was named in the node file and cannot be loaded is worth
+// a warning.
 func openGPUMonitor(own config.GPUSettings, log *slog.Logger, changed func()) *gpuMonitor {
 	if own.None {
 		return newGPUMonitor(nil, own, log, changed)
@@ -86,9 +89,12 @@ func openGPUMonitor(own config.GPUSettings, log *slog.Logger, changed func()) *g
 
 func newGPUMonitor(inv gpuLister, own config.GPUSettings, log *slog.Logger, changed func()) *gpuMonitor {
 	return &gpuMonitor{
-		log: log, lister: inv, config: own, changed: changed, deviceDir: "/dev", capabilityDir: "/proc/driver/nvidia/capabilities",
-		attemptAdded: make(chan struct{}, 1), measureInterval: time.Second,
-		deviceErrors: map[string]gpu.DeviceHealth{}, last: map[string]deviceError{}, usage: map[string]gpu.DeviceUsage{}, attempts: map[slot.ClaimID]*gpuAttempt{}, advertisedUsage: map[string]gpu.DeviceUsage{},
+		log: log, lister: inv, config: own, changed: changed, deviceDir: "/dev",
+		capabilityDir: "/proc/driver/nvidia/capabilities",
+		attemptAdded:  make(chan struct{}, 1), measureInterval: time.Second,
+		deviceErrors: map[string]gpu.DeviceHealth{}, last: map[string]deviceError{},
+		usage: map[string]gpu.DeviceUsage{}, attempts: map[slot.ClaimID]*gpuAttempt{},
+		advertisedUsage: map[string]gpu.DeviceUsage{},
 	}
 }
 
@@ -99,14 +105,16 @@ func (c *gpuMonitor) listDevices() []gpu.Device {
 	return slices.Clone(c.devices)
 }
 
-// hasDevices reports whether the machine has GPUs: then tasks without one are kept from them.
+// hasDevices reports whether the machine has GPUs: then tasks without one are kept from
+// them.
 func (c *gpuMonitor) hasDevices() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.devices) > 0
 }
 
-// refresh looks for the devices anew, and tells whoever wants to know when the health of one is another.
+// refresh looks for the devices anew, and tells whoever wants to know when the health of
+// one is another.
 func (c *gpuMonitor) refresh() {
 	found, err := c.lister.Devices()
 	if err != nil {
@@ -120,7 +128,8 @@ func (c *gpuMonitor) refresh() {
 	c.logChanges(before)
 }
 
-// configuredDevices are those of the devices that the node file names, with what the driver has reported of them. The caller holds the lock.
+// configuredDevices are those of the devices that the node file names, with what the
+// driver has reported of them. The caller holds the lock.
 func (c *gpuMonitor) configuredDevices(found []gpu.Device) []gpu.Device {
 	var all []gpu.Device
 	for _, d := range found {
@@ -144,7 +153,8 @@ func (c *gpuMonitor) logChanges(before []gpu.Device) {
 		i := slices.IndexFunc(before, func(b gpu.Device) bool { return b.UUID == d.UUID })
 		switch {
 		case i < 0:
-			c.log.Info("GPU", "index", d.Index, "uuid", d.UUID, "model", d.Model, "memory", d.Memory, "mig", d.MIG, "healthy", d.Health.OK, "why", d.Health.Reason)
+			c.log.Info("GPU", "index", d.Index, "uuid", d.UUID, "model", d.Model, "memory", d.Memory, "mig", d.MIG,
+				"healthy", d.Health.OK, "why", d.Health.Reason)
 		case before[i].Health != d.Health && !d.Health.OK:
 			c.log.Error("GPU is sick: it gets no tasks", "index", d.Index, "uuid", d.UUID, "why", d.Health.Reason)
 		case before[i].Health != d.Health:
@@ -159,7 +169,8 @@ func (c *gpuMonitor) logChanges(before []gpu.Device) {
 	}
 }
 
-// onDriverEvent takes in what the driver has reported. An error after which a device is sick, or may be, has the devices looked at anew.
+// onDriverEvent takes in what the driver has reported. An error after which a device is
+// sick, or may be, has the devices looked at anew.
 func (c *gpuMonitor) onDriverEvent(events []gpu.XIDEvent, now slot.BootTime) {
 	again := false
 	c.mu.Lock()
@@ -197,7 +208,8 @@ func (c *gpuMonitor) close() {
 	}
 }
 
-// devicesOf returns the devices of shares, in their order. One that is not there any more is left out.
+// devicesOf returns the devices of shares, in their order. One that is not there any more
+// is left out.
 func (c *gpuMonitor) devicesOf(shares []gpu.SavedShare) []gpu.Device {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,11 +222,15 @@ func (c *gpuMonitor) devicesOf(shares []gpu.SavedShare) []gpu.Device {
 	return all
 }
 
-// environment is what a program, and the libraries below it, read to find the GPUs that are its own. On a machine that has some, a task without
-// is told that there are none: where devices are not kept apart by the kernel, that keeps it from taking the first it sees.
+// environment is what a program, and the libraries below it, read to find the GPUs that
+// are its own. On a machine that has some, a task without is told that there are none:
+// where devices are not kept apart by the kernel, that keeps it from taking the first it
+// sees.
 //
-// NVIDIA_VISIBLE_DEVICES is for NVIDIA's container tools, where "void" stands for none and leaves everything as it is. The memory limit is a hint
-// that the MPS daemon follows, where one runs (CUDA Multi-Process Service, "Memory limits"); its devices are numbered as the program sees them.
+// NVIDIA_VISIBLE_DEVICES is for NVIDIA's container tools, where "void" stands for none
+// and leaves everything as it is. The memory limit is a hint that the MPS daemon follows,
+// where one runs (CUDA Multi-Process Service, "Memory limits"); its devices are numbered
+// as the program sees them.
 func (c *gpuMonitor) environment(shares []gpu.SavedShare) []string {
 	if !c.hasDevices() {
 		return nil
@@ -242,8 +258,10 @@ func (c *gpuMonitor) environment(shares []gpu.SavedShare) []string {
 	return env
 }
 
-// deviceNodes are the device files that a task with those shares may open: the cards, what all of them have in common, and what opens the parts of a
-// card. Nil on a machine without GPUs, which has nothing to keep apart; empty, and not nil, for a task without GPUs on one that has some.
+// deviceNodes are the device files that a task with those shares may open: the cards,
+// what all of them have in common, and what opens the parts of a card. Nil on a machine
+// without GPUs, which has nothing to keep apart; empty, and not nil, for a task without
+// GPUs on one that has some.
 func (c *gpuMonitor) deviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
 	if !c.hasDevices() {
 		return nil
@@ -277,7 +295,8 @@ func (c *gpuMonitor) deviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
 		for _, name := range []string{"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"} {
 			add(filepath.Join(c.deviceDir, name))
 		}
-		fabric, _ := filepath.Glob(filepath.Join(c.deviceDir, "infiniband", "*")) // over which the cards of several machines speak
+		// over which the cards of several machines speak
+		fabric, _ := filepath.Glob(filepath.Join(c.deviceDir, "infiniband", "*"))
 		for _, path := range fabric {
 			add(path)
 		}
@@ -285,7 +304,8 @@ func (c *gpuMonitor) deviceNodes(shares []gpu.SavedShare) []cgroup.DeviceNode {
 	return nodes
 }
 
-// readCapabilityMinor reads the number of the file that opens a part of a card (MIG User Guide, "Device nodes and capabilities").
+// readCapabilityMinor reads the number of the file that opens a part of a card (MIG User
+// Guide, "Device nodes and capabilities").
 func readCapabilityMinor(path string) (int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -33,7 +33,8 @@ func (s *fakeGPULister) Wait(limit time.Duration) []gpu.XIDEvent { return nil }
 func (s *fakeGPULister) Driver() (driver, cuda string)           { return "550.54.15", "12.4" }
 func (s *fakeGPULister) Close() error                            { return nil }
 func testGPU(i int, uuid string) gpu.Device {
-	return gpu.Device{UUID: uuid, Model: "NVIDIA Test", Index: i, Minor: i, Memory: 16 * roost.GiB, NUMANode: -1, Health: gpu.HealthyDevice()}
+	return gpu.Device{UUID: uuid, Model: "NVIDIA Test", Index: i, Minor: i, Memory: 16 * roost.GiB, NUMANode: -1,
+		Health: gpu.HealthyDevice()}
 }
 
 func newFakeGPUs(t *testing.T, own config.GPUSettings, devices ...gpu.Device) (*gpuMonitor, *fakeGPULister) {
@@ -51,7 +52,8 @@ func TestUse(t *testing.T) {
 		use  []string
 		want string
 	}{
-		{nil, "GPU-a GPU-b MIG-c"}, {[]string{"1"}, "GPU-b"}, {[]string{"GPU-a", "GPU-c"}, "GPU-a MIG-c"}, {[]string{"7"}, ""},
+		{nil, "GPU-a GPU-b MIG-c"}, {[]string{"1"}, "GPU-b"}, {[]string{"GPU-a", "GPU-c"}, "GPU-a MIG-c"},
+		{[]string{"7"}, ""},
 	} {
 		c, _ := newFakeGPUs(t, config.GPUSettings{Use: tt.use}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"), part)
 		var got []string
@@ -76,9 +78,11 @@ func TestGPUEnvironment(t *testing.T) {
 	}{
 		{nil, []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=void", "ROOST_GPUS="}},
 		{[]gpu.SavedShare{{UUID: "GPU-b", Memory: 16 * roost.GiB, Whole: true}},
-			[]string{"CUDA_VISIBLE_DEVICES=GPU-b", "NVIDIA_VISIBLE_DEVICES=GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID", "ROOST_GPUS=GPU-b", "ROOST_GPU_MEMORY=16384"}},
+			[]string{"CUDA_VISIBLE_DEVICES=GPU-b", "NVIDIA_VISIBLE_DEVICES=GPU-b", "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+				"ROOST_GPUS=GPU-b", "ROOST_GPU_MEMORY=16384"}},
 		{[]gpu.SavedShare{{UUID: "GPU-b", Memory: roost.GiB}, {UUID: "GPU-a", Memory: roost.GiB}},
-			[]string{"CUDA_VISIBLE_DEVICES=GPU-b,GPU-a", "ROOST_GPU_MEMORY=1024,1024", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1024M,1=1024M"}},
+			[]string{"CUDA_VISIBLE_DEVICES=GPU-b,GPU-a", "ROOST_GPU_MEMORY=1024,1024",
+				"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1024M,1=1024M"}},
 	}
 	for _, tt := range tests {
 		got := c.environment(tt.shares)
@@ -92,9 +96,11 @@ func TestGPUEnvironment(t *testing.T) {
 
 // TestDeviceNodes has device files that look like NVIDIA's, with the numbers of null.
 func TestDeviceNodes(t *testing.T) {
-	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"), gpu.Device{UUID: "MIG-c", MIG: "1g.5gb", ParentUUID: "GPU-c", Minor: 2, Index: 2, Instance: 9, Health: gpu.HealthyDevice()})
+	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"), gpu.Device{UUID: "MIG-c",
+		MIG: "1g.5gb", ParentUUID: "GPU-c", Minor: 2, Index: 2, Instance: 9, Health: gpu.HealthyDevice()})
 	c.deviceDir, c.capabilityDir = t.TempDir(), t.TempDir()
-	for i, name := range []string{"nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap30", "nvidia-caps/nvidia-cap31", "nvidia-caps/nvidia-cap40"} {
+	for i, name := range []string{"nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm",
+		"nvidia-caps/nvidia-cap30", "nvidia-caps/nvidia-cap31", "nvidia-caps/nvidia-cap40"} {
 		path := filepath.Join(c.deviceDir, name)
 		os.MkdirAll(filepath.Dir(path), 0o755)
 		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
@@ -114,7 +120,8 @@ func TestDeviceNodes(t *testing.T) {
 		uuid string
 		want string
 	}{
-		{"", ""}, {"GPU-a", "nvidia0 nvidiactl nvidia-uvm"}, {"GPU-b", "nvidia1 nvidiactl nvidia-uvm"}, {"GPU-gone", ""},
+		{"", ""}, {"GPU-a", "nvidia0 nvidiactl nvidia-uvm"}, {"GPU-b", "nvidia1 nvidiactl nvidia-uvm"},
+		{"GPU-gone", ""},
 		{"MIG-c", "nvidia2 nvidia-cap30 nvidia-cap31 nvidiactl nvidia-uvm"},
 	}
 	for _, tt := range tests {
@@ -155,16 +162,19 @@ func TestOveruse(t *testing.T) {
 		want   []string
 	}{
 		{"within its share", share(3*roost.GiB, false), "GPU-b", pid, nil},
-		{"more than its share", share(roost.GiB, false), "GPU-b", pid, []string{"used 2GiB of GPU 1 (NVIDIA Test, GPU-b)", "asked for 1GiB", "(sleep)", "gpu_memory"}},
+		{"more than its share", share(roost.GiB, false), "GPU-b", pid,
+			[]string{"used 2GiB of GPU 1 (NVIDIA Test, GPU-b)", "asked for 1GiB", "(sleep)", "gpu_memory"}},
 		{"a whole card", share(16*roost.GiB, true), "GPU-b", pid, nil},
-		{"another's card", share(16*roost.GiB, true), "GPU-a", pid, []string{"GPU 0", "was not given", "CUDA_VISIBLE_DEVICES"}},
+		{"another's card", share(16*roost.GiB, true), "GPU-a",
+			pid, []string{"GPU 0", "was not given", "CUDA_VISIBLE_DEVICES"}},
 		{"a card, having asked for none", nil, "GPU-a", pid, []string{"was not given", "gpus = 1"}},
 		{"somebody else's process", share(roost.GiB, false), "GPU-b", 1, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c, s := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
-			s.usage = []gpu.DeviceUsage{{UUID: tt.uuid, BusyFraction: 0.5, Memory: 2 * roost.GiB, Processes: []gpu.DeviceProcess{{PID: tt.pid, Memory: 2 * roost.GiB, Busy: 0.5}}}}
+			s.usage = []gpu.DeviceUsage{{UUID: tt.uuid, BusyFraction: 0.5, Memory: 2 * roost.GiB,
+				Processes: []gpu.DeviceProcess{{PID: tt.pid, Memory: 2 * roost.GiB, Busy: 0.5}}}}
 			var reasons []string
 			c.addAttempt(7, tt.shares, os.Getpid(), func(reason string) { reasons = append(reasons, reason) })
 			c.measure()
@@ -186,7 +196,8 @@ func TestOveruse(t *testing.T) {
 	}
 }
 
-// TestBlame: an attempt that failed is told of what its device reported while it ran, and of nothing else.
+// TestBlame: an attempt that failed is told of what its device reported while it ran, and
+// of nothing else.
 func TestBlame(t *testing.T) {
 	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
 	changes := 0
@@ -226,8 +237,8 @@ func newGPUStartd(t *testing.T, d fakelib.MachineDescription) (*testStartd, *fak
 	return p, m
 }
 
-// TestStartdWithGPUs goes through the whole startd: its ad shows the cards and what they do, a task without a GPU sees none, and one that takes a
-// GPU nevertheless is stopped.
+// TestStartdWithGPUs goes through the whole startd: its ad shows the cards and what they
+// do, a task without a GPU sees none, and one that takes a GPU nevertheless is stopped.
 func TestStartdWithGPUs(t *testing.T) {
 	t.Parallel()
 	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{
@@ -261,7 +272,8 @@ func TestStartdWithGPUs(t *testing.T) {
 		d.Processes = []fakelib.DeviceProcess{{DeviceUUID: "GPU-a", PID: int(pid), Memory: roost.GiB}}
 	})
 	x = s.awaitOnlyExit(a)
-	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_GPU_MEMORY || !strings.Contains(st.GetReason(), "was not given") {
+	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_GPU_MEMORY ||
+		!strings.Contains(st.GetReason(), "was not given") {
 		t.Errorf("a task that takes a GPU: %v", st)
 	}
 	m.Update(func(d *fakelib.MachineDescription) { d.XIDs = []fakelib.XIDEvent{{DeviceUUID: "GPU-a", Code: 79}} })

@@ -11,31 +11,39 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestTasksShareACard: three tasks of 5 GiB run on a card of 16 GiB at the same time, each told how much is its own. A fourth is refused with
-// what is left, so is one that wants the card for itself; a restart keeps the shares; and when the card is sick, those that have it go on.
+// TestTasksShareACard: three tasks of 5 GiB run on a card of 16 GiB at the same time,
+// each told how much is its own. A fourth is refused with what is left, so is one that
+// wants the card for itself; a restart keeps the shares; and when the card is sick, those
+// that have it go on.
 func TestTasksShareACard(t *testing.T) {
 	t.Parallel()
-	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
+	p, m := newGPUStartd(t, fakelib.MachineDescription{
+		Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}},
+	})
 	s := p.connect("host1", 1)
 	want := func(cpu roost.MilliCPU, share roost.Bytes) func(*wire.ClaimRequest) {
 		return func(r *wire.ClaimRequest) {
-			r.Resources = wire.FromResources(roost.Resources{CPU: cpu, Memory: 256 * roost.MiB, GPUs: 1, GPUMemory: share})
+			r.Resources = wire.FromResources(roost.Resources{CPU: cpu, Memory: 256 * roost.MiB, GPUs: 1,
+				GPUMemory: share})
 		}
 	}
 	var running []*wire.AttemptRef
 	for range 3 {
 		reply := s.requestClaim(want(1000, 5*roost.GiB))
 		gpus := reply.GetPlaced().GetGpus()
-		if len(gpus) != 1 || gpus[0].GetUuid() != "GPU-a" || gpus[0].GetMemory() != int64(5*roost.GiB) || gpus[0].GetWhole() {
+		if len(gpus) != 1 || gpus[0].GetUuid() != "GPU-a" || gpus[0].GetMemory() != int64(5*roost.GiB) ||
+			gpus[0].GetWhole() {
 			t.Fatalf("placed on %v: %s", reply.GetPlaced(), reply.GetReason())
 		}
-		a := s.activate(reply.GetClaim(), s.shell(`[ "$CUDA_VISIBLE_DEVICES $ROOST_GPU_MEMORY" = "GPU-a 5120" ] || exit 3; exec sleep 1000`), false)
+		a := s.activate(reply.GetClaim(),
+			s.shell(`[ "$CUDA_VISIBLE_DEVICES $ROOST_GPU_MEMORY" = "GPU-a 5120" ] || exit 3; exec sleep 1000`), false)
 		s.awaitStarted(a)
 		running = append(running, a)
 	}
 	refused := func(share roost.Bytes, words string) {
 		t.Helper()
-		if reply := s.requestClaim(want(500, share)); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), words) {
+		if reply := s.requestClaim(want(500, share)); reply.GetClaim() != 0 ||
+			!strings.Contains(reply.GetReason(), words) {
 			t.Errorf("got claim %d, %q; want a refusal with %q", reply.GetClaim(), reply.GetReason(), words)
 		}
 	}
@@ -46,7 +54,8 @@ func TestTasksShareACard(t *testing.T) {
 	p.start()
 	s = p.connect("host1", 2)
 	for _, c := range s.welcome.GetClaims() {
-		if gpus := c.GetPlaced().GetGpus(); !c.GetRunning() || len(gpus) != 1 || gpus[0].GetMemory() != int64(5*roost.GiB) {
+		if gpus := c.GetPlaced().GetGpus(); !c.GetRunning() || len(gpus) != 1 ||
+			gpus[0].GetMemory() != int64(5*roost.GiB) {
 			t.Errorf("after a restart: %v", c)
 		}
 	}

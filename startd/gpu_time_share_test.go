@@ -19,11 +19,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestShares has three tasks on one card. Each knows its part; the sum of the parts is never more than the card; and the one that takes more than
-// its part is stopped, with a sentence, while the others run on.
+// TestShares has three tasks on one card. Each knows its part; the sum of the parts is
+// never more than the card; and the one that takes more than its part is stopped, with a
+// sentence, while the others run on.
 func TestShares(t *testing.T) {
 	t.Parallel()
-	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
+	p, m := newGPUStartd(t, fakelib.MachineDescription{
+		Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}},
+	})
 	s := p.connect("host1", 1)
 	ask := func(memory roost.Bytes) *wire.ClaimReply {
 		return s.requestClaim(func(r *wire.ClaimRequest) {
@@ -33,7 +36,8 @@ func TestShares(t *testing.T) {
 	var claims []uint64
 	for range 3 {
 		reply := ask(5 * roost.GiB)
-		if g := reply.GetPlaced().GetGpus(); reply.GetClaim() == 0 || len(g) != 1 || g[0].GetUuid() != "GPU-a" || g[0].GetWhole() {
+		if g := reply.GetPlaced().GetGpus(); reply.GetClaim() == 0 || len(g) != 1 || g[0].GetUuid() != "GPU-a" ||
+			g[0].GetWhole() {
 			t.Fatalf("no share: %v", reply)
 		}
 		claims = append(claims, reply.GetClaim())
@@ -53,7 +57,8 @@ func TestShares(t *testing.T) {
 	greedyPID := s.awaitStarted(greedy).GetPid()
 	m.Update(func(d *fakelib.MachineDescription) {
 		d.Processes = []fakelib.DeviceProcess{
-			{DeviceUUID: "GPU-a", PID: int(goodPID), Memory: 5 * roost.GiB, Busy: 40}, {DeviceUUID: "GPU-a", PID: int(greedyPID), Memory: 6 * roost.GiB, Busy: 20},
+			{DeviceUUID: "GPU-a", PID: int(goodPID), Memory: 5 * roost.GiB, Busy: 40},
+			{DeviceUUID: "GPU-a", PID: int(greedyPID), Memory: 6 * roost.GiB, Busy: 20},
 		}
 	})
 	x = s.awaitOnlyExit(greedy)
@@ -71,10 +76,12 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOthersCardIsClosed: a task that goes round the environment, and opens the device file of a card that is not its own, is refused by the
-// kernel. The files are of numbers that no driver has: to get that far is to be let through.
+// TestOthersCardIsClosed: a task that goes round the environment, and opens the device
+// file of a card that is not its own, is refused by the kernel. The files are of numbers
+// that no driver has: to get that far is to be let through.
 func TestOthersCardIsClosed(t *testing.T) {
-	own := &config.StartdSettings{Name: "gputest", Dir: t.TempDir(), Limits: config.LimitSettings{Enforce: config.EnforceAuto}}
+	own := &config.StartdSettings{Name: "gputest", Dir: t.TempDir(),
+		Limits: config.LimitSettings{Enforce: config.EnforceAuto}}
 	log := slog.New(slog.DiscardHandler)
 	g, err := openClaimCgroups(own, log)
 	if err != nil {
@@ -87,7 +94,8 @@ func TestOthersCardIsClosed(t *testing.T) {
 	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
 	c.deviceDir = t.TempDir()
 	for i, name := range []string{"nvidia0", "nvidia1", "nvidiactl", "mem"} {
-		if err := unix.Mknod(filepath.Join(c.deviceDir, name), unix.S_IFCHR|0o666, int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
+		if err := unix.Mknod(filepath.Join(c.deviceDir, name), unix.S_IFCHR|0o666,
+			int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
 			t.Skip("SKIP: device files can only be made by root")
 		} else if err != nil {
 			t.Fatal(err)
@@ -109,7 +117,8 @@ func TestOthersCardIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer group.Delete()
-			attack := exec.Command("/bin/sh", "-c", `read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
+			attack := exec.Command("/bin/sh", "-c",
+				`read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
 			attack.Dir, attack.Stderr = c.deviceDir, os.Stderr
 			in, err := attack.StdinPipe()
 			if err != nil {
@@ -132,8 +141,9 @@ func TestOthersCardIsClosed(t *testing.T) {
 	}
 }
 
-// TestOwnDevicesOnly has two cards whose device files exist, of numbers that no driver has. A task has the file of its card in its box and no other's,
-// and none without a card; and it cannot make itself another's.
+// TestOwnDevicesOnly has two cards whose device files exist, of numbers that no driver
+// has. A task has the file of its card in its box and no other's, and none without a
+// card; and it cannot make itself another's.
 func TestOwnDevicesOnly(t *testing.T) {
 	const first = 250 // far above the cards that a machine may have
 	for i := range 2 {
@@ -147,7 +157,8 @@ func TestOwnDevicesOnly(t *testing.T) {
 		t.Skipf("SKIP: no sandbox here: %v", err)
 	}
 	p, _ := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{
-		{UUID: "GPU-a", PCI: "00000000:01:00.0", Minor: first, Memory: roost.GiB}, {UUID: "GPU-b", PCI: "00000000:02:00.0", Minor: first + 1, Memory: roost.GiB},
+		{UUID: "GPU-a", PCI: "00000000:01:00.0", Minor: first, Memory: roost.GiB},
+		{UUID: "GPU-b", PCI: "00000000:02:00.0", Minor: first + 1, Memory: roost.GiB},
 	}})
 	s := p.connect("host1", 1)
 	const attack = `cd /dev; for f in nvidia*; do test -c $f && (exec 3<$f) 2>&1 | grep -q "not permitted" || echo $f; done

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// How long a guard that cannot be heard is taken to be well: after guardConnectTimeout without a connection to it, or when it says nothing for guardSilenceTimeout, the
+// How long a guard that cannot be heard is taken to be well: after guardConnectTimeout
+// without a connection to it, or when it says nothing for guardSilenceTimeout, the
 // machine is its owner's. And how soon it is called again.
 const (
 	guardConnectTimeout = 3 * time.Second
@@ -22,8 +23,9 @@ const (
 // guardLost says that nothing is heard of the machine's guard, and why.
 type guardLost struct{ reason string }
 
-// watchGuard follows the guard of the machine until ctx ends. What it sees goes to the loop past the inbox: nothing else may hold it up. Reports that
-// wait are overtaken by newer ones.
+// watchGuard follows the guard of the machine until ctx ends. What it sees goes to the
+// loop past the inbox: nothing else may hold it up. Reports that wait are overtaken by
+// newer ones.
 func (m *claimHost) watchGuard(ctx context.Context) {
 	away := time.AfterFunc(guardConnectTimeout, func() { m.reportGuardLost("it does not answer") })
 	defer away.Stop()

@@ -46,7 +46,8 @@ func (l *machineLoop) updateGuardReport() {
 	o, now := l.ownerState, time.Now()
 	f := l.host.stats.currentStats(now)
 	g := &wire.GuardReport{
-		Startd: l.host.config.Name, Acted: o.actedOn, NotLent: o.UnavailableReason(), WorstFreeze: int64(f.Worst), Given: f.Given, Interruptions: f.Stopped,
+		Startd: l.host.config.Name, Acted: o.actedOn, NotLent: o.UnavailableReason(), WorstFreeze: int64(f.Worst),
+		Given: f.Given, Interruptions: f.Stopped,
 	}
 	for _, c := range l.table.Claims() {
 		h := l.runners[c.ID]

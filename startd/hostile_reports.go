@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What a hostile startd says beside what an honest one does. An ordinary build has none of it: see package attack.
+// What a hostile startd says beside what an honest one does. An ordinary build has none
+// of it: see package attack.
 
 // attackedNode is the node whose name and attempts it takes.
 const attackedNode = "exec1"
@@ -19,14 +20,17 @@ func sendHostileSession(s *scheddSession) {
 			sendHostileReports(s, &wire.AttemptRef{Job: job + 1, Attempt: 1})
 		}
 		for claim := range uint64(100) {
-			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: claim, Reason: "attacked"}}})
+			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: claim,
+				Reason: "attacked"}}})
 		}
 		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{Node: attackedNode}}})
 		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: 1 << 40}}})
 		s.queue.put(&wire.FromStartd{})
 	}
 	if attack.Is(attack.OversizedMessages) {
-		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: &wire.AttemptRef{Job: 1, Attempt: 1}, Stdout: make([]byte, 65<<20)}}})
+		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Exited{
+			Exited: &wire.Exited{Attempt: &wire.AttemptRef{Job: 1, Attempt: 1}, Stdout: make([]byte, 65<<20)},
+		}})
 	}
 }
 
@@ -38,14 +42,18 @@ func sendHostileReports(s *scheddSession, a *wire.AttemptRef) {
 		{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: a, Scratch: "/"}}},
 		{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: a, Image: image}}},
 		{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: a, Frozen: true, Reason: "attacked"}}},
-		{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{{Attempt: a, Usage: &wire.TaskUsage{Memory: 1 << 50, PeakMemory: 1 << 50}}}}}},
-		{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a, Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_EXITED, Code: 66}, Stdout: []byte("attacked"), StdoutSize: 8}}},
+		{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{{Attempt: a,
+			Usage: &wire.TaskUsage{Memory: 1 << 50, PeakMemory: 1 << 50}}}}}},
+		{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a,
+			Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_EXITED, Code: 66}, Stdout: []byte("attacked"),
+			StdoutSize: 8}}},
 	} {
 		s.queue.put(m)
 	}
 }
 
-// sendHostileEnds tells the end of an attempt again, as another one, and then that of the next attempts.
+// sendHostileEnds tells the end of an attempt again, as another one, and then that of the
+// next attempts.
 func (l *machineLoop) sendHostileEnds(schedd string, x *wire.Exited) {
 	for next := range uint32(3) {
 		other := proto.CloneOf(x)

@@ -7,16 +7,20 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// leaseEndTimeout is how long a starter may take to end an attempt whose lease is over. One that is stopped, or hangs where a signal reaches it, the kernel deals with
-// before (startd/starter, leasetimers.go). What is left is one that waits for a disk that does not answer, and one of an earlier release.
+// leaseEndTimeout is how long a starter may take to end an attempt whose lease is over.
+// One that is stopped, or hangs where a signal reaches it, the kernel deals with before
+// (startd/starter, leasetimers.go). What is left is one that waits for a disk that does
+// not answer, and one of an earlier release.
 const leaseEndTimeout = 5 * time.Second
 
-// endLeaseOverdue ends an attempt in the starter's place: by its control group, and by its mark for what is in none. The starter tells how it ended when it can.
+// endLeaseOverdue ends an attempt in the starter's place: by its control group, and by
+// its mark for what is in none. The starter tells how it ended when it can.
 func (h *claimRunner) endLeaseOverdue(id roost.AttemptID) {
 	if !h.hasAttempt(id) || h.attempt.recordedExit != nil || h.starter == nil {
 		return
 	}
-	h.host.log.Warn("the starter does not end an attempt whose lease is over", "claim", h.id, "attempt", h.attempt.label())
+	h.host.log.Warn("the starter does not end an attempt whose lease is over", "claim", h.id, "attempt",
+		h.attempt.label())
 	if h.group != nil && h.group.TaskDir() != "" {
 		if err := h.group.Kill(); err != nil {
 			h.host.log.Error("the task cannot be killed by its control group", "claim", h.id, "err", err)

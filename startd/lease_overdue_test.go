@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEndOverdue: what a starter does not end the startd does, what is in the task's group by that, and what is not by its mark. The rest of the machine is left alone.
+// TestEndOverdue: what a starter does not end the startd does, what is in the task's
+// group by that, and what is not by its mark. The rest of the machine is left alone.
 func TestEndOverdue(t *testing.T) {
 	cookie := fmt.Sprintf("overdue-%d", os.Getpid())
 	begin := func(environment ...string) (*exec.Cmd, <-chan struct{}) {
@@ -30,7 +31,8 @@ func TestEndOverdue(t *testing.T) {
 	}
 	id := roost.AttemptID{Attempt: 1}
 	h := &claimRunner{
-		host:    &claimHost{log: slog.New(slog.DiscardHandler), config: &config.StartdSettings{Name: "n1", Dir: t.TempDir()}},
+		host: &claimHost{log: slog.New(slog.DiscardHandler),
+			config: &config.StartdSettings{Name: "n1", Dir: t.TempDir()}},
 		file:    claimFile{ID: 1, Cookie: cookie},
 		starter: &starterclient.Starter{}, attempt: &claimAttempt{id: id},
 	}

@@ -36,20 +36,23 @@ func TestAttemptRecord(t *testing.T) {
 	}
 	defer f.Close()
 	for _, want := range []attemptRecord{
-		{Job: 1, Attempt: 1, Outputs: []string{"a long name of a file", "another"}, Before: map[string]fileAge{"x": {1, 2}}},
+		{Job: 1, Attempt: 1, Outputs: []string{"a long name of a file", "another"},
+			Before: map[string]fileAge{"x": {1, 2}}},
 		{Job: 2, Attempt: 3, Stdout: "out"},
 	} {
 		if err := writeAttempt(f, &want); err != nil {
 			t.Fatal(err)
 		}
 		got, err := readAttempt(dir)
-		if err != nil || got.Job != want.Job || got.Stdout != want.Stdout || len(got.Outputs) != len(want.Outputs) || len(got.Before) != len(want.Before) {
+		if err != nil || got.Job != want.Job || got.Stdout != want.Stdout || len(got.Outputs) != len(want.Outputs) ||
+			len(got.Before) != len(want.Before) {
 			t.Errorf("got %+v (%v), want %+v", got, err, want)
 		}
 	}
 }
 
-// TestNothingSurvivesABoot: what was here before a boot, or without a starter, is gone, with its processes and files.
+// TestNothingSurvivesABoot: what was here before a boot, or without a starter, is gone,
+// with its processes and files.
 func TestNothingSurvivesABoot(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
@@ -91,10 +94,12 @@ func TestBigOutput(t *testing.T) {
 	s := p.connect("host1", 1)
 	a := s.activate(s.claim(), s.shell("head -c 100000 /dev/zero; echo small >&2"), false)
 	x := s.awaitOnlyExit(a)
-	if len(x.GetStdout()) != 0 || x.GetStdoutSize() != 100000 || string(x.GetStderr()) != "small\n" || x.GetStderrSize() != 6 {
+	if len(x.GetStdout()) != 0 || x.GetStdoutSize() != 100000 || string(x.GetStderr()) != "small\n" ||
+		x.GetStderrSize() != 6 {
 		t.Errorf("got %d of %d bytes, %q", len(x.GetStdout()), x.GetStdoutSize(), x.GetStderr())
 	}
-	if got := fetchFile(t, s, a, fetchStdout, fetchStderr); len(got[fetchStdout]) != 100000 || got[fetchStderr] != "small\n" {
+	if got := fetchFile(t, s, a, fetchStdout, fetchStderr); len(got[fetchStdout]) != 100000 ||
+		got[fetchStderr] != "small\n" {
 		t.Errorf("fetched %d bytes and %q", len(got[fetchStdout]), got[fetchStderr])
 	}
 }
@@ -110,7 +115,8 @@ func TestVacateBeforeLaunch(t *testing.T) {
 		t.Fatal("no room for input")
 	}
 	s.vacate(a, false)
-	if x := s.awaitOnlyExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_REMOVED || x.GetStatus().GetReason() == "" {
+	if x := s.awaitOnlyExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_REMOVED ||
+		x.GetStatus().GetReason() == "" {
 		t.Errorf("got %v", x)
 	}
 	s.acknowledge(a)

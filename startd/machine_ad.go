@@ -22,7 +22,8 @@ import (
 // reservedDisk is the part of the disk that is left to the system, in percent.
 const reservedDisk = 5
 
-// measureMachine finds out what the machine has, where the config does not say it. Disk is what is free below dir at the start.
+// measureMachine finds out what the machine has, where the config does not say it. Disk
+// is what is free below dir at the start.
 func measureMachine(dir string, given roost.Resources) (roost.Resources, error) {
 	r := given
 	if r.CPU == 0 {
@@ -72,7 +73,8 @@ func bootTime() slot.BootTime {
 	return time.Duration(t.Nano())
 }
 
-// machineAd is what the machine says of itself that does not depend on claims. The error names what the config has wrong.
+// machineAd is what the machine says of itself that does not depend on claims. The error
+// names what the config has wrong.
 func machineAd(node *config.Node, own *config.StartdSettings, boot, address string) (*classad.Ad, error) {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Machine")
@@ -83,7 +85,8 @@ func machineAd(node *config.Node, own *config.StartdSettings, boot, address stri
 	ad.SetString(roost.AttrOpSys, strings.ToUpper(runtime.GOOS))
 	ad.SetString(roost.AttrFileSystemDomain, node.FileSystemDomain)
 	ad.SetString(roost.AttrBootID, boot)
-	if slots := own.Accounts.Users == config.SlotUser && os.Geteuid() == 0; !slots || len(own.Accounts.Trust) == 0 && node.FileSystemDomain == node.Name {
+	if slots := own.Accounts.Users == config.SlotUser && os.Geteuid() == 0; !slots || len(own.Accounts.Trust) == 0 &&
+		node.FileSystemDomain == node.Name {
 		ad.SetBool(roost.AttrSlotUsers, slots)
 	}
 	ad.SetInt(roost.AttrDaemonStart, time.Now().Unix())

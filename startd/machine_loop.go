@@ -53,15 +53,17 @@ type (
 	}
 	// gpusChanged: a device is sick, or well again, or gone.
 	gpusChanged struct{}
-	// loopQuery is answered by a goroutine that looks at the loop's state, and nothing else.
+	// loopQuery is answered by a goroutine that looks at the loop's state, and nothing
+	// else.
 	loopQuery struct {
 		query func(*machineLoop)
 		done  chan struct{}
 	}
 )
 
-// minorAdInterval is how soon a change is advertised by which nobody decides, such as the number of running tasks; fullAdInterval, how often the ad is
-// made anew even if nothing seems to have changed.
+// minorAdInterval is how soon a change is advertised by which nobody decides, such as the
+// number of running tasks; fullAdInterval, how often the ad is made anew even if nothing
+// seems to have changed.
 const (
 	minorAdInterval = 5 * time.Second
 	fullAdInterval  = time.Minute
@@ -69,13 +71,15 @@ const (
 
 // machineLoop owns the machine's books.
 type machineLoop struct {
-	host              *claimHost
-	table             *slot.ClaimTable
-	runners           map[slot.ClaimID]*claimRunner
-	exits             map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
-	pids              map[slot.ClaimID]int64
-	programs          map[slot.ClaimID]*wire.Activate           // between the word and the start
-	pinned            map[slot.ClaimID][]int                    // cores that a claim has to itself; entries of claims that hold nothing are dropped when one is made
+	host     *claimHost
+	table    *slot.ClaimTable
+	runners  map[slot.ClaimID]*claimRunner
+	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
+	pids     map[slot.ClaimID]int64
+	programs map[slot.ClaimID]*wire.Activate // between the word and the start
+	// cores that a claim has to itself; entries of claims that hold nothing are dropped
+	// when one is made
+	pinned            map[slot.ClaimID][]int
 	firstAdSequence   map[slot.ClaimID]uint64                   // sequence of the first ad that shows the claim
 	rights            map[slot.ClaimID]userfiles.UserCredential // of claims that are about to be made
 	sessions          map[uint64]*scheddSession
@@ -93,8 +97,10 @@ type machineLoop struct {
 
 func newMachineLoop(m *claimHost, core *slot.ClaimTable) *machineLoop {
 	return &machineLoop{
-		host: m, table: core, runners: make(map[slot.ClaimID]*claimRunner), exits: make(map[slot.ClaimID]*wire.Exited), pids: make(map[slot.ClaimID]int64),
-		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate), firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
+		host: m, table: core, runners: make(map[slot.ClaimID]*claimRunner), exits: make(map[slot.ClaimID]*wire.Exited),
+		pids:   make(map[slot.ClaimID]int64),
+		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate),
+		firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
 		rights: make(map[slot.ClaimID]userfiles.UserCredential),
 	}
 }
@@ -199,7 +205,9 @@ func (l *machineLoop) handleEvent(update any) {
 		l.table.ClaimFailed(bootTime(), n.claim, n.reason)
 	case inputReady:
 		if c, ok := l.table.Find(n.id); ok {
-			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true}}})
+			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{
+				Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true},
+			}})
 		}
 	case attemptStarted:
 		l.pids[n.claim] = n.pid
@@ -228,10 +236,13 @@ func (l *machineLoop) handleEvent(update any) {
 	}
 }
 
-// publishAd advertises the machine as it stands. A minor change is worth it only when something differs.
+// publishAd advertises the machine as it stands. A minor change is worth it only when
+// something differs.
 func (l *machineLoop) publishAd(major bool) {
 	running := l.table.Running()
-	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval && !l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(bootTime(), l.host.meters.checkpointInfo) && !l.table.IsReclaimableAdStale() {
+	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval &&
+		!l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(bootTime(), l.host.meters.checkpointInfo) &&
+		!l.table.IsReclaimableAdStale() {
 		return
 	}
 	l.table.SetLoad(loadAverage())

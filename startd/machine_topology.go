@@ -15,10 +15,12 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// nodesDir is where the kernel says which cores belong to which memory node (sysfs, Documentation/ABI/stable/sysfs-devices-node).
+// nodesDir is where the kernel says which cores belong to which memory node (sysfs,
+// Documentation/ABI/stable/sysfs-devices-node).
 const nodesDir = "/sys/devices/system/node"
 
-// topology is what the machine has for tasks: the cores that this process may run on, each with its memory node, and what measure has found.
+// topology is what the machine has for tasks: the cores that this process may run on,
+// each with its memory node, and what measure has found.
 func (m *claimHost) topology(total roost.Resources) (gpu.MachineTopology, error) {
 	t := gpu.MachineTopology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.listDevices()}
 	var set unix.CPUSet
@@ -38,7 +40,8 @@ func (m *claimHost) topology(total roost.Resources) (gpu.MachineTopology, error)
 	return t, nil
 }
 
-// coreNodes maps each core to its memory node. A kernel that says nothing of nodes has one.
+// coreNodes maps each core to its memory node. A kernel that says nothing of nodes has
+// one.
 func coreNodes(dir string) map[int]int {
 	nodes := make(map[int]int)
 	lists, _ := filepath.Glob(filepath.Join(dir, "node[0-9]*", "cpulist"))
@@ -89,10 +92,12 @@ func (m *claimHost) newClaimTable(total roost.Resources, opt slot.TableOptions) 
 		return nil, fmt.Errorf("startd %s: %w", m.config.Name, err)
 	}
 	for _, u := range opt.Units {
-		m.log.Info("resource unit", "unit", u.Name, "cores", u.Cores, "cpus", u.CPU, "memory", u.Memory, "gpus", len(u.Devices))
+		m.log.Info("resource unit", "unit", u.Name, "cores", u.Cores, "cpus", u.CPU, "memory", u.Memory, "gpus",
+			len(u.Devices))
 	}
 	q := m.config.Queue
-	opt.Disk, opt.Queue = total.Disk, slot.QueueOptions{RunLimit: q.RunLimit, Length: q.Length, Auto: q.Auto, MaxWait: q.MaxWait}
+	opt.Disk, opt.Queue = total.Disk, slot.QueueOptions{RunLimit: q.RunLimit, Length: q.Length, Auto: q.Auto,
+		MaxWait: q.MaxWait}
 	opt.Reclaim, opt.SettlingTime = m.config.Limits.Reclaim, m.config.Limits.ReclaimAfter
 	if opt.Reclaim != roost.ReclaimOff {
 		opt.Ad.SetString(roost.AttrReclaim, opt.Reclaim.String())

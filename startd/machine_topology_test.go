@@ -40,7 +40,8 @@ func TestCoreNodes(t *testing.T) {
 	}
 }
 
-// TestBoundToUnit runs tasks on a machine that is cut into a unit for each core: each sees the cores of its unit, and no others.
+// TestBoundToUnit runs tasks on a machine that is cut into a unit for each core: each
+// sees the cores of its unit, and no others.
 func TestBoundToUnit(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
@@ -73,7 +74,8 @@ func TestBoundToUnit(t *testing.T) {
 	}
 }
 
-// TestPinned: claims of whole cores get cores of their own, one of part of a core runs on all.
+// TestPinned: claims of whole cores get cores of their own, one of part of a core runs on
+// all.
 func TestPinned(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
@@ -105,8 +107,9 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestWaitsOnTheMachine: a claim is accepted for a machine that is full, an attempt is sent after it, and starts when the task before it ends,
-// without a word of the schedd. The claim of that one takes the next turn.
+// TestWaitsOnTheMachine: a claim is accepted for a machine that is full, an attempt is
+// sent after it, and starts when the task before it ends, without a word of the schedd.
+// The claim of that one takes the next turn.
 func TestWaitsOnTheMachine(t *testing.T) {
 	p := newTestStartd(t)
 	p.stop()
@@ -133,22 +136,27 @@ func TestWaitsOnTheMachine(t *testing.T) {
 			t.Fatalf("another submit node: got %v", lost)
 		}
 	}
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: second.GetClaim(), Attempt: b, Program: s.shell("echo again")}}}) // what is said twice counts once
-	s.requestClaim(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 })                                                                         // what is answered comes after the attempt: it is there now
+	// what is said twice counts once
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: second.GetClaim(), Attempt: b,
+		Program: s.shell("echo again")}}})
+	// what is answered comes after the attempt: it is there now
+	s.requestClaim(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 })
 	if err := os.WriteFile(filepath.Join(p.node.Dir, "n1/go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if x := s.nextMessage("the end of the first").GetExited(); x.GetAttempt().GetJob() != a.Job || !x.GetWaiting() {
 		t.Fatalf("got %v, want the end of the first, whose claim waits now", x)
 	}
-	if r := s.nextMessage("the turn of the second").GetReady(); r.GetClaim() != second.GetClaim() || len(r.GetPlaced().GetUnits()) != 1 {
+	if r := s.nextMessage("the turn of the second").GetReady(); r.GetClaim() != second.GetClaim() ||
+		len(r.GetPlaced().GetUnits()) != 1 {
 		t.Fatalf("got %v, want the second claim to be ready", r)
 	}
 	s.awaitStarted(b)
 	if x := s.awaitOnlyExit(b); string(x.GetStdout()) != "second\n" || x.GetWaiting() {
 		t.Errorf("the second: %v, %s", x, x.GetStdout())
 	}
-	// The first claim is free to run something, and waits still: its schedd has not recorded the end of what was on it. A restart keeps both.
+	// The first claim is free to run something, and waits still: its schedd has not
+	// recorded the end of what was on it. A restart keeps both.
 	p.kill()
 	p.start()
 	s = p.connect("host1", 2)

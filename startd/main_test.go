@@ -29,7 +29,8 @@ import (
 	"github.com/roost-batch/roost/startd/shell"
 )
 
-// startdEnvVar makes the test binary a startd: the node it is of, as JSON, and the starter.
+// startdEnvVar makes the test binary a startd: the node it is of, as JSON, and the
+// starter.
 const (
 	startdEnvVar  = "ROOST_TEST_STARTD"
 	starterEnvVar = "ROOST_TEST_STARTER"
@@ -128,7 +129,8 @@ func (c *fakeCollector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate,
 }
 
 // awaitAd returns the first ad that holds.
-func (c *fakeCollector) awaitAd(t testing.TB, what string, holds func(*wire.AdUpdate, *classad.Ad) bool) *wire.AdUpdate {
+func (c *fakeCollector) awaitAd(t testing.TB, what string,
+	holds func(*wire.AdUpdate, *classad.Ad) bool) *wire.AdUpdate {
 	t.Helper()
 	late := time.After(time.Minute)
 	for {
@@ -164,7 +166,8 @@ type testStartd struct {
 // newTestStartd starts a startd with 4 cores in a new directory.
 func newTestStartd(t testing.TB) *testStartd { return newTestStartdWith(t, func(*testStartd) {}) }
 
-// newTestStartdWith starts a startd whose node is changed before, or that finds something there.
+// newTestStartdWith starts a startd whose node is changed before, or that finds something
+// there.
 func newTestStartdWith(t testing.TB, before func(*testStartd)) *testStartd {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} { // other users' tasks run below it
@@ -237,7 +240,9 @@ func (p *testStartd) stop() {
 
 // grantKey is what a negotiator knows.
 func (p *testStartd) grantKey() []byte {
-	u := p.ads.awaitAd(p.t, "has a key", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetPrivate()["GrantKey"] != "" })
+	u := p.ads.awaitAd(p.t, "has a key", func(u *wire.AdUpdate, _ *classad.Ad) bool {
+		return u.GetPrivate()["GrantKey"] != ""
+	})
 	key, err := hex.DecodeString(u.GetPrivate()["GrantKey"])
 	if err != nil {
 		p.t.Fatal(err)

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// trimMemory has the kernel take back what the claim's task can do without. That takes time, and the hand has other things to do.
+// trimMemory has the kernel take back what the claim's task can do without. That takes
+// time, and the hand has other things to do.
 func (h *claimRunner) trimMemory() {
 	group := h.group
 	if group == nil {
@@ -22,8 +23,9 @@ func (h *claimRunner) trimMemory() {
 	}()
 }
 
-// How readily the kernel kills a task when the machine runs out of memory (oom_score_adj): before daemons in any case, and before everything else where
-// somebody sits, or where the memory is only lent.
+// How readily the kernel kills a task when the machine runs out of memory
+// (oom_score_adj): before daemons in any case, and before everything else where somebody
+// sits, or where the memory is only lent.
 const (
 	taskOOMScore    = 500
 	maxTaskOOMScore = 900

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Where a job is, its program finds in files beside its script: a line for each of its processes, with the name of their node, and one for each GPU.
+// Where a job is, its program finds in files beside its script: a line for each of its
+// processes, with the name of their node, and one for each GPU.
 const (
 	nodesName = "nodes"
 	gpusName  = "gpus"
@@ -20,7 +21,8 @@ type hostFile struct {
 // hostFilesFor are those that an attempt is to find.
 func hostFilesFor(a *claimAttempt) (list []hostFile) {
 	if lines := a.program.GetNodeFile(); len(lines) > 0 {
-		list = append(list, hostFile{nodesName, "PBS_NODEFILE", lines}, hostFile{gpusName, "PBS_GPUFILE", a.program.GetGpuFile()})
+		list = append(list, hostFile{nodesName, "PBS_NODEFILE", lines},
+			hostFile{gpusName, "PBS_GPUFILE", a.program.GetGpuFile()})
 	}
 	return list
 }
@@ -44,7 +46,8 @@ func (h *claimRunner) writeHosts(a *claimAttempt) error {
 	return nil
 }
 
-// hostFileVariables are the variables that name them, and tell programs of them that do not know those. given are those that the job came with.
+// hostFileVariables are the variables that name them, and tell programs of them that do
+// not know those. given are those that the job came with.
 func hostFileVariables(a *claimAttempt, given []string) (list []string) {
 	for _, f := range hostFilesFor(a) {
 		file := a.sandboxPath(filepath.Join(a.record.IO, f.name))

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// attributeFailure says of an attempt that has failed whether it was the kernel that killed it, or a process of it, because it was at its limit of
-// memory. One that got over the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
+// attributeFailure says of an attempt that has failed whether it was the kernel that
+// killed it, or a process of it, because it was at its limit of memory. One that got over
+// the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
 func (m *attemptMeter) attributeFailure(status *wire.ExitStatus) {
 	if status.Reason == "" {
 		status.Reason = m.bounds.exceededLimit(status)
@@ -24,14 +25,16 @@ func (m *attemptMeter) attributeFailure(status *wire.ExitStatus) {
 	if err != nil || o.Kills <= m.origin.Group.Kills {
 		return
 	}
-	// The kernel killed because the group was full of what it could not drop. Of memory files that a process has only written to, nothing is in what it
-	// held itself, and what fills up between two samples was never seen.
+	// The kernel killed because the group was full of what it could not drop. Of memory
+	// files that a process has only written to, nothing is in what it held itself, and
+	// what fills up between two samples was never seen.
 	m.last.PeakMemory = max(m.last.PeakMemory, int64(o.ProcessRSS), int64(o.PeakMemory))
 	if o.MemoryLimit > 0 {
 		m.last.PeakMemory = min(m.last.PeakMemory, int64(o.MemoryLimit))
 	}
 	status.Cause, status.Reason = wire.Cause_CAUSE_MEMORY, oomReason(o, roost.Bytes(m.last.PeakMemory))
-	if v := m.bounds.Virtual; v > 0 && v <= o.MemoryLimit { // it asked for nothing but a bound of what it addresses, and held as much
+	// it asked for nothing but a bound of what it addresses, and held as much
+	if v := m.bounds.Virtual; v > 0 && v <= o.MemoryLimit {
 		status.Cause = wire.Cause_CAUSE_VIRTUAL
 	}
 }

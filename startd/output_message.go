@@ -12,8 +12,10 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// Whoever may act on a job may write lines into its output while it runs (POSIX, qmsg). They are added behind what is there: captured output is a file of ours,
-// other output the user's, and written as he. A line for an attempt whose program has not begun waits for that, because its files are emptied then.
+// Whoever may act on a job may write lines into its output while it runs (POSIX, qmsg).
+// They are added behind what is there: captured output is a file of ours, other output
+// the user's, and written as he. A line for an attempt whose program has not begun waits
+// for that, because its files are emptied then.
 
 // Bounds on lines.
 const (
@@ -43,7 +45,8 @@ func (m *claimHost) addOutputMessage(a *claimAttempt, o outputMessageCmd) {
 	m.writeOutputMessages(a)
 }
 
-// onProgramStarted notes that the program of an attempt has begun, and so its files are there.
+// onProgramStarted notes that the program of an attempt has begun, and so its files are
+// there.
 func (m *claimHost) onProgramStarted(a *claimAttempt) {
 	a.outputMessages.mu.Lock()
 	defer a.outputMessages.mu.Unlock()
@@ -51,7 +54,8 @@ func (m *claimHost) onProgramStarted(a *claimAttempt) {
 	m.writeOutputMessages(a)
 }
 
-// writeOutputMessages writes what waits, if that can be written and nobody does so. The caller holds the lock.
+// writeOutputMessages writes what waits, if that can be written and nobody does so. The
+// caller holds the lock.
 func (m *claimHost) writeOutputMessages(a *claimAttempt) {
 	l := &a.outputMessages
 	if !l.filesReady || l.writing || len(l.waiting) == 0 || a.acquireFiles() != nil {
@@ -116,7 +120,8 @@ func (m *claimHost) appendToStream(ctx context.Context, a *claimAttempt, path st
 	return agent.Append(ctx, filepath.Dir(path), filepath.Base(path), []byte(line))
 }
 
-// appendToCaptured adds to a file in a directory of ours, into which no user can put anything.
+// appendToCaptured adds to a file in a directory of ours, into which no user can put
+// anything.
 func appendToCaptured(path, line string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -21,7 +21,8 @@ const (
 	tailChunk         = 64 << 10
 )
 
-// Tail sends what an attempt has written to a stream, and with follow what it goes on to write, until it ends.
+// Tail sends what an attempt has written to a stream, and with follow what it goes on to
+// write, until it ends.
 func (m *claimHost) Tail(req *wire.TailRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	a, err := m.acquireAttempt(stream.Context(), req.GetSchedd(), req.GetAttempt())
 	if err != nil {
@@ -69,7 +70,8 @@ func (a *claimAttempt) hasEnded() bool {
 	}
 }
 
-// waitTail waits for the next look, or the attempt's end, and returns how long to wait after that; 0 when the reader has gone.
+// waitTail waits for the next look, or the attempt's end, and returns how long to wait
+// after that; 0 when the reader has gone.
 func (a *claimAttempt) waitTail(ctx context.Context, look time.Duration) time.Duration {
 	timer := time.NewTimer(look)
 	defer timer.Stop()
@@ -82,8 +84,10 @@ func (a *claimAttempt) waitTail(ctx context.Context, look time.Duration) time.Du
 	return min(2*look, maxTailInterval)
 }
 
-// outputSource finds where a stream of an attempt goes. Captured, it is a file of ours; else it is the user's, and read as he.
-func (m *claimHost) outputSource(ctx context.Context, a *claimAttempt, stderr bool) (read func(int64) ([]byte, error), done func(), err error) {
+// outputSource finds where a stream of an attempt goes. Captured, it is a file of ours;
+// else it is the user's, and read as he.
+func (m *claimHost) outputSource(ctx context.Context, a *claimAttempt,
+	stderr bool) (read func(int64) ([]byte, error), done func(), err error) {
 	select {
 	case <-a.launchDone: // before, there is nothing to read
 	case <-ctx.Done():

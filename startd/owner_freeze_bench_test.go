@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkFreeze measures from the guard's word to the startd's that all tasks stand still, while they keep the machine busy. The aim, with what the guard
-// itself takes to notice, is 250 ms for 99 of 100.
+// BenchmarkFreeze measures from the guard's word to the startd's that all tasks stand
+// still, while they keep the machine busy. The aim, with what the guard itself takes to
+// notice, is 250 ms for 99 of 100.
 func BenchmarkFreeze(b *testing.B) {
 	for _, grouped := range []bool{true, false} {
 		for _, tasks := range []int{1, 16, 50} {

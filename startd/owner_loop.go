@@ -59,13 +59,15 @@ func (l *machineLoop) onObservations(s *wire.GuardSigns) {
 // onGuardLost notes that the guard is not heard of.
 func (l *machineLoop) onGuardLost(n guardLost) {
 	if l.host.config.NeedsGuard() {
-		l.host.log.Error("nothing is heard of the guard of this machine: it is taken to be in use", "address", l.host.node.GuardAddress(), "why", n.reason,
+		l.host.log.Error("nothing is heard of the guard of this machine: it is taken to be in use", "address",
+			l.host.node.GuardAddress(), "why", n.reason,
 			"cure", "roost doctor says how it is; roost guard starts it")
 	}
 	l.ownerState.GuardLost(bootTime())
 }
 
-// guardFrozeClaims reports whether the guard has stopped claims of ours itself: they are looked at as those that an earlier start has left.
+// guardFrozeClaims reports whether the guard has stopped claims of ours itself: they are
+// looked at as those that an earlier start has left.
 func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 	if len(s.GetFrozen()) == 0 {
 		return false
@@ -84,9 +86,12 @@ func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 
 func observationsOf(s *wire.GuardSigns) owner.GuardObservations {
 	to := owner.GuardObservations{
-		Input: time.Duration(s.GetInput()), Console: time.Duration(s.GetConsoleInput()), OwnerUseReason: s.GetBusy(), ForeignCPU: s.GetForeignCpu(),
-		ForeignSince: time.Duration(s.GetForeignBusySince()), MemoryPressure: s.GetMemoryPressure(), CPUPressure: s.GetCpuPressure(),
-		MemoryAvailable: roost.Bytes(s.GetMemoryAvailable()), OnBattery: s.GetOnBattery(), Hot: s.GetHot(), ExclusiveProgram: s.GetGame(), Asleep: s.GetAsleep(),
+		Input: time.Duration(s.GetInput()), Console: time.Duration(s.GetConsoleInput()), OwnerUseReason: s.GetBusy(),
+		ForeignCPU:   s.GetForeignCpu(),
+		ForeignSince: time.Duration(s.GetForeignBusySince()), MemoryPressure: s.GetMemoryPressure(),
+		CPUPressure:     s.GetCpuPressure(),
+		MemoryAvailable: roost.Bytes(s.GetMemoryAvailable()), OnBattery: s.GetOnBattery(), Hot: s.GetHot(),
+		ExclusiveProgram: s.GetGame(), Asleep: s.GetAsleep(),
 		Load: loadAverage(),
 	}
 	if p := s.GetPause(); p != nil {
@@ -98,7 +103,8 @@ func observationsOf(s *wire.GuardSigns) owner.GuardObservations {
 	return to
 }
 
-// applyOwnerPolicy asks whether tasks have to stand still, or go, if something has changed by which that could be decided.
+// applyOwnerPolicy asks whether tasks have to stand still, or go, if something has
+// changed by which that could be decided.
 func (l *machineLoop) applyOwnerPolicy() slot.BootTime {
 	o := l.ownerState
 	began := l.newFreezeLatencyStart()
@@ -123,10 +129,12 @@ func (l *machineLoop) applyOwnerPolicy() slot.BootTime {
 	return wake
 }
 
-// freezeLatencyWindow is how long ago input may have been for tasks to be stopped because of it, and not of something that came after.
+// freezeLatencyWindow is how long ago input may have been for tasks to be stopped because
+// of it, and not of something that came after.
 const freezeLatencyWindow = 2 * time.Second
 
-// freezeLatencyStart is since when tasks that are stopped were to stand still: now, or since the input that stops them, where it is that.
+// freezeLatencyStart is since when tasks that are stopped were to stand still: now, or
+// since the input that stops them, where it is that.
 type freezeLatencyStart struct{ now, inputAt time.Time }
 
 func (l *machineLoop) newFreezeLatencyStart() freezeLatencyStart {

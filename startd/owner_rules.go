@@ -19,7 +19,8 @@ type ruleFile struct {
 	at      time.Time
 }
 
-// reloadRules reads the owner's own file if it has changed since. Where there is a guard, it says so itself, and sooner.
+// reloadRules reads the owner's own file if it has changed since. Where there is a guard,
+// it says so itself, and sooner.
 func (l *machineLoop) reloadRules() {
 	now := ruleFile{version: l.ownerState.rules.version, read: true, size: -1}
 	if st, err := os.Stat(l.host.node.Owner.File); err == nil {
@@ -31,7 +32,8 @@ func (l *machineLoop) reloadRules() {
 	}
 }
 
-// readRules reads the owner's own file. While there is a mistake in it nothing is lent, and how much that would be stays as it was.
+// readRules reads the owner's own file. While there is a mistake in it nothing is lent,
+// and how much that would be stays as it was.
 func (l *machineLoop) readRules(now slot.BootTime) {
 	if l.host.node.Owner.File == "" {
 		return

@@ -12,20 +12,26 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// errOwnerSuspended marks what is not done because the machine's owner wants it for himself.
+// errOwnerSuspended marks what is not done because the machine's owner wants it for
+// himself.
 var errOwnerSuspended = errors.New("its machine is its owner's now")
 
-// ownerSuspension is how a claim stands still for the owner of the machine. It does not wait for the claim's hand, which may be busy with files for long: the
-// loop says what is wanted, and it is so. The hand says under the same lock what it is about to do, and does it not.
+// ownerSuspension is how a claim stands still for the owner of the machine. It does not
+// wait for the claim's hand, which may be busy with files for long: the loop says what is
+// wanted, and it is so. The hand says under the same lock what it is about to do, and
+// does it not.
 //
-// The task stands still in a directory of its own, above the one by which it is suspended and saved (cgroup.Hold); without groups its starter stops its
-// processes by signals. Only while a checkpoint is taken of a task that leaves it is eased: CRIU lets the processes that it has hold of run its own code,
-// which nobody could who is held, and the user's code does not run, as the task is suspended before.
+// The task stands still in a directory of its own, above the one by which it is suspended
+// and saved (cgroup.Hold); without groups its starter stops its processes by signals.
+// Only while a checkpoint is taken of a task that leaves it is eased: CRIU lets the
+// processes that it has hold of run its own code, which nobody could who is held, and the
+// user's code does not run, as the task is suspended before.
 type ownerSuspension struct {
 	mu           sync.Mutex
 	freezeReason string // why the claim is to stand still; empty: it may run
 	released     bool
-	sandboxed    bool                       // the first process of a task is one of ours, that is not stopped by signals
+	// the first process of a task is one of ours, that is not stopped by signals
+	sandboxed    bool
 	group        *cgroup.ClaimGroup         // nil: there is none
 	starter      *starterclient.Starter     // nil: there is none
 	startPending *starterclient.TaskAttempt // the starter was told to run it, and has not said how that went
@@ -49,14 +55,16 @@ func (s *ownerSuspension) detach() {
 	s.group, s.starter, s.startPending = nil, nil, nil
 }
 
-// set has the claim stand still from now on, or with an empty reason lets it go on. Of a task that is just being started nothing is left: it has done
-// nothing yet, and its starter waits for it to begin.
+// set has the claim stand still from now on, or with an empty reason lets it go on. Of a
+// task that is just being started nothing is left: it has done nothing yet, and its
+// starter waits for it to begin.
 func (s *ownerSuspension) set(why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.freezeReason = why
 	if why != "" && s.startPending != nil && s.starter != nil {
-		return s.starter.Vacate(starterclient.StopCmd{Attempt: *s.startPending, Cause: proto.Vacated, Fast: true, Reason: why})
+		return s.starter.Vacate(starterclient.StopCmd{Attempt: *s.startPending, Cause: proto.Vacated, Fast: true,
+			Reason: why})
 	}
 	return s.apply()
 }
@@ -106,7 +114,8 @@ func (s *ownerSuspension) startConfirmed() {
 	}
 }
 
-// beginDump says that a checkpoint is about to get hold of the task, and how it is ended. One that the task leaves with is taken in any case.
+// beginDump says that a checkpoint is about to get hold of the task, and how it is ended.
+// One that the task leaves with is taken in any case.
 func (s *ownerSuspension) beginDump(stop context.CancelCauseFunc, leaves bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +142,8 @@ func (s *ownerSuspension) endDump() {
 	}
 }
 
-// quiesced reports whether everything of the claim that has to stand still does. What was being started has to be gone.
+// quiesced reports whether everything of the claim that has to stand still does. What was
+// being started has to be gone.
 func (s *ownerSuspension) quiesced() bool {
 	if s.abortingStart() {
 		return false
@@ -148,8 +158,10 @@ func (s *ownerSuspension) quiesced() bool {
 	return group.Quiesced()
 }
 
-// abortingStart reports whether a task was being started when it was to stand still, and its end is yet to come. Of one that goes on from an image some may run by then.
-// The guard stops it when it hears nothing in time, and what stands still does not die in version 1: it is let go on.
+// abortingStart reports whether a task was being started when it was to stand still, and
+// its end is yet to come. Of one that goes on from an image some may run by then. The
+// guard stops it when it hears nothing in time, and what stands still does not die in
+// version 1: it is let go on.
 func (s *ownerSuspension) abortingStart() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +174,9 @@ func (s *ownerSuspension) abortingStart() bool {
 	return true
 }
 
-// quiesceTarget returns by what the claim is held; nothing while it need not stand still. In version 1 what was forked meanwhile is stopped as well: under the lock,
-// or it would be while a checkpoint is taken.
+// quiesceTarget returns by what the claim is held; nothing while it need not stand still.
+// In version 1 what was forked meanwhile is stopped as well: under the lock, or it would
+// be while a checkpoint is taken.
 func (s *ownerSuspension) quiesceTarget() (group *cgroup.ClaimGroup, by *starterclient.Starter, sandboxed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +199,8 @@ func (s *ownerSuspension) kill() {
 	}
 }
 
-// isFrozenOutside reports whether the claim was found standing still, by whoever did that.
+// isFrozenOutside reports whether the claim was found standing still, by whoever did
+// that.
 func (s *ownerSuspension) isFrozenOutside() bool {
 	s.mu.Lock()
 	group := s.group
@@ -204,10 +218,12 @@ func (s *ownerSuspension) freezeDir() string {
 	return s.group.FreezeDir()
 }
 
-// quiesceTimeout bounds how long is waited for tasks that do not come to rest: one waits in the kernel for a disk or a server.
+// quiesceTimeout bounds how long is waited for tasks that do not come to rest: one waits
+// in the kernel for a disk or a server.
 const quiesceTimeout = 5 * time.Second
 
-// waitQuiesced waits until everything stands still that has to, and returns how many do not.
+// waitQuiesced waits until everything stands still that has to, and returns how many do
+// not.
 func waitQuiesced(all []*ownerSuspension) (left int) {
 	end := time.Now().Add(quiesceTimeout)
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {

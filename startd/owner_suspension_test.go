@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestEasedAgain: while a checkpoint is taken that a task leaves with, another may stop the task for the owner, as the guard does when it hears nothing of the
-// startd in time. When that is looked at the task is let go on, or the checkpoint would wait for it until its time is over.
+// TestEasedAgain: while a checkpoint is taken that a task leaves with, another may stop
+// the task for the owner, as the guard does when it hears nothing of the startd in time.
+// When that is looked at the task is let go on, or the checkpoint would wait for it until
+// its time is over.
 func TestEasedAgain(t *testing.T) {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/test-holding-%d", os.Getpid()))
 	if err != nil || !host.Enforcement().Freeze {

@@ -33,12 +33,15 @@ type fakeGuard struct {
 	changed      chan struct{} // closed at each change of the two above
 }
 
-// withFakeGuard makes a place's machine a desktop with a guard, on which tasks go on after a moment and leave after a while.
+// withFakeGuard makes a place's machine a desktop with a guard, on which tasks go on
+// after a moment and leave after a while.
 func withFakeGuard(t testing.TB, leave time.Duration) (func(*testStartd), *fakeGuard) {
-	g := &fakeGuard{t: t, changed: make(chan struct{}), observations: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
+	g := &fakeGuard{t: t, changed: make(chan struct{}),
+		observations: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
 	return func(p *testStartd) {
 		p.node.Startds[0].Policy = config.OwnerPolicy{
-			Preset: "desktop", StartAfter: 100 * time.Millisecond, ResumeAfter: 100 * time.Millisecond, LeaveAfter: leave, Vacate: 20 * time.Second,
+			Preset: "desktop", StartAfter: 100 * time.Millisecond, ResumeAfter: 100 * time.Millisecond,
+			LeaveAfter: leave, Vacate: 20 * time.Second,
 		}
 		g.address = p.node.GuardAddress()
 		g.serve()
@@ -101,11 +104,13 @@ func (g *fakeGuard) Watch(stream grpc.BidiStreamingServer[wire.GuardReport, wire
 	}
 }
 
-// setObservations has the guard see something else, and returns the number of those signs.
+// setObservations has the guard see something else, and returns the number of those
+// signs.
 func (g *fakeGuard) setObservations(change func(*wire.GuardSigns)) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := &wire.GuardSigns{Sequence: g.observations.Sequence + 1, Input: g.observations.Input, MemoryAvailable: g.observations.MemoryAvailable}
+	next := &wire.GuardSigns{Sequence: g.observations.Sequence + 1, Input: g.observations.Input,
+		MemoryAvailable: g.observations.MemoryAvailable}
 	change(next)
 	g.observations = next
 	g.change()
@@ -114,7 +119,9 @@ func (g *fakeGuard) setObservations(change func(*wire.GuardSigns)) uint64 {
 
 // pressKey is somebody who touches a key and stays; away, that he has left.
 func (g *fakeGuard) pressKey() uint64 {
-	return g.setObservations(func(s *wire.GuardSigns) { s.Input, s.Busy, s.Urgent = int64(bootTime()), "a video call", true })
+	return g.setObservations(func(s *wire.GuardSigns) {
+		s.Input, s.Busy, s.Urgent = int64(bootTime()), "a video call", true
+	})
 }
 
 func (g *fakeGuard) away() { g.setObservations(func(*wire.GuardSigns) {}) }
@@ -146,7 +153,10 @@ func (g *fakeGuard) awaitActed(sequence uint64) *wire.GuardReport {
 // awaitAvailable waits until the machine is.
 func (p *testStartd) awaitAvailable() {
 	p.t.Helper()
-	p.ads.awaitAd(p.t, "is lent", func(_ *wire.AdUpdate, ad *classad.Ad) bool { s, _ := ad.Str(roost.AttrState); return s != "Owner" })
+	p.ads.awaitAd(p.t, "is lent", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		s, _ := ad.Str(roost.AttrState)
+		return s != "Owner"
+	})
 }
 
 // awaitSuspended waits for that news of an attempt.
@@ -159,7 +169,8 @@ func (s *fakeSchedd) awaitSuspended(a *wire.AttemptRef) *wire.Suspended {
 	return m.GetSuspended()
 }
 
-// startCounter is a program that writes to a file as fast as it can, and how far it has come.
+// startCounter is a program that writes to a file as fast as it can, and how far it has
+// come.
 func (s *fakeSchedd) startCounter(name string) (*wire.Program, func() int64) {
 	path := filepath.Join(s.p.node.Dir, name)
 	prog := s.shell("while :; do echo >>" + path + "; done")
@@ -188,7 +199,8 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestOwner: tasks stand still while their machine's owner is there, and go on when he has left; nothing new is taken meanwhile.
+// TestOwner: tasks stand still while their machine's owner is there, and go on when he
+// has left; nothing new is taken meanwhile.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
@@ -221,7 +233,8 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	if isCounting(count) {
 		t.Error("the owner is there, and it runs")
 	}
-	if r.GetInterruptions() != 1 || r.GetWorstFreeze() <= 0 || len(r.GetTenants()) != 1 || r.GetTenants()[0].GetState() != "suspended" {
+	if r.GetInterruptions() != 1 || r.GetWorstFreeze() <= 0 || len(r.GetTenants()) != 1 ||
+		r.GetTenants()[0].GetState() != "suspended" {
 		t.Errorf("report: %v", r)
 	}
 	lost, suspension := "", (*wire.Suspended)(nil)
@@ -229,7 +242,8 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 		m := s.nextMessage("news")
 		lost, suspension = max(lost, m.GetLost().GetReason()), firstSuspended(suspension, m.GetSuspended())
 	}
-	if !suspension.GetFrozen() || !strings.Contains(suspension.GetReason(), "a video call") || !strings.Contains(lost, "n1") {
+	if !suspension.GetFrozen() || !strings.Contains(suspension.GetReason(), "a video call") ||
+		!strings.Contains(lost, "n1") {
 		t.Errorf("told %v; claim %d is lost: %q", suspension, spare, lost)
 	}
 	if reply := s.requestClaim(nil); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), "a video call") {
@@ -256,7 +270,9 @@ func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
 	if isCounting(count) {
 		t.Error("the new start lets it run")
 	}
-	g.awaitReport("says why it is not lent", func(r *wire.GuardReport) bool { return strings.Contains(r.GetNotLent(), "a video call") })
+	g.awaitReport("says why it is not lent", func(r *wire.GuardReport) bool {
+		return strings.Contains(r.GetNotLent(), "a video call")
+	})
 	frozenCount := count()
 	g.away()
 	await(t, "it goes on", func() bool { return count() > frozenCount }) // what is left of its walltime may be short
@@ -298,12 +314,14 @@ func TestOwnerStays(t *testing.T) {
 	g.awaitActed(g.pressKey())
 	before2 := count()
 	x := s.awaitExit(a)
-	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "n1") || count() != before2 || len(x.GetStdout()) > 0 {
+	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "n1") ||
+		count() != before2 || len(x.GetStdout()) > 0 {
 		t.Errorf("got %s %v; it ran on for %d bytes", exitText(x), st, count()-before2)
 	}
 }
 
-// TestOwnerAndLease: nobody renews the lease of a task that stands still: it is killed all the same.
+// TestOwnerAndLease: nobody renews the lease of a task that stands still: it is killed
+// all the same.
 func TestOwnerAndLease(t *testing.T) {
 	t.Parallel()
 	before, g := withFakeGuard(t, time.Hour)
@@ -333,7 +351,8 @@ func TestGuardDies(t *testing.T) {
 	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
 	g.server.Stop()
-	if suspension := s.awaitSuspended(a); !suspension.GetFrozen() || !strings.Contains(suspension.GetReason(), "guard") {
+	if suspension := s.awaitSuspended(a); !suspension.GetFrozen() ||
+		!strings.Contains(suspension.GetReason(), "guard") {
 		t.Errorf("told %v", suspension)
 	}
 	await(t, "it stands still", func() bool { return !isCounting(count) })
@@ -357,7 +376,9 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 	const n = 8
 	var claims []uint64
 	for range n {
-		claims = append(claims, s.requestClaim(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 400, Memory: 256 << 20} }).GetClaim())
+		claims = append(claims, s.requestClaim(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 400, Memory: 256 << 20}
+		}).GetClaim())
 	}
 	var counts []func() int64
 	for i, claim := range claims {
@@ -393,7 +414,8 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 	}
 }
 
-// TestOwnerLendsLess: when the owner says in his file that he lends less, the youngest leaves, and no more is given than that; a restart does not forget it.
+// TestOwnerLendsLess: when the owner says in his file that he lends less, the youngest
+// leaves, and no more is given than that; a restart does not forget it.
 func TestOwnerLendsLess(t *testing.T) {
 	t.Parallel()
 	before, g := withFakeGuard(t, time.Hour)
@@ -417,7 +439,8 @@ func TestOwnerLendsLess(t *testing.T) {
 	}
 	g.setObservations(func(s *wire.GuardSigns) { s.OwnerRules = 1 })
 	x := s.awaitExit(attempts[1])
-	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "the owner of n1 lends no more than 1 cpu and 1GiB of it") {
+	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED ||
+		!strings.Contains(st.GetReason(), "the owner of n1 lends no more than 1 cpu and 1GiB of it") {
 		t.Errorf("got %v", st)
 	}
 	s.acknowledge(attempts[1])
@@ -441,7 +464,10 @@ func TestOwnerLendsLess(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.setObservations(func(s *wire.GuardSigns) { s.OwnerRules = 2 })
-	p.ads.awaitAd(t, "is lent as a whole", func(_ *wire.AdUpdate, ad *classad.Ad) bool { cpus, _ := ad.Int(roost.AttrTotalCpus); return cpus > 1 })
+	p.ads.awaitAd(t, "is lent as a whole", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		cpus, _ := ad.Int(roost.AttrTotalCpus)
+		return cpus > 1
+	})
 	s.vacate(attempts[0], true)
 	s.awaitExit(attempts[0])
 }

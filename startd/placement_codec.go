@@ -36,7 +36,8 @@ func (l *machineLoop) wirePlacement(c *slot.Claim) *wire.Placed {
 	return to
 }
 
-// recordCancelled notes why an attempt that waited will not start: its schedd reads it as how it ended.
+// recordCancelled notes why an attempt that waited will not start: its schedd reads it as
+// how it ended.
 func (l *machineLoop) recordCancelled(e slot.CancelQueued) {
 	delete(l.programs, e.Claim.ID)
 	l.exits[e.Claim.ID] = &wire.Exited{

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestPreempt shows a claim that takes the place of another: the task there is told to go with its notice, and learns for whom; the new claim gets its
-// place when it has gone, and its task starts at once.
+// TestPreempt shows a claim that takes the place of another: the task there is told to go
+// with its notice, and learns for whom; the new claim gets its place when it has gone,
+// and its task starts at once.
 func TestPreempt(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -23,13 +24,15 @@ func TestPreempt(t *testing.T) {
 	if first.GetClaim() == 0 {
 		t.Fatal(first.GetReason())
 	}
-	a := s.activate(first.GetClaim(), s.shell("trap 'read x <fifo; echo bye; exit 5' TERM; echo on; sleep 60 & wait"), false)
+	a := s.activate(first.GetClaim(), s.shell("trap 'read x <fifo; echo bye; exit 5' TERM; echo on; sleep 60 & wait"),
+		false)
 	s.awaitStarted(a)
 	s.awaitOutput(a, "on\n")
 	forged := s.requestClaim(func(r *wire.ClaimRequest) {
 		all(r)
 		r.Band, r.Victims = "production", []uint64{first.GetClaim()}
-		r.Capability = wire.ClaimToken(s.p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources, Band: r.Band}, s.name)
+		r.Capability = wire.ClaimToken(s.p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner,
+			Node: "n1", Resources: r.Resources, Band: r.Band}, s.name)
 	})
 	if forged.GetClaim() != 0 {
 		t.Fatal("a schedd has others evicted on its own account")
@@ -39,7 +42,8 @@ func TestPreempt(t *testing.T) {
 	}
 	second := s.requestClaim(func(r *wire.ClaimRequest) {
 		all(r)
-		r.Band, r.Victims, r.Why, r.Job = "production", []uint64{first.GetClaim()}, "production displaces free", "9.host1"
+		r.Band, r.Victims, r.Why, r.Job = "production", []uint64{first.GetClaim()}, "production displaces free",
+			"9.host1"
 	})
 	if second.GetClaim() == 0 || !second.GetWaiting() {
 		t.Fatalf("got %v", second)
@@ -65,7 +69,8 @@ func TestPreempt(t *testing.T) {
 	if got, want := exitText(x), `code 5 signal 0 cause CAUSE_PREEMPTED out "on\nbye\n" err ""`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := x.GetStatus().GetReason(); !strings.Contains(got, "preempted by job 9.host1 of ann (production): production displaces free") {
+	if got := x.GetStatus().GetReason(); !strings.Contains(got,
+		"preempted by job 9.host1 of ann (production): production displaces free") {
 		t.Errorf("the reason is %q", got)
 	}
 	if got := s.awaitOnlyExit(b); got.GetStatus().GetCode() != 0 {

@@ -11,13 +11,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// clockTicks is how many the kernel counts in a second for /proc (USER_HZ, proc(5)); it is 100 on everything that Roost runs on.
+// clockTicks is how many the kernel counts in a second for /proc (USER_HZ, proc(5)); it
+// is 100 on everything that Roost runs on.
 const clockTicks = 100
 
-// maxTree bounds how many processes are looked at for one task where there is no group that counts for us.
+// maxTree bounds how many processes are looked at for one task where there is no group
+// that counts for us.
 const maxTree = 4096
 
-// treeUsage adds up what the descendants of a starter use, from /proc. What has ended and was not waited for by one of them is not seen.
+// treeUsage adds up what the descendants of a starter use, from /proc. What has ended and
+// was not waited for by one of them is not seen.
 func treeUsage(starter int, now *wire.TaskUsage) {
 	if starter <= 0 {
 		return
@@ -44,8 +47,8 @@ func treeUsage(starter int, now *wire.TaskUsage) {
 	}
 }
 
-// session finds the session of a task's first process: the first below its starter that runs no program of Roost's, and is not the init of its sandbox. 0: there
-// is none yet.
+// session finds the session of a task's first process: the first below its starter that
+// runs no program of Roost's, and is not the init of its sandbox. 0: there is none yet.
 func (m *attemptMeter) session() int {
 	if m.starter <= 0 {
 		return 0
@@ -61,7 +64,8 @@ func (m *attemptMeter) session() int {
 	return 0
 }
 
-// isInit reports whether a process is the first of a PID namespace of its own (pid_namespaces(7)).
+// isInit reports whether a process is the first of a PID namespace of its own
+// (pid_namespaces(7)).
 func isInit(pid int) bool {
 	for line := range strings.Lines(readProcFile(pid, "status")) {
 		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
@@ -72,7 +76,8 @@ func isInit(pid int) bool {
 	return false
 }
 
-// sessionNumber is the session of a process: field 6 of stat, the fourth after the name in parentheses.
+// sessionNumber is the session of a process: field 6 of stat, the fourth after the name
+// in parentheses.
 func sessionNumber(pid int) int {
 	stat := readProcFile(pid, "stat")
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -103,8 +108,9 @@ func children(pid int) []int {
 	return all
 }
 
-// processCPUTime is the CPU time of a process and of those children that it has waited for, in nanoseconds: fields 14 to 17 of stat, the twelfth after the
-// name in parentheses and on.
+// processCPUTime is the CPU time of a process and of those children that it has waited
+// for, in nanoseconds: fields 14 to 17 of stat, the twelfth after the name in parentheses
+// and on.
 func processCPUTime(pid int) (user, system int64) {
 	stat := readProcFile(pid, "stat")
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
@@ -118,7 +124,8 @@ func processCPUTime(pid int) (user, system int64) {
 	return at(11) + at(13), at(12) + at(14)
 }
 
-// anonSharedRSS is the memory of a process that cannot be dropped: anonymous and shared. Pages that several processes share count for each.
+// anonSharedRSS is the memory of a process that cannot be dropped: anonymous and shared.
+// Pages that several processes share count for each.
 func anonSharedRSS(pid int) int64 {
 	total := int64(0)
 	for line := range strings.Lines(readProcFile(pid, "status")) {
@@ -131,7 +138,8 @@ func anonSharedRSS(pid int) int64 {
 	return total
 }
 
-// treeStopped reports whether all descendants of a starter are stopped, or have ended. The first process of a box does nothing but wait for its children.
+// treeStopped reports whether all descendants of a starter are stopped, or have ended.
+// The first process of a box does nothing but wait for its children.
 func treeStopped(starter int, sandboxed bool) bool {
 	if starter <= 0 {
 		return true

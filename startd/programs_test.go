@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOwnPrograms holds that what runs a program of Roost's is told from what runs the task's.
+// TestOwnPrograms holds that what runs a program of Roost's is told from what runs the
+// task's.
 func TestOwnPrograms(t *testing.T) {
 	other := exec.CommandContext(t.Context(), "sleep", "100")
 	if err := other.Start(); err != nil {

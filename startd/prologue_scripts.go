@@ -66,7 +66,8 @@ func (h *claimRunner) newPrologueContext(p *wire.Program) prologueContext {
 	if w := time.Duration(p.GetWalltimeNs()); w > 0 {
 		asked += ",walltime=" + formatHMS(w)
 	}
-	return prologueContext{ID: p.GetPbsId(), User: p.GetUser(), Group: group, Queue: p.GetQueue(), Account: p.GetAccount(), Asked: asked}
+	return prologueContext{ID: p.GetPbsId(), User: p.GetUser(), Group: group, Queue: p.GetQueue(),
+		Account: p.GetAccount(), Asked: asked}
 }
 
 // formatHMS is a length of time as PBS writes it.
@@ -78,8 +79,8 @@ func formatHMS(d time.Duration) string {
 // errPrologueRefused is the answer of a prologue that will not have the job.
 var errPrologueRefused = errors.New("the machine's prologue refused the job")
 
-// startPrologue begins the machine's prologue for an attempt whose input is there, and reports whether the attempt has to wait for it. From then on the
-// epilogue is owed.
+// startPrologue begins the machine's prologue for an attempt whose input is there, and
+// reports whether the attempt has to wait for it. From then on the epilogue is owed.
 func (h *claimRunner) startPrologue(a *claimAttempt) bool {
 	own, s := &h.host.config.Scripts, &a.scripts
 	if own.Prologue+own.Epilogue == "" || s.mayStart {
@@ -97,7 +98,8 @@ func (h *claimRunner) startPrologue(a *claimAttempt) bool {
 	begun := make(chan struct{})
 	s.prologueDone, s.cancel = begun, cancel
 	r := a.record.Scripts
-	arguments, environment := []string{cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, r.Asked, r.Queue, r.Account}, h.scriptEnvironment(a)
+	arguments, environment := []string{cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, r.Asked, r.Queue,
+		r.Account}, h.scriptEnvironment(a)
 	go func() {
 		defer cancel()
 		code, err := h.host.runScript(ctx, own.Prologue, arguments, environment)
@@ -128,8 +130,10 @@ func (h *claimRunner) onPrologueDone(o prologueDone) {
 	}
 }
 
-// startEpilogue begins the machine's epilogue for an attempt that has ended, and reports whether the end is to be told after it. It is run once the prologue was
-// begun, however the attempt ended; and again after a restart of the startd that came before it was noted.
+// startEpilogue begins the machine's epilogue for an attempt that has ended, and reports
+// whether the end is to be told after it. It is run once the prologue was begun, however
+// the attempt ended; and again after a restart of the startd that came before it was
+// noted.
 func (h *claimRunner) startEpilogue(a *claimAttempt) bool {
 	own := &h.host.config.Scripts
 	if !a.record.Owes || own.Epilogue == "" {
@@ -144,11 +148,14 @@ func (h *claimRunner) startEpilogue(a *claimAttempt) bool {
 	if x.GetSignal() != 0 {
 		code = 256 + int64(x.GetSignal())
 	}
-	used := fmt.Sprintf("cput=%s,mem=%dkb,walltime=%s", formatHMS(time.Duration(x.GetUserCpu()+x.GetSystemCpu())), x.GetUsage().GetPeakMemory()/int64(roost.KiB), formatHMS(time.Duration(x.GetWall())))
+	used := fmt.Sprintf("cput=%s,mem=%dkb,walltime=%s", formatHMS(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
+		x.GetUsage().GetPeakMemory()/int64(roost.KiB), formatHMS(time.Duration(x.GetWall())))
 	arguments := []string{
-		cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, "0", r.Asked, used, r.Queue, r.Account, strconv.FormatInt(code, 10),
+		cmp.Or(r.ID, a.id.Task.String()), r.User, r.Group, a.name, "0", r.Asked, used, r.Queue, r.Account,
+		strconv.FormatInt(code, 10),
 	}
-	environment := append(h.scriptEnvironment(a), "ROOST_EXIT_CODE="+strconv.Itoa(int(x.GetCode())), "ROOST_EXIT_SIGNAL="+strconv.Itoa(int(x.GetSignal())),
+	environment := append(h.scriptEnvironment(a), "ROOST_EXIT_CODE="+strconv.Itoa(int(x.GetCode())),
+		"ROOST_EXIT_SIGNAL="+strconv.Itoa(int(x.GetSignal())),
 		"ROOST_EXIT_REASON="+oneLine(x.GetReason()))
 	go func() {
 		if s.prologueDone != nil {
@@ -162,7 +169,8 @@ func (h *claimRunner) startEpilogue(a *claimAttempt) bool {
 	return true
 }
 
-// onEpilogueDone tells the end of the attempt. That an epilogue failed is the administrator's affair and not the job's.
+// onEpilogueDone tells the end of the attempt. That an epilogue failed is the
+// administrator's affair and not the job's.
 func (h *claimRunner) onEpilogueDone(o epilogueDone) {
 	if !h.hasAttempt(o.id) {
 		return
@@ -180,8 +188,10 @@ func (h *claimRunner) scriptEnvironment(a *claimAttempt) []string {
 	r := a.record.Scripts
 	all := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/", "SHELL=/bin/sh",
-		"PBS_JOBID=" + cmp.Or(r.ID, a.id.Task.String()), "ROOST_TASK_ID=" + a.id.Task.String(), fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number), "ROOST_NODE=" + h.host.config.Name,
-		fmt.Sprintf("ROOST_UID=%d", h.cred.UID), fmt.Sprintf("ROOST_GID=%d", h.cred.GID), "ROOST_SCRATCH=" + a.record.Scratch,
+		"PBS_JOBID=" + cmp.Or(r.ID, a.id.Task.String()), "ROOST_TASK_ID=" + a.id.Task.String(),
+		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number), "ROOST_NODE=" + h.host.config.Name,
+		fmt.Sprintf("ROOST_UID=%d", h.cred.UID), fmt.Sprintf("ROOST_GID=%d", h.cred.GID),
+		"ROOST_SCRATCH=" + a.record.Scratch,
 	}
 	return append(all, h.host.gpus.environment(h.file.gpuShares())...)
 }
@@ -189,8 +199,9 @@ func (h *claimRunner) scriptEnvironment(a *claimAttempt) []string {
 // maxScriptText bounds what is kept of what a script prints.
 const maxScriptText = 4 << 10
 
-// runScript runs one of the machine's scripts to its end, or for as long as it may take: then it and all that it has started are killed. What it prints stands
-// in the error, or else in the log.
+// runScript runs one of the machine's scripts to its end, or for as long as it may take:
+// then it and all that it has started are killed. What it prints stands in the error, or
+// else in the log.
 func (m *claimHost) runScript(ctx context.Context, path string, arguments, environment []string) (code int, err error) {
 	if err := untrustedReason(path); err != nil {
 		return -1, err
@@ -236,7 +247,8 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// untrustedReason says why a script must not be run with our rights: somebody else than root and us could have written it, or put another one in its place.
+// untrustedReason says why a script must not be run with our rights: somebody else than
+// root and us could have written it, or put another one in its place.
 func untrustedReason(path string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
@@ -247,7 +259,8 @@ func untrustedReason(path string) error {
 		open := info.Mode().Perm()&0o022 != 0
 		switch {
 		case owner != 0 && int(owner) != os.Geteuid():
-			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at, roost.PermissionDenied, owner)
+			return fmt.Errorf("%s: %w: it belongs to uid %d, who could have anything run by that", at,
+				roost.PermissionDenied, owner)
 		case at == path && !info.Mode().IsRegular():
 			return fmt.Errorf("%s: %w: it is no regular file", at, roost.BadConfig)
 		case at == path && info.Mode()&0o111 == 0:

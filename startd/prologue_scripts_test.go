@@ -24,7 +24,8 @@ func newScriptedStartd(t *testing.T, prologue, epilogue string) (p *testStartd, 
 		}
 		return path
 	}
-	p.node.Startds[0].Scripts = config.AttemptScripts{Prologue: file("prologue", prologue), Epilogue: file("epilogue", epilogue), Within: 2 * time.Second}
+	p.node.Startds[0].Scripts = config.AttemptScripts{Prologue: file("prologue", prologue),
+		Epilogue: file("epilogue", epilogue), Within: 2 * time.Second}
 	p.start()
 	return p, func() string {
 		text, _ := os.ReadFile(filepath.Join(dir, "log"))
@@ -32,13 +33,15 @@ func newScriptedStartd(t *testing.T, prologue, epilogue string) (p *testStartd, 
 	}
 }
 
-// TestScripts: the prologue comes before the job and the epilogue after it and before its end is told, each with what it is told, and nothing of the job's
-// environment.
+// TestScripts: the prologue comes before the job and the epilogue after it and before its
+// end is told, each with what it is told, and nothing of the job's environment.
 func TestScripts(t *testing.T) {
-	p, log := newScriptedStartd(t, `echo "prologue $# $*" >&3; env | grep -c EVIL >&3; true`, `echo "epilogue $# $* exit ${10} $PBS_JOBID" >&3`)
+	p, log := newScriptedStartd(t, `echo "prologue $# $*" >&3; env | grep -c EVIL >&3; true`,
+		`echo "epilogue $# $* exit ${10} $PBS_JOBID" >&3`)
 	s := p.connect("host1", 1)
 	program := s.shell("exit 5")
-	program.JobName, program.User, program.PbsId, program.Queue, program.Account = "a name", "ann", "7.host1", "short", "optics"
+	program.JobName, program.User, program.PbsId, program.Queue, program.Account = "a name", "ann", "7.host1",
+		"short", "optics"
 	program.Environment = append(program.Environment, words("EVIL=1", "LD_PRELOAD=/evil.so")...)
 	program.WalltimeNs = int64(90 * time.Minute)
 	if x := s.run(s.claim(), program).GetStatus(); x.GetCode() != 5 || x.GetCause() != wire.Cause_CAUSE_EXITED {
@@ -53,15 +56,18 @@ $`)
 	}
 }
 
-// TestPrologueFails: with 1 it refuses the job, with anything else, or when it is not done in time, its machine; the epilogue comes in each case.
+// TestPrologueFails: with 1 it refuses the job, with anything else, or when it is not
+// done in time, its machine; the epilogue comes in each case.
 func TestPrologueFails(t *testing.T) {
 	for _, test := range []struct {
 		name, prologue string
 		cause          wire.Cause
 		reason         string
 	}{
-		{"refused", "echo no licence; exit 1", wire.Cause_CAUSE_REFUSED, "the machine's prologue refused the job: no licence"},
-		{"failed", "echo disk; exit 2", wire.Cause_CAUSE_MACHINE, "the machine's prologue has failed: exit status 2: disk"},
+		{"refused", "echo no licence; exit 1", wire.Cause_CAUSE_REFUSED,
+			"the machine's prologue refused the job: no licence"},
+		{"failed", "echo disk; exit 2", wire.Cause_CAUSE_MACHINE,
+			"the machine's prologue has failed: exit status 2: disk"},
 		{"slow", "echo first; sleep 60 & sleep 60", wire.Cause_CAUSE_MACHINE, "was not done in 2s: first"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -79,7 +85,8 @@ func TestPrologueFails(t *testing.T) {
 	}
 }
 
-// TestEpilogueAfterRestart: also a job that has ended while there was no startd has its epilogue, once.
+// TestEpilogueAfterRestart: also a job that has ended while there was no startd has its
+// epilogue, once.
 func TestEpilogueAfterRestart(t *testing.T) {
 	p, log := newScriptedStartd(t, "true", "echo epilogue >&3")
 	s := p.connect("host1", 1)
@@ -111,8 +118,10 @@ func TestTrusted(t *testing.T) {
 		file, dir os.FileMode
 		says      string
 	}{
-		{path, 0o775, 0o755, "others may write"}, {path, 0o755, 0o777, "others may write"}, {path, 0o644, 0o755, "cannot be executed"},
-		{link, 0o755, 0o755, "no regular file"}, {dir, 0o755, 0o755, "no regular file"}, {dir + "/no", 0o755, 0o755, "no such file"},
+		{path, 0o775, 0o755, "others may write"}, {path, 0o755, 0o777, "others may write"},
+		{path, 0o644, 0o755, "cannot be executed"},
+		{link, 0o755, 0o755, "no regular file"}, {dir, 0o755, 0o755, "no regular file"},
+		{dir + "/no", 0o755, 0o755, "no such file"},
 	} {
 		os.Chmod(path, test.file)
 		os.Chmod(dir, test.dir)

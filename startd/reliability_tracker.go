@@ -19,8 +19,9 @@ import (
 	"github.com/roost-batch/roost/internal/filesum"
 )
 
-// reliabilityTracker remembers how often this machine fails: a boot that this startd did not see coming is a failure. It lies on the disk, so that it
-// is known after the failure.
+// reliabilityTracker remembers how often this machine fails: a boot that this startd did
+// not see coming is a failure. It lies on the disk, so that it is known after the
+// failure.
 type reliabilityTracker struct {
 	path string
 	boot string
@@ -38,7 +39,8 @@ type reliabilityRecord struct {
 	History checkpoint.FailureHistory
 }
 
-// openReliability reads what is known, and takes a boot since then that nobody announced for a failure.
+// openReliability reads what is known, and takes a boot since then that nobody announced
+// for a failure.
 func openReliability(dir, boot string) (*reliabilityTracker, error) {
 	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: boot, uptime: bootTime()}
 	var last reliabilityRecord
@@ -62,7 +64,8 @@ func openReliability(dir, boot string) (*reliabilityTracker, error) {
 	return r, damagedFileError(r.path, err)
 }
 
-// damagedFileError is the error of reading a file that is begun anew where it cannot be read; that it is not there is none.
+// damagedFileError is the error of reading a file that is begun anew where it cannot be
+// read; that it is not there is none.
 func damagedFileError(path string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,7 +80,8 @@ func (r *reliabilityTracker) mtbf() time.Duration {
 	return r.history.After(bootTime(), 0).MTBF()
 }
 
-// saveState writes down how long the machine is up by now, and whether the startd ends on purpose.
+// saveState writes down how long the machine is up by now, and whether the startd ends on
+// purpose.
 func (r *reliabilityTracker) saveState(left bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +119,8 @@ const reliabilitySaveInterval = 10 * time.Minute
 // maxPackSlots is how many images are compressed at once.
 const maxPackSlots = 2
 
-// openCheckpoints finds out whether this machine takes checkpoints, and says so in its ad.
+// openCheckpoints finds out whether this machine takes checkpoints, and says so in its
+// ad.
 func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
 	if m.program, err = os.Executable(); err != nil {
 		return fmt.Errorf("startd %s: %w", m.config.Name, err)
@@ -156,7 +161,8 @@ func (m *claimHost) openCheckpoints(ad *classad.Ad) (err error) {
 // checkpointCheckTimeout bounds how long a start waits for the self-test of CRIU.
 const checkpointCheckTimeout = 30 * time.Second
 
-// sweepCheckpoints removes images that no attempt has told of, and what an earlier start was making when it ended.
+// sweepCheckpoints removes images that no attempt has told of, and what an earlier start
+// was making when it ended.
 func (m *claimHost) sweepCheckpoints(adopted []*adoptedClaim) {
 	keep := map[store.ImageKey]bool{}
 	for _, f := range adopted {
@@ -165,7 +171,8 @@ func (m *claimHost) sweepCheckpoints(adopted []*adoptedClaim) {
 		}
 		a, i := f.runner.attempt, f.runner.attempt.checkpoint.unstored.GetImage()
 		keep[store.ImageKey{
-			Schedd: f.runner.file.Schedd, Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.AttemptNumber(i.GetAttempt()), Sequence: i.GetSequence(),
+			Schedd: f.runner.file.Schedd, Job: a.ref.Job, Index: int(a.ref.Index),
+			Attempt: roost.AttemptNumber(i.GetAttempt()), Sequence: i.GetSequence(),
 		}] = true
 	}
 	if _, err := m.images.Sweep(func(k store.ImageKey) bool { return keep[k] }); err != nil {

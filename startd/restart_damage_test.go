@@ -13,12 +13,14 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// Whatever is damaged in a small file of a startd: its reader gets what was written, or an error, which is logged and has the claim end or the figure begin anew. No
-// id of a claim is given again.
+// Whatever is damaged in a small file of a startd: its reader gets what was written, or
+// an error, which is logged and has the claim end or the figure begin anew. No id of a
+// claim is given again.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	claim := claimFile{ID: 4<<generationBits | 7, Schedd: "s1", Owner: "ada", UID: 1000, Lease: time.Minute, BootID: "boot", Cookie: "cookie", Cores: []int{1, 2}}
+	claim := claimFile{ID: 4<<generationBits | 7, Schedd: "s1", Owner: "ada", UID: 1000, Lease: time.Minute,
+		BootID: "boot", Cookie: "cookie", Cores: []int{1, 2}}
 	if err := writeClaimFile(dir, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,8 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempt := attemptRecord{Job: 12, Index: 3, Attempt: 2, Name: "sim", Notice: time.Second, Scratch: "/tmp/x", Outputs: []string{"a", "b"}}
+	attempt := attemptRecord{Job: 12, Index: 3, Attempt: 2, Name: "sim", Notice: time.Second, Scratch: "/tmp/x",
+		Outputs: []string{"a", "b"}}
 	longer := attempt
 	longer.Name = "a name that is longer, of which something is left"
 	for _, r := range []attemptRecord{longer, attempt} {
@@ -35,7 +38,8 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	f.Close()
-	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: "boot", history: checkpoint.FailureHistory{}.After(90*time.Hour, 3)}
+	r := &reliabilityTracker{path: filepath.Join(dir, "reliability"), boot: "boot",
+		history: checkpoint.FailureHistory{}.After(90*time.Hour, 3)}
 	if err := r.saveState(false); err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +54,9 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	for name, read := range map[string]func() (any, error){
-		"claim":       func() (any, error) { return readClaimFile(dir) },
-		"attempt":     func() (any, error) { r, err := readAttempt(dir); r.Summed = false; return r, err }, // of no task
+		"claim": func() (any, error) { return readClaimFile(dir) },
+		// of no task
+		"attempt":     func() (any, error) { r, err := readAttempt(dir); r.Summed = false; return r, err },
 		"reliability": func() (any, error) { r, err := openReliability(dir, "boot"); return r.history, err },
 		"today":       func() (any, error) { var d dailyStats; err := d.load(dir, noon); return d.now, err },
 	} {

@@ -44,7 +44,9 @@ func TestAdoption(t *testing.T) {
 	_, after := block("after", "exit 8")
 	_, scratch := block("scratch", "echo made > made; exit 9")
 	idle := s.claim()
-	s.run(idle, s.shell("exit 0")) // so that its starter is there; whether the acknowledgement is still heard, nobody knows
+	// so that its starter is there; whether the acknowledgement is still heard, nobody
+	// knows
+	s.run(idle, s.shell("exit 0"))
 	last := &wire.AttemptRef{Job: s.task, Attempt: 1}
 	p.kill()
 	unblock("during")
@@ -83,7 +85,8 @@ func TestAdoption(t *testing.T) {
 	for _, a := range []*wire.AttemptRef{during, after, scratch} {
 		s2.acknowledge(a)
 	}
-	if got, want := exitText(s2.run(idle, s2.shell("echo again"))), `code 0 signal 0 cause CAUSE_EXITED out "again\n" err ""`; got != want {
+	if got, want := exitText(s2.run(idle, s2.shell("echo again"))),
+		`code 0 signal 0 cause CAUSE_EXITED out "again\n" err ""`; got != want {
 		t.Errorf("on the idle claim: got %s, want %s", got, want)
 	}
 	s2.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: idle}}})
@@ -204,8 +207,8 @@ func starterOf(t *testing.T, p *testStartd) (pid int) {
 	return 0
 }
 
-// TestStarterDiesLate: a starter that does not come round to end its task when the lease is over is ended by the kernel. That is the lease's end, and no fault of
-// the machine's.
+// TestStarterDiesLate: a starter that does not come round to end its task when the lease
+// is over is ended by the kernel. That is the lease's end, and no fault of the machine's.
 func TestStarterDiesLate(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -233,7 +236,8 @@ func TestStarterDiesLate(t *testing.T) {
 	}
 }
 
-// TestStopNotice: a server that is stopped leaves its tasks the notice that its file says, and they end as they like.
+// TestStopNotice: a server that is stopped leaves its tasks the notice that its file
+// says, and they end as they like.
 func TestStopNotice(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -244,14 +248,19 @@ func TestStopNotice(t *testing.T) {
 			t.Parallel()
 			p := newTestStartdWith(t, func(p *testStartd) { p.node.Startds[0].StopNotice = tt.notice })
 			s := p.connect("host1", 1)
-			program := s.shell("trap 'trap \"\" TERM; sleep 2.5; echo saved; exit 0' TERM; touch n1/ready; while :; do sleep 0.02; done")
+			program := s.shell("trap 'trap \"\" TERM; sleep 2.5; echo saved; exit 0' TERM; touch n1/ready; while :; " +
+				"do sleep 0.02; done")
 			program.NoticeNs = int64(20 * time.Second)
 			a := s.activate(s.claim(), program, false)
 			s.awaitStarted(a)
-			await(t, "it runs", func() bool { _, err := os.Stat(filepath.Join(p.node.Dir, "n1/ready")); return err == nil })
+			await(t, "it runs", func() bool {
+				_, err := os.Stat(filepath.Join(p.node.Dir, "n1/ready"))
+				return err == nil
+			})
 			p.stop()
 			if x := s.awaitExitBeforeLoss(a); string(x.GetStdout()) != tt.want {
-				t.Errorf("with a notice of %v it printed %q, want %q: %s", tt.notice, x.GetStdout(), tt.want, exitText(x))
+				t.Errorf("with a notice of %v it printed %q, want %q: %s", tt.notice, x.GetStdout(), tt.want,
+					exitText(x))
 			}
 		})
 	}

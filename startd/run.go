@@ -33,7 +33,8 @@ import (
 // maxInboxEvents bounds what waits for the loop; whoever has more to say waits.
 const maxInboxEvents = 1024
 
-// exitRetention is how long the news of an attempt's end waits for its schedd after the lease is over.
+// exitRetention is how long the news of an attempt's end waits for its schedd after the
+// lease is over.
 const exitRetention = 24 * time.Hour
 
 // claimHost is what all goroutines of a startd share; it does not change while they run.
@@ -69,8 +70,8 @@ type claimHost struct {
 	loopDone          chan struct{} // closed when the loop reads no more
 }
 
-// Run runs the node's execute node of that name until ctx ends. Then its tasks are vacated and no starter is left; killed, it leaves them all to
-// the next start.
+// Run runs the node's execute node of that name until ctx ends. Then its tasks are
+// vacated and no starter is left; killed, it leaves them all to the next start.
 func Run(ctx context.Context, node *config.Node, name string) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -79,7 +80,8 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
 }
 
-// starterBinary is this program for the kernel, also where the user that an agent is of may not enter its directory, and after an upgrade.
+// starterBinary is this program for the kernel, also where the user that an agent is of
+// may not enter its directory, and after an upgrade.
 const starterBinary = "/proc/self/exe"
 
 // run is Run with the starter named.
@@ -100,8 +102,12 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		return err
 	}
 	m := &claimHost{
-		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, fileAgents: newFileAgents(starterBinary), accounts: newAccounts(node, own), meters: newAttemptMeters(),
-		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents), guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(), loopDone: make(chan struct{}),
+		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id,
+		starterPath: starterPath, fileAgents: newFileAgents(starterBinary), accounts: newAccounts(node, own),
+		meters:   newAttemptMeters(),
+		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents),
+		guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(),
+		loopDone: make(chan struct{}),
 	}
 	if m.groups, err = openClaimCgroups(own, m.log); err != nil {
 		return err
@@ -112,8 +118,11 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	m.gpus = openGPUMonitor(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
 	defer m.gpus.close()
 	rand.Read(m.grantKey)
-	m.ads = adclient.New(adclient.ClientConfig{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
-	listeners, err := m.listen() // first: a second startd of the same name fails here, before it touches what is the other's
+	m.ads = adclient.New(adclient.ClientConfig{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name,
+		Log: m.log})
+	// first: a second startd of the same name fails here, before it touches what is the
+	// other's
+	listeners, err := m.listen()
 	if err != nil {
 		return err
 	}
@@ -150,12 +159,15 @@ func (m *claimHost) ioDir() string      { return filepath.Join(m.config.Dir, "io
 
 func (m *claimHost) checkpointsDir() string { return filepath.Join(m.config.Dir, "checkpoints") }
 
-// openState makes the directories and the books, and takes over what an earlier start has left.
+// openState makes the directories and the books, and takes over what an earlier start has
+// left.
 func (m *claimHost) openState() (*machineLoop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.config.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}, {m.checkpointsDir(), 0o700}} { // users pass through to their scratch directories
+	}{{m.config.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711},
+		{m.checkpointsDir(), 0o700}} {
+		// users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
 		}
@@ -198,7 +210,8 @@ func (m *claimHost) openState() (*machineLoop, error) {
 	return l, nil
 }
 
-// serveLoop runs the loop, the advertising and the server until ctx ends and the last starter is gone.
+// serveLoop runs the loop, the advertising and the server until ctx ends and the last
+// starter is gone.
 func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -208,7 +221,9 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 	var running sync.WaitGroup
 	running.Go(func() { m.ads.Run(ctx) })
 	running.Go(func() {
-		m.reliability.saveUntilDone(ctx, func(err error) { m.log.Warn("cannot keep how reliable the machine is", "err", err) })
+		m.reliability.saveUntilDone(ctx, func(err error) {
+			m.log.Warn("cannot keep how reliable the machine is", "err", err)
+		})
 	})
 	running.Go(func() { m.gpus.watch(ctx) })
 	if l.ownerState != nil {
@@ -236,7 +251,8 @@ func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Ident
 
 // privateAd is what only negotiators may see of the ad.
 func (m *claimHost) privateAd() map[string]string {
-	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(bootTime()), 10)}
+	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd",
+		"Clock": strconv.FormatInt(int64(bootTime()), 10)}
 }
 
 // postEvent puts news for the loop into its inbox; after the loop's end it is dropped.

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// detectSandbox says whether tasks are shut in boxes (package startd/starter), or why the startd must not start.
+// detectSandbox says whether tasks are shut in boxes (package startd/starter), or why the
+// startd must not start.
 func (m *claimHost) detectSandbox() error {
 	if m.config.Limits.Sandbox == config.EnforceNever {
 		return nil
@@ -25,7 +26,8 @@ func (m *claimHost) detectSandbox() error {
 	switch {
 	case err == nil:
 	case m.config.Limits.Sandbox == config.EnforceRequired:
-		return fmt.Errorf("startd %s: %w: tasks must be in sandboxes: %w (sandbox = \"auto\" goes without)", m.config.Name, roost.BadConfig, err)
+		return fmt.Errorf("startd %s: %w: tasks must be in sandboxes: %w (sandbox = \"auto\" goes without)",
+			m.config.Name, roost.BadConfig, err)
 	default:
 		m.log.Warn("tasks run without a sandbox", "err", err)
 	}
@@ -41,7 +43,8 @@ func trySandbox() error {
 		return fmt.Errorf("%w: sandboxes are not written for %s", roost.Unavailable, runtime.GOARCH)
 	}
 	cmd := exec.Command("/bin/true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
+		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w: this machine gives no namespaces: %w", roost.Unavailable, err)
 	}
@@ -84,7 +87,8 @@ func relativeTo(dir, path string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// usesHostTemp reports whether a program needs the machine's /tmp: the job names files there, and they are not copied.
+// usesHostTemp reports whether a program needs the machine's /tmp: the job names files
+// there, and they are not copied.
 func usesHostTemp(p *wire.Program) bool {
 	paths := []string{resolveInterpreter(p)[0], p.GetStdin(), p.GetStdout(), p.GetStderr()}
 	if !p.GetScratch() {

@@ -38,14 +38,16 @@ func (p *testStartd) connect(name string, incarnation uint64) *fakeSchedd {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	s := &fakeSchedd{
-		t: p.t, p: p, name: name, conn: conn, client: wire.NewStartdClient(conn), messages: make(chan *wire.FromStartd, 4096),
-		grant: incarnation * 1000, task: incarnation * 1000, uid: uint32(os.Geteuid()),
+		t: p.t, p: p, name: name, conn: conn, client: wire.NewStartdClient(conn),
+		messages: make(chan *wire.FromStartd, 4096),
+		grant:    incarnation * 1000, task: incarnation * 1000, uid: uint32(os.Geteuid()),
 	}
 	p.t.Cleanup(func() { cancel(); conn.Close() })
 	if s.stream, err = s.client.Session(ctx, grpc.WaitForReady(true)); err != nil {
 		p.t.Fatal(err)
 	}
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name, Incarnation: incarnation, Started: 1}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name, Incarnation: incarnation,
+		Started: 1}}})
 	go func() {
 		defer close(s.messages)
 		for {
@@ -67,7 +69,8 @@ func (s *fakeSchedd) send(m *wire.ToStartd) {
 	}
 }
 
-// testTimeout is how long news may take on a machine that is kept busy, by tasks that yield to all others, too.
+// testTimeout is how long news may take on a machine that is kept busy, by tasks that
+// yield to all others, too.
 const testTimeout = time.Minute
 
 // nextMessage is the next message.
@@ -93,15 +96,17 @@ func (s *fakeSchedd) requestClaim(change func(*wire.ClaimRequest)) *wire.ClaimRe
 	s.t.Helper()
 	s.grant++
 	r := &wire.ClaimRequest{
-		Grant: s.grant, Epoch: 1, Owner: "ann", Resources: &wire.Resources{MilliCpu: 1000, Memory: 256 << 20}, LeaseS: 60,
-		Uid: s.uid, Gid: s.uid, Ad: `[Requirements = TARGET.Memory >= 256 && HasGlue]`,
+		Grant: s.grant, Epoch: 1, Owner: "ann", Resources: &wire.Resources{MilliCpu: 1000, Memory: 256 << 20},
+		LeaseS: 60,
+		Uid:    s.uid, Gid: s.uid, Ad: `[Requirements = TARGET.Memory >= 256 && HasGlue]`,
 	}
 	if change != nil {
 		change(r)
 	}
 	if r.Capability == nil {
-		r.Capability = wire.ClaimToken(s.p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources,
-			Group: r.Group, Band: r.Band, Victims: r.Victims, Why: r.Why}, s.name)
+		r.Capability = wire.ClaimToken(s.p.grantKey(),
+			&wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources,
+				Group: r.Group, Band: r.Band, Victims: r.Victims, Why: r.Why}, s.name)
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: r}})
 	reply := s.nextMessage("the answer to a claim").GetClaim()
@@ -124,8 +129,9 @@ func (s *fakeSchedd) claim() uint64 {
 // shell is a program that runs text in a directory of its own.
 func (s *fakeSchedd) shell(text string) *wire.Program {
 	return &wire.Program{
-		Executable: "/bin/sh", Arguments: words("-c", text), Environment: words("PATH=/usr/bin:/bin", "ROOST_NODE=forged"),
-		Cwd: s.p.node.Dir, Uid: s.uid, Gid: s.uid, NoticeNs: int64(5 * time.Second), Umask: 0o022,
+		Executable: "/bin/sh", Arguments: words("-c", text),
+		Environment: words("PATH=/usr/bin:/bin", "ROOST_NODE=forged"),
+		Cwd:         s.p.node.Dir, Uid: s.uid, Gid: s.uid, NoticeNs: int64(5 * time.Second), Umask: 0o022,
 	}
 }
 
@@ -142,7 +148,8 @@ func (s *fakeSchedd) activate(claim uint64, p *wire.Program, hold bool) *wire.At
 	s.t.Helper()
 	s.task++
 	a := &wire.AttemptRef{Job: s.task, Attempt: 1}
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: a, Program: p, HoldForInput: hold}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: a, Program: p,
+		HoldForInput: hold}}})
 	return a
 }
 
@@ -171,7 +178,9 @@ func (s *fakeSchedd) awaitOnlyExit(a *wire.AttemptRef) *wire.Exited {
 }
 
 func (s *fakeSchedd) acknowledge(a *wire.AttemptRef) {
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{a}}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Acknowledge{
+		Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{a}},
+	}})
 }
 
 // run runs a program to its end.
@@ -192,5 +201,6 @@ func (s *fakeSchedd) vacate(a *wire.AttemptRef, fast bool) {
 // exitText is an exit in one line.
 func exitText(x *wire.Exited) string {
 	st := x.GetStatus()
-	return fmt.Sprintf("code %d signal %d cause %v out %q err %q", st.GetCode(), st.GetSignal(), st.GetCause(), x.GetStdout(), x.GetStderr())
+	return fmt.Sprintf("code %d signal %d cause %v out %q err %q", st.GetCode(), st.GetSignal(), st.GetCause(),
+		x.GetStdout(), x.GetStderr())
 }

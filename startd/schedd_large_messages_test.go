@@ -12,14 +12,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// emptyFilesProgram is a program that leaves so many empty files with names of 250 letters.
+// emptyFilesProgram is a program that leaves so many empty files with names of 250
+// letters.
 func (s *fakeSchedd) emptyFilesProgram(n int) *wire.Program {
 	p := s.shell(fmt.Sprintf(`name=$(printf '%%0244d' 0); seq -f "$name%%06g" 1 %d | xargs touch`, n))
 	p.Scratch = true
 	return p
 }
 
-// TestTooManyOutputs: an attempt that leaves more names than travel is ended with an error that says so. The session, and what else runs, goes on.
+// TestTooManyOutputs: an attempt that leaves more names than travel is ended with an
+// error that says so. The session, and what else runs, goes on.
 func TestTooManyOutputs(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -27,12 +29,14 @@ func TestTooManyOutputs(t *testing.T) {
 	claim := s.claim()
 	x := s.run(claim, s.emptyFilesProgram(13_000))
 	want := "it left more files than can be brought back: "
-	if got := x.GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK || !strings.HasPrefix(got.GetReason(), want) || len(x.GetOutputs()) != 0 {
+	if got := x.GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK || !strings.HasPrefix(got.GetReason(), want) ||
+		len(x.GetOutputs()) != 0 {
 		t.Errorf("got %v with %d outputs, want %q", got, len(x.GetOutputs()), want)
 	}
 	named := s.emptyFilesProgram(13_000)
 	named.Outputs = []string{"0*", "missing"}
-	if got := s.run(claim, named).GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK || !strings.HasPrefix(got.GetReason(), want) {
+	if got := s.run(claim, named).GetStatus(); got.GetCause() != wire.Cause_CAUSE_DISK ||
+		!strings.HasPrefix(got.GetReason(), want) {
 		t.Errorf("with patterns: got %v, want %q", got, want)
 	}
 	if got := s.run(claim, s.shell("exit 3")).GetStatus().GetCode(); got != 3 {
@@ -40,7 +44,8 @@ func TestTooManyOutputs(t *testing.T) {
 	}
 }
 
-// TestWelcomeTravelsInParts: what has ended while a schedd was away is told in messages of which none is longer than any may be.
+// TestWelcomeTravelsInParts: what has ended while a schedd was away is told in messages
+// of which none is longer than any may be.
 func TestWelcomeTravelsInParts(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
@@ -70,15 +75,19 @@ func TestWelcomeTravelsInParts(t *testing.T) {
 	}
 }
 
-// TestNameThatCannotBeSent: a process may call itself what is no text. Why it was ended travels all the same.
+// TestNameThatCannotBeSent: a process may call itself what is no text. Why it was ended
+// travels all the same.
 func TestNameThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
-	prog := s.shell(`name=$(printf 'a\377'); cp /usr/bin/dd "./$name"; "./$name" if=/dev/zero bs=64M count=1 | sleep 100`)
+	prog := s.shell(
+		`name=$(printf 'a\377'); cp /usr/bin/dd "./$name"; "./$name" if=/dev/zero bs=64M count=1 | sleep 100`,
+	)
 	prog.Scratch, prog.Bounds = true, &wire.Bounds{ProcessMemory: 32 << 20}
 	got := s.run(s.claim(), prog).GetStatus()
-	if got.GetCause() != wire.Cause_CAUSE_MEMORY || !utf8.ValidString(got.GetReason()) || !strings.Contains(got.GetReason(), "exceeded: a\uFFFD (") {
+	if got.GetCause() != wire.Cause_CAUSE_MEMORY || !utf8.ValidString(got.GetReason()) ||
+		!strings.Contains(got.GetReason(), "exceeded: a\uFFFD (") {
 		t.Errorf("got %v", got)
 	}
 }

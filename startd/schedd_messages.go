@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// maxMatchSteps bounds what a job's requirements, or the machine's own, may take for one claim, in nodes: nobody's requirements hold up a node.
+// maxMatchSteps bounds what a job's requirements, or the machine's own, may take for one
+// claim, in nodes: nobody's requirements hold up a node.
 const maxMatchSteps = 100_000
 
 // maxSignal is the highest number that a signal has on Linux.
@@ -33,14 +34,21 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		}
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
-		l.table.RequestVacate(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
+		l.table.RequestVacate(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()),
+			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Checkpoint:
-		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any { return checkpointCmd{id, reasonRequested} })
+		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any {
+			return checkpointCmd{id, reasonRequested}
+		})
 	case *wire.ToStartd_Freeze:
-		l.sendToAttempt(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any { return freezeCmd{id, m.Freeze.GetFrozen()} })
+		l.sendToAttempt(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any {
+			return freezeCmd{id, m.Freeze.GetFrozen()}
+		})
 	case *wire.ToStartd_Signal:
 		if n := m.Signal.GetSignal(); n <= maxSignal {
-			l.sendToAttempt(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any { return signalCmd{id, unix.Signal(n)} })
+			l.sendToAttempt(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any {
+				return signalCmd{id, unix.Signal(n)}
+			})
 		}
 	case *wire.ToStartd_Limit:
 		walltime, cpu := max(time.Duration(m.Limit.GetWalltimeNs()), 0), max(time.Duration(m.Limit.GetCpuNs()), 0)
@@ -55,7 +63,9 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 			})
 		}
 	case *wire.ToStartd_Kept:
-		l.sendToAttempt(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any { return imageStored{id, m.Kept.GetSequence()} })
+		l.sendToAttempt(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any {
+			return imageStored{id, m.Kept.GetSequence()}
+		})
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
 			l.table.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
@@ -66,7 +76,8 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 		}
 		l.table.Release(s.id, s.schedd, slot.ClaimID(m.Release.GetClaim()))
 	case *wire.ToStartd_Renew:
-		r := slot.LeaseRenewal{LastHeard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()), Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
+		r := slot.LeaseRenewal{LastHeard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()),
+			Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
 		if word, ok := l.table.RenewClaims(bootTime(), s.id, s.schedd, r); ok {
 			l.sendOn(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
@@ -83,13 +94,17 @@ func (l *machineLoop) sendToAttempt(s *scheddSession, ref *wire.AttemptRef, orde
 // requestClaim finds out what the books cannot know of a wish, and has it decided.
 func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who accountDecision) {
 	grant := &wire.Grant{
-		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
+		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(),
+		Capability: r.GetCapability(), Owner: r.GetOwner(),
 		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
 	}
 	claimReq := slot.ClaimRequest{
-		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
-		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(), GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		TokenValid: wire.CheckClaimToken(l.host.grantKey, grant, s.schedd), AccountError: who.err, Env: &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps},
+		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
+		Owner: r.GetOwner(),
+		UID:   r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(),
+		GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
+		TokenValid: wire.CheckClaimToken(l.host.grantKey, grant, s.schedd), AccountError: who.err,
+		Env: &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps},
 	}
 	var err error
 	if claimReq.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {
@@ -127,8 +142,10 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 	c, ok := l.table.Claim(claim)
 	own := ok && c.Schedd == s.schedd
 	if own && a.GetProgram().GetUid() != c.UID {
-		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID, a.GetProgram().GetUid())
-		l.rejectActivationFor(slot.RejectActivation{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()}, wire.Cause_CAUSE_LAUNCH)
+		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID,
+			a.GetProgram().GetUid())
+		l.rejectActivationFor(slot.RejectActivation{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()},
+			wire.Cause_CAUSE_LAUNCH)
 		return
 	}
 	before := l.programs[claim] // of an attempt that waits there
@@ -143,7 +160,8 @@ func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
 	}
 }
 
-// maxLoggedRefusals is how many refusals are logged a second: a schedd that asks for nothing else cannot fill the disk with them.
+// maxLoggedRefusals is how many refusals are logged a second: a schedd that asks for
+// nothing else cannot fill the disk with them.
 const maxLoggedRefusals = 20
 
 // logRefusal logs what a schedd was refused, each kind by itself.

@@ -7,10 +7,12 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestAskedCause: a schedd may give some causes, by the numbers of the wire; whatever else it says, the attempt ends by its will.
+// TestAskedCause: a schedd may give some causes, by the numbers of the wire; whatever
+// else it says, the attempt ends by its will.
 func TestAskedCause(t *testing.T) {
 	may := map[wire.Cause]slot.EndCause{
-		wire.Cause_CAUSE_VACATED: slot.Vacated, wire.Cause_CAUSE_PREEMPTED: slot.Preempted, wire.Cause_CAUSE_MACHINE: slot.Machine, wire.Cause_CAUSE_CPU_TIME: slot.CPUOverused,
+		wire.Cause_CAUSE_VACATED: slot.Vacated, wire.Cause_CAUSE_PREEMPTED: slot.Preempted,
+		wire.Cause_CAUSE_MACHINE: slot.Machine, wire.Cause_CAUSE_CPU_TIME: slot.CPUOverused,
 	}
 	for n := int32(-1); n < 600; n++ { // beyond what a slot.EndCause can be
 		want, ok := may[wire.Cause(n)]

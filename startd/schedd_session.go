@@ -26,21 +26,24 @@ type scheddSession struct {
 	room   *semaphore.Weighted // for the bytes that the loop has not taken in yet
 }
 
-// Bounds on what of one session waits for the loop: bytes, or one message that is longer. A message counts as some more than it has, so that sessions
-// with many short ones do not fill the loop's inbox either.
+// Bounds on what of one session waits for the loop: bytes, or one message that is longer.
+// A message counts as some more than it has, so that sessions with many short ones do not
+// fill the loop's inbox either.
 const (
 	sessionBytes = 32 << 20
 	messageBytes = 128 << 10
 )
 
 func newScheddSession(schedd string) *scheddSession {
-	return &scheddSession{schedd: schedd, queue: newSendQueue[*wire.FromStartd](), ended: make(chan struct{}), room: semaphore.NewWeighted(sessionBytes)}
+	return &scheddSession{schedd: schedd, queue: newSendQueue[*wire.FromStartd](), ended: make(chan struct{}),
+		room: semaphore.NewWeighted(sessionBytes)}
 }
 
 // closeSession ends the conversation.
 func (s *scheddSession) closeSession() { s.once.Do(func() { close(s.ended) }) }
 
-// Session holds a conversation with a schedd until it breaks or a newer one takes its place.
+// Session holds a conversation with a schedd until it breaks or a newer one takes its
+// place.
 func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -69,11 +72,13 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 	}
 	defer m.postEvent(sessionClosed{s})
 	go m.readMessages(stream.Context(), stream.Recv, s)
-	return s.writeMessages(stream, func(message *wire.FromStartd, err error) { m.postEvent(sendFailure{s, message, err}) })
+	return s.writeMessages(stream, func(message *wire.FromStartd, err error) {
+		m.postEvent(sendFailure{s, message, err})
+	})
 }
 
-// checkScheddIdentity checks that a peer may act for that schedd: over the network it is what its certificate says. Local daemons are told apart by nothing
-// but their user.
+// checkScheddIdentity checks that a peer may act for that schedd: over the network it is
+// what its certificate says. Local daemons are told apart by nothing but their user.
 func checkScheddIdentity(ctx context.Context, schedd string) error {
 	if p, ok := auth.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
 		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
@@ -103,8 +108,10 @@ func (m *claimHost) readMessages(ctx context.Context, recv func() (*wire.ToStart
 	}
 }
 
-// writeMessages sends what the loop has to say. What waits goes out in one go: the transport flushes when it has nothing more. What cannot be sent is given back.
-func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd], giveBack func(*wire.FromStartd, error)) error {
+// writeMessages sends what the loop has to say. What waits goes out in one go: the
+// transport flushes when it has nothing more. What cannot be sent is given back.
+func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd],
+	giveBack func(*wire.FromStartd, error)) error {
 	for {
 		select {
 		case <-s.ended:
@@ -125,7 +132,8 @@ func (s *scheddSession) writeMessages(stream grpc.BidiStreamingServer[wire.ToSta
 	}
 }
 
-// openSession begins a session, or says why not. The welcome is the first thing said on it, and is built when nothing more is heard from an older one.
+// openSession begins a session, or says why not. The welcome is the first thing said on
+// it, and is built when nothing more is heard from an older one.
 func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) error {
 	s.id = l.lastSession + 1
 	if err := l.table.Connected(bootTime(), s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
@@ -142,7 +150,8 @@ func (l *machineLoop) openSession(s *scheddSession, hello *wire.SessionHello) er
 	return nil
 }
 
-// resendInputReady says again which attempts wait for their input: what was said of it on an older session, by either side, may have been lost.
+// resendInputReady says again which attempts wait for their input: what was said of it on
+// an older session, by either side, may have been lost.
 func (l *machineLoop) resendInputReady(s *scheddSession) {
 	for _, c := range l.table.ClaimsOf(s.schedd) {
 		h := l.runners[c.ID]
@@ -150,12 +159,14 @@ func (l *machineLoop) resendInputReady(s *scheddSession) {
 			continue
 		}
 		if a := h.sharedAttempt.Load(); a != nil && a.id == c.Attempt && a.mustAwaitInput && a.awaitsInput() {
-			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id), Scratch: a.record.Scratch, Holes: true}}})
+			s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id),
+				Scratch: a.record.Scratch, Holes: true}}})
 		}
 	}
 }
 
-// sendOn puts a message on a session, if it is still there; tell, on the present one of a schedd.
+// sendOn puts a message on a session, if it is still there; tell, on the present one of a
+// schedd.
 func (l *machineLoop) sendOn(session uint64, message *wire.FromStartd) {
 	if s := l.sessions[session]; s != nil {
 		s.queue.put(message)

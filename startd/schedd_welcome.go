@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// sendWelcome says what is here of a schedd: its claims, and then the ends of attempts that it has not acknowledged. Both are as long as users make them, so
-// neither may become one message: the claims come in parts, if the schedd takes them so, and the ends of attempts come one by one when they are too long
-// to come along.
+// sendWelcome says what is here of a schedd: its claims, and then the ends of attempts
+// that it has not acknowledged. Both are as long as users make them, so neither may
+// become one message: the claims come in parts, if the schedd takes them so, and the ends
+// of attempts come one by one when they are too long to come along.
 func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 	room := rpc.PartSize
 	var states []*wire.ClaimState
@@ -39,7 +40,8 @@ func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 			n = rpc.PartLen(states)
 		}
 		s.queue.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
-			Node: name, BootId: l.host.boot, FileSystemDomain: l.host.node.FileSystemDomain, Claims: states[:n], More: n < len(states),
+			Node: name, BootId: l.host.boot, FileSystemDomain: l.host.node.FileSystemDomain, Claims: states[:n],
+			More: n < len(states),
 		}}})
 		states = states[n:]
 	}
@@ -51,7 +53,8 @@ func (l *machineLoop) sendWelcome(s *scheddSession, parts bool) {
 // claimState is how a claim is, but for the end of its attempt.
 func (l *machineLoop) claimState(c *slot.Claim) *wire.ClaimState {
 	state := &wire.ClaimState{
-		Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch,
+		Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID,
+		Epoch:   c.Grant.Epoch,
 		Running: c.Running, Waiting: c.IsWaiting(), Placed: l.wirePlacement(c),
 	}
 	if !c.Attempt.Task.Job.IsZero() {
@@ -70,7 +73,8 @@ type sendFailure struct {
 	err     error
 }
 
-// onSendFailure ends what a message was about that its schedd cannot be told. The session goes on, and everything else with it.
+// onSendFailure ends what a message was about that its schedd cannot be told. The session
+// goes on, and everything else with it.
 func (l *machineLoop) onSendFailure(n sendFailure) {
 	l.logRefusal("a message cannot be sent", "schedd", n.session.schedd, "err", n.err)
 	var about *wire.AttemptRef
@@ -78,7 +82,8 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 	case *wire.FromStartd_Exited:
 		c, ok := l.table.Find(attemptID(n.session.schedd, m.Exited.GetAttempt()))
 		short := &wire.Exited{Attempt: m.Exited.GetAttempt(), Waiting: m.Exited.GetWaiting(), Status: &wire.ExitStatus{
-			Cause: wire.Cause_CAUSE_LAUNCH, Reason: printableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
+			Cause:  wire.Cause_CAUSE_LAUNCH,
+			Reason: printableReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
 		}}
 		if ok && l.exits[c.ID] == m.Exited {
 			l.exits[c.ID] = short
@@ -95,6 +100,7 @@ func (l *machineLoop) onSendFailure(n sendFailure) {
 		return
 	}
 	if c, ok := l.table.Find(attemptID(n.session.schedd, about)); ok {
-		l.sendCommand(c, vacateCmd{id: c.Attempt, cause: wire.Cause_CAUSE_LAUNCH, fast: true, reason: printableReason("its submit node cannot be told of it: " + n.err.Error())})
+		l.sendCommand(c, vacateCmd{id: c.Attempt, cause: wire.Cause_CAUSE_LAUNCH, fast: true,
+			reason: printableReason("its submit node cannot be told of it: " + n.err.Error())})
 	}
 }

@@ -2,8 +2,9 @@ package startd
 
 import "sync"
 
-// sendQueue is a queue whose sender never waits. It needs no bound of its own: a hand gets a few orders in each state of its claim, and a session
-// a few messages for each claim.
+// sendQueue is a queue whose sender never waits. It needs no bound of its own: a hand
+// gets a few orders in each state of its claim, and a session a few messages for each
+// claim.
 type sendQueue[T any] struct {
 	mu    sync.Mutex
 	items []T

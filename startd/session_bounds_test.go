@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestWordsOfASessionAreBounded: what a submit node says beyond what the loop takes in waits with the submit node, be it long or short, and there is room for the
-// words of others.
+// TestWordsOfASessionAreBounded: what a submit node says beyond what the loop takes in
+// waits with the submit node, be it long or short, and there is room for the words of
+// others.
 func TestWordsOfASessionAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -17,7 +18,9 @@ func TestWordsOfASessionAreBounded(t *testing.T) {
 			message := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, bytes)}}}
 			l := &machineLoop{host: m, sessions: map[uint64]*scheddSession{}}
 			ctx, cancel := context.WithCancel(t.Context())
-			go m.readMessages(ctx, func() (*wire.ToStartd, error) { return message, ctx.Err() }, newScheddSession("host1"))
+			go m.readMessages(ctx, func() (*wire.ToStartd, error) {
+				return message, ctx.Err()
+			}, newScheddSession("host1"))
 			for range 100 {
 				synctest.Wait()
 				if n := len(m.inbox); n == 0 || n*bytes > sessionBytes || n > maxInboxEvents/4 {

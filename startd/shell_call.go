@@ -25,7 +25,8 @@ const (
 	shellDrain       = time.Second
 )
 
-// Shell runs a command inside a running attempt and carries its streams, until it, the attempt or the conversation ends.
+// Shell runs a command inside a running attempt and carries its streams, until it, the
+// attempt or the conversation ends.
 func (m *claimHost) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -79,7 +80,8 @@ func (m *claimHost) openShell(ctx context.Context, a *claimAttempt, first *wire.
 		return nil, err
 	}
 	if p.group != nil && p.group.Frozen() { // it would stand still as well, and nobody could say why
-		return nil, fmt.Errorf("task %v: %w: its processes stand still, suspended or for a checkpoint", a.id.Task, roost.Conflict)
+		return nil, fmt.Errorf("task %v: %w: its processes stand still, suspended or for a checkpoint", a.id.Task,
+			roost.Conflict)
 	}
 	task, err := shell.OpenTask(p.pid, p.starter, a.cred.UID)
 	if err != nil {
@@ -88,7 +90,8 @@ func (m *claimHost) openShell(ctx context.Context, a *claimAttempt, first *wire.
 	defer task.Close()
 	o := shell.StartOptions{
 		Program: starterBinary, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
-		Login: first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: terminalSize(first.GetRows()), Cols: terminalSize(first.GetColumns()),
+		Login: first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(),
+		Rows: terminalSize(first.GetRows()), Cols: terminalSize(first.GetColumns()),
 	}
 	if p.group != nil {
 		o.Join = p.group.AddTask
@@ -109,7 +112,8 @@ type shellPlace struct {
 	group        *cgroup.ClaimGroup // nil: there is none
 }
 
-// findProcess asks the loop for the attempt's first process, and its hand for the starter.
+// findProcess asks the loop for the attempt's first process, and its hand for the
+// starter.
 func (m *claimHost) findProcess(ctx context.Context, a *claimAttempt) (p shellPlace, err error) {
 	var h *claimRunner
 	q := loopQuery{func(l *machineLoop) {
@@ -123,7 +127,8 @@ func (m *claimHost) findProcess(ctx context.Context, a *claimAttempt) (p shellPl
 		select {
 		case <-asked:
 			if h == nil || p.pid == 0 {
-				return p, fmt.Errorf("task %v: %w: its processes do not run yet, or not any more", a.id.Task, roost.Conflict)
+				return p, fmt.Errorf("task %v: %w: its processes do not run yet, or not any more", a.id.Task,
+					roost.Conflict)
 			}
 			asked = nil
 			h.queue.put(processesCmd{a.id, answer})
@@ -207,7 +212,9 @@ func (c *shellCall) sendOutput(ctx context.Context, readers int, input <-chan er
 			}
 		case err := <-input:
 			return err
-		case <-ended: // what it has written is there to be read; a process that left its session may hold the streams open
+		// what it has written is there to be read; a process that left its session may
+		// hold the streams open
+		case <-ended:
 			ended = nil
 			timer := time.NewTimer(shellDrain)
 			defer timer.Stop()
@@ -232,7 +239,8 @@ func (c *shellCall) sendOutput(ctx context.Context, readers int, input <-chan er
 	return nil
 }
 
-// sendExit says how the command ended. Where the end of the task has ended it, that is the answer.
+// sendExit says how the command ended. Where the end of the task has ended it, that is
+// the answer.
 func (c *shellCall) sendExit(ctx context.Context) error {
 	code, signal := c.shell.Status()
 	if signal != 0 && !c.attempt.hasEnded() {
@@ -273,7 +281,8 @@ func (c *shellCall) readOutput(ctx context.Context, from io.Reader, stderr bool)
 	}
 }
 
-// writeInput passes on what the user types, no faster than it is taken, until the user has gone.
+// writeInput passes on what the user types, no faster than it is taken, until the user
+// has gone.
 func (c *shellCall) writeInput() error {
 	for {
 		in, err := c.stream.Recv()

@@ -15,25 +15,31 @@ import (
 	"github.com/roost-batch/roost/startd/shell"
 )
 
-// The program of an interactive job is its user's login shell, on a terminal that comes from where the job was submitted. It is a shell as any other that
-// is opened in a task, so that it has the task's place, rights and limits; the task itself is a small program that waits for it, and then ends as it did.
-// So walltime, freezing, signals and the end of the task mean for an interactive job what they mean for all others.
+// The program of an interactive job is its user's login shell, on a terminal that comes
+// from where the job was submitted. It is a shell as any other that is opened in a task,
+// so that it has the task's place, rights and limits; the task itself is a small program
+// that waits for it, and then ends as it did. So walltime, freezing, signals and the end
+// of the task mean for an interactive job what they mean for all others.
 //
 //	starter ─▶ waits ◀─ pipe ── session: the shell and its terminal ◀─ stream ── schedd ◀─ qsub
 //
-// The pipe lies in the directory of the attempt's streams, which is ours. The program starts nothing and writes nothing before the terminal is there.
+// The pipe lies in the directory of the attempt's streams, which is ours. The program
+// starts nothing and writes nothing before the terminal is there.
 
 // terminalName is the pipe's, in that directory.
 const terminalName = "terminal"
 
-// terminalWaitProgram reads from the pipe how the shell has ended ("exit CODE" or "kill SIGNAL") and ends likewise.
+// terminalWaitProgram reads from the pipe how the shell has ended ("exit CODE" or "kill
+// SIGNAL") and ends likewise.
 const terminalWaitProgram = `read -r how n < "$0" || exit 129; [ "$how" = kill ] || exit "$n"; kill -"$n" $$; exit $((128 + n))`
 
-// attachTimeout is how long a job waits for its terminal. Whoever has that comes at once, or after a restart of his schedd.
+// attachTimeout is how long a job waits for its terminal. Whoever has that comes at once,
+// or after a restart of his schedd.
 const attachTimeout = time.Minute
 
-// prepareTerminal makes the pipe. Only the job's user can read it, and only we write to it: root can in any case, and whoever runs a startd as himself, and so
-// his own jobs alone, needs the right.
+// prepareTerminal makes the pipe. Only the job's user can read it, and only we write to
+// it: root can in any case, and whoever runs a startd as himself, and so his own jobs
+// alone, needs the right.
 func (h *claimRunner) prepareTerminal(path string) error {
 	own := int(h.cred.UID) == os.Geteuid()
 	mode := uint32(0o400)
@@ -54,7 +60,8 @@ func waitForTerminal(a *claimAttempt) (arguments []string) {
 	return []string{"/bin/sh", "-c", terminalWaitProgram, a.sandboxPath(filepath.Join(a.record.IO, terminalName))}
 }
 
-// awaitTerminal ends an interactive attempt whose terminal does not come: nobody is there any more.
+// awaitTerminal ends an interactive attempt whose terminal does not come: nobody is there
+// any more.
 func (h *claimRunner) awaitTerminal(a *claimAttempt) {
 	if !a.record.Interactive {
 		return
@@ -79,8 +86,10 @@ type shellEnd struct {
 
 func hangUpEnd() shellEnd { return shellEnd{signal: unix.SIGHUP} }
 
-// runInteractiveShell is the shell that an interactive attempt is for. However it ends, the attempt does.
-func (m *claimHost) runInteractiveShell(ctx context.Context, a *claimAttempt, first *wire.ShellInput, stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
+// runInteractiveShell is the shell that an interactive attempt is for. However it ends,
+// the attempt does.
+func (m *claimHost) runInteractiveShell(ctx context.Context, a *claimAttempt, first *wire.ShellInput,
+	stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
 	if !a.record.Interactive {
 		return fmt.Errorf("task %v: %w: it is no interactive job", a.id.Task, roost.Invalid)
 	}
@@ -108,7 +117,8 @@ func (m *claimHost) runInteractiveShell(ctx context.Context, a *claimAttempt, fi
 	return stream.Send(&wire.ShellOutput{Ended: true, Code: int32(code), Signal: int32(signal)})
 }
 
-// endInteractive has the attempt end as its shell did. The pipe keeps the word for a program that has not come to read it yet.
+// endInteractive has the attempt end as its shell did. The pipe keeps the word for a
+// program that has not come to read it yet.
 func (m *claimHost) endInteractive(a *claimAttempt, how shellEnd) {
 	if a.hasEnded() {
 		return
@@ -117,7 +127,8 @@ func (m *claimHost) endInteractive(a *claimAttempt, how shellEnd) {
 	if how.signal != 0 {
 		text = fmt.Sprintf("kill %d\n", how.signal)
 	}
-	pipe, err := os.OpenFile(filepath.Join(a.record.IO, terminalName), os.O_RDWR|unix.O_NOFOLLOW, 0) // both ways: so neither end waits for the other
+	// both ways: so neither end waits for the other
+	pipe, err := os.OpenFile(filepath.Join(a.record.IO, terminalName), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err == nil {
 		_, err = pipe.WriteString(text)
 	}
@@ -134,7 +145,8 @@ func (m *claimHost) endInteractive(a *claimAttempt, how shellEnd) {
 	}()
 }
 
-// hangUpShell ends the shell of a session whose user has gone, as a terminal does that is switched off: it may save its history, and tell what it has started.
+// hangUpShell ends the shell of a session whose user has gone, as a terminal does that is
+// switched off: it may save its history, and tell what it has started.
 func hangUpShell(s *shell.Shell) {
 	s.HangUp()
 	timer := time.NewTimer(shellDrain)

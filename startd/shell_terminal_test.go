@@ -29,11 +29,13 @@ func (s *fakeSchedd) startInteractive() *wire.AttemptRef {
 }
 
 // attachTerminal asks for the terminal of an attempt, and returns when it is there.
-func (s *fakeSchedd) attachTerminal(ctx context.Context, a *wire.AttemptRef, command ...string) (grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], error) {
+func (s *fakeSchedd) attachTerminal(ctx context.Context, a *wire.AttemptRef,
+	command ...string) (grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], error) {
 	for {
 		stream, err := s.client.Shell(ctx)
 		if err == nil {
-			err = stream.Send(&wire.ShellInput{Schedd: s.name, Attempt: a, Session: true, Terminal: true, Term: "vt100", Rows: 24, Columns: 80, Login: len(command) == 0, Command: command})
+			err = stream.Send(&wire.ShellInput{Schedd: s.name, Attempt: a, Session: true, Terminal: true, Term: "vt100",
+				Rows: 24, Columns: 80, Login: len(command) == 0, Command: command})
 		}
 		if err != nil {
 			s.t.Fatal(err)
@@ -50,7 +52,8 @@ func (s *fakeSchedd) attachTerminal(ctx context.Context, a *wire.AttemptRef, com
 }
 
 // typeAndRead types a text and returns what comes until the end.
-func typeAndRead(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput], text string) (string, *wire.ShellOutput) {
+func typeAndRead(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput],
+	text string) (string, *wire.ShellOutput) {
 	t.Helper()
 	if err := stream.Send(&wire.ShellInput{Data: []byte(text)}); err != nil {
 		t.Fatal(err)
@@ -67,7 +70,8 @@ func typeAndRead(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, 
 	}
 }
 
-// TestSession holds that an interactive attempt is its terminal: it runs nothing of its own, the shell has its environment, and it ends as the shell does.
+// TestSession holds that an interactive attempt is its terminal: it runs nothing of its
+// own, the shell has its environment, and it ends as the shell does.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
@@ -88,7 +92,8 @@ func testSession(t *testing.T, s *fakeSchedd) {
 		command     []string
 		want        string
 	}{
-		{"echo $0 $((6*7)) $ROOST_ATTEMPT $(id -u); tty; stty size; exit 7\n", fmt.Sprintf("-sh 42 1 %d\r\n/dev/pts/", s.uid), nil, `code 7 signal 0 cause CAUSE_EXITED out "" err ""`},
+		{"echo $0 $((6*7)) $ROOST_ATTEMPT $(id -u); tty; stty size; exit 7\n",
+			fmt.Sprintf("-sh 42 1 %d\r\n/dev/pts/", s.uid), nil, `code 7 signal 0 cause CAUSE_EXITED out "" err ""`},
 		{"kill -9 $$\n", "", nil, `code 0 signal 9 cause CAUSE_EXITED out "" err ""`},
 		{"words\n", "words", []string{"head", "-n", "1"}, `code 0 signal 0 cause CAUSE_EXITED out "" err ""`},
 		{"", "no such command", []string{"nothing-like-it"}, `code 127 signal 0 cause CAUSE_EXITED out "" err ""`},
@@ -103,14 +108,16 @@ func testSession(t *testing.T, s *fakeSchedd) {
 			t.Errorf("%q: got %q, want %q in it", tt.typed, seen, tt.seen)
 		}
 		x := s.awaitOnlyExit(a)
-		if got := exitText(x); got != tt.want || end.GetCode() != x.GetStatus().GetCode() || end.GetSignal() != x.GetStatus().GetSignal() {
+		if got := exitText(x); got != tt.want || end.GetCode() != x.GetStatus().GetCode() ||
+			end.GetSignal() != x.GetStatus().GetSignal() {
 			t.Errorf("%q: the task's %s, want %s; the shell's %v", tt.typed, got, tt.want, end)
 		}
 		s.acknowledge(a)
 	}
 }
 
-// TestOneSession holds that there is one, of interactive attempts only, and that the attempt does not outlive it when whoever sat there is gone.
+// TestOneSession holds that there is one, of interactive attempts only, and that the
+// attempt does not outlive it when whoever sat there is gone.
 func TestOneSession(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
@@ -135,7 +142,8 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
-// TestSessionAfterRestart holds that a startd that was killed before the terminal came gives it, and that one that was killed under it ends the attempt.
+// TestSessionAfterRestart holds that a startd that was killed before the terminal came
+// gives it, and that one that was killed under it ends the attempt.
 func TestSessionAfterRestart(t *testing.T) {
 	p := newTestStartd(t)
 	a := p.connect("host1", 1).startInteractive()
@@ -154,7 +162,8 @@ func TestSessionAfterRestart(t *testing.T) {
 	}
 }
 
-// TestNobodyComes holds that an attempt to whose terminal nobody comes ends, and that one whose terminal is taken is left alone.
+// TestNobodyComes holds that an attempt to whose terminal nobody comes ends, and that one
+// whose terminal is taken is left alone.
 func TestNobodyComes(t *testing.T) {
 	for _, comes := range []bool{false, true} {
 		dir := t.TempDir()

@@ -27,7 +27,8 @@ const (
 	stopped
 )
 
-// shutdownSequence is the end of a startd's service, stage after stage. Each ends as soon as its work is done, or when its time is up.
+// shutdownSequence is the end of a startd's service, stage after stage. Each ends as soon
+// as its work is done, or when its time is up.
 type shutdownSequence struct {
 	phase        shutdownPhase
 	deadline     *time.Timer
@@ -52,7 +53,8 @@ func (f *shutdownSequence) begin(l *machineLoop) {
 	l.table.Drain("the machine is shutting down")
 }
 
-// advance enters the next stage if the work of this one is done, or its time is up. It reports whether it has.
+// advance enters the next stage if the work of this one is done, or its time is up. It
+// reports whether it has.
 func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 	up = up && !f.extendsPhase(l)
 	switch {
@@ -77,10 +79,12 @@ func (f *shutdownSequence) advance(l *machineLoop, up bool) bool {
 	return true
 }
 
-// extendsPhase reports whether a stage is given more time, for the work that checkpoints keep.
+// extendsPhase reports whether a stage is given more time, for the work that checkpoints
+// keep.
 func (f *shutdownSequence) extendsPhase(l *machineLoop) bool {
 	switch {
-	case f.phase == stoppingTasks && l.host.vacateCheckpoints.Load() > 0 && time.Since(f.phaseStarted) < checkpointTimeout:
+	case f.phase == stoppingTasks && l.host.vacateCheckpoints.Load() > 0 &&
+		time.Since(f.phaseStarted) < checkpointTimeout:
 		f.deadline.Reset(taskExitTimeout)
 	case f.phase == awaitingRecords && l.hasUnfetchedImages() && time.Since(f.phaseStarted) < imageFetchTimeout:
 		f.deadline.Reset(exitRecordTimeout)
@@ -90,7 +94,8 @@ func (f *shutdownSequence) extendsPhase(l *machineLoop) bool {
 	return true
 }
 
-// hasUnfetchedImages reports whether a schedd that can be reached has not yet fetched the last checkpoint of an attempt that has ended.
+// hasUnfetchedImages reports whether a schedd that can be reached has not yet fetched the
+// last checkpoint of an attempt that has ended.
 func (l *machineLoop) hasUnfetchedImages() bool {
 	for _, s := range l.sessions {
 		for _, c := range l.table.ClaimsOf(s.schedd) {
@@ -102,7 +107,8 @@ func (l *machineLoop) hasUnfetchedImages() bool {
 	return false
 }
 
-// hasUnrecordedExits reports whether a schedd that can be reached has not yet recorded the end of an attempt.
+// hasUnrecordedExits reports whether a schedd that can be reached has not yet recorded
+// the end of an attempt.
 func (l *machineLoop) hasUnrecordedExits() bool {
 	for _, s := range l.sessions {
 		for _, c := range l.table.ClaimsOf(s.schedd) {

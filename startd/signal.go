@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAttempt sends all processes of an attempt a signal. One that is not started yet gets it then: its owner sees it in state R.
+// signalAttempt sends all processes of an attempt a signal. One that is not started yet
+// gets it then: its owner sees it in state R.
 func (h *claimRunner) signalAttempt(a *claimAttempt, signal unix.Signal) {
 	switch {
 	case h.starter == nil:

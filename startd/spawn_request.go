@@ -19,18 +19,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A job of several chunks starts processes on its other machines by way of its schedd, which knows them all (pbsdsh):
+// A job of several chunks starts processes on its other machines by way of its schedd,
+// which knows them all (pbsdsh):
 //
 //	pbsdsh ── socket ──▶ startd ── session: come, ticket ──▶ schedd ── Shell, of the job ──▶ startds of all its chunks
 //	                       ▲                                   │
 //	                       └─────────── Reach, ticket ─────────┘
 //
-// The socket lies in the directory of the attempt's streams, which no other task sees; only its user may open it, and the kernel says who has. What comes by
-// it is for the gang of this attempt, whatever it says: no job reaches another's machines.
+// The socket lies in the directory of the attempt's streams, which no other task sees;
+// only its user may open it, and the kernel says who has. What comes by it is for the
+// gang of this attempt, whatever it says: no job reaches another's machines.
 
 const (
-	spawnSocketName  = "reach" // of the socket
-	maxSpawnRequests = 512     // calls of an attempt at a time: a launcher of MPI has one for each machine as long as its program runs
+	spawnSocketName = "reach" // of the socket
+	// calls of an attempt at a time: a launcher of MPI has one for each machine as long
+	// as its program runs
+	maxSpawnRequests = 512
 	spawnTimeout     = 15 * time.Second
 	spawnFrameSize   = maxCommand + 64<<10 // bytes of a call
 )
@@ -42,14 +46,16 @@ func (m *claimHost) openSpawnSocket(a *claimAttempt) error {
 		return err
 	}
 	defer dir.Close()
-	_ = os.Remove(filepath.Join(a.record.IO, spawnSocketName))            // a startd before this one may have left it
-	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), spawnSocketName) // the path itself may be longer than an address can be
+	_ = os.Remove(filepath.Join(a.record.IO, spawnSocketName)) // a startd before this one may have left it
+	// the path itself may be longer than an address can be
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), spawnSocketName)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("socket of the job: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
-	if err := errors.Join(os.Chmod(name, 0o600), os.Chown(name, int(a.cred.UID), int(a.cred.GID))); err != nil && os.Geteuid() == 0 {
+	if err := errors.Join(os.Chmod(name, 0o600), os.Chown(name, int(a.cred.UID), int(a.cred.GID))); err != nil &&
+		os.Geteuid() == 0 {
 		l.Close()
 		return fmt.Errorf("socket of the job: %w", err)
 	}
@@ -92,7 +98,8 @@ func (m *claimHost) acceptSpawnRequests(a *claimAttempt, l *net.UnixListener) {
 				}
 			}()
 		default:
-			_, _ = protodelim.MarshalTo(conn, &wire.ReachOutput{Error: fmt.Sprintf("%d calls are under way already", maxSpawnRequests)})
+			_, _ = protodelim.MarshalTo(conn,
+				&wire.ReachOutput{Error: fmt.Sprintf("%d calls are under way already", maxSpawnRequests)})
 			conn.Close()
 		}
 	}
@@ -125,7 +132,8 @@ func (r *spawnRequests) put(c *spawnRequest) uint64 {
 	return r.lastTicket
 }
 
-// take returns the call of a ticket, once, and to whoever may have the call alone: a guess by another must not use it up.
+// take returns the call of a ticket, once, and to whoever may have the call alone: a
+// guess by another must not use it up.
 func (r *spawnRequests) take(ticket uint64, may func(*spawnRequest) error) (*spawnRequest, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +155,8 @@ func (r *spawnRequests) drop(ticket uint64) {
 	delete(r.byTicket, ticket)
 }
 
-// serveSpawnRequest hears what a process wants, has the schedd come, and passes on what comes of it.
+// serveSpawnRequest hears what a process wants, has the schedd come, and passes on what
+// comes of it.
 func (m *claimHost) serveSpawnRequest(a *claimAttempt, conn *net.UnixConn) error {
 	if err := verifyCaller(a, conn); err != nil {
 		return err
@@ -159,7 +168,8 @@ func (m *claimHost) serveSpawnRequest(a *claimAttempt, conn *net.UnixConn) error
 		return fmt.Errorf("%w: that is no call: %w", roost.Invalid, err)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	r := &spawnRequest{attempt: a.id, call: call, output: make(chan *wire.ReachOutput), callerGone: make(chan struct{}), scheddCame: make(chan struct{})}
+	r := &spawnRequest{attempt: a.id, call: call, output: make(chan *wire.ReachOutput), callerGone: make(chan struct{}),
+		scheddCame: make(chan struct{})}
 	go func() {
 		_, _ = in.ReadByte() // nothing more comes but the end
 		close(r.callerGone)
@@ -167,13 +177,16 @@ func (m *claimHost) serveSpawnRequest(a *claimAttempt, conn *net.UnixConn) error
 	ticket := m.spawnRequests.put(r)
 	defer m.spawnRequests.drop(ticket)
 	q := loopQuery{func(l *machineLoop) {
-		l.sendTo(a.id.Task.Job.Host, &wire.FromStartd{Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: reference(a.id), Ticket: ticket}}})
+		l.sendTo(a.id.Task.Job.Host, &wire.FromStartd{
+			Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: reference(a.id), Ticket: ticket}},
+		})
 	}, make(chan struct{})}
 	m.postEvent(q)
 	select {
 	case <-r.scheddCame:
 	case <-time.After(spawnTimeout):
-		return fmt.Errorf("%w: the node %s, in whose queue the job is, does not answer", roost.Unavailable, a.id.Task.Job.Host)
+		return fmt.Errorf("%w: the node %s, in whose queue the job is, does not answer", roost.Unavailable,
+			a.id.Task.Job.Host)
 	case <-a.ended:
 		return taskEndedError(a)
 	case <-r.callerGone:
@@ -199,7 +212,9 @@ func verifyCaller(a *claimAttempt, conn *net.UnixConn) error {
 		return err
 	}
 	var peer *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil || err != nil {
+	if cerr := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); cerr != nil || err != nil {
 		return errors.Join(cerr, err)
 	}
 	if peer.Uid != a.cred.UID {
@@ -208,13 +223,16 @@ func verifyCaller(a *claimAttempt, conn *net.UnixConn) error {
 	return nil
 }
 
-// Reach gives a schedd the call that it was told of, and its caller what the schedd says of it.
+// Reach gives a schedd the call that it was told of, and its caller what the schedd says
+// of it.
 func (m *claimHost) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.ReachCall]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
-	r, err := m.spawnRequests.take(first.GetTicket(), func(r *spawnRequest) error { return checkScheddIdentity(stream.Context(), r.attempt.Task.Job.Host) })
+	r, err := m.spawnRequests.take(first.GetTicket(), func(r *spawnRequest) error {
+		return checkScheddIdentity(stream.Context(), r.attempt.Task.Job.Host)
+	})
 	if err != nil {
 		return err
 	}
@@ -236,7 +254,8 @@ func (m *claimHost) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire
 	}
 }
 
-// relayReplies passes on what the schedd says, no faster than it is taken, until it has said all, or the conversation ends.
+// relayReplies passes on what the schedd says, no faster than it is taken, until it has
+// said all, or the conversation ends.
 func (r *spawnRequest) relayReplies(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.ReachCall]) error {
 	for {
 		out, err := stream.Recv()

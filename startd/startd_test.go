@@ -26,7 +26,8 @@ func TestRun(t *testing.T) {
 		{"exit 0", `code 0 signal 0 cause CAUSE_EXITED out "" err ""`},
 		{"echo out; echo err >&2; exit 3", `code 3 signal 0 cause CAUSE_EXITED out "out\n" err "err\n"`},
 		{"kill -9 $$", `code 0 signal 9 cause CAUSE_EXITED out "" err ""`},
-		{"echo $ROOST_NODE $ROOST_ATTEMPT ${#ROOST_CLAIM}", `code 0 signal 0 cause CAUSE_EXITED out "n1 1 32\n" err ""`},
+		{"echo $ROOST_NODE $ROOST_ATTEMPT ${#ROOST_CLAIM}",
+			`code 0 signal 0 cause CAUSE_EXITED out "n1 1 32\n" err ""`},
 		{"cat; pwd", `code 0 signal 0 cause CAUSE_EXITED out "` + p.node.Dir + `\n" err ""`},
 	}
 	for _, tt := range tests {
@@ -47,7 +48,9 @@ func TestLaunchFailures(t *testing.T) {
 		reason string
 	}{
 		{"no program", func(p *wire.Program) { p.Executable = "/no/such" }, wire.Cause_CAUSE_LAUNCH, "/no/such"},
-		{"no program in PATH", func(p *wire.Program) { p.Executable = "nosuchprogram" }, wire.Cause_CAUSE_LAUNCH, "nosuchprogram"},
+		{"no program in PATH", func(p *wire.Program) {
+			p.Executable = "nosuchprogram"
+		}, wire.Cause_CAUSE_LAUNCH, "nosuchprogram"},
 		{"no directory", func(p *wire.Program) { p.Cwd = "/no/dir" }, wire.Cause_CAUSE_LAUNCH, "/no/dir"},
 		{"no input", func(p *wire.Program) { p.Stdin = "nothing.txt" }, wire.Cause_CAUSE_LAUNCH, "nothing.txt"},
 		{"another user", func(p *wire.Program) { p.Uid += 77 }, wire.Cause_CAUSE_LAUNCH, "the claim is of uid"},
@@ -56,7 +59,8 @@ func TestLaunchFailures(t *testing.T) {
 		prog := s.shell("exit 0")
 		tt.change(prog)
 		x := s.run(claim, prog)
-		if x.GetStatus().GetCause() != tt.cause || !strings.Contains(x.GetStatus().GetReason(), tt.reason) || x.GetStatus().GetOwnFiles() {
+		if x.GetStatus().GetCause() != tt.cause || !strings.Contains(x.GetStatus().GetReason(), tt.reason) ||
+			x.GetStatus().GetOwnFiles() {
 			t.Errorf("%s: got %v, want %v with %q", tt.name, x.GetStatus(), tt.cause, tt.reason)
 		}
 	}
@@ -70,11 +74,13 @@ func TestLaunchFailures(t *testing.T) {
 	}
 	prog := s.shell("exit 0")
 	prog.Executable = busy
-	if x := s.run(claim, prog).GetStatus(); x.GetCause() != wire.Cause_CAUSE_MACHINE || !x.GetOwnFiles() || !strings.Contains(x.GetReason(), "text file busy") {
+	if x := s.run(claim, prog).GetStatus(); x.GetCause() != wire.Cause_CAUSE_MACHINE || !x.GetOwnFiles() ||
+		!strings.Contains(x.GetReason(), "text file busy") {
 		t.Errorf("a program that its user writes: got %v, want to try elsewhere, and no blame", x)
 	}
 	f.Close()
-	if got, want := exitText(s.run(claim, s.shell("exit 0"))), `code 0 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
+	if got, want := exitText(s.run(claim, s.shell("exit 0"))),
+		`code 0 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("afterwards: got %s, want %s", got, want)
 	}
 }
@@ -104,7 +110,8 @@ func TestFilesInPlace(t *testing.T) {
 func (p *testStartd) scratchLeft() []string {
 	var names []string
 	for range 100 {
-		names, _ = filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "scratch", "*", "*")) // the directory itself stays with the claim
+		// the directory itself stays with the claim
+		names, _ = filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "scratch", "*", "*"))
 		if len(names) == 0 {
 			return nil
 		}
@@ -131,7 +138,9 @@ func TestScratch(t *testing.T) {
 }
 
 func testScratch(t *testing.T, p *testStartd, s *fakeSchedd) {
-	prog := s.shell(`id -u; cat in/a.txt > result.txt; dd if=/dev/zero bs=1000 count=1000 of=big 2>/dev/null; mktemp -p "$TMPDIR" >&2; test "$PWD" = "$ROOST_SCRATCH"`)
+	prog := s.shell(
+		`id -u; cat in/a.txt > result.txt; dd if=/dev/zero bs=1000 count=1000 of=big 2>/dev/null; mktemp -p "$TMPDIR" >&2; test "$PWD" = "$ROOST_SCRATCH"`,
+	)
 	prog.Cwd, prog.Scratch = "", true
 	a := s.activate(s.claim(), prog, true)
 	ready := s.nextMessage("room for input").GetInput()
@@ -172,7 +181,8 @@ func putFiles(t *testing.T, s *fakeSchedd, a *wire.AttemptRef, name, text string
 	}
 	sum := sha256.Sum256([]byte(text))
 	for _, c := range []*wire.FileChunk{
-		{Schedd: s.name, Attempt: a}, {Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o644}}, {Data: []byte(text)}, {Eof: true, Sha256: sum[:]},
+		{Schedd: s.name, Attempt: a}, {Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o644}},
+		{Data: []byte(text)}, {Eof: true, Sha256: sum[:]},
 	} {
 		if err := stream.Send(c); err != nil {
 			break
@@ -232,7 +242,8 @@ func TestVacate(t *testing.T) {
 	s.awaitStarted(a)
 	s.awaitOutput(a, "on\n")
 	s.vacate(a, false)
-	if got, want := exitText(s.awaitOnlyExit(a)), `code 5 signal 0 cause CAUSE_REMOVED out "on\nbye\n" err ""`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)),
+		`code 5 signal 0 cause CAUSE_REMOVED out "on\nbye\n" err ""`; got != want {
 		t.Errorf("with notice: got %s, want %s", got, want)
 	}
 	s.acknowledge(a)
@@ -244,18 +255,21 @@ func TestVacate(t *testing.T) {
 	}
 }
 
-// A signal goes to every process of a task, and only at the word of the schedd whose it is.
+// A signal goes to every process of a task, and only at the word of the schedd whose it
+// is.
 func TestSignal(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()
-	a := s.activate(claim, s.shell("trap 'wait; echo parent; exit 5' USR1; (trap 'echo child >&2; exit 0' USR1; echo on; sleep 60 & wait) & wait; wait"), false)
+	a := s.activate(claim, s.shell("trap 'wait; echo parent; exit 5' USR1; (trap 'echo child >&2; exit 0' USR1; "+
+		"echo on; sleep 60 & wait) & wait; wait"), false)
 	s.awaitStarted(a)
 	s.awaitOutput(a, "on\n")
 	other.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 65}}})
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: uint32(syscall.SIGUSR1)}}})
-	if got, want := exitText(s.awaitOnlyExit(a)), `code 5 signal 0 cause CAUSE_EXITED out "on\nparent\n" err "child\n"`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)),
+		`code 5 signal 0 cause CAUSE_EXITED out "on\nparent\n" err "child\n"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s.acknowledge(a)
@@ -265,21 +279,24 @@ func TestSignal(t *testing.T) {
 	if m := s.nextMessage("room for input"); m.GetInput() == nil {
 		t.Fatalf("got %v", m)
 	}
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}}) // while it waits for its input
+	// while it waits for its input
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
 	if got, want := exitText(s.awaitOnlyExit(a)), `code 0 signal 9 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("killed: got %s, want %s", got, want)
 	}
 }
 
-// A line is written behind what the task has written so far, and what it writes then stands behind the line; one that comes before the program has begun waits.
+// A line is written behind what the task has written so far, and what it writes then
+// stands behind the line; one that comes before the program has begun waits.
 func TestMessage(t *testing.T) {
 	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()
 	dir := t.TempDir()
 	tell := func(s *fakeSchedd, a *wire.AttemptRef, line string, out, err bool) {
-		s.send(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte(line), Out: out, Err: err}}})
+		s.send(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte(line),
+			Out: out, Err: err}}})
 	}
 	goes := func(p *wire.Program) *wire.Program { return p }
 	for _, c := range []struct {
@@ -287,13 +304,19 @@ func TestMessage(t *testing.T) {
 		where      func(*wire.Program) *wire.Program
 	}{
 		{"captured", `code 0 signal 0 cause CAUSE_EXITED out "on\nhello\nlate\noff\n" err "late\n"`, goes},
-		{"joined", `code 0 signal 0 cause CAUSE_EXITED out "on\nhello\nlate\noff\n" err ""`, func(p *wire.Program) *wire.Program { p.JoinOutput = true; return p }},
-		{"in files of the user's", `code 0 signal 0 cause CAUSE_EXITED out "" err ""`, func(p *wire.Program) *wire.Program {
-			p.Stdout, p.Stderr = filepath.Join(dir, "out"), filepath.Join(dir, "err")
-			return p
-		}},
+		{"joined", `code 0 signal 0 cause CAUSE_EXITED out "on\nhello\nlate\noff\n" err ""`,
+			func(p *wire.Program) *wire.Program {
+				p.JoinOutput = true
+				return p
+			}},
+		{"in files of the user's", `code 0 signal 0 cause CAUSE_EXITED out "" err ""`,
+			func(p *wire.Program) *wire.Program {
+				p.Stdout, p.Stderr = filepath.Join(dir, "out"), filepath.Join(dir, "err")
+				return p
+			}},
 	} {
-		a := s.activate(claim, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")), false)
+		a := s.activate(claim, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")),
+			false)
 		s.awaitStarted(a)
 		s.awaitOutput(a, "on\n")
 		tell(other, a, "wrong", true, true)
@@ -392,7 +415,10 @@ func TestLease(t *testing.T) {
 	if x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
 		t.Errorf("got %s", exitText(x))
 	}
-	p.ads.awaitAd(t, "has all free again", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
+	p.ads.awaitAd(t, "has all free again", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		n, _ := ad.Int(roost.AttrCpus)
+		return n == 4
+	})
 	s.acknowledge(a)
 	if lost := s.nextMessage("the loss of the claim").GetLost(); lost.GetClaim() != reply.GetClaim() {
 		t.Errorf("got %v", lost)
@@ -420,13 +446,20 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"another schedd's", "not for this schedd", func(r *wire.ClaimRequest) {
 			r.Epoch = 2
-			r.Capability = wire.ClaimToken(p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources}, "host2")
+			r.Capability = wire.ClaimToken(p.grantKey(),
+				&wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources}, "host2")
 		}},
-		{"forged", "not made for this machine", func(r *wire.ClaimRequest) { r.Epoch, r.Capability = 2, bytes.Repeat([]byte{1}, 32) }},
+		{"forged", "not made for this machine", func(r *wire.ClaimRequest) {
+			r.Epoch, r.Capability = 2, bytes.Repeat([]byte{1}, 32)
+		}},
 		{"old epoch", "epoch 1", func(*wire.ClaimRequest) {}},
 		{"used", "used before", func(r *wire.ClaimRequest) { r.Epoch, r.Grant = 2, s.grant-4; s.grant = r.Grant }},
-		{"too big", "3 of 4 cpus", func(r *wire.ClaimRequest) { r.Epoch, r.Resources = 2, &wire.Resources{MilliCpu: 4000} }},
-		{"requirements", "Requirements are false", func(r *wire.ClaimRequest) { r.Epoch, r.Ad = 2, `[Requirements = TARGET.Memory > 100000]` }},
+		{"too big", "3 of 4 cpus", func(r *wire.ClaimRequest) {
+			r.Epoch, r.Resources = 2, &wire.Resources{MilliCpu: 4000}
+		}},
+		{"requirements", "Requirements are false", func(r *wire.ClaimRequest) {
+			r.Epoch, r.Ad = 2, `[Requirements = TARGET.Memory > 100000]`
+		}},
 		{"no ad", "line 1", func(r *wire.ClaimRequest) { r.Epoch, r.Ad = 2, `[Requirements = ` }},
 	}
 	for _, tt := range tests {
@@ -440,47 +473,26 @@ func TestAdShowsClaim(t *testing.T) {
 	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	reply := s.requestClaim(nil)
-	u := p.ads.awaitAd(t, "shows the claim", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetSequence() >= reply.GetAdSequence() })
+	u := p.ads.awaitAd(t, "shows the claim", func(u *wire.AdUpdate, _ *classad.Ad) bool {
+		return u.GetSequence() >= reply.GetAdSequence()
+	})
 	ad, err := classad.Parse(u.GetAd())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for attr, want := range map[string]int64{
-		roost.AttrCpus: 3, roost.AttrTotalCpus: 4, roost.AttrNumClaims: 1, roost.AttrMemory: 4096 - 256, roost.AttrUpdateSequence: int64(u.GetSequence()),
+		roost.AttrCpus: 3, roost.AttrTotalCpus: 4, roost.AttrNumClaims: 1, roost.AttrMemory: 4096 - 256,
+		roost.AttrUpdateSequence: int64(u.GetSequence()),
 	} {
 		if got, ok := ad.Int(attr); !ok || got != want {
 			t.Errorf("%s: got %d, want %d", attr, got, want)
 		}
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: reply.GetClaim()}}})
-	p.ads.awaitAd(t, "has all free", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
+	p.ads.awaitAd(t, "has all free", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		n, _ := ad.Int(roost.AttrCpus)
+		return n == 4
+	})
 	p.stop()
 	p.ads.awaitAd(t, "is withdrawn", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetInvalidate() })
-}
-
-func TestNewerSessionFencesOlder(t *testing.T) {
-	p := newTestStartd(t)
-	old := p.connect("host1", 5)
-	claim := old.claim()
-	s := p.connect("host1", 6)
-	if got := s.welcome.GetClaims(); len(got) != 1 || got[0].GetClaim() != claim || got[0].GetAttempt() != nil {
-		t.Fatalf("welcome: got %v", got)
-	}
-	late := time.After(time.Minute)
-	for open := true; open; {
-		select {
-		case _, open = <-old.messages:
-		case <-late:
-			t.Fatal("the older session goes on")
-		}
-	}
-	a := s.activate(claim, s.shell("exit 4"), false)
-	if x := s.awaitOnlyExit(a); x.GetStatus().GetCode() != 4 {
-		t.Errorf("got %s", exitText(x))
-	}
-	s.acknowledge(a)
-	other := p.connect("host2", 1)
-	if len(other.welcome.GetClaims()) != 0 {
-		t.Errorf("another schedd is shown %v", other.welcome.GetClaims())
-	}
 }

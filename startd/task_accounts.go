@@ -16,8 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// taskAccounts says as whom tasks run. A submit node names a user by number, and may be mistaken or lie; groups are what this machine's directory says, and
-// whose word counts at all is its owner's setting.
+// taskAccounts says as whom tasks run. A submit node names a user by number, and may be
+// mistaken or lie; groups are what this machine's directory says, and whose word counts
+// at all is its owner's setting.
 type taskAccounts struct {
 	ownUID     uint32 // uid of this process
 	node       string
@@ -49,12 +50,14 @@ type claimCredential struct {
 
 func newAccounts(node *config.Node, own *config.StartdSettings) *taskAccounts {
 	return &taskAccounts{
-		ownUID: uint32(os.Geteuid()), node: node.Name, domain: node.FileSystemDomain, allowRoot: own.AllowRoot, rules: own.Accounts, directory: account.NewDirectory(),
+		ownUID: uint32(os.Geteuid()), node: node.Name, domain: node.FileSystemDomain, allowRoot: own.AllowRoot,
+		rules: own.Accounts, directory: account.NewDirectory(),
 		uids: account.MappedRanges("/proc/self/uid_map"), gids: account.MappedRanges("/proc/self/gid_map"),
 	}
 }
 
-// resolve says as whom a claimant's tasks run here, or why they do not. It may take as long as the directory does.
+// resolve says as whom a claimant's tasks run here, or why they do not. It may take as
+// long as the directory does.
 func (a *taskAccounts) resolve(c claimOwner) (claimCredential, error) {
 	if err := a.refusalReason(c.uid); err != nil {
 		return claimCredential{}, err
@@ -77,7 +80,8 @@ func (a *taskAccounts) resolve(c claimOwner) (claimCredential, error) {
 // refusalReason says why no task runs here by that number, whoever asks.
 func (a *taskAccounts) refusalReason(uid uint32) error {
 	if a.ownUID != 0 && uid != a.ownUID {
-		return fmt.Errorf("%w: this startd runs as uid %d without root's rights, so it cannot run tasks of uid %d", roost.PermissionDenied, a.ownUID, uid)
+		return fmt.Errorf("%w: this startd runs as uid %d without root's rights, so it cannot run tasks of uid %d",
+			roost.PermissionDenied, a.ownUID, uid)
 	}
 	if err := account.CheckUID(uid); err != nil {
 		return err
@@ -85,11 +89,14 @@ func (a *taskAccounts) refusalReason(uid uint32) error {
 	switch {
 	case a.ownUID != 0:
 	case !inRanges(a.uids, uid):
-		return fmt.Errorf("%w: uid %d is none on %s, whose container has others (/proc/self/uid_map)", roost.PermissionDenied, uid, a.node)
+		return fmt.Errorf("%w: uid %d is none on %s, whose container has others (/proc/self/uid_map)",
+			roost.PermissionDenied, uid, a.node)
 	case uid < account.FirstUser && !a.allowRoot:
-		return fmt.Errorf("%w: uid %d is root or a system user, and allow_root is not set for this startd", roost.PermissionDenied, uid)
+		return fmt.Errorf("%w: uid %d is root or a system user, and allow_root is not set for this startd",
+			roost.PermissionDenied, uid)
 	case a.rules.SlotUIDs.Contains(uid):
-		return fmt.Errorf("%w: uid %d is one of the slot users of %s (slot_uids), as whom tasks of others run there", roost.PermissionDenied, uid, a.node)
+		return fmt.Errorf("%w: uid %d is one of the slot users of %s (slot_uids), as whom tasks of others run there",
+			roost.PermissionDenied, uid, a.node)
 	}
 	return nil
 }
@@ -98,12 +105,14 @@ func inRanges(list []account.IDRange, id uint32) bool {
 	return slices.ContainsFunc(list, func(r account.IDRange) bool { return r.Contains(id) })
 }
 
-// runsAsOwnUID reports whether a user's tasks run by the user's own number, and not as a slot user's; or says why they do not run at all. Files that
-// several hosts share need true numbers, and there is no slot user for them.
+// runsAsOwnUID reports whether a user's tasks run by the user's own number, and not as a
+// slot user's; or says why they do not run at all. Files that several hosts share need
+// true numbers, and there is no slot user for them.
 func (a *taskAccounts) runsAsOwnUID(c claimOwner, user account.UserEntry) (bool, error) {
 	here := strings.EqualFold(c.node, a.node)
 	trusted := here || a.rules.MayNameUser(c.node, user)
-	shared := c.domain == a.domain && a.domain != a.node // that it is, an administrator has said: unless set it is the node's own name
+	// that it is, an administrator has said: unless set it is the node's own name
+	shared := c.domain == a.domain && a.domain != a.node
 	who := fmt.Sprintf("uid %d", user.UID)
 	if user.IsKnown {
 		who = fmt.Sprintf("%s (uid %d)", user.Name, user.UID)
@@ -112,19 +121,25 @@ func (a *taskAccounts) runsAsOwnUID(c claimOwner, user account.UserEntry) (bool,
 	case a.rules.Users == config.SlotUser && !trusted && !shared:
 		return false, nil
 	case len(a.rules.Trust) > 0 && !trusted:
-		return false, fmt.Errorf("%w: the owner of %s does not let submit node %s name %s: a trust block for it, in accounts of the node file there, would",
+		return false, fmt.Errorf("%w: the owner of %s does not let submit node %s name %s: a trust block for it, in "+
+			"accounts of the node file there, would",
 			roost.PermissionDenied, a.node, c.node, who)
-	case a.rules.Users == config.AnyUser || a.rules.Users == "" || user.IsKnown || here || trusted && a.rules.Users == config.SlotUser:
+	case a.rules.Users == config.AnyUser || a.rules.Users == "" || user.IsKnown || here ||
+		trusted && a.rules.Users == config.SlotUser:
 		return true, nil
 	case a.rules.Users == config.SlotUser:
-		return false, fmt.Errorf("%w: %s is not in the user directory of %s, which shares the files of domain %s, so the tasks cannot run as anybody else: have an account made there",
+		return false, fmt.Errorf("%w: %s is not in the user directory of %s, which shares the files of domain %s, so "+
+			"the tasks cannot run as anybody else: have an account made there",
 			roost.PermissionDenied, who, a.node, a.domain)
 	}
-	return false, fmt.Errorf("%w: %s is not in the user directory of %s, and users = \"directory\" is set there: have an account made there", roost.PermissionDenied, who, a.node)
+	return false, fmt.Errorf("%w: %s is not in the user directory of %s, and users = \"directory\" is set there: "+
+		"have an account made there", roost.PermissionDenied, who, a.node)
 }
 
-// taskGroup is the group that tasks run in: the one that is asked for if the user is a member here. Otherwise it is the user's primary group here, unless the
-// user chose the other one, and would be surprised. A user whom the directory does not know is a member of groups that it does not know either.
+// taskGroup is the group that tasks run in: the one that is asked for if the user is a
+// member here. Otherwise it is the user's primary group here, unless the user chose the
+// other one, and would be surprised. A user whom the directory does not know is a member
+// of groups that it does not know either.
 func (a *taskAccounts) taskGroup(c claimOwner, user account.UserEntry) (uint32, error) {
 	what := "gid " + fmt.Sprint(c.gid)
 	g, err := a.directory.Group(c.gid)
@@ -143,43 +158,52 @@ func (a *taskAccounts) taskGroup(c claimOwner, user account.UserEntry) (uint32, 
 				break
 			}
 		}
-		return 0, fmt.Errorf("%w: on %s uid %d is in no group, and %s is not for those who are not in it: have an account made there", roost.PermissionDenied, a.node, c.uid, what)
+		return 0, fmt.Errorf("%w: on %s uid %d is in no group, and %s is not for those who are not in it: have "+
+			"an account made there", roost.PermissionDenied, a.node, c.uid, what)
 	}
 	switch {
 	case slices.Contains(user.Groups, c.gid):
 		return c.gid, nil
 	case c.groupChosen:
-		return 0, fmt.Errorf("%w: %s (uid %d) is not in %s on %s: have the user added to it there, or submit without choosing a group",
+		return 0, fmt.Errorf("%w: %s (uid %d) is not in %s on %s: have the user added to it there, or submit without "+
+			"choosing a group",
 			roost.PermissionDenied, user.Name, user.UID, what, a.node)
 	}
 	return user.GID, nil
 }
 
-// isUnknownGroup reports whether a group means nothing on this machine: it is neither the system's, nor in the directory, nor a slot user's.
+// isUnknownGroup reports whether a group means nothing on this machine: it is neither the
+// system's, nor in the directory, nor a slot user's.
 func (a *taskAccounts) isUnknownGroup(gid uint32) (bool, error) {
-	if gid < account.FirstUser || account.CheckUID(gid) != nil || !inRanges(a.gids, gid) || a.rules.SlotUIDs.Contains(gid) {
+	if gid < account.FirstUser || account.CheckUID(gid) != nil || !inRanges(a.gids, gid) ||
+		a.rules.SlotUIDs.Contains(gid) {
 		return false, nil
 	}
 	g, err := a.directory.Group(gid)
 	return err == nil && !g.IsKnown, err
 }
 
-// chooseSlotUser chooses the slot user of a submit node's user: always the same one, also on other machines with the same slot_uids, so that a checkpoint that was taken
-// as that one can be gone on from; or the next one that is free, where another has it.
-func (a *taskAccounts) chooseSlotUser(node string, uid uint32, taken func(slot uint32) bool) (userfiles.UserCredential, error) {
+// chooseSlotUser chooses the slot user of a submit node's user: always the same one, also
+// on other machines with the same slot_uids, so that a checkpoint that was taken as that
+// one can be gone on from; or the next one that is free, where another has it.
+func (a *taskAccounts) chooseSlotUser(node string, uid uint32,
+	taken func(slot uint32) bool) (userfiles.UserCredential, error) {
 	size := a.rules.SlotUIDs.Size()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", strings.ToLower(node), uid))
 	first := binary.LittleEndian.Uint32(sum[:])
 	for i := range min(size, maxSlotTries) {
 		slot := a.rules.SlotUIDs.First + (first%size+i)%size
 		if !inRanges(a.uids, slot) || !inRanges(a.gids, slot) {
-			return userfiles.UserCredential{}, fmt.Errorf("%w: slot user %d is none on %s, whose container has others: set slot_uids there, in accounts of the node file", roost.BadConfig, slot, a.node)
+			return userfiles.UserCredential{},
+				fmt.Errorf("%w: slot user %d is none on %s, whose container has others: set slot_uids there, in "+
+					"accounts of the node file", roost.BadConfig, slot, a.node)
 		}
 		if !taken(slot) {
 			return userfiles.UserCredential{UID: slot, GID: slot}, nil
 		}
 	}
-	return userfiles.UserCredential{}, fmt.Errorf("%w: all slot users of %s (slot_uids) that it might be are taken", roost.Exhausted, a.node)
+	return userfiles.UserCredential{}, fmt.Errorf("%w: all slot users of %s (slot_uids) that it might be are taken",
+		roost.Exhausted, a.node)
 }
 
 // maxSlotTries is how many slot users are looked at before a claim is refused.
@@ -195,7 +219,8 @@ func ownCredential() userfiles.UserCredential {
 	return c
 }
 
-// credential is as whom the tasks of a claim run. A claim of the release before has only numbers in its file.
+// credential is as whom the tasks of a claim run. A claim of the release before has only
+// numbers in its file.
 func (a *taskAccounts) credential(f *claimFile) userfiles.UserCredential {
 	if f.Rights != nil {
 		return *f.Rights
@@ -207,7 +232,8 @@ func (a *taskAccounts) credential(f *claimFile) userfiles.UserCredential {
 	return userfiles.UserCredential{UID: f.UID, GID: f.GID, Groups: user.Groups}
 }
 
-// lookUpCredential looks up as whom a request's tasks would run, before the loop hears of it: that one must not wait for a directory.
+// lookUpCredential looks up as whom a request's tasks would run, before the loop hears of
+// it: that one must not wait for a directory.
 func (m *claimHost) lookUpCredential(schedd string, message *wire.ToStartd) accountDecision {
 	r := message.GetClaim()
 	if r == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// fakeDirectory is a directory for tests: ann is in users and project, shadow is the system's.
+// fakeDirectory is a directory for tests: ann is in users and project, shadow is the
+// system's.
 type fakeDirectory struct{ broken bool }
 
 func (l fakeDirectory) User(uid uint32) (account.UserEntry, error) {
@@ -28,13 +29,15 @@ func (l fakeDirectory) User(uid uint32) (account.UserEntry, error) {
 }
 
 func (l fakeDirectory) Group(gid uint32) (account.GroupEntry, error) {
-	name, known := map[uint32]string{0: "root", 42: "shadow", 100: "users", 5000: "project", 5001: "others", 7777: "seven"}[gid]
+	name, known := map[uint32]string{0: "root", 42: "shadow", 100: "users", 5000: "project", 5001: "others",
+		7777: "seven"}[gid]
 	return account.GroupEntry{GID: gid, IsKnown: known, Name: name}, nil
 }
 
 func testAccounts(change func(*taskAccounts)) *taskAccounts {
 	all := []account.IDRange{{First: 0, Last: 1<<32 - 2}}
-	a := &taskAccounts{node: "n1", domain: "n1", rules: config.TaskAccounts{Users: config.AnyUser}, directory: fakeDirectory{}, uids: all, gids: all}
+	a := &taskAccounts{node: "n1", domain: "n1", rules: config.TaskAccounts{Users: config.AnyUser},
+		directory: fakeDirectory{}, uids: all, gids: all}
 	if change != nil {
 		change(a)
 	}
@@ -60,7 +63,9 @@ func TestMayRun(t *testing.T) {
 		{0, 1<<32 - 1, true, false},
 	}
 	for _, tt := range tests {
-		err := testAccounts(func(a *taskAccounts) { a.ownUID, a.allowRoot = tt.own, tt.allowRoot }).refusalReason(tt.uid)
+		err := testAccounts(func(a *taskAccounts) {
+			a.ownUID, a.allowRoot = tt.own, tt.allowRoot
+		}).refusalReason(tt.uid)
 		if (err == nil) != tt.want || err != nil && !errors.Is(err, roost.PermissionDenied) {
 			t.Errorf("%+v: got %v", tt, err)
 		}
@@ -88,7 +93,8 @@ func TestResolveGroups(t *testing.T) {
 		{12345, 54321, true, "12345:54321 []"},
 		{12345, 42, false, "12345:12345 []"},
 		{12345, 5000, false, "12345:12345 []"},
-		{12345, 42, true, "on n1 uid 12345 is in no group, and group shadow (gid 42) is not for those who are not in it"},
+		{12345, 42, true,
+			"on n1 uid 12345 is in no group, and group shadow (gid 42) is not for those who are not in it"},
 		{12345, 1<<32 - 1, false, "12345:12345 []"},
 		{12345, 65534, false, "12345:12345 []"},
 		{7777, 42, false, "is in no group"}, // its own number is a group that others have
@@ -98,7 +104,8 @@ func TestResolveGroups(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if err == nil && got != tt.want || err != nil && (!strings.Contains(got, tt.want) || !errors.Is(err, roost.PermissionDenied)) {
+		if err == nil && got != tt.want || err != nil &&
+			(!strings.Contains(got, tt.want) || !errors.Is(err, roost.PermissionDenied)) {
 			t.Errorf("%+v: got %s", tt, got)
 		}
 	}
@@ -124,21 +131,35 @@ func TestResolveUsers(t *testing.T) {
 	}{
 		{"any", nil, claimOwner{node: "s1", uid: 1000}, "itself"},
 		{"any, unknown", nil, claimOwner{node: "s1", uid: 12345}, "itself"},
-		{"directory", func(a *taskAccounts) { a.rules.Users = config.DirectoryUser }, claimOwner{node: "s1", uid: 1000}, "itself"},
-		{"directory, unknown", func(a *taskAccounts) { a.rules.Users = config.DirectoryUser }, claimOwner{node: "s1", uid: 12345}, "uid 12345 is not in the user directory of n1"},
-		{"any, trusted", func(a *taskAccounts) { a.rules.Trust = trust }, claimOwner{node: "Login2", uid: 1000}, "itself"},
-		{"any, not trusted", func(a *taskAccounts) { a.rules.Trust = trust }, claimOwner{node: "s1", uid: 1000}, "does not let submit node s1 name ann (uid 1000)"},
-		{"any, another user", func(a *taskAccounts) { a.rules.Trust = trust }, claimOwner{node: "login2", uid: 12345}, "does not let submit node login2 name uid 12345"},
-		{"any, a range", func(a *taskAccounts) { a.rules.Trust = trust }, claimOwner{node: "login2", uid: 33001}, "itself"},
+		{"directory", func(a *taskAccounts) {
+			a.rules.Users = config.DirectoryUser
+		}, claimOwner{node: "s1", uid: 1000}, "itself"},
+		{"directory, unknown", func(a *taskAccounts) {
+			a.rules.Users = config.DirectoryUser
+		}, claimOwner{node: "s1", uid: 12345}, "uid 12345 is not in the user directory of n1"},
+		{"any, trusted", func(a *taskAccounts) {
+			a.rules.Trust = trust
+		}, claimOwner{node: "Login2", uid: 1000}, "itself"},
+		{"any, not trusted", func(a *taskAccounts) {
+			a.rules.Trust = trust
+		}, claimOwner{node: "s1", uid: 1000}, "does not let submit node s1 name ann (uid 1000)"},
+		{"any, another user", func(a *taskAccounts) {
+			a.rules.Trust = trust
+		}, claimOwner{node: "login2", uid: 12345}, "does not let submit node login2 name uid 12345"},
+		{"any, a range", func(a *taskAccounts) {
+			a.rules.Trust = trust
+		}, claimOwner{node: "login2", uid: 33001}, "itself"},
 		{"slots", slots, claimOwner{node: "s1", uid: 1000, domain: "s1"}, "slot"},
 		{"slots, the machine's own", slots, claimOwner{node: "n1", uid: 1000, domain: "n1"}, "itself"},
 		{"slots, the machine's own, unknown", slots, claimOwner{node: "n1", uid: 12345, domain: "n1"}, "itself"},
 		{"slots, says it has the machine's files", slots, claimOwner{node: "s1", uid: 1000, domain: "n1"}, "slot"},
-		{"slots, a slot user's number", slots, claimOwner{node: "s1", uid: 200_007}, "uid 200007 is one of the slot users of n1"},
+		{"slots, a slot user's number", slots, claimOwner{node: "s1", uid: 200_007},
+			"uid 200007 is one of the slot users of n1"},
 		{"slots, trusted", trusting, claimOwner{node: "login1", uid: 1000}, "itself"},
 		{"slots, not trusted", trusting, claimOwner{node: "s1", uid: 1000}, "slot"},
 		{"slots, shared files", sharing, claimOwner{node: "s1", uid: 1000, domain: "lab"}, "itself"},
-		{"slots, shared files, unknown", sharing, claimOwner{node: "s1", uid: 12345, domain: "lab"}, "which shares the files of domain lab"},
+		{"slots, shared files, unknown", sharing, claimOwner{node: "s1", uid: 12345, domain: "lab"},
+			"which shares the files of domain lab"},
 		{"slots, other files", sharing, claimOwner{node: "s1", uid: 1000, domain: "s1"}, "slot"},
 	} {
 		tt.c.gid = tt.c.uid
@@ -152,7 +173,8 @@ func TestResolveUsers(t *testing.T) {
 		case r.UID != tt.c.uid:
 			got = fmt.Sprint("as uid ", r.UID)
 		}
-		if err == nil && got != tt.want || err != nil && (!strings.Contains(got, tt.want) || !errors.Is(err, roost.PermissionDenied)) {
+		if err == nil && got != tt.want || err != nil &&
+			(!strings.Contains(got, tt.want) || !errors.Is(err, roost.PermissionDenied)) {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -166,7 +188,9 @@ func TestSlotUser(t *testing.T) {
 	taken := func(slot uint32) bool { return slices.Contains(given, slot) }
 	for uid := range uint32(4) {
 		alone, err := a.chooseSlotUser("S1", uid, func(uint32) bool { return false })
-		if again, _ := testAccounts(slots).chooseSlotUser("s1", uid, func(uint32) bool { return false }); err != nil || again.UID != alone.UID {
+		if again, _ := testAccounts(slots).chooseSlotUser("s1", uid, func(uint32) bool {
+			return false
+		}); err != nil || again.UID != alone.UID {
 			t.Errorf("uid %d: got %d and %d, %v", uid, alone.UID, again.UID, err)
 		}
 		c, err := a.chooseSlotUser("s1", uid, taken)

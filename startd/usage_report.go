@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// How often running attempts are measured, how many samples lie between two reports, and how many attempts a report tells of at most: those
-// that it leaves out are the first in the next.
+// How often running attempts are measured, how many samples lie between two reports, and
+// how many attempts a report tells of at most: those that it leaves out are the first in
+// the next.
 const (
 	usageSampleInterval = 2 * time.Second
 	samplesPerReport    = 3
@@ -24,7 +25,8 @@ type usageReport struct {
 	report *wire.UsageReport
 }
 
-// watchUsage measures all attempts until ctx ends, in one goroutine: the cost is in proportion to what runs.
+// watchUsage measures all attempts until ctx ends, in one goroutine: the cost is in
+// proportion to what runs.
 func (m *claimHost) watchUsage(ctx context.Context) {
 	tick := time.NewTicker(usageSampleInterval)
 	defer tick.Stop()
@@ -67,11 +69,13 @@ func (m *claimHost) reportUsage(now time.Time) {
 	}
 }
 
-// measureFrom begins to measure an attempt. It is called before the starter is told to run it, and after a restart for one that runs.
+// measureFrom begins to measure an attempt. It is called before the starter is told to
+// run it, and after a restart for one that runs.
 func (h *claimRunner) measureFrom(a *claimAttempt, from usageBaseline) {
 	m := &attemptMeter{
 		id: a.id, schedd: h.file.Schedd, claim: h.id, group: h.group, origin: from, gpu: h.host.gpuUsage,
-		runnerQueue: h.queue, cred: h.cred, scratch: a.record.Scratch, temp: a.record.Base, io: a.record.IO, disk: h.file.Resources.Disk,
+		runnerQueue: h.queue, cred: h.cred, scratch: a.record.Scratch, temp: a.record.Base, io: a.record.IO,
+		disk:   h.file.Resources.Disk,
 		bounds: a.record.Bounds, measureAt: time.Now().Add(diskCheckInterval),
 	}
 	if h.starter != nil {
@@ -80,7 +84,8 @@ func (h *claimRunner) measureFrom(a *claimAttempt, from usageBaseline) {
 	h.host.meters.add(m)
 }
 
-// newUsageBaseline is where the measurement of an attempt that is about to start counts from.
+// newUsageBaseline is where the measurement of an attempt that is about to start counts
+// from.
 func (h *claimRunner) newUsageBaseline() usageBaseline {
 	o := usageBaseline{Began: bootTime()}
 	if h.group != nil {
@@ -89,7 +94,8 @@ func (h *claimRunner) newUsageBaseline() usageBaseline {
 	return o
 }
 
-// addFinalUsage puts what the attempt has used into the news of its end, and says so if that is what has ended it.
+// addFinalUsage puts what the attempt has used into the news of its end, and says so if
+// that is what has ended it.
 func (h *claimRunner) addFinalUsage(a *claimAttempt, status *wire.ExitStatus) {
 	m := h.host.meters.remove(h.id, a.id)
 	if m == nil {
@@ -100,7 +106,8 @@ func (h *claimRunner) addFinalUsage(a *claimAttempt, status *wire.ExitStatus) {
 	if status.Wall > 0 {
 		u.Wall = status.Wall
 	}
-	// The starter has the times of all that it waited for, also where nothing else is counted.
+	// The starter has the times of all that it waited for, also where nothing else is
+	// counted.
 	u.UserCpu, u.SystemCpu = max(u.UserCpu, status.UserCpu), max(u.SystemCpu, status.SystemCpu)
 	if u.PeakMemory == 0 {
 		u.PeakMemory = status.MaxRss // it has ended before it was seen
@@ -117,7 +124,8 @@ func (m *claimHost) describeUsage(ad *classad.Ad) {
 	ad.SetInt(roost.AttrTasksMemory, memory/int64(roost.MiB))
 }
 
-// gpuUsage is what the attempt on a claim does with its GPUs: how many it keeps busy, and bytes of their memory.
+// gpuUsage is what the attempt on a claim does with its GPUs: how many it keeps busy, and
+// bytes of their memory.
 func (m *claimHost) gpuUsage(claim slot.ClaimID) (busy float64, memory, peak int64) {
 	b, now, most := m.gpus.attemptUsage(claim)
 	return b, int64(now), int64(most)

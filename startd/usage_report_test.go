@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// TestOutOfMemory: the job is told that it was its memory, how much it was, and which process died of it.
+// TestOutOfMemory: the job is told that it was its memory, how much it was, and which
+// process died of it.
 func TestOutOfMemory(t *testing.T) {
 	p := newTestStartd(t)
 	cgroupsOf(t, p)
@@ -25,13 +26,16 @@ func TestOutOfMemory(t *testing.T) {
 	if st.GetCause() != wire.Cause_CAUSE_MEMORY || st.GetCode() != 3 {
 		t.Fatalf("got %s", exitText(x))
 	}
-	if r := st.GetReason(); !strings.HasPrefix(r, "it needed more memory than it asked for: the limit is 64MiB, the peak was ") || cgroup.CanReadKernelLog() && !strings.Contains(r, "its process tail (") {
+	if r := st.GetReason(); !strings.HasPrefix(r,
+		"it needed more memory than it asked for: the limit is 64MiB, the peak was ") || cgroup.CanReadKernelLog() &&
+		!strings.Contains(r, "its process tail (") {
 		t.Errorf("reason: %s", r)
 	}
 	if peak := st.GetUsage().GetPeakMemory(); peak < 32<<20 || peak > 64<<20 {
 		t.Errorf("peak: got %d", peak)
 	}
-	// The next one on the same claim is not blamed for that, whatever else it fails of; and one that loses a process and goes on has not failed.
+	// The next one on the same claim is not blamed for that, whatever else it fails of;
+	// and one that loses a process and goes on has not failed.
 	if x := s.run(claim, s.shell("exit 4")); x.GetStatus().GetCause() != wire.Cause_CAUSE_EXITED {
 		t.Errorf("the next: %s, %s", exitText(x), x.GetStatus().GetReason())
 	}
@@ -40,7 +44,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryFilesArePeak: memory that a task holds in files of shared memory is in its peak, though no process holds it.
+// TestMemoryFilesArePeak: memory that a task holds in files of shared memory is in its
+// peak, though no process holds it.
 func TestMemoryFilesArePeak(t *testing.T) {
 	p := newTestStartd(t)
 	cgroupsOf(t, p)
@@ -57,12 +62,14 @@ func TestUsageOfAnAttempt(t *testing.T) {
 	s := p.connect("host1", 1)
 	x := s.run(s.claim(), s.shell("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"))
 	u := x.GetStatus().GetUsage()
-	if u == nil || u.GetUserCpu() < x.GetStatus().GetUserCpu() || u.GetWall() != x.GetStatus().GetWall() || u.GetPeakMemory() == 0 || u.GetProcesses() != 0 {
+	if u == nil || u.GetUserCpu() < x.GetStatus().GetUserCpu() || u.GetWall() != x.GetStatus().GetWall() ||
+		u.GetPeakMemory() == 0 || u.GetProcesses() != 0 {
 		t.Errorf("got %v of %v", u, x.GetStatus())
 	}
 }
 
-// TestUsageReport: what a running task uses is told while it runs, with groups and without.
+// TestUsageReport: what a running task uses is told while it runs, with groups and
+// without.
 func TestUsageReport(t *testing.T) {
 	for _, enforce := range []string{"auto", "never"} {
 		t.Run(enforce, func(t *testing.T) {
@@ -75,7 +82,8 @@ func TestUsageReport(t *testing.T) {
 			}
 			p.start()
 			s := p.connect("host1", 1)
-			a := s.activate(s.claim(), s.shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec sleep 1000"), false)
+			a := s.activate(s.claim(), s.shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec sleep 1000"),
+				false)
 			s.awaitStarted(a)
 			late := time.After(time.Minute)
 			for {
@@ -89,8 +97,10 @@ func TestUsageReport(t *testing.T) {
 					continue
 				}
 				got := m.GetUsage().GetAttempts()[0]
-				if u := got.GetUsage(); got.GetAttempt().GetJob() == a.Job && u.GetUserCpu() > 0 && u.GetMemory() > 0 && u.GetWall() > 0 && u.GetSession() > 0 {
-					if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", u.GetSession())); strings.HasPrefix(string(name), "roost") {
+				if u := got.GetUsage(); got.GetAttempt().GetJob() == a.Job && u.GetUserCpu() > 0 && u.GetMemory() > 0 &&
+					u.GetWall() > 0 && u.GetSession() > 0 {
+					if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm",
+						u.GetSession())); strings.HasPrefix(string(name), "roost") {
 						t.Errorf("the session is that of %s", name)
 					}
 					break
@@ -102,7 +112,8 @@ func TestUsageReport(t *testing.T) {
 	}
 }
 
-// TestDiskQuota: a task that fills its scratch directory is told how far it went, and what it was.
+// TestDiskQuota: a task that fills its scratch directory is told how far it went, and
+// what it was.
 func TestDiskQuota(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: disks are measured every 15 seconds")
@@ -119,7 +130,8 @@ func TestDiskQuota(t *testing.T) {
 		t.Fatalf("got %v", x)
 	}
 	reason := x.GetStatus().GetReason() // its directories may take a block or two themselves
-	if !strings.HasPrefix(reason, "it used more disk than it asked for: the limit is 1MiB, and its directories hold 4") || !strings.Contains(reason, "; most of it in big (4MiB)") {
+	if !strings.HasPrefix(reason, "it used more disk than it asked for: the limit is 1MiB, and "+
+		"its directories hold 4") || !strings.Contains(reason, "; most of it in big (4MiB)") {
 		t.Errorf("got %s", reason)
 	}
 }
@@ -147,7 +159,8 @@ func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 	claim := s.requestClaim(func(r *wire.ClaimRequest) { r.Resources.Disk = 1 << 20 }).GetClaim()
 	a := s.activate(claim, s.shell("dd if=/dev/zero bs=1M count=4 2>/dev/null; exec sleep 1000"), false)
 	x := s.awaitLateExit()
-	if want := "most of it in its captured output (4MiB)"; x.GetAttempt().GetJob() != a.Job || x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK || !strings.HasSuffix(x.GetStatus().GetReason(), want) {
+	if want := "most of it in its captured output (4MiB)"; x.GetAttempt().GetJob() != a.Job ||
+		x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK || !strings.HasSuffix(x.GetStatus().GetReason(), want) {
 		t.Errorf("got %v, want %q", x.GetStatus(), want)
 	}
 }
@@ -155,10 +168,14 @@ func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 func TestSentences(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{oomReason(cgroup.OOMEvent{Kills: 1, MemoryLimit: 64 * roost.MiB, Process: "python3", PID: 42}, 63*roost.MiB),
-			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB; the kernel killed its process python3 (42)"},
-		{oomReason(cgroup.OOMEvent{Kills: 1}, 0), "it needed more memory than it asked for; the kernel killed a process of it (signal 9)"},
-		{diskLimitReason(3*roost.GiB, roost.GiB, true, []userfiles.TransferEntry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
-			"it used more disk than it asked for: the limit is 1GiB, and its directories hold at least 3GiB; most of it in a (2GiB), b (1GiB)"},
+			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB; the kernel killed its " +
+				"process python3 (42)"},
+		{oomReason(cgroup.OOMEvent{Kills: 1}, 0),
+			"it needed more memory than it asked for; the kernel killed a process of it (signal 9)"},
+		{diskLimitReason(3*roost.GiB, roost.GiB, true,
+			[]userfiles.TransferEntry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
+			"it used more disk than it asked for: the limit is 1GiB, and its directories hold at least 3GiB; most " +
+				"of it in a (2GiB), b (1GiB)"},
 	}
 	for _, c := range tests {
 		if c.got != c.want {

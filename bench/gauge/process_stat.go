@@ -41,7 +41,8 @@ func ListProcesses() []ProcessStat {
 	return out
 }
 
-// parseStat reads /proc/PID/stat (proc_pid_stat(5)); a program's name may hold blanks and brackets.
+// parseStat reads /proc/PID/stat (proc_pid_stat(5)); a program's name may hold blanks and
+// brackets.
 func parseStat(stat, args string) (ProcessStat, bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -55,12 +56,13 @@ func parseStat(stat, args string) (ProcessStat, bool) {
 	pid, err := strconv.Atoi(strings.TrimSpace(stat[:open]))
 	return ProcessStat{
 		PID: pid, Parent: int(number(1)), Command: stat[open+1 : end], Args: strings.ReplaceAll(args, "\x00", " "),
-		RSS: number(21) * int64(os.Getpagesize()), CPUSeconds: float64(number(11)+number(12)) / 100, ReapedCPUSeconds: float64(number(13)+number(14)) / 100,
+		RSS: number(21) * int64(os.Getpagesize()), CPUSeconds: float64(number(11)+number(12)) / 100,
+		ReapedCPUSeconds: float64(number(13)+number(14)) / 100,
 	}, err == nil
 }
 
-// PSS is the process's proportional share of memory, in bytes: of pages that n processes share, it counts one n-th of each. Only root may ask for
-// those of other users.
+// PSS is the process's proportional share of memory, in bytes: of pages that n processes
+// share, it counts one n-th of each. Only root may ask for those of other users.
 func (p ProcessStat) PSS() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
 	if err != nil {

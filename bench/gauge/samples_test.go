@@ -34,8 +34,10 @@ func TestMedian(t *testing.T) {
 }
 
 func TestParseStat(t *testing.T) {
-	p, ok := parseStat("42 (a b) c) S 7 1 1 0 -1 4194560 100 0 0 0 150 50 25 75 20 0 1 0 99 1000 3 0 0", "prog\x00-x\x00")
-	want := ProcessStat{PID: 42, Parent: 7, Command: "a b) c", Args: "prog -x ", RSS: 3 * int64(os.Getpagesize()), CPUSeconds: 2, ReapedCPUSeconds: 1}
+	p, ok := parseStat("42 (a b) c) S 7 1 1 0 -1 4194560 100 0 0 0 150 50 25 75 20 0 1 0 99 1000 3 0 0",
+		"prog\x00-x\x00")
+	want := ProcessStat{PID: 42, Parent: 7, Command: "a b) c", Args: "prog -x ", RSS: 3 * int64(os.Getpagesize()),
+		CPUSeconds: 2, ReapedCPUSeconds: 1}
 	if !ok || p != want {
 		t.Errorf("got %+v %v, want %+v", p, ok, want)
 	}
@@ -47,7 +49,8 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParsePSS(t *testing.T) {
-	got, err := parsePSS([]byte("5589-7ffd ---p 00000000 00:00 0   [rollup]\nRss:      1772 kB\nPss:       222 kB\nPss_Anon:  112 kB\n"))
+	got, err := parsePSS([]byte("5589-7ffd ---p 00000000 00:00 0   [rollup]\nRss:      1772 kB\nPss:       " +
+		"222 kB\nPss_Anon:  112 kB\n"))
 	if err != nil || got != 222<<10 {
 		t.Errorf("got %d, %v", got, err)
 	}

@@ -18,14 +18,16 @@ type measureSpec struct {
 	TimeoutSeconds float64   `json:"seconds"` // it gives up after so many
 }
 
-// measureResult is what it has measured: the values of each figure, in seconds, bytes, or so many a second.
+// measureResult is what it has measured: the values of each figure, in seconds, bytes, or
+// so many a second.
 type measureResult struct {
 	Values map[string][]float64 `json:"values,omitempty"`
 	Note   string               `json:"note,omitempty"`  // what one should know about the values
 	Error  string               `json:"error,omitempty"` // why there are none
 }
 
-// serveAgent is the agent's whole life: it starts its system, says so, and measures one order after the other until there are no more.
+// serveAgent is the agent's whole life: it starts its system, says so, and measures one
+// order after the other until there are no more.
 func serveAgent(args []string) int {
 	var p namespaceConfig
 	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
@@ -108,7 +110,8 @@ func startAgent(ctx context.Context, p namespaceConfig) (*systemAgent, error) {
 	return a, nil
 }
 
-// startLimit is how long a system may take to start: those that have to be told of machines one by one take longer with many.
+// startLimit is how long a system may take to start: those that have to be told of
+// machines one by one take longer with many.
 func (p namespaceConfig) startLimit() time.Duration {
 	return 2*time.Minute + time.Duration(p.Cell)*50*time.Millisecond
 }

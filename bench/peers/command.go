@@ -17,7 +17,8 @@ import (
 
 // environment of every command, and therefore of jobs that take theirs along.
 func (a *systemAgent) environment() []string {
-	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SGE_ROOT=" + sgeRoot, "SGE_CELL=default", "_CONDOR_TOOL_DEBUG=D_ERROR"}
+	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SGE_ROOT=" + sgeRoot, "SGE_CELL=default",
+		"_CONDOR_TOOL_DEBUG=D_ERROR"}
 	if a.Root != "" {
 		return append(env, "HOME=/home/bench")
 	}
@@ -69,12 +70,14 @@ func finishCommand(cmd *exec.Cmd) (string, error) {
 	}
 	if err != nil {
 		outputText := strings.TrimSpace(errs.String() + " " + out.String())
-		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:min(len(cmd.Args), 4)], " "), err, outputText[max(0, len(outputText)-300):])
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:min(len(cmd.Args), 4)], " "), err,
+			outputText[max(0, len(outputText)-300):])
 	}
 	return out.String(), err
 }
 
-// startDaemon starts a program of the administrator's that puts itself into the background, or goes on beside us; what it says is in a file of that name.
+// startDaemon starts a program of the administrator's that puts itself into the
+// background, or goes on beside us; what it says is in a file of that name.
 func (a *systemAgent) startDaemon(name string, argv ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(a.Work, name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -109,7 +112,8 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// prepareDirectory makes the bench's directory, and in it what jobs run that say when they start.
+// prepareDirectory makes the bench's directory, and in it what jobs run that say when
+// they start.
 func (a *systemAgent) prepareDirectory() error {
 	if err := os.MkdirAll(a.Work, 0o755); err != nil {
 		return err

@@ -37,7 +37,8 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 	}
 	defer unlock()
 	b := &comparisonRun{benchOptions: opt, agents: map[string]*remoteAgent{}}
-	if b.workDir, err = os.MkdirTemp("/var/tmp", "roost-peers-run-"); err != nil { // not below /tmp, which each of Roost's jobs has for itself
+	// not below /tmp, which each of Roost's jobs has for itself
+	if b.workDir, err = os.MkdirTemp("/var/tmp", "roost-peers-run-"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.workDir)
@@ -50,7 +51,8 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 		}
 	}
 	b.report = comparisonReport{
-		Date: time.Now().UTC().Truncate(time.Second), Machine: machineText(), Stock: opt.stock, Rounds: opt.rounds, Sizes: opt.sizes, Systems: opt.systems,
+		Date: time.Now().UTC().Truncate(time.Second), Machine: machineText(), Stock: opt.stock, Rounds: opt.rounds,
+		Sizes: opt.sizes, Systems: opt.systems,
 		Version: map[string]string{},
 	}
 	b.report.addLines(opt.measures)
@@ -63,7 +65,8 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 	return errors.Join(b.report.writeFiles(opt.out), cut)
 }
 
-// checkPrerequisites sees to it that this can work at all, and that nobody else does the same.
+// checkPrerequisites sees to it that this can work at all, and that nobody else does the
+// same.
 func checkPrerequisites(opt benchOptions) (unlock func(), err error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("only root can make namespaces, and run daemons that become other users")
@@ -82,7 +85,8 @@ func checkPrerequisites(opt benchOptions) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// measureAll does the rounds first, then what is measured once, and at last the matching, for which each system is started anew.
+// measureAll does the rounds first, then what is measured once, and at last the matching,
+// for which each system is started anew.
 func (b *comparisonRun) measureAll(ctx context.Context) error {
 	var before, rounds, once, cells []systemMeasure
 	for _, m := range systemMeasures() {
@@ -127,7 +131,8 @@ func (b *comparisonRun) runPass(ctx context.Context, where string, list []system
 	}
 }
 
-// runMeasure has one system make one measure; one that does not answer is started anew for the next.
+// runMeasure has one system make one measure; one that does not answer is started anew
+// for the next.
 func (b *comparisonRun) runMeasure(ctx context.Context, where string, m systemMeasure, n int, system string) {
 	if ctx.Err() != nil {
 		return
@@ -138,7 +143,8 @@ func (b *comparisonRun) runMeasure(ctx context.Context, where string, m systemMe
 	}
 	fmt.Fprintf(os.Stderr, "peers: %s%s, %s", where, what, systemTitle(system))
 	began := time.Now()
-	ans := b.sendOrder(ctx, system, m.needsCell, measureSpec{Measure: m.name, Count: n, Sizes: b.sizes, TimeoutSeconds: b.limit.Seconds()})
+	ans := b.sendOrder(ctx, system, m.needsCell,
+		measureSpec{Measure: m.name, Count: n, Sizes: b.sizes, TimeoutSeconds: b.limit.Seconds()})
 	if ctx.Err() != nil {
 		fmt.Fprintln(os.Stderr)
 		return
@@ -212,9 +218,11 @@ func (b *comparisonRun) startAgent(system string, cell bool) (*remoteAgent, erro
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("make namespaces: %w", err)
 	}
-	if r.removeCgroup, err = joinSharedCgroup(fmt.Sprintf("peers-%s-%d", system, cmd.Process.Pid), cmd.Process.Pid); err != nil {
+	if r.removeCgroup, err = joinSharedCgroup(fmt.Sprintf("peers-%s-%d", system, cmd.Process.Pid),
+		cmd.Process.Pid); err != nil {
 		r.removeCgroup = func() {}
-		fmt.Fprintf(os.Stderr, "peers: %s has no control group for CPU time: measure on a quiet machine: %v\n", systemTitle(system), err)
+		fmt.Fprintf(os.Stderr, "peers: %s has no control group for CPU time: measure on a quiet machine: %v\n",
+			systemTitle(system), err)
 	}
 	if _, err := r.in.Write([]byte(startWord)); err != nil {
 		return nil, err
@@ -288,7 +296,8 @@ func machineText() string {
 	unix.Uname(&u)
 	load, _ := os.ReadFile("/proc/loadavg")
 	before, _, _ := strings.Cut(string(load), " ")
-	return fmt.Sprintf("%d cores of %s, Linux %s, load %s at first", runtime.NumCPU(), model, unix.ByteSliceToString(u.Release[:]), before)
+	return fmt.Sprintf("%d cores of %s, Linux %s, load %s at first", runtime.NumCPU(), model,
+		unix.ByteSliceToString(u.Release[:]), before)
 }
 
 // writeFiles writes the files of results.
@@ -296,7 +305,8 @@ func (r *comparisonReport) writeFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{"peers.json": r.writeJSON, "peers.csv": r.writeCSV, "peers.svg": r.drawCharts} {
+	for name, write := range map[string]func(io.Writer) error{"peers.json": r.writeJSON, "peers.csv": r.writeCSV,
+		"peers.svg": r.drawCharts} {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			return err

@@ -22,7 +22,8 @@ func configText(names ...string) string {
 	return all.String()
 }
 
-// machineGroups is how many machines of each of six sizes there are among so many, for matching; the last takes the rest.
+// machineGroups is how many machines of each of six sizes there are among so many, for
+// matching; the last takes the rest.
 func machineGroups(machines int) (count [6]int) {
 	for i := range count {
 		count[i] = machines / 6
@@ -37,7 +38,8 @@ var memorySizes = [6]int{2048, 4096, 8192, 16384, 32768, 65536}
 // memoryOfKind is what the jobs of a kind ask for, in MiB.
 func memoryOfKind(kind int) int { return 100 + kind }
 
-// hostsFile is the /etc/hosts of the namespaces: besides ourselves, those that Grid Engine is to believe in.
+// hostsFile is the /etc/hosts of the namespaces: besides ourselves, those that Grid
+// Engine is to believe in.
 func (p namespaceConfig) hostsFile() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "127.0.0.1 localhost\n%s %s\n", hostAddress, hostName)

@@ -10,8 +10,10 @@ import (
 	"time"
 )
 
-// joinSharedCgroup puts a process, and with it all that it will start, into a control group of its own for CPU time, below ours. Without one the kernel shares a busy
-// machine out by sessions (sched(7), "autogroup"): a system whose daemons each make their own would get more of it than one whose daemons stay in theirs.
+// joinSharedCgroup puts a process, and with it all that it will start, into a control
+// group of its own for CPU time, below ours. Without one the kernel shares a busy machine
+// out by sessions (sched(7), "autogroup"): a system whose daemons each make their own
+// would get more of it than one whose daemons stay in theirs.
 func joinSharedCgroup(name string, pid int) (leave func(), err error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -36,8 +38,8 @@ func joinSharedCgroup(name string, pid int) (leave func(), err error) {
 	}, nil
 }
 
-// cpuCgroupPath finds in /proc/self/cgroup (cgroups(7)) the directory of the group that shares out CPU time: in version 1 that of its controller, else that of
-// version 2.
+// cpuCgroupPath finds in /proc/self/cgroup (cgroups(7)) the directory of the group that
+// shares out CPU time: in version 1 that of its controller, else that of version 2.
 func cpuCgroupPath(text, root string) string {
 	found := root
 	for line := range strings.Lines(text) {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// measureRestart kills the daemon that has the queue while many jobs wait in it, and sees how long it takes until it answers, and until a job starts that is
-// submitted as soon as that works.
+// measureRestart kills the daemon that has the queue while many jobs wait in it, and sees
+// how long it takes until it answers, and until a job starts that is submitted as soon as
+// that works.
 func (a *systemAgent) measureRestart(ctx context.Context, o measureSpec, ans *measureResult) error {
 	pipe, err := a.openStartPipe()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// gridEngineSystem is a cell of one host: the qmaster, and an execution daemon with 16 slots.
+// gridEngineSystem is a cell of one host: the qmaster, and an execution daemon with 16
+// slots.
 type gridEngineSystem struct {
 	*systemAgent
 }
@@ -33,7 +34,8 @@ func (g *gridEngineSystem) startSystem(ctx context.Context) error {
 	if g.Stock {
 		profile = "stock"
 	}
-	if _, err := g.runAsAdmin(ctx, "bash", g.filePath("gridengine.sh"), g.filePath("queue"), profile, fmt.Sprint(g.Cell)); err != nil {
+	if _, err := g.runAsAdmin(ctx, "bash", g.filePath("gridengine.sh"), g.filePath("queue"), profile,
+		fmt.Sprint(g.Cell)); err != nil {
 		return err
 	}
 	if g.Cell > 0 {
@@ -95,14 +97,16 @@ func (g *gridEngineSystem) restartDaemon(ctx context.Context) error {
 	return err
 }
 
-// matchJobs lets jobs that are held go, all at once, in a cell whose hosts the qmaster only imagines, and reads in its log how long the scheduler took for
-// them. A job asks for a time here, as an imagined host has no memory to ask for.
+// matchJobs lets jobs that are held go, all at once, in a cell whose hosts the qmaster
+// only imagines, and reads in its log how long the scheduler took for them. A job asks
+// for a time here, as an imagined host has no memory to ask for.
 func (g *gridEngineSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	each := s.Jobs / s.Kinds
 	for range s.Matches {
 		for kind := range s.Kinds {
-			argv := append(sgeSubmit[:10:10], "-h", "-t", fmt.Sprintf("1-%d", each), "-l", fmt.Sprintf("h_rt=%d", 36000+kind), "/bin/sleep", "36000")
+			argv := append(sgeSubmit[:10:10], "-h", "-t", fmt.Sprintf("1-%d", each), "-l",
+				fmt.Sprintf("h_rt=%d", 36000+kind), "/bin/sleep", "36000")
 			if _, err := g.runAsUser(ctx, argv...); err != nil {
 				return ans, err
 			}

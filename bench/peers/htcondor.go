@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// htcondorSystem is a pool of one host: the central manager, a schedd and a startd with 16 slots.
+// htcondorSystem is a pool of one host: the central manager, a schedd and a startd with
+// 16 slots.
 type htcondorSystem struct {
 	*systemAgent
 }
@@ -57,7 +58,8 @@ func (h *htcondorSystem) version(ctx context.Context) string {
 
 // writeSubmitFile writes a submit description and returns the command that submits it.
 func (h *htcondorSystem) writeSubmitFile(name, executable, arguments, more string, n int) ([]string, error) {
-	text := fmt.Sprintf("executable = %s\narguments = %s\nshould_transfer_files = NO\n%squeue %d\n", executable, arguments, more, n)
+	text := fmt.Sprintf("executable = %s\narguments = %s\nshould_transfer_files = NO\n%squeue %d\n", executable,
+		arguments, more, n)
 	return []string{"condor_submit", "-terse", h.filePath(name)}, h.writeFile(name, text, 0o644)
 }
 
@@ -85,7 +87,8 @@ func (h *htcondorSystem) submitHeldArray(ctx context.Context, n int) error {
 	return err
 }
 
-// submitHeldJobs submits from one process, through the library of HTCondor for Python: each job is a cluster of its own.
+// submitHeldJobs submits from one process, through the library of HTCondor for Python:
+// each job is a cluster of its own.
 func (h *htcondorSystem) submitHeldJobs(ctx context.Context, n int) error {
 	_, err := h.runAsUser(ctx, "python3", "-W", "ignore", "-c", fmt.Sprintf(
 		`import htcondor
@@ -103,7 +106,8 @@ func (h *htcondorSystem) clearQueue() []string { return []string{"condor_rm", "-
 
 func (h *htcondorSystem) daemonRole(p gauge.ProcessStat) string {
 	for prefix, role := range map[string]string{
-		"condor_master": "master", "condor_shared_": "shared_port", "condor_collect": "collector", "condor_negotia": "negotiator", "condor_schedd": "schedd",
+		"condor_master": "master", "condor_shared_": "shared_port", "condor_collect": "collector",
+		"condor_negotia": "negotiator", "condor_schedd": "schedd",
 	} {
 		if strings.HasPrefix(p.Command, prefix) {
 			return role

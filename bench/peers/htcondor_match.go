@@ -13,8 +13,9 @@ import (
 
 const negotiatorLog = "/var/log/condor/NegotiatorLog"
 
-// matchJobs has one startd advertise all the machines as slots of its own, so that their ads are real, with real claims, and kills it. The negotiator's log says
-// how long its cycle takes with the jobs; the claims fail afterwards.
+// matchJobs has one startd advertise all the machines as slots of its own, so that their
+// ads are real, with real claims, and kills it. The negotiator's log says how long its
+// cycle takes with the jobs; the claims fail afterwards.
 func (h *htcondorSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := h.advertise(ctx, s.Machines); err != nil {
@@ -62,10 +63,13 @@ func (h *htcondorSystem) matchJobs(ctx context.Context, s workSizes) (ans measur
 
 // advertise starts the startd, waits until the collector has all its slots, and kills it.
 func (h *htcondorSystem) advertise(ctx context.Context, machines int) error {
-	argv := []string{"env", "_CONDOR_SEC_USE_FAMILY_SESSION=False", "_CONDOR_UPDATE_INTERVAL=86400", "_CONDOR_MAX_STARTD_LOG=500000000",
-		fmt.Sprintf("_CONDOR_NUM_CPUS=%d", machines), fmt.Sprintf("_CONDOR_MEMORY=%d", machines*30000), fmt.Sprintf("_CONDOR_NUM_SLOTS=%d", machines)}
+	argv := []string{"env", "_CONDOR_SEC_USE_FAMILY_SESSION=False", "_CONDOR_UPDATE_INTERVAL=86400",
+		"_CONDOR_MAX_STARTD_LOG=500000000",
+		fmt.Sprintf("_CONDOR_NUM_CPUS=%d", machines), fmt.Sprintf("_CONDOR_MEMORY=%d", machines*30000),
+		fmt.Sprintf("_CONDOR_NUM_SLOTS=%d", machines)}
 	for i, n := range machineGroups(machines) {
-		argv = append(argv, fmt.Sprintf("_CONDOR_SLOT_TYPE_%d=cpus=1,memory=%d,disk=0.001%%", i+1, memorySizes[i]), fmt.Sprintf("_CONDOR_NUM_SLOTS_TYPE_%d=%d", i+1, n),
+		argv = append(argv, fmt.Sprintf("_CONDOR_SLOT_TYPE_%d=cpus=1,memory=%d,disk=0.001%%", i+1, memorySizes[i]),
+			fmt.Sprintf("_CONDOR_NUM_SLOTS_TYPE_%d=%d", i+1, n),
 			fmt.Sprintf("_CONDOR_SLOT_TYPE_%d_PARTITIONABLE=False", i+1))
 	}
 	startd, err := h.startDaemon("startd", append(argv, "condor_startd", "-f", "-sock", "crowd")...)
@@ -87,7 +91,8 @@ type negotiationCycle struct {
 
 var logLine = regexp.MustCompile(`^\d\d/\d\d/\d\d (\d\d):(\d\d):(\d\d)\.(\d+) (?:\([^)]*\) )*(.*)$`)
 
-// lastNegotiationCycle reads the last cycle in the negotiator's log that has ended and had jobs to match; a zero one if there is none.
+// lastNegotiationCycle reads the last cycle in the negotiator's log that has ended and
+// had jobs to match; a zero one if there is none.
 func lastNegotiationCycle(log string) (last negotiationCycle, err error) {
 	var now negotiationCycle
 	began := -1.0

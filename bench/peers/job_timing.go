@@ -33,8 +33,9 @@ func (s startPipe) awaitStart(ctx context.Context) (time.Time, error) {
 	return time.Now(), err
 }
 
-// measureLatency submits one job after the other, each to an idle pool, at times that have nothing to do with each other: who looks at his queue every
-// so often is met at all points of his period.
+// measureLatency submits one job after the other, each to an idle pool, at times that
+// have nothing to do with each other: who looks at his queue every so often is met at all
+// points of his period.
 func (a *systemAgent) measureLatency(ctx context.Context, o measureSpec, ans *measureResult) error {
 	pipe, err := a.openStartPipe()
 	if err != nil {
@@ -67,7 +68,8 @@ func (a *systemAgent) measureLatency(ctx context.Context, o measureSpec, ans *me
 	return nil
 }
 
-// measureBatch runs an array of /bin/true to its end. The CPU time is that of daemons and jobs, without the commands that submit and ask.
+// measureBatch runs an array of /bin/true to its end. The CPU time is that of daemons and
+// jobs, without the commands that submit and ask.
 func (a *systemAgent) measureBatch(ctx context.Context, o measureSpec, ans *measureResult) error {
 	argv, err := a.submitArray(o.Sizes.Batch, "/bin/true")
 	if err != nil {
@@ -85,7 +87,8 @@ func (a *systemAgent) measureBatch(ctx context.Context, o measureSpec, ans *meas
 	return nil
 }
 
-// measureSubmitLoop submits jobs that wait, each by a command of its own, one after the other in a shell.
+// measureSubmitLoop submits jobs that wait, each by a command of its own, one after the
+// other in a shell.
 func (a *systemAgent) measureSubmitLoop(ctx context.Context, o measureSpec, ans *measureResult) error {
 	began := time.Now()
 	_, err := a.runAsUser(ctx, "sh", "-c", loopScript(a.submitHeld(), o.Sizes.Loop))

@@ -1,14 +1,21 @@
-// Command peers measures HTCondor, Slurm and Grid Engine beside Roost on this machine: how soon a job starts, how many finish in a second, how fast
-// submits are taken, what the central daemons need with thousands of jobs queued, what each running job needs, how long it takes to match jobs to
-// ten thousand machines, and how soon a killed queue daemon is back. All of it is measured in one run, in rounds, turn by turn, so that what else this
-// machine does falls on all alike; what counts are the ratios. Run it with make bench-peers.
+// Command peers measures HTCondor, Slurm and Grid Engine beside Roost on this machine:
+// how soon a job starts, how many finish in a second, how fast submits are taken, what
+// the central daemons need with thousands of jobs queued, what each running job needs,
+// how long it takes to match jobs to ten thousand machines, and how soon a killed queue
+// daemon is back. All of it is measured in one run, in rounds, turn by turn, so that what
+// else this machine does falls on all alike; what counts are the ratios. Run it with make
+// bench-peers.
 //
-// Each system runs in namespaces of its own (processes, network, mounts, host name): its network is a loopback and an address that is connected to
-// nothing, its processes end with the namespace however this program ends, and its mounts with them. The other systems live in the Debian that install.sh
-// makes, as 16 slots each, and jobs there are an ordinary user's; Roost is what "roost up" makes of this machine for root, with its sandboxes. The program runs
-// itself inside (-inside) and tells that part what to measure, a line of JSON each, so that every command is run and timed from within.
+// Each system runs in namespaces of its own (processes, network, mounts, host name): its
+// network is a loopback and an address that is connected to nothing, its processes end
+// with the namespace however this program ends, and its mounts with them. The other
+// systems live in the Debian that install.sh makes, as 16 slots each, and jobs there are
+// an ordinary user's; Roost is what "roost up" makes of this machine for root, with its
+// sandboxes. The program runs itself inside (-inside) and tells that part what to
+// measure, a line of JSON each, so that every command is run and timed from within.
 //
-// The settings of the others are in conf, each with its reason: what their manuals advise for short jobs, with -stock their own defaults.
+// The settings of the others are in conf, each with its reason: what their manuals advise
+// for short jobs, with -stock their own defaults.
 package main
 
 import (
@@ -52,8 +59,10 @@ type workSizes struct {
 
 // The sizes of a full run and of one to try things with.
 var (
-	fullSizes  = workSizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000, Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
-	quickSizes = workSizes{Latency: 4, Batch: 100, Loop: 30, Queued: []int{1000}, Restart: 500, Machines: 500, Jobs: 200, Kinds: 20, Matches: 1}
+	fullSizes = workSizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000,
+		Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
+	quickSizes = workSizes{Latency: 4, Batch: 100, Loop: 30, Queued: []int{1000}, Restart: 500, Machines: 500,
+		Jobs: 200, Kinds: 20, Matches: 1}
 )
 
 func main() {
@@ -78,7 +87,8 @@ func main() {
 	}
 }
 
-// argAfterWord returns what follows the word where the program was started by itself with it.
+// argAfterWord returns what follows the word where the program was started by itself with
+// it.
 func argAfterWord(word string) []string {
 	if len(os.Args) > 1 && os.Args[1] == word {
 		return os.Args[2:]

@@ -49,7 +49,8 @@ func (a *systemAgent) centralMemory() (total float64, parts string, err error) {
 	return total, strings.Join(list, ", ") + " MiB", nil
 }
 
-// measureIdleMemory reads the memory of the central daemons of a pool that has just been started.
+// measureIdleMemory reads the memory of the central daemons of a pool that has just been
+// started.
 func (a *systemAgent) measureIdleMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
 	if err := sleepContext(ctx, 2*quiesceTime); err != nil {
 		return err
@@ -66,7 +67,8 @@ func (a *systemAgent) measureQueuedMemory(figure string, ans *measureResult) err
 	return err
 }
 
-// measureQueuedArray reads it while an array waits, and measureQueuedJobs while as many jobs do.
+// measureQueuedArray reads it while an array waits, and measureQueuedJobs while as many
+// jobs do.
 func (a *systemAgent) measureQueuedArray(ctx context.Context, o measureSpec, ans *measureResult) error {
 	return a.measureQueued(ctx, o.Count, "array", a.submitHeldArray, ans)
 }
@@ -75,7 +77,8 @@ func (a *systemAgent) measureQueuedJobs(ctx context.Context, o measureSpec, ans 
 	return a.measureQueued(ctx, o.Count, "each", a.submitHeldJobs, ans)
 }
 
-func (a *systemAgent) measureQueued(ctx context.Context, n int, figure string, fill func(context.Context, int) error, ans *measureResult) error {
+func (a *systemAgent) measureQueued(ctx context.Context, n int, figure string, fill func(context.Context, int) error,
+	ans *measureResult) error {
 	began := time.Now()
 	if err := fill(ctx, n); err != nil {
 		return err
@@ -91,7 +94,8 @@ func (a *systemAgent) measureQueued(ctx context.Context, n int, figure string, f
 	return a.removeAllJobs(ctx)
 }
 
-// allMemory sums the memory of all processes of the system but those of jobs, and of ours.
+// allMemory sums the memory of all processes of the system but those of jobs, and of
+// ours.
 func allMemory() (total float64) {
 	for _, p := range gauge.ListProcesses() {
 		if p.PID == 1 || p.PID == os.Getpid() || p.Command == "sleep" {
@@ -104,8 +108,9 @@ func allMemory() (total float64) {
 	return total
 }
 
-// cpuTimeSpent sums the CPU time, in seconds, of all processes of the system that there are or were: of one that has ended, its parent knows. What our own
-// commands took is left out.
+// cpuTimeSpent sums the CPU time, in seconds, of all processes of the system that there
+// are or were: of one that has ended, its parent knows. What our own commands took is
+// left out.
 func cpuTimeSpent() (total float64) {
 	for _, p := range gauge.ListProcesses() {
 		if p.PID != os.Getpid() {
@@ -115,7 +120,8 @@ func cpuTimeSpent() (total float64) {
 	return total
 }
 
-// measureRunningMemory reads how much more memory everything takes for each job that runs, the job's own processes apart.
+// measureRunningMemory reads how much more memory everything takes for each job that
+// runs, the job's own processes apart.
 func (a *systemAgent) measureRunningMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
 	if err := sleepContext(ctx, quiesceTime); err != nil {
 		return err

@@ -24,8 +24,9 @@ type namespaceConfig struct {
 	Cell   int    `json:"cell"` // not 0: it is to match jobs with so many machines, and runs none
 }
 
-// The host that every system believes to be on, and its address: that of one end of a cable whose other end is in the same namespace. A loopback alone
-// would not do, as resolvers take a host with nothing else for one without a network.
+// The host that every system believes to be on, and its address: that of one end of a
+// cable whose other end is in the same namespace. A loopback alone would not do, as
+// resolvers take a host with nothing else for one without a network.
 const (
 	hostName    = "peers"
 	hostAddress = "10.99.0.1"
@@ -40,17 +41,20 @@ func runInNamespaces(p namespaceConfig) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command("/proc/self/exe", "-inside", string(text))
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-		Setpgid:    true, // Ctrl-C is for the coordinator: it ends the others in order
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS |
+			syscall.CLONE_NEWIPC,
+		Setpgid: true, // Ctrl-C is for the coordinator: it ends the others in order
 	}
 	return cmd, nil
 }
 
-// startWord is what the first process waits for: by then it is in its control group, and with it all that it starts.
+// startWord is what the first process waits for: by then it is in its control group, and
+// with it all that it starts.
 const startWord = "\n"
 
-// runFirstProcess is the first process of the namespaces: it arranges them, starts the agent, and reaps what daemons leave behind. When it ends, the kernel ends
-// everything else in there. It returns its exit status.
+// runFirstProcess is the first process of the namespaces: it arranges them, starts the
+// agent, and reaps what daemons leave behind. When it ends, the kernel ends everything
+// else in there. It returns its exit status.
 func runFirstProcess(args []string) int {
 	var p namespaceConfig
 	err := json.Unmarshal([]byte(args[0]), &p)
@@ -72,7 +76,8 @@ func runFirstProcess(args []string) int {
 
 // reapProcesses starts the agent and waits for all processes until that one has ended.
 func reapProcesses(text string) (int, error) {
-	agent, err := syscall.ForkExec("/proc/self/exe", []string{"peers", "-serve", text}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	agent, err := syscall.ForkExec("/proc/self/exe", []string{"peers", "-serve", text},
+		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +93,8 @@ func reapProcesses(text string) (int, error) {
 	}
 }
 
-// setUpNamespaces makes the namespaces a machine: processes, devices, a network, and for a Debian its files.
+// setUpNamespaces makes the namespaces a machine: processes, devices, a network, and for
+// a Debian its files.
 func (p namespaceConfig) setUpNamespaces() error {
 	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -106,7 +112,8 @@ func (p namespaceConfig) setUpNamespaces() error {
 	}
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"}, {"link", "add", "cable0", "type", "veth", "peer", "name", "cable1"},
-		{"link", "set", "cable1", "up"}, {"link", "set", "cable0", "up"}, {"address", "add", hostAddress + "/24", "dev", "cable0"},
+		{"link", "set", "cable1", "up"}, {"link", "set", "cable0", "up"},
+		{"address", "add", hostAddress + "/24", "dev", "cable0"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("ip %v: %w: %s", args, err, out)

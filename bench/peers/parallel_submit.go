@@ -29,7 +29,8 @@ func (a *systemAgent) submitInParallel(ctx context.Context, command string, n in
 
 var dispatchedLine = regexp.MustCompile(`PROF: job dispatching took ([0-9.]+) s`)
 
-// dispatchTime adds up what Grid Engine's scheduler says of the time that it took to place jobs.
+// dispatchTime adds up what Grid Engine's scheduler says of the time that it took to
+// place jobs.
 func dispatchTime(log string) (seconds float64) {
 	for _, found := range dispatchedLine.FindAllStringSubmatch(log, -1) {
 		if s, err := strconv.ParseFloat(found[1], 64); err == nil {

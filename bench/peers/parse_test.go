@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The log of a negotiator that had nothing to do, then matched three of four jobs, then works on.
+// The log of a negotiator that had nothing to do, then matched three of four jobs, then
+// works on.
 const sampleNegotiation = `11/22/26 17:20:01.003 ---------- Started Negotiation Cycle ----------
 11/22/26 17:20:01.010 (D_ALWAYS) Phase 1:  Obtaining ads from collector ...
 11/22/26 17:20:01.103 ---------- Finished Negotiation Cycle ----------
@@ -28,7 +29,8 @@ func TestLastCycle(t *testing.T) {
 	if err != nil || got.matched != 3 || got.rejected != 1 || got.duration < 1.4999 || got.duration > 1.5001 {
 		t.Errorf("got %+v, %v; want 1.5 s over midnight, 3 matched, 1 rejected", got, err)
 	}
-	for _, cut := range []string{"", "junk", strings.SplitAfter(sampleNegotiation, "\n")[0], "11/22/26 17:20:01.5 Finished Negotiation Cycle\n"} {
+	for _, cut := range []string{"", "junk", strings.SplitAfter(sampleNegotiation, "\n")[0],
+		"11/22/26 17:20:01.5 Finished Negotiation Cycle\n"} {
 		if got, err := lastNegotiationCycle(cut); err != nil || got != (negotiationCycle{}) {
 			t.Errorf("%q: got %+v, %v", cut, got, err)
 		}
@@ -36,7 +38,8 @@ func TestLastCycle(t *testing.T) {
 }
 
 func TestDispatching(t *testing.T) {
-	log := "11/22/2026|schedu|peers|P|PROF: job dispatching took 1.250 s (20 fast, 0 comp)\nmore\nx|PROF: job dispatching took 0.500 s\nPROF: job dispatching took . s\n"
+	log := "11/22/2026|schedu|peers|P|PROF: job dispatching took 1.250 s (20 fast, 0 comp)\nmore\nx|PROF: " +
+		"job dispatching took 0.500 s\nPROF: job dispatching took . s\n"
 	if got := dispatchTime(log); got != 1.75 {
 		t.Errorf("got %v", got)
 	}
@@ -53,40 +56,49 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	text := cloudNodes(14)
-	if !strings.HasPrefix(text, "NodeName=m[00000-00001] CPUs=1 RealMemory=2048 State=CLOUD\n") || !strings.Contains(text, "NodeName=m[00010-00013] CPUs=1 RealMemory=65536 ") ||
+	if !strings.HasPrefix(text, "NodeName=m[00000-00001] CPUs=1 RealMemory=2048 State=CLOUD\n") ||
+		!strings.Contains(text, "NodeName=m[00010-00013] CPUs=1 RealMemory=65536 ") ||
 		!strings.HasSuffix(text, "State=DOWN\n") {
 		t.Errorf("got %s", text)
 	}
 	if text := cloudNodes(1); strings.Count(text, "NodeName") != 1 {
 		t.Errorf("got %s", text)
 	}
-	if text := (namespaceConfig{Cell: 300}).hostsFile(); !strings.Contains(text, "\n10.98.1.43 m00299\n") || strings.Count(text, "\n") != 302 {
+	if text := (namespaceConfig{Cell: 300}).hostsFile(); !strings.Contains(text, "\n10.98.1.43 m00299\n") ||
+		strings.Count(text, "\n") != 302 {
 		t.Errorf("got %s", text)
 	}
 }
 
 func TestParse(t *testing.T) {
-	opt, err := parseOptions([]string{"-quick", "-systems", "roost,slurm", "-only", "batch", "-queued", "5,60", "-limit", "1m"})
-	if err != nil || opt.rounds != 1 || opt.sizes.Batch != quickSizes.Batch || !reflect.DeepEqual(opt.sizes.Queued, []int{5, 60}) ||
-		!reflect.DeepEqual(opt.systems, []string{"roost", "slurm"}) || !reflect.DeepEqual(opt.measures, []string{"batch"}) || opt.limit != time.Minute {
+	opt, err := parseOptions([]string{"-quick", "-systems", "roost,slurm", "-only", "batch", "-queued", "5,60",
+		"-limit", "1m"})
+	if err != nil || opt.rounds != 1 || opt.sizes.Batch != quickSizes.Batch ||
+		!reflect.DeepEqual(opt.sizes.Queued, []int{5, 60}) ||
+		!reflect.DeepEqual(opt.systems, []string{"roost", "slurm"}) ||
+		!reflect.DeepEqual(opt.measures, []string{"batch"}) || opt.limit != time.Minute {
 		t.Errorf("got %+v, %v", opt, err)
 	}
 	if quickSizes.Queued[0] == 5 {
 		t.Error("the flag has changed the sizes themselves")
 	}
-	if opt, err := parseOptions(nil); err != nil || opt.rounds != 3 || opt.measures != nil || len(opt.systems) != 4 || opt.sizes.Machines != 10_000 {
+	if opt, err := parseOptions(nil); err != nil || opt.rounds != 3 || opt.measures != nil || len(opt.systems) != 4 ||
+		opt.sizes.Machines != 10_000 {
 		t.Errorf("got %+v, %v", opt, err)
 	}
-	for _, bad := range [][]string{{"-systems", "pbs"}, {"-only", "batch,all"}, {"-queued", "1000,"}, {"-queued", "-3"}, {"more"}} {
+	for _, bad := range [][]string{{"-systems", "pbs"}, {"-only", "batch,all"}, {"-queued", "1000,"}, {"-queued", "-3"},
+		{"more"}} {
 		if opt, err := parseOptions(bad); err == nil {
 			t.Errorf("%v: got %+v", bad, opt)
 		}
 	}
 }
 
-// TestSettings holds that HTCondor's and Slurm's settings have no comment behind a value: those would become part of it.
+// TestSettings holds that HTCondor's and Slurm's settings have no comment behind a value:
+// those would become part of it.
 func TestSettings(t *testing.T) {
-	for _, name := range []string{"htcondor.conf", "htcondor-fast.conf", "htcondor-match.conf", "slurm.conf", "slurm-fast.conf", "slurm-node.conf", "slurm-match.conf"} {
+	for _, name := range []string{"htcondor.conf", "htcondor-fast.conf", "htcondor-match.conf", "slurm.conf",
+		"slurm-fast.conf", "slurm-node.conf", "slurm-match.conf"} {
 		for line := range strings.Lines(configText(name)) {
 			if !strings.HasPrefix(line, "#") && strings.Contains(line, "#") {
 				t.Errorf("%s: %s", name, line)

@@ -56,7 +56,8 @@ func (r *comparisonReport) addLines(only []string) {
 		}
 		for _, n := range m.jobCountList(r.Sizes) {
 			for _, f := range m.figures(n, r.Sizes) {
-				r.Lines = append(r.Lines, figureLine{lineKey(f, n), f.title, f.label, f.unit, f.moreIsBetter, map[string]figureCell{}})
+				r.Lines = append(r.Lines, figureLine{lineKey(f, n), f.title, f.label, f.unit, f.moreIsBetter,
+					map[string]figureCell{}})
 			}
 		}
 	}
@@ -82,7 +83,8 @@ func (r *comparisonReport) addAnswer(m systemMeasure, n int, system string, ans 
 	}
 }
 
-// computeRatios works out medians and ratios. What failed in one round and not in another has a value; the error stays in the file.
+// computeRatios works out medians and ratios. What failed in one round and not in another
+// has a value; the error stays in the file.
 func (r *comparisonReport) computeRatios() {
 	for _, l := range r.Lines {
 		for system, c := range l.Cells {
@@ -117,7 +119,8 @@ func (u figureUnit) valueText(v float64) string {
 	}
 }
 
-// twoDigits writes a number with two digits at least, and none after the point from ten on.
+// twoDigits writes a number with two digits at least, and none after the point from ten
+// on.
 func twoDigits(v float64) string {
 	switch size := math.Abs(v); {
 	case size >= 9.95:

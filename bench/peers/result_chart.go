@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/plot"
 )
 
-// drawCharts draws a chart for each unit, one for what takes milliseconds and one for what takes seconds, with a bar for each system, on a scale of powers of ten.
+// drawCharts draws a chart for each unit, one for what takes milliseconds and one for
+// what takes seconds, with a bar for each system, on a scale of powers of ten.
 func (r *comparisonReport) drawCharts(w io.Writer) error {
 	var charts []plot.Chart
 	for _, kind := range []struct {
@@ -14,10 +15,18 @@ func (r *comparisonReport) drawCharts(w io.Writer) error {
 		has         func(figureLine) bool
 		divide      float64
 	}{
-		{"How long it takes (less is better)", "milliseconds", func(l figureLine) bool { return l.Unit == unitSeconds && l.maxMedian() < 1 }, 1e-3},
-		{"How long it takes (less is better)", "seconds", func(l figureLine) bool { return l.Unit == unitSeconds && l.maxMedian() >= 1 }, 1},
-		{"How many in a second (more is better)", "a second", func(l figureLine) bool { return l.Unit == unitPerSecond }, 1},
-		{"Memory of the central daemons, and beside a running job (less is better)", "MiB", func(l figureLine) bool { return l.Unit == unitBytes }, 1 << 20},
+		{"How long it takes (less is better)", "milliseconds", func(l figureLine) bool {
+			return l.Unit == unitSeconds && l.maxMedian() < 1
+		}, 1e-3},
+		{"How long it takes (less is better)", "seconds", func(l figureLine) bool {
+			return l.Unit == unitSeconds && l.maxMedian() >= 1
+		}, 1},
+		{"How many in a second (more is better)", "a second", func(l figureLine) bool {
+			return l.Unit == unitPerSecond
+		}, 1},
+		{"Memory of the central daemons, and beside a running job (less is better)", "MiB", func(l figureLine) bool {
+			return l.Unit == unitBytes
+		}, 1 << 20},
 	} {
 		if c := r.newChart(kind.has, kind.divide); len(c.X.Names) > 0 {
 			c.Title, c.Y.Label = kind.title, kind.axis

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// printTable prints a line for each figure and a column for each system: the median, and behind it the ratio to Roost's.
+// printTable prints a line for each figure and a column for each system: the median, and
+// behind it the ratio to Roost's.
 func (r *comparisonReport) printTable(w io.Writer) error {
 	rows := [][]string{{""}}
 	for _, s := range r.Systems {
@@ -44,7 +45,8 @@ func (r *comparisonReport) printTable(w io.Writer) error {
 		}
 		text.WriteString(strings.TrimRight(out, " ") + "\n")
 	}
-	fmt.Fprintf(&text, "\n%s. %s. Medians; in brackets the ratio to Roost's.\n", r.Machine, r.Date.Format("2006-01-02 15:04"))
+	fmt.Fprintf(&text, "\n%s. %s. Medians; in brackets the ratio to Roost's.\n", r.Machine,
+		r.Date.Format("2006-01-02 15:04"))
 	for i, note := range notes {
 		fmt.Fprintf(&text, "[%d] %s\n", i+1, note)
 	}
@@ -94,12 +96,14 @@ func (r *comparisonReport) writeJSON(w io.Writer) error {
 // writeCSV writes a line for each figure of each system.
 func (r *comparisonReport) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"date", "figure", "title", "unit", "system", "version", "samples", "median", "least", "most", "ratio_to_roost", "error"})
+	out.Write([]string{"date", "figure", "title", "unit", "system", "version", "samples", "median", "least", "most",
+		"ratio_to_roost", "error"})
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, l := range r.Lines {
 		for _, s := range r.Systems {
 			c := l.Cells[s]
-			row := []string{r.Date.Format("2006-01-02T15:04:05Z07:00"), l.Figure, l.Title, string(l.Unit), s, r.Version[s], strconv.Itoa(len(c.Values)), "", "", "", "", firstLine(c.Error)}
+			row := []string{r.Date.Format("2006-01-02T15:04:05Z07:00"), l.Figure, l.Title, string(l.Unit), s,
+				r.Version[s], strconv.Itoa(len(c.Values)), "", "", "", "", firstLine(c.Error)}
 			if len(c.Values) > 0 {
 				row[7], row[8], row[9] = number(c.Median), number(slices.Min(c.Values)), number(slices.Max(c.Values))
 			}

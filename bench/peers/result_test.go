@@ -11,19 +11,23 @@ import (
 	"time"
 )
 
-// sampleReport is a report of two measures: Grid Engine fails at one, and Slurm is not asked for the other.
+// sampleReport is a report of two measures: Grid Engine fails at one, and Slurm is not
+// asked for the other.
 func sampleReport() *comparisonReport {
 	r := &comparisonReport{
-		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(), Sizes: quickSizes,
+		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(),
+		Sizes:   quickSizes,
 		Version: map[string]string{"roost": "0.1.0", "htcondor": "23.9.6"},
 	}
 	r.addLines([]string{"latency", "batch"})
 	latency, _ := findMeasure("latency")
 	batch, _ := findMeasure("batch")
 	for _, seconds := range []float64{0.03, 0.02, 0.04} {
-		r.addAnswer(latency, 0, "roost", measureResult{Values: map[string][]float64{"start": {seconds}, "command": {seconds / 2}}})
+		r.addAnswer(latency, 0, "roost",
+			measureResult{Values: map[string][]float64{"start": {seconds}, "command": {seconds / 2}}})
 	}
-	r.addAnswer(latency, 0, "htcondor", measureResult{Values: map[string][]float64{"start": {0.06, 3}, "command": {0.021}}})
+	r.addAnswer(latency, 0, "htcondor",
+		measureResult{Values: map[string][]float64{"start": {0.06, 3}, "command": {0.021}}})
 	r.addAnswer(latency, 0, "gridengine", measureResult{Error: "start: no daemon\nand more of it"})
 	r.addAnswer(batch, 0, "roost", measureResult{Values: map[string][]float64{"batch": {200}}})
 	r.addAnswer(batch, 0, "htcondor", measureResult{Values: map[string][]float64{"batch": {50}}})
@@ -63,7 +67,8 @@ func collapseBlanks(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestRatio holds that without Roost's own value there is no ratio, and that what failed once keeps the value of the other time, and the error.
+// TestRatio holds that without Roost's own value there is no ratio, and that what failed
+// once keeps the value of the other time, and the error.
 func TestRatio(t *testing.T) {
 	r := sampleReport()
 	if c := r.Lines[2].Cells["htcondor"]; c.Ratio != 0.25 || c.Error == "" || len(c.Values) != 1 {
@@ -79,14 +84,16 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestCounts holds that a measure that is made for several numbers of jobs has a line for each, and mixes none of them up.
+// TestCounts holds that a measure that is made for several numbers of jobs has a line for
+// each, and mixes none of them up.
 func TestCounts(t *testing.T) {
 	r := &comparisonReport{Systems: []string{"roost"}, Sizes: workSizes{Queued: []int{10, 200}}}
 	r.addLines([]string{"each"})
 	each, _ := findMeasure("each")
 	r.addAnswer(each, 200, "roost", measureResult{Values: map[string][]float64{"each": {3 << 20}}, Note: "n"})
 	r.computeRatios()
-	if len(r.Lines) != 2 || r.Lines[0].cellText("roost") != "-" || r.Lines[1].cellText("roost") != "3.0 MiB" || !strings.Contains(r.Lines[1].Title, "200 jobs") {
+	if len(r.Lines) != 2 || r.Lines[0].cellText("roost") != "-" || r.Lines[1].cellText("roost") != "3.0 MiB" ||
+		!strings.Contains(r.Lines[1].Title, "200 jobs") {
 		t.Errorf("got %+v", r.Lines)
 	}
 }
@@ -97,8 +104,10 @@ func TestUnits(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{unitSeconds, 0.0005, "0.50 ms"}, {unitSeconds, 0.0634, "63 ms"}, {unitSeconds, 1.25, "1.2 s"}, {unitSeconds, 18.1, "18 s"}, {unitSeconds, 0.9996, "1000 ms"},
-		{unitBytes, 979 << 10, "979 KiB"}, {unitBytes, 45 << 20, "45 MiB"}, {unitBytes, 1.5 * (1 << 20), "1.5 MiB"}, {unitBytes, -4096, "-4.0 KiB"},
+		{unitSeconds, 0.0005, "0.50 ms"}, {unitSeconds, 0.0634, "63 ms"}, {unitSeconds, 1.25, "1.2 s"},
+		{unitSeconds, 18.1, "18 s"}, {unitSeconds, 0.9996, "1000 ms"},
+		{unitBytes, 979 << 10, "979 KiB"}, {unitBytes, 45 << 20, "45 MiB"}, {unitBytes, 1.5 * (1 << 20), "1.5 MiB"},
+		{unitBytes, -4096, "-4.0 KiB"},
 		{unitPerSecond, 290.4, "290/s"}, {unitPerSecond, 3.71, "3.7/s"}, {unitPerSecond, 0, "0.00/s"},
 	} {
 		if got := c.of.valueText(c.v); got != c.want {
@@ -119,7 +128,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back comparisonReport
-	if err := json.Unmarshal(text.Bytes(), &back); err != nil || back.Lines[0].Cells["htcondor"].Values[1] != 3 || back.Version["roost"] != "0.1.0" || !back.Date.Equal(r.Date) {
+	if err := json.Unmarshal(text.Bytes(), &back); err != nil || back.Lines[0].Cells["htcondor"].Values[1] != 3 ||
+		back.Version["roost"] != "0.1.0" || !back.Date.Equal(r.Date) {
 		t.Errorf("%v: got %+v", err, back)
 	}
 	text.Reset()
@@ -127,7 +137,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&text).ReadAll()
-	if err != nil || len(rows) != 1+4*4 || rows[1][4] != "roost" || rows[1][7] != "0.03" || rows[2][10] != "100" || rows[4][11] != "start: no daemon" {
+	if err != nil || len(rows) != 1+4*4 || rows[1][4] != "roost" || rows[1][7] != "0.03" || rows[2][10] != "100" ||
+		rows[4][11] != "start: no daemon" {
 		t.Errorf("%v: got %q", err, rows)
 	}
 	text.Reset()

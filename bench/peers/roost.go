@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// roostSystem is what "roost up" makes of this machine for root: the central daemons, and two nodes of 8 cores each.
+// roostSystem is what "roost up" makes of this machine for root: the central daemons, and
+// two nodes of 8 cores each.
 type roostSystem struct {
 	*systemAgent
 	pool *e2e.Pool
@@ -72,7 +73,9 @@ const submitBatch = 1000
 func (r *roostSystem) submitHeldJobs(ctx context.Context, n int) error {
 	made, err := pbs.ParseQsub(append(qsub[1:7:7], "-h", "--", "/bin/true"), pbs.QsubCaller{
 		Dir: r.Work, Home: "/root", User: "root", Group: "root", Host: hostName, Environ: r.environment(),
-		Stdin: func() ([]byte, error) { return nil, nil }, LookPath: func(p string) (string, error) { return p, nil }, IsDir: func(string) bool { return false },
+		Stdin: func() ([]byte, error) {
+			return nil, nil
+		}, LookPath: func(p string) (string, error) { return p, nil }, IsDir: func(string) bool { return false },
 	})
 	if err != nil {
 		return err
@@ -96,7 +99,8 @@ func (r *roostSystem) listCommand() []string { return []string{"qselect"} }
 func (r *roostSystem) clearQueue() []string { return []string{"roost", "rm", "--force", "all"} }
 
 func (r *roostSystem) daemonRole(p gauge.ProcessStat) string {
-	for word, role := range map[string]string{" up ": "master", " collector ": "collector", " negotiator ": "negotiator", " schedd ": "schedd"} {
+	for word, role := range map[string]string{" up ": "master", " collector ": "collector",
+		" negotiator ": "negotiator", " schedd ": "schedd"} {
 		if p.Command == "roost" && strings.Contains(p.Args, "roost"+word) {
 			return role
 		}

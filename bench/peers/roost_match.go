@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// matchJobs enters machines at the collector that are only ads, and wants claims of the negotiator as a schedd does: from the first word to the last grant.
+// matchJobs enters machines at the collector that are only ads, and wants claims of the
+// negotiator as a schedd does: from the first word to the last grant.
 func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := r.advertise(ctx, s.Machines); err != nil {
@@ -37,7 +38,8 @@ func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureRe
 	return ans, nil
 }
 
-// advertise tells the collector of all machines, each as large as one of HTCondor's slots, with about as much to say.
+// advertise tells the collector of all machines, each as large as one of HTCondor's
+// slots, with about as much to say.
 func (r *roostSystem) advertise(ctx context.Context, machines int) error {
 	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "collector.sock"), nil, auth.Collector)
 	if err != nil {
@@ -78,9 +80,11 @@ func machineAd(i, memory int) *wire.AdUpdate {
 	}
 }
 
-// awaitMachinesKnown waits until the negotiator has heard of so many machines: it says so of a job that none of them can take.
+// awaitMachinesKnown waits until the negotiator has heard of so many machines: it says so
+// of a job that none of them can take.
 func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) error {
-	out, errs, code := r.pool.Command(ctx, "qsub", "-l", "select=1:ncpus=4000", "-o", "/dev/null", "-e", "/dev/null", "--", "/bin/true")
+	out, errs, code := r.pool.Command(ctx, "qsub", "-l", "select=1:ncpus=4000", "-o", "/dev/null", "-e", "/dev/null",
+		"--", "/bin/true")
 	if code != 0 {
 		return fmt.Errorf("qsub: %s", errs)
 	}
@@ -95,7 +99,8 @@ func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) erro
 	return r.removeAllJobs(ctx)
 }
 
-// awaitGrants wants them as a schedd of that name, and returns how long it took to have all.
+// awaitGrants wants them as a schedd of that name, and returns how long it took to have
+// all.
 func (r *roostSystem) awaitGrants(ctx context.Context, name string, s workSizes) (time.Duration, error) {
 	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, auth.Negotiator)
 	if err != nil {
@@ -112,9 +117,11 @@ func (r *roostSystem) awaitGrants(ctx context.Context, name string, s workSizes)
 	began := time.Now()
 	for kind := 0; kind < s.Kinds && err == nil; kind++ {
 		err = stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-			Id: uint64(kind + 1), Owner: "bench", Band: roost.BatchBand.String(), Oldest: began.UnixNano() + int64(kind), Wanted: uint32(s.Jobs / s.Kinds),
-			Resources: wire.FromResources(roost.Resources{CPU: 1000, Memory: roost.Bytes(memoryOfKind(kind)) * roost.MiB}),
-			Ad:        `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`,
+			Id: uint64(kind + 1), Owner: "bench", Band: roost.BatchBand.String(),
+			Oldest: began.UnixNano() + int64(kind), Wanted: uint32(s.Jobs / s.Kinds),
+			Resources: wire.FromResources(roost.Resources{CPU: 1000,
+				Memory: roost.Bytes(memoryOfKind(kind)) * roost.MiB}),
+			Ad: `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`,
 		}}})
 	}
 	for have := 0; have < s.Jobs/s.Kinds*s.Kinds && err == nil; {

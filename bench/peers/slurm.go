@@ -26,7 +26,8 @@ func (s *slurmSystem) startSystem(ctx context.Context) error {
 	} else {
 		text += configText("slurm-node.conf")
 	}
-	for file, text := range map[string]string{"/etc/slurm/slurm.conf": text, "/etc/slurm/cgroup.conf": "CgroupPlugin=disabled\n"} {
+	for file, text := range map[string]string{"/etc/slurm/slurm.conf": text,
+		"/etc/slurm/cgroup.conf": "CgroupPlugin=disabled\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -52,13 +53,15 @@ func (s *slurmSystem) startSystem(ctx context.Context) error {
 	})
 }
 
-// cloudNodes describes the machines that jobs are matched with, in a partition that is shut at first.
+// cloudNodes describes the machines that jobs are matched with, in a partition that is
+// shut at first.
 func cloudNodes(machines int) string {
 	var text strings.Builder
 	from := 0
 	for i, n := range machineGroups(machines) {
 		if n > 0 {
-			fmt.Fprintf(&text, "NodeName=m[%05d-%05d] CPUs=1 RealMemory=%d State=CLOUD\n", from, from+n-1, memorySizes[i])
+			fmt.Fprintf(&text, "NodeName=m[%05d-%05d] CPUs=1 RealMemory=%d State=CLOUD\n", from, from+n-1,
+				memorySizes[i])
 		}
 		from += n
 	}
@@ -90,7 +93,8 @@ func (s *slurmSystem) submitHeld() string {
 }
 
 func (s *slurmSystem) submitHeldArray(ctx context.Context, n int) error {
-	_, err := s.runAsUser(ctx, append(sbatch[:4:4], "--hold", "--array", fmt.Sprintf("1-%d", n), "--wrap", "/bin/true")...)
+	_, err := s.runAsUser(ctx, append(sbatch[:4:4], "--hold", "--array", fmt.Sprintf("1-%d", n), "--wrap",
+		"/bin/true")...)
 	return err
 }
 
@@ -116,13 +120,15 @@ func (s *slurmSystem) restartDaemon(ctx context.Context) error {
 	return err
 }
 
-// matchJobs opens the partition while the jobs wait in it. When all have been granted a node is asked of the controller, as its own figure of a cycle does
-// not say what the cycle did.
+// matchJobs opens the partition while the jobs wait in it. When all have been granted a
+// node is asked of the controller, as its own figure of a cycle does not say what the
+// cycle did.
 func (s *slurmSystem) matchJobs(ctx context.Context, size workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	for range size.Matches {
 		for kind := range size.Kinds {
-			argv := append(sbatch[:4:4], "--array", fmt.Sprintf("1-%d", size.Jobs/size.Kinds), "--mem", strconv.Itoa(memoryOfKind(kind)), "--wrap", "/bin/true")
+			argv := append(sbatch[:4:4], "--array", fmt.Sprintf("1-%d", size.Jobs/size.Kinds), "--mem",
+				strconv.Itoa(memoryOfKind(kind)), "--wrap", "/bin/true")
 			if _, err := s.runAsUser(ctx, argv...); err != nil {
 				return ans, err
 			}

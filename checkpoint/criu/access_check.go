@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// restoredPath is something with a path that a restored process has: an open file, a mapped one, its working directory.
+// restoredPath is something with a path that a restored process has: an open file, a
+// mapped one, its working directory.
 type restoredPath struct {
 	pid      int
 	procPath string // where root finds it in /proc
@@ -23,9 +24,11 @@ type restoredPath struct {
 	anyMode  bool   // any of the modes is enough
 }
 
-// checkAccess looks, before restored processes run, whether their user could have opened all that they hold. CRIU opens files by their paths and with
-// root's rights, and the user may have put links to other people's files there since the checkpoint. To look at the paths before would not do: they
-// can be exchanged once more. Now it is certain what was opened. The first process of the box is root's own and is left out.
+// checkAccess looks, before restored processes run, whether their user could have opened
+// all that they hold. CRIU opens files by their paths and with root's rights, and the
+// user may have put links to other people's files there since the checkpoint. To look at
+// the paths before would not do: they can be exchanged once more. Now it is certain what
+// was opened. The first process of the box is root's own and is left out.
 func checkAccess(pids []int, user userfiles.UserCredential, own string) error {
 	if user.UID == 0 {
 		return nil
@@ -43,7 +46,8 @@ func checkAccessAs(pids []int, user userfiles.UserCredential, own string) error 
 	for _, pid := range pids[min(1, len(pids)):] {
 		all = append(all, heldPaths(pid)...)
 	}
-	// What needs root's rights comes first: the things themselves, and the roots that their paths begin at.
+	// What needs root's rights comes first: the things themselves, and the roots that
+	// their paths begin at.
 	type thing struct {
 		restoredPath
 		fd, root int
@@ -88,15 +92,18 @@ func checkAccessAs(pids []int, user userfiles.UserCredential, own string) error 
 	return nil
 }
 
-// procRoot reports whether something is the top of a /proc. CRIU keeps it open until the processes run, and everybody may open it.
+// procRoot reports whether something is the top of a /proc. CRIU keeps it open until the
+// processes run, and everybody may open it.
 func procRoot(at string, st *unix.Stat_t) bool {
 	var fs unix.Statfs_t
-	return st.Ino == 1 && st.Mode&unix.S_IFMT == unix.S_IFDIR && unix.Statfs(at, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+	return st.Ino == 1 && st.Mode&unix.S_IFMT == unix.S_IFDIR && unix.Statfs(at, &fs) == nil &&
+		fs.Type == unix.PROC_SUPER_MAGIC
 }
 
 // resolvesTo reports whether this thread finds just that file under a path.
 func resolvesTo(root int, path string, want *unix.Stat_t) bool {
-	fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := unix.Openat2(root, path,
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return false
 	}
@@ -153,13 +160,15 @@ func openModes(pid, fd int) uint32 {
 	return [...]uint32{unix.R_OK, unix.W_OK, unix.R_OK | unix.W_OK, unix.R_OK | unix.W_OK}[flags&unix.O_ACCMODE]
 }
 
-// killAll kills processes, and waits until the first has noticed: none of them is to run again.
+// killAll kills processes, and waits until the first has noticed: none of them is to run
+// again.
 func killAll(pids []int) {
 	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if state := statusFields(procPath(pids[0], "status"))["State"]; state == "" || state[0] == 'Z' || state[0] == 'X' {
+		if state := statusFields(procPath(pids[0], "status"))["State"]; state == "" || state[0] == 'Z' ||
+			state[0] == 'X' {
 			return
 		}
 	}

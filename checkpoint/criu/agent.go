@@ -33,10 +33,12 @@ type agentReply struct {
 	Error   string           `json:",omitempty"` // of the machine
 }
 
-// Encode is what the agent of a restore gets on its standard input, for a starter that runs it itself; its standard output is for Decode.
+// Encode is what the agent of a restore gets on its standard input, for a starter that
+// runs it itself; its standard output is for Decode.
 func (s *RestoreSpec) Encode() ([]byte, error) { return json.Marshal(agentRequest{Restore: s}) }
 
-// Decode reads what the agent of a restore has said. An error is why nothing was restored: a *Failure, or trouble of the machine's.
+// Decode reads what the agent of a restore has said. An error is why nothing was
+// restored: a *Failure, or trouble of the machine's.
 func Decode(text []byte) (RestoreResult, error) {
 	r, err := decodeReply(text)
 	if r.Restore == nil {
@@ -57,11 +59,14 @@ func decodeReply(text []byte) (r agentReply, err error) {
 	return r, nil
 }
 
-// ServeAgent does what the spec on in says, and answers on out. It is the whole of the command "checkpoint-agent". exe is this program,
-// which is run again with the rights of users, and by Check. An error has been answered already; the process ought to end with a status for it.
+// ServeAgent does what the spec on in says, and answers on out. It is the whole of the
+// command "checkpoint-agent". exe is this program, which is run again with the rights of
+// users, and by Check. An error has been answered already; the process ought to end with
+// a status for it.
 func ServeAgent(in io.Reader, out io.Writer, exe string) error {
-	// Whatever leaked into us from those who started us is not to go on into CRIU, nor into the process of a self-test: it would be dumped, and
-	// a lock on it waited for ever.
+	// Whatever leaked into us from those who started us is not to go on into CRIU, nor
+	// into the process of a self-test: it would be dumped, and a lock on it waited for
+	// ever.
 	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	text, err := io.ReadAll(io.LimitReader(in, maxSpecSize))
 	if err != nil {
@@ -94,7 +99,8 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 	return err
 }
 
-// abortRestore ends a restore that hangs, as over a file lock that another process holds. What there is of the task is for the starter to kill.
+// abortRestore ends a restore that hangs, as over a file lock that another process holds.
+// What there is of the task is for the starter to kill.
 func abortRestore(out io.Writer) {
 	text, err := json.Marshal(agentReply{Failure: &CheckpointError{Reason: "it took too long to restore"}})
 	if err == nil {
@@ -113,7 +119,8 @@ func serveRequest(q *agentRequest, exe string) (a agentReply, err error) {
 		if err := checkRootOwned(q.Dump.CRIU); err != nil {
 			return a, err
 		}
-		os.WriteFile("/proc/self/oom_score_adj", []byte("-900"), 0) // CRIU is the last that may be killed; where root may ask for that
+		// CRIU is the last that may be killed; where root may ask for that
+		os.WriteFile("/proc/self/oom_score_adj", []byte("-900"), 0)
 		ctx, stop := context.WithTimeout(context.Background(), timeoutOrDefault(q.Dump.Timeout))
 		defer stop()
 		result, err := dumpTask(ctx, q.Dump, exe)
@@ -137,9 +144,11 @@ func timeoutOrDefault(d time.Duration) time.Duration {
 	return d
 }
 
-// Dump takes a checkpoint of a running task into spec.Dir, by an agent, which the program exe is when run as "exe checkpoint-agent". If it
-// fails, is cancelled or runs out of time, the task runs on as before; the error is a *Failure where the reason is the task's, and what is in
-// spec.Dir is of no use. A task that was frozen stays frozen. Times in the result are good also after a failure.
+// Dump takes a checkpoint of a running task into spec.Dir, by an agent, which the program
+// exe is when run as "exe checkpoint-agent". If it fails, is cancelled or runs out of
+// time, the task runs on as before; the error is a *Failure where the reason is the
+// task's, and what is in spec.Dir is of no use. A task that was frozen stays frozen.
+// Times in the result are good also after a failure.
 func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 	stopped := isFrozen(spec.Group)
 	ctx, stop := context.WithTimeout(ctx, timeoutOrDefault(spec.Timeout)+10*time.Second)
@@ -154,8 +163,9 @@ func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 	return *a.Dump, err
 }
 
-// repairTask puts a task right after an agent that may have been killed: with its tracer dead every process goes on by itself, but its cgroup may
-// be left frozen, and its first process unmindful of its parent.
+// repairTask puts a task right after an agent that may have been killed: with its tracer
+// dead every process goes on by itself, but its cgroup may be left frozen, and its first
+// process unmindful of its parent.
 func repairTask(spec *DumpSpec, stopped bool) {
 	if stopped {
 		return
@@ -166,14 +176,16 @@ func repairTask(spec *DumpSpec, stopped bool) {
 	}
 }
 
-// agentEnv is in the environment of agents. A program that takes no notice of its first argument, such as that of a test, would do as an agent what
-// it did to start one, and so on until the machine stands still.
+// agentEnv is in the environment of agents. A program that takes no notice of its first
+// argument, such as that of a test, would do as an agent what it did to start one, and so
+// on until the machine stands still.
 const agentEnv = "ROOST_CHECKPOINT_AGENT"
 
 // runAgent runs an agent for one request.
 func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, error) {
 	if os.Getenv(agentEnv) != "" {
-		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: it knows nothing of being an agent, and wants to start another", exe, roost.Internal)
+		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: it knows nothing of being an agent, and wants "+
+			"to start another", exe, roost.Internal)
 	}
 	text, err := json.Marshal(q)
 	if err != nil {
@@ -181,7 +193,8 @@ func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, erro
 	}
 	c := exec.CommandContext(ctx, exe, AgentName)
 	var out, log bytes.Buffer
-	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", agentEnv + "=1"}, bytes.NewReader(text)
+	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", agentEnv + "=1"},
+		bytes.NewReader(text)
 	c.Stdout, c.Stderr = &cappedBuffer{&out, maxSpecSize}, &cappedBuffer{&log, 4096}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.WaitDelay = time.Second
@@ -206,8 +219,10 @@ func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, erro
 	return a, derr
 }
 
-// waitForCRIU waits until CRIU has ended, which is of the process group of its agent. It notices that the agent is gone, and lets the task go. To
-// kill it would be unsafe: a process in which it is just making a system call would be left with the registers of that.
+// waitForCRIU waits until CRIU has ended, which is of the process group of its agent. It
+// notices that the agent is gone, and lets the task go. To kill it would be unsafe: a
+// process in which it is just making a system call would be left with the registers of
+// that.
 func waitForCRIU(group int) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		syscall.Wait4(-group, nil, syscall.WNOHANG, nil) // where orphans fall to us

@@ -16,9 +16,11 @@ import (
 // benchBytes is what the benchmark's task holds in memory.
 const benchBytes = 200 << 20
 
-// holdMemory is a program that holds so much memory, a half of each page random and a half of it text, and says when it does.
+// holdMemory is a program that holds so much memory, a half of each page random and a
+// half of it text, and says when it does.
 func holdMemory([]string) error {
-	memory, random, text := make([]byte, benchBytes), rand.NewChaCha8([32]byte{1}), strings.Repeat("so many lines of a table, ", 80)
+	memory, random, text := make([]byte, benchBytes), rand.NewChaCha8([32]byte{1}),
+		strings.Repeat("so many lines of a table, ", 80)
 	for page := range slices.Chunk(memory, 4096) {
 		random.Read(page[:2048])
 		copy(page[2048:], text)
@@ -29,8 +31,9 @@ func holdMemory([]string) error {
 	return nil
 }
 
-// BenchmarkHeld200MB takes a checkpoint of a task with 200 MB in memory, packs it, ends the task and brings it back. The aims stand in the
-// units: the task is frozen for at most 500 ms, and back after at most 500 ms.
+// BenchmarkHeld200MB takes a checkpoint of a task with 200 MB in memory, packs it, ends
+// the task and brings it back. The aims stand in the units: the task is frozen for at
+// most 500 ms, and back after at most 500 ms.
 func BenchmarkHeld200MB(b *testing.B) {
 	x := newTestSandbox(b, 0, "")
 	x.program = "exec " + x.copyTestBinary() + " hold"

@@ -17,8 +17,9 @@ import (
 // maxCapturedFiles bounds the files of a directory for captured output.
 const maxCapturedFiles = 64
 
-// copyCaptured copies what is in a directory for captured output. Root owns the directory, so that a name in it is what root made it, though the
-// files belong to the user.
+// copyCaptured copies what is in a directory for captured output. Root owns the
+// directory, so that a name in it is what root made it, though the files belong to the
+// user.
 func copyCaptured(from, dir string) (list []capturedFile, err error) {
 	to := filepath.Join(dir, image.IODir)
 	if err := os.Mkdir(to, 0o700); err != nil || from == "" {
@@ -70,8 +71,9 @@ func copyFile(from, to string) (os.FileInfo, error) {
 	return info, err
 }
 
-// RestoreCaptured fills an attempt's directory for captured output with what was there at the checkpoint, as it belonged to whom: the task goes on
-// writing there. Files that are there already are replaced. to belongs to root, and nobody else may make files there.
+// RestoreCaptured fills an attempt's directory for captured output with what was there at
+// the checkpoint, as it belonged to whom: the task goes on writing there. Files that are
+// there already are replaced. to belongs to root, and nobody else may make files there.
 func RestoreCaptured(staging, to string) error {
 	n, err := readNote(staging)
 	if err != nil {

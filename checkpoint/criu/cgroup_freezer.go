@@ -24,11 +24,14 @@ func thawCgroup(group string) error {
 	return cgroup.TaskDir(group).Thaw()
 }
 
-// freezeStably freezes a cgroup so that CRIU can go to work at once, and returns the moment at which it began for good.
+// freezeStably freezes a cgroup so that CRIU can go to work at once, and returns the
+// moment at which it began for good.
 //
-// CRIU could freeze it by itself, but looks only every 100 ms whether all processes stand. And where it catches a process inside
-// vfork(2), it waits for its time-out: the parent cannot be stopped by ptrace(2) before the child has called exec, and the child is frozen.
-// Shells are in there all the time. So in that case everything may run on for a moment.
+// CRIU could freeze it by itself, but looks only every 100 ms whether all processes
+// stand. And where it catches a process inside vfork(2), it waits for its time-out: the
+// parent cannot be stopped by ptrace(2) before the child has called exec, and the child
+// is frozen. Shells are in there all the time. So in that case everything may run on for
+// a moment.
 func freezeStably(group string) (began time.Time, err error) {
 	const patience = 10 * time.Second
 	for first := time.Now(); time.Since(first) < patience; {
@@ -45,7 +48,8 @@ func freezeStably(group string) (began time.Time, err error) {
 	return began, fmt.Errorf("%s: %w: it does not come to rest", group, roost.Unavailable)
 }
 
-// isVforking reports whether a process of a frozen cgroup waits for its child to call exec.
+// isVforking reports whether a process of a frozen cgroup waits for its child to call
+// exec.
 func isVforking(group string) bool {
 	text, _ := kernfs.ReadFile(filepath.Join(group, "cgroup.procs"))
 	for word := range strings.FieldsSeq(string(text)) {

@@ -14,14 +14,16 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// TestRepairKilledTask: a task whose first process was killed while an agent had it frozen in version 1 does not run for another moment when it is put right.
+// TestRepairKilledTask: a task whose first process was killed while an agent had it
+// frozen in version 1 does not run for another moment when it is put right.
 func TestRepairKilledTask(t *testing.T) {
 	dir := fmt.Sprintf("/sys/fs/cgroup/freezer/roost-criu-%d", os.Getpid())
 	if os.Geteuid() != 0 || os.Mkdir(dir, 0o755) != nil {
 		t.Skip("SKIPPED: only root can freeze in version 1, where there is one")
 	}
 	path := filepath.Join(t.TempDir(), "lines")
-	c := exec.Command("/bin/sh", "-c", `read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
+	c := exec.Command("/bin/sh", "-c",
+		`read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	in, err := c.StdinPipe()
 	if err == nil {

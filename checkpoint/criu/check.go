@@ -41,9 +41,11 @@ type cachedCheck struct {
 	Verdict CheckResult
 }
 
-// Check says whether the CRIU at path works on this kernel. "criu check" is not enough for that: versions before 4.2 pass it on Linux 6.16,
-// and fail on the first TCP socket. So a process that listens on TCP is dumped and restored, by an agent; which takes a third of a second,
-// and is done again only when kernel, version or program have changed: the verdict is kept in dir.
+// Check says whether the CRIU at path works on this kernel. "criu check" is not enough
+// for that: versions before 4.2 pass it on Linux 6.16, and fail on the first TCP socket.
+// So a process that listens on TCP is dumped and restored, by an agent; which takes a
+// third of a second, and is done again only when kernel, version or program have changed:
+// the verdict is kept in dir.
 func Check(ctx context.Context, exe, path, dir string) CheckResult {
 	v := CheckResult{Path: path}
 	if os.Geteuid() != 0 {
@@ -116,7 +118,8 @@ type selfTestSpec struct {
 	Dir  string // empty, and ours alone
 }
 
-// listenReady, in place of a spec, makes an agent the process that is dumped in the self-test.
+// listenReady, in place of a spec, makes an agent the process that is dumped in the
+// self-test.
 const listenReady = "listen"
 
 // runListener holds a TCP listener, says so, and waits for ever.

@@ -28,13 +28,15 @@ func TestCheck(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
-	if v := Check(t.Context(), "/proc/self/exe", "/bin/true", t.TempDir()); v.Works || !strings.Contains(v.Why, "version") {
+	if v := Check(t.Context(), "/proc/self/exe", "/bin/true", t.TempDir()); v.Works ||
+		!strings.Contains(v.Why, "version") {
 		t.Errorf("/bin/true: got %+v", v)
 	}
 	anybodys := filepath.Join(t.TempDir(), "criu")
 	os.WriteFile(anybodys, []byte("#!/bin/sh\n"), 0o777)
 	os.Chmod(anybodys, 0o777)
-	if v := Check(t.Context(), "/proc/self/exe", anybodys, t.TempDir()); v.Works || !strings.Contains(v.Why, "others may write") {
+	if v := Check(t.Context(), "/proc/self/exe", anybodys, t.TempDir()); v.Works ||
+		!strings.Contains(v.Why, "others may write") {
 		t.Errorf("a program that others may write: got %+v", v)
 	}
 }

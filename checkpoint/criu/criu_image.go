@@ -16,10 +16,12 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// maxEntries bounds the size of a file of entries in bytes. Those that hold memory or data are not read.
+// maxEntries bounds the size of a file of entries in bytes. Those that hold memory or
+// data are not read.
 const maxEntries = 256 << 20
 
-// CRIU's files of entries begin with one or two magic numbers; the first of two is this one, or that of files which services use.
+// CRIU's files of entries begin with one or two magic numbers; the first of two is this
+// one, or that of files which services use.
 const (
 	imageMagic   = 0x54564319
 	serviceMagic = 0x55105940
@@ -27,10 +29,12 @@ const (
 
 // badImageError is the error of an image that a task must not be restored from.
 func badImageError(format string, args ...any) error {
-	return fmt.Errorf("its checkpoint is not what a task like it leaves behind: %w: "+format, append([]any{roost.Invalid}, args...)...)
+	return fmt.Errorf("its checkpoint is not what a task like it leaves behind: %w: "+format,
+		append([]any{roost.Invalid}, args...)...)
 }
 
-// forgedError is an unfit image that no honest machine makes, whatever its programs, its users and its release are: its maker is suspected.
+// forgedError is an unfit image that no honest machine makes, whatever its programs, its
+// users and its release are: its maker is suspected.
 type forgedError struct{ error }
 
 func (e forgedError) Unwrap() error { return e.error }
@@ -39,8 +43,9 @@ func newForgedError(format string, args ...any) error {
 	return forgedError{badImageError(format, args...)}
 }
 
-// readEntries reads one of CRIU's files, all of whose entries are of one type. It takes only the one encoding that CRIU writes, without fields that are not
-// known here: what is checked is what CRIU will read. A file that is not there has no entries.
+// readEntries reads one of CRIU's files, all of whose entries are of one type. It takes
+// only the one encoding that CRIU writes, without fields that are not known here: what is
+// checked is what CRIU will read. A file that is not there has no entries.
 func readEntries[M proto.Message](dir, name string, newEntry func() M) (all []M, err error) {
 	return decodeEntries(dir, name, newEntry, false)
 }
@@ -133,18 +138,22 @@ func readEntry[M proto.Message](dir, name string, newEntry func() M) (m M, err e
 	return all[0], nil
 }
 
-// newerFields are fields that CRIU writes and that the messages here do not have yet, by the message's name; nil are all that it may have. Reading them is left to who knows them.
+// newerFields are fields that CRIU writes and that the messages here do not have yet, by
+// the message's name; nil are all that it may have. Reading them is left to who knows
+// them.
 func newerFields() map[protoreflect.FullName]map[protowire.Number]bool {
 	return map[protoreflect.FullName]map[protowire.Number]bool{
-		"creds_entry":          {18: true, 19: true}, // no_new_privs, ambient capabilities: they are looked at in the restored process
-		"inet_sk_entry":        {20: true},           // options of a socket
+		// no_new_privs, ambient capabilities: they are looked at in the restored process
+		"creds_entry":          {18: true, 19: true},
+		"inet_sk_entry":        {20: true}, // options of a socket
 		"ip_opts_entry":        {6: true, 7: true},
 		"file_entry":           {22: true}, // of a pidfd
 		"user_x86_xsave_entry": nil,        // registers of newer processors
 	}
 }
 
-// unknownField finds a message, in this one or below it, with a field that is not known here.
+// unknownField finds a message, in this one or below it, with a field that is not known
+// here.
 func unknownField(m protoreflect.Message) (name string) {
 	known, some := newerFields()[m.Descriptor().FullName()]
 	if some && known == nil {

@@ -20,8 +20,10 @@ const (
 // maxReply bounds a message of CRIU's, in bytes.
 const maxReply = 16 << 10
 
-// restoreByRPC has CRIU restore, and calls at for each stage. The library does not tell of the last one, before which nobody can say what rights a
-// process will have. CRIU ends after the answer to an error of at at the first of these stages; at the second it goes on whatever the answer is.
+// restoreByRPC has CRIU restore, and calls at for each stage. The library does not tell
+// of the last one, before which nobody can say what rights a process will have. CRIU ends
+// after the answer to an error of at at the first of these stages; at the second it goes
+// on whatever the answer is.
 func restoreByRPC(path string, opts *rpc.CriuOpts, at func(stage string, pid int) error) (err error) {
 	fds, err := unix.Socketpair(unix.AF_LOCAL, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDetachBeforeHandler restores a task whose first process was saved before it had heard that it was to live on without its parent, as happens where others leave it
-// no time: it does not die with the agent that has restored it.
+// TestDetachBeforeHandler restores a task whose first process was saved before it had
+// heard that it was to live on without its parent, as happens where others leave it no
+// time: it does not die with the agent that has restored it.
 func TestDetachBeforeHandler(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	b.initProgram = b.base + "/init"
@@ -35,8 +36,9 @@ func TestDetachBeforeHandler(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestEndedBeforeDetach: a first process that ended before it was asked, as that of a task whose work was nearly done when it was saved, has nothing more to
-// hear, and nobody waits for it.
+// TestEndedBeforeDetach: a first process that ended before it was asked, as that of a
+// task whose work was nearly done when it was saved, has nothing more to hear, and nobody
+// waits for it.
 func TestEndedBeforeDetach(t *testing.T) {
 	ended := exec.Command("true")
 	if err := ended.Start(); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// stopTimeout bounds how long CRIU tries to get hold of all processes, which stand still already, in seconds.
+// stopTimeout bounds how long CRIU tries to get hold of all processes, which stand still
+// already, in seconds.
 const stopTimeout = 3
 
 // dumpAgent is an agent that dumps.
@@ -35,7 +36,8 @@ type dumpAgent struct {
 	failure   error     // what went wrong while it stood still
 }
 
-// dumpTask does it, in the agent. Errors are those of the spec and the machine; what CRIU finds is in the result.
+// dumpTask does it, in the agent. Errors are those of the spec and the machine; what CRIU
+// finds is in the result.
 func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, error) {
 	start := time.Now()
 	d := &dumpAgent{ctx: ctx, spec: spec, exe: exe}
@@ -45,7 +47,8 @@ func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, erro
 			return d.result, err
 		}
 	}
-	d.metadata.Mounts, d.metadata.Scratch, d.metadata.Nested = spec.Mounts, spec.Scratch != "", namespaceOf(spec.PID, "user") != namespaceOf(os.Getpid(), "user")
+	d.metadata.Mounts, d.metadata.Scratch, d.metadata.Nested = spec.Mounts, spec.Scratch != "",
+		namespaceOf(spec.PID, "user") != namespaceOf(os.Getpid(), "user")
 	// What is plain to see needs no standing still.
 	if d.result.failure = Probe(spec.PID); d.result.failure != nil {
 		return d.result, nil
@@ -119,7 +122,8 @@ func (d *dumpAgent) run(images string) error {
 // criuOptions are those that a dump and a restore have in common.
 func criuOptions(images, work *os.File, log string) *rpc.CriuOpts {
 	return &rpc.CriuOpts{
-		ImagesDirFd: proto.Int32(int32(images.Fd())), WorkDirFd: proto.Int32(int32(work.Fd())), LogLevel: proto.Int32(logLevel), LogFile: proto.String(log),
+		ImagesDirFd: proto.Int32(int32(images.Fd())), WorkDirFd: proto.Int32(int32(work.Fd())),
+		LogLevel: proto.Int32(logLevel), LogFile: proto.String(log),
 		// Cgroups are the startd's business: what is restored lands where the agent is.
 		ManageCgroups: proto.Bool(true), ManageCgroupsMode: rpc.CriuCgMode_IGNORE.Enum(),
 		TcpEstablished: proto.Bool(true), NetworkLock: rpc.CriuNetworkLockMethod_SKIP.Enum(),
@@ -127,7 +131,8 @@ func criuOptions(images, work *os.File, log string) *rpc.CriuOpts {
 	}
 }
 
-// PreDump is called before the processes are stopped. CRIU leaves a group frozen that it found so.
+// PreDump is called before the processes are stopped. CRIU leaves a group frozen that it
+// found so.
 func (d *dumpAgent) PreDump() error {
 	d.stoppedAt = time.Now()
 	if d.spec.Group == "" {
@@ -138,8 +143,8 @@ func (d *dumpAgent) PreDump() error {
 	return err
 }
 
-// PostDump is called when the memory is written and all processes still stand still. An error from here would leave CRIU waiting for an
-// answer, so it is kept.
+// PostDump is called when the memory is written and all processes still stand still. An
+// error from here would leave CRIU waiting for an answer, so it is kept.
 func (d *dumpAgent) PostDump() error {
 	d.result.Memory = time.Since(d.stoppedAt)
 	d.failure = d.snapshotTask()
@@ -178,7 +183,8 @@ func (d *dumpAgent) packFiles() error {
 	return err
 }
 
-// streamLengths finds how long the files are that a task has open for its streams. It goes through the descriptors: the path is the user's.
+// streamLengths finds how long the files are that a task has open for its streams. It
+// goes through the descriptors: the path is the user's.
 func streamLengths(pids []int, streams []string) map[string]int64 {
 	found := map[string]int64{}
 	for _, pid := range pids {
@@ -210,19 +216,22 @@ func measureStaging(dir string) (bytes int64, entries int, err error) {
 	return bytes, entries, err
 }
 
-// Detach asks the first process of a box to live on without its parent, and waits for a moment until it has heard. Whoever freezes a task that is
-// to be dumped does it before: what is frozen hears nothing, and would die where it is restored, with the agent.
+// Detach asks the first process of a box to live on without its parent, and waits for a
+// moment until it has heard. Whoever freezes a task that is to be dumped does it before:
+// what is frozen hears nothing, and would die where it is restored, with the agent.
 func Detach(pid int) { signalInit(pid, syscall.SIGUSR2, 50*time.Millisecond) }
 
 // detachTimeout is how long a first process that is not frozen may take to hear.
 const detachTimeout = time.Second
 
-// restoredDetachTimeout is how long one may take that has just been restored: it has to be sure that it has heard. It is counted in looks, of which none are taken while
-// all that is restored stands still, and we with it.
+// restoredDetachTimeout is how long one may take that has just been restored: it has to
+// be sure that it has heard. It is counted in looks, of which none are taken while all
+// that is restored stands still, and we with it.
 const restoredDetachTimeout = time.Minute
 
-// signalInit asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and reports whether it has heard in time, or
-// has ended: a task may end before anybody asks.
+// signalInit asks the first process to live on without its parent (SIGUSR2), or to die
+// with it again (SIGUSR1), and reports whether it has heard in time, or has ended: a task
+// may end before anybody asks.
 func signalInit(pid int, signal syscall.Signal, wait time.Duration) bool {
 	if syscall.Kill(pid, signal) != nil {
 		return true

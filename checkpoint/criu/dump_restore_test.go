@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// countProgram is a Go program with threads: four goroutines add up, one after the other's turn, and it prints how far they are.
+// countProgram is a Go program with threads: four goroutines add up, one after the
+// other's turn, and it prints how far they are.
 func countProgram(args []string) error {
 	rounds, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -37,12 +38,13 @@ func countProgram(args []string) error {
 	return nil
 }
 
-// halfwayCount is the line at which the programs wait for a file "on" in their directory: on a slow machine they would be at their end before the
-// second checkpoint.
+// halfwayCount is the line at which the programs wait for a file "on" in their directory:
+// on a slow machine they would be at their end before the second checkpoint.
 const halfwayCount = 100
 
-// testTasks are programs with what is worth dumping: pipes, subshells, growing files, threads, open and deleted files. Each prints "line N" for
-// 200 values, and a sum that is wrong when anything was lost or done twice.
+// testTasks are programs with what is worth dumping: pipes, subshells, growing files,
+// threads, open and deleted files. Each prints "line N" for 200 values, and a sum that is
+// wrong when anything was lost or done twice.
 func testTasks(t *testing.T) map[string]string {
 	list := map[string]string{
 		"shell": `exec 5>deleted; rm deleted; mkdir -p d; trap 'echo trapped' USR1
@@ -85,7 +87,8 @@ func wholeOutput() string {
 	return want.String()
 }
 
-// TestDumpRestore takes two checkpoints of each program while it runs, kills it, and goes on from the older and from the newer one.
+// TestDumpRestore takes two checkpoints of each program while it runs, kills it, and goes
+// on from the older and from the newer one.
 func TestDumpRestore(t *testing.T) {
 	for _, uid := range []uint32{0, 1000} {
 		for name, program := range testTasks(t) {
@@ -97,7 +100,8 @@ func TestDumpRestore(t *testing.T) {
 				b.start()
 				b.waitUntil("40 lines", func() bool { return strings.Count(b.output(), "\n") >= 40 })
 				older, r := b.dump("older")
-				t.Logf("frozen %v, memory %v, total %v, %d bytes, %d entries", r.Frozen, r.Memory, r.Total, r.Bytes, r.Entries)
+				t.Logf("frozen %v, memory %v, total %v, %d bytes, %d entries", r.Frozen, r.Memory, r.Total,
+					r.Bytes, r.Entries)
 				b.waitUntil("80 lines", func() bool { return strings.Count(b.output(), "\n") >= 80 })
 				newer, _ := b.dump("newer")
 				b.waitUntil("90 lines", func() bool { return strings.Count(b.output(), "\n") >= 90 })

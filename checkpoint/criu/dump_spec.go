@@ -18,7 +18,8 @@ const (
 	maxSpecSize   = 1 << 20
 )
 
-// ExternalMount is a mount of the task's that comes from outside, and that CRIU therefore is not to make anew.
+// ExternalMount is a mount of the task's that comes from outside, and that CRIU therefore
+// is not to make anew.
 type ExternalMount struct {
 	Key    string // names it in the image; the path inside, unless set
 	Inside string // where the task sees it
@@ -26,17 +27,22 @@ type ExternalMount struct {
 
 // DumpSpec says what to dump. Paths are absolute.
 type DumpSpec struct {
-	CRIU     string          // the program; see Find
-	PID      int             // of the first process of the task's PID namespace, as seen from here
-	Dir      string          // the staging directory: empty, and ours alone. criu/, io/ and scratch.tar come into it
-	Group    string          // cgroup directory that all processes of the task are in, of version 2 or of the freezer; "" for none
-	Mounts   []ExternalMount `json:",omitempty"` // nil: all but those that CRIU can make itself
-	Scratch  string          // directory to pack, with the user's rights; "" for none
-	IO       string          // directory with captured output, where only root can make files; "" for none
-	Streams  []string        `json:",omitempty"` // files outside of both, as the task sees them, that only this task appends to
-	User     userfiles.UserCredential
-	Limit    int64         // bytes of the scratch directory; 0 for no bound
-	InitStop bool          // the first process dies with its parent, and heeds SIGUSR2 and SIGUSR1 as the one of startd/starter; see Detach
+	CRIU string // the program; see Find
+	PID  int    // of the first process of the task's PID namespace, as seen from here
+	Dir  string // the staging directory: empty, and ours alone. criu/, io/ and scratch.tar come into it
+	// cgroup directory that all processes of the task are in, of version 2 or of the
+	// freezer; "" for none
+	Group   string
+	Mounts  []ExternalMount `json:",omitempty"` // nil: all but those that CRIU can make itself
+	Scratch string          // directory to pack, with the user's rights; "" for none
+	IO      string          // directory with captured output, where only root can make files; "" for none
+	// files outside of both, as the task sees them, that only this task appends to
+	Streams []string `json:",omitempty"`
+	User    userfiles.UserCredential
+	Limit   int64 // bytes of the scratch directory; 0 for no bound
+	// the first process dies with its parent, and heeds SIGUSR2 and SIGUSR1 as the one of
+	// startd/starter; see Detach
+	InitStop bool
 	Timeout  time.Duration // 0 for ten minutes
 }
 
@@ -53,19 +59,25 @@ type DumpResult struct {
 
 // RestoreSpec says what to bring back. Paths are absolute.
 type RestoreSpec struct {
-	CRIU      string
-	Dir       string            // the staging directory, as it was unpacked and verified
-	Root      string            // an empty directory for the agent to mount on
-	External  map[string]string `json:",omitempty"` // for mounts from outside, by key: what is mounted. Those not named come from where they were
-	Streams   []OutputStream    `json:",omitempty"`
-	User      userfiles.UserCredential
-	InitStop  bool          // the first process is one as in DumpSpec
-	Init      string        `json:",omitempty"` // its program, as the machine has it: it must be just that. Empty: the first process is the task's own, with its user's rights
+	CRIU string
+	Dir  string // the staging directory, as it was unpacked and verified
+	Root string // an empty directory for the agent to mount on
+	// for mounts from outside, by key: what is mounted. Those not named come from where
+	// they were
+	External map[string]string `json:",omitempty"`
+	Streams  []OutputStream    `json:",omitempty"`
+	User     userfiles.UserCredential
+	InitStop bool // the first process is one as in DumpSpec
+	// its program, as the machine has it: it must be just that. Empty: the first process
+	// is the task's own, with its user's rights
+	Init      string        `json:",omitempty"`
 	InitFiles []string      `json:",omitempty"` // what it may have open beside /dev/null
 	PIDFile   string        // gets the pid of the first process, as seen from here, before success is told
 	Timeout   time.Duration // 0 for ten minutes
 
-	Limits map[int]uint64 `json:",omitempty"` // that the claim has of each process, by their numbers (getrlimit(2)): what is restored has no higher ones
+	// that the claim has of each process, by their numbers (getrlimit(2)): what is
+	// restored has no higher ones
+	Limits map[int]uint64 `json:",omitempty"`
 	Nice   int            `json:",omitempty"` // that it has at least
 }
 
@@ -83,7 +95,8 @@ type RestoreResult struct {
 	failure *CheckpointError
 }
 
-// CheckpointError is the error that says why a task could not be dumped or restored, for the task's owner and for whoever looks into it.
+// CheckpointError is the error that says why a task could not be dumped or restored, for
+// the task's owner and for whoever looks into it.
 type CheckpointError struct {
 	Class  RetryClass
 	Reason string   // a sentence

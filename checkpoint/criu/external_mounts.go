@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// externalMounts lists the mounts of a process that CRIU cannot make by itself: all but the root and the small file systems that belong to the
-// namespaces, which it makes anew with their contents.
+// externalMounts lists the mounts of a process that CRIU cannot make by itself: all but
+// the root and the small file systems that belong to the namespaces, which it makes anew
+// with their contents.
 func externalMounts(pid int) ([]ExternalMount, error) {
 	text, err := os.ReadFile(procPath(pid, "mountinfo"))
 	if err != nil {
@@ -23,16 +24,20 @@ func externalMounts(pid int) ([]ExternalMount, error) {
 	var list []ExternalMount
 	for line := range strings.Lines(string(text)) {
 		at, source, fs := parseMount(line)
-		made := fs == "proc" && source == "/" || fs == "mqueue" || fs == "devpts" || fs == "tmpfs" && source == "/" && at == "/dev/shm"
-		if at != "" && at != "/" && !made && !slices.ContainsFunc(list, func(m ExternalMount) bool { return m.Inside == at }) {
+		made := fs == "proc" && source == "/" || fs == "mqueue" || fs == "devpts" || fs == "tmpfs" && source == "/" &&
+			at == "/dev/shm"
+		if at != "" && at != "/" && !made && !slices.ContainsFunc(list, func(m ExternalMount) bool {
+			return m.Inside == at
+		}) {
 			list = append(list, ExternalMount{Inside: at})
 		}
 	}
 	return list, nil
 }
 
-// gather puts every mount from outside at a place of its own, without what is mounted below it. CRIU takes them from within the task's user
-// namespace, if it has one, and there the kernel gives nobody a mount below which others were hidden.
+// gather puts every mount from outside at a place of its own, without what is mounted
+// below it. CRIU takes them from within the task's user namespace, if it has one, and
+// there the kernel gives nobody a mount below which others were hidden.
 func (r *restoreAgent) gather() error {
 	base := filepath.Join(r.spec.Dir, "mounts")
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -56,8 +61,8 @@ func (r *restoreAgent) gather() error {
 	return nil
 }
 
-// putAt mounts from at to, which it makes. What the system keeps for itself differs from one machine to the next: where there is nothing of
-// it, there is an empty directory.
+// putAt mounts from at to, which it makes. What the system keeps for itself differs from
+// one machine to the next: where there is nothing of it, there is an empty directory.
 func putAt(from, to string) error {
 	info, err := os.Stat(from)
 	system := strings.HasPrefix(from, "/run/") || strings.HasPrefix(from, "/sys/")
@@ -80,7 +85,8 @@ func putAt(from, to string) error {
 	return err
 }
 
-// parseMount takes mount point, root within the file system and its type from a line of a mountinfo file (proc(5)).
+// parseMount takes mount point, root within the file system and its type from a line of a
+// mountinfo file (proc(5)).
 func parseMount(line string) (at, source, fs string) {
 	left, right, ok := strings.Cut(line, " - ")
 	fields, types := strings.Fields(left), strings.Fields(right)

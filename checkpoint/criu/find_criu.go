@@ -12,8 +12,8 @@ import (
 // PrivateProgram is where scripts/criu.sh puts a CRIU of our own.
 const PrivateProgram = "/usr/local/lib/roost/criu/bin/criu"
 
-// Find returns the path of the CRIU to use: the configured one if there is a setting, else our own, else what is in PATH. None is
-// roost.NotFound. It is not tried; see Check.
+// Find returns the path of the CRIU to use: the configured one if there is a setting,
+// else our own, else what is in PATH. None is roost.NotFound. It is not tried; see Check.
 func Find(configured string) (string, error) {
 	candidates := []string{PrivateProgram, "criu", "/usr/sbin/criu"}
 	if configured != "" {
@@ -31,10 +31,12 @@ func Find(configured string) (string, error) {
 	if configured != "" {
 		return "", fmt.Errorf("criu: %w: %s is no program", roost.NotFound, configured)
 	}
-	return "", fmt.Errorf("criu: %w: it is neither at %s nor in PATH (scripts/criu.sh installs it)", roost.NotFound, PrivateProgram)
+	return "", fmt.Errorf("criu: %w: it is neither at %s nor in PATH (scripts/criu.sh installs it)", roost.NotFound,
+		PrivateProgram)
 }
 
-// checkRootOwned refuses a program that others than root could change, because root runs it.
+// checkRootOwned refuses a program that others than root could change, because root runs
+// it.
 func checkRootOwned(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

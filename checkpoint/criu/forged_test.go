@@ -27,7 +27,8 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// forgeImage changes the entries of one of CRIU's files as somebody who has the image's key can.
+// forgeImage changes the entries of one of CRIU's files as somebody who has the image's
+// key can.
 func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry func() M, change func(i int, m M)) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, image.CRIUDir, pattern))
@@ -58,7 +59,8 @@ func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry fun
 	}
 }
 
-// forgedTask begins a task as startd/starterclient does, with the box's own first process, and returns its image and the number of the program inside.
+// forgedTask begins a task as startd/starterclient does, with the box's own first
+// process, and returns its image and the number of the program inside.
 func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	b = newTestSandbox(t, 1000, "")
 	b.initProgram = b.base + "/init"
@@ -71,7 +73,9 @@ func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	}
 	b.program = `exec 5>deleted; rm deleted; i=0; while :; do i=$((i+1)); echo line $i; [ $i != 30 ] || echo >/tmp/thirty; sleep 0.01; done`
 	b.start()
-	b.waitUntil("first process", func() bool { return processName(b.pid) == "init" && strings.Contains(b.output(), "line 3\n") })
+	b.waitUntil("first process", func() bool {
+		return processName(b.pid) == "init" && strings.Contains(b.output(), "line 3\n")
+	})
 	dir, _ = b.dump("image")
 	b.kill()
 	tree, err := readEntries(dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} })
@@ -81,8 +85,9 @@ func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	return b, dir, fmt.Sprintf("core-%d.img", tree[1].GetPid())
 }
 
-// TestForgedImages restores images that somebody with their key has made of a good one. Each is refused, with a sentence that says what is wrong with it, and
-// no process of it makes a step.
+// TestForgedImages restores images that somebody with their key has made of a good one.
+// Each is refused, with a sentence that says what is wrong with it, and no process of it
+// makes a step.
 func TestForgedImages(t *testing.T) {
 	b, good, program := forgedTask(t)
 	if err := b.tryRestore(good); err != nil {
@@ -99,7 +104,8 @@ func TestForgedImages(t *testing.T) {
 	coreOf := func(name string, change func(c *core.CoreEntry)) func(dir string) {
 		return func(dir string) { forgeImage(t, dir, name, newCore, func(_ int, c *core.CoreEntry) { change(c) }) }
 	}
-	blamed := []string{"uid 0", "capabilities", "keeps capabilities", "before all others", "make or cut"} // of what is wanted: what no honest machine makes
+	// of what is wanted: what no honest machine makes
+	blamed := []string{"uid 0", "capabilities", "keeps capabilities", "before all others", "make or cut"}
 	for _, c := range []struct {
 		name, want string
 		change     func(dir string)
@@ -108,39 +114,62 @@ func TestForgedImages(t *testing.T) {
 			x := c.GetThreadCore().GetCreds()
 			x.Uid, x.Euid, x.Suid, x.Fsuid = proto.Uint32(0), proto.Uint32(0), proto.Uint32(0), proto.Uint32(0)
 		})},
-		{"a saved uid", "uid 0", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().GetCreds().Suid = proto.Uint32(0) })},
-		{"another gid", "gid 42", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().GetCreds().Egid = proto.Uint32(42) })},
-		{"another group", "group 42", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().GetCreds().Groups = []uint32{42} })},
+		{"a saved uid", "uid 0", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().GetCreds().Suid = proto.Uint32(0)
+		})},
+		{"another gid", "gid 42", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().GetCreds().Egid = proto.Uint32(42)
+		})},
+		{"another group", "group 42", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().GetCreds().Groups = []uint32{42}
+		})},
 		{"capabilities", "capabilities", coreOf(program, func(c *core.CoreEntry) {
 			x := c.GetThreadCore().GetCreds()
 			x.CapEff, x.CapPrm = []uint32{1 << 21, 0}, []uint32{1 << 21, 0}
 		})},
-		{"inheritable capabilities", "capabilities", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().GetCreds().CapInh = []uint32{2, 0} })},
-		{"securebits", "keeps capabilities", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().GetCreds().Secbits = proto.Uint32(1 << 4) })},
+		{"inheritable capabilities", "capabilities", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().GetCreds().CapInh = []uint32{2, 0}
+		})},
+		{"securebits", "keeps capabilities", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().GetCreds().Secbits = proto.Uint32(1 << 4)
+		})},
 		{"no_new_privs off", "may get more rights", coreOf(program, func(c *core.CoreEntry) {
 			x := c.GetThreadCore().GetCreds().ProtoReflect()
 			x.SetUnknown(nil)
 		})},
-		{"real time", "before all others", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().SchedPolicy = proto.Uint32(1) })},
-		{"somebody's login", "login of uid 1", coreOf(program, func(c *core.CoreEntry) { c.GetTc().Loginuid = proto.Uint32(1) })},
-		{"a field that is not known", "not known here", coreOf(program, func(c *core.CoreEntry) { c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) })},
+		{"real time", "before all others", coreOf(program, func(c *core.CoreEntry) {
+			c.GetThreadCore().SchedPolicy = proto.Uint32(1)
+		})},
+		{"somebody's login", "login of uid 1", coreOf(program, func(c *core.CoreEntry) {
+			c.GetTc().Loginuid = proto.Uint32(1)
+		})},
+		{"a field that is not known", "not known here", coreOf(program, func(c *core.CoreEntry) {
+			c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01})
+		})},
 		{"a process outside of the tree", "below none", func(dir string) {
-			forgeImage(t, dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} }, func(i int, p *pstree.PstreeEntry) {
+			forgeImage(t, dir, "pstree.img", func() *pstree.PstreeEntry {
+				return &pstree.PstreeEntry{}
+			}, func(i int, p *pstree.PstreeEntry) {
 				if i == 1 {
 					p.Ppid = proto.Uint32(0)
 				}
 			})
 		}},
 		{"the machine's namespaces", "namespaces of a box", func(dir string) {
-			forgeImage(t, dir, "ids-1.img", func() *core.TaskKobjIdsEntry { return &core.TaskKobjIdsEntry{} }, func(_ int, k *core.TaskKobjIdsEntry) {
+			forgeImage(t, dir, "ids-1.img", func() *core.TaskKobjIdsEntry {
+				return &core.TaskKobjIdsEntry{}
+			}, func(_ int, k *core.TaskKobjIdsEntry) {
 				k.MntNsId = proto.Uint32(6)
 			})
 		}},
-		{"a first process elsewhere in its code", "stands where it never does", coreOf("core-1.img", func(c *core.CoreEntry) {
-			r := c.GetThreadInfo().GetGpregs()
-			r.Ip, r.Ax = proto.Uint64(initBase+0x121), proto.Uint64(59) // execve
+		{"a first process elsewhere in its code", "stands where it never does",
+			coreOf("core-1.img", func(c *core.CoreEntry) {
+				r := c.GetThreadInfo().GetGpregs()
+				r.Ip, r.Ax = proto.Uint64(initBase+0x121), proto.Uint64(59) // execve
+			})},
+		{"a first process of 32 bits", "another mode", coreOf("core-1.img", func(c *core.CoreEntry) {
+			c.GetThreadInfo().GetGpregs().Cs = proto.Uint64(0x23)
 		})},
-		{"a first process of 32 bits", "another mode", coreOf("core-1.img", func(c *core.CoreEntry) { c.GetThreadInfo().GetGpregs().Cs = proto.Uint64(0x23) })},
 		{"a first process with a handler", "handles signals", coreOf("core-1.img", func(c *core.CoreEntry) {
 			c.GetTc().GetSigactions()[2].Sigaction = proto.Uint64(initBase + 0x100)
 		})},
@@ -171,7 +200,8 @@ func TestForgedImages(t *testing.T) {
 			}
 			forgeImage(t, dir, "files.img", newFile, func(_ int, f *fdinfo.FileEntry) {
 				if f.GetReg().GetName() == "/dev/roost/code" {
-					f.GetReg().Name, f.GetReg().MntId, f.GetReg().Size = proto.String(secret), proto.Int32(rootMount(t, dir)), nil
+					f.GetReg().Name, f.GetReg().MntId, f.GetReg().Size = proto.String(secret),
+						proto.Int32(rootMount(t, dir)), nil
 				}
 			})
 		}},
@@ -184,19 +214,24 @@ func TestForgedImages(t *testing.T) {
 		}},
 		{"a socket for all packets", "no task may open", func(dir string) { addFile(t, dir, fdinfo.FdTypes_PACKETSK) }},
 		{"a deleted file that is a device", "not the task's", func(dir string) {
-			forgeImage(t, dir, "ghost-file-*.img", func() *ghost.GhostFileEntry { return &ghost.GhostFileEntry{} }, func(_ int, g *ghost.GhostFileEntry) {
+			forgeImage(t, dir, "ghost-file-*.img", func() *ghost.GhostFileEntry {
+				return &ghost.GhostFileEntry{}
+			}, func(_ int, g *ghost.GhostFileEntry) {
 				g.Mode, g.Rdev = proto.Uint32(unix.S_IFBLK|0o666), proto.Uint32(8<<20)
 			})
 		}},
 		{"a mount of the machine", "a mount at", func(dir string) {
-			forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
+			forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry {
+				return &mnt.MntEntry{}
+			}, func(_ int, m *mnt.MntEntry) {
 				if m.GetMountpoint() == "/dev/shm" {
 					m.Mountpoint, m.Source = proto.String("/mnt"), proto.String("/dev/vda")
 				}
 			})
 		}},
 		{"rules for the machine's network", "there is a file", func(dir string) {
-			if err := os.WriteFile(filepath.Join(dir, image.CRIUDir, "iptables-9.img"), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, image.CRIUDir, "iptables-9.img"), []byte("x"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -218,30 +253,36 @@ func TestForgedImages(t *testing.T) {
 			if f, ok := errors.AsType[*CheckpointError](err); !ok || f.Forged != slices.Contains(blamed, c.want) {
 				t.Errorf("its maker is suspected: %v", ok && f.Forged)
 			}
-			if was, _ := os.ReadFile(filepath.Join(dir, image.IODir, "stdout")); stepped != strings.Count(string(was), "\n") {
+			if was, _ := os.ReadFile(filepath.Join(dir, image.IODir, "stdout")); stepped != strings.Count(string(was),
+				"\n") {
 				t.Errorf("it has made a step: %d lines", stepped)
 			}
 		})
 	}
 }
 
-// TestMarkedSockets: only who has rights over the network marks packets, whatever kind of socket it is.
+// TestMarkedSockets: only who has rights over the network marks packets, whatever kind of
+// socket it is.
 func TestMarkedSockets(t *testing.T) {
 	mark := &skopts.SkOptsEntry{SoMark: proto.Uint32(7)}
 	for name, f := range map[string]*fdinfo.FileEntry{
-		"unix": {Usk: &unixsk.UnixSkEntry{Opts: mark}}, "inet": {Isk: &inetsk.InetSkEntry{Opts: mark}}, "netlink": {Nlsk: &netlinksk.NetlinkSkEntry{Opts: mark}},
+		"unix": {Usk: &unixsk.UnixSkEntry{Opts: mark}}, "inet": {Isk: &inetsk.InetSkEntry{Opts: mark}},
+		"netlink": {Nlsk: &netlinksk.NetlinkSkEntry{Opts: mark}},
 	} {
 		if !hasPacketMark(f.ProtoReflect()) {
 			t.Errorf("%s: the mark is not seen", name)
 		}
 	}
-	if hasPacketMark((&fdinfo.FileEntry{Usk: &unixsk.UnixSkEntry{Opts: &skopts.SkOptsEntry{SoMark: proto.Uint32(0)}}}).ProtoReflect()) {
+	if hasPacketMark((&fdinfo.FileEntry{
+		Usk: &unixsk.UnixSkEntry{Opts: &skopts.SkOptsEntry{SoMark: proto.Uint32(0)}},
+	}).ProtoReflect()) {
 		t.Error("a socket without a mark is refused")
 	}
 }
 
-// TestRestoredBounds: what is restored has no higher limits than its claim and this machine have, and comes no sooner, whatever its image says. The image of this
-// one is good, and of a claim that had no bounds.
+// TestRestoredBounds: what is restored has no higher limits than its claim and this
+// machine have, and comes no sooner, whatever its image says. The image of this one is
+// good, and of a claim that had no bounds.
 func TestRestoredBounds(t *testing.T) {
 	b, good, _ := forgedTask(t)
 	b.limits, b.nice = map[int]uint64{unix.RLIMIT_FSIZE: 1 << 30, unix.RLIMIT_NOFILE: 100}, 5
@@ -262,7 +303,8 @@ func TestRestoredBounds(t *testing.T) {
 	}
 }
 
-// firstPage finds the code of the first process among the pages in an image: CRIU wrote into it to take it, and so it is the process's own.
+// firstPage finds the code of the first process among the pages in an image: CRIU wrote
+// into it to take it, and so it is the process's own.
 func firstPage(t *testing.T, dir string) (path string, at int64) {
 	data, err := os.ReadFile(filepath.Join(dir, image.CRIUDir, "pagemap-1.img"))
 	if err != nil {
@@ -294,7 +336,9 @@ func firstPage(t *testing.T, dir string) (path string, at int64) {
 
 // rootMount is the number of the root's mount in an image.
 func rootMount(t *testing.T, dir string) (id int32) {
-	forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
+	forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry {
+		return &mnt.MntEntry{}
+	}, func(_ int, m *mnt.MntEntry) {
 		if m.GetMountpoint() == "/" {
 			id = int32(m.GetMntId())
 		}
@@ -304,7 +348,9 @@ func rootMount(t *testing.T, dir string) (id int32) {
 
 // addFile makes one of the open files of another type.
 func addFile(t *testing.T, dir string, as fdinfo.FdTypes) {
-	forgeImage(t, dir, "files.img", func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} }, func(_ int, f *fdinfo.FileEntry) {
+	forgeImage(t, dir, "files.img", func() *fdinfo.FileEntry {
+		return &fdinfo.FileEntry{}
+	}, func(_ int, f *fdinfo.FileEntry) {
 		if strings.HasSuffix(f.GetReg().GetName(), "/stderr") {
 			f.Type, f.Reg = as.Enum(), nil
 		}

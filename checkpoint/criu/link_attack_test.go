@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestLinksPutInPlaceOfOpenFiles: CRIU opens files by their paths and as root. Whoever puts a link to another's file where his own was gets
-// nothing of it, and his task does not come back.
+// TestLinksPutInPlaceOfOpenFiles: CRIU opens files by their paths and as root. Whoever
+// puts a link to another's file where his own was gets nothing of it, and his task does
+// not come back.
 func TestLinksPutInPlaceOfOpenFiles(t *testing.T) {
 	for _, tt := range []struct{ name, open, use string }{
 		{"reading", `exec 5<OWN/data`, `cat <&5`},
@@ -32,7 +33,8 @@ print(m[:].decode(), flush=True)'`, ""},
 				}
 			}
 			put := func(path, text string, uid int) {
-				if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chown(path, uid, uid), os.Chown(filepath.Dir(path), uid, uid)); err != nil {
+				if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chown(path, uid, uid),
+					os.Chown(filepath.Dir(path), uid, uid)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -40,7 +42,8 @@ print(m[:].decode(), flush=True)'`, ""},
 			put(own+"/dir/file", "nothing", 1000)
 			put(secret, "secret!", 0)
 			put(closed+"/dir/file", "secret!", 0)
-			b.program = strings.ReplaceAll(tt.open, "OWN", own) + "; echo ready; until [ -e /tmp/on ]; do sleep 0.01; done; " + tt.use
+			b.program = strings.ReplaceAll(tt.open, "OWN", own) +
+				"; echo ready; until [ -e /tmp/on ]; do sleep 0.01; done; " + tt.use
 			b.start()
 			b.waitUntil("the open file", func() bool { return strings.Contains(b.output(), "ready") })
 			dir, _ := b.dump("image")
@@ -51,7 +54,8 @@ print(m[:].decode(), flush=True)'`, ""},
 			}
 			b.kill()
 			for _, name := range []string{"data", "dir"} {
-				if err := errors.Join(os.RemoveAll(own+"/"+name), os.Symlink(closed+"/"+name, own+"/"+name)); err != nil {
+				if err := errors.Join(os.RemoveAll(own+"/"+name),
+					os.Symlink(closed+"/"+name, own+"/"+name)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -61,7 +65,8 @@ print(m[:].decode(), flush=True)'`, ""},
 				b.waitForEnd()
 			}
 			text, _ := os.ReadFile(secret)
-			if out := b.output(); err == nil || !strings.Contains(err.Error(), "belongs to somebody else") || strings.Contains(out, "secret!") || string(text) != "secret!" {
+			if out := b.output(); err == nil || !strings.Contains(err.Error(), "belongs to somebody else") ||
+				strings.Contains(out, "secret!") || string(text) != "secret!" {
 				t.Errorf("got error %v, output %q, and the file holds %q", err, out, text)
 			}
 		})

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// TestMain lets the test binary be the agent's program, the makers of a box, and the programs that are dumped.
+// TestMain lets the test binary be the agent's program, the makers of a box, and the
+// programs that are dumped.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if serve, ok := testPrograms()[os.Args[1]]; ok {

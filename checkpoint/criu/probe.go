@@ -9,8 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe looks at a running task, from its first process down, and says why it can probably not be dumped; nil says that nothing speaks
-// against it. It takes a few milliseconds and does not disturb the task. What the program starts to use later it cannot know.
+// Probe looks at a running task, from its first process down, and says why it can
+// probably not be dumped; nil says that nothing speaks against it. It takes a few
+// milliseconds and does not disturb the task. What the program starts to use later it
+// cannot know.
 func Probe(pid int) *CheckpointError {
 	pids := processTree(pid)
 	home := [...]string{namespaceOf(pid, "user"), namespaceOf(pid, "mnt"), namespaceOf(pid, "pid")}
@@ -45,7 +47,8 @@ func cannotSave(pid int, why string) *CheckpointError {
 func unsavableReason(pid, fd int, to string) string {
 	switch {
 	case strings.HasPrefix(to, "anon_inode:"):
-		for what, name := range map[string]string{"io_uring": "[io_uring]", "perf_event": "[perf_event]", "userfaultfd": "[userfaultfd]", "bpf": "bpf-"} {
+		for what, name := range map[string]string{"io_uring": "[io_uring]", "perf_event": "[perf_event]",
+			"userfaultfd": "[userfaultfd]", "bpf": "bpf-"} {
 			if strings.Contains(to, name) {
 				return unsavableUse(what)
 			}
@@ -62,7 +65,8 @@ func unsavableReason(pid, fd int, to string) string {
 	return ""
 }
 
-// socketProtocol names the protocol of a socket, which the kernel tells as an attribute of the descriptor.
+// socketProtocol names the protocol of a socket, which the kernel tells as an attribute
+// of the descriptor.
 func socketProtocol(pid, fd int) string {
 	var name [32]byte
 	n, err := unix.Getxattr(procPath(pid, "fd/"+strconv.Itoa(fd)), "system.sockprotoname", name[:])
@@ -81,7 +85,8 @@ func socketInode(link string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// externalSocket finds a unix socket of the task that is connected to one of nobody in the task.
+// externalSocket finds a unix socket of the task that is connected to one of nobody in
+// the task.
 func externalSocket(inodes []uint32) *CheckpointError {
 	if len(inodes) == 0 {
 		return nil

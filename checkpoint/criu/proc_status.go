@@ -86,7 +86,8 @@ func descriptorTargets(pid int) map[int]string {
 	return all
 }
 
-// exitCode is the status that a process which has ended leaves for its parent, where nobody has asked for it yet (proc_pid_stat(5), field 52).
+// exitCode is the status that a process which has ended leaves for its parent, where
+// nobody has asked for it yet (proc_pid_stat(5), field 52).
 func exitCode(pid int) (code syscall.WaitStatus, ok bool) {
 	text, _ := os.ReadFile(procPath(pid, "stat"))
 	_, rest, _ := strings.Cut(string(text[max(strings.LastIndexByte(string(text), ')'), 0):]), " ")

@@ -32,7 +32,8 @@ func unsavablePrograms() map[string]func(arg string) error {
 			return opened(unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0))
 		},
 		"perf": func(string) error {
-			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}
+			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK,
+				Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}
 			_, err := unix.PerfEventOpen(&attr, 0, -1, -1, 0)
 			return err
 		},
@@ -80,10 +81,12 @@ func holdUnsavable(args []string) error {
 	}
 }
 
-// TestRefused asks for dumps of programs that cannot be dumped: probe and dump say the same sentence, and the programs run on.
+// TestRefused asks for dumps of programs that cannot be dumped: probe and dump say the
+// same sentence, and the programs run on.
 func TestRefused(t *testing.T) {
 	for what, want := range map[string]string{
-		"io_uring": unsavableUse("io_uring"), "perf": unsavableUse("perf_event"), "userfaultfd": unsavableUse("userfaultfd"), "bpf": unsavableUse("bpf"), "mptcp": unsavableUse("mptcp"),
+		"io_uring": unsavableUse("io_uring"), "perf": unsavableUse("perf_event"),
+		"userfaultfd": unsavableUse("userfaultfd"), "bpf": unsavableUse("bpf"), "mptcp": unsavableUse("mptcp"),
 		"unix": unsavableUse("unix"), "nested": unsavableUse("nested"), "ptrace": unsavableUse("ptrace"),
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -136,7 +139,8 @@ func (b *testSandbox) assertRunning() {
 					at := fmt.Sprintf("task/%d/", tid)
 					wchan, _ := os.ReadFile(procPath(pid, at+"wchan"))
 					call, _ := os.ReadFile(procPath(pid, at+"syscall"))
-					b.t.Logf("%d %s: %s, %s, %s", tid, processName(pid), statusFields(procPath(pid, at+"status"))["State"], wchan, call)
+					b.t.Logf("%d %s: %s, %s, %s", tid, processName(pid),
+						statusFields(procPath(pid, at+"status"))["State"], wchan, call)
 				}
 			}
 		}
@@ -156,7 +160,8 @@ func atoi(text string) (n int) {
 	return n
 }
 
-// TestKilledAgent kills the agent at various moments of a dump: CRIU notices and lets the task go, which runs on, and the next dump works.
+// TestKilledAgent kills the agent at various moments of a dump: CRIU notices and lets the
+// task go, which runs on, and the next dump works.
 func TestKilledAgent(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	b.program = "exec " + b.copyTestBinary() + " keep nothing -"

@@ -30,7 +30,8 @@ type restoreAgent struct {
 	rightsChecked bool  // the processes were looked at when they had their rights
 }
 
-// restoreTask does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
+// restoreTask does it, in the agent, on a thread that is not used for anything else
+// afterwards. The tree is a child of this process.
 func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	start := time.Now()
 	r := &restoreAgent{spec: spec}
@@ -54,7 +55,8 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 		return result, err
 	}
 	defer closeAll(streams)
-	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
+	// The kernel lets nobody put a connection in order from within a user namespace that
+	// does not own the network.
 	result.Closed = r.metadata.Nested
 	err = r.run(streams, result.Closed)
 	if err != nil && r.violation == nil && !result.Closed && r.failedOnTCP() {
@@ -71,9 +73,11 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 		result.Total = time.Since(start)
 		return result, nil
 	}
-	// It may have been saved before it heard that it was to live on without its parent, as on a machine that has no time for it: then it would die with us.
+	// It may have been saved before it heard that it was to live on without its parent,
+	// as on a machine that has no time for it: then it would die with us.
 	if spec.InitStop && !signalInit(r.pid, syscall.SIGUSR2, restoredDetachTimeout) {
-		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent", r.pid, roost.Unavailable)
+		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent",
+			r.pid, roost.Unavailable)
 	}
 	result.PID, result.Total = r.pid, time.Since(start)
 	if spec.PIDFile != "" {
@@ -88,7 +92,8 @@ func refusedImageError(err error) *CheckpointError {
 	return &CheckpointError{Class: Permanent, Reason: err.Error(), Forged: forged}
 }
 
-// mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
+// mountRoot makes the machine's root, without what is mounted below it, the root of what
+// is restored. It is seen by this thread alone.
 func mountRoot(root string) error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -123,7 +128,8 @@ func closeAll(list []taskStream) {
 	}
 }
 
-// openStreams opens files with the user's rights, and cuts off what was written to them after the checkpoint: it will be written again.
+// openStreams opens files with the user's rights, and cuts off what was written to them
+// after the checkpoint: it will be written again.
 func (r *restoreAgent) openStreams() (list []taskStream, err error) {
 	for _, s := range r.spec.Streams {
 		length, ok := r.metadata.Streams[s.Inside]
@@ -169,7 +175,8 @@ func (r *restoreAgent) run(streams []taskStream, shut bool) error {
 		o.External = append(o.External, "mnt["+m.key()+"]:"+r.mountSources[m.key()])
 	}
 	for _, s := range streams {
-		// The library starts CRIU without handing on files, so this one must survive exec by itself.
+		// The library starts CRIU without handing on files, so this one must survive exec
+		// by itself.
 		fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD, 100)
 		if err != nil {
 			return err
@@ -199,18 +206,22 @@ func (r *restoreAgent) run(streams []taskStream, shut bool) error {
 // failedOnTCP reports whether the last run failed over a TCP connection.
 func (r *restoreAgent) failedOnTCP() bool {
 	return slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
-		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") || strings.Contains(line, "Can't connect inet socket")
+		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") ||
+			strings.Contains(line, "Can't connect inet socket")
 	})
 }
 
-// taskEnded reports whether the last run failed because the task was restored and has ended since. CRIU lets go of one process after the other, and those that run
-// already may end the others, as the first of a PID namespace does by its own end; CRIU gives up then and kills what is left. A first process that had ended
-// before is as it would be without that: it waits for its parent to be told its status.
+// taskEnded reports whether the last run failed because the task was restored and has
+// ended since. CRIU lets go of one process after the other, and those that run already
+// may end the others, as the first of a PID namespace does by its own end; CRIU gives up
+// then and kills what is left. A first process that had ended before is as it would be
+// without that: it waits for its parent to be told its status.
 func (r *restoreAgent) taskEnded() bool {
 	if r.pid == 0 || !slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), isProcessGone) {
 		return false
 	}
-	for end := time.Now().Add(detachTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) { // the first waits for all others to be gone
+	// the first waits for all others to be gone
+	for end := time.Now().Add(detachTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if code, ok := exitCode(r.pid); ok {
 			return !(code.Signaled() && code.Signal() == syscall.SIGKILL)
 		}
@@ -218,7 +229,8 @@ func (r *restoreAgent) taskEnded() bool {
 	return false
 }
 
-// isProcessGone reports whether a line of CRIU's says that a process was gone when it was to be let go of.
+// isProcessGone reports whether a line of CRIU's says that a process was gone when it was
+// to be let go of.
 func isProcessGone(line string) bool {
 	return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 }
@@ -243,13 +255,16 @@ func (r *restoreAgent) onStage(stage string, pid int) error {
 	return r.violation
 }
 
-// killOnViolation kills all that was restored if there is something against it. None of it has made a step.
+// killOnViolation kills all that was restored if there is something against it. None of
+// it has made a step.
 func (r *restoreAgent) killOnViolation(evil error) {
 	if r.violation = evil; evil == nil {
 		return
 	}
 	all := processTree(r.pid)
-	for _, pid := range append(all, processTree(os.Getpid())[1:]...) { // what is in no tree of ours, and CRIU last, which would let go of those that it traces
+	// what is in no tree of ours, and CRIU last, which would let go of those that it
+	// traces
+	for _, pid := range append(all, processTree(os.Getpid())[1:]...) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	killAll(all)

@@ -65,7 +65,8 @@ for i in range(200):
 print("sum", 199 * 200 // 2 * 10)
 '`
 
-// TestConnections dumps processes that talk to each other over TCP. As root that goes on; in a user namespace the connection is closed.
+// TestConnections dumps processes that talk to each other over TCP. As root that goes on;
+// in a user namespace the connection is closed.
 func TestConnections(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("SKIPPED: there is no python3")
@@ -92,8 +93,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestStreams restores a task whose output goes to a file outside of the box, which has grown since: what came later is cut off and written
-// again, at another path.
+// TestStreams restores a task whose output goes to a file outside of the box, which has
+// grown since: what came later is cut off and written again, at another path.
 func TestStreams(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	home := b.base + "/home"
@@ -128,7 +129,8 @@ func TestStreams(t *testing.T) {
 		f.Close()
 		t.Error("root's file was opened")
 	}
-	if f, err := openAsUser(userfiles.UserCredential{UID: 1000, GID: 1000, Groups: []uint32{4}}, home+"/new"); err != nil {
+	if f, err := openAsUser(userfiles.UserCredential{UID: 1000, GID: 1000, Groups: []uint32{4}},
+		home+"/new"); err != nil {
 		t.Error(err)
 	} else {
 		info, _ := f.Stat()
@@ -176,8 +178,9 @@ func TestBadScratch(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestEndsAtOnce restores tasks whose first program ends the moment it runs again, while CRIU has yet to let go of dozens of other processes: they have ended
-// well, with their own status, and nothing that they did is done twice.
+// TestEndsAtOnce restores tasks whose first program ends the moment it runs again, while
+// CRIU has yet to let go of dozens of other processes: they have ended well, with their
+// own status, and nothing that they did is done twice.
 func TestEndsAtOnce(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	b.program = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 1000 & done
@@ -199,7 +202,8 @@ echo ready; until [ -e ` + b.base + `/end ]; do :; done; echo end; exit 7`
 
 // TestExitCode reads the status of a process of which nobody has asked for it.
 func TestExitCode(t *testing.T) {
-	for script, want := range map[string]string{"exit 7": "exit 7", "kill -TERM $$": "signal 15", "kill -KILL $$": "signal 9"} {
+	for script, want := range map[string]string{"exit 7": "exit 7", "kill -TERM $$": "signal 15",
+		"kill -KILL $$": "signal 9"} {
 		ended := exec.Command("sh", "-c", script)
 		if err := ended.Start(); err != nil {
 			t.Fatal(err)

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkRestored looks at the restored processes when they have all their rights and have made no step: each is as the claim has it, whatever the image said. An
-// error says what is not.
+// checkRestored looks at the restored processes when they have all their rights and have
+// made no step: each is as the claim has it, whatever the image said. An error says what
+// is not.
 func (r *restoreAgent) checkRestored() error {
 	all := processTree(r.pid)
 	inside := map[int]bool{}
@@ -28,7 +29,8 @@ func (r *restoreAgent) checkRestored() error {
 			return err
 		}
 		for _, tid := range threadIDs(pid) {
-			if err := r.checkRights(statusFields(procPath(pid, "task/"+strconv.Itoa(tid)+"/status")), first); err != nil {
+			if err := r.checkRights(statusFields(procPath(pid, "task/"+strconv.Itoa(tid)+"/status")),
+				first); err != nil {
 				return err
 			}
 		}
@@ -44,11 +46,15 @@ func (r *restoreAgent) checkRestored() error {
 	return r.checkInit()
 }
 
-// checkNamespaces wants a process to be in the namespaces of its box, and in the control group in which we were put.
+// checkNamespaces wants a process to be in the namespaces of its box, and in the control
+// group in which we were put.
 func (r *restoreAgent) checkNamespaces(pid int) error {
-	for kind, own := range map[string]bool{"pid": true, "mnt": true, "ipc": true, "uts": true, "net": false, "cgroup": false} { // CRIU makes one of time
+	// CRIU makes one of time
+	for kind, own := range map[string]bool{"pid": true, "mnt": true, "ipc": true, "uts": true, "net": false,
+		"cgroup": false} {
 		here := namespaceOf(pid, kind)
-		if own && (here == namespaceOf(os.Getpid(), kind) || here != namespaceOf(r.pid, kind)) || !own && here != namespaceOf(os.Getpid(), kind) {
+		if own && (here == namespaceOf(os.Getpid(), kind) || here != namespaceOf(r.pid, kind)) ||
+			!own && here != namespaceOf(os.Getpid(), kind) {
 			return badImageError("process %s is in another %s namespace than it may be", processName(pid), kind)
 		}
 	}
@@ -88,10 +94,12 @@ func (r *restoreAgent) checkRights(fields map[string]string, first bool) error {
 			return newForgedError("process %s has capabilities: %s %s", fields["Name"], set, fields[set])
 		}
 	}
-	if has, err := strconv.ParseUint(fields["CapBnd"], 16, 64); err != nil || has&^r.allowedCapabilities("CapBnd") != 0 {
+	if has, err := strconv.ParseUint(fields["CapBnd"], 16, 64); err != nil ||
+		has&^r.allowedCapabilities("CapBnd") != 0 {
 		return badImageError("process %s may have capabilities that we may not: %s", fields["Name"], fields["CapBnd"])
 	}
-	if own := statusFields("/proc/thread-self/status"); fields["NoNewPrivs"] != "1" && own["NoNewPrivs"] == "1" || fields["Seccomp"] < own["Seccomp"] {
+	if own := statusFields("/proc/thread-self/status"); fields["NoNewPrivs"] != "1" && own["NoNewPrivs"] == "1" ||
+		fields["Seccomp"] < own["Seccomp"] {
 		return badImageError("process %s may get more rights than it has", fields["Name"])
 	}
 	if fields["NoNewPrivs"] != "1" && uid != 0 {
@@ -100,7 +108,8 @@ func (r *restoreAgent) checkRights(fields map[string]string, first bool) error {
 	return nil
 }
 
-// allowedCapabilities are the capabilities that root's processes in the box may have: ours, or all in a user namespace of the box, where they count for nothing outside.
+// allowedCapabilities are the capabilities that root's processes in the box may have:
+// ours, or all in a user namespace of the box, where they count for nothing outside.
 func (r *restoreAgent) allowedCapabilities(set string) uint64 {
 	if namespaceOf(r.pid, "user") != namespaceOf(os.Getpid(), "user") {
 		return ^uint64(0)
@@ -112,7 +121,8 @@ func (r *restoreAgent) allowedCapabilities(set string) uint64 {
 	return own
 }
 
-// checkInit compares the code of the first process with its program, and looks at what it has open.
+// checkInit compares the code of the first process with its program, and looks at what it
+// has open.
 func (r *restoreAgent) checkInit() error {
 	want, err := os.ReadFile(r.spec.Init)
 	if err != nil {
@@ -127,7 +137,10 @@ func (r *restoreAgent) checkInit() error {
 	if _, err := memory.ReadAt(got, initBase); err != nil {
 		return fmt.Errorf("first process: %w", err)
 	}
-	if len(want) > len(got) || !bytes.Equal(got[:len(want)], want) || bytes.ContainsFunc(got[len(want):], func(c rune) bool { return c != 0 }) {
+	if len(want) > len(got) || !bytes.Equal(got[:len(want)], want) ||
+		bytes.ContainsFunc(got[len(want):], func(c rune) bool {
+			return c != 0
+		}) {
 		return badImageError("its first process runs another program")
 	}
 	for fd, to := range descriptorTargets(r.pid) {
@@ -138,7 +151,8 @@ func (r *restoreAgent) checkInit() error {
 	return nil
 }
 
-// isAllowedInitFile reports whether the first process may have a file open: /dev/null, and what the spec names.
+// isAllowedInitFile reports whether the first process may have a file open: /dev/null,
+// and what the spec names.
 func (r *restoreAgent) isAllowedInitFile(at string) bool {
 	var st unix.Stat_t
 	if unix.Stat(at, &st) != nil {
@@ -149,6 +163,7 @@ func (r *restoreAgent) isAllowedInitFile(at string) bool {
 	}
 	return slices.ContainsFunc(r.spec.InitFiles, func(path string) bool {
 		var own unix.Stat_t
-		return unix.Lstat(path, &own) == nil && st.Dev == own.Dev && st.Ino == own.Ino && st.Mode&unix.S_IFMT == unix.S_IFREG
+		return unix.Lstat(path, &own) == nil && st.Dev == own.Dev && st.Ino == own.Ino &&
+			st.Mode&unix.S_IFMT == unix.S_IFREG
 	})
 }

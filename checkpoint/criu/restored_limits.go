@@ -11,11 +11,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// limitKinds are the numbers of the kernel's limits of a process (getrlimit(2)): RLIMIT_CPU is the first, RLIMIT_RTTIME the last.
+// limitKinds are the numbers of the kernel's limits of a process (getrlimit(2)):
+// RLIMIT_CPU is the first, RLIMIT_RTTIME the last.
 const limitKinds = 16
 
-// enforceLimits holds restored processes to what their claim and this machine have, whatever the image says, before they run: the limits that only root may raise, and
-// their place among the processes that want time. An honest image may say more, too: it may be of a machine that has more.
+// enforceLimits holds restored processes to what their claim and this machine have,
+// whatever the image says, before they run: the limits that only root may raise, and
+// their place among the processes that want time. An honest image may say more, too: it
+// may be of a machine that has more.
 func (r *restoreAgent) enforceLimits(pids []int) error {
 	for _, pid := range pids[min(1, len(pids)):] { // the first is root's own
 		if hasEnded(pid) {
@@ -74,7 +77,8 @@ func (r *restoreAgent) raiseNice(tid int) error {
 	return nil
 }
 
-// threadNice is the nice value of a thread. The call itself counts downwards from 20 (getpriority(2)).
+// threadNice is the nice value of a thread. The call itself counts downwards from 20
+// (getpriority(2)).
 func threadNice(tid int) (int, error) {
 	n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 	return 20 - n, err
@@ -83,14 +87,16 @@ func threadNice(tid int) (int, error) {
 // unsetLoginUID is the login of a process that none began.
 const unsetLoginUID = 1<<32 - 1
 
-// mayUseLoginUID reports whether a process may have a login's number, by which the kernel's audit tells who did something: ours, or none.
+// mayUseLoginUID reports whether a process may have a login's number, by which the
+// kernel's audit tells who did something: ours, or none.
 func mayUseLoginUID(uid uint32) bool {
 	text, _ := os.ReadFile("/proc/self/loginuid")
 	own, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	return uid == unsetLoginUID || err == nil && uid == uint32(own)
 }
 
-// hasPacketMark reports whether a socket, wherever in its entry that is said, marks its packets for the rules of the machine's network: no task may do that.
+// hasPacketMark reports whether a socket, wherever in its entry that is said, marks its
+// packets for the rules of the machine's network: no task may do that.
 func hasPacketMark(m protoreflect.Message) (found bool) {
 	if o, ok := m.Interface().(*skopts.SkOptsEntry); ok {
 		return o.GetSoMark() != 0

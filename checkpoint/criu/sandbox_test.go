@@ -20,8 +20,9 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// testSandbox is a task in namespaces of its own, shut in as startd/starter does it: the machine's root without what is mounted below it, a /dev,
-// a /tmp and a directory for captured output of its own. Its first process is a shell that waits for the program.
+// testSandbox is a task in namespaces of its own, shut in as startd/starter does it: the
+// machine's root without what is mounted below it, a /dev, a /tmp and a directory for
+// captured output of its own. Its first process is a shell that waits for the program.
 type testSandbox struct {
 	t               testing.TB
 	criu            string
@@ -73,7 +74,8 @@ func requireSandbox(t testing.TB) string {
 
 func newTestSandbox(t testing.TB, uid uint32, program string) *testSandbox {
 	t.Helper()
-	b := &testSandbox{t: t, criu: requireSandbox(t), user: userfiles.UserCredential{UID: uid, GID: uid}, program: program}
+	b := &testSandbox{t: t, criu: requireSandbox(t), user: userfiles.UserCredential{UID: uid, GID: uid},
+		program: program}
 	var err error
 	if b.base, err = os.MkdirTemp("/var/tmp", "roost-criu-"); err != nil {
 		t.Fatal(err)
@@ -162,13 +164,15 @@ func (b *testSandbox) start() {
 	}
 }
 
-// prepareSandbox prepares mounts that only the real root can make, clones the box, and leaves it to its own parent.
+// prepareSandbox prepares mounts that only the real root can make, clones the box, and
+// leaves it to its own parent.
 func prepareSandbox(args []string) error {
 	var o sandboxSetup
 	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
 		return err
 	}
-	for _, m := range [][4]string{{"", "/", "private", ""}, {"/", o.Root, "bind", ""}, {o.Dev, o.Root + "/dev", "bind", ""}} {
+	for _, m := range [][4]string{{"", "/", "private", ""}, {"/", o.Root, "bind", ""},
+		{o.Dev, o.Root + "/dev", "bind", ""}} {
 		flags := uintptr(unix.MS_BIND)
 		if m[2] == "private" {
 			flags = unix.MS_REC | unix.MS_PRIVATE
@@ -217,8 +221,10 @@ func enterSandbox(args []string) error {
 		from, at, fs string
 		flags        uintptr
 	}{
-		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, {o.Root, o.Root, "", unix.MS_BIND | unix.MS_REC}, {"shm", o.Root + "/dev/shm", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV},
-		{"mqueue", o.Root + "/dev/mqueue", "mqueue", 0}, {"devpts", o.Root + "/dev/pts", "devpts", 0}, {"proc", o.Root + "/proc", "proc", 0},
+		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, {o.Root, o.Root, "", unix.MS_BIND | unix.MS_REC},
+		{"shm", o.Root + "/dev/shm", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV},
+		{"mqueue", o.Root + "/dev/mqueue", "mqueue", 0}, {"devpts", o.Root + "/dev/pts", "devpts", 0},
+		{"proc", o.Root + "/proc", "proc", 0},
 		{o.IO, o.Root + "/dev/roost", "", unix.MS_BIND}, {o.Scratch, o.Root + "/tmp", "", unix.MS_BIND},
 	} {
 		data := ""
@@ -229,7 +235,8 @@ func enterSandbox(args []string) error {
 			return fmt.Errorf("%s: %w", m.at, err)
 		}
 	}
-	if err := errors.Join(unix.Chdir(o.Root), unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH), unix.Chdir("/")); err != nil {
+	if err := errors.Join(unix.Chdir(o.Root), unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH),
+		unix.Chdir("/")); err != nil {
 		return err
 	}
 	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
@@ -293,7 +300,8 @@ func (b *testSandbox) spec(name string) DumpSpec {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		b.t.Fatal(err)
 	}
-	return DumpSpec{CRIU: b.criu, PID: b.pid, Dir: dir, Group: b.group, Scratch: b.directories.Scratch, IO: b.directories.IO, User: b.user, Limit: 1 << 30}
+	return DumpSpec{CRIU: b.criu, PID: b.pid, Dir: dir, Group: b.group, Scratch: b.directories.Scratch,
+		IO: b.directories.IO, User: b.user, Limit: 1 << 30}
 }
 
 func (b *testSandbox) dump(name string) (string, DumpResult) {
@@ -367,9 +375,11 @@ func (b *testSandbox) restoreImage(dir string) (staging string, r RestoreResult,
 		b.t.Fatal(err)
 	}
 	r, err = restoreByAgent(b.t.Context(), "/proc/self/exe", RestoreSpec{
-		CRIU: b.criu, Dir: staging, Root: b.directories.Root, User: b.user, InitStop: b.detachOnRestore, PIDFile: staging + "/pid", Streams: b.streams,
-		External: map[string]string{"/tmp": b.directories.Scratch, "/dev": b.directories.Dev, "/dev/roost": b.directories.IO},
-		Limits:   b.limits, Nice: b.nice,
+		CRIU: b.criu, Dir: staging, Root: b.directories.Root, User: b.user, InitStop: b.detachOnRestore,
+		PIDFile: staging + "/pid", Streams: b.streams,
+		External: map[string]string{"/tmp": b.directories.Scratch, "/dev": b.directories.Dev,
+			"/dev/roost": b.directories.IO},
+		Limits: b.limits, Nice: b.nice,
 		Init: b.initProgram, InitFiles: []string{b.directories.IO + "/code"},
 	})
 	if err != nil {

@@ -19,9 +19,12 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// A node that has run a task has the key of its images and may make one of its own. CRIU restores it with root's rights and does whatever it says: it
-// gives processes any rights, mounts anything, makes device files. So the image is held against what a task can be, before CRIU sees it. What comes of it
-// is looked at once more when the processes are there (unchanged), and what they have open when it is certain what that is (lawful).
+// A node that has run a task has the key of its images and may make one of its own. CRIU
+// restores it with root's rights and does whatever it says: it gives processes any
+// rights, mounts anything, makes device files. So the image is held against what a task
+// can be, before CRIU sees it. What comes of it is looked at once more when the processes
+// are there (unchanged), and what they have open when it is certain what that is
+// (lawful).
 
 // screenImage says what in an image no task of the spec's user can have left behind.
 func screenImage(spec *RestoreSpec, n *imageMetadata) error {
@@ -41,7 +44,9 @@ func screenImage(spec *RestoreSpec, n *imageMetadata) error {
 	for _, p := range pids {
 		first := p.GetPid() == 1
 		for _, tid := range p.GetThreads() {
-			c, err := readEntry(spec.Dir, fmt.Sprintf("core-%d.img", tid), func() *core.CoreEntry { return &core.CoreEntry{} })
+			c, err := readEntry(spec.Dir, fmt.Sprintf("core-%d.img", tid), func() *core.CoreEntry {
+				return &core.CoreEntry{}
+			})
 			if err == nil {
 				err = screenThread(c, spec, first)
 			}
@@ -62,8 +67,9 @@ func screenImage(spec *RestoreSpec, n *imageMetadata) error {
 	return screenInit(spec.Dir)
 }
 
-// screenNames lets only files pass that tell of processes, their memory and what they have open, in namespaces that a box has. A file of another name, as
-// of a network or of its rules, would have CRIU run programs on it.
+// screenNames lets only files pass that tell of processes, their memory and what they
+// have open, in namespaces that a box has. A file of another name, as of a network or of
+// its rules, would have CRIU run programs on it.
 func screenNames(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, image.CRIUDir))
 	if err != nil {
@@ -78,8 +84,10 @@ func screenNames(dir string) error {
 }
 
 func knownFile() *regexp.Regexp {
-	return regexp.MustCompile(`^(roost\.json|((cgroup|eventpoll-tfd|fifo-data|filelocks|files|inotify-wd|inventory|memfd|pipes-data|pstree|remap-fpath|seccomp|sk-queues|tty-data|tty-info|` +
-		`(core|fdinfo|timens|fs|ids|mm|pagemap|pagemap-shmem|pages|tcp-stream|ghost-file|mountpoints|userns|utsns|ipcns-(var|shm|msg|sem)|posix-timers)-[0-9a-f]+)\.img|tmpfs-dev-[0-9]+\.tar\.gz\.img))$`)
+	return regexp.MustCompile(
+		`^(roost\.json|((cgroup|eventpoll-tfd|fifo-data|filelocks|files|inotify-wd|inventory|memfd|pipes-data|pstree|remap-fpath|seccomp|sk-queues|tty-data|tty-info|` +
+			`(core|fdinfo|timens|fs|ids|mm|pagemap|pagemap-shmem|pages|tcp-stream|ghost-file|mountpoints|userns|utsns|ipcns-(var|shm|msg|sem)|posix-timers)-[0-9a-f]+)\.img|tmpfs-dev-[0-9]+\.tar\.gz\.img))$`,
+	)
 }
 
 // screenTree reads the processes: one first, of one thread, and all others below it.
@@ -125,15 +133,19 @@ func screenDead(dir string, pid uint32) error {
 	return err
 }
 
-// taskDead is the state of a process that waits for its parent to ask for its status, as CRIU writes it; so the other.
+// taskDead is the state of a process that waits for its parent to ask for its status, as
+// CRIU writes it; so the other.
 const (
 	taskAlive = 1
 	taskDead  = 2
 )
 
-// screenNamespaces wants all processes to be in namespaces of their own, the same for all, but for those that boxes share with the machine.
+// screenNamespaces wants all processes to be in namespaces of their own, the same for
+// all, but for those that boxes share with the machine.
 func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
-	all, err := decodeEntries(dir, "inventory.img", func() *inventory.InventoryEntry { return &inventory.InventoryEntry{} }, true)
+	all, err := decodeEntries(dir, "inventory.img", func() *inventory.InventoryEntry {
+		return &inventory.InventoryEntry{}
+	}, true)
 	if err != nil {
 		return err
 	}
@@ -146,7 +158,9 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 		if len(p.GetThreads()) == 0 {
 			continue
 		}
-		k, err := readEntry(dir, fmt.Sprintf("ids-%d.img", p.GetPid()), func() *core.TaskKobjIdsEntry { return &core.TaskKobjIdsEntry{} })
+		k, err := readEntry(dir, fmt.Sprintf("ids-%d.img", p.GetPid()), func() *core.TaskKobjIdsEntry {
+			return &core.TaskKobjIdsEntry{}
+		})
 		if err != nil {
 			return err
 		}
@@ -159,7 +173,9 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 		if here != home || !own || here[4] != shared[4] || here[5] != shared[5] {
 			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
 		}
-		if c, err := readEntries(dir, fmt.Sprintf("core-%d.img", p.GetPid()), func() *core.CoreEntry { return &core.CoreEntry{} }); err != nil {
+		if c, err := readEntries(dir, fmt.Sprintf("core-%d.img", p.GetPid()), func() *core.CoreEntry {
+			return &core.CoreEntry{}
+		}); err != nil {
 			return err
 		} else if len(c) == 1 && c[0].GetIds() != nil {
 			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
@@ -168,7 +184,9 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 	if home[7] == processNamespaces(root)[7] {
 		return nil // no user namespace of its own
 	}
-	u, err := readEntry(dir, "userns-"+strconv.FormatUint(uint64(home[7]), 10)+".img", func() *userns.UsernsEntry { return &userns.UsernsEntry{} })
+	u, err := readEntry(dir, "userns-"+strconv.FormatUint(uint64(home[7]), 10)+".img", func() *userns.UsernsEntry {
+		return &userns.UsernsEntry{}
+	})
 	if err != nil {
 		return err
 	}
@@ -180,10 +198,12 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 	return nil
 }
 
-// processNamespaces are those of a process: four that are its own, two that it shares with the machine, that of clocks, of which it has its own when it was restored,
-// and that of users.
+// processNamespaces are those of a process: four that are its own, two that it shares
+// with the machine, that of clocks, of which it has its own when it was restored, and
+// that of users.
 func processNamespaces(k *core.TaskKobjIdsEntry) [8]uint32 {
-	return [8]uint32{k.GetPidNsId(), k.GetIpcNsId(), k.GetUtsNsId(), k.GetMntNsId(), k.GetNetNsId(), k.GetCgroupNsId(), k.GetTimeNsId(), k.GetUserNsId()}
+	return [8]uint32{k.GetPidNsId(), k.GetIpcNsId(), k.GetUtsNsId(), k.GetMntNsId(), k.GetNetNsId(), k.GetCgroupNsId(),
+		k.GetTimeNsId(), k.GetUserNsId()}
 }
 
 // Policies of sched(7) that anybody may have.
@@ -205,7 +225,8 @@ func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < ownOOMScore() {
 		return badImageError("a process would be dearer to the machine than its starter")
 	}
-	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayUseLoginUID(tc.GetLoginuid()) { // only the first thread of a process says it
+	// only the first thread of a process says it
+	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayUseLoginUID(tc.GetLoginuid()) {
 		return badImageError("a process would be of the login of uid %d", tc.GetLoginuid())
 	}
 	if first && spec.Init != "" {

@@ -21,11 +21,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// createFlags are the flags with which opening changes something. They are not among those of an open file (open(2), F_GETFL).
+// createFlags are the flags with which opening changes something. They are not among
+// those of an open file (open(2), F_GETFL).
 const createFlags = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 
-// screenFiles looks at what the processes have open, before CRIU opens it with root's rights: nothing may be made, cut, sent or taken by that which the user
-// may not do. Whether the user may have a file open is looked at when it is (lawful).
+// screenFiles looks at what the processes have open, before CRIU opens it with root's
+// rights: nothing may be made, cut, sent or taken by that which the user may not do.
+// Whether the user may have a file open is looked at when it is (lawful).
 func screenFiles(spec *RestoreSpec) error {
 	all, err := readEntries(spec.Dir, "files.img", func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} })
 	if err != nil {
@@ -79,7 +81,9 @@ func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 		if s.GetIpOpts().GetRaw() != nil {
 			return badImageError("it has a socket that only root may open")
 		}
-		plain := s.GetType() == unix.SOCK_STREAM && s.GetProto() == unix.IPPROTO_TCP || s.GetType() == unix.SOCK_DGRAM && slices.Contains([]uint32{unix.IPPROTO_UDP, unix.IPPROTO_UDPLITE}, s.GetProto())
+		plain := s.GetType() == unix.SOCK_STREAM && s.GetProto() == unix.IPPROTO_TCP ||
+			s.GetType() == unix.SOCK_DGRAM && slices.Contains([]uint32{unix.IPPROTO_UDP, unix.IPPROTO_UDPLITE},
+				s.GetProto())
 		if !plain || uid != 0 && s.GetSrcPort() != 0 && s.GetSrcPort() < firstUnprivilegedPort() {
 			return badImageError("it has a socket that only root may open")
 		}
@@ -91,7 +95,8 @@ func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 		if p := f.GetUsk().GetFilePerms(); p != nil && p.GetUid() != uid {
 			return badImageError("it has a socket of uid %d", p.GetUid())
 		}
-	case fdinfo.FdTypes_PIPE, fdinfo.FdTypes_FIFO, fdinfo.FdTypes_EVENTFD, fdinfo.FdTypes_EVENTPOLL, fdinfo.FdTypes_INOTIFY, fdinfo.FdTypes_SIGNALFD,
+	case fdinfo.FdTypes_PIPE, fdinfo.FdTypes_FIFO, fdinfo.FdTypes_EVENTFD, fdinfo.FdTypes_EVENTPOLL,
+		fdinfo.FdTypes_INOTIFY, fdinfo.FdTypes_SIGNALFD,
 		fdinfo.FdTypes_TTY, fdinfo.FdTypes_TIMERFD, fdinfo.FdTypes_MEMFD, pidfd:
 	default:
 		return badImageError("it has something open that no task may open: %v", f.GetType())
@@ -109,7 +114,8 @@ func firstUnprivilegedPort() uint32 {
 	return uint32(n)
 }
 
-// sendsSignals reports whether the signals that an open file sends (F_SETOWN), wherever in its entry that is said, are sent with the user's rights.
+// sendsSignals reports whether the signals that an open file sends (F_SETOWN), wherever
+// in its entry that is said, are sent with the user's rights.
 func sendsSignals(m protoreflect.Message, uid uint32) bool {
 	good := true
 	if o, ok := m.Interface().(*fown.FownEntry); ok {
@@ -124,9 +130,12 @@ func sendsSignals(m protoreflect.Message, uid uint32) bool {
 	return good
 }
 
-// screenRemaps looks at files without a name, which CRIU makes anew at the names that they had, and returns those names.
+// screenRemaps looks at files without a name, which CRIU makes anew at the names that
+// they had, and returns those names.
 func screenRemaps(spec *RestoreSpec, names map[uint32]string) (made []string, err error) {
-	all, err := readEntries(spec.Dir, "remap-fpath.img", func() *remap.RemapFilePathEntry { return &remap.RemapFilePathEntry{} })
+	all, err := readEntries(spec.Dir, "remap-fpath.img", func() *remap.RemapFilePathEntry {
+		return &remap.RemapFilePathEntry{}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +168,17 @@ func screenGhost(spec *RestoreSpec, id uint32) error {
 	}
 	kind := g.GetMode() & unix.S_IFMT
 	plain := kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFIFO || kind == unix.S_IFLNK
-	mine := g.GetUid() == spec.User.UID && (g.GetGid() == spec.User.GID || slices.Contains(spec.User.Groups, g.GetGid()))
+	mine := g.GetUid() == spec.User.UID &&
+		(g.GetGid() == spec.User.GID || slices.Contains(spec.User.Groups, g.GetGid()))
 	if !plain || !mine || g.GetMode()&(unix.S_ISUID|unix.S_ISGID) != 0 && spec.User.UID != 0 {
-		return badImageError("it has a deleted file open that is not the task's: mode %o, uid %d", g.GetMode(), g.GetUid())
+		return badImageError("it has a deleted file open that is not the task's: mode %o, uid %d", g.GetMode(),
+			g.GetUid())
 	}
 	return nil
 }
 
-// mayCreate wants the user to be able to make files where CRIU will with root's rights, if only for a moment.
+// mayCreate wants the user to be able to make files where CRIU will with root's rights,
+// if only for a moment.
 func mayCreate(spec *RestoreSpec, paths []string) error {
 	if spec.User.UID == 0 || len(paths) == 0 {
 		return nil
@@ -185,7 +197,8 @@ func mayCreate(spec *RestoreSpec, paths []string) error {
 	return <-done
 }
 
-// mayCreateAt reports whether this thread may make a file; of directories that are not there any more, the first that is counts.
+// mayCreateAt reports whether this thread may make a file; of directories that are not
+// there any more, the first that is counts.
 func mayCreateAt(path string) bool {
 	if path == "" {
 		return true
@@ -198,7 +211,8 @@ func mayCreateAt(path string) bool {
 	}
 }
 
-// hostPath is where the machine has what the task sees at a path; empty for what is the box's alone.
+// hostPath is where the machine has what the task sees at a path; empty for what is the
+// box's alone.
 func hostPath(spec *RestoreSpec, path string) string {
 	best, from := "", ""
 	for inside, outside := range spec.External {

@@ -7,15 +7,19 @@ import (
 	"github.com/checkpoint-restore/go-criu/v7/crit/images/vma"
 )
 
-// The first process of a box is root's own program of a page, and its state comes from the image like all else. It is safe for this: its code is compared
-// with the machine's own file when the process is there (checkInit); it stands behind a system call that it makes,
-// from where its code sets every register before it makes the next; it has no handlers of signals and nothing else that could be run; and its data are two
-// words on its stack, a set of signals and a status, which lead it nowhere.
+// The first process of a box is root's own program of a page, and its state comes from
+// the image like all else. It is safe for this: its code is compared with the machine's
+// own file when the process is there (checkInit); it stands behind a system call that it
+// makes, from where its code sets every register before it makes the next; it has no
+// handlers of signals and nothing else that could be run; and its data are two words on
+// its stack, a set of signals and a status, which lead it nowhere.
 
-// resumePoints are the places, from the beginning of its file, at which it can stand: behind its system calls, and where it begins anew.
+// resumePoints are the places, from the beginning of its file, at which it can stand:
+// behind its system calls, and where it begins anew.
 func resumePoints() []uint64 { return []uint64{0xea, 0x102, 0x123, 0x140, 0x15b} }
 
-// Where its file is mapped, and the parts of x86 that its registers must have: 64 bits, user mode.
+// Where its file is mapped, and the parts of x86 that its registers must have: 64 bits,
+// user mode.
 const (
 	initBase = 0x400000
 	initEnd  = 0x401000
@@ -54,7 +58,8 @@ func screenInit(dir string) error {
 	t := c.GetTc()
 	rseq := c.GetThreadCore().GetRseqEntry()
 	switch {
-	case c.GetMtype() != core.CoreEntry_X86_64 || r.GetMode() != corex86.UserX86RegsMode_NATIVE || r.GetCs() != userCode || r.GetSs() != userData:
+	case c.GetMtype() != core.CoreEntry_X86_64 || r.GetMode() != corex86.UserX86RegsMode_NATIVE ||
+		r.GetCs() != userCode || r.GetSs() != userData:
 		return badImageError("its first process runs in another mode")
 	case !at:
 		return badImageError("its first process stands where it never does, at %#x", r.GetIp())
@@ -82,10 +87,12 @@ func checkInitMemory(m *mm.MmEntry) (stack *vma.VmaEntry, err error) {
 	for _, v := range m.GetVmas() {
 		status, readOnly := v.GetStatus(), v.GetProt()&2 == 0
 		switch {
-		case status&vmaFile != 0 && v.GetStart() == initBase && v.GetEnd() == initEnd && v.GetProt() == 5 && v.GetPgoff() == 0:
+		case status&vmaFile != 0 && v.GetStart() == initBase && v.GetEnd() == initEnd && v.GetProt() == 5 &&
+			v.GetPgoff() == 0:
 			code++
 		case status&(vmaVDSO|vmaVsyscall|vmaVVAR) != 0 && status&vmaFile == 0 && readOnly:
-		case status&vmaAnon != 0 && status&vmaFile == 0 && v.GetProt() == 3 && stack == nil && v.GetEnd() > v.GetStart()+4096:
+		case status&vmaAnon != 0 && status&vmaFile == 0 && v.GetProt() == 3 && stack == nil &&
+			v.GetEnd() > v.GetStart()+4096:
 			stack = v
 		default:
 			return nil, badImageError("its first process has memory that it never asks for, at %#x", v.GetStart())

@@ -10,17 +10,21 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// sandboxMounts are the file systems that belong to a box and that CRIU makes, by where they are.
+// sandboxMounts are the file systems that belong to a box and that CRIU makes, by where
+// they are.
 func sandboxMounts() map[string]mnt.Fstype {
-	return map[string]mnt.Fstype{"/proc": mnt.Fstype_PROC, "/dev/mqueue": mnt.Fstype_MQUEUE, "/dev/pts": mnt.Fstype_DEVPTS, "/dev/shm": mnt.Fstype_TMPFS}
+	return map[string]mnt.Fstype{"/proc": mnt.Fstype_PROC, "/dev/mqueue": mnt.Fstype_MQUEUE,
+		"/dev/pts": mnt.Fstype_DEVPTS, "/dev/shm": mnt.Fstype_TMPFS}
 }
 
-// screenMounts wants the mounts to be a box's: the machine's root, what belongs to the box, and what is from outside, each where it is on the machine or where
-// the spec has it.
+// screenMounts wants the mounts to be a box's: the machine's root, what belongs to the
+// box, and what is from outside, each where it is on the machine or where the spec has
+// it.
 func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 	outside := map[string]bool{}
 	for _, m := range n.Mounts {
-		if m.Key != "" || !filepath.IsAbs(m.Inside) || filepath.Clean(m.Inside) != m.Inside || m.Inside == "/" || outside[m.key()] {
+		if m.Key != "" || !filepath.IsAbs(m.Inside) || filepath.Clean(m.Inside) != m.Inside || m.Inside == "/" ||
+			outside[m.key()] {
 			return badImageError("it has a mount at %.200q", m.Inside)
 		}
 		outside[m.key()] = true
@@ -36,7 +40,8 @@ func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 	seen := map[string]bool{}
 	for _, m := range all {
 		at := m.GetMountpoint()
-		if seen[at] || m.GetSharedId() != 0 || m.GetMasterId() != 0 || m.GetWithPlugin() || !isExpectedMount(m, outside) {
+		if seen[at] || m.GetSharedId() != 0 || m.GetMasterId() != 0 || m.GetWithPlugin() ||
+			!isExpectedMount(m, outside) {
 			return badImageError("it has a mount at %.200q", at)
 		}
 		seen[at] = true
@@ -57,6 +62,7 @@ func isExpectedMount(m *mnt.MntEntry, outside map[string]bool) bool {
 	}
 	fs, made := sandboxMounts()[at]
 	bare := uint32(unix.MS_NOSUID | unix.MS_NODEV)
-	return made && uint32(fs) == m.GetFstype() && m.GetRoot() == "/" && !m.GetExtMount() && m.GetFsname() == "" && !strings.HasPrefix(m.GetSource(), "/") &&
+	return made && uint32(fs) == m.GetFstype() && m.GetRoot() == "/" && !m.GetExtMount() && m.GetFsname() == "" &&
+		!strings.HasPrefix(m.GetSource(), "/") &&
 		(fs != mnt.Fstype_TMPFS || m.GetFlags()&bare == bare)
 }

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CRIU does not keep which CPUs a thread may run on: whoever pinned threads would lose that without a word. So it is noted while they stand
-// still, for those threads that differ from the first process, and asked for again where those CPUs may be used.
+// CRIU does not keep which CPUs a thread may run on: whoever pinned threads would lose
+// that without a word. So it is noted while they stand still, for those threads that
+// differ from the first process, and asked for again where those CPUs may be used.
 
 // threadAffinity is a thread with CPUs of its own choice.
 type threadAffinity struct {
@@ -26,7 +27,9 @@ func threadAffinities(pids []int) []threadAffinity {
 		for _, tid := range threadIDs(pid) {
 			var own unix.CPUSet
 			if unix.SchedGetaffinity(tid, &own) == nil && own != first {
-				list = append(list, threadAffinity{innerPID(statusFields(procPath(pid, "task/"+strconv.Itoa(tid)+"/status"))), cpuNumbers(&own)})
+				list = append(list, threadAffinity{
+					innerPID(statusFields(procPath(pid, "task/"+strconv.Itoa(tid)+"/status"))), cpuNumbers(&own),
+				})
 			}
 		}
 	}
@@ -43,7 +46,8 @@ func cpuNumbers(set *unix.CPUSet) []int {
 	return list
 }
 
-// restoreAffinities applies what pins noted. CPUs that are not there, or not ours, leave a thread as free as the others.
+// restoreAffinities applies what pins noted. CPUs that are not there, or not ours, leave
+// a thread as free as the others.
 func restoreAffinities(pids []int, list []threadAffinity) {
 	if len(list) == 0 {
 		return

@@ -23,7 +23,8 @@ const (
 	attrPeer         = 2
 )
 
-// unixSockets lists the unix sockets of this network namespace, which tasks share, by inode.
+// unixSockets lists the unix sockets of this network namespace, which tasks share, by
+// inode.
 func unixSockets() (map[uint32]unixSocket, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// openAsUser opens a file for appending with a user's rights. The rights of file access belong to a thread (setfsuid(2)), so one is used for
-// this alone and thrown away.
+// openAsUser opens a file for appending with a user's rights. The rights of file access
+// belong to a thread (setfsuid(2)), so one is used for this alone and thrown away.
 func openAsUser(user userfiles.UserCredential, path string) (f *os.File, err error) {
 	if int(user.UID) == os.Geteuid() {
 		return openStream(path)
@@ -49,13 +49,15 @@ func openStream(path string) (*os.File, error) {
 	return f, nil
 }
 
-// assumeUser gives this thread a user's rights over files. The raw calls act on one thread, where package syscall's act on all.
+// assumeUser gives this thread a user's rights over files. The raw calls act on one
+// thread, where package syscall's act on all.
 func assumeUser(user userfiles.UserCredential) error {
 	var groups *uint32
 	if len(user.Groups) > 0 {
 		groups = &user.Groups[0]
 	}
-	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(user.Groups)), uintptr(unsafe.Pointer(groups)), 0); e != 0 {
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(user.Groups)), uintptr(unsafe.Pointer(groups)),
+		0); e != 0 {
 		return fmt.Errorf("groups: %w", e)
 	}
 	unix.SetfsgidRetGid(int(user.GID))

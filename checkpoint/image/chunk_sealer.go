@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	imageMagic       = "RoostCkp"
-	plaintextVersion = 1 // the version of images that are authenticated and not encrypted, as releases before wrote them; they are read
+	imageMagic = "RoostCkp"
+	// the version of images that are authenticated and not encrypted, as releases before
+	// wrote them; they are read
+	plaintextVersion = 1
 	formatVersion    = 2
 	chunkSize        = 1 << 20
 	tagSize          = sha256.Size
@@ -26,13 +28,15 @@ const (
 	KeySize          = 32 // bytes of an attempt's key, at least
 )
 
-// imageKeys are the keys of one image: no other image has the same, because its salt is random.
+// imageKeys are the keys of one image: no other image has the same, because its salt is
+// random.
 type imageKeys struct {
 	mac    hash.Hash
 	stream cipher.Stream // nil: the image is not encrypted
 }
 
-// deriveKeys makes the keys of an image. Without a salt it is of version 1, and its MAC has the attempt's key itself.
+// deriveKeys makes the keys of an image. Without a salt it is of version 1, and its MAC
+// has the attempt's key itself.
 func deriveKeys(key, salt []byte) (s imageKeys, err error) {
 	if len(key) < KeySize {
 		return s, fmt.Errorf("checkpoint image: %w: a key of %d bytes, %d are needed", roost.Invalid, len(key), KeySize)
@@ -69,7 +73,8 @@ func (s *imageKeys) applyKeystream(data []byte) {
 	}
 }
 
-// chunkSealer cuts what is written into chunks, encrypts each, and ends it with the tag of everything so far.
+// chunkSealer cuts what is written into chunks, encrypts each, and ends it with the tag
+// of everything so far.
 type chunkSealer struct {
 	to   io.Writer
 	keys imageKeys
@@ -195,7 +200,8 @@ func (o *chunkOpener) readFull(p []byte) error {
 	return nil
 }
 
-// readAuthentic reads that many bytes and the tag behind them, and decrypts them when that holds.
+// readAuthentic reads that many bytes and the tag behind them, and decrypts them when
+// that holds.
 func (o *chunkOpener) readAuthentic(size int) ([]byte, error) {
 	if cap(o.buf) < size {
 		o.buf = make([]byte, size)

@@ -12,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in an image on a disk: it is refused, so that the one before it is restored.
+// Whatever is damaged in an image on a disk: it is refused, so that the one before it is
+// restored.
 func TestDamage(t *testing.T) {
-	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text", "scratch.tar": strings.Repeat("tar", 3000)}))
+	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text",
+		"scratch.tar": strings.Repeat("tar", 3000)}))
 	path := filepath.Join(t.TempDir(), "image")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Header says what an image is of. It is authenticated with the rest, and stands in front.
+// Header says what an image is of. It is authenticated with the rest, and stands in
+// front.
 type Header struct {
 	Job      string            `json:"job"`
 	Index    uint32            `json:"index"`
@@ -24,7 +25,8 @@ type Header struct {
 	Notes    map[string]string `json:"notes,omitempty"` // what the node wants to know at the restore
 }
 
-// ExpectedImage is what a reader expects of an image. What is zero or nil is not compared, but Job always is.
+// ExpectedImage is what a reader expects of an image. What is zero or nil is not
+// compared, but Job always is.
 type ExpectedImage struct {
 	Job      string
 	Index    uint32 // compared always
@@ -41,7 +43,8 @@ const (
 	MaxName    = 128             // bytes of a flat name
 )
 
-// Scratch is the entry that holds the snapshot of the scratch directory; CRIUDir and IODir are the directories of the others.
+// Scratch is the entry that holds the snapshot of the scratch directory; CRIUDir and
+// IODir are the directories of the others.
 const (
 	ScratchEntry = "scratch.tar"
 	CRIUDir      = "criu"

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Reader reads an image as a stream. All that it gives out has been authenticated; that the image is whole is known when Next returns
-// io.EOF, and not before.
+// Reader reads an image as a stream. All that it gives out has been authenticated; that
+// the image is whole is known when Next returns io.EOF, and not before.
 type Reader struct {
 	header   Header
 	expected ExpectedImage
@@ -27,8 +27,8 @@ type Reader struct {
 	err      error
 }
 
-// NewReader begins to read an image: its header has been authenticated and is as wanted. Errors are roost.Invalid for a bad image and
-// roost.NoInput where r fails.
+// NewReader begins to read an image: its header has been authenticated and is as wanted.
+// Errors are roost.Invalid for a bad image and roost.NoInput where r fails.
 func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
 	open, err := newOpener(r, key)
 	if err != nil {
@@ -44,7 +44,8 @@ func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
 	if err := want.mismatch(&i.header); err != nil {
 		return nil, err
 	}
-	i.zstd, err = zstd.NewReader(open, zstd.WithDecoderConcurrency(compressionThreads()), zstd.WithDecoderMaxWindow(windowSize), zstd.WithDecoderLowmem(true))
+	i.zstd, err = zstd.NewReader(open, zstd.WithDecoderConcurrency(compressionThreads()),
+		zstd.WithDecoderMaxWindow(windowSize), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, badImage("%v", err)
 	}
@@ -56,7 +57,8 @@ func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
 // Header is what the image says of itself.
 func (i *Reader) Header() Header { return i.header }
 
-// Next goes to the next entry, whose bytes come from Read. io.EOF says that there is none, and that the image is whole and the wanted one.
+// Next goes to the next entry, whose bytes come from Read. io.EOF says that there is
+// none, and that the image is whole and the wanted one.
 func (i *Reader) Next() (name string, size int64, err error) {
 	if i.err != nil {
 		return "", 0, i.err
@@ -97,7 +99,8 @@ func (i *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// streamError passes on why the reading of the stream failed, and makes all else a bad image.
+// streamError passes on why the reading of the stream failed, and makes all else a bad
+// image.
 func streamError(err error) error {
 	if errors.Is(err, roost.Invalid) || errors.Is(err, roost.NoInput) {
 		return err

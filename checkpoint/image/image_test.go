@@ -19,7 +19,8 @@ import (
 func testKey() []byte { return bytes.Repeat([]byte{7}, KeySize) }
 
 func testHeader() Header {
-	return Header{Job: "12.host", Index: 3, Attempt: 2, Sequence: 5, UID: 1000, GID: 100, Node: "n1", Time: time.Unix(1e9, 5), Notes: map[string]string{"a": "b"}}
+	return Header{Job: "12.host", Index: 3, Attempt: 2, Sequence: 5, UID: 1000, GID: 100, Node: "n1",
+		Time: time.Unix(1e9, 5), Notes: map[string]string{"a": "b"}}
 }
 
 func testWant() ExpectedImage { return ExpectedImage{Job: "12.host", Index: 3, UID: 1000, Sequence: 5} }
@@ -44,7 +45,8 @@ func sampleEntries() map[string]string {
 	noise := make([]byte, 3<<20)
 	rand.Read(noise)
 	return map[string]string{
-		"criu/pages-1.img": string(noise), "criu/core-1.img": "core", "criu/empty.img": "", "io/stdout": strings.Repeat("line\n", 1000),
+		"criu/pages-1.img": string(noise), "criu/core-1.img": "core", "criu/empty.img": "",
+		"io/stdout": strings.Repeat("line\n", 1000),
 		"io/stderr": "", "scratch.tar": strings.Repeat("x", 2<<20),
 	}
 }
@@ -71,7 +73,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Node != "n1" || h.Raw != sum.Raw || h.Entries != len(tree) || h.Notes["a"] != "b" || !h.Time.Equal(testHeader().Time) {
+	if h.Node != "n1" || h.Raw != sum.Raw || h.Entries != len(tree) || h.Notes["a"] != "b" ||
+		!h.Time.Equal(testHeader().Time) {
 		t.Errorf("header: got %+v", h)
 	}
 	for name, text := range tree {
@@ -87,12 +90,15 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAnyChange flips bits and cuts at many places; nothing of it may pass, and nothing may be left on disk.
+// TestAnyChange flips bits and cuts at many places; nothing of it may pass, and nothing
+// may be left on disk.
 func TestAnyChange(t *testing.T) {
-	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text", "scratch.tar": strings.Repeat("tar", 300)}))
+	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text",
+		"scratch.tar": strings.Repeat("tar", 300)}))
 	to := filepath.Join(t.TempDir(), "new")
 	try := func(what string, at int, changed []byte) {
-		if _, err := ReadDirectory(bytes.NewReader(changed), to, testKey(), testWant()); !errors.Is(err, roost.Invalid) {
+		if _, err := ReadDirectory(bytes.NewReader(changed), to, testKey(), testWant()); !errors.Is(err,
+			roost.Invalid) {
 			t.Fatalf("%s at %d: got %v, want a bad image", what, at, err)
 		}
 		if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
@@ -153,7 +159,8 @@ func TestUnexpectedImage(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"", ".", "..", "criu", "criu/", "criu/..", "criu/.x", "criu/a/b", "/criu/a", "../a", "other/a", "criu/a\x00", "criu/ä",
+	for _, name := range []string{"", ".", "..", "criu", "criu/", "criu/..", "criu/.x", "criu/a/b", "/criu/a", "../a",
+		"other/a", "criu/a\x00", "criu/ä",
 		"criu/" + strings.Repeat("a", MaxName+1), "scratch.tar/a"} {
 		if err := checkEntryName(name); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%q: got %v, want a refusal", name, err)
@@ -217,7 +224,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzSealed reads what the key's owner sealed, whatever it is: a node gone wrong must not lead a reader out of its directory.
+// FuzzSealed reads what the key's owner sealed, whatever it is: a node gone wrong must
+// not lead a reader out of its directory.
 func FuzzSealed(f *testing.F) {
 	f.Add([]byte(`{"job":"12.host","index":3,"uid":1000,"sequence":5,"raw":10,"entries":1}`), []byte("no zstd"))
 	f.Fuzz(func(t *testing.T, header, body []byte) {
@@ -240,7 +248,8 @@ func FuzzSealed(f *testing.F) {
 	})
 }
 
-// memoryLikeData is like that of a scientific program: half of it zeros or repeated, half of it noise.
+// memoryLikeData is like that of a scientific program: half of it zeros or repeated, half
+// of it noise.
 func memoryLikeData(b *testing.B) string {
 	b.Helper()
 	data := make([]byte, 64<<20)
@@ -272,7 +281,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// verifyImage reads an image to its end and keeps nothing: what it would unpack to is whole, of that key and as wanted.
+// verifyImage reads an image to its end and keeps nothing: what it would unpack to is
+// whole, of that key and as wanted.
 func verifyImage(r io.Reader, key []byte, want ExpectedImage) (Header, error) {
 	image, err := NewReader(r, key, want)
 	if err != nil {

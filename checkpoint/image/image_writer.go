@@ -31,7 +31,8 @@ type Writer struct {
 	entries int
 }
 
-// NewWriter starts an image on w. The header's Raw and Entries must be true: Close fails otherwise. The key has at least KeySize bytes.
+// NewWriter starts an image on w. The header's Raw and Entries must be true: Close fails
+// otherwise. The key has at least KeySize bytes.
 func NewWriter(w io.Writer, h Header, key []byte) (*Writer, error) {
 	text, err := h.encode()
 	if err != nil {
@@ -41,7 +42,8 @@ func NewWriter(w io.Writer, h Header, key []byte) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zstd.NewWriter(seal, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(compressionThreads()),
+	z, err := zstd.NewWriter(seal, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(compressionThreads()),
 		zstd.WithWindowSize(windowSize), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, err
@@ -52,7 +54,8 @@ func NewWriter(w io.Writer, h Header, key []byte) (*Writer, error) {
 // windowSize is how far back compression looks, and so what a reader must hold.
 const windowSize = 4 << 20
 
-// Add adds an entry of that many bytes, which are read from r: no more, and it is an error if there are fewer.
+// Add adds an entry of that many bytes, which are read from r: no more, and it is an
+// error if there are fewer.
 func (w *Writer) Add(name string, size int64, r io.Reader) error {
 	if err := checkEntryName(name); err != nil {
 		return err
@@ -77,7 +80,8 @@ func writeError(err error) error { return fmt.Errorf("checkpoint image: %w: %w",
 func (w *Writer) Close() (WriteResult, error) {
 	if w.entries != w.header.Entries || w.raw != w.header.Raw {
 		w.Abandon()
-		return WriteResult{}, badImage("%d entries with %d bytes, and the header says %d and %d", w.entries, w.raw, w.header.Entries, w.header.Raw)
+		return WriteResult{}, badImage("%d entries with %d bytes, and the header says %d and %d", w.entries, w.raw,
+			w.header.Entries, w.header.Raw)
 	}
 	if err := w.tar.Close(); err != nil {
 		w.Abandon()

@@ -19,11 +19,13 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// takenImage is an image as a startd makes it of a task, with the key that only the schedd of the task and the startd have.
+// takenImage is an image as a startd makes it of a task, with the key that only the
+// schedd of the task and the startd have.
 func takenImage(t *testing.T) (data, key []byte) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"criu/core-1.img": "core", "io/stdout": "text", image.ScratchEntry: strings.Repeat("tar", 3000)} {
+	for name, text := range map[string]string{"criu/core-1.img": "core", "io/stdout": "text",
+		image.ScratchEntry: strings.Repeat("tar", 3000)} {
 		path := filepath.Join(dir, name)
 		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 		if err != nil {
@@ -32,15 +34,17 @@ func takenImage(t *testing.T) (data, key []byte) {
 	}
 	key = bytes.Repeat([]byte{7}, image.KeySize)
 	var out bytes.Buffer
-	header := image.Header{Job: "7.submit", Index: 2, Attempt: 3, Sequence: 4, UID: 1000, GID: 100, Node: "n1", Time: time.Unix(1e9, 5)}
+	header := image.Header{Job: "7.submit", Index: 2, Attempt: 3, Sequence: 4, UID: 1000, GID: 100, Node: "n1",
+		Time: time.Unix(1e9, 5)}
 	if _, err := image.WriteDirectory(&out, dir, header, key); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes(), key
 }
 
-// Whatever is damaged in an image that lies on a checkpoint server: the startd that fetches it has the image that was put, or refuses it by its name. The other
-// images of the server are served, and the schedd can remove the damaged one.
+// Whatever is damaged in an image that lies on a checkpoint server: the startd that
+// fetches it has the image that was put, or refuses it by its name. The other images of
+// the server are served, and the schedd can remove the damaged one.
 func TestDamage(t *testing.T) {
 	p := newPool(t, 0)
 	n1, submit := p.node("n1", auth.Startd), p.callAs(p.submit("submit"))
@@ -92,7 +96,8 @@ func TestDamage(t *testing.T) {
 }
 
 // fetched takes an image from a server as a startd does before it restores a task.
-func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wire.FetchImageRequest, size int64, key []byte) error {
+func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wire.FetchImageRequest, size int64,
+	key []byte) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -100,7 +105,8 @@ func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wi
 	if err != nil {
 		return err
 	}
-	k := store.ImageKey{Schedd: r.GetSchedd(), Job: r.GetAttempt().GetJob(), Index: 2, Attempt: 3, Sequence: r.GetSequence()}
+	k := store.ImageKey{Schedd: r.GetSchedd(), Job: r.GetAttempt().GetJob(), Index: 2, Attempt: 3,
+		Sequence: r.GetSequence()}
 	if err := at.Receive(k, size, from.Recv); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
-// Package server is a checkpoint server: it keeps the images of many submit nodes, so that they need neither their disks nor their networks for it.
-// Execute nodes put and get the images for which a submit node has signed them a right; a submit node removes its own, and nobody else's. What an image is
-// worth is decided where it is used: it is encrypted and authenticated with a key that the server never sees.
+// Package server is a checkpoint server: it keeps the images of many submit nodes, so
+// that they need neither their disks nor their networks for it. Execute nodes put and get
+// the images for which a submit node has signed them a right; a submit node removes its
+// own, and nobody else's. What an image is worth is decided where it is used: it is
+// encrypted and authenticated with a key that the server never sees.
 package server
 
 import (
@@ -31,16 +33,18 @@ type Service struct {
 // maxTransfers bounds how many images are on their way at once; others wait.
 const maxTransfers = 16
 
-// New serves what lies in a store. By the identity it knows whose word a right is; without one, only root of this machine comes.
+// New serves what lies in a store. By the identity it knows whose word a right is;
+// without one, only root of this machine comes.
 func New(images *store.Store, id *rpc.Identity) *Service {
 	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers)}
 }
 
-// stallTimeout is how long a transfer may stand still before it is given up: others wait for its slot.
+// stallTimeout is how long a transfer may stand still before it is given up: others wait
+// for its slot.
 const stallTimeout = time.Minute
 
-// runTransfer moves an image when there is a slot for it, and gives up when nothing moves any more. The stream ends with the call, and with the
-// stream whatever move waits for.
+// runTransfer moves an image when there is a slot for it, and gives up when nothing moves
+// any more. The stream ends with the call, and with the stream whatever move waits for.
 func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -81,7 +85,8 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	if err != nil {
 		return fmt.Errorf("image %q: %w: its name is its number", first.GetEntry().GetName(), roost.Invalid)
 	}
-	k, err := imageKey(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(), Sequence: sequence})
+	k, err := imageKey(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(),
+		Sequence: sequence})
 	if err != nil {
 		return err
 	}
@@ -147,6 +152,7 @@ func imageKey(req *wire.FetchImageRequest) (store.ImageKey, error) {
 	}
 	a := req.GetAttempt()
 	return store.ImageKey{
-		Schedd: req.GetSchedd(), Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.AttemptNumber(a.GetAttempt()), Sequence: req.GetSequence(),
+		Schedd: req.GetSchedd(), Job: a.GetJob(), Index: int(a.GetIndex()),
+		Attempt: roost.AttemptNumber(a.GetAttempt()), Sequence: req.GetSequence(),
 	}, nil
 }

@@ -19,13 +19,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// An image that nobody has put or got for so long is deleted: who was to remove it is gone. It is looked for that often.
+// An image that nobody has put or got for so long is deleted: who was to remove it is
+// gone. It is looked for that often.
 const (
 	retention     = 90 * 24 * time.Hour
 	sweepInterval = time.Hour
 )
 
-// Run serves as the checkpoint server of node until ctx ends. A nil identity serves unix sockets only.
+// Run serves as the checkpoint server of node until ctx ends. A nil identity serves unix
+// sockets only.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("checkpoint-server")
 	own := node.Images
@@ -54,11 +56,14 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
-	return serveListeners(ctx, New(images, id), rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true)), listeners, log)
+	return serveListeners(ctx, New(images, id), rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true)),
+		listeners, log)
 }
 
-// serveListeners serves on those listeners, which it closes, until ctx ends or one of them breaks.
-func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener, log *slog.Logger) error {
+// serveListeners serves on those listeners, which it closes, until ctx ends or one of
+// them breaks.
+func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener,
+	log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCheckpointServerServer(server, s)

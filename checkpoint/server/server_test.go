@@ -80,7 +80,8 @@ func (p *testPool) node(name string, roles ...auth.Role) wire.CheckpointServerCl
 	return p.callAs(p.identity(name, roles...))
 }
 
-// signedRight is a right of a node's that a submit node has signed: to put images of attempt 3 of a task, and to get image 4 of it.
+// signedRight is a right of a node's that a submit node has signed: to put images of
+// attempt 3 of a task, and to get image 4 of it.
 func (p *testPool) signedRight(schedd, node string, job uint64) []byte {
 	p.Helper()
 	return p.signRight(p.submit(schedd), &wire.ImageRight{
@@ -117,14 +118,16 @@ func (p *testPool) callAs(id *rpc.Identity) wire.CheckpointServerClient {
 	return wire.NewCheckpointServerClient(conn)
 }
 
-func putImage(c wire.CheckpointServerClient, right []byte, schedd string, job uint64, sequence string, data []byte) error {
+func putImage(c wire.CheckpointServerClient, right []byte, schedd string, job uint64, sequence string,
+	data []byte) error {
 	to, err := c.Put(context.Background())
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
 	sum := sha256.Sum256(data)
 	for _, chunk := range []*wire.FileChunk{
-		{Schedd: schedd, Capability: right, Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Entry: &wire.FileEntry{Name: sequence, Size: int64(len(data))}},
+		{Schedd: schedd, Capability: right, Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3},
+			Entry: &wire.FileEntry{Name: sequence, Size: int64(len(data))}},
 		{Data: data}, {Eof: true, Sha256: sum[:]},
 	} {
 		if err := to.Send(chunk); err != nil {
@@ -141,7 +144,8 @@ func imageOf(schedd string, job uint64) *wire.FetchImageRequest {
 
 // requestWithRight is a request for an image that shows a right.
 func requestWithRight(right []byte, schedd string, job uint64) *wire.FetchImageRequest {
-	return &wire.FetchImageRequest{Capability: right, Schedd: schedd, Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Sequence: 4}
+	return &wire.FetchImageRequest{Capability: right, Schedd: schedd,
+		Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Sequence: 4}
 }
 
 func getImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) (data []byte, err error) {
@@ -163,19 +167,21 @@ func removeImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error
 	return rpc.FromStatus(err)
 }
 
-// An execute node puts an image, another one gets it, each with the right that the submit node has signed for it, and that submit node removes it; nobody else
-// does any of that.
+// An execute node puts an image, another one gets it, each with the right that the submit
+// node has signed for it, and that submit node removes it; nobody else does any of that.
 func TestWhoMay(t *testing.T) {
 	p := newPool(t, 0)
 	n1, n2 := p.node("n1", auth.Startd), p.node("n2", auth.Startd)
-	submit, other, manager := p.callAs(p.submit("submit")), p.callAs(p.submit("other")), p.node("central", auth.Collector, auth.Negotiator)
+	submit, other, manager := p.callAs(p.submit("submit")), p.callAs(p.submit("other")),
+		p.node("central", auth.Collector, auth.Negotiator)
 	right1, right2 := p.signedRight("submit", "n1", 7), p.signedRight("submit", "n2", 7)
 	data := bytes.Repeat([]byte("image"), 100_000)
 	if err := putImage(n1, right1, "submit", 7, "4", data); err != nil {
 		t.Fatal(err)
 	}
 	of := func(attempt, origin uint32, sequence uint64) *wire.ImageRight {
-		return &wire.ImageRight{Schedd: "submit", Node: "n2", Attempt: &wire.AttemptRef{Job: 7, Index: 2, Attempt: attempt}, Origin: origin, Sequence: sequence}
+		return &wire.ImageRight{Schedd: "submit", Node: "n2",
+			Attempt: &wire.AttemptRef{Job: 7, Index: 2, Attempt: attempt}, Origin: origin, Sequence: sequence}
 	}
 	later := p.signRight(p.submit("submit"), of(5, 2, 4))
 	spoiled := bytes.Clone(right2)
@@ -189,35 +195,54 @@ func TestWhoMay(t *testing.T) {
 		got  error
 		want roost.ErrorKind
 	}{
-		"put over it":                            {putImage(n2, right2, "submit", 7, "4", []byte("worse")), roost.Conflict},
-		"a submit node puts another's":           {putImage(other, nil, "submit", 8, "4", data), roost.PermissionDenied},
-		"a submit node gets another's":           {secondImage(getImage(other, imageOf("submit", 7))), roost.PermissionDenied},
-		"a submit node gets its own":             {secondImage(getImage(submit, imageOf("submit", 7))), 0},
-		"a central manager puts":                 {putImage(manager, nil, "central", 8, "4", data), roost.PermissionDenied},
-		"an execute node removes":                {removeImage(n1, imageOf("submit", 7)), roost.PermissionDenied},
-		"another submit node removes":            {removeImage(other, imageOf("submit", 7)), roost.PermissionDenied},
-		"a schedd with a path for its name":      {putImage(n1, right1, "..", 7, "4", data), roost.PermissionDenied},
-		"a sequence number that is a path":       {putImage(n1, right1, "submit", 7, "../../4", data), roost.Invalid},
-		"a sequence number with a sign":          {putImage(n1, right1, "submit", 7, "-4", data), roost.Invalid},
-		"no job":                                 {putImage(submit, nil, "submit", 0, "4", data), roost.Invalid},
-		"no schedd":                              {putImage(n1, right1, "", 7, "4", data), roost.Invalid},
-		"nothing":                                {putImage(submit, nil, "submit", 9, "4", nil), roost.Invalid},
-		"what is not there, for its schedd":      {removeImage(submit, imageOf("submit", 9)), 0},
-		"a central manager gets":                 {secondImage(getImage(manager, imageOf("submit", 7))), roost.PermissionDenied},
-		"an execute node gets without a right":   {secondImage(getImage(n2, imageOf("submit", 7))), roost.Unavailable},
-		"an execute node puts without a right":   {putImage(n2, nil, "submit", 8, "4", data), roost.Unavailable},
-		"with another node's right":              {secondImage(getImage(n2, requestWithRight(right1, "submit", 7))), roost.PermissionDenied},
-		"with a right to another job":            {secondImage(getImage(n2, requestWithRight(p.signedRight("submit", "n2", 8), "submit", 7))), roost.PermissionDenied},
-		"puts with a right to another job":       {putImage(n2, right2, "submit", 8, "4", data), roost.PermissionDenied},
-		"with a right to an earlier image":       {secondImage(getImage(n2, requestWithRight(later, "submit", 7))), roost.PermissionDenied},
-		"puts an image of an earlier attempt":    {putImage(n2, later, "submit", 7, "5", data), roost.PermissionDenied},
-		"with another submit node's word":        {secondImage(getImage(n2, requestWithRight(p.signRight(p.submit("other"), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with another submit node's right":       {secondImage(getImage(n2, requestWithRight(p.signedRight("other", "n2", 7), "submit", 7))), roost.PermissionDenied},
-		"with its own word":                      {secondImage(getImage(n2, requestWithRight(p.signRight(p.identity("n2", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with the word of an execute node":       {secondImage(getImage(n2, requestWithRight(p.signRight(p.identity("submit", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with the word of another pool":          {secondImage(getImage(n2, requestWithRight(p.signRight(foreign, of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with a right that was changed":          {secondImage(getImage(n2, requestWithRight(spoiled, "submit", 7))), roost.PermissionDenied},
-		"with something that is no right at all": {secondImage(getImage(n2, requestWithRight([]byte("right"), "submit", 7))), roost.Invalid},
+		"put over it": {putImage(n2, right2, "submit", 7, "4", []byte("worse")),
+			roost.Conflict},
+		"a submit node puts another's": {putImage(other, nil, "submit", 8, "4", data),
+			roost.PermissionDenied},
+		"a submit node gets another's": {secondImage(getImage(other, imageOf("submit", 7))),
+			roost.PermissionDenied},
+		"a submit node gets its own": {secondImage(getImage(submit, imageOf("submit", 7))), 0},
+		"a central manager puts": {putImage(manager, nil, "central", 8, "4", data),
+			roost.PermissionDenied},
+		"an execute node removes":           {removeImage(n1, imageOf("submit", 7)), roost.PermissionDenied},
+		"another submit node removes":       {removeImage(other, imageOf("submit", 7)), roost.PermissionDenied},
+		"a schedd with a path for its name": {putImage(n1, right1, "..", 7, "4", data), roost.PermissionDenied},
+		"a sequence number that is a path":  {putImage(n1, right1, "submit", 7, "../../4", data), roost.Invalid},
+		"a sequence number with a sign":     {putImage(n1, right1, "submit", 7, "-4", data), roost.Invalid},
+		"no job":                            {putImage(submit, nil, "submit", 0, "4", data), roost.Invalid},
+		"no schedd":                         {putImage(n1, right1, "", 7, "4", data), roost.Invalid},
+		"nothing":                           {putImage(submit, nil, "submit", 9, "4", nil), roost.Invalid},
+		"what is not there, for its schedd": {removeImage(submit, imageOf("submit", 9)), 0},
+		"a central manager gets": {secondImage(getImage(manager, imageOf("submit", 7))),
+			roost.PermissionDenied},
+		"an execute node gets without a right": {secondImage(getImage(n2, imageOf("submit", 7))), roost.Unavailable},
+		"an execute node puts without a right": {putImage(n2, nil, "submit", 8, "4", data), roost.Unavailable},
+		"with another node's right": {secondImage(getImage(n2, requestWithRight(right1, "submit", 7))),
+			roost.PermissionDenied},
+		"with a right to another job": {secondImage(getImage(n2,
+			requestWithRight(p.signedRight("submit", "n2", 8), "submit", 7))), roost.PermissionDenied},
+		"puts with a right to another job": {putImage(n2, right2, "submit", 8, "4", data),
+			roost.PermissionDenied},
+		"with a right to an earlier image": {secondImage(getImage(n2, requestWithRight(later, "submit", 7))),
+			roost.PermissionDenied},
+		"puts an image of an earlier attempt": {putImage(n2, later, "submit", 7, "5", data), roost.PermissionDenied},
+		"with another submit node's word": {secondImage(getImage(n2,
+			requestWithRight(p.signRight(p.submit("other"), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with another submit node's right": {secondImage(getImage(n2,
+			requestWithRight(p.signedRight("other", "n2", 7), "submit", 7))), roost.PermissionDenied},
+		"with its own word": {secondImage(getImage(n2,
+			requestWithRight(p.signRight(p.identity("n2", auth.Startd), of(3, 3, 4)), "submit", 7))),
+			roost.PermissionDenied},
+		"with the word of an execute node": {secondImage(getImage(n2,
+			requestWithRight(p.signRight(p.identity("submit", auth.Startd), of(3, 3, 4)), "submit", 7))),
+			roost.PermissionDenied},
+		"with the word of another pool": {secondImage(getImage(n2,
+			requestWithRight(p.signRight(foreign, of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with a right that was changed": {secondImage(getImage(n2, requestWithRight(spoiled, "submit", 7))),
+			roost.PermissionDenied},
+		"with something that is no right at all": {
+			secondImage(getImage(n2, requestWithRight([]byte("right"), "submit", 7))), roost.Invalid,
+		},
 	} {
 		if c.want == 0 && c.got != nil || c.want != 0 && !errors.Is(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
@@ -247,7 +272,8 @@ func TestFull(t *testing.T) {
 	if err := putImage(n1, p.signedRight("submit", "n1", 1), "submit", 1, "4", make([]byte, 600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := putImage(n1, p.signedRight("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); !errors.Is(err, roost.Exhausted) {
+	if err := putImage(n1, p.signedRight("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); !errors.Is(err,
+		roost.Exhausted) {
 		t.Fatalf("got %v", err)
 	}
 	if err := removeImage(submit, imageOf("submit", 1)); err != nil {

@@ -14,7 +14,8 @@ import (
 // imageRight is what signatures of rights are for.
 const imageRight = "Roost image right 1"
 
-// SignRight makes a right that the node to which it is given can show to a checkpoint server. A nil identity makes none.
+// SignRight makes a right that the node to which it is given can show to a checkpoint
+// server. A nil identity makes none.
 func SignRight(id *rpc.Identity, r *wire.ImageRight) ([]byte, error) {
 	if id == nil {
 		return nil, nil
@@ -36,7 +37,8 @@ type PeerRights struct {
 	right *wire.ImageRight // nil: it has shown none
 }
 
-// RightsOf reads what a peer shows: it is signed by the submit node that it names, and for this peer. An empty one is none.
+// RightsOf reads what a peer shows: it is signed by the submit node that it names, and
+// for this peer. An empty one is none.
 func RightsOf(id *rpc.Identity, p auth.Peer, capability []byte) (PeerRights, error) {
 	if len(capability) == 0 || id == nil {
 		return PeerRights{peer: p}, nil
@@ -51,7 +53,8 @@ func RightsOf(id *rpc.Identity, p auth.Peer, capability []byte) (PeerRights, err
 		return PeerRights{}, fmt.Errorf("right to images: %w: %w", roost.PermissionDenied, err)
 	}
 	if !by.Plays(auth.Schedd) || by.Name != r.GetSchedd() || p.Name != r.GetNode() {
-		return PeerRights{}, fmt.Errorf("right to images: %w: %s gave it to %s, for tasks of %s, and %s shows it", roost.PermissionDenied, by.Name, r.GetNode(), r.GetSchedd(), p)
+		return PeerRights{}, fmt.Errorf("right to images: %w: %s gave it to %s, for tasks of %s, and %s shows it",
+			roost.PermissionDenied, by.Name, r.GetNode(), r.GetSchedd(), p)
 	}
 	return PeerRights{p, &r}, nil
 }
@@ -59,16 +62,19 @@ func RightsOf(id *rpc.Identity, p auth.Peer, capability []byte) (PeerRights, err
 // MayPut says why a peer may not put an image.
 func (r PeerRights) MayPut(k ImageKey) error {
 	a := r.right.GetAttempt()
-	return r.checkRight(k, "put", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index && roost.AttemptNumber(a.GetAttempt()) == k.Attempt)
+	return r.checkRight(k, "put", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index &&
+		roost.AttemptNumber(a.GetAttempt()) == k.Attempt)
 }
 
 // MayGet says why a peer may not get an image.
 func (r PeerRights) MayGet(k ImageKey) error {
 	a := r.right.GetAttempt()
-	return r.checkRight(k, "get", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index && roost.AttemptNumber(r.right.GetOrigin()) == k.Attempt && r.right.GetSequence() == k.Sequence)
+	return r.checkRight(k, "get", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index &&
+		roost.AttemptNumber(r.right.GetOrigin()) == k.Attempt && r.right.GetSequence() == k.Sequence)
 }
 
-// checkRight lets root of the same machine do all, a submit node what it likes with its own images, and an execute node what that submit node has signed.
+// checkRight lets root of the same machine do all, a submit node what it likes with its
+// own images, and an execute node what that submit node has signed.
 func (r PeerRights) checkRight(k ImageKey, do string, covered bool) error {
 	switch {
 	case r.peer.Local && r.peer.Plays(auth.Startd), r.peer.Plays(auth.Schedd) && r.peer.Name == k.Schedd:
@@ -76,7 +82,8 @@ func (r PeerRights) checkRight(k ImageKey, do string, covered bool) error {
 	case !r.peer.Plays(auth.Startd):
 		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
 	case r.right == nil: // it is no worse than a server that does not answer, and says nothing about the image
-		return fmt.Errorf("%v: %w: %s shows no right to %s it: its release, or that of %s, is older than this server's", k, roost.Unavailable, r.peer, do, k.Schedd)
+		return fmt.Errorf("%v: %w: %s shows no right to %s it: its release, or that of %s, is older than this server's",
+			k, roost.Unavailable, r.peer, do, k.Schedd)
 	case r.right.GetSchedd() != k.Schedd || !covered:
 		return fmt.Errorf("%v: %w: %s may not %s it: it has a right to others", k, roost.PermissionDenied, r.peer, do)
 	}

@@ -17,14 +17,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks of data, and a last one with the SHA-256 of all of it.
-// When it returns nil, the image is whole and on the disk, in the place of one that was there. One that has not the size or the digest is refused
-// with roost.Invalid, one for which there is no room with roost.Exhausted; the errors of recv come back as they are.
+// Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks
+// of data, and a last one with the SHA-256 of all of it. When it returns nil, the image
+// is whole and on the disk, in the place of one that was there. One that has not the size
+// or the digest is refused with roost.Invalid, one for which there is no room with
+// roost.Exhausted; the errors of recv come back as they are.
 func (s *Store) Receive(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
 	return s.receiveImage(k, size, recv, os.Rename)
 }
 
-// ReceiveNew is Receive that replaces nothing: if the image is there, or another upload of it was faster, it is roost.Conflict.
+// ReceiveNew is Receive that replaces nothing: if the image is there, or another upload
+// of it was faster, it is roost.Conflict.
 func (s *Store) ReceiveNew(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
 	if _, err := s.Size(k); err == nil {
 		return conflictError(k)
@@ -43,7 +46,8 @@ func conflictError(k ImageKey) error {
 	return fmt.Errorf("%v: %w: it is here already, and none is replaced", k, roost.Conflict)
 }
 
-func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChunk, error), rename func(from, to string) error) (err error) {
+func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChunk, error),
+	rename func(from, to string) error) (err error) {
 	path, err := s.imagePath(k)
 	if err != nil {
 		return err
@@ -82,8 +86,8 @@ func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChun
 	return s.syncDirectories(filepath.Dir(path))
 }
 
-// verifyDigest compares a file that nobody has open for writing with the digest that came with its bytes: what is acknowledged is what lies there, and not
-// what was meant to.
+// verifyDigest compares a file that nobody has open for writing with the digest that came
+// with its bytes: what is acknowledged is what lies there, and not what was meant to.
 func verifyDigest(path string, size int64, want []byte) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,7 +105,8 @@ func verifyDigest(path string, size int64, want []byte) error {
 	return nil
 }
 
-// syncDirectories makes a name durable, and those of the directories above it that may be new.
+// syncDirectories makes a name durable, and those of the directories above it that may be
+// new.
 func (s *Store) syncDirectories(dir string) error {
 	for {
 		d, err := os.Open(dir)
@@ -128,7 +133,8 @@ func diskFullError(err error) error {
 	return err
 }
 
-// receiveData writes the data of one image, checks its size, and returns the digest that came with it.
+// receiveData writes the data of one image, checks its size, and returns the digest that
+// came with it.
 func receiveData(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) (digest []byte, err error) {
 	for got := int64(0); ; {
 		chunk, err := recv()
@@ -157,7 +163,8 @@ func receiveData(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) 
 // pieceSize is how much of an image goes into one message.
 const pieceSize = 256 << 10
 
-// Send sends an image as Receive takes it; roost.NotFound when it is not there. The errors of send come back as they are.
+// Send sends an image as Receive takes it; roost.NotFound when it is not there. The
+// errors of send come back as they are.
 func (s *Store) Send(k ImageKey, send func(*wire.FileChunk) error) error {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -177,7 +184,8 @@ func (s *Store) Send(k ImageKey, send func(*wire.FileChunk) error) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, err)
 	}
-	if err := send(&wire.FileChunk{Entry: &wire.FileEntry{Name: strconv.FormatUint(k.Sequence, 10), Size: info.Size(), Mode: 0o600}}); err != nil {
+	if err := send(&wire.FileChunk{Entry: &wire.FileEntry{Name: strconv.FormatUint(k.Sequence, 10), Size: info.Size(),
+		Mode: 0o600}}); err != nil {
 		return err
 	}
 	sum := sha256.New()

@@ -1,10 +1,12 @@
-// Package store keeps checkpoint images on a disk: those of a schedd's tasks in its spool, and those of many schedds on a checkpoint server.
+// Package store keeps checkpoint images on a disk: those of a schedd's tasks in its
+// spool, and those of many schedds on a checkpoint server.
 //
 //	DIR/[SCHEDD/]JOB/INDEX.ATTEMPT.SEQUENCE
 //
-// An image is there whole or not at all: each upload writes a file of its own beside the name, which is synced, closed, compared with its digest
-// as it lies there, and renamed. Its bytes mean nothing here. Names are made of
-// numbers, and of the name that a schedd's certificate carries; never of what a message calls a path.
+// An image is there whole or not at all: each upload writes a file of its own beside the
+// name, which is synced, closed, compared with its digest as it lies there, and renamed.
+// Its bytes mean nothing here. Names are made of numbers, and of the name that a schedd's
+// certificate carries; never of what a message calls a path.
 package store
 
 import (
@@ -57,10 +59,12 @@ func Open(dir string, most int64) (*Store, error) {
 	return &Store{dir: dir, maxBytes: most}, nil
 }
 
-// partialSuffix ends the name of a file that is not whole yet. Before it is a random number.
+// partialSuffix ends the name of a file that is not whole yet. Before it is a random
+// number.
 const partialSuffix = ".part"
 
-// createPartial creates a file beside an image's place that no other upload, of the same image or of another, has open.
+// createPartial creates a file beside an image's place that no other upload, of the same
+// image or of another, has open.
 func (s *Store) createPartial(path string) (*os.File, error) {
 	s.directoryMu.Lock() // from its directory to its file: an empty directory goes with the last image that lay in it
 	defer s.directoryMu.Unlock()
@@ -84,7 +88,8 @@ func (s *Store) imagePath(k ImageKey) (string, error) {
 	if k.Job == 0 || k.Index < 0 || k.Attempt == 0 || k.Sequence == 0 {
 		return "", fmt.Errorf("%v: %w: there is no such thing", k, roost.Invalid)
 	}
-	return filepath.Join(dir, strconv.FormatUint(k.Job, 10), fmt.Sprintf("%d.%d.%d", k.Index, k.Attempt, k.Sequence)), nil
+	return filepath.Join(dir, strconv.FormatUint(k.Job, 10), fmt.Sprintf("%d.%d.%d", k.Index, k.Attempt, k.Sequence)),
+		nil
 }
 
 // Remove deletes an image and reports whether it was there.
@@ -110,7 +115,8 @@ func (s *Store) Remove(k ImageKey) (bool, error) {
 	return true, nil
 }
 
-// Write makes an image of what write writes. It is not forced to the disk: it is for where an image is only kept until somebody else has it.
+// Write makes an image of what write writes. It is not forced to the disk: it is for
+// where an image is only kept until somebody else has it.
 func (s *Store) Write(k ImageKey, write func(io.Writer) error) (err error) {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -159,7 +165,8 @@ func (s *Store) Size(k ImageKey) (int64, error) {
 	return info.Size(), nil
 }
 
-// Sweep deletes what is not to be kept, and what was never finished, and returns how many files that were. Nothing may be received meanwhile.
+// Sweep deletes what is not to be kept, and what was never finished, and returns how many
+// files that were. Nothing may be received meanwhile.
 func (s *Store) Sweep(keep func(ImageKey) bool) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -205,7 +212,8 @@ func (s *Store) parsePath(path string) (k ImageKey, ok bool) {
 	return k, err == nil && want == path
 }
 
-// Expire deletes the images that were last put or got before that, and returns how many those were.
+// Expire deletes the images that were last put or got before that, and returns how many
+// those were.
 func (s *Store) Expire(before time.Time) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -248,13 +256,15 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// A disk is not filled to its end with images: what is more important than they are may lie on it.
+// A disk is not filled to its end with images: what is more important than they are may
+// lie on it.
 const (
 	maxSpareBytes = 1 << 30
 	spareDivisor  = 20 // of the disk, as a divisor
 )
 
-// checkRoom refuses an image for which there is no room, with roost.Exhausted. Otherwise it has its room until arrived is called.
+// checkRoom refuses an image for which there is no room, with roost.Exhausted. Otherwise
+// it has its room until arrived is called.
 func (s *Store) checkRoom(size int64) (arrived func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +286,8 @@ func (s *Store) fitsDisk(size int64) error {
 			return err
 		}
 		if used += s.incomingBytes; used+size > s.maxBytes {
-			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted, roost.Bytes(used), roost.Bytes(s.maxBytes), roost.Bytes(size))
+			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted,
+				roost.Bytes(used), roost.Bytes(s.maxBytes), roost.Bytes(size))
 		}
 	}
 	var disk syscall.Statfs_t
@@ -285,7 +296,8 @@ func (s *Store) fitsDisk(size int64) error {
 	}
 	free, total := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
 	if spare := min(maxSpareBytes, total/spareDivisor); size > free-spare-s.incomingBytes {
-		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v", roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
+		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v",
+			roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func chunkStream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
 // imageMessages is an image as it travels.
 func imageMessages(data []byte) []*wire.FileChunk {
 	sum := sha256.Sum256(data)
-	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "5"}}, {Data: data[:len(data)/2]}, {Data: data[len(data)/2:]}, {Eof: true, Sha256: sum[:]}}
+	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "5"}}, {Data: data[:len(data)/2]},
+		{Data: data[len(data)/2:]}, {Eof: true, Sha256: sum[:]}}
 }
 
 func TestThereAndBack(t *testing.T) {
@@ -103,15 +104,17 @@ func TestRefused(t *testing.T) {
 		chunks []*wire.FileChunk
 		want   roost.ErrorKind
 	}{
-		"cut short":        {testKey, size, imageMessages(data)[:2], roost.Unavailable},
-		"another digest":   {testKey, size, append(imageMessages(data)[:3], &wire.FileChunk{Eof: true, Sha256: make([]byte, 32)}), roost.Invalid},
+		"cut short": {testKey, size, imageMessages(data)[:2], roost.Unavailable},
+		"another digest": {testKey, size,
+			append(imageMessages(data)[:3], &wire.FileChunk{Eof: true, Sha256: make([]byte, 32)}), roost.Invalid},
 		"no digest":        {testKey, size, append(imageMessages(data)[:3], &wire.FileChunk{Eof: true}), roost.Invalid},
 		"too large":        {testKey, size - 1, imageMessages(data), roost.Invalid},
 		"too small":        {testKey, size + 1, imageMessages(data), roost.Invalid},
 		"larger than disk": {testKey, 1 << 60, imageMessages(data), roost.Exhausted},
 		"of nothing":       {testKey, 0, imageMessages(data), roost.Invalid},
 		"no sequence":      {ImageKey{Job: 1, Attempt: 1}, size, imageMessages(data), roost.Invalid},
-		"a path":           {ImageKey{Schedd: "..", Job: 1, Attempt: 1, Sequence: 1}, size, imageMessages(data), roost.Invalid},
+		"a path": {ImageKey{Schedd: "..", Job: 1, Attempt: 1, Sequence: 1}, size, imageMessages(data),
+			roost.Invalid},
 	} {
 		s := open(t, 0)
 		if err := s.Receive(c.key, c.size, chunkStream(c.chunks...)); !errors.Is(err, c.want) {

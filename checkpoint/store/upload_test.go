@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// slowUpload is an upload whose chunks come when they are sent, as of a node that holds its stream open.
+// slowUpload is an upload whose chunks come when they are sent, as of a node that holds
+// its stream open.
 type slowUpload struct {
 	chunks chan *wire.FileChunk
 	result chan error
@@ -41,8 +42,9 @@ func (u *slowUpload) finish(data []byte) error {
 	return <-u.result
 }
 
-// TestTwoUploads: an upload that holds its stream open while another one of the same image is acknowledged neither spoils that nor replaces it, whatever it
-// sends afterwards.
+// TestTwoUploads: an upload that holds its stream open while another one of the same
+// image is acknowledged neither spoils that nor replaces it, whatever it sends
+// afterwards.
 func TestTwoUploads(t *testing.T) {
 	s := open(t, 0)
 	good, bad := bytes.Repeat([]byte("good"), 1000), bytes.Repeat([]byte("evil"), 1000)
@@ -67,12 +69,14 @@ func TestTwoUploads(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+partialSuffix)); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
-	if err := s.ReceiveNew(testKey, int64(len(bad)), chunkStream(imageMessages(bad)...)); !errors.Is(err, roost.Conflict) {
+	if err := s.ReceiveNew(testKey, int64(len(bad)), chunkStream(imageMessages(bad)...)); !errors.Is(err,
+		roost.Conflict) {
 		t.Errorf("once more: got %v", err)
 	}
 }
 
-// TestWrittenElsewhere changes a file between its last byte and its digest, as a disk that lies, or somebody who had it open: it is not acknowledged.
+// TestWrittenElsewhere changes a file between its last byte and its digest, as a disk
+// that lies, or somebody who had it open: it is not acknowledged.
 func TestWrittenElsewhere(t *testing.T) {
 	s, data := open(t, 0), bytes.Repeat([]byte("image"), 1000)
 	chunks := chunkStream(imageMessages(data)...)

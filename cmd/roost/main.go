@@ -1,4 +1,5 @@
-// Command roost is every daemon and every command of Roost; qsub, qstat and their like are links to it.
+// Command roost is every daemon and every command of Roost; qsub, qstat and their like
+// are links to it.
 package main
 
 import (

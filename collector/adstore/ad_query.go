@@ -22,17 +22,20 @@ const (
 	querySteps    = 10_000 // of evaluating the constraint with one ad
 )
 
-// CompileQuery reads a constraint, empty for all ads; a projection, empty for all attributes; and a limit, 0 for none. Errors wrap roost.Invalid.
+// CompileQuery reads a constraint, empty for all ads; a projection, empty for all
+// attributes; and a limit, 0 for none. Errors wrap roost.Invalid.
 func CompileQuery(constraint string, projection []string, limit int) (AdQuery, error) {
 	q := AdQuery{projection: projection, limit: limit}
 	if len(projection) > maxProjection {
-		return AdQuery{}, fmt.Errorf("projection: %w: %d attributes, and %d is the most", roost.Invalid, len(projection), maxProjection)
+		return AdQuery{}, fmt.Errorf("projection: %w: %d attributes, and %d is the most", roost.Invalid,
+			len(projection), maxProjection)
 	}
 	if strings.TrimSpace(constraint) == "" {
 		return q, nil
 	}
 	if len(constraint) > maxConstraint {
-		return AdQuery{}, fmt.Errorf("constraint: %w: %d bytes, and %d is the most", roost.Invalid, len(constraint), maxConstraint)
+		return AdQuery{}, fmt.Errorf("constraint: %w: %d bytes, and %d is the most", roost.Invalid, len(constraint),
+			maxConstraint)
 	}
 	e, err := classad.ParseExpr(constraint)
 	if err != nil {
@@ -42,8 +45,9 @@ func CompileQuery(constraint string, projection []string, limit int) (AdQuery, e
 	return q, nil
 }
 
-// Select hands the texts of those entries that meet the query to yield, in their order, until yield returns false. An ad for which the
-// constraint is not true (false, undefined, an error) is left out. Now is what time() says in the constraint.
+// Select hands the texts of those entries that meet the query to yield, in their order,
+// until yield returns false. An ad for which the constraint is not true (false,
+// undefined, an error) is left out. Now is what time() says in the constraint.
 func (q AdQuery) Select(entries []*StoredAd, env *classad.EvalEnv, yield func(text string) bool) {
 	bounded := classad.EvalEnv{Steps: querySteps}
 	if env != nil {
@@ -63,7 +67,8 @@ func (q AdQuery) Select(entries []*StoredAd, env *classad.EvalEnv, yield func(te
 	}
 }
 
-// projectedText is the text of an entry, with the attributes asked for and its type and name.
+// projectedText is the text of an entry, with the attributes asked for and its type and
+// name.
 func (q AdQuery) projectedText(e *StoredAd) string {
 	if len(q.projection) == 0 {
 		return e.Text

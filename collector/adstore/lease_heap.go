@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// renewLease starts the lease of an ad again. One of no length, or one that is too long, is the longest that is allowed.
+// renewLease starts the lease of an ad again. One of no length, or one that is too long,
+// is the longest that is allowed.
 func (s *Store) renewLease(sl *nameSlot, now time.Time, length time.Duration) {
 	if length <= 0 || length > s.limits.Lease {
 		length = s.limits.Lease

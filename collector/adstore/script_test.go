@@ -23,8 +23,9 @@ import (
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		p := &scriptRunner{
-			store: New(SizeLimits{AdBytes: 100, Attributes: 5, AdsPerType: 3, AdsPerNode: 2, Types: 2, Lease: time.Hour}),
-			now:   time.Unix(0, 0), feeds: map[string]*TypeFeed{},
+			store: New(SizeLimits{AdBytes: 100, Attributes: 5, AdsPerType: 3, AdsPerNode: 2, Types: 2,
+				Lease: time.Hour}),
+			now: time.Unix(0, 0), feeds: map[string]*TypeFeed{},
 		}
 		return func(s script.ScriptCommand) string {
 			out := p.runCommand(s)
@@ -74,7 +75,8 @@ func (p *scriptRunner) applyUpdate(s script.ScriptCommand) string {
 	if n := len(s.Args) - 1; strings.HasPrefix(s.Args[n], "node=") {
 		node, s.Args = s.Args[n][len("node="):], s.Args[:n]
 	}
-	u := AdUpdate{Node: node, Type: s.Args[0], Name: s.Args[1], Invalidate: s.Command == "invalidate", Private: map[string]string{}}
+	u := AdUpdate{Node: node, Type: s.Args[0], Name: s.Args[1], Invalidate: s.Command == "invalidate",
+		Private: map[string]string{}}
 	fmt.Sscan(s.Args[2], &u.Started)
 	fmt.Sscan(s.Args[3], &u.Sequence)
 	if len(s.Args) > 4 {

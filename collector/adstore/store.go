@@ -1,4 +1,5 @@
-// Package adstore is what a collector knows: ads by type and name, each with a lease, and who follows them.
+// Package adstore is what a collector knows: ads by type and name, each with a lease, and
+// who follows them.
 //
 //	           Update                    Update, newer
 //	(unknown) ────────▶ stored, leased ◀──────────────┐
@@ -6,9 +7,10 @@
 //	    └──────────────────┘   └ Update without an ad: the lease starts again
 //	  Expire, or Invalidate
 //
-// Ads of one name are ordered by (Started, Sequence): the start of the daemon, then its count of updates. What is older than what is stored
-// is dropped, so that two updates that took different ways cannot leave the older one standing; a daemon that has restarted replaces what its
-// former life said, however high that had counted.
+// Ads of one name are ordered by (Started, Sequence): the start of the daemon, then its
+// count of updates. What is older than what is stored is dropped, so that two updates
+// that took different ways cannot leave the older one standing; a daemon that has
+// restarted replaces what its former life said, however high that had counted.
 package adstore
 
 import (
@@ -35,7 +37,8 @@ type SizeLimits struct {
 
 // DefaultLimits are for pools of up to 100,000 machines.
 func DefaultLimits() SizeLimits {
-	return SizeLimits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
+	return SizeLimits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024,
+		Types: 64, Lease: time.Hour}
 }
 
 // AdUpdate is what a daemon says of its ad.
@@ -64,16 +67,19 @@ const (
 	ResendAd                       // the lease of an ad that is not here cannot be renewed: send the ad
 )
 
-// Store holds the ads. It is not safe for concurrent use; the entries that it hands out never change and may be read by anybody.
+// Store holds the ads. It is not safe for concurrent use; the entries that it hands out
+// never change and may be read by anybody.
 type Store struct {
-	limits      SizeLimits
-	types       map[string]*adType
-	leases      leaseHeap
-	adsByNode   map[string]int          // how many ads each node has here
-	nodesByName map[string]nodeIdentity // the nodes that have ever advertised here, by their names without regard to case
+	limits    SizeLimits
+	types     map[string]*adType
+	leases    leaseHeap
+	adsByNode map[string]int // how many ads each node has here
+	// the nodes that have ever advertised here, by their names without regard to case
+	nodesByName map[string]nodeIdentity
 }
 
-// adType holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
+// adType holds the ads of one type. Types are told apart without regard to case, as
+// ClassAds do.
 type adType struct {
 	name        string               // as first written
 	ads         map[string]*nameSlot // by name, without regard to case: as == compares names in requirements
@@ -92,10 +98,12 @@ type nameSlot struct {
 
 // New returns an empty store.
 func New(limits SizeLimits) *Store {
-	return &Store{limits: limits, types: map[string]*adType{}, adsByNode: map[string]int{}, nodesByName: map[string]nodeIdentity{}}
+	return &Store{limits: limits, types: map[string]*adType{}, adsByNode: map[string]int{},
+		nodesByName: map[string]nodeIdentity{}}
 }
 
-// Update takes an update in. The error says what is wrong with it: it wraps roost.Invalid, or roost.Exhausted when there is no more room.
+// Update takes an update in. The error says what is wrong with it: it wraps
+// roost.Invalid, or roost.Exhausted when there is no more room.
 func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 	if err := checkNames(u); err != nil {
 		return OutOfDate, err
@@ -123,7 +131,8 @@ func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 		}
 		s.renewLease(old, now, u.Lease)
 		return Renewed, nil
-	case old != nil && u.Started == old.Started && u.Sequence == old.Sequence && u.Ad == old.Text && maps.Equal(u.Private, old.Private):
+	case old != nil && u.Started == old.Started && u.Sequence == old.Sequence && u.Ad == old.Text &&
+		maps.Equal(u.Private, old.Private):
 		s.renewLease(old, now, u.Lease)
 		return Renewed, nil
 	}
@@ -149,10 +158,12 @@ func (s *Store) makeRoomForName(u AdUpdate) (*nameSlot, error) {
 		return nil, fmt.Errorf("ads of type %q: %w: there are %d types already", u.Type, roost.Exhausted, len(s.types))
 	}
 	if len(k.sortedNames) >= s.limits.AdsPerType {
-		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted, len(k.sortedNames))
+		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted,
+			len(k.sortedNames))
 	}
 	if u.Node != "" && s.adsByNode[u.Node] >= s.limits.AdsPerNode {
-		return nil, fmt.Errorf("ad of %s %q: %w: node %s has %d already, and no more are taken from one node", u.Type, u.Name, roost.Exhausted, u.Node, s.adsByNode[u.Node])
+		return nil, fmt.Errorf("ad of %s %q: %w: node %s has %d already, and no more are taken from one node", u.Type,
+			u.Name, roost.Exhausted, u.Node, s.adsByNode[u.Node])
 	}
 	sl := &nameSlot{StoredAd: &StoredAd{Name: u.Name}, adType: k, node: u.Node, heapIndex: -1}
 	s.adsByNode[u.Node]++
@@ -162,7 +173,8 @@ func (s *Store) makeRoomForName(u AdUpdate) (*nameSlot, error) {
 	return sl, nil
 }
 
-// adTypeNamed is the type of that name, made if it is new and there is room; nil if there is none.
+// adTypeNamed is the type of that name, made if it is new and there is room; nil if there
+// is none.
 func (s *Store) adTypeNamed(name string) *adType {
 	key := strings.ToLower(name)
 	k := s.types[key]
@@ -192,7 +204,8 @@ func (s *Store) removeAd(sl *nameSlot) {
 // Count is the number of ads of all types.
 func (s *Store) Count() int { return len(s.leases) }
 
-// List returns the ads of that type in the order of their names, of all types in the order of the types' names when it is empty.
+// List returns the ads of that type in the order of their names, of all types in the
+// order of the types' names when it is empty.
 func (s *Store) List(typ string) []*StoredAd {
 	keys := []string{strings.ToLower(typ)}
 	if typ == "" {
@@ -218,7 +231,8 @@ func (s *Store) check() {
 		n += len(k.sortedNames)
 		for i, sl := range k.sortedNames {
 			nodes[sl.node]++
-			if k.ads[strings.ToLower(sl.Name)] != sl || sl.adType != k || s.leases[sl.heapIndex] != sl || i > 0 && k.sortedNames[i-1].Name >= sl.Name {
+			if k.ads[strings.ToLower(sl.Name)] != sl || sl.adType != k || s.leases[sl.heapIndex] != sl ||
+				i > 0 && k.sortedNames[i-1].Name >= sl.Name {
 				panic(fmt.Sprintf("ad %s of type %s is not where it should be", sl.Name, k.name))
 			}
 		}

@@ -32,7 +32,8 @@ func checkNames(u AdUpdate) error {
 		case n.text == "":
 			return fmt.Errorf("ad: %w: its %s is empty", roost.Invalid, n.what)
 		case len(n.text) > maxName:
-			return fmt.Errorf("ad: %w: its %s has %d bytes, and %d is the most", roost.Invalid, n.what, len(n.text), maxName)
+			return fmt.Errorf("ad: %w: its %s has %d bytes, and %d is the most", roost.Invalid, n.what,
+				len(n.text), maxName)
 		case !utf8.ValidString(n.text) || strings.ContainsFunc(n.text, unicode.IsControl):
 			return fmt.Errorf("ad: %w: its %s %q is not plain text", roost.Invalid, n.what, n.text)
 		}
@@ -77,8 +78,10 @@ func (u *AdUpdate) readAd(limits SizeLimits) (ad *classad.Ad, err error) {
 		return nil, fmt.Errorf("%w: %s in it is %q", roost.Invalid, roost.AttrMyType, got)
 	}
 	_, there := ad.Lookup(roost.AttrName)
-	if got, ok := constantString(ad, roost.AttrName); (there || u.Node != "") && (!ok || !strings.EqualFold(got, u.Name)) {
-		return nil, fmt.Errorf("%w: %s in it is %v, and has to be that text", roost.Invalid, roost.AttrName, ad.Eval(roost.AttrName, nil))
+	if got, ok := constantString(ad, roost.AttrName); (there || u.Node != "") &&
+		(!ok || !strings.EqualFold(got, u.Name)) {
+		return nil, fmt.Errorf("%w: %s in it is %v, and has to be that text", roost.Invalid, roost.AttrName,
+			ad.Eval(roost.AttrName, nil))
 	}
 	if err := checkHost(ad, u); err != nil {
 		return nil, err
@@ -86,7 +89,8 @@ func (u *AdUpdate) readAd(limits SizeLimits) (ad *classad.Ad, err error) {
 	return ad, checkAmounts(ad)
 }
 
-// checkHost makes sure that a node speaks of no other host: Machine is by what people find it, and whom schedds dial.
+// checkHost makes sure that a node speaks of no other host: Machine is by what people
+// find it, and whom schedds dial.
 func checkHost(ad *classad.Ad, u *AdUpdate) error {
 	if u.Node == "" {
 		return nil
@@ -95,12 +99,14 @@ func checkHost(ad *classad.Ad, u *AdUpdate) error {
 		return nil
 	}
 	if got, ok := constantString(ad, roost.AttrMachine); !ok || got != u.Node {
-		return fmt.Errorf("%s: %w: it is %v in it, and node %s may speak for itself only, in plain text", roost.AttrMachine, roost.PermissionDenied, ad.Eval(roost.AttrMachine, nil), u.Node)
+		return fmt.Errorf("%s: %w: it is %v in it, and node %s may speak for itself only, in plain text",
+			roost.AttrMachine, roost.PermissionDenied, ad.Eval(roost.AttrMachine, nil), u.Node)
 	}
 	return nil
 }
 
-// constantString is an attribute that is a text, whoever asks and whenever: an expression may come out as another one when a job is matched.
+// constantString is an attribute that is a text, whoever asks and whenever: an expression
+// may come out as another one when a job is matched.
 func constantString(ad *classad.Ad, name string) (string, bool) {
 	e, _ := ad.Lookup(name)
 	v, ok := e.Literal()
@@ -110,8 +116,9 @@ func constantString(ad *classad.Ad, name string) (string, bool) {
 	return v.Str()
 }
 
-// amounts are the attributes on which plans are built, with the most that any of them can truthfully be: what is above is a mistake, and
-// would make all sums over the pool meaningless.
+// amounts are the attributes on which plans are built, with the most that any of them can
+// truthfully be: what is above is a mistake, and would make all sums over the pool
+// meaningless.
 var amounts = [...]struct {
 	name string
 	most float64

@@ -7,12 +7,15 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TypeFeed follows the ads of one type: first all that there are, then, once, that this was all, then changes.
+// TypeFeed follows the ads of one type: first all that there are, then, once, that this
+// was all, then changes.
 //
-// The naive way keeps a list of changes for each follower, and a follower that is slow or stuck makes it grow for ever. A feed keeps only the
-// names of ads that have changed since its follower last took something, each once, and reads their present state when it does:
-// len(queue) <= ads stored + names removed meanwhile. Should even that grow beyond twice the ads that a type may have, the follower has lost
-// touch: Take returns an error, and it has to follow anew.
+// The naive way keeps a list of changes for each follower, and a follower that is slow or
+// stuck makes it grow for ever. A feed keeps only the names of ads that have changed
+// since its follower last took something, each once, and reads their present state when
+// it does: len(queue) <= ads stored + names removed meanwhile. Should even that grow
+// beyond twice the ads that a type may have, the follower has lost touch: Take returns an
+// error, and it has to follow anew.
 type TypeFeed struct {
 	adType      *adType
 	maxQueued   int
@@ -69,7 +72,8 @@ func (f *TypeFeed) HasPending() bool { return len(f.queue) > 0 || !f.synced }
 // Take returns at most so many changes, oldest first.
 func (f *TypeFeed) Take(most int) ([]AdChange, error) {
 	if len(f.queue) > f.maxQueued {
-		return nil, fmt.Errorf("watch of %s ads: %w: more than %d changes behind", f.adType.name, roost.Exhausted, f.maxQueued)
+		return nil, fmt.Errorf("watch of %s ads: %w: more than %d changes behind", f.adType.name, roost.Exhausted,
+			f.maxQueued)
 	}
 	n := min(most, len(f.queue))
 	deltas := make([]AdChange, 0, n+1)
@@ -91,7 +95,8 @@ func (f *TypeFeed) Take(most int) ([]AdChange, error) {
 	return deltas, nil
 }
 
-// markSynced says that the first picture is complete, when taken names of the queue make it so.
+// markSynced says that the first picture is complete, when taken names of the queue make
+// it so.
 func (f *TypeFeed) markSynced(taken int, deltas *[]AdChange) {
 	if !f.synced && taken >= f.initialLeft {
 		f.synced = true

@@ -18,8 +18,9 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// Devices finds the machine's cards, and the instances of those that are cut into some, in the order of the PCI bus. One that was there before
-// and is gone stays in the list as lost: a task may still think that it has it.
+// Devices finds the machine's cards, and the instances of those that are cut into some,
+// in the order of the PCI bus. One that was there before and is gone stays in the list as
+// lost: a task may still think that it has it.
 func (l *Library) Devices() ([]gpu.Device, error) {
 	count, ret := l.api.DeviceGetCount()
 	if ret != lib.SUCCESS {
@@ -70,7 +71,8 @@ func (l *Library) readDevice(handle lib.Device) (deviceHandle, bool) {
 	return deviceHandle{Device: d, handle: handle}, true
 }
 
-// deviceMemory is what the card has for programs: newer drivers tell what they keep to themselves.
+// deviceMemory is what the card has for programs: newer drivers tell what they keep to
+// themselves.
 func (l *Library) deviceMemory(handle lib.Device) roost.Bytes {
 	if l.hasFunction("nvmlDeviceGetMemoryInfo_v2") {
 		if m, ret := handle.GetMemoryInfo_v2(); ret == lib.SUCCESS {
@@ -81,7 +83,8 @@ func (l *Library) deviceMemory(handle lib.Device) roost.Bytes {
 	return roost.Bytes(m.Total)
 }
 
-// pciName is the address of a device as sysfs writes it. NVML writes the domain with eight digits.
+// pciName is the address of a device as sysfs writes it. NVML writes the domain with
+// eight digits.
 func pciName(p lib.PciInfo) string {
 	var name []byte
 	for _, c := range p.BusId {
@@ -97,8 +100,9 @@ func pciName(p lib.PciInfo) string {
 	return s
 }
 
-// memoryNode is the memory node that the card is attached to. Not what GetNumaNodeId says: that is the node that the card's own memory makes up on
-// machines where it is part of the system's, a node without processors.
+// memoryNode is the memory node that the card is attached to. Not what GetNumaNodeId
+// says: that is the node that the card's own memory makes up on machines where it is part
+// of the system's, a node without processors.
 func (l *Library) memoryNode(handle lib.Device, pci string) int {
 	if pci != "" && filepath.IsLocal(pci) {
 		if content, err := kernfs.ReadFile(filepath.Join(l.sysfs, pci, "numa_node")); err == nil {
@@ -169,7 +173,8 @@ func (l *Library) storeHandles(whole, found []deviceHandle) []gpu.Device {
 		}
 	}
 	slices.SortFunc(found, func(a, b deviceHandle) int {
-		return cmp.Or(cmp.Compare(a.PCI, b.PCI), cmp.Compare(a.Minor, b.Minor), cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Compute, b.Compute))
+		return cmp.Or(cmp.Compare(a.PCI, b.PCI), cmp.Compare(a.Minor, b.Minor), cmp.Compare(a.Instance, b.Instance),
+			cmp.Compare(a.Compute, b.Compute))
 	})
 	devices := make([]gpu.Device, len(found))
 	for i, c := range found {

@@ -11,9 +11,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// deviceHealth is what the card says of itself, by the rules of NVIDIA's "GPU Memory Error Management": a card that can remap rows goes on after an
-// uncorrectable error unless the remapping failed, with a row that waits for the next reset or without; one that can only retire pages keeps
-// handing out the bad page until it is reset. What the driver itself asks for goes above all.
+// deviceHealth is what the card says of itself, by the rules of NVIDIA's "GPU Memory
+// Error Management": a card that can remap rows goes on after an uncorrectable error
+// unless the remapping failed, with a row that waits for the next reset or without; one
+// that can only retire pages keeps handing out the bad page until it is reset. What the
+// driver itself asks for goes above all.
 func (l *Library) deviceHealth(handle lib.Device) gpu.DeviceHealth {
 	if h := l.recoveryAction(handle); !h.OK {
 		return h
@@ -34,13 +36,15 @@ func (l *Library) deviceHealth(handle lib.Device) gpu.DeviceHealth {
 			return gpu.Unhealthy("a bad page of its memory is in use until the card is reset")
 		}
 	}
-	if n, ret := handle.GetTotalEccErrors(lib.MEMORY_ERROR_TYPE_UNCORRECTED, lib.VOLATILE_ECC); ret == lib.SUCCESS && n > 0 {
+	if n, ret := handle.GetTotalEccErrors(lib.MEMORY_ERROR_TYPE_UNCORRECTED, lib.VOLATILE_ECC); ret == lib.SUCCESS &&
+		n > 0 {
 		return gpu.Unhealthy("uncorrectable memory errors since it was reset last: reset it")
 	}
 	return gpu.HealthyDevice()
 }
 
-// recoveryAction is what the driver says that the card needs before it can be used again; older ones do not say.
+// recoveryAction is what the driver says that the card needs before it can be used again;
+// older ones do not say.
 func (l *Library) recoveryAction(handle lib.Device) gpu.DeviceHealth {
 	if !l.hasFunction("nvmlDeviceGetFieldValues") {
 		return gpu.HealthyDevice()
@@ -65,7 +69,8 @@ func (l *Library) registerEvents(c deviceHandle) {
 	}
 	l.registered[c.UUID] = true
 	types, ret := c.handle.GetSupportedEventTypes()
-	if wanted := uint64(lib.EventTypeXidCriticalError|lib.EventTypeDoubleBitEccError) & types; ret == lib.SUCCESS && wanted != 0 {
+	if wanted := uint64(lib.EventTypeXidCriticalError|lib.EventTypeDoubleBitEccError) & types; ret == lib.SUCCESS &&
+		wanted != 0 {
 		c.handle.RegisterEvents(wanted, l.events)
 	}
 }
@@ -76,8 +81,8 @@ const (
 	xidLost      = 79
 )
 
-// Wait waits for news of the cards, at most that long, and returns it; none is no error. An error that hits a whole card is told of each of its
-// instances.
+// Wait waits for news of the cards, at most that long, and returns it; none is no error.
+// An error that hits a whole card is told of each of its instances.
 func (l *Library) Wait(limit time.Duration) []gpu.XIDEvent {
 	if l.events == nil {
 		time.Sleep(limit)

@@ -15,11 +15,13 @@ import (
 // notAvailable is what NVML writes for a number that it does not have.
 const notAvailable = ^uint64(0)
 
-// Usage measures the devices that Devices has found last. What cannot be measured is gpu.NotMeasured; one that does not answer at all is left out.
+// Usage measures the devices that Devices has found last. What cannot be measured is
+// gpu.NotMeasured; one that does not answer at all is left out.
 func (l *Library) Usage() ([]gpu.DeviceUsage, error) {
 	var all []gpu.DeviceUsage
 	for _, c := range l.listDevices() {
-		u := gpu.DeviceUsage{UUID: c.UUID, BusyFraction: gpu.NotMeasured, Memory: gpu.NotMeasured, Temperature: gpu.NotMeasured, Power: gpu.NotMeasured}
+		u := gpu.DeviceUsage{UUID: c.UUID, BusyFraction: gpu.NotMeasured, Memory: gpu.NotMeasured,
+			Temperature: gpu.NotMeasured, Power: gpu.NotMeasured}
 		m, ret := c.handle.GetMemoryInfo()
 		if ret == lib.ERROR_GPU_IS_LOST {
 			continue
@@ -49,8 +51,9 @@ func (l *Library) readSensors(c deviceHandle, u *gpu.DeviceUsage) {
 	}
 }
 
-// listProcesses lists who holds memory of the device. Computing, drawing, and computing through the MPS daemon are three lists, in which one process
-// may stand several times with the same memory.
+// listProcesses lists who holds memory of the device. Computing, drawing, and computing
+// through the MPS daemon are three lists, in which one process may stand several times
+// with the same memory.
 func (l *Library) listProcesses(c deviceHandle, busy float64) []gpu.DeviceProcess {
 	held := map[int]roost.Bytes{}
 	lists := []func() ([]lib.ProcessInfo, lib.Return){c.handle.GetComputeRunningProcesses}
@@ -90,7 +93,8 @@ func (l *Library) listProcesses(c deviceHandle, busy float64) []gpu.DeviceProces
 	return all
 }
 
-// processSamples are the parts of the time that each process kept the card busy, since it was asked last.
+// processSamples are the parts of the time that each process kept the card busy, since it
+// was asked last.
 func (l *Library) processSamples(c deviceHandle) (map[int]float64, bool) {
 	if c.ParentUUID != "" || !l.hasFunction("nvmlDeviceGetProcessUtilization") {
 		return nil, false

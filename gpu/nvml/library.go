@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Library is an NVML that was opened. Its methods may be called from several goroutines, but Devices from one at a time.
+// Library is an NVML that was opened. Its methods may be called from several goroutines,
+// but Devices from one at a time.
 type Library struct {
 	api   lib.Interface
 	sysfs string // the directory of PCI devices
@@ -34,11 +35,11 @@ type deviceHandle struct {
 	lost   bool
 }
 
-// Open loads the library at that path, or, if it is "", the one that the driver has installed. Without library or driver the error is of kind
-// roost.Unavailable.
+// Open loads the library at that path, or, if it is "", the one that the driver has
+// installed. Without library or driver the error is of kind roost.Unavailable.
 //
-// A process has one NVML: the binding's functions are bound to the first library that was loaded, so another path in the same process
-// would not be looked at.
+// A process has one NVML: the binding's functions are bound to the first library that was
+// loaded, so another path in the same process would not be looked at.
 func Open(path string) (*Library, error) {
 	var options []lib.LibraryOption
 	if path != "" {
@@ -70,7 +71,8 @@ func openLibrary(api lib.Interface) (*Library, error) {
 // errorText is what a return code says, for people.
 func errorText(ret lib.Return) error { return errors.New(ret.Error()) }
 
-// hasFunction reports whether the driver knows that function. To call one that it does not know ends the process.
+// hasFunction reports whether the driver knows that function. To call one that it does
+// not know ends the process.
 func (l *Library) hasFunction(symbol string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +84,8 @@ func (l *Library) hasFunction(symbol string) bool {
 	return there
 }
 
-// Driver returns the versions of the driver, such as "550.54.15", and of the newest CUDA that it can run, such as "12.4"; "" unknown.
+// Driver returns the versions of the driver, such as "550.54.15", and of the newest CUDA
+// that it can run, such as "12.4"; "" unknown.
 func (l *Library) Driver() (driver, cuda string) {
 	if v, ret := l.api.SystemGetDriverVersion(); ret == lib.SUCCESS {
 		driver = v

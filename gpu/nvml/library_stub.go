@@ -13,7 +13,8 @@ import (
 // Library is an NVML that was opened: without cgo there is none.
 type Library struct{}
 
-// Open loads the library at that path, and fails with roost.Unavailable where it cannot be.
+// Open loads the library at that path, and fails with roost.Unavailable where it cannot
+// be.
 func Open(path string) (*Library, error) {
 	return nil, fmt.Errorf("nvml: %w: this roost was built without cgo and cannot load it", roost.Unavailable)
 }

@@ -40,26 +40,33 @@ func findDevices(t *testing.T, l *Library) []gpu.Device {
 func twoDevices() fakelib.MachineDescription {
 	return fakelib.MachineDescription{
 		Devices: []fakelib.FakeDevice{
-			{UUID: "GPU-a", Model: "NVIDIA Test 16GB", PCI: "00000000:07:00.0", Capability: "8.0", Memory: 16 * roost.GiB, UsedMemory: roost.GiB,
+			{UUID: "GPU-a", Model: "NVIDIA Test 16GB", PCI: "00000000:07:00.0", Capability: "8.0",
+				Memory: 16 * roost.GiB, UsedMemory: roost.GiB,
 				MemoryNode: 0, FirstCore: 0, Cores: 2, BusyPercent: 40, Celsius: 50, Milliwatts: 71500},
-			{UUID: "GPU-b", Model: "NVIDIA Test 16GB", PCI: "00000000:0F:00.0", Capability: "8.0", Memory: 16 * roost.GiB,
-				Minor: 1, MemoryNode: 1, FirstCore: 2, Cores: 2, BusyPercent: -1, Celsius: -1, Milliwatts: -1, ECC: -1, Remap: -1, Retiring: -1, Instances: -1},
+			{UUID: "GPU-b", Model: "NVIDIA Test 16GB", PCI: "00000000:0F:00.0", Capability: "8.0",
+				Memory: 16 * roost.GiB,
+				Minor:  1, MemoryNode: 1, FirstCore: 2, Cores: 2, BusyPercent: -1, Celsius: -1, Milliwatts: -1, ECC: -1,
+				Remap: -1, Retiring: -1, Instances: -1},
 		},
-		Links:     []fakelib.LinkLevel{{From: "GPU-a", To: "GPU-b", Level: 30}},
-		Processes: []fakelib.DeviceProcess{{DeviceUUID: "GPU-a", PID: 20, Memory: 700 * roost.MiB, Busy: 30}, {DeviceUUID: "GPU-a", PID: 10, Memory: 300 * roost.MiB, Busy: 10}},
+		Links: []fakelib.LinkLevel{{From: "GPU-a", To: "GPU-b", Level: 30}},
+		Processes: []fakelib.DeviceProcess{{DeviceUUID: "GPU-a", PID: 20, Memory: 700 * roost.MiB, Busy: 30},
+			{DeviceUUID: "GPU-a", PID: 10, Memory: 300 * roost.MiB, Busy: 10}},
 	}
 }
 
-// TestLoaded goes the way of a real library: loaded at run time, called through the binding.
+// TestLoaded goes the way of a real library: loaded at run time, called through the
+// binding.
 func TestLoaded(t *testing.T) {
 	m, l := testMachine(t, twoDevices())
 	if driver, cuda := l.Driver(); driver != "550.54.15" || cuda != "12.4" {
 		t.Errorf("driver %q, CUDA %q, want 550.54.15 and 12.4", driver, cuda)
 	}
 	want := []gpu.Device{
-		{UUID: "GPU-a", Model: "NVIDIA Test 16GB", PCI: "0000:07:00.0", Capability: "8.0", Memory: 16 * roost.GiB, Cores: []int{0, 1},
+		{UUID: "GPU-a", Model: "NVIDIA Test 16GB", PCI: "0000:07:00.0", Capability: "8.0", Memory: 16 * roost.GiB,
+			Cores: []int{0, 1},
 			Links: map[string]int{"GPU-b": gpu.LinkBridge}, Health: gpu.HealthyDevice()},
-		{UUID: "GPU-b", Model: "NVIDIA Test 16GB", PCI: "0000:0f:00.0", Capability: "8.0", Memory: 16 * roost.GiB, Index: 1, Minor: 1, NUMANode: 1,
+		{UUID: "GPU-b", Model: "NVIDIA Test 16GB", PCI: "0000:0f:00.0", Capability: "8.0", Memory: 16 * roost.GiB,
+			Index: 1, Minor: 1, NUMANode: 1,
 			Cores: []int{2, 3}, Links: map[string]int{"GPU-a": gpu.LinkBridge}, Health: gpu.HealthyDevice()},
 	}
 	if got := findDevices(t, l); !reflect.DeepEqual(got, want) {
@@ -72,7 +79,8 @@ func TestLoaded(t *testing.T) {
 	none := float64(gpu.NotMeasured)
 	wantUsage := []gpu.DeviceUsage{
 		{UUID: "GPU-a", BusyFraction: 0.4, Memory: roost.GiB, Temperature: 50, Power: 71.5,
-			Processes: []gpu.DeviceProcess{{PID: 10, Memory: 300 * roost.MiB, Busy: 0.1}, {PID: 20, Memory: 700 * roost.MiB, Busy: 0.3}}},
+			Processes: []gpu.DeviceProcess{{PID: 10, Memory: 300 * roost.MiB, Busy: 0.1},
+				{PID: 20, Memory: 700 * roost.MiB, Busy: 0.3}}},
 		{UUID: "GPU-b", BusyFraction: none, Memory: 0, Temperature: gpu.NotMeasured, Power: none},
 	}
 	if !reflect.DeepEqual(usage, wantUsage) {
@@ -106,7 +114,8 @@ func TestEvents(t *testing.T) {
 func TestInstances(t *testing.T) {
 	_, l := testMachine(t, fakelib.MachineDescription{
 		Devices: []fakelib.FakeDevice{
-			{UUID: "GPU-a", Model: "NVIDIA A100", PCI: "00000000:07:00.0", Memory: 40 * roost.GiB, Minor: 3, Instances: 7},
+			{UUID: "GPU-a", Model: "NVIDIA A100", PCI: "00000000:07:00.0", Memory: 40 * roost.GiB, Minor: 3,
+				Instances: 7},
 			{UUID: "GPU-b", Model: "NVIDIA A100", PCI: "00000000:08:00.0", Memory: 40 * roost.GiB, Minor: 4},
 		},
 		Instances: []fakelib.MIGInstance{
@@ -121,11 +130,13 @@ func TestInstances(t *testing.T) {
 		t.Fatalf("got %+v, want the two instances and the card that is whole", got)
 	}
 	d := got[0]
-	if d.MIG != "3g.20gb" || d.ParentUUID != "GPU-a" || d.Instance != 1 || d.Minor != 3 || d.Memory != 20*roost.GiB || d.Links != nil {
+	if d.MIG != "3g.20gb" || d.ParentUUID != "GPU-a" || d.Instance != 1 || d.Minor != 3 || d.Memory != 20*roost.GiB ||
+		d.Links != nil {
 		t.Errorf("instance %+v", d)
 	}
 	usage, _ := l.Usage()
-	if len(usage) != 3 || len(usage[0].Processes) != 1 || usage[0].Processes[0].Memory != roost.GiB || usage[0].BusyFraction != gpu.NotMeasured {
+	if len(usage) != 3 || len(usage[0].Processes) != 1 || usage[0].Processes[0].Memory != roost.GiB ||
+		usage[0].BusyFraction != gpu.NotMeasured {
 		t.Errorf("usage %+v", usage)
 	}
 }

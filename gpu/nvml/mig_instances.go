@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// listInstances lists the MIG instances of a card, and whether it is cut into some at all. A card that is in that mode and has none yet has nothing
-// that a program could use.
+// listInstances lists the MIG instances of a card, and whether it is cut into some at
+// all. A card that is in that mode and has none yet has nothing that a program could use.
 func (l *Library) listInstances(c deviceHandle) (parts []deviceHandle, cut bool) {
 	if !l.hasFunction("nvmlDeviceGetMigMode") {
 		return nil, false
@@ -54,7 +54,8 @@ func (l *Library) readInstance(parent deviceHandle, handle lib.Device) (deviceHa
 	return deviceHandle{Device: d, handle: handle}, true
 }
 
-// profileName is the name of what was cut off, as nvidia-smi writes it: "3g.20gb". Drivers end the instance's name with it.
+// profileName is the name of what was cut off, as nvidia-smi writes it: "3g.20gb".
+// Drivers end the instance's name with it.
 func profileName(model string, handle lib.Device) string {
 	if name, ret := handle.GetName(); ret == lib.SUCCESS {
 		if _, p, ok := strings.Cut(name, " MIG "); ok {
@@ -72,7 +73,8 @@ func profileName(model string, handle lib.Device) string {
 	return size
 }
 
-// devicesOfReport are the devices that a report about a card, or about a GPU instance of it, is about.
+// devicesOfReport are the devices that a report about a card, or about a GPU instance of
+// it, is about.
 func (l *Library) devicesOfReport(uuid string, instance uint32) []gpu.Device {
 	var all []gpu.Device
 	for _, c := range l.listDevices() {

@@ -17,11 +17,14 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// openMock opens a machine of NVIDIA's own mock. It knows what cards are, and panics at every question of what they do; here they answer that they
-// do not know, which a test may change before Devices is asked. Functions that are not in have are not in the driver.
+// openMock opens a machine of NVIDIA's own mock. It knows what cards are, and panics at
+// every question of what they do; here they answer that they do not know, which a test
+// may change before Devices is asked. Functions that are not in have are not in the
+// driver.
 func openMock(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*server.Device) {
 	t.Helper()
-	s, err := server.New(server.WithGPUs(configs...), server.WithDriverVersion("550.54.15"), server.WithCUDADriverVersion(12040))
+	s, err := server.New(server.WithGPUs(configs...), server.WithDriverVersion("550.54.15"),
+		server.WithCUDADriverVersion(12040))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +41,17 @@ func openMock(t *testing.T, have []string, configs ...gpus.Config) (*Library, []
 	for _, d := range s.Devices {
 		c := d.(*server.Device)
 		c.GetPciInfoFunc = func() (lib.PciInfo, lib.Return) { return address(c.PciBusID), lib.SUCCESS }
-		c.GetTotalEccErrorsFunc = func(lib.MemoryErrorType, lib.EccCounterType) (uint64, lib.Return) { return 0, lib.ERROR_NOT_SUPPORTED }
-		c.GetUtilizationRatesFunc = func() (lib.Utilization, lib.Return) { return lib.Utilization{}, lib.ERROR_NOT_SUPPORTED }
+		c.GetTotalEccErrorsFunc = func(lib.MemoryErrorType, lib.EccCounterType) (uint64, lib.Return) {
+			return 0, lib.ERROR_NOT_SUPPORTED
+		}
+		c.GetUtilizationRatesFunc = func() (lib.Utilization, lib.Return) {
+			return lib.Utilization{}, lib.ERROR_NOT_SUPPORTED
+		}
 		c.GetTemperatureFunc = func(lib.TemperatureSensors) (uint32, lib.Return) { return 0, lib.ERROR_NOT_SUPPORTED }
 		c.GetPowerUsageFunc = func() (uint32, lib.Return) { return 0, lib.ERROR_NOT_SUPPORTED }
-		c.GetComputeRunningProcessesFunc = func() ([]lib.ProcessInfo, lib.Return) { return nil, lib.ERROR_NOT_SUPPORTED }
+		c.GetComputeRunningProcessesFunc = func() ([]lib.ProcessInfo, lib.Return) {
+			return nil, lib.ERROR_NOT_SUPPORTED
+		}
 		devices = append(devices, c)
 	}
 	l, err := openLibrary(s)
@@ -60,7 +69,8 @@ func address(name string) (p lib.PciInfo) {
 	return p
 }
 
-// TestOldDriver has a driver that knows nothing but the oldest functions: the cards are there, what they do is unknown, and nothing panics.
+// TestOldDriver has a driver that knows nothing but the oldest functions: the cards are
+// there, what they do is unknown, and nothing panics.
 func TestOldDriver(t *testing.T) {
 	l, _ := openMock(t, nil, gpus.Multiple(8, gpus.A100_SXM4_40GB)...)
 	all := findDevices(t, l)
@@ -68,7 +78,8 @@ func TestOldDriver(t *testing.T) {
 		t.Fatalf("%d devices, want 8", len(all))
 	}
 	for i, d := range all {
-		if d.Index != i || d.Minor != i || d.NUMANode != -1 || d.Memory != 40*roost.GiB || d.Capability != "8.0" || !d.Health.OK || d.Links != nil || d.MIG != "" {
+		if d.Index != i || d.Minor != i || d.NUMANode != -1 || d.Memory != 40*roost.GiB || d.Capability != "8.0" ||
+			!d.Health.OK || d.Links != nil || d.MIG != "" {
 			t.Errorf("device %d: %+v", i, d)
 		}
 	}
@@ -100,9 +111,11 @@ func TestMemoryNode(t *testing.T) {
 	}
 }
 
-// TestNVLinks has cards 0 and 1 joined by two NVLinks of their own, and 2 and 3 by a switch.
+// TestNVLinks has cards 0 and 1 joined by two NVLinks of their own, and 2 and 3 by a
+// switch.
 func TestNVLinks(t *testing.T) {
-	have := []string{"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetTopologyCommonAncestor"}
+	have := []string{"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo_v2",
+		"nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetTopologyCommonAncestor"}
 	l, cards := openMock(t, have, gpus.Multiple(4, gpus.A100_SXM4_80GB)...)
 	for i, c := range cards {
 		links := []int{4, 4, 3, 3}[i]
@@ -118,14 +131,18 @@ func TestNVLinks(t *testing.T) {
 			}
 			return lib.NVLINK_DEVICE_TYPE_GPU, lib.SUCCESS
 		}
-		c.GetNvLinkRemotePciInfoFunc = func(int) (lib.PciInfo, lib.Return) { return address(cards[1-i].PciBusID), lib.SUCCESS }
+		c.GetNvLinkRemotePciInfoFunc = func(int) (lib.PciInfo, lib.Return) {
+			return address(cards[1-i].PciBusID), lib.SUCCESS
+		}
 	}
 	s := l.api.(*server.Server)
 	s.DeviceGetTopologyCommonAncestorFunc = func(lib.Device, lib.Device) (lib.GpuTopologyLevel, lib.Return) {
 		return lib.TOPOLOGY_SYSTEM, lib.SUCCESS
 	}
 	all := findDevices(t, l)
-	tests := []struct{ from, to, want int }{{0, 1, gpu.LinkNVLink + 3}, {2, 3, gpu.LinkNVLink + 2}, {0, 2, gpu.LinkSystem}, {1, 3, gpu.LinkSystem}}
+	tests := []struct {
+		from, to, want int
+	}{{0, 1, gpu.LinkNVLink + 3}, {2, 3, gpu.LinkNVLink + 2}, {0, 2, gpu.LinkSystem}, {1, 3, gpu.LinkSystem}}
 	for _, test := range tests {
 		a, b := all[test.from], all[test.to]
 		if a.Links[b.UUID] != test.want || b.Links[a.UUID] != test.want {
@@ -134,7 +151,8 @@ func TestNVLinks(t *testing.T) {
 	}
 }
 
-// TestMIGMode has an A30 in MIG mode of which the driver's names tell nothing, so that the profile comes from the attributes.
+// TestMIGMode has an A30 in MIG mode of which the driver's names tell nothing, so that
+// the profile comes from the attributes.
 func TestMIGMode(t *testing.T) {
 	l, cards := openMock(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
 	cards[0].SetMigMode(lib.DEVICE_MIG_ENABLE)
@@ -144,19 +162,25 @@ func TestMIGMode(t *testing.T) {
 			return nil, lib.ERROR_NOT_FOUND
 		}
 		m := &mock.Device{
-			GetUUIDFunc:              func() (string, lib.Return) { return []string{1: "MIG-1", 3: "MIG-3"}[i], lib.SUCCESS },
-			GetNameFunc:              func() (string, lib.Return) { return "", lib.ERROR_NOT_SUPPORTED },
-			GetMemoryInfoFunc:        func() (lib.Memory, lib.Return) { return lib.Memory{Total: 6 << 30}, lib.SUCCESS },
+			GetUUIDFunc: func() (string, lib.Return) {
+				return []string{1: "MIG-1", 3: "MIG-3"}[i], lib.SUCCESS
+			},
+			GetNameFunc: func() (string, lib.Return) { return "", lib.ERROR_NOT_SUPPORTED },
+			GetMemoryInfoFunc: func() (lib.Memory, lib.Return) {
+				return lib.Memory{Total: 6 << 30}, lib.SUCCESS
+			},
 			GetGpuInstanceIdFunc:     func() (int, lib.Return) { return i + 2, lib.SUCCESS },
 			GetComputeInstanceIdFunc: func() (int, lib.Return) { return 0, lib.SUCCESS },
 			GetAttributesFunc: func() (lib.DeviceAttributes, lib.Return) {
-				return lib.DeviceAttributes{GpuInstanceSliceCount: 1, ComputeInstanceSliceCount: 1, MemorySizeMB: 5836}, lib.SUCCESS
+				return lib.DeviceAttributes{GpuInstanceSliceCount: 1, ComputeInstanceSliceCount: 1, MemorySizeMB: 5836},
+					lib.SUCCESS
 			},
 		}
 		return m, lib.SUCCESS
 	}
 	all := findDevices(t, l)
-	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].ParentUUID != cards[0].UUID || all[2].MIG != "" {
+	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].ParentUUID != cards[0].UUID ||
+		all[2].MIG != "" {
 		t.Fatalf("got %+v", all)
 	}
 	cards[0].SetMigMode(lib.DEVICE_MIG_DISABLE)
@@ -167,7 +191,9 @@ func TestMIGMode(t *testing.T) {
 
 func TestNoLibrary(t *testing.T) {
 	for _, ret := range []lib.Return{lib.ERROR_LIBRARY_NOT_FOUND, lib.ERROR_DRIVER_NOT_LOADED, lib.ERROR_UNKNOWN} {
-		if _, err := openLibrary(&mock.Interface{InitFunc: func() lib.Return { return ret }}); !errors.Is(err, roost.Unavailable) {
+		if _, err := openLibrary(&mock.Interface{InitFunc: func() lib.Return {
+			return ret
+		}}); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("%v: got %v, want it to be unavailable", ret, err)
 		}
 	}

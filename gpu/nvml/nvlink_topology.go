@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// linkDevices finds out how close whole cards are to each other, and writes it into those of all. Instances reach no other card.
+// linkDevices finds out how close whole cards are to each other, and writes it into those
+// of all. Instances reach no other card.
 func (l *Library) linkDevices(whole, all []deviceHandle) {
 	links := make(map[string]map[string]int, len(whole))
 	wires := make([]nvlinkEnds, len(whole))
@@ -78,7 +79,8 @@ func (l *Library) readNVLinks(c deviceHandle) nvlinkEnds {
 			continue
 		}
 		if kinds {
-			if kind, ret := c.handle.GetNvLinkRemoteDeviceType(i); ret == lib.SUCCESS && kind == lib.NVLINK_DEVICE_TYPE_SWITCH {
+			if kind, ret := c.handle.GetNvLinkRemoteDeviceType(i); ret == lib.SUCCESS &&
+				kind == lib.NVLINK_DEVICE_TYPE_SWITCH {
 				w.toSwitches++
 				continue
 			}

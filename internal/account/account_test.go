@@ -23,7 +23,8 @@ func TestCheckUID(t *testing.T) {
 
 func TestRange(t *testing.T) {
 	r, err := ParseRange("2000-2999")
-	if err != nil || r.String() != "2000-2999" || r.Size() != 1000 || !r.Contains(2000) || !r.Contains(2999) || r.Contains(1999) || r.Contains(3000) {
+	if err != nil || r.String() != "2000-2999" || r.Size() != 1000 || !r.Contains(2000) || !r.Contains(2999) ||
+		r.Contains(1999) || r.Contains(3000) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	if r, err := ParseRange("7"); err != nil || r != (IDRange{7, 7}) {
@@ -59,7 +60,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A directory that hangs is no directory that knows nobody, holds up nobody for long, and is asked again.
+// A directory that hangs is no directory that knows nobody, holds up nobody for long, and
+// is asked again.
 func TestDirectoryHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mend, asked := make(chan struct{}), 0

@@ -33,7 +33,8 @@ const (
 	maxPendingLookups = 16 // questions that nobody waits for any more
 )
 
-// Directory is the machine's directory of users and groups, with what it has answered lately. It is for any number of goroutines.
+// Directory is the machine's directory of users and groups, with what it has answered
+// lately. It is for any number of goroutines.
 type Directory struct {
 	mu             sync.Mutex
 	users          map[uint32]cachedAnswer[UserEntry]
@@ -57,14 +58,17 @@ type accountLookup struct {
 func NewDirectory() *Directory { return newDirectory(accountLookup{lookUser, lookGroup}) }
 
 func newDirectory(l accountLookup) *Directory {
-	return &Directory{users: map[uint32]cachedAnswer[UserEntry]{}, groups: map[uint32]cachedAnswer[GroupEntry]{}, pendingLookups: make(chan struct{}, maxPendingLookups), lookup: l}
+	return &Directory{users: map[uint32]cachedAnswer[UserEntry]{}, groups: map[uint32]cachedAnswer[GroupEntry]{},
+		pendingLookups: make(chan struct{}, maxPendingLookups), lookup: l}
 }
 
-// User is a user by number. An error, of kind roost.Unavailable, says that the directory did not answer, and not that there is nobody.
+// User is a user by number. An error, of kind roost.Unavailable, says that the directory
+// did not answer, and not that there is nobody.
 func (d *Directory) User(uid uint32) (UserEntry, error) {
 	u, err := cachedLookup(d, d.users, uid, d.lookup.user)
 	if err != nil {
-		return UserEntry{}, fmt.Errorf("uid %d: the user directory of this machine: %w: %w", uid, roost.Unavailable, err)
+		return UserEntry{}, fmt.Errorf("uid %d: the user directory of this machine: %w: %w",
+			uid, roost.Unavailable, err)
 	}
 	if u.IsKnown && !slices.Contains(u.Groups, u.GID) {
 		u.Groups = append([]uint32{u.GID}, u.Groups...)
@@ -76,13 +80,15 @@ func (d *Directory) User(uid uint32) (UserEntry, error) {
 func (d *Directory) Group(gid uint32) (GroupEntry, error) {
 	g, err := cachedLookup(d, d.groups, gid, d.lookup.group)
 	if err != nil {
-		return GroupEntry{}, fmt.Errorf("gid %d: the user directory of this machine: %w: %w", gid, roost.Unavailable, err)
+		return GroupEntry{}, fmt.Errorf("gid %d: the user directory of this machine: %w: %w", gid,
+			roost.Unavailable, err)
 	}
 	return g, nil
 }
 
 // cachedLookup answers from what is kept, or looks up for as long as it may take.
-func cachedLookup[T any](d *Directory, known map[uint32]cachedAnswer[T], id uint32, look func(uint32) (T, error)) (none T, _ error) {
+func cachedLookup[T any](d *Directory, known map[uint32]cachedAnswer[T], id uint32,
+	look func(uint32) (T, error)) (none T, _ error) {
 	d.mu.Lock()
 	k, ok := known[id]
 	d.mu.Unlock()

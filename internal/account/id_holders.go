@@ -14,8 +14,10 @@ type IDHolder struct {
 	IDs        IDRange
 }
 
-// IDHolders lists who has ids of a range by the files in a directory, /etc: users and groups (passwd(5), group(5)), and users who were given ids for their
-// containers (subuid(5), subgid(5)). A file that cannot be read names nobody. What other directories know, as LDAP, is not seen here.
+// IDHolders lists who has ids of a range by the files in a directory, /etc: users and
+// groups (passwd(5), group(5)), and users who were given ids for their containers
+// (subuid(5), subgid(5)). A file that cannot be read names nobody. What other directories
+// know, as LDAP, is not seen here.
 func IDHolders(dir string, r IDRange) (holders []IDHolder) {
 	for _, file := range []struct {
 		name      string

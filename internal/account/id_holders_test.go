@@ -19,7 +19,8 @@ func TestHolders(t *testing.T) {
 		}
 	}
 	want := []IDHolder{
-		{dir + "/passwd", "ann", IDRange{200_005, 200_005}}, {dir + "/group", "staff", IDRange{265_535, 265_535}}, {dir + "/subuid", "bob", IDRange{165_536, 231_071}},
+		{dir + "/passwd", "ann", IDRange{200_005, 200_005}}, {dir + "/group", "staff", IDRange{265_535, 265_535}},
+		{dir + "/subuid", "bob", IDRange{165_536, 231_071}},
 	}
 	if got := IDHolders(dir, IDRange{200_000, 265_535}); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

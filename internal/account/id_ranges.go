@@ -9,10 +9,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// FirstUser is the lowest id of a person or of a group of persons; those below are the system's (login.defs(5), UID_MIN and GID_MIN).
+// FirstUser is the lowest id of a person or of a group of persons; those below are the
+// system's (login.defs(5), UID_MIN and GID_MIN).
 const FirstUser = 1000
 
-// overflowID is what Linux shows in place of an id that it cannot show (/proc/sys/kernel/overflowuid), and what nobody and nogroup have.
+// overflowID is what Linux shows in place of an id that it cannot show
+// (/proc/sys/kernel/overflowuid), and what nobody and nogroup have.
 const overflowID = 65534
 
 // CheckUID says why nobody can be a user by that number; nil when somebody can.
@@ -72,8 +74,9 @@ func ParseRange(text string) (r IDRange, err error) {
 	return r, nil
 }
 
-// MappedRanges reads which ids there are for this process: in a container that is given a part of them the kernel refuses all others. File is
-// /proc/self/uid_map or gid_map (user_namespaces(7)). Where it cannot be read all are there.
+// MappedRanges reads which ids there are for this process: in a container that is given a
+// part of them the kernel refuses all others. File is /proc/self/uid_map or gid_map
+// (user_namespaces(7)). Where it cannot be read all are there.
 func MappedRanges(file string) []IDRange {
 	all := []IDRange{{0, 1<<32 - 2}}
 	text, err := os.ReadFile(file)

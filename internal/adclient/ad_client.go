@@ -23,8 +23,9 @@ type ClientConfig struct {
 	Log        *slog.Logger  // nil: silent
 }
 
-// Client keeps one ad of this daemon known to every collector. A collector that restarts, or that was away, is told the whole ad as soon as
-// it can be reached again. All methods may be called by any goroutine.
+// Client keeps one ad of this daemon known to every collector. A collector that restarts,
+// or that was away, is told the whole ad as soon as it can be reached again. All methods
+// may be called by any goroutine.
 type Client struct {
 	config  ClientConfig
 	started int64 // unix nanoseconds of the client's making: it orders the lives of a daemon
@@ -41,7 +42,8 @@ type adVersion struct {
 	private  map[string]string
 }
 
-// New returns a client that advertises nothing until Update was called and does nothing until Run is.
+// New returns a client that advertises nothing until Update was called and does nothing
+// until Run is.
 func New(c ClientConfig) *Client {
 	if c.Lease <= 0 {
 		c.Lease = DefaultLease
@@ -55,9 +57,10 @@ func New(c ClientConfig) *Client {
 // Started is the start that the client's ads carry, in unix nanoseconds.
 func (c *Client) Started() int64 { return c.started }
 
-// Update replaces the ad, and what only negotiators may see of it, and returns the sequence number under which it will be sent. It never
-// waits: when updates come faster than a collector takes them, that collector gets the last one only. The same ad again changes nothing
-// and returns the sequence that it already has.
+// Update replaces the ad, and what only negotiators may see of it, and returns the
+// sequence number under which it will be sent. It never waits: when updates come faster
+// than a collector takes them, that collector gets the last one only. The same ad again
+// changes nothing and returns the sequence that it already has.
 func (c *Client) Update(ad string, private map[string]string) (sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +79,8 @@ func (c *Client) currentVersion() (adVersion, <-chan struct{}) {
 	return c.current, c.changed
 }
 
-// Run keeps the collectors told until ctx ends; then it withdraws the ad from those that can be reached at once, and returns when all it
-// started is gone.
+// Run keeps the collectors told until ctx ends; then it withdraws the ad from those that
+// can be reached at once, and returns when all it started is gone.
 func (c *Client) Run(ctx context.Context) error {
 	var links sync.WaitGroup
 	for _, addr := range c.config.Collectors {

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// adMerger makes one picture of what several collectors say. An ad is in the picture while at least one source has it; the newest that any
-// has told is what is shown.
+// adMerger makes one picture of what several collectors say. An ad is in the picture
+// while at least one source has it; the newest that any has told is what is shown.
 type adMerger struct {
 	ads     map[string]*mergedAd
 	sources []collectorSource
@@ -53,7 +53,8 @@ func (m *adMerger) apply(now time.Time, n adEvent) {
 	}
 }
 
-// beginStream marks everything that the source had told as unconfirmed: its new stream starts with all that it knows.
+// beginStream marks everything that the source had told as unconfirmed: its new stream
+// starts with all that it knows.
 func (m *adMerger) beginStream(s *collectorSource, index int) {
 	s.unconfirmed = map[string]bool{}
 	s.deadline = time.Time{}
@@ -75,13 +76,16 @@ func (m *adMerger) putAd(source int, d *wire.AdDelta) {
 		return
 	}
 	ad.shownBy, ad.shown = source, AdChange{
-		Name: d.GetName(), Ad: d.GetAd(), Sequence: d.GetSequence(), Started: d.GetStarted(), Private: d.GetPrivate(), Node: d.GetNode(),
+		Name: d.GetName(), Ad: d.GetAd(), Sequence: d.GetSequence(), Started: d.GetStarted(), Private: d.GetPrivate(),
+		Node: d.GetNode(),
 	}
 	m.markChanged(ad.shown)
 }
 
-// isReplacedBy reports whether what a source says is shown in the place of what is. Versions order the ads of one node only: another could say anything. Where collectors
-// name different nodes, because one has started again and heard the wrong one first, a name that is a node's is that node's.
+// isReplacedBy reports whether what a source says is shown in the place of what is.
+// Versions order the ads of one node only: another could say anything. Where collectors
+// name different nodes, because one has started again and heard the wrong one first, a
+// name that is a node's is that node's.
 func (ad *mergedAd) isReplacedBy(source int, d *wire.AdDelta) bool {
 	switch {
 	case ad.shown.Name == "" || ad.shown.Node == d.GetNode():
@@ -147,7 +151,8 @@ func (m *adMerger) nextWake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// takeChanges returns what has changed since it was last called; tell is false when there is nothing to say.
+// takeChanges returns what has changed since it was last called; tell is false when there
+// is nothing to say.
 func (m *adMerger) takeChanges() (changes []AdChange, tell bool) {
 	changes, tell = m.changes, m.pending
 	m.changes, m.pending = nil, false

@@ -9,8 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestMerge tells a merger of two sources what a step says, and holds what it makes of it. A step is a source and what it tells: "begin", "synced", "NAME/START/SEQUENCE" or "NAME/START/SEQUENCE/NODE",
-// "-NAME"; or "wait", which lets the grace pass.
+// TestMerge tells a merger of two sources what a step says, and holds what it makes of
+// it. A step is a source and what it tells: "begin", "synced", "NAME/START/SEQUENCE" or
+// "NAME/START/SEQUENCE/NODE", "-NAME"; or "wait", which lets the grace pass.
 func TestMerge(t *testing.T) {
 	tests := []struct {
 		name, steps, want string
@@ -18,10 +19,14 @@ func TestMerge(t *testing.T) {
 		{"an ad of two sources is told once", "0:begin 1:begin 0:a/1/1 0:synced 1:a/1/1 1:synced", "a/1/1 synced"},
 		{"the newer one holds", "0:a/1/2 1:a/1/1 1:a/1/3 0:a/2/1 1:a/1/9", "a/1/2 a/1/3 a/2/1"},
 		{"gone only when nobody has it", "0:a/1/1 1:a/1/1 0:-a 1:-a", "a/1/1 -a"},
-		{"a source that comes back with the ad", "0:begin 0:a/1/1 0:synced 0:begin 0:a/1/1 0:synced wait", "a/1/1 synced"},
-		{"a source that comes back without it", "0:begin 0:a/1/1 0:b/1/1 0:synced 0:begin 0:b/1/1 0:synced wait", "a/1/1 b/1/1 synced -a"},
-		{"a source that comes back and learns it again", "0:begin 0:a/1/1 0:synced 0:begin 0:synced 0:a/1/1 wait", "a/1/1 synced"},
-		{"the other source still has it", "0:begin 1:begin 0:a/1/1 1:a/1/1 1:synced 0:begin 0:synced wait", "a/1/1 synced"},
+		{"a source that comes back with the ad", "0:begin 0:a/1/1 0:synced 0:begin 0:a/1/1 0:synced wait",
+			"a/1/1 synced"},
+		{"a source that comes back without it", "0:begin 0:a/1/1 0:b/1/1 0:synced 0:begin 0:b/1/1 0:synced wait",
+			"a/1/1 b/1/1 synced -a"},
+		{"a source that comes back and learns it again", "0:begin 0:a/1/1 0:synced 0:begin 0:synced 0:a/1/1 wait",
+			"a/1/1 synced"},
+		{"the other source still has it", "0:begin 1:begin 0:a/1/1 1:a/1/1 1:synced 0:begin 0:synced wait",
+			"a/1/1 synced"},
 		{"a source that does not come back is believed", "0:begin 0:a/1/1 0:synced 0:begin wait", "a/1/1 synced"},
 		{"a node gets its name back, however new another says to be", "0:a/9/9/b 0:a/1/1/a 1:a/99/99/b", "a/9/9 a/1/1"},
 		{"of a name that is no node's the first counts", "0:s.a/1/1/a 1:s.a/9/9/b 0:s.a/1/2/a", "s.a/1/1 s.a/1/2"},
@@ -67,7 +72,8 @@ func parseEvents(step string) adEvent {
 		n.delta = &wire.AdDelta{Name: what[1:], Removed: true}
 	default:
 		n.delta = &wire.AdDelta{}
-		fmt.Sscanf(strings.ReplaceAll(what, "/", " "), "%s %d %d %s", &n.delta.Name, &n.delta.Started, &n.delta.Sequence, &n.delta.Node)
+		fmt.Sscanf(strings.ReplaceAll(what, "/", " "), "%s %d %d %s", &n.delta.Name, &n.delta.Started,
+			&n.delta.Sequence, &n.delta.Node)
 	}
 	return n
 }

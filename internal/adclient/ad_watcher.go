@@ -31,17 +31,19 @@ type AdWatcher struct {
 	Type       string
 	Log        *slog.Logger // nil: silent
 
-	// Apply is called by one goroutine with what has changed, oldest first; synced says that at least one collector has told all that
-	// it knows. Apply may wait: what changes meanwhile is held back at the collectors, the last state of each ad only.
+	// Apply is called by one goroutine with what has changed, oldest first; synced says
+	// that at least one collector has told all that it knows. Apply may wait: what
+	// changes meanwhile is held back at the collectors, the last state of each ad only.
 	Apply func(changes []AdChange, synced bool)
 }
 
-// confirmTimeout is how long an ad stays that a collector knew before the connection to it broke and does not know after it is back: a collector that
-// has just restarted hears from everybody within moments, and until then its silence means nothing.
+// confirmTimeout is how long an ad stays that a collector knew before the connection to
+// it broke and does not know after it is back: a collector that has just restarted hears
+// from everybody within moments, and until then its silence means nothing.
 const confirmTimeout = 10 * time.Second
 
-// queueSize bounds what waits between the collectors' streams and the merging; when it is full, the streams wait, and the collectors
-// keep the last state of each ad for them.
+// queueSize bounds what waits between the collectors' streams and the merging; when it is
+// full, the streams wait, and the collectors keep the last state of each ad for them.
 const queueSize = 256
 
 // adEvent is one event of one collector's stream.
@@ -65,7 +67,8 @@ func (w *AdWatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// merge owns the picture. It takes all that waits before it tells Apply, so that a burst is one call.
+// merge owns the picture. It takes all that waits before it tells Apply, so that a burst
+// is one call.
 func (w *AdWatcher) merge(ctx context.Context, events <-chan adEvent) {
 	m := newMerger(len(w.Collectors))
 	for {

@@ -24,7 +24,8 @@ type collectorConn struct {
 	addr   string
 }
 
-// The waits between two tries to reach a collector. A call waits for the connection itself, so these count only where calls end early.
+// The waits between two tries to reach a collector. A call waits for the connection
+// itself, so these count only where calls end early.
 const (
 	minRetry        = 20 * time.Millisecond
 	maxRetry        = 2 * time.Second
@@ -66,8 +67,9 @@ func (l collectorConn) run(ctx context.Context) {
 	}
 }
 
-// logUnreachable tells why a collector cannot be reached, once for each reason: a call that waits for the connection does not hear of it, and a node
-// with a certificate that the others refuse would wait in silence.
+// logUnreachable tells why a collector cannot be reached, once for each reason: a call
+// that waits for the connection does not hear of it, and a node with a certificate that
+// the others refuse would wait in silence.
 func (l collectorConn) logUnreachable(ctx context.Context, conn *grpc.ClientConn, log *slog.Logger) {
 	lastLogged := ""
 	for sleep(ctx, logInterval) {
@@ -86,8 +88,8 @@ func (l collectorConn) logUnreachable(ctx context.Context, conn *grpc.ClientConn
 	}
 }
 
-// stream advertises over one stream until it breaks or ctx ends. The stream has a context of its own, so that the ad can still be withdrawn
-// after ctx has ended.
+// stream advertises over one stream until it breaks or ctx ends. The stream has a context
+// of its own, so that the ad can still be withdrawn after ctx has ended.
 func (l collectorConn) stream(ctx context.Context, conn *grpc.ClientConn) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -115,7 +117,8 @@ func (l collectorConn) stream(ctx context.Context, conn *grpc.ClientConn) error 
 	return err
 }
 
-func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks chan<- *wire.AdAck, broken chan<- error) {
+func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks chan<- *wire.AdAck,
+	broken chan<- error) {
 	for {
 		ack, err := stream.Recv()
 		if err != nil {
@@ -131,9 +134,11 @@ func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate,
 	}
 }
 
-// exchange sends the ad whenever it has changed or the collector asks for it, and a renewal in between. At most one update is on its way at a
-// time, so what changes faster than the collector answers is sent once.
-func (l collectorConn) exchange(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck, broken <-chan error) error {
+// exchange sends the ad whenever it has changed or the collector asks for it, and a
+// renewal in between. At most one update is on its way at a time, so what changes faster
+// than the collector answers is sent once.
+func (l collectorConn) exchange(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck],
+	acks <-chan *wire.AdAck, broken <-chan error) error {
 	renew := time.NewTicker(l.client.config.Lease / 3)
 	defer renew.Stop()
 	var sent uint64 // the sequence that the collector was last told whole
@@ -171,7 +176,8 @@ func (l collectorConn) exchange(ctx context.Context, stream grpc.BidiStreamingCl
 func (l collectorConn) send(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], v adVersion, whole bool) error {
 	c := l.client.config
 	u := &wire.AdUpdate{
-		Type: c.Type, Name: c.Name, Sequence: v.sequence, Started: l.client.started, LeaseMs: uint32(c.Lease.Milliseconds()),
+		Type: c.Type, Name: c.Name, Sequence: v.sequence, Started: l.client.started,
+		LeaseMs: uint32(c.Lease.Milliseconds()),
 	}
 	if whole {
 		u.Ad, u.Private = v.ad, v.private
@@ -183,14 +189,17 @@ func (l collectorConn) send(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.
 	return rpc.FromStatus(err)
 }
 
-// withdrawAd tells the collector that the daemon is going away, and gives it a moment to take that in.
-func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck, broken <-chan error) {
+// withdrawAd tells the collector that the daemon is going away, and gives it a moment to
+// take that in.
+func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck,
+	broken <-chan error) {
 	current, _ := l.client.currentVersion()
 	if current.sequence == 0 {
 		return
 	}
 	c := l.client.config
-	u := &wire.AdUpdate{Type: c.Type, Name: c.Name, Sequence: current.sequence, Started: l.client.started, Invalidate: true}
+	u := &wire.AdUpdate{Type: c.Type, Name: c.Name, Sequence: current.sequence, Started: l.client.started,
+		Invalidate: true}
 	if stream.Send(u) != nil || stream.CloseSend() != nil {
 		return
 	}

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Each attack has a name that no other has, the name of its part first, and a place in the code.
+// Each attack has a name that no other has, the name of its part first, and a place in
+// the code.
 func TestAll(t *testing.T) {
 	parts := []string{"schedd", "startd", "negotiator", "collector", "client"}
 	seen := map[AttackKind]bool{}
@@ -27,7 +28,8 @@ func TestAll(t *testing.T) {
 	}
 	places := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "attack" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			filepath.Base(filepath.Dir(path)) == "attack" {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

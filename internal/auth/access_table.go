@@ -3,7 +3,8 @@ package auth
 // AccessTable says which roles may call which method.
 type AccessTable map[string][]Role
 
-// MethodAccess is the table of all services. A method that is not in it is denied to everybody.
+// MethodAccess is the table of all services. A method that is not in it is denied to
+// everybody.
 func MethodAccess() AccessTable {
 	const (
 		schedd     = "/roost.wire.Schedd/"
@@ -38,7 +39,9 @@ func MethodAccess() AccessTable {
 		schedd + "Logins":     {User},
 		schedd + "Logout":     {User},
 
-		peerSchedd + "Query":  {Schedd}, // who is told what is nobody's secret; to act on a job a schedd has no right that a user has
+		// who is told what is nobody's secret; to act on a job a schedd has no right that
+		// a user has
+		peerSchedd + "Query":  {Schedd},
 		peerSchedd + "Why":    {Schedd},
 		peerSchedd + "Events": {Schedd},
 		peerSchedd + "Act":    {Schedd}, // and for whom it acts: the schedd looks whether that user may
@@ -74,12 +77,14 @@ func MethodAccess() AccessTable {
 
 		guard + "Present": {User}, // who has a session on this machine: the guard looks
 
-		authority + "Greet":       {Anonymous},
-		authority + "Join":        {Anonymous}, // and who holds a token: the authority looks
-		authority + "Renew":       {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		authority + "Leave":       {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		authority + "Revoked":     {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		authority + "MakeToken":   {Authority}, // which on its own host are root and the daemons' user, and over the network nobody: the authority looks
+		authority + "Greet":   {Anonymous},
+		authority + "Join":    {Anonymous}, // and who holds a token: the authority looks
+		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		// which on its own host are root and the daemons' user, and over the network
+		// nobody: the authority looks
+		authority + "MakeToken":   {Authority},
 		authority + "RemoveToken": {Authority},
 		authority + "Members":     {Authority},
 		authority + "Revoke":      {Authority},

@@ -15,7 +15,9 @@ import (
 // serviceMethods lists every method of every service by its full name.
 func serviceMethods() []string {
 	var all []string
-	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Neighbour_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc, wire.Authority_ServiceDesc} {
+	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Neighbour_ServiceDesc,
+		wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc,
+		wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc, wire.Authority_ServiceDesc} {
 		for _, m := range s.Methods {
 			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
 		}
@@ -26,7 +28,8 @@ func serviceMethods() []string {
 	return all
 }
 
-// TestAccessTableComplete holds the table against the services, both ways, and against the roles.
+// TestAccessTableComplete holds the table against the services, both ways, and against
+// the roles.
 func TestAccessTableComplete(t *testing.T) {
 	table, served := auth.MethodAccess(), serviceMethods()
 	for _, m := range served {
@@ -112,7 +115,8 @@ func TestWhoMay(t *testing.T) {
 		{"a user who has logged in acts", far, "/roost.wire.Schedd/Act", true},
 		{"a user who has logged in runs tasks", far, session, false},
 		{"a user who has logged in asks as a schedd", far, "/roost.wire.Neighbour/Query", false},
-		{"a user who says to be a startd", auth.Peer{Name: "ann@n1", User: "ann", Certified: auth.DaemonRoles()}, session, false},
+		{"a user who says to be a startd", auth.Peer{Name: "ann@n1", User: "ann", Certified: auth.DaemonRoles()},
+			session, false},
 		{"a node that says to be a user", certified(auth.User), submit, false},
 		{"a stranger logs in", certified(auth.Anonymous), "/roost.wire.Schedd/Login", true},
 		{"a stranger submits", certified(auth.Anonymous), submit, false},

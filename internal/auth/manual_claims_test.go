@@ -10,14 +10,18 @@ import (
 	"testing"
 )
 
-// attackers are those who are tried against each of the victims; headings and tags of WHO CAN DO WHAT TO WHOM in roost-security(7).
+// attackers are those who are tried against each of the victims; headings and tags of WHO
+// CAN DO WHAT TO WHOM in roost-security(7).
 var (
-	attackers = []string{"A user", "An execute node", "A submit node", "A central manager", "A client of the central managers", "An outsider"}
-	victims   = []string{"users", "execute nodes", "submit nodes", "central managers"}
+	attackers = []string{"A user", "An execute node", "A submit node", "A central manager",
+		"A client of the central managers", "An outsider"}
+	victims = []string{"users", "execute nodes", "submit nodes", "central managers"}
 )
 
-// TestEachPairTested holds roost-security(7) to what is tested: it says of each attacker what it can and cannot do to each victim, and each of these
-// sentences names tests that are in the tree. One at least of each pair is live: it is of internal/e2e, which runs the real daemons, where it says so patched ones.
+// TestEachPairTested holds roost-security(7) to what is tested: it says of each attacker
+// what it can and cannot do to each victim, and each of these sentences names tests that
+// are in the tree. One at least of each pair is live: it is of internal/e2e, which runs
+// the real daemons, where it says so patched ones.
 func TestEachPairTested(t *testing.T) {
 	page, err := os.ReadFile("../../man/roost-security.7")
 	if err != nil {
@@ -79,7 +83,8 @@ func TestEachPairTested(t *testing.T) {
 
 var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// testNames collects the tests of the module, and of each whether it runs the real daemons.
+// testNames collects the tests of the module, and of each whether it runs the real
+// daemons.
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)

@@ -1,14 +1,18 @@
 package auth
 
-// MessageKind says of one kind of message who may send it, and what its receiver compares it with before it believes any of it.
+// MessageKind says of one kind of message who may send it, and what its receiver compares
+// it with before it believes any of it.
 type MessageKind struct {
-	Name         string // "Startd.Session" is what a method is called with, "ToStartd.claim" a member of what a stream carries
+	// "Startd.Session" is what a method is called with, "ToStartd.claim" a member of what
+	// a stream carries
+	Name         string
 	From         []Role
 	ComparedWith string // in words; where nothing in it is anybody's claim, "nothing", and why
 }
 
-// MessageKinds is the register of all kinds of messages that one party sends to another. A kind that is not in it fails a test, so that nobody adds one without having
-// thought about who sends it.
+// MessageKinds is the register of all kinds of messages that one party sends to another.
+// A kind that is not in it fails a test, so that nobody adds one without having thought
+// about who sends it.
 func MessageKinds() []MessageKind {
 	users, schedds, startds, negotiators := []Role{User}, []Role{Schedd}, []Role{Startd}, []Role{Negotiator}
 	nodes, authorities := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer}, []Role{Authority}
@@ -49,18 +53,23 @@ func MessageKinds() []MessageKind {
 		{"Neighbour.Events", schedds, "nothing: likewise"},
 		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells"},
 
-		{"PoolRow.status", schedds, "the host in the id with the schedd that was asked, by whose certificate it is known"},
+		{"PoolRow.status", schedds,
+			"the host in the id with the schedd that was asked, by whose certificate it is known"},
 		{"PoolRow.silent", schedds, "nothing: the schedd that the user asks says it itself"},
 		{"PoolRow.batch", schedds, "likewise"},
 
-		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator}, "type with the roles; name, Name and Machine in the ad with the certificate's node and with whose the name is"},
+		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator},
+			"type with the roles; name, Name and Machine in the ad with the certificate's node and with whose " +
+				"the name is"},
 		{"Collector.Watch", []Role{Negotiator, Schedd}, "the role: private attributes are for negotiators"},
 		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector}, "nothing: ads are public"},
 
 		{"Negotiator.Negotiate", schedds, "name in the hello with the certificate"},
 		{"Negotiator.Watch", []Role{Schedd, Negotiator}, "nothing: who leads is public"},
-		{"Negotiator.Cell", []Role{Schedd, Negotiator}, "the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
-		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator}, "nothing: all of it may be read otherwise; who is for the log"},
+		{"Negotiator.Cell", []Role{Schedd, Negotiator},
+			"the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
+		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator},
+			"nothing: all of it may be read otherwise; who is for the log"},
 
 		{"FromSchedd.hello", schedds, "name with the certificate"},
 		{"FromSchedd.request", schedds, greeted},
@@ -72,7 +81,8 @@ func MessageKinds() []MessageKind {
 		{"FromSchedd.outcome", schedds, "one schedd's word counts little: see negotiator/blackhole"},
 		{"FromSchedd.told", schedds, greeted},
 
-		{"ToSchedd.grant", negotiators, "what is ready of the request, and whose node the machine was; the startd checks the capability and the epoch"},
+		{"ToSchedd.grant", negotiators, "what is ready of the request, and whose node the machine was; the startd " +
+			"checks the capability and the epoch"},
 		{"ToSchedd.unplaced", negotiators, atLeader},
 		{"ToSchedd.hello", negotiators, "the epoch with the highest that any negotiator has said"},
 		{"ToSchedd.admitted", negotiators, "the id with what was asked"},
@@ -81,7 +91,8 @@ func MessageKinds() []MessageKind {
 		{"ToSchedd.room", negotiators, atLeader},
 
 		{"Replica.Traffic", negotiators, "to with the id of this replica, and the cell with its own"},
-		{"Replica.Hello", negotiators, "nothing: whoever asks to be taken in is asked back at its address, and with ids of the cell"},
+		{"Replica.Hello", negotiators,
+			"nothing: whoever asks to be taken in is asked back at its address, and with ids of the cell"},
 		{"Replica.Status", negotiators, "nothing"},
 		{"Replica.Add", negotiators, "the role: who has the key of a central manager may"},
 		{"Replica.Remove", negotiators, "the role: likewise"},
@@ -93,10 +104,12 @@ func MessageKinds() []MessageKind {
 		{"Startd.FetchImage", schedds, attempt},
 		{"Startd.PutImage", schedds, attempt},
 		{"Startd.Shell", schedds, attempt},
-		{"Startd.Reach", schedds, "the certificate with the schedd of the job that has called, before the ticket is spent"},
+		{"Startd.Reach", schedds,
+			"the certificate with the schedd of the job that has called, before the ticket is spent"},
 
 		{"ToStartd.hello", schedds, "schedd with the certificate, node with this machine, incarnation with the last"},
-		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant with those that were used; the user with the accounts here"},
+		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant " +
+			"with those that were used; the user with the accounts here"},
 		{"ToStartd.activate", schedds, session + ", and the program's user with the claim's"},
 		{"ToStartd.vacate", schedds, session},
 		{"ToStartd.acknowledge", schedds, session},
@@ -110,7 +123,8 @@ func MessageKinds() []MessageKind {
 		{"ToStartd.message", schedds, session},
 		{"ToStartd.limit", schedds, session},
 
-		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; each claim and attempt with those of that node"},
+		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
+			"each claim and attempt with those of that node"},
 		{"FromStartd.claim", startds, "the grant with those that this node was asked about"},
 		{"FromStartd.started", startds, node},
 		{"FromStartd.exited", startds, node},
@@ -134,7 +148,8 @@ func MessageKinds() []MessageKind {
 		{"Guard.Present", users, "who calls: he has a session here, and is no task"},
 
 		{"Authority.Greet", []Role{Anonymous}, "nothing"},
-		{"Authority.Join", []Role{Anonymous}, "the secret with the digests of tokens; the name with the token's and with all members'"},
+		{"Authority.Join", []Role{Anonymous},
+			"the secret with the digests of tokens; the name with the token's and with all members'"},
 		{"Authority.Renew", nodes, "the certificate: the new one has its name and roles"},
 		{"Authority.Leave", nodes, "the certificate: it leaves itself"},
 		{"Authority.Revoked", nodes, "nothing: the list is public"},

@@ -15,11 +15,13 @@ import (
 // serviceRole is the role that a service is of.
 func serviceRole(service string) []auth.Role {
 	return map[string][]auth.Role{
-		"Schedd": {auth.Schedd}, "Neighbour": {auth.Schedd}, "Collector": {auth.Collector}, "Negotiator": {auth.Negotiator}, "Replica": {auth.Negotiator}, "Startd": {auth.Startd},
+		"Schedd": {auth.Schedd}, "Neighbour": {auth.Schedd}, "Collector": {auth.Collector},
+		"Negotiator": {auth.Negotiator}, "Replica": {auth.Negotiator}, "Startd": {auth.Startd},
 	}[service]
 }
 
-// sentMessages lists every kind of message with who can send it: what each method is called with, and the members of what is streamed either way.
+// sentMessages lists every kind of message with who can send it: what each method is
+// called with, and the members of what is streamed either way.
 func sentMessages() map[string][]auth.Role {
 	all := map[string][]auth.Role{}
 	members := func(m protoreflect.MessageDescriptor, from []auth.Role) {
@@ -45,7 +47,8 @@ func sentMessages() map[string][]auth.Role {
 	return all
 }
 
-// TestEveryMessageIsRegistered holds the register against the descriptors of the protocol, both ways, and against the table of who may call what.
+// TestEveryMessageIsRegistered holds the register against the descriptors of the
+// protocol, both ways, and against the table of who may call what.
 func TestEveryMessageIsRegistered(t *testing.T) {
 	want := sentMessages()
 	for _, m := range auth.MessageKinds() {
@@ -55,7 +58,8 @@ func TestEveryMessageIsRegistered(t *testing.T) {
 			continue
 		}
 		delete(want, m.Name)
-		if got, want := slices.Sorted(slices.Values(m.From)), slices.Sorted(slices.Values(from)); !slices.Equal(got, want) {
+		if got, want := slices.Sorted(slices.Values(m.From)),
+			slices.Sorted(slices.Values(from)); !slices.Equal(got, want) {
 			t.Errorf("%s: the register has it from %v, and it comes from %v", m.Name, got, want)
 		}
 		if strings.TrimSpace(m.ComparedWith) == "" {
@@ -63,6 +67,7 @@ func TestEveryMessageIsRegistered(t *testing.T) {
 		}
 	}
 	for name, from := range want {
-		t.Errorf("%s: a new kind of message, from %v: say in auth.Messages who may send it, and what its receiver compares it with", name, from)
+		t.Errorf("%s: a new kind of message, from %v: say in auth.Messages who may send it, and what its receiver "+
+			"compares it with", name, from)
 	}
 }

@@ -13,7 +13,8 @@ import (
 // Role is a part that a peer plays. A node's certificate carries its roles.
 type Role string
 
-// The roles. User is anybody on the same machine, Anonymous anybody on the network who has no certificate; the others are Roost's own.
+// The roles. User is anybody on the same machine, Anonymous anybody on the network who
+// has no certificate; the others are Roost's own.
 const (
 	User       Role = "user"
 	Anonymous  Role = "stranger"
@@ -33,13 +34,15 @@ func DaemonRoles() []Role {
 
 // Peer is who is at the other end of a connection. It implements credentials.AuthInfo.
 type Peer struct {
-	Local         bool   // over a unix socket: UID, GID and PID come from the kernel
-	UID, GID      uint32 //
-	PID           int32  //
-	Name          string // over TLS: the node's name, from its certificate
-	Certified     []Role // over TLS: the roles in the certificate
-	Serial        string // over TLS: the certificate's number, in hexadecimal
-	User          string // over TLS: the user of the schedd's own host who has this login; such a peer plays User and no other role
+	Local     bool   // over a unix socket: UID, GID and PID come from the kernel
+	UID, GID  uint32 //
+	PID       int32  //
+	Name      string // over TLS: the node's name, from its certificate
+	Certified []Role // over TLS: the roles in the certificate
+	Serial    string // over TLS: the certificate's number, in hexadecimal
+	// over TLS: the user of the schedd's own host who has this login; such a peer plays
+	// User and no other role
+	User          string
 	SecurityLevel credentials.SecurityLevel
 }
 
@@ -70,8 +73,8 @@ func (p Peer) GetCommonAuthInfo() credentials.CommonAuthInfo {
 	return credentials.CommonAuthInfo{SecurityLevel: p.SecurityLevel}
 }
 
-// Plays reports whether the peer may act as that role. On a unix socket the daemon's own user and root are every daemon: they could
-// read its memory anyway.
+// Plays reports whether the peer may act as that role. On a unix socket the daemon's own
+// user and root are every daemon: they could read its memory anyway.
 func (p Peer) Plays(role Role) bool {
 	if p.Local {
 		return role == User || p.UID == 0 || p.UID == uint32(os.Geteuid())

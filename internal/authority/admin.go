@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// requireLocalAdmin makes sure that a call comes from this host. The table lets nobody else call what asks for it, unless somebody makes a
-// certificate with the authority's role by hand; even such a one makes no tokens.
+// requireLocalAdmin makes sure that a call comes from this host. The table lets nobody
+// else call what asks for it, unless somebody makes a certificate with the authority's
+// role by hand; even such a one makes no tokens.
 func requireLocalAdmin(ctx context.Context) (uid uint32, err error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Local {
@@ -26,17 +27,20 @@ func (s *authorityService) MakeToken(ctx context.Context, req *wire.MakeTokenReq
 	if err != nil {
 		return nil, err
 	}
-	t, record, err := s.store.createToken(NodePart(req.GetPart()), req.GetName(), time.Duration(req.GetLife()), time.Now())
+	t, record, err := s.store.createToken(NodePart(req.GetPart()), req.GetName(), time.Duration(req.GetLife()),
+		time.Now())
 	if err != nil {
 		return nil, err
 	}
 	info := record.info(digest(t.Secret[:]))
-	s.log.Info("made a token", "token", info.GetId(), "part", info.GetPart(), "name", info.GetName(), "expires", formatTime(info.GetExpires()), "uid", uid)
+	s.log.Info("made a token", "token", info.GetId(), "part", info.GetPart(), "name", info.GetName(), "expires",
+		formatTime(info.GetExpires()), "uid", uid)
 	return &wire.MakeTokenReply{Token: t.String(), Address: s.node.AuthorityAt, Info: info}, nil
 }
 
 // RemoveToken implements wire.AuthorityServer.
-func (s *authorityService) RemoveToken(ctx context.Context, req *wire.RemoveTokenRequest) (*wire.RemoveTokenReply, error) {
+func (s *authorityService) RemoveToken(ctx context.Context,
+	req *wire.RemoveTokenRequest) (*wire.RemoveTokenReply, error) {
 	uid, err := requireLocalAdmin(ctx)
 	if err != nil {
 		return nil, err

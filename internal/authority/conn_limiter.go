@@ -15,8 +15,10 @@ const (
 	maxPerAddress = 16  // of one address, or one IPv6 network
 )
 
-// connLimiter is a listener that bounds how many strangers are connected. When there are too many, of all or of one address, the one that has been there for longest
-// is hung up on: an honest one needs a moment only, so a flood of those that say nothing does not keep it out. Who shows a certificate stops counting.
+// connLimiter is a listener that bounds how many strangers are connected. When there are
+// too many, of all or of one address, the one that has been there for longest is hung up
+// on: an honest one needs a moment only, so a flood of those that say nothing does not
+// keep it out. Who shows a certificate stops counting.
 type connLimiter struct {
 	net.Listener
 	onDrop func(from netip.Addr)

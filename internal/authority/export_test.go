@@ -43,7 +43,8 @@ func Start(t *testing.T) *RunningAuthority {
 		t.Fatal(err)
 	}
 	r.Addr = door.Addr().String()
-	node := &config.Node{Name: "central", Pool: "lab", AuthorityAt: r.Addr, Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702"}}
+	node := &config.Node{Name: "central", Pool: "lab", AuthorityAt: r.Addr, Collectors: []string{"10.0.0.1:9701"},
+		Negotiators: []string{"10.0.0.1:9702"}}
 	s := &authorityService{store: r.store, node: node, log: slog.New(slog.NewTextHandler(r, nil))}
 	if err := s.expireRecords(time.Now()); err != nil {
 		t.Fatal(err)

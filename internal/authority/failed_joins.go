@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// Bounds on wrong secrets. They are no protection of the secrets, which nobody guesses, but of the log and the processor.
+// Bounds on wrong secrets. They are no protection of the secrets, which nobody guesses,
+// but of the log and the processor.
 const (
 	freeAttempts    = 5                // that an address has
 	retryInterval   = 10 * time.Second // for each more
 	maxTrackedAddrs = 4096             // addresses that are remembered
 )
 
-// failedJoins counts wrong secrets by address. An address whose tries are used up waits; others do not.
+// failedJoins counts wrong secrets by address. An address whose tries are used up waits;
+// others do not.
 type failedJoins struct {
 	mu      sync.Mutex
 	resetAt map[netip.Addr]time.Time // when an address has all its tries again
@@ -43,7 +45,8 @@ func (w *failedJoins) recordFailure(from netip.Addr, now time.Time) {
 	w.resetAt[from] = start.Add(retryInterval)
 }
 
-// evict makes room: those that have all their tries again go, and if that is not enough any one.
+// evict makes room: those that have all their tries again go, and if that is not enough
+// any one.
 func (w *failedJoins) evict(now time.Time) {
 	var any netip.Addr
 	for from, at := range w.resetAt {

@@ -38,7 +38,8 @@ func TestWrongTokensAreCounted(t *testing.T) {
 }
 
 func TestLimitKey(t *testing.T) {
-	for given, want := range map[string]string{"10.0.0.1:7": "10.0.0.1", "[::ffff:10.0.0.1]:7": "10.0.0.1", "[2001:db8:1:2:3::4]:7": "2001:db8:1:2::", "[fe80::1%eth0]:7": "fe80::"} {
+	for given, want := range map[string]string{"10.0.0.1:7": "10.0.0.1", "[::ffff:10.0.0.1]:7": "10.0.0.1",
+		"[2001:db8:1:2:3::4]:7": "2001:db8:1:2::", "[fe80::1%eth0]:7": "fe80::"} {
 		host, port, err := net.SplitHostPort(given)
 		if err != nil {
 			t.Fatal(err)

@@ -20,8 +20,9 @@ type InitialNode struct {
 	Request []byte // for its key, as pki.Request makes it
 }
 
-// Init makes the authority of a new pool in dir, and the certificate of its first node, in DER. An authority that is there already is taken, if it is
-// of a pool of that name: an attempt before may have been broken off. No authority may be running on it.
+// Init makes the authority of a new pool in dir, and the certificate of its first node,
+// in DER. An authority that is there already is taken, if it is of a pool of that name:
+// an attempt before may have been broken off. No authority may be running on it.
 func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, err error) {
 	if err := pki.Init(dir, f.Pool); err != nil && !errors.Is(err, roost.Conflict) {
 		return nil, nil, err
@@ -33,7 +34,8 @@ func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, 
 	defer func() { err = errors.Join(err, s.close()) }()
 	ca = s.ca.Certificate()
 	if had := ca.Subject.CommonName; had != f.Pool {
-		return nil, nil, fmt.Errorf("authority in %s: %w: it is of the pool %s: write roost init --name %s to take it, or move the directory away", dir, roost.Conflict, had, had)
+		return nil, nil, fmt.Errorf("authority in %s: %w: it is of the pool %s: write roost init --name %s to "+
+			"take it, or move the directory away", dir, roost.Conflict, had, had)
 	}
 	public, err := pki.ParseRequest(f.Request)
 	if err != nil {
@@ -44,7 +46,8 @@ func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, 
 		if _, err := s.revokePrevious(tx, f.Name, now); err != nil {
 			return err
 		}
-		record, _, err := s.issueCert(tx, certRecord{Name: f.Name, Roles: roleNames(f.Roles), FromHost: "this host"}, public, now)
+		record, _, err := s.issueCert(tx, certRecord{Name: f.Name, Roles: roleNames(f.Roles), FromHost: "this host"},
+			public, now)
 		if err == nil {
 			certificate = record.DER
 		}
@@ -53,7 +56,8 @@ func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, 
 	return certificate, ca, err
 }
 
-// CreateTokenAt makes a token with the authority in dir, for the time before it runs for the first time.
+// CreateTokenAt makes a token with the authority in dir, for the time before it runs for
+// the first time.
 func CreateTokenAt(dir, self string, part NodePart, life time.Duration) (token string, err error) {
 	s, err := openStore(dir, self)
 	if err != nil {

@@ -40,7 +40,8 @@ func revokedSerials(t testing.TB, s *certStore) (list []string) {
 	return list
 }
 
-// joinOracle is the naive oracle: what an authority may say to each question, from the rules of doc.go and nothing else.
+// joinOracle is the naive oracle: what an authority may say to each question, from the
+// rules of doc.go and nothing else.
 type joinOracle struct {
 	tokens     map[JoinToken]*expectedToken
 	validCerts map[string]string // name: serial of the certificate that holds
@@ -69,7 +70,8 @@ func (l *joinOracle) mayJoin(token JoinToken, machine int, part NodePart, name s
 	return t.name != "" || l.validCerts[name] == ""
 }
 
-// TestRandomJoins lets machines join, come back, and be put out at random, and holds every answer against the oracle.
+// TestRandomJoins lets machines join, come back, and be put out at random, and holds
+// every answer against the oracle.
 func TestRandomJoins(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -98,7 +100,8 @@ func TestRandomJoins(t *testing.T) {
 			case 2:
 				n, err := s.revokeNode(name, "", now)
 				if (err == nil) != (l.validCerts[name] != "") || n > 1 {
-					t.Fatalf("seed %d, step %d: revoked %s: got %d, %v; it had %q", seed, step, name, n, err, l.validCerts[name])
+					t.Fatalf("seed %d, step %d: revoked %s: got %d, %v; it had %q", seed, step, name, n,
+						err, l.validCerts[name])
 				}
 				if l.validCerts[name] != "" {
 					l.revoked = append(l.revoked, l.validCerts[name])
@@ -108,13 +111,15 @@ func TestRandomJoins(t *testing.T) {
 				if len(tokens) == 0 {
 					continue
 				}
-				token, m, part := tokens[len(tokens)-1-r.IntN(min(len(tokens), 3))], r.IntN(len(machines)), Parts()[r.IntN(2)]
+				token, m, part := tokens[len(tokens)-1-r.IntN(min(len(tokens), 3))], r.IntN(len(machines)),
+					Parts()[r.IntN(2)]
 				a := machines[m]
 				a.secret, a.part, a.name = token.Secret[:], part, name
 				want := l.mayJoin(token, m+1, part, name, now)
 				got, _, err := s.redeemToken(a, now)
 				if (err == nil) != want {
-					t.Fatalf("seed %d, step %d: machine %d as %s %s with %+v: got %v, want %v", seed, step, m, part, name, *l.tokens[token], err, want)
+					t.Fatalf("seed %d, step %d: machine %d as %s %s with %+v: got %v, want %v", seed, step, m, part,
+						name, *l.tokens[token], err, want)
 				}
 				if err == nil {
 					l.recordJoin(token, m+1, name, serial(t, got.DER))

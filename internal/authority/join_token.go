@@ -19,7 +19,8 @@ const (
 	tokenPrefix  = "rt1"
 )
 
-// JoinToken is what a new machine is given: the secret that lets it in, and by which it knows the authority that it is meant for.
+// JoinToken is what a new machine is given: the secret that lets it in, and by which it
+// knows the authority that it is meant for.
 type JoinToken struct {
 	Secret      [secretSize]byte
 	Fingerprint [sha256.Size]byte // of the authority's certificate
@@ -35,14 +36,16 @@ func NewToken(authority *x509.Certificate) JoinToken {
 // Fingerprint is the SHA-256 digest of a certificate.
 func Fingerprint(c *x509.Certificate) [sha256.Size]byte { return sha256.Sum256(c.Raw) }
 
-// String is the token as it stands on a command line: one word, in which a letter that was changed or lost is noticed before anything is sent.
+// String is the token as it stands on a command line: one word, in which a letter that
+// was changed or lost is noticed before anything is sent.
 func (t JoinToken) String() string {
 	text := append(t.Secret[:], t.Fingerprint[:]...)
 	sum := sha256.Sum256(text)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:checksumSize]...))
 }
 
-// ParseToken reads what String writes. An error is of kind roost.Usage and does not repeat what was given, which is nearly a secret.
+// ParseToken reads what String writes. An error is of kind roost.Usage and does not
+// repeat what was given, which is nearly a secret.
 func ParseToken(text string) (JoinToken, error) {
 	const cure = "paste the whole line that roost token has printed"
 	var t JoinToken
@@ -52,7 +55,8 @@ func ParseToken(text string) (JoinToken, error) {
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(code)
 	if want := len(t.Secret) + len(t.Fingerprint) + checksumSize; err != nil || len(data) != want {
-		return t, fmt.Errorf("token: %w: it has %d letters and should have %d: %s", roost.Usage, len(text), len(t.String()), cure)
+		return t, fmt.Errorf("token: %w: it has %d letters and should have %d: %s", roost.Usage, len(text),
+			len(t.String()), cure)
 	}
 	rest := data[:len(data)-checksumSize]
 	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:checksumSize], data[len(rest):]) {
@@ -69,5 +73,6 @@ func digest(secret []byte) []byte {
 	return sum[:]
 }
 
-// tokenID is how people name a token: too short to find the secret by, even for who could turn the digest around.
+// tokenID is how people name a token: too short to find the secret by, even for who could
+// turn the digest around.
 func tokenID(digest []byte) string { return hex.EncodeToString(digest[:6]) }

@@ -34,12 +34,14 @@ func (s *certStore) listTokens() (list []*wire.TokenInfo, err error) {
 	return list, err
 }
 
-// listMembers lists the nodes that were ever let in and are remembered, by name: of each the certificate that holds for longest.
+// listMembers lists the nodes that were ever let in and are remembered, by name: of each
+// the certificate that holds for longest.
 func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 	newest := map[string]*certRecord{}
 	err = s.db.View(func(tx *boltfile.Tx) error {
 		return eachRecord(tx, issuedBucket, func(_ []byte, i *certRecord) error {
-			if n := newest[i.Name]; n == nil || n.Revoked != 0 && i.Revoked == 0 || (n.Revoked == 0) == (i.Revoked == 0) && n.Expires < i.Expires {
+			if n := newest[i.Name]; n == nil || n.Revoked != 0 && i.Revoked == 0 ||
+				(n.Revoked == 0) == (i.Revoked == 0) && n.Expires < i.Expires {
 				newest[i.Name] = i
 			}
 			return nil
@@ -48,7 +50,8 @@ func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
 		i := newest[name]
 		list = append(list, &wire.MemberInfo{
-			Name: i.Name, Part: string(i.Part), Roles: i.Roles, Joined: i.Joined, Expires: i.Expires, Revoked: i.Revoked, Reason: i.Reason, From: i.FromHost,
+			Name: i.Name, Part: string(i.Part), Roles: i.Roles, Joined: i.Joined, Expires: i.Expires,
+			Revoked: i.Revoked, Reason: i.Reason, From: i.FromHost,
 		})
 	}
 	return list, err
@@ -57,7 +60,8 @@ func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 // removeToken takes a token back. The one that it has let in stays in.
 func (s *certStore) removeToken(id string) (info *wire.TokenInfo, err error) {
 	if _, herr := hex.DecodeString(id + strings.Repeat("0", len(id)%2)); herr != nil || len(id) < 4 {
-		return nil, fmt.Errorf("token %q: %w: name it by its id, or at least four letters of it, as roost token list shows it", id, roost.Invalid)
+		return nil, fmt.Errorf("token %q: %w: name it by its id, or at least four letters of it, as roost token list "+
+			"shows it", id, roost.Invalid)
 	}
 	err = s.db.Update(func(tx *boltfile.Tx) error {
 		var found []byte

@@ -26,7 +26,8 @@ type nodeMember struct {
 	from   string
 }
 
-// renewCert gives a node a new certificate with the name and the roles that it has. One that asks again soon, because the answer was lost, gets the same.
+// renewCert gives a node a new certificate with the name and the roles that it has. One
+// that asks again soon, because the answer was lost, gets the same.
 func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.Time) (got *certRecord, err error) {
 	err = s.db.Update(func(tx *boltfile.Tx) error {
 		old, ok, err := loadRecord[certRecord](tx, issuedBucket, m.serial.Bytes())
@@ -46,7 +47,8 @@ func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.T
 				return nil
 			}
 			held++
-			if bytes.Equal(i.Key, keyDigest(public)) && slices.Equal(i.Roles, fresh.Roles) && now.UnixNano() < i.Made+int64(renewRepeatWindow) && i.Made != i.Joined {
+			if bytes.Equal(i.Key, keyDigest(public)) && slices.Equal(i.Roles, fresh.Roles) &&
+				now.UnixNano() < i.Made+int64(renewRepeatWindow) && i.Made != i.Joined {
 				got = i
 			}
 			return nil
@@ -55,7 +57,8 @@ func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.T
 			return err
 		}
 		if held >= maxValidCerts {
-			return fmt.Errorf("node %s: %w: it has %d certificates that hold; it renews too often", m.name, roost.Exhausted, held)
+			return fmt.Errorf("node %s: %w: it has %d certificates that hold; it renews too often", m.name,
+				roost.Exhausted, held)
 		}
 		got, _, err = s.issueCert(tx, fresh, public, now)
 		return err
@@ -67,6 +70,7 @@ func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.T
 }
 
 func revokedError(name string, i *certRecord) error {
-	return fmt.Errorf("node %s: %w: its certificate was revoked %s (%s): join again with a token for its name (roost token --for %s)",
+	return fmt.Errorf("node %s: %w: its certificate was revoked %s (%s): join again with a token for its name (roost "+
+		"token --for %s)",
 		name, roost.PermissionDenied, formatTime(i.Revoked), i.Reason, name)
 }

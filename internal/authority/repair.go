@@ -31,15 +31,20 @@ func fileKind() boltfile.ContentKind {
 	}
 }
 
-// Repair takes out of the store in dir what is damaged; dry only says what would be. It returns nil where nothing is damaged. No authority may run.
+// Repair takes out of the store in dir what is damaged; dry only says what would be. It
+// returns nil where nothing is damaged. No authority may run.
 //
-// What has one flipped bit is put right, for its checksum tells which. A certificate whose record has more damage is revoked: it may have been, and a node that
-// was not meant joins again. A token that is damaged is forgotten, so nobody can use it; and so are all, where the newest transactions may be lost.
+// What has one flipped bit is put right, for its checksum tells which. A certificate
+// whose record has more damage is revoked: it may have been, and a node that was not
+// meant joins again. A token that is damaged is forgotten, so nobody can use it; and so
+// are all, where the newest transactions may be lost.
 //
-// Self is the name of the authority's own node, whose certificate is in its directory, and which is written down again when the authority starts.
+// Self is the name of the authority's own node, whose certificate is in its directory,
+// and which is written down again when the authority starts.
 func Repair(dir, self string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	path, kind := filepath.Join(dir, storeFile), fileKind()
-	r := storeRepair{certificates: map[string][]byte{}, names: map[string]string{}, tokens: map[string][]byte{}, now: now}
+	r := storeRepair{certificates: map[string][]byte{}, names: map[string]string{}, tokens: map[string][]byte{},
+		now: now}
 	damage, err := boltfile.InspectFile(path, kind, r.checkToken)
 	if err != nil || damage == nil {
 		return nil, err
@@ -53,11 +58,13 @@ func Repair(dir, self string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	}
 	for _, serial := range slices.Sorted(maps.Keys(r.names)) {
 		if r.certificates[serial] == nil {
-			report.Actions = append(report.Actions, fmt.Sprintf("certificate %x of %s is revoked: if that node is still wanted, let it join again",
-				serial, cmp.Or(r.names[serial], "a node whose name is lost, too")))
+			report.Actions = append(report.Actions,
+				fmt.Sprintf("certificate %x of %s is revoked: if that node is still wanted, let it join again",
+					serial, cmp.Or(r.names[serial], "a node whose name is lost, too")))
 		}
 	}
-	report.Actions = append(report.Actions, fmt.Sprintf("%d certificates and %d tokens are kept", len(r.certificates), len(r.tokens)))
+	report.Actions = append(report.Actions,
+		fmt.Sprintf("%d certificates and %d tokens are kept", len(r.certificates), len(r.tokens)))
 	if !dry {
 		report.DamagedPath, err = boltfile.ReplaceDamaged(path, kind, now, r.writeStore)
 	}
@@ -73,7 +80,8 @@ type storeRepair struct {
 	now          time.Time
 }
 
-// checkCerts puts right what has one flipped bit, and finds the certificates whose records are damaged.
+// checkCerts puts right what has one flipped bit, and finds the certificates whose
+// records are damaged.
 func (r *storeRepair) checkCerts(damages []boltfile.DamageFinding, report *boltfile.RepairReport) {
 	corrected, tokens, unknown := 0, false, false
 	for i := range damages {
@@ -93,15 +101,20 @@ func (r *storeRepair) checkCerts(damages []boltfile.DamageFinding, report *boltf
 		}
 	}
 	if corrected > 0 {
-		report.Actions = append(report.Actions, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", corrected))
+		report.Actions = append(report.Actions,
+			fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which",
+				corrected))
 	}
 	if tokens {
 		report.Actions = append(report.Actions, "tokens that are damaged are forgotten: nobody can use them")
 	}
 	if unknown {
 		clear(r.tokens)
-		report.Actions = append(report.Actions, "what was written last may be missing, and what that was cannot be told: all tokens are forgotten, for one of them "+
-			"may have been used; nodes that were revoked since are not: see roost token list, and revoke them again")
+		report.Actions = append(report.Actions,
+			"what was written last may be missing, and what that was cannot be told: all tokens are forgotten, for "+
+				"one of them "+
+				"may have been used; nodes that were revoked since are not: see roost token list, and revoke "+
+				"them again")
 	}
 }
 
@@ -131,7 +144,8 @@ func (r *storeRepair) writeStore(w *boltfile.ReplacementWriter) error {
 			at := r.now.UnixNano()
 			var err error
 			if text, err = json.Marshal(&certRecord{
-				Name: name, Joined: at, Made: at, Expires: r.now.Add(CertValidity).UnixNano(), Revoked: at, Reason: "its record was damaged on disk",
+				Name: name, Joined: at, Made: at, Expires: r.now.Add(CertValidity).UnixNano(), Revoked: at,
+				Reason: "its record was damaged on disk",
 			}); err != nil {
 				return err
 			}

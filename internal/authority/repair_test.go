@@ -40,8 +40,10 @@ func contents(t *testing.T, what, dir string) map[string]string {
 	return all
 }
 
-// Whatever is damaged in the store of the authority: it is not opened, and says what and where, or all of it is as it was. After the repair each certificate is as
-// it was or is revoked and named, one that was revoked is never believed again without a word, and a token that has let somebody in lets in nobody else.
+// Whatever is damaged in the store of the authority: it is not opened, and says what and
+// where, or all of it is as it was. After the repair each certificate is as it was or is
+// revoked and named, one that was revoked is never believed again without a word, and a
+// token that has let somebody in lets in nobody else.
 func TestRepair(t *testing.T) {
 	s := newStore(t)
 	var used []JoinToken
@@ -80,7 +82,8 @@ func TestRepair(t *testing.T) {
 			if opened, err := openStore(s.dir, "central"); err == nil {
 				opened.close()
 				t.Fatalf("%s: it was opened with %v", what, report.Damages)
-			} else if text := err.Error(); !strings.Contains(text, path) || !strings.Contains(text, "roost doctor --repair") {
+			} else if text := err.Error(); !strings.Contains(text, path) ||
+				!strings.Contains(text, "roost doctor --repair") {
 				t.Fatalf("%s: %v", what, err)
 			}
 			refused++
@@ -95,7 +98,8 @@ func TestRepair(t *testing.T) {
 		again := reopen(t, s.dir)
 		defer again.close()
 		for i := range used {
-			if _, _, err := again.redeemToken(joinRequest{secret: used[i].Secret[:], name: "x", publicKey: other, fromHost: "10.0.0.9"}, noon); err == nil {
+			if _, _, err := again.redeemToken(joinRequest{secret: used[i].Secret[:], name: "x", publicKey: other,
+				fromHost: "10.0.0.9"}, noon); err == nil {
 				t.Fatalf("%s: a token that was used lets another one in: %v", what, report.Actions)
 			}
 		}
@@ -106,7 +110,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// compare holds what is in a store after a repair against what was, and counts what is the same.
+// compare holds what is in a store after a repair against what was, and counts what is
+// the same.
 func compare(t *testing.T, what string, want, got map[string]string, actions string) (same int) {
 	t.Helper()
 	unknown := strings.Contains(actions, "what that was cannot be told")
@@ -116,8 +121,10 @@ func compare(t *testing.T, what string, want, got map[string]string, actions str
 		switch {
 		case is == was && there:
 			same++
-		case bucket == string(issuedBucket) && there && strings.Contains(is, `"revoked"`) && strings.Contains(actions, "certificate "+id):
-		case bucket == string(tokensBucket) && !there && (unknown || strings.Contains(actions, "tokens that are damaged are forgotten")):
+		case bucket == string(issuedBucket) && there && strings.Contains(is, `"revoked"`) &&
+			strings.Contains(actions, "certificate "+id):
+		case bucket == string(tokensBucket) && !there &&
+			(unknown || strings.Contains(actions, "tokens that are damaged are forgotten")):
 		case bucket != string(tokensBucket) && unknown:
 		case bucket == string(namesBucket) && there:
 		default:
@@ -132,7 +139,8 @@ func compare(t *testing.T, what string, want, got map[string]string, actions str
 	return same
 }
 
-// A key or a certificate of the authority that is damaged is refused, or it is the one that it was.
+// A key or a certificate of the authority that is damaged is refused, or it is the one
+// that it was.
 func TestDamagedKeys(t *testing.T) {
 	s := newStore(t)
 	if err := s.close(); err != nil {

@@ -24,24 +24,28 @@ func revokeCerts(tx *boltfile.Tx, name, reason string, now time.Time) (n int, er
 	return n, err
 }
 
-// revokeNode revokes a node. One whose certificate was made by hand (roost pki issue) is known by the copy in the authority's directory.
+// revokeNode revokes a node. One whose certificate was made by hand (roost pki issue) is
+// known by the copy in the authority's directory.
 func (s *certStore) revokeNode(name, reason string, now time.Time) (n int, err error) {
 	if name == s.ownName {
-		return 0, fmt.Errorf("node %s: %w: this is the authority's own node, without which there is no pool", name, roost.Invalid)
+		return 0, fmt.Errorf("node %s: %w: this is the authority's own node, without which there is no pool", name,
+			roost.Invalid)
 	}
 	err = s.db.Update(func(tx *boltfile.Tx) (err error) {
 		if err := s.recordManualCert(tx, name); err != nil {
 			return err
 		}
 		if n, err = revokeCerts(tx, name, reason, now); err == nil && n == 0 {
-			return fmt.Errorf("node %q: %w: no node of that name has a certificate that holds; roost token list shows who has", name, roost.NotFound)
+			return fmt.Errorf("node %q: %w: no node of that name has a certificate that holds; roost token list "+
+				"shows who has", name, roost.NotFound)
 		}
 		return err
 	})
 	return n, err
 }
 
-// recordManualCert writes down the certificate that was made for a name by hand, if there is one.
+// recordManualCert writes down the certificate that was made for a name by hand, if there
+// is one.
 func (s *certStore) recordManualCert(tx *boltfile.Tx, name string) error {
 	if !isValidNodeName(name) {
 		return fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
@@ -54,7 +58,8 @@ func (s *certStore) recordManualCert(tx *boltfile.Tx, name string) error {
 		return err
 	}
 	return s.saveCert(tx, leaf.SerialNumber.Bytes(), &certRecord{
-		Name: name, Roles: leaf.Subject.OrganizationalUnit, Joined: leaf.NotBefore.UnixNano(), Made: leaf.NotBefore.UnixNano(), Expires: leaf.NotAfter.UnixNano(), DER: leaf.Raw,
+		Name: name, Roles: leaf.Subject.OrganizationalUnit, Joined: leaf.NotBefore.UnixNano(),
+		Made: leaf.NotBefore.UnixNano(), Expires: leaf.NotAfter.UnixNano(), DER: leaf.Raw,
 	})
 }
 

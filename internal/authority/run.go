@@ -21,7 +21,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Bounds on one connection from the network: what strangers ask for fits into a small packet or two, and is answered at once.
+// Bounds on one connection from the network: what strangers ask for fits into a small
+// packet or two, and is answered at once.
 const (
 	maxBody         = 16 << 10
 	maxHeaders      = 4 << 10
@@ -69,8 +70,9 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// serve answers on the administrator's socket and at the doors, all of which it closes, until ctx ends or one of them breaks. Whoever comes by a door
-// meets a server of his own, with bounds of its own.
+// serve answers on the administrator's socket and at the doors, all of which it closes,
+// until ctx ends or one of them breaks. Whoever comes by a door meets a server of his
+// own, with bounds of its own.
 func (s *authorityService) serve(ctx context.Context, admin net.Listener, doors []net.Listener, ready func()) error {
 	within := rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true))
 	without := s.newJoinServer()
@@ -105,13 +107,16 @@ func (s *authorityService) newJoinServer() *rpc.Server {
 	refused := s.logLimited("refused a connection")
 	door := newTLSServer(s.store, func(from net.Addr, err error) { refused(from.String(), err.Error()) })
 	return rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true),
-		grpc.Creds(door), grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.Creds(door), grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ReadBufferSize(4<<10), grpc.WriteBufferSize(4<<10),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: shutdownTimeout, Time: maxIdle, Timeout: shutdownTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, MaxConnectionAge: maxAge,
+			MaxConnectionAgeGrace: shutdownTimeout, Time: maxIdle, Timeout: shutdownTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: maxIdle}))
 }
 
-// logLimited logs what strangers can cause at will: ten in ten seconds, and then how many were left out.
+// logLimited logs what strangers can cause at will: ten in ten seconds, and then how many
+// were left out.
 func (s *authorityService) logLimited(what string) func(from, why string) {
 	var mu sync.Mutex
 	var began time.Time

@@ -41,7 +41,8 @@ type authorityService struct {
 	list *revocationList // the newest
 }
 
-// callOrigin is where a call comes from: the host for people and the log, and what bounds count by.
+// callOrigin is where a call comes from: the host for people and the log, and what bounds
+// count by.
 func callOrigin(ctx context.Context) (host string, origins netip.Addr) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Addr.Network() == "unix" {
@@ -63,21 +64,27 @@ func (s *authorityService) Greet(context.Context, *wire.GreetRequest) (*wire.Gre
 func (s *authorityService) Join(ctx context.Context, req *wire.JoinRequest) (*wire.JoinReply, error) {
 	host, origin := callOrigin(ctx)
 	now := time.Now()
-	a := joinRequest{secret: req.GetSecret(), part: NodePart(req.GetPart()), name: req.GetName(), host: req.GetHost(), fromHost: host}
+	a := joinRequest{secret: req.GetSecret(), part: NodePart(req.GetPart()), name: req.GetName(), host: req.GetHost(),
+		fromHost: host}
 	record, err := s.limitJoins(a, req.GetRequest(), now)
 	if err != nil {
-		// Who has the right secret is never kept out by what others behind the same address try: the bound is on the refusals.
+		// Who has the right secret is never kept out by what others behind the same
+		// address try: the bound is on the refusals.
 		if wait := s.failedJoins.waitTime(origin, now); wait > 0 {
-			return nil, fmt.Errorf("join: %w: too many wrong tokens came from %s: try again in %v", roost.Exhausted, host, wait.Round(time.Second)+time.Second)
+			return nil, fmt.Errorf("join: %w: too many wrong tokens came from %s: try again in %v", roost.Exhausted,
+				host, wait.Round(time.Second)+time.Second)
 		}
 		s.failedJoins.recordFailure(origin, now)
-		s.log.Warn("refused to let a machine join", "from", host, "name", clip(cmp.Or(a.name, a.host)), "token", tokenID(digest(a.secret)), "why", err)
+		s.log.Warn("refused to let a machine join", "from", host, "name", clip(cmp.Or(a.name, a.host)), "token",
+			tokenID(digest(a.secret)), "why", err)
 		return nil, err
 	}
-	s.log.Info("joined", "name", record.Name, "part", record.Part, "from", host, "token", tokenID(digest(a.secret)), "expires", formatTime(record.Expires))
+	s.log.Info("joined", "name", record.Name, "part", record.Part, "from", host, "token", tokenID(digest(a.secret)),
+		"expires", formatTime(record.Expires))
 	return &wire.JoinReply{
 		Certificate: record.DER, Pool: s.node.Pool, Name: record.Name, Part: string(record.Part), Seen: host,
-		Collectors: s.node.Collectors, Negotiators: s.node.Negotiators, CheckpointServer: s.node.ImageServer, Authority: s.node.AuthorityAt,
+		Collectors: s.node.Collectors, Negotiators: s.node.Negotiators, CheckpointServer: s.node.ImageServer,
+		Authority: s.node.AuthorityAt,
 	}, nil
 }
 
@@ -105,7 +112,8 @@ func callingNode(ctx context.Context) (nodeMember, error) {
 	p, ok := auth.FromContext(ctx)
 	serial, valid := new(big.Int).SetString(p.Serial, 16)
 	if !ok || p.Local || !valid {
-		return nodeMember{}, fmt.Errorf("certificate: %w: only a node can ask for this, with its certificate", roost.PermissionDenied)
+		return nodeMember{}, fmt.Errorf("certificate: %w: only a node can ask for this, with its certificate",
+			roost.PermissionDenied)
 	}
 	host, _ := callOrigin(ctx)
 	return nodeMember{name: p.Name, roles: p.Certified, serial: serial, from: host}, nil
@@ -154,7 +162,8 @@ func (s *authorityService) Revoked(_ context.Context, req *wire.RevokedRequest) 
 	return &wire.RevokedReply{List: s.list.der}, nil
 }
 
-// renewRevocationList signs the list anew. What is said to be revoked is refused from then on.
+// renewRevocationList signs the list anew. What is said to be revoked is refused from
+// then on.
 func (s *authorityService) renewRevocationList() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

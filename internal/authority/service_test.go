@@ -27,11 +27,13 @@ import (
 // files are where a machine keeps its identity.
 func files(t *testing.T) *config.TLSFiles {
 	dir := t.TempDir()
-	return &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key")}
+	return &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"),
+		Key: filepath.Join(dir, "node.key")}
 }
 
 // join lets a machine with those files join.
-func join(t *testing.T, r *authority.RunningAuthority, at *config.TLSFiles, token authority.JoinToken, part authority.NodePart, name string) (*wire.JoinReply, error) {
+func join(t *testing.T, r *authority.RunningAuthority, at *config.TLSFiles, token authority.JoinToken,
+	part authority.NodePart, name string) (*wire.JoinReply, error) {
 	t.Helper()
 	door, err := caclient.Connect(t.Context(), r.Addr, token)
 	if err != nil {
@@ -49,7 +51,8 @@ func join(t *testing.T, r *authority.RunningAuthority, at *config.TLSFiles, toke
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(pki.SaveAuthority(at, door.Authority), pki.SaveCertificate(at, reply.GetCertificate())); err != nil {
+	if err := errors.Join(pki.SaveAuthority(at, door.Authority),
+		pki.SaveCertificate(at, reply.GetCertificate())); err != nil {
 		t.Fatal(err)
 	}
 	return reply, nil
@@ -64,7 +67,8 @@ func identity(t *testing.T, at *config.TLSFiles) *rpc.Identity {
 	return id
 }
 
-// clientAs returns a client of the authority with that identity; the administrator's without any.
+// clientAs returns a client of the authority with that identity; the administrator's
+// without any.
 func clientAs(t *testing.T, addr string, id *rpc.Identity) wire.AuthorityClient {
 	t.Helper()
 	conn, err := rpc.Dial(addr, id, auth.Authority)
@@ -94,7 +98,9 @@ func TestMachineJoinsAndStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reply.GetPool() != "lab" || reply.GetName() != "d1" || reply.GetPart() != "desktop" || reply.GetSeen() != "127.0.0.1" || reply.GetCollectors()[0] != "10.0.0.1:9701" || reply.GetAuthority() != r.Addr {
+	if reply.GetPool() != "lab" || reply.GetName() != "d1" || reply.GetPart() != "desktop" ||
+		reply.GetSeen() != "127.0.0.1" || reply.GetCollectors()[0] != "10.0.0.1:9701" ||
+		reply.GetAuthority() != r.Addr {
 		t.Errorf("got %v", reply)
 	}
 	id := identity(t, at)
@@ -123,19 +129,23 @@ func TestMachineJoinsAndStays(t *testing.T) {
 	if _, err := admin.Revoke(t.Context(), &wire.RevokeRequest{Name: "d1", Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
-	// Both certificates are on the list, and the node is out at once: the connection that it has asks in vain, another one is not taken.
+	// Both certificates are on the list, and the node is out at once: the connection that
+	// it has asks in vain, another one is not taken.
 	_, err = clientAs(t, r.Addr, id).Revoked(t.Context(), &wire.RevokedRequest{})
 	if err == nil {
 		t.Errorf("a revoked node is still served")
 	}
-	if _, err := node.Renew(t.Context(), &wire.RenewRequest{Request: request}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+	if _, err := node.Renew(t.Context(), &wire.RenewRequest{Request: request}); !errors.Is(rpc.FromStatus(err),
+		roost.PermissionDenied) {
 		t.Errorf("a revoked node renews: got %v", err)
 	}
 	members, err := admin.Members(t.Context(), &wire.MembersRequest{})
-	if err != nil || len(members.GetMembers()) != 1 || members.GetMembers()[0].GetReason() != "stolen" || members.GetTokens()[0].GetUsedBy() != "d1" {
+	if err != nil || len(members.GetMembers()) != 1 || members.GetMembers()[0].GetReason() != "stolen" ||
+		members.GetTokens()[0].GetUsedBy() != "d1" {
 		t.Errorf("got %v, %v", members, err)
 	}
-	for _, word := range []string{`msg="made a token"`, "msg=joined name=d1 part=desktop from=127.0.0.1", "msg=renewed name=d1", "msg=revoked name=d1 certificates=2 reason=stolen"} {
+	for _, word := range []string{`msg="made a token"`, "msg=joined name=d1 part=desktop from=127.0.0.1",
+		"msg=renewed name=d1", "msg=revoked name=d1 certificates=2 reason=stolen"} {
 		if !strings.Contains(r.Log(), word) {
 			t.Errorf("the log does not say %q:\n%s", word, r.Log())
 		}
@@ -145,16 +155,19 @@ func TestMachineJoinsAndStays(t *testing.T) {
 	}
 }
 
-// The key and the token are worth nothing where the authority is another one: nothing is sent to it.
+// The key and the token are worth nothing where the authority is another one: nothing is
+// sent to it.
 func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 	ours, theirs := authority.Start(t), authority.Start(t)
-	if _, err := join(t, theirs, files(t), ours.CreateToken(t, authority.Server, "", 0), "", "n1"); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "not the one that made the token") {
+	if _, err := join(t, theirs, files(t), ours.CreateToken(t, authority.Server, "", 0), "", "n1"); !errors.Is(err,
+		roost.Unauthenticated) || !strings.Contains(err.Error(), "not the one that made the token") {
 		t.Errorf("got %v", err)
 	}
 	if log := theirs.Log(); strings.Contains(log, "join") {
 		t.Errorf("it was asked:\n%s", log)
 	}
-	// One that shows the right certificate of the authority, and has a certificate of a node only.
+	// One that shows the right certificate of the authority, and has a certificate of a
+	// node only.
 	at := files(t)
 	if _, err := join(t, ours, at, ours.CreateToken(t, authority.Server, "", 0), "", "n1"); err != nil {
 		t.Fatal(err)
@@ -168,7 +181,8 @@ func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	pair.Certificate = append(pair.Certificate, ca.Raw)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +196,9 @@ func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 			go c.(*tls.Conn).Handshake()
 		}
 	}()
-	if _, err := caclient.Connect(t.Context(), l.Addr().String(), ours.CreateToken(t, authority.Server, "", 0)); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "though it shows its certificate") {
+	if _, err := caclient.Connect(t.Context(), l.Addr().String(), ours.CreateToken(t, authority.Server, "",
+		0)); !errors.Is(err, roost.Unauthenticated) ||
+		!strings.Contains(err.Error(), "though it shows its certificate") {
 		t.Errorf("a node that poses as the authority: got %v", err)
 	}
 }
@@ -211,8 +227,10 @@ func TestNoAnswer(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for addr, says := range map[string]string{free: "nothing listens on port", plain.Addr().String(): "no authority of a pool", "no-such-host.invalid:9700": "no-such-host.invalid"} {
-		if _, err := caclient.Connect(t.Context(), addr, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), says) {
+	for addr, says := range map[string]string{free: "nothing listens on port",
+		plain.Addr().String(): "no authority of a pool", "no-such-host.invalid:9700": "no-such-host.invalid"} {
+		if _, err := caclient.Connect(t.Context(), addr, token); !errors.Is(err, roost.Unavailable) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", addr, err)
 		}
 	}
@@ -221,7 +239,8 @@ func TestNoAnswer(t *testing.T) {
 // dialAnonymous is a client without a certificate that checks nothing.
 func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
+	conn, err := grpc.NewClient(addr,
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +248,8 @@ func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	return conn
 }
 
-// TestStrangersMayJoinOnly calls every method of the service, and of the others, without a certificate and with a node's.
+// TestStrangersMayJoinOnly calls every method of the service, and of the others, without
+// a certificate and with a node's.
 func TestStrangersMayJoinOnly(t *testing.T) {
 	r := authority.Start(t)
 	at := files(t)
@@ -243,15 +263,18 @@ func TestStrangersMayJoinOnly(t *testing.T) {
 	defer node.Close()
 	for _, m := range wire.Authority_ServiceDesc.Methods {
 		method := "/roost.wire.Authority/" + m.MethodName
-		// A request that is empty is a wrong one for those that may ask: what matters is whether it got that far.
+		// A request that is empty is a wrong one for those that may ask: what matters is
+		// whether it got that far.
 		denied := func(conn *grpc.ClientConn) bool {
 			err := rpc.FromStatus(conn.Invoke(t.Context(), method, &wire.GreetRequest{}, &wire.GreetReply{}))
 			return errors.Is(err, roost.PermissionDenied) && strings.HasPrefix(err.Error(), method)
 		}
-		if got, want := denied(dialAnonymous(t, r.Addr)), m.MethodName != "Greet" && m.MethodName != "Join"; got != want {
+		if got, want := denied(dialAnonymous(t, r.Addr)), m.MethodName != "Greet" &&
+			m.MethodName != "Join"; got != want {
 			t.Errorf("%s by a stranger: denied %v, want %v", m.MethodName, got, want)
 		}
-		if got, want := denied(node), m.MethodName != "Renew" && m.MethodName != "Leave" && m.MethodName != "Revoked"; got != want {
+		if got, want := denied(node), m.MethodName != "Renew" && m.MethodName != "Leave" &&
+			m.MethodName != "Revoked"; got != want {
 			t.Errorf("%s by a node: denied %v, want %v", m.MethodName, got, want)
 		}
 	}
@@ -260,14 +283,16 @@ func TestStrangersMayJoinOnly(t *testing.T) {
 	}
 }
 
-// A certificate with the authority's role, made by hand, makes no tokens over the network.
+// A certificate with the authority's role, made by hand, makes no tokens over the
+// network.
 func TestTokensMadeOnHostOnly(t *testing.T) {
 	r := authority.Start(t)
 	at, err := pki.IssueTo(r.Dir, "false", []auth.Role{auth.Authority})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clientAs(t, r.Addr, identity(t, &at)).MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+	if _, err := clientAs(t, r.Addr, identity(t, &at)).MakeToken(t.Context(),
+		&wire.MakeTokenRequest{Part: "server"}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -276,18 +301,22 @@ func TestStrangersAreBounded(t *testing.T) {
 	r := authority.Start(t)
 	// A request that is too large is not read.
 	big := wire.NewAuthorityClient(dialAnonymous(t, r.Addr))
-	if _, err := big.Join(t.Context(), &wire.JoinRequest{Secret: make([]byte, authority.MaxBody)}); !errors.Is(rpc.FromStatus(err), roost.Exhausted) {
+	if _, err := big.Join(t.Context(),
+		&wire.JoinRequest{Secret: make([]byte, authority.MaxBody)}); !errors.Is(rpc.FromStatus(err), roost.Exhausted) {
 		t.Errorf("a large request: got %v", err)
 	}
-	// Wrong tokens are refused in a shorter way after some tries, and the right one is not hurt by that.
+	// Wrong tokens are refused in a shorter way after some tries, and the right one is
+	// not hurt by that.
 	var err error
 	for range authority.FreeAttempts + 1 {
 		_, err = big.Join(t.Context(), &wire.JoinRequest{Secret: []byte("wrong")})
 	}
-	if !errors.Is(rpc.FromStatus(err), roost.Exhausted) || strings.Count(r.Log(), "refused to let") != authority.FreeAttempts {
+	if !errors.Is(rpc.FromStatus(err), roost.Exhausted) ||
+		strings.Count(r.Log(), "refused to let") != authority.FreeAttempts {
 		t.Errorf("got %v and in the log\n%s", err, r.Log())
 	}
-	// Connections that say nothing are hung up on, the oldest first, and do not keep anybody out.
+	// Connections that say nothing are hung up on, the oldest first, and do not keep
+	// anybody out.
 	var silent []net.Conn
 	for range authority.MaxPerAddress + 4 {
 		c, err := net.Dial("tcp", r.Addr)
@@ -309,7 +338,8 @@ func TestStrangersAreBounded(t *testing.T) {
 	}
 }
 
-// A certificate that another authority has signed, or none that can be checked, opens nothing.
+// A certificate that another authority has signed, or none that can be checked, opens
+// nothing.
 func TestForeignCertificates(t *testing.T) {
 	ours, theirs := authority.Start(t), authority.Start(t)
 	at := files(t)
@@ -321,7 +351,9 @@ func TestForeignCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, err := grpc.NewClient(ours.Addr, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-		InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
+		InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &pair, nil
+		},
 	})))
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +366,8 @@ func TestForeignCertificates(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for log := ""; !strings.Contains(log, "another pool's authority"); log = ours.Log() { // the stranger may hear of it first
+	// the stranger may hear of it first
+	for log := ""; !strings.Contains(log, "another pool's authority"); log = ours.Log() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -343,10 +376,12 @@ func TestForeignCertificates(t *testing.T) {
 	}
 }
 
-// The daemon itself: what its node file says, what the kernel says of who asks, and one owner of the store.
+// The daemon itself: what its node file says, what the kernel says of who asks, and one
+// owner of the store.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	node := &config.Node{Name: "central", Pool: "lab", Dir: dir, Authority: &config.AuthoritySettings{Listen: []string{"127.0.0.1:0"}, Dir: filepath.Join(dir, "authority")}}
+	node := &config.Node{Name: "central", Pool: "lab", Dir: dir,
+		Authority: &config.AuthoritySettings{Listen: []string{"127.0.0.1:0"}, Dir: filepath.Join(dir, "authority")}}
 	if err := os.Mkdir(node.RunDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +395,8 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- authority.Run(ctx, node) }()
 	admin := clientAs(t, "unix:"+node.AuthoritySocket(), nil)
-	if _, err := admin.MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"}, grpc.WaitForReady(true)); err != nil {
+	if _, err := admin.MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"},
+		grpc.WaitForReady(true)); err != nil {
 		t.Error(err)
 	}
 	if err := authority.Run(t.Context(), node); !errors.Is(err, roost.Conflict) {

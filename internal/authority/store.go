@@ -27,7 +27,8 @@ var (
 
 const storeFile = "authority.db"
 
-// tokenRecord is what is kept of one. Instants are in unix nanoseconds: they must hold over a restart of the host, and only this host compares them.
+// tokenRecord is what is kept of one. Instants are in unix nanoseconds: they must hold
+// over a restart of the host, and only this host compares them.
 type tokenRecord struct {
 	Part    NodePart  `json:"part"`
 	Name    string    `json:"name,omitempty"` // of the only node that may use it
@@ -63,7 +64,8 @@ type certRecord struct {
 // isValid reports whether the certificate would be believed.
 func (i *certRecord) isValid(now time.Time) bool { return i.Revoked == 0 && now.UnixNano() < i.Expires }
 
-// certStore is what an authority must not forget, in a file of its own that is synced before anything is answered.
+// certStore is what an authority must not forget, in a file of its own that is synced
+// before anything is answered.
 type certStore struct {
 	db      *boltfile.DB
 	ca      *pki.Authority
@@ -89,7 +91,8 @@ func openStore(dir, self string) (*certStore, error) {
 
 func (s *certStore) close() error { return s.db.Close() }
 
-// loadRecord reads a record, and reports whether it is there. One that cannot be read is an error: to take it for missing would let a used token in.
+// loadRecord reads a record, and reports whether it is there. One that cannot be read is
+// an error: to take it for missing would let a used token in.
 func loadRecord[T any](tx *boltfile.Tx, bucket, key []byte) (*T, bool, error) {
 	text := tx.Bucket(bucket).Get(key)
 	if text == nil {
@@ -139,7 +142,8 @@ func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRe
 	for _, serial := range serials {
 		record, ok, err := loadRecord[certRecord](tx, issuedBucket, serial)
 		if err == nil && !ok {
-			err = fmt.Errorf("certificate %x: %w: the names have it and the certificates do not", serial, roost.BadConfig)
+			err = fmt.Errorf("certificate %x: %w: the names have it and the certificates do not", serial,
+				roost.BadConfig)
 		}
 		if err == nil {
 			err = f(serial, record)
@@ -151,13 +155,16 @@ func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRe
 	return nil
 }
 
-// issueCert signs a certificate and writes it down. The record says for whom; it gets the rest.
-func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519.PublicKey, now time.Time) (*certRecord, []byte, error) {
+// issueCert signs a certificate and writes it down. The record says for whom; it gets the
+// rest.
+func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519.PublicKey,
+	now time.Time) (*certRecord, []byte, error) {
 	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
 	if err != nil {
 		return nil, nil, err
 	}
-	record.Made, record.Expires, record.Key, record.DER = now.UnixNano(), leaf.NotAfter.UnixNano(), keyDigest(public), leaf.Raw
+	record.Made, record.Expires, record.Key, record.DER = now.UnixNano(), leaf.NotAfter.UnixNano(),
+		keyDigest(public), leaf.Raw
 	if record.Joined == 0 {
 		record.Joined = record.Made
 	}
@@ -176,8 +183,9 @@ func keyDigest(public ed25519.PublicKey) []byte {
 	return sum[:]
 }
 
-// nextCRLNumber gives the next list of revoked certificates its number. Numbers follow the clock where they can, so that they rise even when
-// a store is put back from an old copy: nodes do not go back to an older list.
+// nextCRLNumber gives the next list of revoked certificates its number. Numbers follow
+// the clock where they can, so that they rise even when a store is put back from an old
+// copy: nodes do not go back to an older list.
 func nextCRLNumber(tx *boltfile.Tx, now time.Time) (int64, error) {
 	b, key := tx.Bucket(numbersBucket), []byte("revocations")
 	next := now.UnixMilli()
@@ -210,7 +218,8 @@ func (s *certStore) dropExpired(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		for bucket, keys := range map[*boltfile.Bucket][][]byte{tx.Bucket(tokensBucket): tokens, tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
+		for bucket, keys := range map[*boltfile.Bucket][][]byte{tx.Bucket(tokensBucket): tokens,
+			tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
 			for _, key := range keys {
 				if err := bucket.Delete(key); err != nil {
 					return err

@@ -85,7 +85,8 @@ func TestATokenLetsOneMachineIn(t *testing.T) {
 		t.Errorf("a lost answer, too late: got %v", err)
 	}
 	other := newJoinRequest(t, token, Desktop, "d2")
-	if _, _, err := s.redeemToken(other, noon); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "used already") || !strings.Contains(err.Error(), "d1 from 10.0.0.9") {
+	if _, _, err := s.redeemToken(other, noon); !errors.Is(err, roost.PermissionDenied) ||
+		!strings.Contains(err.Error(), "used already") || !strings.Contains(err.Error(), "d1 from 10.0.0.9") {
 		t.Errorf("another machine: got %v", err)
 	}
 	// It stays used when the daemon starts anew.
@@ -101,7 +102,8 @@ func TestATokenLetsOneMachineIn(t *testing.T) {
 
 func TestRefusalsSayWhy(t *testing.T) {
 	s := newStore(t)
-	server, bound, old := newToken(t, s, Server, "", 0), newToken(t, s, Server, "n7", 0), newToken(t, s, Server, "", time.Minute)
+	server, bound, old := newToken(t, s, Server, "", 0), newToken(t, s, Server, "n7", 0),
+		newToken(t, s, Server, "", time.Minute)
 	if _, _, err := s.redeemToken(newJoinRequest(t, newToken(t, s, Server, "", 0), "", "taken"), noon); err != nil {
 		t.Fatal(err)
 	}
@@ -116,30 +118,41 @@ func TestRefusalsSayWhy(t *testing.T) {
 		kind roost.ErrorKind
 		says string
 	}{
-		{"no such token", newJoinRequest(t, NewToken(s.ca.Certificate()), "", "n1"), noon, roost.PermissionDenied, "knows no such token"},
+		{"no such token", newJoinRequest(t, NewToken(s.ca.Certificate()), "", "n1"), noon, roost.PermissionDenied,
+			"knows no such token"},
 		{"too late", newJoinRequest(t, old, "", "n1"), noon.Add(time.Minute), roost.PermissionDenied, "ran out"},
-		{"another part", newJoinRequest(t, server, Desktop, "n1"), noon, roost.PermissionDenied, "roost token --desktop"},
-		{"a name that is taken", newJoinRequest(t, server, "", "taken"), noon, roost.Conflict, "roost token --server --for taken"},
+		{"another part", newJoinRequest(t, server, Desktop, "n1"), noon, roost.PermissionDenied,
+			"roost token --desktop"},
+		{"a name that is taken", newJoinRequest(t, server, "", "taken"), noon, roost.Conflict,
+			"roost token --server --for taken"},
 		{"a name that was given by hand", newJoinRequest(t, server, "", "handmade"), noon, roost.Conflict, "joined"},
 		{"a name in other letters", newJoinRequest(t, server, "", "Taken"), noon, roost.Conflict, "taken is a member"},
-		{"one by hand in other letters", newJoinRequest(t, server, "", "HANDmade"), noon, roost.Conflict, "handmade is a member"},
-		{"the authority's in other letters", newJoinRequest(t, server, "", "Central"), noon, roost.Conflict, "the machine with the authority"},
-		{"another's token in other letters", newJoinRequest(t, bound, "", "N7"), noon, roost.PermissionDenied, "--name n7"},
-		{"the authority's files in other letters", newJoinRequest(t, server, "", "CA"), noon, roost.Invalid, "cannot be a node's name"},
+		{"one by hand in other letters", newJoinRequest(t, server, "", "HANDmade"), noon, roost.Conflict,
+			"handmade is a member"},
+		{"the authority's in other letters", newJoinRequest(t, server, "", "Central"), noon, roost.Conflict,
+			"the machine with the authority"},
+		{"another's token in other letters", newJoinRequest(t, bound, "", "N7"), noon, roost.PermissionDenied,
+			"--name n7"},
+		{"the authority's files in other letters", newJoinRequest(t, server, "", "CA"), noon, roost.Invalid,
+			"cannot be a node's name"},
 		{"another's token", newJoinRequest(t, bound, "", "n8"), noon, roost.PermissionDenied, "--name n7"},
-		{"the authority's name", newJoinRequest(t, server, "", "central"), noon, roost.Conflict, "the machine with the authority"},
+		{"the authority's name", newJoinRequest(t, server, "", "central"), noon, roost.Conflict,
+			"the machine with the authority"},
 		{"no name", newJoinRequest(t, server, "", ""), noon, roost.Invalid, "--name"},
-		{"a name that is a path", newJoinRequest(t, server, "", "../n1"), noon, roost.Invalid, "cannot be a node's name"},
+		{"a name that is a path", newJoinRequest(t, server, "", "../n1"), noon, roost.Invalid,
+			"cannot be a node's name"},
 		{"the authority's files", newJoinRequest(t, server, "", "ca"), noon, roost.Invalid, "cannot be a node's name"},
 	}
 	for _, tt := range tests {
-		if _, _, err := s.redeemToken(tt.a, tt.at); !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says) {
+		if _, _, err := s.redeemToken(tt.a, tt.at); !errors.Is(err, tt.kind) ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v, want %v with %q", tt.name, err, tt.kind, tt.says)
 		}
 	}
 	// None of this has used them up.
 	for _, token := range []JoinToken{server, bound} {
-		if _, _, err := s.redeemToken(newJoinRequest(t, token, "", map[bool]string{true: "n7", false: "n1"}[token == bound]), noon); err != nil {
+		if _, _, err := s.redeemToken(newJoinRequest(t, token,
+			"", map[bool]string{true: "n7", false: "n1"}[token == bound]), noon); err != nil {
 			t.Errorf("afterwards: got %v", err)
 		}
 	}
@@ -154,14 +167,16 @@ func TestUnusableTokenRefused(t *testing.T) {
 		part NodePart
 		name string
 		life time.Duration
-	}{{"", "", 0}, {"authority", "", 0}, {Server, "a b", 0}, {Server, "central", 0}, {Server, "", time.Second}, {Server, "", maxTokenLife + 1}, {Server, "", -1}} {
+	}{{"", "", 0}, {"authority", "", 0}, {Server, "a b", 0}, {Server, "central", 0}, {Server, "", time.Second},
+		{Server, "", maxTokenLife + 1}, {Server, "", -1}} {
 		if _, _, err := s.createToken(tt.part, tt.name, tt.life, noon); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%+v: got %v", tt, err)
 		}
 	}
 }
 
-// A machine that joins again with a token for its name takes its own place: what it had before is revoked.
+// A machine that joins again with a token for its name takes its own place: what it had
+// before is revoked.
 func TestRejoinRevokesPrevious(t *testing.T) {
 	s := newStore(t)
 	first, _, err := s.redeemToken(newJoinRequest(t, newToken(t, s, Server, "", 0), "", "n1"), noon)
@@ -177,7 +192,8 @@ func TestRejoinRevokesPrevious(t *testing.T) {
 	}
 }
 
-// A name in other letters is free when its member has left, by revocation or because its certificate has ended; who has taken it keeps the other one out then.
+// A name in other letters is free when its member has left, by revocation or because its
+// certificate has ended; who has taken it keeps the other one out then.
 func TestNamesInOtherLetters(t *testing.T) {
 	s := newStore(t)
 	join := func(name string, at time.Time) error {
@@ -242,7 +258,8 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("%s twice: got %v", name, err)
 		}
 	}
-	for name, kind := range map[string]roost.ErrorKind{"nobody": roost.NotFound, "central": roost.Invalid, "../x": roost.Invalid} {
+	for name, kind := range map[string]roost.ErrorKind{"nobody": roost.NotFound, "central": roost.Invalid,
+		"../x": roost.Invalid} {
 		if _, err := s.revokeNode(name, "", noon); !errors.Is(err, kind) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -260,7 +277,8 @@ func TestRevocation(t *testing.T) {
 	}
 	// Its name is free, and its own certificate renews nothing.
 	leaf := certificate(t, got.DER)
-	if _, err := s.renewCert(nodeMember{name: "n1", roles: rolesOf(got.Roles), serial: leaf.SerialNumber}, newJoinRequest(t, JoinToken{}, "", "").publicKey, noon); !errors.Is(err, roost.PermissionDenied) {
+	if _, err := s.renewCert(nodeMember{name: "n1", roles: rolesOf(got.Roles), serial: leaf.SerialNumber},
+		newJoinRequest(t, JoinToken{}, "", "").publicKey, noon); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("a revoked node renews: got %v", err)
 	}
 	if _, _, err := s.redeemToken(newJoinRequest(t, newToken(t, s, Server, "", 0), "", "n1"), noon); err != nil {
@@ -284,7 +302,8 @@ func TestRenewal(t *testing.T) {
 	if next.Name != "d1" || next.Part != Desktop || next.Joined != joined.Joined || bytes.Equal(next.DER, joined.DER) {
 		t.Errorf("got %+v", next)
 	}
-	if again, err := s.renewCert(m, a.publicKey, later.Add(time.Minute)); err != nil || !bytes.Equal(again.DER, next.DER) {
+	if again, err := s.renewCert(m, a.publicKey, later.Add(time.Minute)); err != nil ||
+		!bytes.Equal(again.DER, next.DER) {
 		t.Errorf("a lost answer: got another certificate, %v", err)
 	}
 	for range maxValidCerts + 1 {
@@ -307,13 +326,15 @@ func TestExpiredRecordsDropped(t *testing.T) {
 	for _, tt := range []struct {
 		after           time.Duration
 		tokens, members int
-	}{{time.Hour + tokenRetention - time.Minute, 1, 1}, {time.Hour + tokenRetention + time.Minute, 0, 1}, {CertValidity + certRetention + 2*time.Minute, 0, 0}} {
+	}{{time.Hour + tokenRetention - time.Minute, 1, 1}, {time.Hour + tokenRetention + time.Minute, 0, 1},
+		{CertValidity + certRetention + 2*time.Minute, 0, 0}} {
 		if err := s.dropExpired(noon.Add(tt.after)); err != nil {
 			t.Fatal(err)
 		}
 		tokens, err := s.listTokens()
 		members, merr := s.listMembers()
-		if err != nil || merr != nil || len(tokens) != tt.tokens || len(members) != tt.members || len(revokedSerials(t, s)) != tt.members {
+		if err != nil || merr != nil || len(tokens) != tt.tokens || len(members) != tt.members ||
+			len(revokedSerials(t, s)) != tt.members {
 			t.Errorf("after %v: got %v, %v", tt.after, tokens, members)
 		}
 	}
@@ -329,7 +350,8 @@ func TestTokenRemoval(t *testing.T) {
 	s := newStore(t)
 	token := newToken(t, s, Server, "", 0)
 	id := tokenID(digest(token.Secret[:]))
-	for given, kind := range map[string]roost.ErrorKind{"": roost.Invalid, "xyz!": roost.Invalid, id[:3]: roost.Invalid, "00" + id[:10]: roost.NotFound} {
+	for given, kind := range map[string]roost.ErrorKind{"": roost.Invalid, "xyz!": roost.Invalid, id[:3]: roost.Invalid,
+		"00" + id[:10]: roost.NotFound} {
 		if _, err := s.removeToken(given); !errors.Is(err, kind) {
 			t.Errorf("%q: got %v", given, err)
 		}
@@ -351,7 +373,8 @@ func TestTokenText(t *testing.T) {
 	for range 200 { // any one letter
 		b := []byte(text)
 		b[rand.IntN(len(b))] = "abcdefghijklmnopqrstuvwxyz0123456789"[rand.IntN(36)]
-		if _, err := ParseToken(string(b)); string(b) != text && (!errors.Is(err, roost.Usage) || strings.Contains(err.Error(), string(b))) {
+		if _, err := ParseToken(string(b)); string(b) != text &&
+			(!errors.Is(err, roost.Usage) || strings.Contains(err.Error(), string(b))) {
 			t.Errorf("%s: got %v", b, err)
 		}
 	}

@@ -19,8 +19,9 @@ import (
 
 const handshakeTimeout = 5 * time.Second
 
-// tlsServer is the authority's side of TLS. It has a certificate of its own that says so, and asks for one without insisting: who shows none is a stranger, who
-// shows one that does not hold is sent away.
+// tlsServer is the authority's side of TLS. It has a certificate of its own that says so,
+// and asks for one without insisting: who shows none is a stranger, who shows one that
+// does not hold is sent away.
 type tlsServer struct {
 	store   *certStore
 	mu      *sync.Mutex
@@ -32,7 +33,8 @@ func newTLSServer(s *certStore, log func(net.Addr, error)) *tlsServer {
 	return &tlsServer{store: s, mu: new(sync.Mutex), log: log}
 }
 
-// certificate is the authority's own: with its role, and followed by the certificate that signed it, by whose digest strangers know it.
+// certificate is the authority's own: with its role, and followed by the certificate that
+// signed it, by whose digest strangers know it.
 func (d *tlsServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +49,8 @@ func (d *tlsServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if err != nil {
 		return nil, err
 	}
-	d.ownCert = &tls.Certificate{Certificate: [][]byte{leaf.Raw, d.store.ca.Certificate().Raw}, PrivateKey: private, Leaf: leaf}
+	d.ownCert = &tls.Certificate{Certificate: [][]byte{leaf.Raw, d.store.ca.Certificate().Raw}, PrivateKey: private,
+		Leaf: leaf}
 	return d.ownCert, nil
 }
 
@@ -87,7 +90,8 @@ func (d *tlsServer) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	}
 	p := auth.Peer{SecurityLevel: credentials.PrivacyAndIntegrity, Certified: []auth.Role{auth.Anonymous}}
 	if shown := conn.ConnectionState().PeerCertificates; len(shown) > 0 {
-		p.Name, p.Certified, p.Serial = shown[0].Subject.CommonName, rolesOf(shown[0].Subject.OrganizationalUnit), shown[0].SerialNumber.Text(16)
+		p.Name, p.Certified, p.Serial = shown[0].Subject.CommonName, rolesOf(shown[0].Subject.OrganizationalUnit),
+			shown[0].SerialNumber.Text(16)
 		if c, ok := raw.(*countedConn); ok {
 			c.stopCounting()
 		}
@@ -95,7 +99,8 @@ func (d *tlsServer) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return conn, p, nil
 }
 
-// ClientHandshake implements credentials.TransportCredentials. The authority calls nobody.
+// ClientHandshake implements credentials.TransportCredentials. The authority calls
+// nobody.
 func (d *tlsServer) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("the authority calls nobody")
 }

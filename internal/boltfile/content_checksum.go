@@ -10,11 +10,14 @@ import (
 	"slices"
 )
 
-// Each record has a checksum behind its value, over the name of its bucket, its key and its value: a record that stands where another one should
-// is noticed, too. CRC-32C finds every error of up to three bits in a record and every burst of up to 32 bits, and processors compute it at
-// many GB/s; nobody forges here, so no cryptographic digest is needed. It also tells which bit of a
-// record has flipped, where it is one: a repair puts that right. Records that are lost leave no bad checksum behind. So a seal, which each
-// transaction writes, tells of each bucket how many records it has and what their checksums add up to.
+// Each record has a checksum behind its value, over the name of its bucket, its key and
+// its value: a record that stands where another one should is noticed, too. CRC-32C finds
+// every error of up to three bits in a record and every burst of up to 32 bits, and
+// processors compute it at many GB/s; nobody forges here, so no cryptographic digest is
+// needed. It also tells which bit of a record has flipped, where it is one: a repair puts
+// that right. Records that are lost leave no bad checksum behind. So a seal, which each
+// transaction writes, tells of each bucket how many records it has and what their
+// checksums add up to.
 
 // sumSize is how many bytes a checksum has.
 const sumSize = 4
@@ -43,8 +46,10 @@ func verifyChecksum(bucket string, key, raw []byte) (value []byte, whole bool) {
 	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
 }
 
-// correctFlippedBit finds the one bit of a record whose flipping makes its checksum right, and returns the record as it was. CRC-32C tells records apart that differ in
-// up to three bits, so there is at most one such bit; a record with more damage than that has none but for one chance in 2^32 for each of its bits.
+// correctFlippedBit finds the one bit of a record whose flipping makes its checksum
+// right, and returns the record as it was. CRC-32C tells records apart that differ in up
+// to three bits, so there is at most one such bit; a record with more damage than that
+// has none but for one chance in 2^32 for each of its bits.
 func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool) {
 	if len(raw) < sumSize || len(key) == 0 {
 		return nil, nil, false
@@ -65,13 +70,16 @@ func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool)
 	return k, v, true
 }
 
-// FlippedBit finds the bit of a message of that many bytes which must be flipped for its CRC-32C to differ by that difference; -1 where the checksum
-// itself has the flipped bit. False: no single bit does.
+// FlippedBit finds the bit of a message of that many bytes which must be flipped for its
+// CRC-32C to differ by that difference; -1 where the checksum itself has the flipped bit.
+// False: no single bit does.
 func FlippedBit(difference uint32, size int) (at int, found bool) {
 	if bits.OnesCount32(difference) == 1 {
 		return -1, true
 	}
-	var effects [8]uint32 // of each bit of a byte, on the checksum of a message that ends there, and then of one that goes on
+	// of each bit of a byte, on the checksum of a message that ends there, and then of
+	// one that goes on
+	var effects [8]uint32
 	for bit := range effects {
 		effects[bit] = crcTable[1<<bit]
 	}
@@ -146,7 +154,8 @@ var (
 	keyFormat       = []byte("format")
 )
 
-// formatVersion is that of files whose records have checksums. In those of format 1, or of none, they have not.
+// formatVersion is that of files whose records have checksums. In those of format 1, or
+// of none, they have not.
 const formatVersion = 2
 
 func isInternalBucket(bucket string) bool {

@@ -20,7 +20,8 @@ import (
 
 var manyKeys = ContentKind{Description: "file", Buckets: []string{"large", "small", "pages"}}
 
-// fill writes records of all sizes, some of them again, and takes some out, so that there are free pages with old records on them. It returns what is there.
+// fill writes records of all sizes, some of them again, and takes some out, so that there
+// are free pages with old records on them. It returns what is there.
 func fill(t testing.TB, path string) map[string]string {
 	t.Helper()
 	want := map[string]string{}
@@ -40,7 +41,8 @@ func fill(t testing.TB, path string) map[string]string {
 				}
 				gone := fmt.Sprintf("%06d", round*300+7)
 				delete(want, "pages/"+gone)
-				return errors.Join(put("small", fmt.Sprint("name ", round%4), 8), put("large", fmt.Sprint(round), 10_000),
+				return errors.Join(put("small", fmt.Sprint("name ", round%4), 8),
+					put("large", fmt.Sprint(round), 10_000),
 					tx.Bucket([]byte("pages")).Delete([]byte(gone)))
 			})
 			if err != nil {
@@ -89,7 +91,8 @@ func damage(rng *rand.Rand, b []byte) (string, []byte) {
 	return fmt.Sprintf("bit %d of byte %d", bit, at), b
 }
 
-// Whatever is damaged: a reading says so and names it, or finds all that was written and nothing else.
+// Whatever is damaged: a reading says so and names it, or finds all that was written and
+// nothing else.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	want := fill(t, path)
@@ -110,7 +113,9 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		d, err := InspectFile(path, manyKeys, func(bucket string, key, value []byte) { got[bucket+"/"+string(key)] = string(value) })
+		d, err := InspectFile(path, manyKeys, func(bucket string, key, value []byte) {
+			got[bucket+"/"+string(key)] = string(value)
+		})
 		if err != nil {
 			t.Fatalf("%d: %s: %v", trial, name, err)
 		}
@@ -137,7 +142,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// checkRefused holds that a damaged file is not opened, and that the error is one line that says what mends it.
+// checkRefused holds that a damaged file is not opened, and that the error is one line
+// that says what mends it.
 func checkRefused(t *testing.T, path string, d *DamageError) {
 	t.Helper()
 	db, err := Open(path, manyKeys, nil)
@@ -145,12 +151,14 @@ func checkRefused(t *testing.T, path string, d *DamageError) {
 		db.Close()
 		t.Fatalf("it was opened with %v", d)
 	}
-	if text := err.Error(); !errors.Is(err, roost.BadConfig) || strings.Contains(text, "\n") || !strings.Contains(text, "roost doctor --repair") || !strings.Contains(text, path) {
+	if text := err.Error(); !errors.Is(err, roost.BadConfig) || strings.Contains(text, "\n") ||
+		!strings.Contains(text, "roost doctor --repair") || !strings.Contains(text, path) {
 		t.Fatalf("got %v", err)
 	}
 }
 
-// A record is named by its bucket and key, and all others are kept by the repair, which leaves the damaged file beside.
+// A record is named by its bucket and key, and all others are kept by the repair, which
+// leaves the damaged file beside.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	want := fill(t, path)
@@ -168,7 +176,8 @@ func TestReplace(t *testing.T) {
 		if d, err := InspectFile(path, manyKeys, nil); err != nil {
 			t.Fatal(err)
 		} else if d != nil {
-			if got := d.Names(); len(got) != 1 || !strings.Contains(got[0], "checksum") || string(d.Damages[0].From) != "name 2" {
+			if got := d.Names(); len(got) != 1 || !strings.Contains(got[0], "checksum") ||
+				string(d.Damages[0].From) != "name 2" {
 				t.Fatalf("got %v", got)
 			}
 			break
@@ -212,14 +221,16 @@ func checkContents(t *testing.T, path string, want map[string]string) {
 	}
 }
 
-// Whichever bit of a record flips, of its key, its value or its checksum: what it was is known. Of two bits that is not said.
+// Whichever bit of a record flips, of its key, its value or its checksum: what it was is
+// known. Of two bits that is not said.
 func TestCorrected(t *testing.T) {
 	key, value := []byte("job 7"), bytes.Repeat([]byte("what it was"), 30)
 	raw := append(bytes.Clone(key), appendChecksum("small", key, value)...)
 	for at := range 8 * len(raw) {
 		one := bytes.Clone(raw)
 		one[at/8] ^= 1 << (at % 8)
-		if k, v, found := correctFlippedBit("small", one[:len(key)], one[len(key):]); !found || !bytes.Equal(k, key) || !bytes.Equal(v, value) {
+		if k, v, found := correctFlippedBit("small", one[:len(key)], one[len(key):]); !found || !bytes.Equal(k, key) ||
+			!bytes.Equal(v, value) {
 			t.Fatalf("bit %d: %q, %q, %v", at, k, v, found)
 		}
 		two := (at*31 + 17) % (8 * len(raw))
@@ -237,7 +248,8 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// A file that is as it was once, that is gone, or that is cut to nothing has lost what was written since; one that was never written has lost nothing.
+// A file that is as it was once, that is gone, or that is cut to nothing has lost what
+// was written since; one that was never written has lost nothing.
 func TestMark(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	fill(t, path)
@@ -277,7 +289,8 @@ func TestMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range [][]byte{nil, mark[:7], bytes.Repeat([]byte{9}, len(mark))} { // the mark alone is damaged: nothing is lost
+	// the mark alone is damaged: nothing is lost
+	for _, bad := range [][]byte{nil, mark[:7], bytes.Repeat([]byte{9}, len(mark))} {
 		if err := os.WriteFile(path+markSuffix, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +300,8 @@ func TestMark(t *testing.T) {
 	refused("what was written since is not in it")
 }
 
-// A file of the release before has no checksums. It gets them, and nothing is lost; but one that has them is never taken for such a file.
+// A file of the release before has no checksums. It gets them, and nothing is lost; but
+// one that has them is never taken for such a file.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	old, err := bolt.Open(path, 0o600, nil)

@@ -32,7 +32,8 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// Update runs f in a transaction that may write. When it returns nil, what f wrote is on disk.
+// Update runs f in a transaction that may write. When it returns nil, what f wrote is on
+// disk.
 func (db *DB) Update(f func(*Tx) error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -54,7 +55,8 @@ func (db *DB) Update(f func(*Tx) error) error {
 	return err
 }
 
-// View runs f in a transaction that reads. Where f met a record that has been damaged since the file was opened, the error says so.
+// View runs f in a transaction that reads. Where f met a record that has been damaged
+// since the file was opened, the error says so.
 func (db *DB) View(f func(*Tx) error) error {
 	return db.bolt.View(func(raw *bolt.Tx) error {
 		tx := &Tx{db: db, tx: raw}
@@ -106,7 +108,8 @@ func (tx *Tx) EmptyBucket(name []byte) error {
 	return err
 }
 
-// verifiedValue takes the checksum off a value. A record that is damaged ends the transaction with an error when its function returns.
+// verifiedValue takes the checksum off a value. A record that is damaged ends the
+// transaction with an error when its function returns.
 func (tx *Tx) verifiedValue(bucket string, key, raw []byte) []byte {
 	if key == nil || raw == nil {
 		return nil
@@ -114,7 +117,8 @@ func (tx *Tx) verifiedValue(bucket string, key, raw []byte) []byte {
 	value, ok := verifyChecksum(bucket, key, raw)
 	if !ok {
 		if tx.damage == nil {
-			tx.damage = fmt.Errorf("%s: %w: record %x of %s has been damaged on disk; restart the daemon to be told what to do", tx.db.path, roost.BadConfig, key, bucket)
+			tx.damage = fmt.Errorf("%s: %w: record %x of %s has been damaged on disk; restart the daemon to be told "+
+				"what to do", tx.db.path, roost.BadConfig, key, bucket)
 		}
 		return nil
 	}
@@ -170,7 +174,8 @@ func (b *Bucket) ForEach(f func(key, value []byte) error) error {
 	})
 }
 
-// Cursor returns a cursor, which moves over the records in the order of their keys. Beyond the last, keys are nil.
+// Cursor returns a cursor, which moves over the records in the order of their keys.
+// Beyond the last, keys are nil.
 func (b *Bucket) Cursor() *Cursor { return &Cursor{b.b.Cursor(), b} }
 
 // Cursor is a place in a bucket.

@@ -22,9 +22,11 @@ type ContentKind struct {
 	Buckets     []string // that it has
 	InitialMap  int      // bytes that are mapped from the start
 
-	// Name names records for people, by their keys: the one with key from, or those up to and without to. nil: they have no names.
+	// Name names records for people, by their keys: the one with key from, or those up to
+	// and without to. nil: they have no names.
 	Name func(d *DamageFinding) string
-	// Convert changes a record of a file of format 1 into one of now, with which it calls put. nil: it stays as it is.
+	// Convert changes a record of a file of format 1 into one of now, with which it calls
+	// put. nil: it stays as it is.
 	Convert func(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error
 }
 
@@ -49,13 +51,17 @@ func (e *DamageError) Error() string {
 	if e.isUnbounded() {
 		rest = "what else is missing cannot be told"
 	}
-	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; %s: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
+	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; %s: to see what would be taken out: roost doctor "+
+		"--repair --dry-run; to take it out: roost doctor --repair",
 		e.Kind.Description, e.Path, roost.BadConfig, strings.Join(names, "; "), more, rest)
 }
 
-// isUnbounded reports whether more may be damaged than can be named: the file as a whole, or records of which nobody knows which they are.
+// isUnbounded reports whether more may be damaged than can be named: the file as a whole,
+// or records of which nobody knows which they are.
 func (e *DamageError) isUnbounded() bool {
-	return slices.ContainsFunc(e.Damages, func(d DamageFinding) bool { return d.Bucket == "" || d.IsRange && d.From == nil && d.To == nil })
+	return slices.ContainsFunc(e.Damages, func(d DamageFinding) bool {
+		return d.Bucket == "" || d.IsRange && d.From == nil && d.To == nil
+	})
 }
 
 // Unwrap is the kind of the error.
@@ -93,7 +99,8 @@ type fileContents struct {
 	damages  []DamageFinding
 }
 
-// examineFile reads all of a file. The record function, if there is one, gets each record that is whole, with its checksum taken off.
+// examineFile reads all of a file. The record function, if there is one, gets each record
+// that is whole, with its checksum taken off.
 func examineFile(path string, k *ContentKind, record func(bucket string, key, value []byte)) (*fileContents, error) {
 	f, b, err := mapLocked(path)
 	if err != nil {
@@ -139,7 +146,8 @@ func mapLocked(path string) (*os.File, []byte, error) {
 	return f, b, nil
 }
 
-// readContents reads the bytes of a file. The first reading finds the seal: without one no record has a checksum.
+// readContents reads the bytes of a file. The first reading finds the seal: without one
+// no record has a checksum.
 func readContents(b []byte, k *ContentKind, record func(bucket string, key, value []byte)) *fileContents {
 	c, found := &fileContents{}, map[string]bucketChecksum{}
 	if record == nil {
@@ -167,7 +175,8 @@ func readContents(b []byte, k *ContentKind, record func(bucket string, key, valu
 		var err error
 		c.checksum, err = decodeContentChecksum(sealRaw)
 		if _, v, found := correctFlippedBit(string(bucketChecksums), keyChecksum, sealRaw); err != nil && found {
-			r.damages = append(r.damages, DamageFinding{Bucket: string(bucketChecksums), Reason: "one bit of it has flipped", Corrected: true})
+			r.damages = append(r.damages, DamageFinding{Bucket: string(bucketChecksums),
+				Reason: "one bit of it has flipped", Corrected: true})
 			c.checksum, err = decodeContentChecksum(appendChecksum(string(bucketChecksums), keyChecksum, v))
 		}
 		if err != nil {
@@ -209,7 +218,8 @@ func damagedRecord(bucket string, key, value, raw []byte) DamageFinding {
 	if k, v, found := correctFlippedBit(bucket, key, raw); found {
 		return DamageFinding{Bucket: bucket, From: k, Reason: "one bit of it has flipped", Raw: v, Corrected: true}
 	}
-	return DamageFinding{Bucket: bucket, From: bytes.Clone(key), Reason: "its checksum is wrong", Raw: bytes.Clone(value)}
+	return DamageFinding{Bucket: bucket, From: bytes.Clone(key), Reason: "its checksum is wrong",
+		Raw: bytes.Clone(value)}
 }
 
 // compareChecksum holds what was found against what the seal says.
@@ -221,7 +231,8 @@ func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketCh
 	case c.checksum == nil || c.checksum.buckets == nil:
 		return
 	case c.format != formatVersion:
-		c.damages = append(c.damages, DamageFinding{Reason: fmt.Sprintf("its format is %d, and should be %d", c.format, formatVersion)})
+		c.damages = append(c.damages,
+			DamageFinding{Reason: fmt.Sprintf("its format is %d, and should be %d", c.format, formatVersion)})
 	}
 	for _, name := range k.Buckets {
 		want, known := c.checksum.buckets[name]
@@ -230,14 +241,17 @@ func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketCh
 		switch {
 		case !known && got.count == 0, got == want:
 		case got.count < want.count:
-			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true, Reason: fmt.Sprintf("%d of %d records are not found", want.count-got.count, want.count)})
+			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true,
+				Reason: fmt.Sprintf("%d of %d records are not found", want.count-got.count, want.count)})
 		case !named:
-			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true, Reason: "some of its records are not those that were written last, and which cannot be told"})
+			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true,
+				Reason: "some of its records are not those that were written last, and which cannot be told"})
 		}
 	}
 }
 
-// hasChecksums reports whether any record of a file has its checksum: then all of them must, whatever the file says of its format.
+// hasChecksums reports whether any record of a file has its checksum: then all of them
+// must, whatever the file says of its format.
 func hasChecksums(b []byte, h metaPage) (any bool) {
 	r := &pageReader{bytes: b, size: int(h.size), pageCount: h.pageCount, used: map[uint64]bool{}}
 	r.includeBucket = func(bucket string) bool { return !any && !isInternalBucket(bucket) }

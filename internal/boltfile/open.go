@@ -1,7 +1,10 @@
-// Package dbfile opens bbolt files whose contents a daemon must not trust: a disk may have damaged them, or somebody may have put something else
-// there. bbolt trusts its pages: it panics over bad ones, in a goroutine of its own when it opens a file, faults where a file has lost its end, and
-// takes what a flipped bit has made for what was written. So each record has a checksum, the file a seal that counts them, and a mark beside it says
-// which transaction was the last; and all of that is read through once, by a reader that trusts nothing, before bbolt has its way with the file.
+// Package dbfile opens bbolt files whose contents a daemon must not trust: a disk may
+// have damaged them, or somebody may have put something else there. bbolt trusts its
+// pages: it panics over bad ones, in a goroutine of its own when it opens a file, faults
+// where a file has lost its end, and takes what a flipped bit has made for what was
+// written. So each record has a checksum, the file a seal that counts them, and a mark
+// beside it says which transaction was the last; and all of that is read through once, by
+// a reader that trusts nothing, before bbolt has its way with the file.
 package boltfile
 
 import (
@@ -22,8 +25,10 @@ import (
 // lockTimeout is how long an open waits for the owner before to let go of the file.
 const lockTimeout = 3 * time.Second
 
-// Open opens the file at path, which need not be there, and calls ready, where panics are errors too. A file that another process has open gives
-// roost.Conflict; one that is damaged a DamageError, which is of kind roost.BadConfig. One without checksums gets them.
+// Open opens the file at path, which need not be there, and calls ready, where panics are
+// errors too. A file that another process has open gives roost.Conflict; one that is
+// damaged a DamageError, which is of kind roost.BadConfig. One without checksums gets
+// them.
 func Open(path string, k ContentKind, ready func(*DB) error) (*DB, error) {
 	db := &DB{path: path}
 	var s *contentChecksum
@@ -45,7 +50,8 @@ func Open(path string, k ContentKind, ready func(*DB) error) (*DB, error) {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		err = fmt.Errorf("%s: %w: another daemon has it open", path, roost.Conflict)
 	case !errors.As(err, &damage):
-		err = fmt.Errorf("%s %s: %w: the file is damaged or cannot be used: %w", k.Description, path, roost.BadConfig, err)
+		err = fmt.Errorf("%s %s: %w: the file is damaged or cannot be used: %w", k.Description, path,
+			roost.BadConfig, err)
 	}
 	db.Close()
 	return nil, err
@@ -69,7 +75,8 @@ func (db *DB) open(s *contentChecksum, k *ContentKind, ready func(*DB) error) (e
 	return err
 }
 
-// hasAll reports whether all buckets are there, and the mark: then opening a file does not change it.
+// hasAll reports whether all buckets are there, and the mark: then opening a file does
+// not change it.
 func (db *DB) hasAll(k *ContentKind) (whole bool, err error) {
 	m, err := readMark(db.path)
 	if err != nil {
@@ -98,10 +105,12 @@ func (db *DB) create(k *ContentKind) error {
 }
 
 func boltOptions(size int) *bolt.Options {
-	return &bolt.Options{Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: size}
+	return &bolt.Options{Timeout: lockTimeout, NoFreelistSync: true, FreelistType: bolt.FreelistMapType,
+		InitialMmapSize: size}
 }
 
-// verifyFile reads all of a file, gives it checksums if it has none, and returns its seal; nil where there is no file yet.
+// verifyFile reads all of a file, gives it checksums if it has none, and returns its
+// seal; nil where there is no file yet.
 func verifyFile(path string, k *ContentKind) (*contentChecksum, error) {
 	c, last, err := readFile(path, k, nil)
 	switch {
@@ -120,8 +129,10 @@ func verifyFile(path string, k *ContentKind) (*contentChecksum, error) {
 	return c.checksum, nil
 }
 
-// readFile reads all of a file, and its mark. What both tell of damages is in the contents; there are none where there is no file yet.
-func readFile(path string, k *ContentKind, record func(bucket string, key, value []byte)) (*fileContents, *commitMark, error) {
+// readFile reads all of a file, and its mark. What both tell of damages is in the
+// contents; there are none where there is no file yet.
+func readFile(path string, k *ContentKind,
+	record func(bucket string, key, value []byte)) (*fileContents, *commitMark, error) {
 	last, err := readMark(path)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +145,9 @@ func readFile(path string, k *ContentKind, record func(bucket string, key, value
 	case (missing || info.Size() == 0) && last == nil:
 		return nil, nil, nil
 	case missing || info.Size() == 0:
-		c.damages = append(c.damages, DamageFinding{Reason: fmt.Sprintf("it is gone or empty, and %d transactions were written to it", last.txid)})
+		c.damages = append(c.damages, DamageFinding{
+			Reason: fmt.Sprintf("it is gone or empty, and %d transactions were written to it", last.txid),
+		})
 		return c, last, nil
 	}
 	if c, err = examineFile(path, k, record); err != nil {
@@ -145,7 +158,9 @@ func readFile(path string, k *ContentKind, record func(bucket string, key, value
 	case c.checksum == nil && len(c.damages) == 0:
 		c.damages = append(c.damages, DamageFinding{Reason: "its records have no checksums, and once had"})
 	case c.checksum != nil && c.checksum.buckets != nil && c.checksum.id == last.id && c.txid < last.txid:
-		c.damages = append(c.damages, DamageFinding{Reason: fmt.Sprintf("it is as it was after transaction %d, and the last was %d: what was written since is not in it", c.txid, last.txid)})
+		c.damages = append(c.damages,
+			DamageFinding{Reason: fmt.Sprintf("it is as it was after transaction %d, and the last was %d: what was "+
+				"written since is not in it", c.txid, last.txid)})
 	}
 	return c, last, nil
 }

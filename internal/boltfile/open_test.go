@@ -30,7 +30,8 @@ func write(t testing.TB, path string) {
 	db.Close()
 }
 
-// Wherever a page of a file is overwritten, opening it gives an error of the right kind, or the file: never a panic.
+// Wherever a page of a file is overwritten, opening it gives an error of the right kind,
+// or the file: never a panic.
 func TestEveryPageDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	write(t, path)

@@ -7,10 +7,12 @@ import (
 	"hash/fnv"
 )
 
-// bbolt believes what its pages say. This is a reader of such files that believes nothing: it reads what can be reached from the newest head, names
-// each page and record that is wrong by the keys that it should hold, and goes on with the others.
+// bbolt believes what its pages say. This is a reader of such files that believes
+// nothing: it reads what can be reached from the newest head, names each page and record
+// that is wrong by the keys that it should hold, and goes on with the others.
 
-// The layout of bbolt's pages, version 2 of the format; numbers are in the order of the machine's bytes.
+// The layout of bbolt's pages, version 2 of the format; numbers are in the order of the
+// machine's bytes.
 const (
 	pageHeader    = 16
 	elementSize   = 16
@@ -26,13 +28,17 @@ const (
 
 // DamageFinding is one place of a file that is not as it was written.
 type DamageFinding struct {
-	Bucket   string // "": of the file as a whole
-	From, To []byte // the keys that are hit: From alone, or those from From up to and without To; none: which cannot be told
-	IsRange  bool   // it is a range
+	Bucket string // "": of the file as a whole
+	// the keys that are hit: From alone, or those from From up to and without To; none:
+	// which cannot be told
+	From, To []byte
+	IsRange  bool // it is a range
 	Reason   string
 	Raw      []byte // the damaged value, where it could be read
 
-	Corrected bool // one bit of the record has flipped, and its checksum tells which: From and Raw are the record as it was
+	// one bit of the record has flipped, and its checksum tells which: From and Raw are
+	// the record as it was
+	Corrected bool
 }
 
 // pageReader reads the pages of one file.
@@ -59,11 +65,13 @@ func metaPageAt(b []byte, at int) (h metaPage, whole bool) {
 	sum := fnv.New64a()
 	sum.Write(m[:56])
 	e := binary.NativeEndian
-	h = metaPage{size: uint64(e.Uint32(m[8:])), root: e.Uint64(m[16:]), pageCount: e.Uint64(m[40:]), txid: e.Uint64(m[48:])}
+	h = metaPage{size: uint64(e.Uint32(m[8:])), root: e.Uint64(m[16:]), pageCount: e.Uint64(m[40:]),
+		txid: e.Uint64(m[48:])}
 	return h, e.Uint32(m) == metaMagic && e.Uint32(m[4:]) == metaVersion && e.Uint64(m[56:]) == sum.Sum64()
 }
 
-// newestMeta finds the newest head of a file. One that is damaged is a damage, even where it is the older: which one it was cannot be told.
+// newestMeta finds the newest head of a file. One that is damaged is a damage, even where
+// it is the older: which one it was cannot be told.
 func (r *pageReader) newestMeta() (newest metaPage, found bool) {
 	first, one := metaPageAt(r.bytes, 0)
 	second, two := metaPage{}, false
@@ -75,7 +83,8 @@ func (r *pageReader) newestMeta() (newest metaPage, found bool) {
 	}
 	switch {
 	case !one && !two:
-		r.damages = append(r.damages, DamageFinding{Reason: "both heads of the file are damaged, so nothing in it can be found"})
+		r.damages = append(r.damages,
+			DamageFinding{Reason: "both heads of the file are damaged, so nothing in it can be found"})
 		return newest, false
 	case !one:
 		first = second
@@ -84,7 +93,8 @@ func (r *pageReader) newestMeta() (newest metaPage, found bool) {
 	}
 	if !one || !two {
 		r.damages = append(r.damages, DamageFinding{Reason: fmt.Sprintf(
-			"one of its two heads is damaged, perhaps the newer one; the other is of transaction %d, and what was written after that is not found", first.txid)})
+			"one of its two heads is damaged, perhaps the newer one; the other is of transaction %d, and what was "+
+				"written after that is not found", first.txid)})
 	}
 	if second.txid > first.txid {
 		first = second
@@ -100,14 +110,16 @@ func (r *pageReader) readAll() bool {
 	}
 	r.size, r.pageCount, r.txid, r.used = int(h.size), h.pageCount, h.txid, map[uint64]bool{}
 	if whole := h.pageCount * h.size; uint64(len(r.bytes)) < whole {
-		r.damages = append(r.damages, DamageFinding{Reason: fmt.Sprintf("it has lost its end: %d bytes of %d are there", len(r.bytes), whole)})
+		r.damages = append(r.damages,
+			DamageFinding{Reason: fmt.Sprintf("it has lost its end: %d bytes of %d are there", len(r.bytes), whole)})
 	}
 	r.readPage("", h.root, nil, nil, 0)
 	return true
 }
 
 func (r *pageReader) addDamage(bucket string, lo, hi []byte, format string, a ...any) {
-	r.damages = append(r.damages, DamageFinding{Bucket: bucket, From: bytes.Clone(lo), To: bytes.Clone(hi), IsRange: true, Reason: fmt.Sprintf(format, a...)})
+	r.damages = append(r.damages, DamageFinding{Bucket: bucket, From: bytes.Clone(lo), To: bytes.Clone(hi),
+		IsRange: true, Reason: fmt.Sprintf(format, a...)})
 }
 
 // readPage reads a page and all below it. Its keys are not below lo, and below hi.
@@ -119,7 +131,8 @@ func (r *pageReader) readPage(bucket string, id uint64, lo, hi []byte, depth int
 	p := r.bytes[id*uint64(r.size):]
 	e := binary.NativeEndian
 	overflow := uint64(e.Uint32(p[12:]))
-	if own := e.Uint64(p); own != id || overflow >= r.pageCount-id || (id+overflow+1)*uint64(r.size) > uint64(len(r.bytes)) {
+	if own := e.Uint64(p); own != id || overflow >= r.pageCount-id ||
+		(id+overflow+1)*uint64(r.size) > uint64(len(r.bytes)) {
 		r.addDamage(bucket, lo, hi, "page %d is damaged", id)
 		return
 	}
@@ -137,7 +150,8 @@ func (r *pageReader) readPage(bucket string, id uint64, lo, hi []byte, depth int
 func (r *pageReader) pageElements(bucket string, p []byte, name string, lo, hi []byte, depth int) {
 	e := binary.NativeEndian
 	kind, count := e.Uint16(p[8:]), int(e.Uint16(p[10:]))
-	if kind != branchFlag && kind != leafFlag || pageHeader+count*elementSize > len(p) || kind == branchFlag && count == 0 {
+	if kind != branchFlag && kind != leafFlag || pageHeader+count*elementSize > len(p) ||
+		kind == branchFlag && count == 0 {
 		r.addDamage(bucket, lo, hi, "%s is damaged", name)
 		return
 	}
@@ -149,7 +163,8 @@ func (r *pageReader) pageElements(bucket string, p []byte, name string, lo, hi [
 	for i := range count {
 		at := pageHeader + i*elementSize
 		el := p[at : at+elementSize]
-		k, v, ok := splitElement(p, uint64(at)+uint64(e.Uint32(el[4:])), uint64(e.Uint32(el[8:])), uint64(e.Uint32(el[12:])))
+		k, v, ok := splitElement(p, uint64(at)+uint64(e.Uint32(el[4:])), uint64(e.Uint32(el[8:])),
+			uint64(e.Uint32(el[12:])))
 		if !ok || !withPrefix(k, lo, hi) || i > 0 && bytes.Compare(before, k) >= 0 {
 			from := lo
 			if before != nil {

@@ -60,7 +60,8 @@ func addChecksums(path string, k *ContentKind) error {
 	})
 }
 
-// rebuildFile makes a file anew, with what fill puts there, and gives it the name of the old one in one step.
+// rebuildFile makes a file anew, with what fill puts there, and gives it the name of the
+// old one in one step.
 func rebuildFile(path string, k *ContentKind, fill func(*ReplacementWriter) error) error {
 	next := path + ".new"
 	os.Remove(next)
@@ -100,8 +101,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// InspectFile reads all of a file that no daemon has open, and returns its damages, nil where it is whole or not there. The record function gets each
-// record that is whole, as files of now have them.
+// InspectFile reads all of a file that no daemon has open, and returns its damages, nil
+// where it is whole or not there. The record function gets each record that is whole, as
+// files of now have them.
 func InspectFile(path string, k ContentKind, record func(bucket string, key, value []byte)) (*DamageError, error) {
 	var c *fileContents
 	err := CatchFaults(func() (err error) {
@@ -119,9 +121,10 @@ func InspectFile(path string, k ContentKind, record func(bucket string, key, val
 	return &DamageError{path, k, c.damages}, nil
 }
 
-// ReplaceDamaged makes a damaged file anew, with what fill puts there. The damaged one stays beside it, with the date in its name, which is returned; "" where
-// there was none.
-func ReplaceDamaged(path string, k ContentKind, now time.Time, fill func(*ReplacementWriter) error) (aside string, err error) {
+// ReplaceDamaged makes a damaged file anew, with what fill puts there. The damaged one
+// stays beside it, with the date in its name, which is returned; "" where there was none.
+func ReplaceDamaged(path string, k ContentKind, now time.Time,
+	fill func(*ReplacementWriter) error) (aside string, err error) {
 	if _, err := os.Stat(path); err == nil {
 		aside = Aside(path, now)
 		if err := os.Link(path, aside); err != nil {

@@ -39,14 +39,17 @@ type ClaimGroup struct {
 // Path is the group's name in the kernel's words, the same in all hierarchies.
 func (g *ClaimGroup) Path() string { return g.path }
 
-// TaskDir is the directory that tasks live in, frozen and killed by; empty where there is none. It is of version 2 and a place to be cloned into
-// unless IsVersion1 says otherwise.
+// TaskDir is the directory that tasks live in, frozen and killed by; empty where there is
+// none. It is of version 2 and a place to be cloned into unless IsVersion1 says
+// otherwise.
 func (g *ClaimGroup) TaskDir() string { return g.taskDir }
 
-// IsVersion1 reports whether the task directory is of version 1: then a process is moved into it by its number.
+// IsVersion1 reports whether the task directory is of version 1: then a process is moved
+// into it by its number.
 func (g *ClaimGroup) IsVersion1() bool { return g.isVersion1 }
 
-// Add puts a process under the limits. What it forks from then on has them too; what it forked before has not.
+// Add puts a process under the limits. What it forks from then on has them too; what it
+// forked before has not.
 func (g *ClaimGroup) Add(pid int) error {
 	for _, dir := range g.limits() {
 		if err := moveProcess(dir, pid); err != nil {
@@ -102,7 +105,8 @@ func (g *ClaimGroup) allDirs() []string {
 	return all
 }
 
-// moveProcess puts a process into a directory. A process that the kernel has just made is refused for a moment (EINVAL, runc issue 1950).
+// moveProcess puts a process into a directory. A process that the kernel has just made is
+// refused for a moment (EINVAL, runc issue 1950).
 func moveProcess(dir string, pid int) error {
 	path, text := filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid))
 	var err error
@@ -121,8 +125,9 @@ const (
 	deleteWait  = 5 * time.Millisecond
 )
 
-// Delete kills every process that is in the group, its starter too, and removes it. A group that is gone is no error. Directories are removed
-// one by one with rmdir(2), and nothing that is not a directory of this group is touched.
+// Delete kills every process that is in the group, its starter too, and removes it. A
+// group that is gone is no error. Directories are removed one by one with rmdir(2), and
+// nothing that is not a directory of this group is touched.
 func (g *ClaimGroup) Delete() error {
 	g.blockForks()
 	var last error
@@ -142,7 +147,8 @@ func (g *ClaimGroup) Delete() error {
 	return fmt.Errorf("control group %s: %w: %w", g.path, roost.Conflict, last)
 }
 
-// blockForks lets nothing in the group fork any more, so that it cannot run away from being killed.
+// blockForks lets nothing in the group fork any more, so that it cannot run away from
+// being killed.
 func (g *ClaimGroup) blockForks() {
 	switch {
 	case g.unified != "":
@@ -152,7 +158,8 @@ func (g *ClaimGroup) blockForks() {
 	}
 }
 
-// KillAll kills what is in the group, its starter too. What forks meanwhile may escape one call, but not Delete.
+// KillAll kills what is in the group, its starter too. What forks meanwhile may escape
+// one call, but not Delete.
 func (g *ClaimGroup) KillAll() {
 	if g.taskDir != "" {
 		g.Kill()
@@ -162,8 +169,8 @@ func (g *ClaimGroup) KillAll() {
 	}
 }
 
-// removeTree removes a directory of a control group and those below it, that a task may have made. The kernel refuses while there are
-// processes.
+// removeTree removes a directory of a control group and those below it, that a task may
+// have made. The kernel refuses while there are processes.
 func removeTree(dir string) error {
 	err := os.Remove(dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -39,7 +39,8 @@ func (c Enforcement) Names() []string {
 	return names
 }
 
-// enforceable is one thing that a machine can enforce: its name in the machine's ad, and that of its controller in version 1.
+// enforceable is one thing that a machine can enforce: its name in the machine's ad, and
+// that of its controller in version 1.
 type enforceable struct {
 	name, controller, mechanism string
 	supported                   bool
@@ -47,7 +48,8 @@ type enforceable struct {
 
 func (c Enforcement) enforceables() []enforceable {
 	return []enforceable{
-		{"cpu", "cpu", "shares of CPU time", c.CPU}, {"cpuset", "cpuset", "sets of cores", c.Cpuset}, {"memory", "memory", "limits of memory", c.Memory},
+		{"cpu", "cpu", "shares of CPU time", c.CPU}, {"cpuset", "cpuset", "sets of cores", c.Cpuset},
+		{"memory", "memory", "limits of memory", c.Memory},
 		{"devices", "devices", "isolation of devices", c.Devices}, {"pids", "pids", "limits of processes", c.Pids},
 		{"freeze", "freezer", "freezing", c.Freeze},
 	}
@@ -84,7 +86,8 @@ func (h *ParentGroup) detectVersion1() (why error) {
 		may[name] = true
 	}
 	h.v1 = may
-	h.enforcement.CPU, h.enforcement.Cpuset, h.enforcement.Memory, h.enforcement.Devices = may["cpu"], may["cpuset"], may["memory"], may["devices"]
+	h.enforcement.CPU, h.enforcement.Cpuset, h.enforcement.Memory, h.enforcement.Devices = may["cpu"], may["cpuset"],
+		may["memory"], may["devices"]
 	h.enforcement.Pids, h.enforcement.IO = may["pids"], may["blkio"]
 	if may["freezer"] {
 		h.enforcement.Freeze, h.enforcement.Kill = true, true
@@ -97,12 +100,14 @@ func (h *ParentGroup) detectVersion1() (why error) {
 	return why
 }
 
-// detectVersion2 finds the controllers that the kernel offers in a directory of version 2.
+// detectVersion2 finds the controllers that the kernel offers in a directory of version
+// 2.
 func (h *ParentGroup) detectVersion2(base string) {
 	text, _ := kernfs.ReadFile(filepath.Join(base, "cgroup.controllers"))
 	offered := strings.Fields(string(text))
 	has := func(name string) bool { return slices.Contains(offered, name) }
-	h.enforcement.CPU, h.enforcement.Cpuset, h.enforcement.Memory, h.enforcement.Pids, h.enforcement.IO = has("cpu"), has("cpuset"), has("memory"), has("pids"), has("io")
+	h.enforcement.CPU, h.enforcement.Cpuset, h.enforcement.Memory, h.enforcement.Pids, h.enforcement.IO = has("cpu"),
+		has("cpuset"), has("memory"), has("pids"), has("io")
 	h.enforcement.Devices = os.Geteuid() == 0 // a program in the kernel, which only root may load
 	_, err := os.Stat("/proc/swaps")
 	h.swap = err == nil
@@ -129,7 +134,8 @@ func (h *ParentGroup) missingReasons(why error) []string {
 	}
 	var all []string
 	if len(unmounted) > 0 {
-		all = append(all, fmt.Sprintf("no %s: the kernel does not offer them here; mount the control groups (systemd does), and look in %s for one that was switched off (cgroup_enable=memory)",
+		all = append(all, fmt.Sprintf("no %s: the kernel does not offer them here; mount the control groups (systemd "+
+			"does), and look in %s for one that was switched off (cgroup_enable=memory)",
 			strings.Join(unmounted, ", "), "/proc/cgroups"))
 	}
 	if len(forbidden) > 0 {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMissing: what is there but not to be used is not said to be missing from the kernel.
+// TestMissing: what is there but not to be used is not said to be missing from the
+// kernel.
 func TestMissing(t *testing.T) {
 	all := map[string]bool{}
 	for _, name := range controllers() {
@@ -21,11 +22,15 @@ func TestMissing(t *testing.T) {
 		why  error
 		want []string
 	}{
-		{"not ours, version 1", &ParentGroup{mounts: cgroupMounts{v1: "/cg", version1Controllers: all}}, denied, []string{
-			"no shares of CPU time, sets of cores, limits of memory, isolation of devices, limits of processes, freezing: " + causeOf(denied) + "; " + cureOf(denied),
-		}},
-		{"everything", &ParentGroup{enforcement: Enforcement{Version: 1, CPU: true, Cpuset: true, Memory: true, Devices: true, Pids: true, Freeze: true}}, nil, nil},
-		{"devices", &ParentGroup{enforcement: Enforcement{Version: 2, CPU: true, Cpuset: true, Memory: true, Pids: true, Freeze: true}}, nil, []string{
+		{"not ours, version 1", &ParentGroup{mounts: cgroupMounts{v1: "/cg", version1Controllers: all}},
+			denied, []string{
+				"no shares of CPU time, sets of cores, limits of memory, isolation of devices, limits of processes, " +
+					"freezing: " + causeOf(denied) + "; " + cureOf(denied),
+			}},
+		{"everything", &ParentGroup{enforcement: Enforcement{Version: 1, CPU: true, Cpuset: true, Memory: true,
+			Devices: true, Pids: true, Freeze: true}}, nil, nil},
+		{"devices", &ParentGroup{enforcement: Enforcement{Version: 2, CPU: true, Cpuset: true, Memory: true, Pids: true,
+			Freeze: true}}, nil, []string{
 			"no isolation of devices: only root may do that; " + cureOf(nil),
 		}},
 	}

@@ -16,11 +16,13 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// freezeTimeout bounds how long Freeze and Thaw wait for the kernel. A process in an uninterruptible system call holds it up.
+// freezeTimeout bounds how long Freeze and Thaw wait for the kernel. A process in an
+// uninterruptible system call holds it up.
 const freezeTimeout = 5 * time.Second
 
-// Freeze stops all processes of the task where they are, and returns when they stand still. Without a task directory, or after five seconds, it
-// is roost.Unavailable; in the latter case the group goes on freezing.
+// Freeze stops all processes of the task where they are, and returns when they stand
+// still. Without a task directory, or after five seconds, it is roost.Unavailable; in the
+// latter case the group goes on freezing.
 func (g *ClaimGroup) Freeze() error { return g.freeze(true, freezeTimeout) }
 
 // Thaw lets them go on, unless the group is held: then they do when it is not any more.
@@ -32,7 +34,8 @@ func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
 	}
 	end := time.Now().Add(within)
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
-		// Version 1 has to be told again, for those that were forked while it froze the others.
+		// Version 1 has to be told again, for those that were forked while it froze the
+		// others.
 		if err := g.setFrozen(want); err != nil {
 			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 		}
@@ -40,7 +43,8 @@ func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("control group %s: %w: it is not frozen=%v after %v", g.path, roost.Unavailable, want, within)
+			return fmt.Errorf("control group %s: %w: it is not frozen=%v after %v", g.path, roost.Unavailable,
+				want, within)
 		}
 		time.Sleep(wait)
 	}
@@ -76,11 +80,12 @@ func (g *ClaimGroup) isQuiesced(dir string) bool {
 	return n == 1
 }
 
-// Kill kills all processes of the task at once, frozen or not, whatever they fork meanwhile. They are dying when it returns; their parents
-// have not been told yet.
+// Kill kills all processes of the task at once, frozen or not, whatever they fork
+// meanwhile. They are dying when it returns; their parents have not been told yet.
 func (g *ClaimGroup) Kill() error {
 	if g.taskDir == "" {
-		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path, roost.Unavailable)
+		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path,
+			roost.Unavailable)
 	}
 	if !g.isVersion1 {
 		err := kernfs.WriteFile(filepath.Join(g.taskDir, "cgroup.kill"), []byte("1"))
@@ -110,8 +115,8 @@ func (g *ClaimGroup) killFrozen() error {
 	return nil
 }
 
-// killEach kills the processes of a directory and of those below it. Each is looked for again after its descriptor was opened, so that the next
-// owner of a number is not hit.
+// killEach kills the processes of a directory and of those below it. Each is looked for
+// again after its descriptor was opened, so that the next owner of a number is not hit.
 func killEach(dir string) {
 	fds := map[int]int{}
 	for _, pid := range processes(dir) {
@@ -137,9 +142,11 @@ func killEach(dir string) {
 	}
 }
 
-// killFrozenInits kills all that stands still in a directory of version 1 with the first process of a PID namespace that has been killed meanwhile, as happens when the
-// starter of a task ends with its lease. In version 1 nothing dies that stands still, and of what goes on at once with the first process some would run for a
-// moment before the kernel ends its namespace.
+// killFrozenInits kills all that stands still in a directory of version 1 with the first
+// process of a PID namespace that has been killed meanwhile, as happens when the starter
+// of a task ends with its lease. In version 1 nothing dies that stands still, and of what
+// goes on at once with the first process some would run for a moment before the kernel
+// ends its namespace.
 func killFrozenInits(dir string) {
 	for _, pid := range TaskDir(dir).Processes() {
 		if isFrozenInit(pid) {
@@ -149,7 +156,8 @@ func killFrozenInits(dir string) {
 	}
 }
 
-// isFrozenInit reports whether a process is the first of its namespace and has been sent SIGKILL.
+// isFrozenInit reports whether a process is the first of its namespace and has been sent
+// SIGKILL.
 func isFrozenInit(pid int) bool {
 	text, _ := kernfs.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	first, killed := false, false

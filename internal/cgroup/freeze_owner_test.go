@@ -31,7 +31,8 @@ func usesNoCPU(g *ClaimGroup) bool {
 	return before.UserCPU+before.SystemCPU == after.UserCPU+after.SystemCPU
 }
 
-// TestHold: what is held stands still whatever those do who freeze and thaw the task, and is as they left it afterwards.
+// TestHold: what is held stands still whatever those do who freeze and thaw the task, and
+// is as they left it afterwards.
 func TestHold(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		name := "version 2"
@@ -116,7 +117,9 @@ func TestApart(t *testing.T) {
 	g.FreezeForOwner(true)
 	awaitQuiesced(t, g)
 	before := size()
-	if err := g.RunOneWhileFrozen(one.Process.Pid, func() { waitUntil(t, "it counts on", func() bool { return size() > before }) }); err != nil {
+	if err := g.RunOneWhileFrozen(one.Process.Pid, func() {
+		waitUntil(t, "it counts on", func() bool { return size() > before })
+	}); err != nil {
 		t.Fatal(err)
 	}
 	awaitQuiesced(t, g)
@@ -125,7 +128,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// testYielding is a host whose groups give way. All above them do, so that it shares no directory with other tests.
+// testYielding is a host whose groups give way. All above them do, so that it shares no
+// directory with other tests.
 func testYielding(t *testing.T) *ParentGroup {
 	t.Helper()
 	h := testHostAt(t, fmt.Sprintf("/roost-test-%d-%d", os.Getpid(), time.Now().UnixNano()))
@@ -139,7 +143,8 @@ func TestShrink(t *testing.T) {
 	skipUnless(t, h, h.Enforcement().Memory && h.Enforcement().Freeze, "memory")
 	g := testGroup(t, h, "1", GroupLimits{Memory: 128 * roost.MiB})
 	file := filepath.Join(t.TempDir(), "big")
-	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=64 2>/dev/null; sync "+file+"; echo >"+file+".done; "+spinScript)
+	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=64 2>/dev/null; sync "+file+"; echo >"+file+".done; "+
+		spinScript)
 	p.release(t)
 	waitUntil(t, "it is written", func() bool { _, err := os.Stat(file + ".done"); return err == nil })
 	g.FreezeForOwner(true)
@@ -171,7 +176,8 @@ func TestYield(t *testing.T) {
 	for i, want := range []string{"0", "0", "0", "1"} {
 		h.SuspendYielding(i < 2)
 		for _, dir := range h.parentDirs("cpu") {
-			if text, err := os.ReadFile(filepath.Join(dir, "cpu.idle")); err == nil && strings.TrimSpace(string(text)) != want {
+			if text, err := os.ReadFile(filepath.Join(dir, "cpu.idle")); err == nil &&
+				strings.TrimSpace(string(text)) != want {
 				t.Errorf("step %d: %s: idle is %q, want %s", i, dir, text, want)
 			}
 		}
@@ -187,7 +193,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestMost: all groups together are held to a bound, those that are made later, too, until it is lifted.
+// TestMost: all groups together are held to a bound, those that are made later, too,
+// until it is lifted.
 func TestMost(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().CPU, "CPU time")

@@ -69,8 +69,9 @@ func TestClone(t *testing.T) {
 	c.Wait()
 }
 
-// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood still in version 1 does not run for another moment when it is let go on,
-// whoever does that.
+// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood
+// still in version 1 does not run for another moment when it is let go on, whoever does
+// that.
 func TestThawOfTheDoomed(t *testing.T) {
 	for name, thaw := range map[string]func(*ClaimGroup) error{
 		"its host":       func(g *ClaimGroup) error { return g.FreezeForOwner(false) },
@@ -87,7 +88,8 @@ func testThawOfKilled(t *testing.T, inner bool, thaw func(*ClaimGroup) error) {
 	h.taskBase = ""
 	g := testGroup(t, h, "1", GroupLimits{})
 	path := filepath.Join(t.TempDir(), "lines")
-	c := exec.Command("/bin/sh", "-c", `read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
+	c := exec.Command("/bin/sh", "-c",
+		`read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	in, err := c.StdinPipe()
 	if err == nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AddTask puts a process under the limits and among the processes of the task: it is frozen and killed with them.
+// AddTask puts a process under the limits and among the processes of the task: it is
+// frozen and killed with them.
 func (g *ClaimGroup) AddTask(pid int) error {
 	if err := g.Add(pid); err != nil {
 		return err

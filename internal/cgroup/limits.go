@@ -10,9 +10,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GroupLimits are what a group may use. A field that is zero sets no limit; in SetLimits it leaves the one that is.
+// GroupLimits are what a group may use. A field that is zero sets no limit; in SetLimits
+// it leaves the one that is.
 type GroupLimits struct {
-	Weight  int            // of CPU time when it is short, from 1 to 10000 as in version 2, where 100 is what an ordinary group has
+	// of CPU time when it is short, from 1 to 10000 as in version 2, where 100 is what an
+	// ordinary group has
+	Weight  int
 	Quota   roost.MilliCPU // the most CPU time, even when the machine is idle
 	Cores   []int          // the CPUs it runs on
 	Nodes   []int          // the NUMA nodes its memory comes from
@@ -27,19 +30,22 @@ type DeviceNode struct {
 	Major, Minor uint32
 }
 
-// What a starter needs beside its task, in the same group: its own memory (2 to 4 MiB), and its threads with the helpers that it starts.
+// What a starter needs beside its task, in the same group: its own memory (2 to 4 MiB),
+// and its threads with the helpers that it starts.
 const (
 	starterMemory = 8 * roost.MiB
 	starterPids   = 64
 )
 
-// The period over which a quota is counted, in microseconds, and the least quota that the kernel takes.
+// The period over which a quota is counted, in microseconds, and the least quota that the
+// kernel takes.
 const (
 	cfsPeriod = 100_000
 	minQuota  = 1_000
 )
 
-// Bounds of a weight, and what version 1 calls the same: there 1024 shares are what an ordinary group has.
+// Bounds of a weight, and what version 1 calls the same: there 1024 shares are what an
+// ordinary group has.
 const (
 	maxWeight = 10_000
 	minShares = 2
@@ -50,7 +56,8 @@ func (l GroupLimits) weight() uint64 { return uint64(min(max(l.Weight, 1), maxWe
 func (l GroupLimits) shares() uint64 { return min(max(l.weight()*1024/100, minShares), maxShares) }
 func (l GroupLimits) quota() int64   { return max(int64(l.Quota)*cfsPeriod/1000, minQuota) }
 
-// version1 is the limits for the hierarchies that are there. Swap counts with the memory where the kernel counts it at all.
+// version1 is the limits for the hierarchies that are there. Swap counts with the memory
+// where the kernel counts it at all.
 func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
 	cpu := &specs.LinuxCPU{Cpus: formatList(l.Cores), Mems: formatList(l.Nodes)}
 	if l.Weight > 0 {
@@ -112,7 +119,8 @@ func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 	return r
 }
 
-// allDevices stands for all numbers of devices. Left out, it means the same in version 1, and is more than the library's version 2 can read.
+// allDevices stands for all numbers of devices. Left out, it means the same in version 1,
+// and is more than the library's version 2 can read.
 const allDevices int64 = -1
 
 // devices denies everything and then allows what is harmless, and what is given.
@@ -122,7 +130,8 @@ func (l GroupLimits) devices() []specs.LinuxDeviceCgroup {
 	}
 	rules := []specs.LinuxDeviceCgroup{{Type: "a", Major: new(allDevices), Minor: new(allDevices), Access: "rwm"}}
 	allow := func(major, minor int64) {
-		rules = append(rules, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Minor: &minor, Access: "rwm"})
+		rules = append(rules, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Minor: &minor,
+			Access: "rwm"})
 	}
 	for _, d := range harmlessDevices() {
 		allow(d[0], d[1])
@@ -133,8 +142,9 @@ func (l GroupLimits) devices() []specs.LinuxDeviceCgroup {
 	return rules
 }
 
-// harmlessDevices are the devices of which every process has a use and none gains power: null, zero, full, random, urandom, tty, ptmx, and the
-// terminals below /dev/pts (Linux, Documentation/admin-guide/devices.txt).
+// harmlessDevices are the devices of which every process has a use and none gains power:
+// null, zero, full, random, urandom, tty, ptmx, and the terminals below /dev/pts (Linux,
+// Documentation/admin-guide/devices.txt).
 func harmlessDevices() [][2]int64 {
 	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, allDevices}}
 }

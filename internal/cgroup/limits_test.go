@@ -34,7 +34,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPageCache: a task that writes far more than its memory into files is not to blame for that.
+// TestPageCache: a task that writes far more than its memory into files is not to blame
+// for that.
 func TestPageCache(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Memory, "memory")
@@ -52,7 +53,8 @@ func TestPageCache(t *testing.T) {
 		t.Errorf("%+v, %+v", o, u)
 	}
 	var fs syscall.Statfs_t
-	if syscall.Statfs(filepath.Dir(file), &fs); fs.Type != 0x01021994 && u.Cache < roost.MiB { // TMPFS_MAGIC: its files are memory
+	// TMPFS_MAGIC: its files are memory
+	if syscall.Statfs(filepath.Dir(file), &fs); fs.Type != 0x01021994 && u.Cache < roost.MiB {
 		t.Errorf("cache: got %v of a file of 160MiB", u.Cache)
 	}
 }
@@ -81,7 +83,8 @@ func TestDevices(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Devices, "devices")
 	g := testGroup(t, h, "1", GroupLimits{Devices: []DeviceNode{}})
-	p := startIn(t, g, "set -e; head -c 1 /dev/zero >/dev/null; head -c 1 /dev/urandom >/dev/null; ! head -c 1 /dev/kmsg 2>/dev/null")
+	p := startIn(t, g,
+		"set -e; head -c 1 /dev/zero >/dev/null; head -c 1 /dev/urandom >/dev/null; ! head -c 1 /dev/kmsg 2>/dev/null")
 	if status := p.run(t); status.ExitStatus() != 0 {
 		t.Errorf("got %v: a harmless device was denied, or /dev/kmsg was not", p.ProcessState)
 	}

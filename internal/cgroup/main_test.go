@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// testHost is a host with a parent of this test's own, of which nothing is left in the end.
+// testHost is a host with a parent of this test's own, of which nothing is left in the
+// end.
 func testHost(t *testing.T) *ParentGroup {
 	t.Helper()
 	return testHostAt(t, fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano()))
@@ -154,7 +155,8 @@ func TestMakeFindDelete(t *testing.T) {
 
 func TestNamesThatEscape(t *testing.T) {
 	h := testHost(t)
-	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x", "a\n", "cgroup.procs", `a\b`, string(make([]byte, 300))} {
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x", "a\n", "cgroup.procs", `a\b`,
+		string(make([]byte, 300))} {
 		if _, err := h.MakeGroup(name, GroupLimits{}); err == nil {
 			t.Errorf("Make(%q): no error", name)
 		}
@@ -175,7 +177,8 @@ func TestSweep(t *testing.T) {
 	kept, lost := testGroup(t, h, "1", GroupLimits{}), testGroup(t, h, "2", GroupLimits{})
 	stays, goes := startIn(t, kept, "echo; sleep 1000"), startIn(t, lost, "sleep 1000")
 	goes.release(t)
-	if err := os.Mkdir(filepath.Join(lost.allDirs()[0], "below"), 0o755); err != nil { // as a task with the rights for it could
+	// as a task with the rights for it could
+	if err := os.Mkdir(filepath.Join(lost.allDirs()[0], "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Sweep(map[string]bool{"1": true}); err != nil {

@@ -11,7 +11,9 @@ import (
 
 // cgroupMounts is where the kernel's control groups are.
 type cgroupMounts struct {
-	v1                  string          // the directory with a directory for each hierarchy of version 1; empty: there are none
+	// the directory with a directory for each hierarchy of version 1; empty: there are
+	// none
+	v1                  string
 	version1Controllers map[string]bool // controllers of version 1
 	v2                  string          // mount point of version 2; empty: there is none
 	ownGroup            string          // this process's own group of version 2, below v2; empty: not known
@@ -77,7 +79,8 @@ func unescape(path string) string {
 	}
 }
 
-// writeError says why this process may not make or change things at that path; nil when it may.
+// writeError says why this process may not make or change things at that path; nil when
+// it may.
 func writeError(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
 		return &os.PathError{Op: "write", Path: path, Err: err}
@@ -85,9 +88,11 @@ func writeError(path string) error {
 	return nil
 }
 
-// baseDir is the directory of version 2 below which this process may make groups; why says what keeps it from that. Root takes the mount itself.
-// Others look for a part of the tree that was given to them (systemd: Delegate=yes, or user@.service): the highest directory that they may
-// write, and that has no processes of its own, for such a one cannot have groups with controllers below it.
+// baseDir is the directory of version 2 below which this process may make groups; why
+// says what keeps it from that. Root takes the mount itself. Others look for a part of
+// the tree that was given to them (systemd: Delegate=yes, or user@.service): the highest
+// directory that they may write, and that has no processes of its own, for such a one
+// cannot have groups with controllers below it.
 func (m cgroupMounts) baseDir() (dir string, why error) {
 	if m.v2 == "" {
 		return "", nil
@@ -99,7 +104,8 @@ func (m cgroupMounts) baseDir() (dir string, why error) {
 		return "", why
 	}
 	for at := m.ownGroup; len(at) > len(m.v2); at = filepath.Dir(at) {
-		if writeError(at) != nil || writeError(filepath.Join(at, "cgroup.subtree_control")) != nil || writeError(filepath.Join(at, "cgroup.procs")) != nil {
+		if writeError(at) != nil || writeError(filepath.Join(at, "cgroup.subtree_control")) != nil ||
+			writeError(filepath.Join(at, "cgroup.procs")) != nil {
 			break
 		}
 		dir = at

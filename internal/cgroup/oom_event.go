@@ -22,7 +22,8 @@ type OOMEvent struct {
 	PeakMemory  roost.Bytes // the most that the group has held, in memory files and caches too; 0: not known
 }
 
-// OOM reads how often the kernel had to kill, and which process it killed last, where its log can be read.
+// OOM reads how often the kernel had to kill, and which process it killed last, where its
+// log can be read.
 func (g *ClaimGroup) OOM() (OOMEvent, error) {
 	o := OOMEvent{Kills: g.stableKillCount(), MemoryLimit: g.memoryLimit(), PeakMemory: g.peakMemory()}
 	if o.Kills > 0 {
@@ -31,7 +32,8 @@ func (g *ClaimGroup) OOM() (OOMEvent, error) {
 	return o, nil
 }
 
-// stableKillCount is the count of kills. The first event of a group may be read as zeros just after the kill, so that it is read again.
+// stableKillCount is the count of kills. The first event of a group may be read as zeros
+// just after the kill, so that it is read again.
 func (g *ClaimGroup) stableKillCount() int {
 	for range 3 {
 		if n := g.killCount(); n > 0 {
@@ -53,7 +55,8 @@ func (g *ClaimGroup) killCount() int {
 	return int(n)
 }
 
-// peakMemory is the most memory that the group has held, of all kinds. Kernels before 5.19 do not say it of groups of version 2.
+// peakMemory is the most memory that the group has held, of all kinds. Kernels before
+// 5.19 do not say it of groups of version 2.
 func (g *ClaimGroup) peakMemory() roost.Bytes {
 	switch {
 	case g.unified != "":
@@ -79,10 +82,12 @@ func (g *ClaimGroup) memoryLimit() roost.Bytes {
 	return n - starterMemory
 }
 
-// maxRecords bounds how much of the kernel's log is read: it holds some thousand lines, and others may write to it meanwhile.
+// maxRecords bounds how much of the kernel's log is read: it holds some thousand lines,
+// and others may write to it meanwhile.
 const maxRecords = 100_000
 
-// findOOMRecord looks in the kernel's log for the last process of the group that was killed (mm/oom_kill.c, dump_oom_victim and __oom_kill_process).
+// findOOMRecord looks in the kernel's log for the last process of the group that was
+// killed (mm/oom_kill.c, dump_oom_victim and __oom_kill_process).
 func findOOMRecord(path string, o *OOMEvent) {
 	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -105,14 +110,15 @@ func findOOMRecord(path string, o *OOMEvent) {
 	}
 }
 
-// parseOOMRecord takes in one line. Groups have names of ours; the name of a process is its own choice and may hold anything, so that the line is
-// read from both ends.
+// parseOOMRecord takes in one line. Groups have names of ours; the name of a process is
+// its own choice and may hold anything, so that the line is read from both ends.
 func parseOOMRecord(line, path string, o *OOMEvent) {
 	if rest, ok := strings.CutPrefix(line, "oom-kill:"); ok {
 		_, rest, _ = strings.Cut(rest, ",oom_memcg=")
 		group, rest, ok := strings.Cut(rest, ",task_memcg=")
 		_, task, named := strings.Cut(rest, ",task=")
-		if !ok || !named || !strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(group, "/"+runLeaf), "/"+taskPart), path) {
+		if !ok || !named || !strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(group, "/"+runLeaf), "/"+taskPart),
+			path) {
 			return
 		}
 		at := strings.LastIndex(task, ",pid=")
@@ -144,7 +150,8 @@ func kilobytes(text, name string) roost.Bytes {
 	return roost.Bytes(n) * roost.KiB
 }
 
-// CanReadKernelLog reports whether the kernel's log can be read, so that a process that was killed can be named.
+// CanReadKernelLog reports whether the kernel's log can be read, so that a process that
+// was killed can be named.
 func CanReadKernelLog() bool {
 	f, err := os.Open("/dev/kmsg")
 	if err == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ParentGroup makes the groups of one startd, all below one parent. Its methods may be called by several goroutines.
+// ParentGroup makes the groups of one startd, all below one parent. Its methods may be
+// called by several goroutines.
 type ParentGroup struct {
 	parent      string // "/roost/n1"
 	mounts      cgroupMounts
@@ -31,8 +32,8 @@ type ParentGroup struct {
 	cpuMax            roost.MilliCPU // that the groups have together; 0: what there is
 }
 
-// Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing yet. Lack of rights or of controllers is no error;
-// an impossible name is roost.Invalid.
+// Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing
+// yet. Lack of rights or of controllers is no error; an impossible name is roost.Invalid.
 func Open(parent string) (*ParentGroup, error) {
 	if !strings.HasPrefix(parent, "/") {
 		return nil, fmt.Errorf("control groups below %q: %w: the path is not absolute", parent, roost.Invalid)
@@ -47,7 +48,8 @@ func Open(parent string) (*ParentGroup, error) {
 	return h, nil
 }
 
-// YieldToOwner has the groups that are made from now on give way to everything else on the machine: processor time, access to disks, and no swap.
+// YieldToOwner has the groups that are made from now on give way to everything else on
+// the machine: processor time, access to disks, and no swap.
 func (h *ParentGroup) YieldToOwner() { h.yieldsToOwner = true }
 
 // Enforcement says what this machine can enforce.
@@ -56,7 +58,8 @@ func (h *ParentGroup) Enforcement() Enforcement { return h.enforcement }
 // maxName is of a file's name (NAME_MAX).
 const maxName = 255
 
-// checkName refuses what is no plain name of a directory of ours. Names come from our own ids; this is for the day on which one does not.
+// checkName refuses what is no plain name of a directory of ours. Names come from our own
+// ids; this is for the day on which one does not.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName || name == "." || name == ".." || strings.HasPrefix(name, "cgroup.") {
 		return fmt.Errorf("control group %q: %w: that is no name of a group", name, roost.Invalid)
@@ -69,7 +72,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// MakeGroup makes a group. One of that name that is there already gets these limits. What the machine cannot enforce is left out.
+// MakeGroup makes a group. One of that name that is there already gets these limits. What
+// the machine cannot enforce is left out.
 func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

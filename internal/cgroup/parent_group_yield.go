@@ -11,10 +11,12 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// What a machine that belongs to somebody does for him, as far as its kernel knows how. A setting that is not there is no error.
+// What a machine that belongs to somebody does for him, as far as its kernel knows how. A
+// setting that is not there is no error.
 
-// SuspendYielding lets the groups have processor time like others for a moment, or puts them back behind everything else. A process comes to rest when it is
-// next to run: where others keep the machine busy, that may be long. Calls are counted.
+// SuspendYielding lets the groups have processor time like others for a moment, or puts
+// them back behind everything else. A process comes to rest when it is next to run: where
+// others keep the machine busy, that may be long. Calls are counted.
 func (h *ParentGroup) SuspendYielding(on bool) {
 	if !h.yieldsToOwner {
 		return
@@ -35,8 +37,9 @@ func (h *ParentGroup) SuspendYielding(on bool) {
 	}
 }
 
-// applyYielding gives the directories above the groups, of which any other program comes before, what it leaves of processor time: to each other tasks
-// are what they are anyway (Linux 5.15, cpu.idle in Documentation/admin-guide/cgroup-v2.rst).
+// applyYielding gives the directories above the groups, of which any other program comes
+// before, what it leaves of processor time: to each other tasks are what they are anyway
+// (Linux 5.15, cpu.idle in Documentation/admin-guide/cgroup-v2.rst).
 func (h *ParentGroup) applyYielding() { h.setIdle("1") }
 
 func (h *ParentGroup) setIdle(value string) {
@@ -45,7 +48,8 @@ func (h *ParentGroup) setIdle(value string) {
 	}
 }
 
-// SetCPUMax holds the processor time of all groups together, now and later, to so much; 0 to what there is. The error is of kind roost.Unavailable.
+// SetCPUMax holds the processor time of all groups together, now and later, to so much; 0
+// to what there is. The error is of kind roost.Unavailable.
 func (h *ParentGroup) SetCPUMax(cpu roost.MilliCPU) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +58,8 @@ func (h *ParentGroup) SetCPUMax(cpu roost.MilliCPU) error {
 	}
 	h.cpuMax = cpu
 	if !h.enforcement.CPU {
-		return fmt.Errorf("control groups below %s: %w: processor time is not counted here", h.parent, roost.Unavailable)
+		return fmt.Errorf("control groups below %s: %w: processor time is not counted here", h.parent,
+			roost.Unavailable)
 	}
 	return h.writeCPUMax()
 }
@@ -83,7 +88,8 @@ func (h *ParentGroup) writeCPUMax() error {
 	return nil
 }
 
-// parentDirs are the directories of ours above the groups, of version 2 or of one hierarchy of version 1.
+// parentDirs are the directories of ours above the groups, of version 2 or of one
+// hierarchy of version 1.
 func (h *ParentGroup) parentDirs(controller string) (all []string) {
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {
 		switch {
@@ -96,8 +102,9 @@ func (h *ParentGroup) parentDirs(controller string) (all []string) {
 	return all
 }
 
-// setIOIdle lets what a group reads and writes wait for anybody else's, and keeps its memory out of swap: to make room, what is there of the owner's
-// would be swapped in and out all the time.
+// setIOIdle lets what a group reads and writes wait for anybody else's, and keeps its
+// memory out of swap: to make room, what is there of the owner's would be swapped in and
+// out all the time.
 func (g *ClaimGroup) setIOIdle() {
 	switch {
 	case g.unified != "":
@@ -118,8 +125,10 @@ func (g *ClaimGroup) setIOIdle() {
 // trimTimeout bounds how long TrimMemory goes on.
 const trimTimeout = 10 * time.Second
 
-// TrimMemory has the kernel take back what the group's processes can do without for now, the contents of files above all, whether they stand still or
-// not, and returns how much that was. It takes time. Where the kernel cannot be asked for it, it is roost.Unavailable.
+// TrimMemory has the kernel take back what the group's processes can do without for now,
+// the contents of files above all, whether they stand still or not, and returns how much
+// that was. It takes time. Where the kernel cannot be asked for it, it is
+// roost.Unavailable.
 func (g *ClaimGroup) TrimMemory() (roost.Bytes, error) {
 	before := g.chargedMemory()
 	var err error
@@ -140,11 +149,13 @@ func (g *ClaimGroup) TrimMemory() (roost.Bytes, error) {
 	return 0, nil
 }
 
-// trimPart asks for a part of what the group holds after the other (Linux 5.19), until the kernel finds no more.
+// trimPart asks for a part of what the group holds after the other (Linux 5.19), until
+// the kernel finds no more.
 func (g *ClaimGroup) trimPart() error {
 	for end := time.Now().Add(trimTimeout); time.Now().Before(end); {
 		part := max(g.chargedMemory()/4, roost.MiB)
-		if err := kernfs.WriteFile(filepath.Join(g.unified, "memory.reclaim"), fmt.Append(nil, int64(part))); err != nil {
+		if err := kernfs.WriteFile(filepath.Join(g.unified, "memory.reclaim"),
+			fmt.Append(nil, int64(part))); err != nil {
 			if errors.Is(err, os.ErrNotExist) {
 				return err
 			}

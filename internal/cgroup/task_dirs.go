@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// TaskDir is the directory by which a group that another process made is held (ClaimGroup.FreezeDir), or one above that, known by its path alone. It is for who has to stop
-// tasks when the one that runs them does not.
+// TaskDir is the directory by which a group that another process made is held
+// (ClaimGroup.FreezeDir), or one above that, known by its path alone. It is for who has
+// to stop tasks when the one that runs them does not.
 type TaskDir string
 
 // Check refuses what is no directory of a control group.
@@ -33,14 +34,16 @@ func (d TaskDir) group() *ClaimGroup {
 	return &ClaimGroup{path: string(d), taskDir: string(d), holdDir: string(d), isVersion1: err == nil}
 }
 
-// Freeze stops all processes in the directory and below it, and returns when they stand still. What takes longer than that is roost.Unavailable, and goes on
-// freezing.
+// Freeze stops all processes in the directory and below it, and returns when they stand
+// still. What takes longer than that is roost.Unavailable, and goes on freezing.
 func (d TaskDir) Freeze(within time.Duration) error { return d.group().freeze(true, within) }
 
-// Thaw lets them go on, unless a directory above is frozen; those of a sandbox that was killed meanwhile do not run again.
+// Thaw lets them go on, unless a directory above is frozen; those of a sandbox that was
+// killed meanwhile do not run again.
 func (d TaskDir) Thaw() error { return d.group().setFrozen(false) }
 
-// Frozen reports whether the directory is frozen on its own account, at rest already or not.
+// Frozen reports whether the directory is frozen on its own account, at rest already or
+// not.
 func (d TaskDir) Frozen() bool { return d.group().isHeld() }
 
 // Populated reports whether there is a process in the directory, or below it.
@@ -60,9 +63,12 @@ func (d TaskDir) Populated() bool {
 	return false
 }
 
-// FreezeDirs stops all processes in those directories and returns how many of them stand still, those without a process aside. It waits for that no longer than within; what takes longer goes
-// on freezing. A directory that is gone is no error. Groups that yield to everything else have time like others until they stand still, as in SuspendYielding; where they do not
-// in time, their host puts them back when it stops or starts something the next time.
+// FreezeDirs stops all processes in those directories and returns how many of them stand
+// still, those without a process aside. It waits for that no longer than within; what
+// takes longer goes on freezing. A directory that is gone is no error. Groups that yield
+// to everything else have time like others until they stand still, as in SuspendYielding;
+// where they do not in time, their host puts them back when it stops or starts something
+// the next time.
 func FreezeDirs(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 	end := time.Now().Add(within)
 	yielding := yieldingAbove(dirs)
@@ -96,13 +102,16 @@ func FreezeDirs(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 			return frozen, errors.Join(errs...)
 		}
 		if !time.Now().Before(end) {
-			return frozen, errors.Join(append(errs, fmt.Errorf("%d control groups, %s the first: %w: not frozen after %v", len(groups), groups[0].path, roost.Unavailable, within))...)
+			return frozen, errors.Join(append(errs,
+				fmt.Errorf("%d control groups, %s the first: %w: not frozen after %v", len(groups), groups[0].path,
+					roost.Unavailable, within))...)
 		}
 		time.Sleep(wait)
 	}
 }
 
-// yieldingAbove lists the files by which the directories above those yield, as far as they do.
+// yieldingAbove lists the files by which the directories above those yield, as far as
+// they do.
 func yieldingAbove(dirs []TaskDir) (files []string) {
 	m := findMounts()
 	seen := map[string]bool{}
@@ -163,7 +172,8 @@ func (d TaskDir) Parent() string {
 	return filepath.Dir(string(d))
 }
 
-// TaskDirs lists the task directories of the groups below a parent, empty ones too. A parent that is gone has none.
+// TaskDirs lists the task directories of the groups below a parent, empty ones too. A
+// parent that is gone has none.
 func TaskDirs(parent string) (all []TaskDir) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -179,8 +189,9 @@ func TaskDirs(parent string) (all []TaskDir) {
 	return all
 }
 
-// CPUTime is the processor time in nanoseconds that everything below a parent has used, what has ended included. The freezer of version 1 counts none; there the
-// hierarchy beside it does that accounts for processors. Ok is false where nothing does.
+// CPUTime is the processor time in nanoseconds that everything below a parent has used,
+// what has ended included. The freezer of version 1 counts none; there the hierarchy
+// beside it does that accounts for processors. Ok is false where nothing does.
 func CPUTime(parent string) (ns uint64, ok bool) {
 	if usec, ok := readNumber(filepath.Join(parent, "cpu.stat"), "usage_usec"); ok {
 		return uint64(usec) * 1000, true

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// GroupUsage is what a group uses, and used since it was made, its starter included. What the machine does not count is 0.
+// GroupUsage is what a group uses, and used since it was made, its starter included. What
+// the machine does not count is 0.
 type GroupUsage struct {
 	UserCPU, SystemCPU time.Duration
 	Memory             roost.Bytes // anonymous and shared: what the kernel cannot drop
@@ -95,7 +96,8 @@ func (g *ClaimGroup) usage2(u *GroupUsage) {
 
 func (g *ClaimGroup) cpu2(u *GroupUsage, dir string) {
 	c := readTable(filepath.Join(dir, "cpu.stat"))
-	u.UserCPU, u.SystemCPU = time.Duration(c["user_usec"])*time.Microsecond, time.Duration(c["system_usec"])*time.Microsecond
+	u.UserCPU, u.SystemCPU = time.Duration(c["user_usec"])*time.Microsecond,
+		time.Duration(c["system_usec"])*time.Microsecond
 }
 
 // readTable reads a file of names and numbers, one of each a line.

@@ -13,10 +13,12 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// make2 makes a directory of version 2 with its leaves. The library switches the controllers on in every directory above it, as far as it may.
+// make2 makes a directory of version 2 with its leaves. The library switches the
+// controllers on in every directory above it, as far as it may.
 func (g *ClaimGroup) make2(l GroupLimits) error {
 	below := strings.TrimPrefix(g.unified, g.host.mounts.v2)
-	if _, err := cgroup2.NewManager(g.host.mounts.v2, below, l.version2(g.host.enforcement, g.limitsSwap())); err != nil {
+	if _, err := cgroup2.NewManager(g.host.mounts.v2, below,
+		l.version2(g.host.enforcement, g.limitsSwap())); err != nil {
 		return err
 	}
 	for _, leaf := range []string{starterLeaf, filepath.Join(taskPart, runLeaf)} {
@@ -36,8 +38,9 @@ func (g *ClaimGroup) set2(l GroupLimits) error {
 	return m.Update(l.version2(g.host.enforcement, g.limitsSwap()))
 }
 
-// limitsSwap reports whether the kernel limits swap here: it may be switched off (swapaccount=0), and then the file is not there. It is asked of the
-// group once that has been made, and before of the process's own.
+// limitsSwap reports whether the kernel limits swap here: it may be switched off
+// (swapaccount=0), and then the file is not there. It is asked of the group once that has
+// been made, and before of the process's own.
 func (g *ClaimGroup) limitsSwap() bool {
 	for _, dir := range []string{g.unified, g.host.mounts.ownGroup} {
 		if _, err := os.Stat(filepath.Join(dir, "memory.swap.max")); err == nil {
@@ -47,8 +50,10 @@ func (g *ClaimGroup) limitsSwap() bool {
 	return false
 }
 
-// prepareTree readies the tree for groups. In a part of the tree that was given to us, the processes that are in its top directory, ourselves
-// among them, move to a leaf: the kernel switches no controllers on below a directory with processes, the root alone excepted.
+// prepareTree readies the tree for groups. In a part of the tree that was given to us,
+// the processes that are in its top directory, ourselves among them, move to a leaf: the
+// kernel switches no controllers on below a directory with processes, the root alone
+// excepted.
 func (h *ParentGroup) prepareTree() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,8 +70,9 @@ func (h *ParentGroup) prepareTree() error {
 	return nil
 }
 
-// raiseWeight gives the directories above the groups a weight as if each core were an ordinary group, so that a busy system does not starve a machine
-// full of tasks. It is done once they are there, and is no harm where it fails.
+// raiseWeight gives the directories above the groups a weight as if each core were an
+// ordinary group, so that a busy system does not starve a machine full of tasks. It is
+// done once they are there, and is no harm where it fails.
 func (h *ParentGroup) raiseWeight() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +108,8 @@ func moveToLeaf(base string) error {
 	}
 	for range 5 {
 		for _, pid := range pids {
-			if err := kernfs.WriteFile(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !isGone(err) {
+			if err := kernfs.WriteFile(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil &&
+				!isGone(err) {
 				return err
 			}
 		}

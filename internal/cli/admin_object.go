@@ -20,10 +20,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// The commands of administrators have words in common: without one they show, "set" makes or changes, "rm" takes away.
+// The commands of administrators have words in common: without one they show, "set" makes
+// or changes, "rm" takes away.
 
-// administer chooses what to do by the first operand; without one it shows. Flags say what is to be set, but for those of naming, which say of what.
-func administer(show func(c *invocation) error, verbs map[string]func(c *invocation) error, naming ...string) func(c *invocation) error {
+// administer chooses what to do by the first operand; without one it shows. Flags say
+// what is to be set, but for those of naming, which say of what.
+func administer(show func(c *invocation) error, verbs map[string]func(c *invocation) error,
+	naming ...string) func(c *invocation) error {
 	return func(c *invocation) error {
 		if len(c.args) == 0 || c.args[0] == "show" {
 			if len(c.args) > 1 {
@@ -57,7 +60,8 @@ func administer(show func(c *invocation) error, verbs map[string]func(c *invocat
 	}
 }
 
-// refuseFlags refuses flags that a verb would not look at: who says "rm ann --cpus 3" does not mean that all of it goes.
+// refuseFlags refuses flags that a verb would not look at: who says "rm ann --cpus 3"
+// does not mean that all of it goes.
 func (c *invocation) refuseFlags(verb string, looked ...string) error {
 	looked = append([]string{"json"}, looked...)
 	for _, f := range commonFlags() {
@@ -71,7 +75,8 @@ func (c *invocation) refuseFlags(verb string, looked ...string) error {
 	return nil
 }
 
-// requireOperands refuses a command line that does not have as many operands as wanted names, "…" at the end for one or more of the last.
+// requireOperands refuses a command line that does not have as many operands as wanted
+// names, "…" at the end for one or more of the last.
 func (c *invocation) requireOperands(wanted ...string) error {
 	n, most := len(wanted), len(wanted)
 	if n > 0 && strings.HasSuffix(wanted[n-1], "…") {
@@ -114,7 +119,8 @@ type attributedObject[T any] struct {
 }
 
 // showObjects prints the objects of one kind, as JSON under that name, or as a table.
-func showObjects[T any](c *invocation, kind ledger.ObjectKind, name, none string, t *textTable, row func(o attributedObject[T]) []tableCell) error {
+func showObjects[T any](c *invocation, kind ledger.ObjectKind, name, none string, t *textTable,
+	row func(o attributedObject[T]) []tableCell) error {
 	var raw []json.RawMessage
 	var all []attributedObject[T]
 	reply, err := c.askCell(&wire.CellRequest{Verb: "show", Kind: string(kind)})
@@ -146,7 +152,8 @@ func showObjects[T any](c *invocation, kind ledger.ObjectKind, name, none string
 // objectPatch is what is to be changed of an object; nil takes a field away.
 type objectPatch map[string]any
 
-// patchObject has an object made or changed. Users in it that this host does not know must have used the pool, unless --force is said.
+// patchObject has an object made or changed. Users in it that this host does not know
+// must have used the pool, unless --force is said.
 func (c *invocation) patchObject(kind ledger.ObjectKind, w objectPatch, users ...string) error {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -158,17 +165,20 @@ func (c *invocation) patchObject(kind ledger.ObjectKind, w objectPatch, users ..
 			return err
 		}
 	}
-	_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: text, Strange: force})
+	_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: text,
+		Strange: force})
 	return err
 }
 
 // putObject has an object made; nothing is left of one that was there.
 func (c *invocation) putObject(kind ledger.ObjectKind, w objectPatch) error {
-	_, err := c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: w.jsonText(), Whole: true, Strange: c.flag("force")})
+	_, err := c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: w.jsonText(),
+		Whole: true, Strange: c.flag("force")})
 	return err
 }
 
-// requireKnownUsers refuses users of whom this host does not know and who have not used the pool, each by his name.
+// requireKnownUsers refuses users of whom this host does not know and who have not used
+// the pool, each by his name.
 func (c *invocation) requireKnownUsers(users []string) error {
 	if users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return !unknownUser(u) }); len(users) == 0 {
 		return nil
@@ -185,7 +195,8 @@ func (c *invocation) requireKnownUsers(users []string) error {
 		if slices.Contains(names, u) {
 			continue
 		}
-		err := kindErrorf(roost.Invalid, "there is no user %q on this node, and none of that name has ever used the pool; --force sets it nevertheless", u)
+		err := kindErrorf(roost.Invalid, "there is no user %q on this node, and none of that name has ever used the "+
+			"pool; --force sets it nevertheless", u)
 		if n := suggest.Nearest(u, append(names, localUsers()...)); n != "" {
 			return withHint(err, fmt.Sprintf("did you mean %q?", n))
 		}
@@ -194,7 +205,8 @@ func (c *invocation) requireKnownUsers(users []string) error {
 	return nil
 }
 
-// localUsers are those of this host's own list, as far as it can be read: they are only suggestions.
+// localUsers are those of this host's own list, as far as it can be read: they are only
+// suggestions.
 func localUsers() (names []string) {
 	text, _ := os.ReadFile("/etc/passwd")
 	for line := range strings.Lines(string(text)) {
@@ -216,13 +228,15 @@ func unknownUser(name string) bool {
 	return err != nil
 }
 
-// jsonText is the wish as JSON; what it is made of always has a form in it, but for numbers that were looked at before.
+// jsonText is the wish as JSON; what it is made of always has a form in it, but for
+// numbers that were looked at before.
 func (w objectPatch) jsonText() []byte {
 	text, _ := json.Marshal(w)
 	return text
 }
 
-// parseSubmitter takes a name such as sci.chem.ann apart at the longest group that is known.
+// parseSubmitter takes a name such as sci.chem.ann apart at the longest group that is
+// known.
 func (c *invocation) parseSubmitter(name string) (fairshare.Submitter, error) {
 	groups, err := c.objectNames(ledger.KindGroup)
 	if err != nil {
@@ -246,7 +260,8 @@ func (w objectPatch) subPatch(name string) objectPatch {
 	return inner
 }
 
-// amountFlags takes in the flags for a vector: --cpus, --memory and so on, behind a prefix. "none" takes a bound away.
+// amountFlags takes in the flags for a vector: --cpus, --memory and so on, behind a
+// prefix. "none" takes a bound away.
 func (c *invocation) amountFlags(to func() objectPatch, prefix string, names ...string) error {
 	for _, name := range names {
 		flag := prefix + name
@@ -329,7 +344,8 @@ func (c *invocation) parseWhen(text string) (time.Time, error) {
 	if d, err := roost.ParseDuration(strings.TrimPrefix(text, "+")); err == nil {
 		return c.now().Add(d), nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
+		"2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			return t, nil
 		}
@@ -396,7 +412,8 @@ func forceFlag() ucli.Flag {
 
 func timeFlags(what string) []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringFlag{Name: "from", Usage: "when " + what + " begins, a `TIME`: \"2026-03-01 08:00\", or how long from now, as 2h"},
+		&ucli.StringFlag{Name: "from", Usage: "when " + what +
+			" begins, a `TIME`: \"2026-03-01 08:00\", or how long from now, as 2h"},
 		&ucli.StringFlag{Name: "until", Usage: "when it ends, a `TIME` likewise"},
 	}
 }

@@ -28,40 +28,52 @@ func (f *fakeSchedd) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellR
 	}
 	if req.GetVerb() != "show" {
 		c := ledger.AdminCommand{
-			Who: "root@pool", Trusted: true, Verb: ledger.CommandVerb(req.GetVerb()), Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
+			Who: "root@pool", Trusted: true, Verb: ledger.CommandVerb(req.GetVerb()),
+			Kind: ledger.ObjectKind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
 			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
 		}
 		f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch, Commands: f.concurrentEvents})
 		f.concurrentEvents = nil
-		return &wire.CellReply{}, f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch, Commands: []ledger.AdminCommand{c}}).Commands[0]
+		return &wire.CellReply{}, f.ledger.Apply(&ledger.LogEntry{At: testNoon.UnixNano(), Epoch: epoch,
+			Commands: []ledger.AdminCommand{c}}).Commands[0]
 	}
 	var answer any = f.ledger.Objects(ledger.ObjectKind(req.GetKind()))
 	switch req.GetKind() {
 	case "shares":
 		ceiling := 64.0
-		answer = negotiator.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400, Submitters: []negotiator.SubmitterUsage{
-			{Name: "carl", User: "carl", EffectivePriority: 500, RealPriority: 0.5, Factor: 1000, CoreHours: 24, PoolShare: 0.952, CouldGetCores: 20},
-			{Name: "sci.bob", User: "bob", Group: "sci", EffectivePriority: 10000, RealPriority: 10, Factor: 1000, Cores: 20, CoreHours: 480.5, PoolShare: 0.75, CouldGetCores: 10, Ceiling: &ceiling},
-			{Name: "ann", User: "ann", EffectivePriority: 3e13, RealPriority: 30, Factor: 1e12, Cores: 60.25, CoreHours: 1440, PoolShare: 0.25, CouldGetCores: 20, IsWaiting: true},
-		}}
+		answer = negotiator.ShareReport{Cores: 100, FreeCores: 20, HalfLife: 86400,
+			Submitters: []negotiator.SubmitterUsage{
+				{Name: "carl", User: "carl", EffectivePriority: 500, RealPriority: 0.5, Factor: 1000, CoreHours: 24,
+					PoolShare: 0.952, CouldGetCores: 20},
+				{Name: "sci.bob", User: "bob", Group: "sci", EffectivePriority: 10000, RealPriority: 10, Factor: 1000,
+					Cores: 20, CoreHours: 480.5, PoolShare: 0.75, CouldGetCores: 10, Ceiling: &ceiling},
+				{Name: "ann", User: "ann", EffectivePriority: 3e13, RealPriority: 30, Factor: 1e12, Cores: 60.25,
+					CoreHours: 1440, PoolShare: 0.25, CouldGetCores: 20, IsWaiting: true},
+			}}
 	case "capabilities":
 		answer = ledger.Capabilities()
 	case "settings":
 		answer = []negotiator.CellSetting{
-			{Name: "backfill", Value: f.ledger.SettingText(ledger.SettingBackfill), Default: "easy", Form: "choice", Choices: []string{"off", "easy"}, Description: "Whether small jobs may start before large ones", SetBy: "root@pool"},
-			{Name: "half_life", Value: "1d", Default: "1d", Form: "length of time", Description: "How long it takes a priority to halve"},
+			{Name: "backfill", Value: f.ledger.SettingText(ledger.SettingBackfill), Default: "easy", Form: "choice",
+				Choices: []string{"off", "easy"}, Description: "Whether small jobs may start before large ones",
+				SetBy: "root@pool"},
+			{Name: "half_life", Value: "1d", Default: "1d", Form: "length of time",
+				Description: "How long it takes a priority to halve"},
 		}
 	}
 	text, err := json.Marshal(answer)
 	return &wire.CellReply{Document: text, Digest: f.ledger.Digest(ledger.ObjectKind(req.GetKind()))}, err
 }
 
-// TestReservationsAtOnce holds that of two who would take the same room only one gets it, also if neither has seen the other's reservation.
+// TestReservationsAtOnce holds that of two who would take the same room only one gets it,
+// also if neither has seen the other's reservation.
 func TestReservationsAtOnce(t *testing.T) {
 	f := sampleJobs()
 	dir := f.serve(t)
 	other := ledger.AdminCommand{Who: "bob@pool", Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindReservation,
-		Object: []byte(`{"name": "R7", "users": ["bob"], "amount": {"cpus": 12}, "from": "2026-03-01T13:00:00Z", "until": "2026-03-01T14:00:00Z"}`)}
+		Object: []byte(
+			`{"name": "R7", "users": ["bob"], "amount": {"cpus": 12}, "from": "2026-03-01T13:00:00Z", "until": "2026-03-01T14:00:00Z"}`,
+		)}
 	for _, c := range []struct {
 		line      string
 		meanwhile []ledger.AdminCommand
@@ -90,19 +102,39 @@ func TestAdministration(t *testing.T) {
 	dir := f.serve(t)
 	var b strings.Builder
 	for _, line := range []string{
-		"roost quota", "roost quota set root --cpus 64 --memory 256GiB", "roost quota set each --band production --tasks 100 --from 2026-04-01T00:00:00Z --until 2026-05-01T00:00:00Z",
-		"roost quota set nobody-of-that-name --cpus 1", "roost quota set nobody-of-that-name --cpus 1 --force", "roost quota set root --cpus -1", "roost quota set root --cpus NaN", "roost quota set root --gpus 1.5",
-		"roost quota set root --memory 1e999G", "roost quota set root --band free --cpus 1", "roost quota set root", "roost quota set", "roost quota set --group sci --cpus 3", "roost quota set root --cpus 1 --until soon",
-		"roost quota", "roost quota --json", "roost quota rm each --band production", "roost quota rm each --band production --from 2026-04-01T00:00:00Z", "roost quota rn",
-		"roost quota set rooot --cpus 1", "roost quota rm root --cpus 1", "roost quota --cpus 1", "roost quota set root --memory 4",
-		"roost group set sci --cores 100 --surplus on", "roost group set sci.chem --fraction 0.4", "roost group set sci.phys --fraction 0.7", "roost group set sci.bio --cores 101", "roost group set sci --surplus maybe", "roost group", "roost group rm sci",
-		"roost limit set matlab 20", "roost limit set matlab many", "roost limit set matlab 20 3", "roost limit", "roost limit --color never", "roost limit rm abaqus",
-		"roost queue set fast --band production --max-walltime 1h --max-cpus 8 --running-per-user 4 --users root", "roost queue stop fast", "roost queue stop slow", "roost queue stop fst", "roost queue rm fast --band batch", "roost queue set fast --max-cpus none --min-walltime 2h", "roost queue", "roost queue --json",
-		"roost shares", "roost shares set root --factor 10", "roost shares set sci.chem.root --ceiling 5", "roost shares set root", "roost shares set root --factor 1e999", "roost shares reset root",
-		"roost admin give ann@n1 quotas drains", "roost admin give ann@n1 limits", "roost admin take ann@n1 drains", "roost admin take ann@n1 drains", "roost admin", "roost admin give ann@n1 quota", "roost admin give ann@n1@n2 quotas", "roost admin capabilities",
-		"roost drain", "roost drain n7 --reason memory", "roost drain n8 --from 2026-04-01T00:00:00Z --wait", "roost drain", "roost drain n8 --reason fan --from 2026-05-01T00:00:00Z", "roost drain n8", "roost drain", "roost drain --wait", "roost undrain n7 n9",
-		"roost reservation set class --users root --nodes n1,n2 --from 2026-04-01T08:00:00Z --until 2026-04-01T12:00:00Z", "roost reservation set class --cpus 4", "roost reservation set none --users root --cpus 0 --from 2d --until 4d", "roost reservation set late --groups sci --cpus 64 --gpus 2 --from 2d --until 4d", "roost reservation",
-		"roost cell", "roost cell settings", "roost cell set backfill off", "roost cell set backfill maybe", "roost cell unset backfill", "roost cell unset backfill", "roost cell set backfil off", "roost cell sett backfill off",
+		"roost quota", "roost quota set root --cpus 64 --memory 256GiB",
+		"roost quota set each --band production --tasks 100 --from 2026-04-01T00:00:00Z --until 2026-05-01T00:00:00Z",
+		"roost quota set nobody-of-that-name --cpus 1", "roost quota set nobody-of-that-name --cpus 1 --force",
+		"roost quota set root --cpus -1", "roost quota set root --cpus NaN", "roost quota set root --gpus 1.5",
+		"roost quota set root --memory 1e999G", "roost quota set root --band free --cpus 1", "roost quota set root",
+		"roost quota set", "roost quota set --group sci --cpus 3", "roost quota set root --cpus 1 --until soon",
+		"roost quota", "roost quota --json", "roost quota rm each --band production",
+		"roost quota rm each --band production --from 2026-04-01T00:00:00Z", "roost quota rn",
+		"roost quota set rooot --cpus 1", "roost quota rm root --cpus 1", "roost quota --cpus 1",
+		"roost quota set root --memory 4",
+		"roost group set sci --cores 100 --surplus on", "roost group set sci.chem --fraction 0.4",
+		"roost group set sci.phys --fraction 0.7", "roost group set sci.bio --cores 101",
+		"roost group set sci --surplus maybe", "roost group", "roost group rm sci",
+		"roost limit set matlab 20", "roost limit set matlab many", "roost limit set matlab 20 3", "roost limit",
+		"roost limit --color never", "roost limit rm abaqus",
+		"roost queue set fast --band production --max-walltime 1h --max-cpus 8 --running-per-user 4 --users root",
+		"roost queue stop fast", "roost queue stop slow", "roost queue stop fst", "roost queue rm fast --band batch",
+		"roost queue set fast --max-cpus none --min-walltime 2h", "roost queue", "roost queue --json",
+		"roost shares", "roost shares set root --factor 10", "roost shares set sci.chem.root --ceiling 5",
+		"roost shares set root", "roost shares set root --factor 1e999", "roost shares reset root",
+		"roost admin give ann@n1 quotas drains", "roost admin give ann@n1 limits", "roost admin take ann@n1 drains",
+		"roost admin take ann@n1 drains", "roost admin", "roost admin give ann@n1 quota",
+		"roost admin give ann@n1@n2 quotas", "roost admin capabilities",
+		"roost drain", "roost drain n7 --reason memory", "roost drain n8 --from 2026-04-01T00:00:00Z --wait",
+		"roost drain", "roost drain n8 --reason fan --from 2026-05-01T00:00:00Z", "roost drain n8", "roost drain",
+		"roost drain --wait", "roost undrain n7 n9",
+		"roost reservation set class --users root --nodes n1,n2 --from 2026-04-01T08:00:00Z --until " +
+			"2026-04-01T12:00:00Z", "roost reservation set class --cpus 4",
+		"roost reservation set none --users root --cpus 0 --from 2d --until 4d",
+		"roost reservation set late --groups sci --cpus 64 --gpus 2 --from 2d --until 4d", "roost reservation",
+		"roost cell", "roost cell settings", "roost cell set backfill off", "roost cell set backfill maybe",
+		"roost cell unset backfill", "roost cell unset backfill", "roost cell set backfil off",
+		"roost cell sett backfill off",
 		"roost words -- queue ''", "roost words -- cell ''",
 	} {
 		a, stdout, stderr := newTestApp(t, dir)

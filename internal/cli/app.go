@@ -30,14 +30,16 @@ type App struct {
 	out, err   outputScreen     // what stdout and stderr are
 }
 
-// newApp returns the program with those streams, that environment ("NAME=value") and those commands. It starts nothing.
+// newApp returns the program with those streams, that environment ("NAME=value") and
+// those commands. It starts nothing.
 func newApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() []*command) *App {
 	a := &App{stdin: stdin, stdout: stdout, stderr: stderr, env: env, all: all, now: time.Now}
 	a.out, a.err = screenOf(stdout), screenOf(stderr)
 	return a
 }
 
-// Run does what args say, where args[0] is the name that the program was called by, and returns its exit status.
+// Run does what args say, where args[0] is the name that the program was called by, and
+// returns its exit status.
 func (a *App) Run(ctx context.Context, args []string) int {
 	name := "roost"
 	if len(args) > 0 {
@@ -56,7 +58,8 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	return a.runCommand(ctx, cmd, args)
 }
 
-// selectCommand finds the command. Flags of all commands may stand before its name. A nil command: the question was answered already.
+// selectCommand finds the command. Flags of all commands may stand before its name. A nil
+// command: the question was answered already.
 func (a *App) selectCommand(args []string) (*command, []string, error) {
 	var early []string
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
@@ -82,7 +85,8 @@ func (a *App) selectCommand(args []string) (*command, []string, error) {
 			}
 			early, args = append(early, args[:n]...), args[n:]
 		default:
-			return nil, nil, withHint(usageErrorf("unknown flag %s", name), suggestFlag(name, []string{"--help", "--version", "--dir", "--color", "--schedd"}, "roost --help"))
+			return nil, nil, withHint(usageErrorf("unknown flag %s", name),
+				suggestFlag(name, []string{"--help", "--version", "--dir", "--color", "--schedd"}, "roost --help"))
 		}
 	}
 	if len(args) == 0 {
@@ -131,7 +135,8 @@ func (a *App) runCommand(ctx context.Context, cmd *command, args []string) int {
 		Name: "roost", HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		Writer: a.stdout, ErrWriter: a.stderr, ExitErrHandler: func(*ucli.Context, error) {},
 		Commands: []*ucli.Command{{
-			Name: cmd.name, Flags: cmd.flags, HideHelp: true, SkipFlagParsing: cmd.rawArgs, UseShortOptionHandling: true,
+			Name: cmd.name, Flags: cmd.flags, HideHelp: true, SkipFlagParsing: cmd.rawArgs,
+			UseShortOptionHandling: true,
 			OnUsageError: func(_ *ucli.Context, err error, _ bool) error {
 				return withHint(usageErrorf("%v", err), suggestUsage(cmd, nil))
 			},
@@ -157,7 +162,8 @@ func (a *App) runParsed(ctx context.Context, cmd *command, flags *ucli.Context) 
 		if n := len(c.args); n < cmd.minOperands {
 			return withHint(usageErrorf("%s is missing", cmd.operandName), suggestUsage(cmd, nil))
 		} else if cmd.maxOperands >= 0 && n > cmd.maxOperands {
-			return withHint(usageErrorf("there is one argument too many: %q", c.args[cmd.maxOperands]), suggestUsage(cmd, nil))
+			return withHint(usageErrorf("there is one argument too many: %q", c.args[cmd.maxOperands]),
+				suggestUsage(cmd, nil))
 		}
 	}
 	if err := c.readServerVariable(); err != nil {
@@ -209,7 +215,8 @@ func (a *App) workdir() (string, error) {
 	return dir, nil
 }
 
-// notifyInterrupts returns a channel with the signals that ask the program to end, and with more of them, and a function that gives them back to the kernel's default.
+// notifyInterrupts returns a channel with the signals that ask the program to end, and
+// with more of them, and a function that gives them back to the kernel's default.
 func (a *App) notifyInterrupts(more ...os.Signal) (<-chan os.Signal, func()) {
 	if a.interrupts != nil {
 		return a.interrupts, func() {}

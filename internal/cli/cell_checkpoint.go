@@ -18,13 +18,15 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// maxCheckpoint bounds a checkpoint of a cell, packed, in bytes. One of a hundred thousand machines has about a hundred megabytes.
+// maxCheckpoint bounds a checkpoint of a cell, packed, in bytes. One of a hundred
+// thousand machines has about a hundred megabytes.
 const maxCheckpoint = 1 << 30
 
 // cellCheckpoint writes a checkpoint of the cell to a file, or to standard output.
 func (c *invocation) cellCheckpoint(file string) error {
 	if file == "" && c.out.terminal {
-		return withHint(usageErrorf("a checkpoint is nothing to look at"), "name a file: roost cell checkpoint FILE; what is in it shows: gunzip < FILE")
+		return withHint(usageErrorf("a checkpoint is nothing to look at"),
+			"name a file: roost cell checkpoint FILE; what is in it shows: gunzip < FILE")
 	}
 	p, err := c.captureCell()
 	if err != nil {
@@ -42,12 +44,14 @@ func (c *invocation) cellCheckpoint(file string) error {
 		return err
 	}
 	for _, node := range p.SilentSchedds {
-		fmt.Fprintf(c.stderr, "the schedd of %s does not answer: nobody knows which of its jobs are in which request\n", node)
+		fmt.Fprintf(c.stderr, "the schedd of %s does not answer: nobody knows which of its jobs are in which request\n",
+			node)
 	}
 	return nil
 }
 
-// captureCell asks the leader for a checkpoint of the cell as it is now, and the schedds which of their jobs are in which request.
+// captureCell asks the leader for a checkpoint of the cell as it is now, and the schedds
+// which of their jobs are in which request.
 func (c *invocation) captureCell() (*cellstate.CellCheckpoint, error) {
 	text, err := c.requestCellCheckpoint()
 	if err != nil {
@@ -57,7 +61,8 @@ func (c *invocation) captureCell() (*cellstate.CellCheckpoint, error) {
 	if err != nil {
 		return nil, kindErrorf(roost.Internal, "what the negotiator wrote cannot be read: %v", err)
 	}
-	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true, Ads: true, Attributes: []string{roost.AttrGroup, roost.AttrMaxRunning}})
+	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true, Ads: true,
+		Attributes: []string{roost.AttrGroup, roost.AttrMaxRunning}})
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +81,10 @@ func (c *invocation) captureCell() (*cellstate.CellCheckpoint, error) {
 // checkpointJob is a job as a checkpoint has it.
 func checkpointJob(s *wire.JobStatus) cellstate.JobRow {
 	j := cellstate.JobRow{
-		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(), Submitted: s.GetSubmitted(), Band: s.GetBand(),
-		Waiting: int(s.GetCounts()[roost.Idle.String()]), Running: int(s.GetCounts()[roost.Running.String()] + s.GetCounts()[roost.Starting.String()]),
+		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(),
+		Submitted: s.GetSubmitted(), Band: s.GetBand(),
+		Waiting: int(s.GetCounts()[roost.Idle.String()]),
+		Running: int(s.GetCounts()[roost.Running.String()] + s.GetCounts()[roost.Starting.String()]),
 	}
 	for name, n := range s.GetCounts() {
 		if state, err := roost.ParseTaskState(name); err == nil && !state.IsFinal() {
@@ -125,7 +132,8 @@ func (c *invocation) requestCellCheckpoint() (text []byte, err error) {
 	return text, err
 }
 
-// readCellCheckpoint reads a checkpoint from a file, from standard input where it is "-", or takes one of the pool where it is "".
+// readCellCheckpoint reads a checkpoint from a file, from standard input where it is "-",
+// or takes one of the pool where it is "".
 func (c *invocation) readCellCheckpoint(file string) (*cellstate.CellCheckpoint, error) {
 	if file == "" {
 		return c.captureCell()
@@ -143,7 +151,8 @@ func (c *invocation) readCellCheckpoint(file string) (*cellstate.CellCheckpoint,
 	}
 	p, err := cellstate.Read(io.LimitReader(in, maxCheckpoint))
 	if err != nil {
-		return nil, kindErrorf(roost.Invalid, "%s: %s", shown, strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
+		return nil, kindErrorf(roost.Invalid, "%s: %s", shown,
+			strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
 	}
 	return p, nil
 }

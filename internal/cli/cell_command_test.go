@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator"
 )
 
-// TestCell talks to a negotiator that is a cell alone, and then makes a new cell of what it leaves.
+// TestCell talks to a negotiator that is a cell alone, and then makes a new cell of what
+// it leaves.
 func TestCell(t *testing.T) {
 	dir, err := os.MkdirTemp("", "cell")
 	if err != nil {
@@ -50,7 +51,8 @@ func TestCell(t *testing.T) {
 	}
 	for tries := 0; ; tries++ { // it starts, and is elected
 		got, code := run("roost cell")
-		if code == 0 && strings.Contains(got, "leader") && strings.Contains(got, "The loss of one more that votes would stop all decisions.") {
+		if code == 0 && strings.Contains(got, "leader") &&
+			strings.Contains(got, "The loss of one more that votes would stop all decisions.") {
 			break
 		}
 		if tries == 1000 {
@@ -79,7 +81,8 @@ func TestFaultToleranceText(t *testing.T) {
 		want   string
 	}{
 		{&wire.CellStatus{Says: "c1"}, "belongs to no cell yet"},
-		{&wire.CellStatus{Members: three, Spare: -1, Says: "c1"}, "1 more of those that vote must be reached (as c1 sees it)"},
+		{&wire.CellStatus{Members: three, Spare: -1, Says: "c1"},
+			"1 more of those that vote must be reached (as c1 sees it)"},
 		{&wire.CellStatus{Members: three, Spare: 1}, "Nobody leads"},
 		{&wire.CellStatus{Members: three, Spare: 1, Leader: "a:1"}, "survives the loss of one more."},
 		{&wire.CellStatus{Members: three, Spare: 2, Leader: "a:1"}, "survives the loss of 2 more."},
@@ -92,7 +95,8 @@ func TestFaultToleranceText(t *testing.T) {
 
 // TestJudgeCell holds what the doctor says on each kind of central manager.
 func TestJudgeCell(t *testing.T) {
-	n := &config.Node{Name: "c1", Dir: "/d", Negotiators: []string{"a:1"}, Negotiator: &config.NegotiatorSettings{Listen: []string{"a:1"}}}
+	n := &config.Node{Name: "c1", Dir: "/d", Negotiators: []string{"a:1"},
+		Negotiator: &config.NegotiatorSettings{Listen: []string{"a:1"}}}
 	up := func(roles ...string) (all []*wire.CellMember) {
 		for i, role := range roles {
 			all = append(all, &wire.CellMember{Name: "c" + string(rune('1'+i)), Role: role, Version: "1"})
@@ -105,14 +109,21 @@ func TestJudgeCell(t *testing.T) {
 		level  checkLevel
 		want   string
 	}{
-		{"leader", &wire.CellStatus{Members: up("leader", "follower", "follower"), Spare: 1, Leader: "a:1"}, levelOK, "this one leads"},
-		{"follower", &wire.CellStatus{Members: up("follower", "leader", "follower"), Spare: 1, Leader: "b:1"}, levelOK, "this one follows"},
-		{"one is away", &wire.CellStatus{Members: up("leader", "follower", "unreachable"), Spare: 0, Leader: "a:1"}, levelWarning, "c3 at "},
-		{"isolated", &wire.CellStatus{Members: up("follower", "unreachable", "unreachable"), Spare: -1, Says: "c1"}, levelError, "1 more of those that vote must be reached"},
-		{"nobody leads", &wire.CellStatus{Members: up("follower", "follower", "follower"), Spare: 1}, levelWarning, "ask again in a few seconds"},
+		{"leader", &wire.CellStatus{Members: up("leader", "follower", "follower"), Spare: 1, Leader: "a:1"}, levelOK,
+			"this one leads"},
+		{"follower", &wire.CellStatus{Members: up("follower", "leader", "follower"), Spare: 1, Leader: "b:1"}, levelOK,
+			"this one follows"},
+		{"one is away", &wire.CellStatus{Members: up("leader", "follower", "unreachable"), Spare: 0, Leader: "a:1"},
+			levelWarning, "c3 at "},
+		{"isolated", &wire.CellStatus{Members: up("follower", "unreachable", "unreachable"), Spare: -1, Says: "c1"},
+			levelError, "1 more of those that vote must be reached"},
+		{"nobody leads", &wire.CellStatus{Members: up("follower", "follower", "follower"), Spare: 1}, levelWarning,
+			"ask again in a few seconds"},
 		{"no cell", &wire.CellStatus{Says: "c1"}, levelError, "roost cell add a:1"},
-		{"even", &wire.CellStatus{Members: up("leader", "follower"), Spare: 0, Leader: "a:1"}, levelWarning, "2 bear the loss of no more than 1 would"},
-		{"learner", &wire.CellStatus{Members: up("leader", "learner"), Spare: 0, Leader: "a:1"}, levelWarning, "no vote yet"},
+		{"even", &wire.CellStatus{Members: up("leader", "follower"), Spare: 0, Leader: "a:1"}, levelWarning,
+			"2 bear the loss of no more than 1 would"},
+		{"learner", &wire.CellStatus{Members: up("leader", "learner"), Spare: 0, Leader: "a:1"}, levelWarning,
+			"no vote yet"},
 	} {
 		worst, text := levelOK, ""
 		for _, f := range checkCell(n, tt.status) {

@@ -15,8 +15,10 @@ import (
 	"github.com/roost-batch/roost/negotiator"
 )
 
-// askAnyReplica asks the replica of this node, where it has one, or any other, until one answers.
-func (c *invocation) askAnyReplica(patience time.Duration, do func(ctx context.Context, r wire.ReplicaClient) error) error {
+// askAnyReplica asks the replica of this node, where it has one, or any other, until one
+// answers.
+func (c *invocation) askAnyReplica(patience time.Duration,
+	do func(ctx context.Context, r wire.ReplicaClient) error) error {
 	n, err := c.readNodeFile()
 	if err != nil {
 		return err
@@ -62,17 +64,22 @@ func (c *invocation) cellStatus() error {
 		return err
 	}
 	members := []replicaRecord{}
-	t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "ADDRESS"}, {head: "ROLE"}, {head: "BEHIND", rightAligned: true}, {head: "VERSION"}, {head: "TROUBLE", minWidth: 20}}}
+	t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "ADDRESS"}, {head: "ROLE"},
+		{head: "BEHIND", rightAligned: true}, {head: "VERSION"}, {head: "TROUBLE", minWidth: 20}}}
 	for _, m := range s.GetMembers() {
-		members = append(members, replicaRecord{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(), m.GetTrouble(), m.GetId(), m.GetDigestAt(), hex.EncodeToString(m.GetDigest())})
+		members = append(members, replicaRecord{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(),
+			m.GetTrouble(), m.GetId(), m.GetDigestAt(), hex.EncodeToString(m.GetDigest())})
 		behind := fmt.Sprint(m.GetBehind())
 		if m.GetRole() == "unreachable" {
 			behind = "-"
 		}
-		t.addRow(tableCell{m.GetName(), ""}, tableCell{m.GetAddress(), ""}, tableCell{m.GetRole(), roleColour(m.GetRole())}, tableCell{behind, ""}, tableCell{m.GetVersion(), ""}, tableCell{m.GetTrouble(), dim})
+		t.addRow(tableCell{m.GetName(), ""}, tableCell{m.GetAddress(), ""},
+			tableCell{m.GetRole(), roleColour(m.GetRole())}, tableCell{behind, ""}, tableCell{m.GetVersion(), ""},
+			tableCell{m.GetTrouble(), dim})
 	}
 	if c.wantsJSON() {
-		return printJSON(c.stdout, jsonDocument{"cell": s.GetCell(), "leader": s.GetLeader(), "term": s.GetTerm(), "spare": s.GetSpare(), "members": members})
+		return printJSON(c.stdout, jsonDocument{"cell": s.GetCell(), "leader": s.GetLeader(), "term": s.GetTerm(),
+			"spare": s.GetSpare(), "members": members})
 	}
 	t.dropEmptyColumns("VERSION", "TROUBLE")
 	t.print(c.stdout, c.out)
@@ -105,7 +112,8 @@ func (c *invocation) cellAdd(addr string) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "The negotiator at %s votes from now on. Put its address into negotiators in the node files of the pool.\n", addr)
+	fmt.Fprintf(c.stderr, "The negotiator at %s votes from now on. Put its address into negotiators in the node "+
+		"files of the pool.\n", addr)
 	return nil
 }
 
@@ -116,7 +124,8 @@ func (c *invocation) cellRemove(name string) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files of the pool.\n", name)
+	fmt.Fprintf(c.stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files "+
+		"of the pool.\n", name)
 	return nil
 }
 
@@ -126,12 +135,15 @@ func (c *invocation) cellRecover() error {
 		return err
 	}
 	if !c.flag("force") {
-		return usageErrorf("recover makes %s alone a new cell. The other central managers must never be started again with what they have on disk: they would be a "+
-			"second cell that grants the same machines. Stop the negotiator here, make sure of the others, and say --force", n.Name)
+		return usageErrorf("recover makes %s alone a new cell. The other central managers must never be started "+
+			"again with what they have on disk: they would be a "+
+			"second cell that grants the same machines. Stop the negotiator here, make sure of the others, and say "+
+			"--force", n.Name)
 	}
 	if err := negotiator.Recover(n, daemon.Logger("negotiator")); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "%s is a cell of its own. Start it; then, for each of the others, remove its directory negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
+	fmt.Fprintf(c.stderr, "%s is a cell of its own. Start it; then, for each of the others, remove its directory "+
+		"negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
 	return nil
 }

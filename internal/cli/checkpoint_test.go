@@ -8,14 +8,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A checkpoint is waited for: the first answer after it was asked counts, whatever stood in the log before.
+// A checkpoint is waited for: the first answer after it was asked counts, whatever stood
+// in the log before.
 func TestCheckpointIsAwaited(t *testing.T) {
 	for _, c := range []struct {
 		what, text, args string
 		want             string
 		code             int
 	}{
-		{"checkpointed", "checkpoint 2 of attempt 1: 12 MiB, stood still for 210ms", "62", "62.pool.example.org: checkpoint 2 of attempt 1: 12 MiB, stood still for 210ms\n", 0},
+		{"checkpointed", "checkpoint 2 of attempt 1: 12 MiB, stood still for 210ms", "62",
+			"62.pool.example.org: checkpoint 2 of attempt 1: 12 MiB, stood still for 210ms\n", 0},
 		{"checkpoint-failed", "a socket is open", "62", "62.pool.example.org: no checkpoint: a socket is open\n", 1},
 		{"completed", "exit code 0", "62", "62.pool.example.org: no checkpoint: it ended before: exit code 0\n", 1},
 		{"checkpointed", "", "--no-wait 62", "62.pool.example.org: 1 task to be checkpointed\n", 0},
@@ -26,7 +28,8 @@ func TestCheckpointIsAwaited(t *testing.T) {
 		if c.what == "completed" {
 			answer.Exit = &wire.ExitStatus{}
 		}
-		f.events = []*wire.JobEvent{{Time: 1, Id: "62.pool.example.org", Attempt: 1, What: "checkpointed", Text: "before"}, answer}
+		f.events = []*wire.JobEvent{{Time: 1, Id: "62.pool.example.org", Attempt: 1, What: "checkpointed",
+			Text: "before"}, answer}
 		a, stdout, stderr := newTestApp(t, f.serve(t))
 		code := a.Run(t.Context(), append([]string{"roost", "checkpoint"}, strings.Fields(c.args)...))
 		if code != c.code || stdout.String() != c.want {
@@ -39,7 +42,8 @@ func TestCheckpointIsAwaited(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	for line, want := range map[string]wire.ActRequest_Verb{
 		"roost suspend --yes 63": wire.ActRequest_SUSPEND, "roost resume --yes 63": wire.ActRequest_RESUME,
-		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME, "qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
+		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME,
+		"qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
 	} {
 		f := sampleJobs()
 		a, _, stderr := newTestApp(t, f.serve(t))

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// maxBatchLine bounds a line of a batch: two ads and an expression of any size that parses.
+// maxBatchLine bounds a line of a batch: two ads and an expression of any size that
+// parses.
 const maxBatchLine = 4 * classad.MaxBytes
 
 // The words of a batch that are not ClassAd.
@@ -28,7 +29,8 @@ const (
 func (c *invocation) evalBatch(args []string) error {
 	in := c.stdin
 	if c.isFlagSet("ad") || c.isFlagSet("target") {
-		return withHint(usageErrorf("--batch has a context on each line, and takes no --ad or --target"), suggestUsage(c.cmd, nil))
+		return withHint(usageErrorf("--batch has a context on each line, and takes no --ad or --target"),
+			suggestUsage(c.cmd, nil))
 	}
 	if len(args) > 0 && args[0] != "-" {
 		f, err := os.Open(c.absolutePath(args[0]))
@@ -74,7 +76,8 @@ func inputError(file string, err error) error {
 	return kindErrorf(roost.NoInput, "%s: %v", file, err)
 }
 
-// readLine reads a line without its end. Of one that is longer than most it reads all and keeps the beginning only.
+// readLine reads a line without its end. Of one that is longer than most it reads all and
+// keeps the beginning only.
 func readLine(r *bufio.Reader, most int) (line string, long bool, err error) {
 	var b []byte
 	for {

@@ -21,7 +21,9 @@ type sourceText struct{ name, text string }
 func (c *invocation) readSource(file string) (sourceText, error) {
 	name, read := file, func() ([]byte, error) { return userFiles{}.Read(c.absolutePath(file), maxAdFile) }
 	if file == "-" {
-		name, read = "standard input", func() ([]byte, error) { return readLimited(c.stdin, "standard input", maxAdFile) }
+		name, read = "standard input", func() ([]byte, error) {
+			return readLimited(c.stdin, "standard input", maxAdFile)
+		}
 	}
 	text, err := read()
 	var path *fs.PathError
@@ -40,8 +42,8 @@ type diagnostics struct {
 	shownCount int
 }
 
-// readAd reads a file that holds one ad. In old syntax empty lines may stand within it, as long as no attribute is set on both sides of
-// one; then they are more likely two ads.
+// readAd reads a file that holds one ad. In old syntax empty lines may stand within it,
+// as long as no attribute is set on both sides of one; then they are more likely two ads.
 func (c *invocation) readAd(file string) (*classad.Ad, error) {
 	src, err := c.readSource(file)
 	if err != nil {
@@ -55,7 +57,8 @@ func (c *invocation) readAd(file string) (*classad.Ad, error) {
 	for i, next := range ads {
 		for name := range next.All() {
 			if _, twice := ad.Lookup(name); twice || i > 0 && syntax != oldSyntax {
-				return nil, withHint(kindErrorf(roost.Invalid, "%s: it holds %d ads, and one is wanted", src.name, len(ads)), "leave one in it")
+				return nil, withHint(kindErrorf(roost.Invalid, "%s: it holds %d ads, and one is wanted", src.name,
+					len(ads)), "leave one in it")
 			}
 		}
 		ad.Update(next)
@@ -63,7 +66,8 @@ func (c *invocation) readAd(file string) (*classad.Ad, error) {
 	return ad, nil
 }
 
-// parseAds reads all ads of a text, shows every mistake, and counts the ads that have one.
+// parseAds reads all ads of a text, shows every mistake, and counts the ads that have
+// one.
 func (m *diagnostics) parseAds(src sourceText) (ads []*classad.Ad, syntax adSyntax, wrong int) {
 	syntax = detectSyntax(src.text)
 	pieces, err := syntax.splitAds(src.text)
@@ -85,7 +89,8 @@ func (m *diagnostics) parseAds(src sourceText) (ads []*classad.Ad, syntax adSynt
 	return ads, syntax, wrong
 }
 
-// showProblem prints one mistake, where the part of the text that begins at from was read: what it is, its place, the line, and a caret.
+// showProblem prints one mistake, where the part of the text that begins at from was
+// read: what it is, its place, the line, and a caret.
 func (m *diagnostics) showProblem(src sourceText, from int, err error) {
 	if m.shownCount++; m.shownCount > 1 {
 		fmt.Fprintln(m.stderr)

@@ -72,11 +72,13 @@ func (f *adFormatter) reportFailure(name, why string) {
 	fmt.Fprintf(f.stderr, "%s: %s\n", printableText(name), why)
 }
 
-// oldAttribute is how an attribute in old syntax begins. A text that is wrong in every syntax was meant to be old if it has one: no
-// expression has a single sign of equality outside of brackets.
+// oldAttribute is how an attribute in old syntax begins. A text that is wrong in every
+// syntax was meant to be old if it has one: no expression has a single sign of equality
+// outside of brackets.
 var oldAttribute = regexp.MustCompile(`(?m)^[ \t]*(#|[A-Za-z_][A-Za-z0-9_]*[ \t]*=([^=?!]|$))`)
 
-// format is a file's text in its own syntax, formatted. A file holds ads, or one expression. What is wrong is shown.
+// format is a file's text in its own syntax, formatted. A file holds ads, or one
+// expression. What is wrong is shown.
 func (f *adFormatter) format(src sourceText) (text string, commented, ok bool) {
 	syntax := detectSyntax(src.text)
 	if strings.TrimSpace(src.text) == "" {
@@ -84,7 +86,8 @@ func (f *adFormatter) format(src sourceText) (text string, commented, ok bool) {
 	}
 	if text, commented, err := classad.Format(src.text); err == nil && syntax != jsonSyntax {
 		return text, commented, true
-	} else if _, wrong := classad.ParseOld(src.text); wrong != nil && syntax == oldSyntax && !oldAttribute.MatchString(src.text) {
+	} else if _, wrong := classad.ParseOld(src.text); wrong != nil && syntax == oldSyntax &&
+		!oldAttribute.MatchString(src.text) {
 		f.showProblem(src, 0, err)
 		return "", false, false
 	}
@@ -152,7 +155,8 @@ func (s adSyntax) format(text string) (out string, commented bool, errs []error)
 	return out, commented, nil
 }
 
-// hasCommentBetween says whether something else than blanks stands between the ads of a file.
+// hasCommentBetween says whether something else than blanks stands between the ads of a
+// file.
 func hasCommentBetween(text string, pieces []textSpan) bool {
 	from := 0
 	for _, p := range append(pieces, textSpan{len(text), len(text)}) {

@@ -71,7 +71,8 @@ func (c *invocation) matchText(matched bool, sides []adSide) {
 	}
 	fmt.Fprintln(c.stdout, verdict)
 	for i, s := range sides {
-		fmt.Fprintf(c.stdout, "\n%s  %s\n", c.out.colourText(bold, [...]string{"Left", "Right"}[i]), displayName(s.file))
+		fmt.Fprintf(c.stdout, "\n%s  %s\n", c.out.colourText(bold, [...]string{"Left", "Right"}[i]),
+			displayName(s.file))
 		fmt.Fprintf(c.stdout, "  Rank is %s\n", rankText(s))
 		if _, ok := s.ad.Lookup("Requirements"); !ok {
 			fmt.Fprintln(c.stdout, "  it has no Requirements, and matches nothing")
@@ -83,7 +84,8 @@ func (c *invocation) matchText(matched bool, sides []adSide) {
 			if !strings.EqualFold(r.Attribute, "Requirements") {
 				in = ", in " + r.Attribute
 			}
-			fmt.Fprintf(c.stdout, "    %s is %s%s\n", printableText(r.Conjunct.String()), c.out.colourText(yellow, valueText(r.Value)), printableText(in))
+			fmt.Fprintf(c.stdout, "    %s is %s%s\n", printableText(r.Conjunct.String()),
+				c.out.colourText(yellow, valueText(r.Value)), printableText(in))
 			for _, o := range r.Operands {
 				if o.Expr.String() != r.Conjunct.String() {
 					fmt.Fprintf(c.stdout, "      %s is %s\n", printableText(o.Expr.String()), valueText(o.Value))

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// parseClassads prints each ad of some files in one form, and all that is wrong with the others.
+// parseClassads prints each ad of some files in one form, and all that is wrong with the
+// others.
 func parseClassads(c *invocation, files []string) error {
 	if c.flag("old") && c.wantsJSON() {
 		return withHint(usageErrorf("--old and --json are two ways to print"), "choose one of them")

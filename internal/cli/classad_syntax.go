@@ -21,8 +21,8 @@ const (
 	jsonSyntax                 // { "a": 1 }
 )
 
-// detectSyntax tells from its beginning how a text is written. A list of ads in JSON begins with a bracket as well, but an ad in new syntax
-// has no brace there.
+// detectSyntax tells from its beginning how a text is written. A list of ads in JSON
+// begins with a bracket as well, but an ad in new syntax has no brace there.
 func detectSyntax(text string) adSyntax {
 	text = text[skipBlanks(text, 0):]
 	switch {
@@ -39,7 +39,8 @@ func detectSyntax(text string) adSyntax {
 // textSpan is the part of a text that should be an ad.
 type textSpan struct{ from, to int }
 
-// splitAds finds where each ad of a text begins and ends. The pieces before an error count.
+// splitAds finds where each ad of a text begins and ends. The pieces before an error
+// count.
 func (s adSyntax) splitAds(text string) ([]textSpan, error) {
 	switch s {
 	case newSyntax:
@@ -70,7 +71,8 @@ func (s adSyntax) parseAd(text string) (ad *classad.Ad, errs []error) {
 	return ad, errs
 }
 
-// splitNew cuts behind each bracket that closes an ad. Text that is no ad belongs to the ad behind it, which is wrong then.
+// splitNew cuts behind each bracket that closes an ad. Text that is no ad belongs to the
+// ad behind it, which is wrong then.
 func splitNew(text string) (pieces []textSpan) {
 	depth, from := 0, skipBlanks(text, 0)
 	for i := from; i < len(text); {
@@ -210,7 +212,8 @@ func splitJSON(text string) (pieces []textSpan, err error) {
 	return pieces, nil
 }
 
-// jsonErrorAt gives an error of package json its place. The decoder counts from the value in which the error is, which begins at from.
+// jsonErrorAt gives an error of package json its place. The decoder counts from the value
+// in which the error is, which begins at from.
 func jsonErrorAt(text string, skipped, from int, err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -228,7 +231,8 @@ func jsonErrorAt(text string, skipped, from int, err error) error {
 	return err
 }
 
-// jsonErrorOffset finds the place in an error of the library's about JSON, which is text: "classad: JSON at byte 19: the cause: invalid request".
+// jsonErrorOffset finds the place in an error of the library's about JSON, which is text:
+// "classad: JSON at byte 19: the cause: invalid request".
 func jsonErrorOffset(err error) error {
 	var syntax *classad.SyntaxError
 	if err == nil || errors.As(err, &syntax) {

@@ -16,7 +16,8 @@ import (
 
 // classadFiles are files for the commands of the golden file.
 var classadFiles = map[string]string{
-	"job.ad": "[\n  RequestMemory = 8000;\n  Rank = TARGET.Mips;\n  Requirements = TARGET.Memory >= RequestMemory && TARGET.Arch == \"X86_64\" && (TARGET.Gpus > 0 || NoGpu)\n]\n",
+	"job.ad": "[\n  RequestMemory = 8000;\n  Rank = TARGET.Mips;\n  Requirements = TARGET.Memory >= RequestMemory " +
+		"&& TARGET.Arch == \"X86_64\" && (TARGET.Gpus > 0 || NoGpu)\n]\n",
 	"machine.ad": "Name = \"n1\"\nMemory = 1000\nArch = \"x86_64\"\nMips = 2000\n\n" +
 		"KeyboardIdle = 3\nStart = KeyboardIdle > 900 && TARGET.Owner =!= \"bob\"\nRequirements = Start\n",
 	"big.json":    `{"Memory": 64000, "Arch": "X86_64", "Gpus": 1, "Mips": 1.5, "Rank": "/Expr(TARGET.Prio)/", "Requirements": true}`,
@@ -31,17 +32,22 @@ var classadFiles = map[string]string{
 	"list.json":   `[{"a": 1}, {"b": [true, null]}]`,
 }
 
-// TestClassad holds what roost classad prints, which a golden file shows. One blank in a line parts two words, and an underscore
-// stands for a blank within one.
+// TestClassad holds what roost classad prints, which a golden file shows. One blank in a
+// line parts two words, and an underscore stands for a blank within one.
 func TestClassad(t *testing.T) {
 	var b strings.Builder
 	for _, line := range []string{
-		"eval 1_+_1", "eval --ad job.ad RequestMemory_/_3.0", "eval --ad job.ad --target machine.ad {TARGET.Memory,TARGET.Requirements,Mips}", "eval --ad - x",
-		"eval 1/0", "eval 1_+", "eval a\n&&_\"b", "eval", "eval 1 2", "eval --old 1", "eval --ad two.old A", "eval --ad none A", "eval --ad wrong.old A", "eval --ad - --target - 1",
+		"eval 1_+_1", "eval --ad job.ad RequestMemory_/_3.0",
+		"eval --ad job.ad --target machine.ad {TARGET.Memory,TARGET.Requirements,Mips}", "eval --ad - x",
+		"eval 1/0", "eval 1_+", "eval a\n&&_\"b", "eval", "eval 1 2", "eval --old 1", "eval --ad two.old A",
+		"eval --ad none A", "eval --ad wrong.old A", "eval --ad - --target - 1",
 		"eval -- -5", "eval -5_+_3", "eval -RequestMemory --ad job.ad", "eval -w", "eval --wrong", "evil 1",
-		"match job.ad machine.ad", "match job.ad big.json", "match --json job.ad machine.ad", "match machine.ad", "match plain.expr job.ad", "match - job.ad",
-		"parse job.ad two.old big.json list.json", "parse --old job.ad two.old", "parse --json machine.ad two.old", "parse wrong.old wrong.ad wrong.json inner.json", "parse --old --json job.ad",
-		"fmt job.ad machine.ad list.json plain.expr", "fmt comments.ad", "fmt --check job.ad ready.ad comments.ad", "fmt --check ready.ad", "fmt -w comments.ad", "fmt -w -", "fmt -w --check job.ad",
+		"match job.ad machine.ad", "match job.ad big.json", "match --json job.ad machine.ad", "match machine.ad",
+		"match plain.expr job.ad", "match - job.ad",
+		"parse job.ad two.old big.json list.json", "parse --old job.ad two.old", "parse --json machine.ad two.old",
+		"parse wrong.old wrong.ad wrong.json inner.json", "parse --old --json job.ad",
+		"fmt job.ad machine.ad list.json plain.expr", "fmt comments.ad", "fmt --check job.ad ready.ad comments.ad",
+		"fmt --check ready.ad", "fmt -w comments.ad", "fmt -w -", "fmt -w --check job.ad",
 		"fmt wrong.old", "fmt wrong.ad", "fmt wrong.json",
 	} {
 		a, stdout, stderr := newTestApp(t, t.TempDir())
@@ -89,7 +95,8 @@ func TestClassadHelp(t *testing.T) {
 
 // TestClassadWords holds that shells complete what may follow.
 func TestClassadWords(t *testing.T) {
-	for last, want := range map[string]string{"m": "match\tsay whether two ads match, and why not\n", "--ta": "--target\teval: the ad of FILE is the other side, TARGET\n"} {
+	for last, want := range map[string]string{"m": "match\tsay whether two ads match, and why not\n",
+		"--ta": "--target\teval: the ad of FILE is the other side, TARGET\n"} {
 		a, stdout, _ := newTestApp(t, t.TempDir())
 		if a.Run(t.Context(), []string{"roost", "words", "--", "classad", last}); stdout.String() != want {
 			t.Errorf("%s: got %q, want %q", last, stdout, want)
@@ -97,7 +104,8 @@ func TestClassadWords(t *testing.T) {
 	}
 }
 
-// TestClassadWrite holds that a file is rewritten once, keeps its permissions, and that links stay links.
+// TestClassadWrite holds that a file is rewritten once, keeps its permissions, and that
+// links stay links.
 func TestClassadWrite(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.ad"), filepath.Join(dir, "link.ad")
@@ -134,13 +142,19 @@ func TestClassadBatch(t *testing.T) {
 		{"# context\texpression\twhatever\n", ""},
 		{"\t1+1\n[a=1]\ta\tignored\tignored\n[a=1]\tb\n", "2\n1\nundefined\n"},
 		{"[a=1] ;;TARGET;; [b=2]\ta+b+TARGET.b\n ;;TARGET;; [b=2]\tb", "5\n2\n"},
-		{"[a\t1\n[a\t1\n\t1 +\n", "PARSE_ERROR classad: line 1, column 3: expected =, but the text ends here\nPARSE_ERROR classad: line 1, column 3: expected =, but the text ends here\n" +
+		{"[a\t1\n[a\t1\n\t1 +\n", "PARSE_ERROR classad: line 1, column 3: expected =, but the text ends " +
+			"here\nPARSE_ERROR classad: line 1, column 3: expected =, but the text ends here\n" +
 			"PARSE_ERROR classad: line 1, column 4: expected an expression, but the text ends here\n"},
-		{"1\n\n", "PARSE_ERROR there is no tab between context and expression\nPARSE_ERROR there is no tab between context and expression\n"},
-		{"PARSE_AD\t[a=1;b={}]\nPARSE_AD\t(empty string)\n", "[ a = 1; b = {  } ]\nPARSE_ERROR classad: line 1, column 1: an ad starts with [, but the text ends here\n"},
-		{"[Requirements=true] ;;TARGET;; [Requirements=1]\tMATCH:symmetric\n[Requirements=a] ;;TARGET;; [a=false]\tMATCH:left.requirements\n" +
+		{"1\n\n", "PARSE_ERROR there is no tab between context and expression\nPARSE_ERROR there is no tab between " +
+			"context and expression\n"},
+		{"PARSE_AD\t[a=1;b={}]\nPARSE_AD\t(empty string)\n",
+			"[ a = 1; b = {  } ]\nPARSE_ERROR classad: line 1, column 1: an ad starts with [, but the " +
+				"text ends here\n"},
+		{"[Requirements=true] ;;TARGET;; [Requirements=1]\tMATCH:symmetric\n[Requirements=a] ;;TARGET;; " +
+			"[a=false]\tMATCH:left.requirements\n" +
 			"[Requirements=true] ;;TARGET;; [Requirements=0]\tMATCH:right.requirements\n[]\tMATCH:x\n",
-			"true\nfalse\nfalse\nPARSE_ERROR MATCH: is followed by symmetric, left.requirements or right.requirements\n"},
+			"true\nfalse\nfalse\nPARSE_ERROR MATCH: is followed by symmetric, left.requirements " +
+				"or right.requirements\n"},
 		{"\t\"a\\nb\"\r\n", "\"a\\nb\"\n"},
 		{"\tsize(" + long + ")\n\t1\n", fmt.Sprintf("%d\n1\n", 10<<20)},
 		{strings.Repeat("x", maxBatchLine+1) + "\n\t1\n", "PARSE_ERROR the line is too long\n1\n"},
@@ -165,8 +179,9 @@ func TestClassadBatchFile(t *testing.T) {
 	}
 }
 
-// TestClassadBatchVectors holds that the tables of the library's tests give one line each, and the text that HTCondor writes for all but
-// a few, which spell a value in another way.
+// TestClassadBatchVectors holds that the tables of the library's tests give one line
+// each, and the text that HTCondor writes for all but a few, which spell a value in
+// another way.
 func TestClassadBatchVectors(t *testing.T) {
 	for name, most := range map[string]int{"vectors": 40, "optable": 1, "functable": 9} {
 		f, err := os.Open(filepath.Join("..", "..", "classad", "testdata", name+".tsv.gz"))
@@ -195,7 +210,8 @@ func TestClassadBatchVectors(t *testing.T) {
 			}
 			got := answers[0]
 			answers = answers[1:]
-			if len(row) > 3 && (row[3] == "quirk" || row[3] == "stale") || got == row[2] || row[2] == "PARSE_ERROR" && strings.HasPrefix(got, "PARSE_ERROR ") {
+			if len(row) > 3 && (row[3] == "quirk" || row[3] == "stale") || got == row[2] ||
+				row[2] == "PARSE_ERROR" && strings.HasPrefix(got, "PARSE_ERROR ") {
 				continue
 			}
 			differ++
@@ -223,7 +239,8 @@ func FuzzClassadBatch(f *testing.F) {
 	})
 }
 
-// FuzzClassadFiles holds that ads that can be read can be formatted, say the same then, and that formatting them again changes nothing.
+// FuzzClassadFiles holds that ads that can be read can be formatted, say the same then,
+// and that formatting them again changes nothing.
 func FuzzClassadFiles(f *testing.F) {
 	for _, text := range classadFiles {
 		f.Add(text)
@@ -248,7 +265,8 @@ func FuzzClassadFiles(f *testing.F) {
 	})
 }
 
-// TestClassadPieces holds that ads that follow one another are found again, in every syntax.
+// TestClassadPieces holds that ads that follow one another are found again, in every
+// syntax.
 func TestClassadPieces(t *testing.T) {
 	ads := []string{`[ a = "]"; 'b]' = { [ c = 1 ] } ]`, `[  ]`, `[ d = "\"]\\"; e = x[1]["y"] ]`}
 	for syntax, join := range []func(*classad.Ad) string{
@@ -273,7 +291,8 @@ func TestClassadPieces(t *testing.T) {
 			t.Errorf("%s is taken for syntax %d", b.String(), got)
 		}
 		out, code := runClassad(t, "", b.String(), "parse")
-		if got := strings.Split(strings.TrimSuffix(out, "\n"), "\n"); code != 0 || strings.Join(got, "|") != strings.Join(want, "|") {
+		if got := strings.Split(strings.TrimSuffix(out, "\n"), "\n"); code != 0 ||
+			strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Errorf("%s\n got %q\nwant %q", b.String(), got, want)
 		}
 	}
@@ -288,7 +307,8 @@ func TestClassadManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	plain := strings.NewReplacer(`\&`, "", `\(aq`, "'", `\(dq`, `"`, `\-`, "-", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`)
+	plain := strings.NewReplacer(`\&`, "", `\(aq`, "'", `\(dq`, `"`, `\-`, "-", `\(ti`, "~", `\(ha`, "^", `\(ga`,
+		"`", `\e`, `\`)
 	lines, examples := bufio.NewScanner(f), 0
 	for lines.Scan() {
 		m := manualExample.FindStringSubmatch(plain.Replace(lines.Text()))

@@ -12,24 +12,26 @@ import (
 
 // command is one thing that people can ask for.
 type command struct {
-	name           string
-	aliases        []string
-	group          string
-	summary        string // a few words, without a full stop
-	synopsis       string // as in "FILE" or "JOB…"
-	description    string // sentences for the help
-	examples       []commandExample
-	flags          []ucli.Flag
-	minOperands    int    // how many operands it needs
-	maxOperands    int    // how many it takes; -1 for any number
-	operandName    string // what the first of them is, for messages
-	flagsFirst     bool   // flags end at the first operand
-	rawArgs        bool   // it parses its own arguments; the flags are for the help and the manual
-	hidden         bool
-	withoutServer  bool                                    // a PBS command that asks no schedd, or the one of its job
-	signedOperands func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
-	branches       func() []subcommand                     // what its first operand may be, for the completion of words; nil: not one of a list
-	run            func(c *invocation) error
+	name          string
+	aliases       []string
+	group         string
+	summary       string // a few words, without a full stop
+	synopsis      string // as in "FILE" or "JOB…"
+	description   string // sentences for the help
+	examples      []commandExample
+	flags         []ucli.Flag
+	minOperands   int    // how many operands it needs
+	maxOperands   int    // how many it takes; -1 for any number
+	operandName   string // what the first of them is, for messages
+	flagsFirst    bool   // flags end at the first operand
+	rawArgs       bool   // it parses its own arguments; the flags are for the help and the manual
+	hidden        bool
+	withoutServer bool // a PBS command that asks no schedd, or the one of its job
+	// whether what begins with - and is no flag, as err says, is an operand
+	signedOperands func(operands []string, err error) bool
+	// what its first operand may be, for the completion of words; nil: not one of a list
+	branches func() []subcommand
+	run      func(c *invocation) error
 }
 
 type commandExample struct{ line, description string }

@@ -13,8 +13,11 @@ import (
 
 func completionCommand() *command {
 	return &command{
-		name: "completion", group: groupMore, summary: "print the script that completes words in a shell", synopsis: "bash|zsh|fish", minOperands: 1, maxOperands: 1, operandName: "a shell: bash, zsh or fish", run: printCompletion,
-		description: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states and bands.",
+		name: "completion", group: groupMore, summary: "print the script that completes words in a shell",
+		synopsis: "bash|zsh|fish", minOperands: 1, maxOperands: 1, operandName: "a shell: bash, zsh or fish",
+		run: printCompletion,
+		description: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states " +
+			"and bands.",
 		examples: []commandExample{
 			{"source <(roost completion bash)", "for this bash; put it into ~/.bashrc for all"},
 			{"roost completion fish > ~/.config/fish/completions/roost.fish", "for fish"},
@@ -31,7 +34,8 @@ func printCompletion(c *invocation) error {
 	return nil
 }
 
-// completionScripts holds the script for each shell. All of them ask "roost words" for what may stand next, so that they never need to change.
+// completionScripts holds the script for each shell. All of them ask "roost words" for
+// what may stand next, so that they never need to change.
 func completionScripts() map[string]string {
 	return map[string]string{
 		"bash": `# Completion of roost for bash. Written by: roost completion bash
@@ -83,8 +87,10 @@ complete -c roost -f -a '(__roost_words)'
 
 func wordsCommand() *command {
 	return &command{
-		name: "words", group: groupMore, summary: "list what may stand next on a command line", synopsis: "-- WORD…", maxOperands: -1, hidden: true, flagsFirst: true, run: printWords,
-		description: "The completion scripts call this with the words so far, of which the last is the one to complete.",
+		name: "words", group: groupMore, summary: "list what may stand next on a command line", synopsis: "-- WORD…",
+		maxOperands: -1, hidden: true, flagsFirst: true, run: printWords,
+		description: "The completion scripts call this with the words so far, of which the last is the one " +
+			"to complete.",
 	}
 }
 
@@ -131,7 +137,8 @@ func (c *invocation) suggestions(before []string, last string) []completionItem 
 		return subcommandWords(cmd.branches())
 	case cmd.name == "sim":
 		return []completionItem{{":files", ""}}
-	case cmd.group == groupAdmin && len(before) == 1 && cmd.maxOperands < 0 && cmd.minOperands == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
+	case cmd.group == groupAdmin && len(before) == 1 && cmd.maxOperands < 0 && cmd.minOperands == 0 ||
+		cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
 		return adminVerbs(cmd)
 	case cmd.group == groupAdmin || cmd.name == "shares":
 		return nil
@@ -193,16 +200,19 @@ func dialectWords() (list []completionItem) {
 // maxJobWords bounds how many jobs are offered.
 const maxJobWords = 50
 
-// jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing to say.
+// jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing
+// to say.
 func (c *invocation) jobWords() []completionItem {
 	list := []completionItem{{"last", "your newest job"}}
-	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true, Limit: maxJobWords})
+	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true,
+		Limit: maxJobWords})
 	if err != nil {
 		return list
 	}
 	for _, s := range found {
 		id, _, _ := strings.Cut(s.GetId(), ".")
-		list = append(list, completionItem{strings.TrimSuffix(id, "[]"), printableText(s.GetName()) + ", " + stateOf(s)})
+		list = append(list, completionItem{strings.TrimSuffix(id, "[]"),
+			printableText(s.GetName()) + ", " + stateOf(s)})
 	}
 	return list
 }

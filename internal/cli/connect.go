@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// How long a command puts up with a schedd that does not answer. Its master restarts it well within a second.
+// How long a command puts up with a schedd that does not answer. Its master restarts it
+// well within a second.
 const (
 	askTimeout    = 5 * time.Second  // to be told something
 	submitTimeout = 15 * time.Second // to hand over a job
@@ -39,7 +40,8 @@ func (c *invocation) connectSchedd() (wire.ScheddClient, error) {
 	return c.client, nil
 }
 
-// dialSchedd connects to the schedd of this machine, or on one without any to the only one where the user is logged in.
+// dialSchedd connects to the schedd of this machine, or on one without any to the only
+// one where the user is logged in.
 func (c *invocation) dialSchedd() (*grpc.ClientConn, error) {
 	dir := ""
 	if !c.cmd.rawArgs {
@@ -55,8 +57,9 @@ func (c *invocation) dialSchedd() (*grpc.ClientConn, error) {
 	return rpc.Dial(addr, nil, "")
 }
 
-// retry does f until it succeeds, fails for a reason that time does not heal, or patience has run out since progress was last made. F gets a
-// context and a function to call whenever it makes progress.
+// retry does f until it succeeds, fails for a reason that time does not heal, or patience
+// has run out since progress was last made. F gets a context and a function to call
+// whenever it makes progress.
 func (c *invocation) retry(patience time.Duration, f func(ctx context.Context, alive func()) error) error {
 	last, hinted, pause := time.Now(), false, 20*time.Millisecond
 	alive := func() { last, hinted, pause = time.Now(), false, 20*time.Millisecond }

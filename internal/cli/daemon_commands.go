@@ -30,11 +30,13 @@ func daemonCommands() []*command {
 		list = append(list, &command{
 			name: r.name, group: groupMore, summary: r.brief, maxOperands: 0, hidden: true,
 			description: "A daemon of Roost. The master of the node starts it; see roost-master(8).",
-			flags:       []ucli.Flag{configFlag(), &ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
-			run:         serveDaemon(r.run),
+			flags: []ucli.Flag{configFlag(),
+				&ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
+			run: serveDaemon(r.run),
 		})
 	}
-	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand(), inputAgentCommand())
+	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand(),
+		inputAgentCommand())
 }
 
 func configFlag() ucli.Flag {

@@ -11,8 +11,10 @@ import (
 
 func checkpointAgentCommand() *command {
 	return &command{
-		name: criu.AgentName, group: groupMore, summary: "dump or restore a task", maxOperands: 0, hidden: true, run: runCheckpointAgent,
-		description: "The startd and the starter start this for one checkpoint, with a spec on its standard input. It is of no use to people.",
+		name: criu.AgentName, group: groupMore, summary: "dump or restore a task", maxOperands: 0, hidden: true,
+		run: runCheckpointAgent,
+		description: "The startd and the starter start this for one checkpoint, with a spec on its standard input. " +
+			"It is of no use to people.",
 	}
 }
 
@@ -25,15 +27,19 @@ const agentSocket = 3
 
 func filesAgentCommand() *command {
 	return &command{
-		name: userfiles.AgentCommand, group: groupMore, summary: "move files with a user's rights", maxOperands: 0, hidden: true, run: runFilesAgent,
-		description: "Daemons that run as root start this as the user whose files are to be moved. It is of no use to people.",
+		name: userfiles.AgentCommand, group: groupMore, summary: "move files with a user's rights", maxOperands: 0,
+		hidden: true, run: runFilesAgent,
+		description: "Daemons that run as root start this as the user whose files are to be moved. It is of no " +
+			"use to people.",
 	}
 }
 
 func filesTreeCommand() *command {
 	return &command{
-		name: userfiles.TreeCommand, group: groupMore, summary: "pack or unpack a directory with a user's rights", maxOperands: 3, hidden: true, run: runFilesTree,
-		description: "Daemons that run as root start this as the user whose directory goes into a checkpoint. It is of no use to people.",
+		name: userfiles.TreeCommand, group: groupMore, summary: "pack or unpack a directory with a user's rights",
+		maxOperands: 3, hidden: true, run: runFilesTree,
+		description: "Daemons that run as root start this as the user whose directory goes into a checkpoint. It is " +
+			"of no use to people.",
 	}
 }
 

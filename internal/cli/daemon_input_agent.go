@@ -9,8 +9,10 @@ import (
 
 func inputAgentCommand() *command {
 	return &command{
-		name: idle.AgentCommand, group: groupMore, summary: "say when somebody touches the machine", maxOperands: 0, hidden: true, run: runInputAgent,
-		description: "The guard starts this, without any rights, to read keyboards and mice for it: it passes on times and nothing else. It is of no use to people.",
+		name: idle.AgentCommand, group: groupMore, summary: "say when somebody touches the machine", maxOperands: 0,
+		hidden: true, run: runInputAgent,
+		description: "The guard starts this, without any rights, to read keyboards and mice for it: it passes " +
+			"on times and nothing else. It is of no use to people.",
 	}
 }
 

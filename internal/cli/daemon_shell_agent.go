@@ -8,7 +8,8 @@ import (
 
 func shellAgentCommand() *command {
 	return &command{
-		name: shell.AgentCommand, group: groupMore, summary: "enter a running task", maxOperands: 1, hidden: true, run: runShellAgent,
+		name: shell.AgentCommand, group: groupMore, summary: "enter a running task", maxOperands: 1, hidden: true,
+		run:         runShellAgent,
 		description: "An execute node starts this to run a command inside a task. It is of no use to people.",
 	}
 }

@@ -16,16 +16,21 @@ import (
 
 func doctorCommand() *command {
 	return &command{
-		name: "doctor", group: groupPool, summary: "check that the pool and this machine are well", maxOperands: 0, run: runChecks,
-		description: "Checks the daemons of the pool, its directory, and what this machine's kernel offers to jobs. Each line says ok, warn or fail, and what to do about it. The exit status is 0 if nothing fails and 1 if something does.",
+		name: "doctor", group: groupPool, summary: "check that the pool and this machine are well", maxOperands: 0,
+		run: runChecks,
+		description: "Checks the daemons of the pool, its directory, and what this machine's kernel offers to jobs. " +
+			"Each line says ok, warn or fail, and what to do about it. The exit status is 0 if nothing fails and 1 " +
+			"if something does.",
 		examples: []commandExample{
 			{"roost doctor", "check everything"},
 			{"roost doctor --json", "the same, for a monitor"},
-			{"roost doctor --repair --dry-run", "say what of this node's files is damaged, and what a repair would take out"},
+			{"roost doctor --repair --dry-run",
+				"say what of this node's files is damaged, and what a repair would take out"},
 		},
 		flags: []ucli.Flag{
 			jsonFlag(),
-			&ucli.BoolFlag{Name: "repair", Usage: "take out of this node's files what is damaged; its daemons must be stopped"},
+			&ucli.BoolFlag{Name: "repair",
+				Usage: "take out of this node's files what is damaged; its daemons must be stopped"},
 			&ucli.BoolFlag{Name: "dry-run", Usage: "with --repair, only say what would be taken out"},
 			&ucli.StringFlag{Name: "config", Usage: "with --repair, the node `FILE` of the node that is meant"},
 		},
@@ -68,7 +73,8 @@ func (c *invocation) printFindings(findings []checkResult) {
 	for _, f := range findings {
 		pad := strings.Repeat(" ", 4-len(f.Level))
 		lines := strings.Split(f.Text, "\n")
-		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.colourText(colours[f.Level], string(f.Level)), pad, f.Check, c.wrapBeside(printableText(lines[0])))
+		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.colourText(colours[f.Level], string(f.Level)), pad, f.Check,
+			c.wrapBeside(printableText(lines[0])))
 		for _, line := range lines[1:] {
 			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", printableText(line))
 		}
@@ -81,15 +87,18 @@ func (c *invocation) printFindings(findings []checkResult) {
 // findingColumn is where the words of a finding begin.
 const findingColumn = 18
 
-// wrapBeside breaks words that stand in a column of their own, where the window would break them anywhere.
+// wrapBeside breaks words that stand in a column of their own, where the window would
+// break them anywhere.
 func (c *invocation) wrapBeside(text string) string {
 	if c.out.width <= findingColumn+20 {
 		return text
 	}
-	return strings.ReplaceAll(wrapText(text, c.out.width-findingColumn-1), "\n", "\n"+strings.Repeat(" ", findingColumn))
+	return strings.ReplaceAll(wrapText(text, c.out.width-findingColumn-1), "\n",
+		"\n"+strings.Repeat(" ", findingColumn))
 }
 
-// examinePool asks the schedd how the daemons are, and returns where the pool keeps its files.
+// examinePool asks the schedd how the daemons are, and returns where the pool keeps its
+// files.
 func (c *invocation) examinePool() (findings []checkResult, dir string) {
 	var h *wire.HealthReply
 	err := c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
@@ -111,10 +120,13 @@ func (c *invocation) examinePool() (findings []checkResult, dir string) {
 		}
 		return []checkResult{{"schedd", levelError, firstLine(errorText(err)), cure}}, ""
 	}
-	findings = append(findings, checkResult{"schedd", levelOK, fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
-		h.GetName(), h.GetVersion(), spanText(c.now().Sub(timeOfNanos(h.GetStarted()))), h.GetQueuedTasks(), h.GetRunningTasks()), ""})
+	findings = append(findings, checkResult{"schedd", levelOK,
+		fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
+			h.GetName(), h.GetVersion(), spanText(c.now().Sub(timeOfNanos(h.GetStarted()))), h.GetQueuedTasks(),
+			h.GetRunningTasks()), ""})
 	if v := h.GetVersion(); v != "" && v != roost.Version {
-		findings = append(findings, checkResult{"version", levelWarning, fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
+		findings = append(findings, checkResult{"version", levelWarning,
+			fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
 	}
 	collector := h.GetCollector()
 	if h.GetCollectorOk() {
@@ -136,19 +148,24 @@ func daemonFinding(name string, ok bool, text string) checkResult {
 		return checkResult{name, levelOK, text, ""}
 	}
 	if isCertificateRefused(text) {
-		return checkResult{name, levelError, text, "it refuses this node's certificate, which was revoked or has ended: " + newCertificate}
+		return checkResult{name, levelError, text,
+			"it refuses this node's certificate, which was revoked or has ended: " + newCertificate}
 	}
-	return checkResult{name, levelError, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
+	return checkResult{name, levelError, text,
+		"its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
 }
 
-// negotiatorFinding judges what the schedd has heard of all negotiators: one that is away is no trouble yet.
+// negotiatorFinding judges what the schedd has heard of all negotiators: one that is away
+// is no trouble yet.
 func negotiatorFinding(h *wire.HealthReply) checkResult {
 	f := daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator())
 	switch away := strings.Contains(f.Text, "does not answer"); {
 	case h.GetNegotiatorOk() && away:
-		f.Level, f.Hint = levelWarning, "the pool goes on without it; see on a central manager how many more may fail: roost doctor"
+		f.Level, f.Hint = levelWarning,
+			"the pool goes on without it; see on a central manager how many more may fail: roost doctor"
 	case !h.GetNegotiatorOk():
-		f.Hint = "nothing new starts until one leads, and what runs goes on; ask on a central manager what is wrong: roost doctor"
+		f.Hint = "nothing new starts until one leads, and what runs goes on; ask on a central manager what is wrong: " +
+			"roost doctor"
 	}
 	return f
 }
@@ -157,12 +174,14 @@ func (c *invocation) examineNodes(h *wire.HealthReply) checkResult {
 	if !h.GetCollectorOk() {
 		return checkResult{"nodes", levelWarning, "unknown while no collector answers", ""}
 	}
-	ads, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
+	ads, err := c.queryAds(&wire.AdQuery{Type: "Machine",
+		Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
 	switch {
 	case err != nil:
 		return checkResult{"nodes", levelError, firstLine(errorText(err)), ""}
 	case len(ads) == 0:
-		return checkResult{"nodes", levelError, "no execute node has reported, so nothing can run", "look at startd.log in the pool's log directory"}
+		return checkResult{"nodes", levelError, "no execute node has reported, so nothing can run",
+			"look at startd.log in the pool's log directory"}
 	}
 	limited, shut, saved := 0, 0, 0
 	for _, text := range ads {
@@ -180,7 +199,8 @@ func (c *invocation) examineNodes(h *wire.HealthReply) checkResult {
 			saved++
 		}
 	}
-	return checkResult{"nodes", levelOK, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d", plural(len(ads), "execute node"), limited, shut, saved), ""}
+	return checkResult{"nodes", levelOK, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d",
+		plural(len(ads), "execute node"), limited, shut, saved), ""}
 }
 
 func firstLine(text string) string {

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// examineAccounts says as whom the tasks of others run on this node, and what is wrong with the numbers for it. That is a question only where the startd
-// runs as root, and where there are others.
+// examineAccounts says as whom the tasks of others run on this node, and what is wrong
+// with the numbers for it. That is a question only where the startd runs as root, and
+// where there are others.
 func (c *invocation) examineAccounts(n *config.Node) (findings []checkResult) {
 	if n == nil || n.TLS == nil || !isRootOwned(n.Dir) {
 		return nil
@@ -24,7 +25,8 @@ func (c *invocation) examineAccounts(n *config.Node) (findings []checkResult) {
 	return findings
 }
 
-// isRootOwned reports whether a directory is root's, as that of a node is whose daemons run as root.
+// isRootOwned reports whether a directory is root's, as that of a node is whose daemons
+// run as root.
 func isRootOwned(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -57,11 +59,17 @@ func examineAccountsOf(d *config.StartdSettings, etc string) (findings []checkRe
 	findings = append(findings, checkResult{check, levelOK, text, cure})
 	const another = "choose another range for slot_uids, in accounts of the node file"
 	for _, h := range account.IDHolders(etc, a.SlotUIDs) {
-		findings = append(findings, checkResult{check, levelError, fmt.Sprintf("%s: slot users %v: %s gives %v to %s, whose files and processes they could reach", d.Name, a.SlotUIDs, h.File, h.IDs, h.Name), another})
+		findings = append(findings, checkResult{check, levelError,
+			fmt.Sprintf("%s: slot users %v: %s gives %v to %s, whose files and processes they could reach", d.Name,
+				a.SlotUIDs, h.File, h.IDs, h.Name), another})
 	}
 	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
-		if r := a.SlotUIDs; r != (account.IDRange{}) && !slices.ContainsFunc(account.MappedRanges(file), func(m account.IDRange) bool { return m.Contains(r.First) && m.Contains(r.Last) }) {
-			findings = append(findings, checkResult{check, levelError, fmt.Sprintf("%s: slot users %v are none in this container (%s)", d.Name, r, file), another})
+		if r := a.SlotUIDs; r != (account.IDRange{}) &&
+			!slices.ContainsFunc(account.MappedRanges(file), func(m account.IDRange) bool {
+				return m.Contains(r.First) && m.Contains(r.Last)
+			}) {
+			findings = append(findings, checkResult{check, levelError,
+				fmt.Sprintf("%s: slot users %v are none in this container (%s)", d.Name, r, file), another})
 		}
 	}
 	for _, t := range a.Trust {
@@ -70,7 +78,9 @@ func examineAccountsOf(d *config.StartdSettings, etc string) (findings []checkRe
 				continue
 			}
 			if _, err := user.Lookup(name); errors.As(err, new(user.UnknownUserError)) {
-				findings = append(findings, checkResult{check, levelWarning, fmt.Sprintf("%s: trust %q names %s, whom this machine's directory does not know", d.Name, t.Node, name), "nobody is trusted by that name until it does: is it misspelt?"})
+				findings = append(findings, checkResult{check, levelWarning,
+					fmt.Sprintf("%s: trust %q names %s, whom this machine's directory does not know", d.Name, t.Node,
+						name), "nobody is trusted by that name until it does: is it misspelt?"})
 			}
 		}
 	}

@@ -15,9 +15,11 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// TestDoctorNamesTheSources: each is a line, and what is to be done about one that is broken is its cure.
+// TestDoctorNamesTheSources: each is a line, and what is to be done about one that is
+// broken is its cure.
 func TestDoctorNamesTheSources(t *testing.T) {
-	c := &invocation{App: &App{env: []string{"ROOST_DIR=" + (&fakeGuard{}).serve(t)}}, ctx: t.Context(), flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
+	c := &invocation{App: &App{env: []string{"ROOST_DIR=" + (&fakeGuard{}).serve(t)}}, ctx: t.Context(),
+		flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
 	want := []checkResult{
 		{"owner", levelWarning, "input devices: /dev/input/event3: permission denied", "run roost guard as root"},
 		{"owner", levelOK, "terminals: 3, of which the kernel tells at once", ""},
@@ -28,11 +30,13 @@ func TestDoctorNamesTheSources(t *testing.T) {
 	}
 }
 
-// TestDoctorReadsFiles shows what doctor says of files that people have written, and of a guard that does not answer; testdata/doctor.golden has it.
+// TestDoctorReadsFiles shows what doctor says of files that people have written, and of a
+// guard that does not answer; testdata/doctor.golden has it.
 func TestDoctorReadsFiles(t *testing.T) {
 	var b strings.Builder
 	for _, tt := range []struct{ what, startd, owner string }{
-		{"a mistake in the owner's file", `policy = "desktop"`, "start_after = \"10m\"\nhour = [\"Mon-Fri 08:00-18:00\"]\nstart = \"KeyboardIdl > 60\"\n"},
+		{"a mistake in the owner's file", `policy = "desktop"`,
+			"start_after = \"10m\"\nhour = [\"Mon-Fri 08:00-18:00\"]\nstart = \"KeyboardIdl > 60\"\n"},
 		{"an owner's file that is no file of settings", `policy = "desktop"`, "cpus = \n"},
 		{"an expression that is never true", `policy = "desktop"`, "start = \"MY.ClockMin > 1440\"\n"},
 		{"a doubt in it", `policy = "desktop"`, "cpus = 2\nmemory = \"4GiB\"\nstart = \"TARGET.IsNice\"\n"},
@@ -41,11 +45,13 @@ func TestDoctorReadsFiles(t *testing.T) {
 		{"a doubt in the node file", "policy = \"desktop\"\n  start = \"IsNice && TARGET.Walltime > 0\"", ""},
 		{"a rank, which decides nothing", "rank = \"TARGET.JobPrio\"", ""},
 		{"an unknown attribute in the node file", "policy = \"desktop\"\n  suspend = \"MY.KeybordIdle < 60\"", ""},
-		{"an expression in the node file that is never true", "policy = \"desktop\"\n  continue = \"State == \\\"Clamed\\\"\"", ""},
+		{"an expression in the node file that is never true",
+			"policy = \"desktop\"\n  continue = \"State == \\\"Clamed\\\"\"", ""},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "owner.hcl")
-		text := fmt.Sprintf("name = \"n1\"\ndir = %q\ncollector {}\nstartd {\n  %s\n}\nowner { file = %q }\n", dir, tt.startd, file)
+		text := fmt.Sprintf("name = \"n1\"\ndir = %q\ncollector {}\nstartd {\n  %s\n}\nowner { file = %q }\n",
+			dir, tt.startd, file)
 		if err := os.MkdirAll(filepath.Join(dir, "etc"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +64,8 @@ func TestDoctorReadsFiles(t *testing.T) {
 			}
 		}
 		a, out, _ := newTestApp(t, dir)
-		c := &invocation{App: a, ctx: t.Context(), flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
+		c := &invocation{App: a, ctx: t.Context(),
+			flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
 		findings, n := c.examineFiles()
 		c.printFindings(append(findings, c.examineGuard(n)...))
 		fmt.Fprintf(&b, "# %s\n%s\n", tt.what, strings.ReplaceAll(out.String(), dir, "DIR"))
@@ -68,11 +75,13 @@ func TestDoctorReadsFiles(t *testing.T) {
 
 // A TLS alert says little; what it means for a node is said.
 func TestDoctorKnowsARefusedCertificate(t *testing.T) {
-	f := daemonFinding("collector", false, `10.0.0.1:9701: connection error: desc = "error reading server preface: remote error: tls: bad certificate"`)
+	f := daemonFinding("collector", false,
+		`10.0.0.1:9701: connection error: desc = "error reading server preface: remote error: tls: bad certificate"`)
 	if f.Level != levelError || !strings.Contains(f.Hint, "roost token list") {
 		t.Errorf("got %+v", f)
 	}
-	if f := daemonFinding("collector", false, "10.0.0.1:9701 does not answer"); !strings.Contains(f.Hint, "collector.log") {
+	if f := daemonFinding("collector", false, "10.0.0.1:9701 does not answer"); !strings.Contains(f.Hint,
+		"collector.log") {
 		t.Errorf("one that is down: got %+v", f)
 	}
 }
@@ -87,18 +96,24 @@ func TestDoctorOnAccounts(t *testing.T) {
 		accounts config.TaskAccounts
 		want     string
 	}{
-		{config.TaskAccounts{Users: config.AnyUser}, "ok n1: tasks that come from other nodes run as their users, whoever they are: the word of every submit node of the pool counts\n"},
+		{config.TaskAccounts{Users: config.AnyUser},
+			"ok n1: tasks that come from other nodes run as their users, whoever they are: the word of every submit " +
+				"node of the pool counts\n"},
 		{
-			config.TaskAccounts{Users: config.DirectoryUser, Trust: []config.SubmitNodeTrust{{Node: "login*", Users: []string{"*", "33000-33999", "root", "no-such-user"}}}},
-			"ok n1: tasks that come from other nodes run as their users, if this machine's directory knows them; whom 1 trust blocks name run as themselves\n" +
+			config.TaskAccounts{Users: config.DirectoryUser, Trust: []config.SubmitNodeTrust{{Node: "login*",
+				Users: []string{"*", "33000-33999", "root", "no-such-user"}}}},
+			"ok n1: tasks that come from other nodes run as their users, if this machine's directory knows them; " +
+				"whom 1 trust blocks name run as themselves\n" +
 				"warn n1: trust \"login*\" names no-such-user, whom this machine's directory does not know\n",
 		},
 		{
 			config.TaskAccounts{Users: config.SlotUser, SlotUIDs: account.IDRange{First: 265_000, Last: 265_999}},
 			"ok n1: tasks that come from other nodes run as slot users, 265000-265999\n" +
-				"fail n1: slot users 265000-265999: " + etc + "/subuid gives 200000-265535 to ann, whose files and processes they could reach\n",
+				"fail n1: slot users 265000-265999: " + etc +
+				"/subuid gives 200000-265535 to ann, whose files and processes they could reach\n",
 		},
-		{config.TaskAccounts{Users: config.SlotUser, SlotUIDs: account.IDRange{First: 265_536, Last: 265_999}}, "ok n1: tasks that come from other nodes run as slot users, 265536-265999\n"},
+		{config.TaskAccounts{Users: config.SlotUser, SlotUIDs: account.IDRange{First: 265_536, Last: 265_999}},
+			"ok n1: tasks that come from other nodes run as slot users, 265536-265999\n"},
 	} {
 		got := ""
 		for _, f := range examineAccountsOf(&config.StartdSettings{Name: "n1", Accounts: tt.accounts}, etc) {

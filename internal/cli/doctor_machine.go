@@ -18,7 +18,8 @@ const (
 	minFreeDisk    = 1 * roost.GiB
 )
 
-// examineDirectory looks at where the pool keeps its files; nothing is known of an empty dir.
+// examineDirectory looks at where the pool keeps its files; nothing is known of an empty
+// dir.
 func examineDirectory(dir string) []checkResult {
 	if dir == "" {
 		return nil
@@ -29,7 +30,8 @@ func examineDirectory(dir string) []checkResult {
 	}
 	found := checkResult{"directory", levelOK, dir, ""}
 	if st.Mode&0o022 != 0 {
-		found = checkResult{"directory", levelError, fmt.Sprintf("%s: others can write there (mode %04o)", dir, st.Mode&0o7777), "chmod go-w " + dir}
+		found = checkResult{"directory", levelError,
+			fmt.Sprintf("%s: others can write there (mode %04o)", dir, st.Mode&0o7777), "chmod go-w " + dir}
 	}
 	findings := []checkResult{found}
 	var fs unix.Statfs_t
@@ -40,23 +42,27 @@ func examineDirectory(dir string) []checkResult {
 			disk.Level, disk.Hint = levelWarning, "make room: the queue stops when its log cannot be written"
 		}
 		if fs.Type == unix.NFS_SUPER_MAGIC {
-			findings = append(findings, checkResult{"directory", levelWarning, dir + " is on NFS, where forcing data to disk is slow and sockets may not work", "choose a local directory with --dir"})
+			findings = append(findings, checkResult{"directory", levelWarning,
+				dir + " is on NFS, where forcing data to disk is slow and sockets may not work",
+				"choose a local directory with --dir"})
 		}
 		findings = append(findings, disk)
 	}
 	return findings
 }
 
-// examineMachine looks at what the kernel of this machine offers to jobs of a pool of this user. In another's pool it does not matter what this
-// user may do.
+// examineMachine looks at what the kernel of this machine offers to jobs of a pool of
+// this user. In another's pool it does not matter what this user may do.
 func examineMachine(ctx context.Context, ours bool) []checkResult {
 	if !ours {
 		return []checkResult{examineShell()}
 	}
-	return append(examineCgroups(), examineNamespaces(), checkSandbox(), examineShell(), examineDescriptors(), examineCRIU(ctx))
+	return append(examineCgroups(), examineNamespaces(), checkSandbox(), examineShell(), examineDescriptors(),
+		examineCRIU(ctx))
 }
 
-// examineCgroups asks what a startd of this user could hold tasks to on this machine, and makes nothing for that.
+// examineCgroups asks what a startd of this user could hold tasks to on this machine, and
+// makes nothing for that.
 func examineCgroups() []checkResult {
 	h, err := cgroup.Open("/roost/doctor")
 	if err != nil {
@@ -65,7 +71,8 @@ func examineCgroups() []checkResult {
 	can := h.Enforcement()
 	var findings []checkResult
 	if names := can.Names(); len(names) > 0 {
-		text := fmt.Sprintf("version %d: tasks are held to what they asked for: %s", can.Version, strings.Join(names, ", "))
+		text := fmt.Sprintf("version %d: tasks are held to what they asked for: %s", can.Version,
+			strings.Join(names, ", "))
 		if can.Version == 0 {
 			text = "no controllers: tasks are not held to what they asked for; there is " + strings.Join(names, ", ")
 		}
@@ -76,7 +83,9 @@ func examineCgroups() []checkResult {
 		findings = append(findings, checkResult{"cgroups", levelWarning, what, cure})
 	}
 	if can.Memory && !cgroup.CanReadKernelLog() {
-		findings = append(findings, checkResult{"cgroups", levelWarning, "the kernel's log cannot be read, so that the process that ran out of memory is not named", "sysctl kernel.dmesg_restrict=0, or run the startd as root"})
+		findings = append(findings, checkResult{"cgroups", levelWarning,
+			"the kernel's log cannot be read, so that the process that ran out of memory is not named",
+			"sysctl kernel.dmesg_restrict=0, or run the startd as root"})
 	}
 	return findings
 }
@@ -88,7 +97,9 @@ func examineNamespaces() checkResult {
 		if os.Geteuid() == 0 {
 			return checkResult{"namespaces", levelOK, "run by root, which needs no user namespaces", ""}
 		}
-		return checkResult{"namespaces", levelWarning, "unprivileged user namespaces are switched off: tasks of a personal pool are less isolated", "sysctl user.max_user_namespaces=10000"}
+		return checkResult{"namespaces", levelWarning,
+			"unprivileged user namespaces are switched off: tasks of a personal pool are less isolated",
+			"sysctl user.max_user_namespaces=10000"}
 	}
 	return checkResult{"namespaces", levelOK, "user namespaces are there", ""}
 }
@@ -99,7 +110,8 @@ func examineDescriptors() checkResult {
 		return checkResult{"descriptors", levelWarning, err.Error(), ""}
 	}
 	if lim.Max < minDescriptors {
-		return checkResult{"descriptors", levelWarning, fmt.Sprintf("at most %d open files", lim.Max), fmt.Sprintf("raise the hard limit (ulimit -Hn %d) where the pool is started", 16*minDescriptors)}
+		return checkResult{"descriptors", levelWarning, fmt.Sprintf("at most %d open files", lim.Max),
+			fmt.Sprintf("raise the hard limit (ulimit -Hn %d) where the pool is started", 16*minDescriptors)}
 	}
 	return checkResult{"descriptors", levelOK, fmt.Sprintf("up to %d open files", lim.Max), ""}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// examineNode checks a node without a schedd: a central manager, or an execute node. Ok is false where this is none, or its file cannot be read by who
-// asks.
+// examineNode checks a node without a schedd: a central manager, or an execute node. Ok
+// is false where this is none, or its file cannot be read by who asks.
 func (c *invocation) examineNode() (findings []checkResult, dir string, ok bool) {
 	n, err := c.readNodeFile()
 	if err != nil || n.Schedd != nil {
@@ -33,10 +33,12 @@ func (c *invocation) examineNode() (findings []checkResult, dir string, ok bool)
 			parts = append(parts, part.name)
 		}
 	}
-	findings = []checkResult{{"node", levelOK, fmt.Sprintf("%s has %s, and no schedd: nothing is submitted here", n.Name, strings.Join(parts, ", ")), ""}}
+	findings = []checkResult{{"node", levelOK,
+		fmt.Sprintf("%s has %s, and no schedd: nothing is submitted here", n.Name, strings.Join(parts, ", ")), ""}}
 	id, err := loadIdentity(n)
 	if err != nil {
-		return append(findings, checkResult{"key", levelError, firstLine(errorText(err)), "ask as root; if you did, see roost-pki(1)"}), n.Dir, true
+		return append(findings, checkResult{"key", levelError, firstLine(errorText(err)),
+			"ask as root; if you did, see roost-pki(1)"}), n.Dir, true
 	}
 	findings = append(findings, c.examineCollectors(n, id)...)
 	if n.Negotiator != nil {
@@ -53,7 +55,8 @@ func (c *invocation) examineCollectors(n *config.Node, id *rpc.Identity) (findin
 			findings = append(findings, checkResult{"collector", levelOK, "answers at " + addr, ""})
 			continue
 		}
-		findings = append(findings, checkResult{"collector", levelWarning, fmt.Sprintf("%s: %s", addr, firstLine(errorText(err))), "look at that host; the pool goes on while another collector answers"})
+		findings = append(findings, checkResult{"collector", levelWarning, fmt.Sprintf("%s: %s", addr,
+			firstLine(errorText(err))), "look at that host; the pool goes on while another collector answers"})
 	}
 	return findings
 }
@@ -79,12 +82,14 @@ func (c *invocation) checkCollector(addr string, id *rpc.Identity) error {
 // examineReplica asks the negotiator of this node how the cell stands.
 func (c *invocation) examineReplica(n *config.Node, id *rpc.Identity) []checkResult {
 	var s *wire.CellStatus
-	err := askReplica(c.ctx, n.OwnNegotiator(), id, cellTimeout, func(ctx context.Context, r wire.ReplicaClient) (err error) {
-		s, err = r.Status(ctx, &wire.CellQuestion{})
-		return err
-	})
+	err := askReplica(c.ctx, n.OwnNegotiator(), id, cellTimeout,
+		func(ctx context.Context, r wire.ReplicaClient) (err error) {
+			s, err = r.Status(ctx, &wire.CellQuestion{})
+			return err
+		})
 	if err != nil {
-		return []checkResult{{"negotiator", levelError, fmt.Sprintf("that of this node, %s, does not answer: %s", n.OwnNegotiator(), firstLine(errorText(err))),
+		return []checkResult{{"negotiator", levelError,
+			fmt.Sprintf("that of this node, %s, does not answer: %s", n.OwnNegotiator(), firstLine(errorText(err))),
 			"is roost's master running here? if it is, look at negotiator.log in " + n.Dir + "/log"}}
 	}
 	return checkCell(n, s)
@@ -95,11 +100,16 @@ func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
 	here := checkResult{"negotiator", levelOK, "another leads, this one follows", ""}
 	switch {
 	case len(s.GetMembers()) == 0:
-		here = checkResult{"negotiator", levelError, faultToleranceText(s), "start the others; they have to name the same negotiators in their node files. To join a cell that is there, say on a member: roost cell add " + n.OwnNegotiator()}
+		here = checkResult{"negotiator", levelError, faultToleranceText(s),
+			"start the others; they have to name the same negotiators in their node files. To join a cell that is " +
+				"there, say on a member: roost cell add " + n.OwnNegotiator()}
 	case s.GetSpare() < 0:
-		here = checkResult{"negotiator", levelError, faultToleranceText(s), "see below who cannot be reached, and look at those hosts and the network between. If most are lost for good: roost cell recover, see roost-cell(1)"}
+		here = checkResult{"negotiator", levelError, faultToleranceText(s),
+			"see below who cannot be reached, and look at those hosts and the network between. If most are lost for " +
+				"good: roost cell recover, see roost-cell(1)"}
 	case s.GetLeader() == "":
-		here = checkResult{"negotiator", levelWarning, faultToleranceText(s), "ask again in a few seconds; if nobody leads then either, look at negotiator.log in " + n.Dir + "/log"}
+		here = checkResult{"negotiator", levelWarning, faultToleranceText(s),
+			"ask again in a few seconds; if nobody leads then either, look at negotiator.log in " + n.Dir + "/log"}
 	case s.GetLeader() == n.OwnNegotiator():
 		here.Text = "this one leads"
 	}
@@ -107,16 +117,20 @@ func checkCell(n *config.Node, s *wire.CellStatus) (findings []checkResult) {
 	versions := map[string]bool{}
 	for _, m := range s.GetMembers() {
 		if m.GetTrouble() != "" || m.GetRole() == "unreachable" {
-			findings = append(findings, checkResult{"replica", levelWarning, fmt.Sprintf("%s at %s: %s", m.GetName(), m.GetAddress(), firstLine(m.GetTrouble())), "ask there: roost doctor"})
+			findings = append(findings, checkResult{"replica", levelWarning, fmt.Sprintf("%s at %s: %s", m.GetName(),
+				m.GetAddress(), firstLine(m.GetTrouble())), "ask there: roost doctor"})
 		} else if m.GetRole() == "learner" {
-			findings = append(findings, checkResult{"replica", levelWarning, fmt.Sprintf("%s has no vote yet: %d entries behind", m.GetName(), m.GetBehind()), "it gets it by itself when it has caught up"})
+			findings = append(findings, checkResult{"replica", levelWarning,
+				fmt.Sprintf("%s has no vote yet: %d entries behind", m.GetName(), m.GetBehind()),
+				"it gets it by itself when it has caught up"})
 		}
 		if v := m.GetVersion(); v != "" {
 			versions[v] = true
 		}
 	}
 	if len(versions) > 1 {
-		findings = append(findings, checkResult{"version", levelWarning, "the negotiators are of different versions", "bring them all to " + roost.Version + ", one after another"})
+		findings = append(findings, checkResult{"version", levelWarning, "the negotiators are of different versions",
+			"bring them all to " + roost.Version + ", one after another"})
 	}
 	if here.Level == levelOK {
 		findings = append(findings, checkReplicaCount(s))
@@ -130,7 +144,8 @@ func checkReplicaCount(s *wire.CellStatus) checkResult {
 		return checkResult{"cell", levelWarning, faultToleranceText(s), advice}
 	}
 	if s.GetSpare() == 0 && len(s.GetMembers()) > 1 {
-		return checkResult{"cell", levelWarning, faultToleranceText(s), "bring back those that cannot be reached, or replace them: roost cell add, roost cell remove"}
+		return checkResult{"cell", levelWarning, faultToleranceText(s),
+			"bring back those that cannot be reached, or replace them: roost cell add, roost cell remove"}
 	}
 	return checkResult{"cell", levelOK, faultToleranceText(s), ""}
 }

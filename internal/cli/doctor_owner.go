@@ -13,8 +13,9 @@ import (
 
 const ownerFile = "owner file"
 
-// examineFiles looks at what people have written: the node file, and where a startd heeds it, the file of the machine's owner. It returns the node, nil where
-// there is none to be read.
+// examineFiles looks at what people have written: the node file, and where a startd heeds
+// it, the file of the machine's owner. It returns the node, nil where there is none to be
+// read.
 func (c *invocation) examineFiles() (findings []checkResult, n *config.Node) {
 	n, err := c.readNodeFile()
 	switch {
@@ -34,19 +35,23 @@ func (c *invocation) examineFiles() (findings []checkResult, n *config.Node) {
 		return findings, n
 	}
 	if !heeded {
-		return append(findings, checkResult{Check: ownerFile, Level: levelWarning, Text: n.Owner.File + " is not heeded: no startd of this node has a policy", Hint: `say policy = "desktop" in its startd block; see roost-node(5)`}), n
+		return append(findings, checkResult{Check: ownerFile, Level: levelWarning, Text: n.Owner.File +
+			" is not heeded: no startd of this node has a policy",
+			Hint: `say policy = "desktop" in its startd block; see roost-node(5)`}), n
 	}
 	rules, err := config.LoadOwner(n.Owner.File)
 	switch {
 	case errors.Is(err, roost.BadConfig):
 		return append(findings, fileFindings(ownerFile, levelError, err.Error())...), n
 	case err != nil:
-		return append(findings, checkResult{Check: ownerFile, Level: levelError, Text: firstLine(errorText(err)) + "; nothing is lent until it can be read"}), n
+		return append(findings, checkResult{Check: ownerFile, Level: levelError,
+			Text: firstLine(errorText(err)) + "; nothing is lent until it can be read"}), n
 	}
 	for _, text := range rules.Warnings {
 		findings = append(findings, fileFindings(ownerFile, levelWarning, text)...)
 	}
-	return append(findings, checkResult{Check: ownerFile, Level: levelOK, Text: n.Owner.File + availabilityText(rules)}), n
+	return append(findings, checkResult{Check: ownerFile, Level: levelOK,
+		Text: n.Owner.File + availabilityText(rules)}), n
 }
 
 // availabilityText says what an owner's file says of how much is lent.
@@ -67,7 +72,8 @@ func availabilityText(r config.OwnerRules) string {
 	return ""
 }
 
-// fileFindings are the findings of a file that were printed as compilers do, one after the other: where and what, the line with a caret under it, and the cure.
+// fileFindings are the findings of a file that were printed as compilers do, one after
+// the other: where and what, the line with a caret under it, and the cure.
 func fileFindings(check string, l checkLevel, text string) (findings []checkResult) {
 	for _, one := range strings.Split(text, "\n\n") {
 		lines := strings.Split(one, "\n")

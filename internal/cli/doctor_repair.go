@@ -22,7 +22,8 @@ type repairedFile struct {
 	SavedAs string   `json:"kept_as,omitempty"`
 }
 
-// repairFiles takes out of this node's files what is damaged, or says what it would take out.
+// repairFiles takes out of this node's files what is damaged, or says what it would take
+// out.
 func (c *invocation) repairFiles() error {
 	n, err := c.readNodeFile()
 	if err != nil {
@@ -31,7 +32,8 @@ func (c *invocation) repairFiles() error {
 	dry := c.flag("dry-run")
 	files, err := repairNode(n, c.now(), dry)
 	if c.wantsJSON() {
-		if jerr := printJSON(c.stdout, jsonDocument{"files": files, "ok": err == nil && (len(files) == 0 || !dry)}); jerr != nil {
+		if jerr := printJSON(c.stdout, jsonDocument{"files": files,
+			"ok": err == nil && (len(files) == 0 || !dry)}); jerr != nil {
 			return jerr
 		}
 	} else {
@@ -54,7 +56,9 @@ func repairNode(n *config.Node, now time.Time, dry bool) (files []repairedFile, 
 			func() (*boltfile.RepairReport, error) { return history.Repair(dir, n.Name, now, dry) })
 	}
 	if n.Authority != nil {
-		all = append(all, func() (*boltfile.RepairReport, error) { return authority.Repair(n.Authority.Dir, n.Name, now, dry) })
+		all = append(all, func() (*boltfile.RepairReport, error) {
+			return authority.Repair(n.Authority.Dir, n.Name, now, dry)
+		})
 	}
 	if n.Negotiator != nil {
 		all = append(all, func() (*boltfile.RepairReport, error) {

@@ -28,7 +28,8 @@ func TestHasRight(t *testing.T) {
 	}
 }
 
-// TestChecksReportVerdicts holds that each check of this machine comes to a verdict that says something.
+// TestChecksReportVerdicts holds that each check of this machine comes to a verdict that
+// says something.
 func TestChecksReportVerdicts(t *testing.T) {
 	for _, f := range []checkResult{checkSandbox(), examineShell()} {
 		if f.Text == "" || f.Level == levelError || f.Level == levelWarning && f.Hint == "" {

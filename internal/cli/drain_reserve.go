@@ -16,8 +16,10 @@ import (
 
 func drainCommand() *command {
 	return &command{
-		name: "drain", group: groupAdmin, summary: "keep new tasks away from a node", synopsis: "[NODE]", maxOperands: 1, run: drainNode,
-		description: "Keeps new tasks away from a node, now or from a time on, or lists the nodes that are drained or will be. What runs there may end, and nothing is started that would still run when the drain begins. " +
+		name: "drain", group: groupAdmin, summary: "keep new tasks away from a node", synopsis: "[NODE]",
+		maxOperands: 1, run: drainNode,
+		description: "Keeps new tasks away from a node, now or from a time on, or lists the nodes that are drained " +
+			"or will be. What runs there may end, and nothing is started that would still run when the drain begins. " +
 			"roost undrain lets the node have tasks again.",
 		examples: []commandExample{
 			{"roost drain n7 --reason 'new memory' --wait", "take no more, and wait until the node is empty"},
@@ -34,7 +36,8 @@ func drainCommand() *command {
 
 func undrainCommand() *command {
 	return &command{
-		name: "undrain", group: groupAdmin, summary: "let a node have tasks again", synopsis: "NODE…", minOperands: 1, maxOperands: -1, operandName: "a node",
+		name: "undrain", group: groupAdmin, summary: "let a node have tasks again", synopsis: "NODE…", minOperands: 1,
+		maxOperands: -1, operandName: "a node",
 		description: "Ends drains, also those that have not begun: the nodes get tasks again at once.",
 		examples: []commandExample{
 			{"roost undrain n7", "n7 is well again"},
@@ -63,14 +66,17 @@ func drainNode(c *invocation) error {
 		if err := c.refuseFlags("a list; name a node to drain it"); err != nil {
 			return err
 		}
-		t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "FROM"}, {head: "UNTIL"}, {head: "REASON", minWidth: 10}}}
-		return showObjects(c, ledger.KindDrain, "drains", "no node is drained", t, func(o attributedObject[ledger.MachineDrain]) []tableCell {
-			d, from := o.Object, o.Object.From
-			if from.IsZero() {
-				from = o.At
-			}
-			return []tableCell{{printableText(d.Node), ""}, {c.untilText(from), ""}, {c.untilText(d.Until), ""}, {printableText(d.Reason), ""}}
-		})
+		t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "FROM"}, {head: "UNTIL"},
+			{head: "REASON", minWidth: 10}}}
+		return showObjects(c, ledger.KindDrain, "drains", "no node is drained", t,
+			func(o attributedObject[ledger.MachineDrain]) []tableCell {
+				d, from := o.Object, o.Object.From
+				if from.IsZero() {
+					from = o.At
+				}
+				return []tableCell{{printableText(d.Node), ""}, {c.untilText(from), ""}, {c.untilText(d.Until), ""},
+					{printableText(d.Reason), ""}}
+			})
 	}
 	node, err := c.fullNodeName(c.args[0])
 	if err != nil {
@@ -108,7 +114,8 @@ func (c *invocation) drainedNodes() (names []string, err error) {
 // awaitDrained returns when nothing runs on a node.
 func (c *invocation) awaitDrained(node string) error {
 	for {
-		texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Constraint: fmt.Sprintf("%s == %q", roost.AttrName, node)})
+		texts, err := c.queryAds(&wire.AdQuery{Type: "Machine",
+			Constraint: fmt.Sprintf("%s == %q", roost.AttrName, node)})
 		if err != nil {
 			return err
 		}
@@ -132,13 +139,17 @@ func (c *invocation) awaitDrained(node string) error {
 
 func reservationCommand() *command {
 	return &command{
-		name: "reservation", group: groupAdmin, summary: "show and set what is kept for somebody at a time", synopsis: "[set NAME | rm NAME]", maxOperands: -1,
-		description: "Shows the advance reservations, or makes, changes or removes one. A reservation keeps nodes, or an amount of resources wherever it is, from a time until another for jobs of some users and groups. " +
+		name: "reservation", group: groupAdmin, summary: "show and set what is kept for somebody at a time",
+		synopsis: "[set NAME | rm NAME]", maxOperands: -1,
+		description: "Shows the advance reservations, or makes, changes or removes one. A reservation keeps nodes, " +
+			"or an amount of resources wherever it is, from a time until another for jobs of some users and groups. " +
 			"Nothing else is started there that would still run when it begins.",
 		examples: []commandExample{
 			{"roost reservation", "all reservations"},
-			{"roost reservation set class --users ann,bob --nodes n1,n2 --from '2026-03-01 08:00' --until '2026-03-01 12:00'", "two nodes for a morning"},
-			{"roost reservation set deadline --groups sci --cpus 128 --from 2d --until 4d", "128 cores the day after tomorrow, for two days"},
+			{"roost reservation set class --users ann,bob --nodes n1,n2 --from '2026-03-01 08:00' --until " +
+				"'2026-03-01 12:00'", "two nodes for a morning"},
+			{"roost reservation set deadline --groups sci --cpus 128 --from 2d --until 4d",
+				"128 cores the day after tomorrow, for two days"},
 			{"roost reservation rm class", "take it away; what runs in it goes on, and what waits for it waits"},
 			{"roost reservation rm --jobs class", "take it away and remove its jobs"},
 		},
@@ -154,27 +165,31 @@ func reservationCommand() *command {
 			&ucli.BoolFlag{Name: "jobs", Usage: "with rm: its jobs are removed, too, also those that run"},
 			forceFlag(), jsonFlag(),
 		}, timeFlags("it")...),
-		run: administer(showReservations, map[string]func(*invocation) error{"set": setReservation, "rm": removeReservation}, "jobs"),
+		run: administer(showReservations, map[string]func(*invocation) error{"set": setReservation,
+			"rm": removeReservation}, "jobs"),
 	}
 }
 
 func showReservations(c *invocation) error {
-	t := &textTable{columns: []tableColumn{{head: "NAME"}, {head: "FROM"}, {head: "UNTIL"}, {head: "FOR", minWidth: 8}, {head: "WHAT", minWidth: 8}, {head: "REASON", minWidth: 6, dropPriority: 1}}}
-	return showObjects(c, ledger.KindReservation, "reservations", "nothing is reserved", t, func(o attributedObject[ledger.AdvanceReservation]) []tableCell {
-		r := o.Object
-		what := strings.Join(r.Nodes, ",")
-		if r.Amount != nil {
-			what = r.Amount.String()
-		}
-		who := append([]string(nil), r.Users...)
-		for _, g := range r.Groups {
-			who = append(who, "group "+g)
-		}
-		if r.Deleting {
-			r.Reason = "is being deleted"
-		}
-		return []tableCell{{r.Name, ""}, {c.untilText(r.From), ""}, {c.untilText(r.Until), ""}, {printableText(strings.Join(who, ",")), ""}, {printableText(what), ""}, {printableText(r.Reason), dim}}
-	})
+	t := &textTable{columns: []tableColumn{{head: "NAME"}, {head: "FROM"}, {head: "UNTIL"}, {head: "FOR", minWidth: 8},
+		{head: "WHAT", minWidth: 8}, {head: "REASON", minWidth: 6, dropPriority: 1}}}
+	return showObjects(c, ledger.KindReservation, "reservations", "nothing is reserved",
+		t, func(o attributedObject[ledger.AdvanceReservation]) []tableCell {
+			r := o.Object
+			what := strings.Join(r.Nodes, ",")
+			if r.Amount != nil {
+				what = r.Amount.String()
+			}
+			who := append([]string(nil), r.Users...)
+			for _, g := range r.Groups {
+				who = append(who, "group "+g)
+			}
+			if r.Deleting {
+				r.Reason = "is being deleted"
+			}
+			return []tableCell{{r.Name, ""}, {c.untilText(r.From), ""}, {c.untilText(r.Until), ""},
+				{printableText(strings.Join(who, ",")), ""}, {printableText(what), ""}, {printableText(r.Reason), dim}}
+		})
 }
 
 func removeReservation(c *invocation) error {
@@ -185,7 +200,9 @@ func removeReservation(c *invocation) error {
 		return err
 	}
 	all, _, err := c.reservations()
-	if err == nil && !slices.ContainsFunc(all, func(r attributedObject[ledger.AdvanceReservation]) bool { return r.Name == c.args[0] }) {
+	if err == nil && !slices.ContainsFunc(all, func(r attributedObject[ledger.AdvanceReservation]) bool {
+		return r.Name == c.args[0]
+	}) {
 		err = kindErrorf(roost.NotFound, "reservation %s: there is none of that name", c.args[0])
 	}
 	if err != nil {
@@ -209,7 +226,9 @@ func setReservation(c *invocation) error {
 		}
 		nodes[i] = whole
 	}
-	if err := c.amountFlags(func() objectPatch { return w.subPatch("amount") }, "", "cpus", "memory", "disk", "gpus"); err != nil {
+	if err := c.amountFlags(func() objectPatch {
+		return w.subPatch("amount")
+	}, "", "cpus", "memory", "disk", "gpus"); err != nil {
 		return err
 	}
 	if c.isFlagSet("reason") {
@@ -221,11 +240,14 @@ func setReservation(c *invocation) error {
 	return c.patchObject(ledger.KindReservation, w, users...)
 }
 
-// deleteReservation takes a reservation away and its jobs with it. The ledger notes that it is being deleted, whereupon it keeps nothing and lets nobody in, and
-// each schedd removes its jobs; when none is left the reservation goes. If this program ends before, who runs it again goes on.
+// deleteReservation takes a reservation away and its jobs with it. The ledger notes that
+// it is being deleted, whereupon it keeps nothing and lets nobody in, and each schedd
+// removes its jobs; when none is left the reservation goes. If this program ends before,
+// who runs it again goes on.
 func (c *invocation) deleteReservation(name string) error {
 	w := objectPatch{"name": name, "deleting": true}
-	if _, err := c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation), Object: w.jsonText(), Strange: true}); err != nil {
+	if _, err := c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+		Object: w.jsonText(), Strange: true}); err != nil {
 		return err
 	}
 	late := time.After(deletionTimeout)
@@ -243,14 +265,19 @@ func (c *invocation) deleteReservation(name string) error {
 			return c.ctx.Err()
 		case <-late:
 			if jobs > 0 {
-				return kindErrorf(roost.Unavailable, "reservation %s: %d of its jobs have not ended yet: it keeps nothing any more, and goes when this is done again after they have", name, jobs)
+				return kindErrorf(roost.Unavailable,
+					"reservation %s: %d of its jobs have not ended yet: it keeps nothing any more, and goes when "+
+						"this is done again after they have", name, jobs)
 			}
-			return kindErrorf(roost.Unavailable, "reservation %s: node %s does not say whether it has jobs of it, and removes them when it can be reached again: do this again then", name, missing[0].Node)
+			return kindErrorf(roost.Unavailable,
+				"reservation %s: node %s does not say whether it has jobs of it, and removes them when it can be "+
+					"reached again: do this again then", name, missing[0].Node)
 		}
 	}
 }
 
-// reservations are all that there are, and what to say with a change that rests on them: it is not made if one of them is another by then.
+// reservations are all that there are, and what to say with a change that rests on them:
+// it is not made if one of them is another by then.
 func (c *invocation) reservations() (all []attributedObject[ledger.AdvanceReservation], basis []byte, err error) {
 	basis, err = c.cellObjectsDigest(string(ledger.KindReservation), &all)
 	return all, basis, err
@@ -262,7 +289,8 @@ const deletionTimeout = time.Minute
 // deletionPollInterval is how often it is looked whether jobs have ended.
 const deletionPollInterval = 200 * time.Millisecond
 
-// reservedJobs counts the jobs of a reservation that have not ended, and says which nodes are silent.
+// reservedJobs counts the jobs of a reservation that have not ended, and says which nodes
+// are silent.
 func (c *invocation) reservedJobs(name string) (n int, missing []unreachableSchedd, err error) {
 	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true})
 	for _, s := range found {

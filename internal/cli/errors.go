@@ -52,7 +52,8 @@ func (e *unknownFlagError) Error() string {
 
 func (e *unknownFlagError) Unwrap() error { return roost.Usage }
 
-// decodeError gives an error that came from the schedd its kind back. It may be done twice.
+// decodeError gives an error that came from the schedd its kind back. It may be done
+// twice.
 func decodeError(err error) error {
 	var kind roost.ErrorKind
 	if errors.As(err, &kind) {
@@ -73,13 +74,16 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// isCertificateRefused reports whether a connection failed because the other side does not take this node's certificate: the words are all that a TLS alert says.
+// isCertificateRefused reports whether a connection failed because the other side does
+// not take this node's certificate: the words are all that a TLS alert says.
 func isCertificateRefused(text string) bool {
-	return strings.Contains(text, "remote error: tls: bad certificate") || strings.Contains(text, "remote error: tls: expired certificate")
+	return strings.Contains(text, "remote error: tls: bad certificate") ||
+		strings.Contains(text, "remote error: tls: expired certificate")
 }
 
 // newCertificate is what to do then.
-const newCertificate = "where the authority is, roost token list tells; the node comes back with roost leave and the line of roost token --for its name"
+const newCertificate = "where the authority is, roost token list tells; the node comes back with roost leave and the " +
+	"line of roost token --for its name"
 
 // shortCause takes the layers of gRPC off the reason that a connection failed.
 func shortCause(text string) string {

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestNoCommandIsNamedTwice: a wrong call is told under the command's name, which the error may begin with, too.
+// TestNoCommandIsNamedTwice: a wrong call is told under the command's name, which the
+// error may begin with, too.
 func TestNoCommandIsNamedTwice(t *testing.T) {
 	a, _, stderr := newTestApp(t, t.TempDir())
 	a.printError("join", fmt.Errorf("join: %w", usageErrorf("%q: write it as HOST:PORT", "x")))
@@ -17,11 +18,14 @@ func TestNoCommandIsNamedTwice(t *testing.T) {
 	}
 }
 
-// TestCertificateIsRefused: what TLS says of a certificate is told in words that say what to do.
+// TestCertificateIsRefused: what TLS says of a certificate is told in words that say what
+// to do.
 func TestCertificateIsRefused(t *testing.T) {
 	a, _, stderr := newTestApp(t, t.TempDir())
-	a.printError("nodes", status.Error(codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: bad certificate"`))
-	if got, want := stderr.String(), "roost: this node's certificate is refused, which was revoked or has ended: "+newCertificate+"\n"; got != want {
+	a.printError("nodes", status.Error(codes.Unavailable,
+		`connection error: desc = "error reading server preface: remote error: tls: bad certificate"`))
+	if got, want := stderr.String(), "roost: this node's certificate is refused, which was revoked or has ended: "+
+		newCertificate+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

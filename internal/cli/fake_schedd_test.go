@@ -100,7 +100,8 @@ func (f *fakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobS
 		for _, s := range list {
 			seq, _, _ := strings.Cut(s.GetId(), ".")
 			whole, _, _ := strings.Cut(seq, "[")
-			if text == "all" || text == "last" && s == list[0] || text == seq || tasks && text == whole || text == "@"+s.GetName() {
+			if text == "all" || text == "last" && s == list[0] || text == seq || tasks && text == whole ||
+				text == "@"+s.GetName() {
 				found = append(found, s)
 			}
 		}
@@ -112,7 +113,9 @@ func (f *fakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobS
 		found = slices.Clone(list)
 	}
 	if len(sel.GetStates()) > 0 {
-		found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool { return !slices.Contains(sel.GetStates(), stateOf(s)) })
+		found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
+			return !slices.Contains(sel.GetStates(), stateOf(s))
+		})
 	}
 	return found, nil
 }
@@ -156,7 +159,8 @@ func (f *fakeSchedd) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServe
 	return err
 }
 
-// table answers as a schedd does that prints as it comes: the oldest first, and what words name one by one.
+// table answers as a schedd does that prints as it comes: the oldest first, and what
+// words name one by one.
 func (f *fakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.PoolRow]) error {
 	var batch [][]byte
 	add := func(s *wire.JobStatus) {
@@ -255,6 +259,8 @@ func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdT
 }
 
 func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
-	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: testNoon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
-		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2, Dialect: "pbs", KeepCompleted: int64(365 * 24 * time.Hour)}, nil
+	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: testNoon.UnixNano() - 90e9,
+		CollectorOk: true, Collector: "unix:/c",
+		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2, Dialect: "pbs",
+		KeepCompleted: int64(365 * 24 * time.Hour)}, nil
 }

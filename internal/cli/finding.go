@@ -20,7 +20,8 @@ const (
 	levelError   checkLevel = "fail"
 )
 
-// evenVotersWarning says what is wrong with an even number of those that vote; "" if it is odd.
+// evenVotersWarning says what is wrong with an even number of those that vote; "" if it
+// is odd.
 func evenVotersWarning(s *wire.CellStatus) string {
 	voters := 0
 	for _, m := range s.GetMembers() {
@@ -31,7 +32,8 @@ func evenVotersWarning(s *wire.CellStatus) string {
 	if voters == 0 || voters%2 == 1 {
 		return ""
 	}
-	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell add, or remove one", voters, voters-1)
+	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell "+
+		"add, or remove one", voters, voters-1)
 }
 
 type checkLevel string

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// gpuDevice is what the ad of a machine says of one of its GPUs. What is not known is absent.
+// gpuDevice is what the ad of a machine says of one of its GPUs. What is not known is
+// absent.
 type gpuDevice struct {
 	Index       int64    `json:"index"`
 	UUID        string   `json:"uuid"`
@@ -63,8 +64,10 @@ func devicesOf(ad *classad.Ad) []gpuDevice {
 // gpuTable lists the GPUs of the nodes, one a line.
 func gpuTable(nodes []nodeRecord) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "NODE"}, {head: "GPU", rightAligned: true}, {head: "MODEL", minWidth: 10}, {head: "MIG"}, {head: "MEMORY USED", rightAligned: true}, {head: "BUSY", rightAligned: true},
-		{head: "TEMP", rightAligned: true, dropPriority: 2}, {head: "POWER", rightAligned: true, dropPriority: 3}, {head: "HEALTH", minWidth: 12}, {head: "UUID", dropPriority: 1},
+		{head: "NODE"}, {head: "GPU", rightAligned: true}, {head: "MODEL", minWidth: 10}, {head: "MIG"},
+		{head: "MEMORY USED", rightAligned: true}, {head: "BUSY", rightAligned: true},
+		{head: "TEMP", rightAligned: true, dropPriority: 2}, {head: "POWER", rightAligned: true, dropPriority: 3},
+		{head: "HEALTH", minWidth: 12}, {head: "UUID", dropPriority: 1},
 	}}
 	text := func(format string, f *float64, unit float64) string {
 		if f == nil {
@@ -82,15 +85,18 @@ func gpuTable(nodes []nodeRecord) *textTable {
 			if !d.Healthy {
 				health = tableCell{cmp.Or(d.Reason, "sick"), red}
 			}
-			t.addRow(tableCell{n.Name, ""}, tableCell{fmt.Sprint(d.Index), ""}, tableCell{d.Model, ""}, tableCell{d.MIG, ""}, tableCell{memory, ""}, tableCell{text("%.0f%%", d.Busy, 100), ""},
-				tableCell{text("%.0f°C", d.Temperature, 1), ""}, tableCell{text("%.0fW", d.Power, 1), ""}, health, tableCell{d.UUID, dim})
+			t.addRow(tableCell{n.Name, ""}, tableCell{fmt.Sprint(d.Index), ""}, tableCell{d.Model, ""},
+				tableCell{d.MIG, ""}, tableCell{memory, ""}, tableCell{text("%.0f%%", d.Busy, 100), ""},
+				tableCell{text("%.0f°C", d.Temperature, 1), ""}, tableCell{text("%.0fW", d.Power, 1), ""}, health,
+				tableCell{d.UUID, dim})
 		}
 	}
 	t.dropEmptyColumns("MIG", "BUSY", "TEMP", "POWER")
 	return t
 }
 
-// examineGPUs looks for sick GPUs of the pool, and for some of this machine's of which the pool knows nothing.
+// examineGPUs looks for sick GPUs of the pool, and for some of this machine's of which
+// the pool knows nothing.
 func (c *invocation) examineGPUs() []checkResult {
 	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, attrDevices}})
 	if err != nil {
@@ -111,7 +117,8 @@ func (c *invocation) examineGPUs() []checkResult {
 		}
 		for _, d := range all {
 			if !d.Healthy {
-				unhealthyGPUs = append(unhealthyGPUs, checkResult{"gpus", levelWarning, fmt.Sprintf("GPU %d of %s (%s, %s) gets no tasks: %s", d.Index, name, d.Model, d.UUID, d.Reason),
+				unhealthyGPUs = append(unhealthyGPUs, checkResult{"gpus", levelWarning,
+					fmt.Sprintf("GPU %d of %s (%s, %s) gets no tasks: %s", d.Index, name, d.Model, d.UUID, d.Reason),
 					"look at the kernel's log there; after the repair start the startd anew"})
 			}
 		}
@@ -120,7 +127,8 @@ func (c *invocation) examineGPUs() []checkResult {
 		return unseenGPUs("/dev/nvidiactl")
 	}
 	if unhealthyGPUs == nil {
-		return []checkResult{{"gpus", levelOK, fmt.Sprintf("%s of %s, all well", plural(devices, "GPU"), plural(nodes, "node")), ""}}
+		return []checkResult{{"gpus", levelOK,
+			fmt.Sprintf("%s of %s, all well", plural(devices, "GPU"), plural(nodes, "node")), ""}}
 	}
 	return unhealthyGPUs
 }
@@ -130,6 +138,8 @@ func unseenGPUs(file string) []checkResult {
 	if _, err := os.Stat(file); err != nil {
 		return nil
 	}
-	return []checkResult{{"gpus", levelWarning, "the NVIDIA driver is loaded here, and no startd of the pool has found a GPU",
-		"startd.log in the pool's log directory says why: install libnvidia-ml.so.1, or build roost where there is a C compiler"}}
+	return []checkResult{{"gpus", levelWarning,
+		"the NVIDIA driver is loaded here, and no startd of the pool has found a GPU",
+		"startd.log in the pool's log directory says why: install libnvidia-ml.so.1, or build roost where there is a " +
+			"C compiler"}}
 }

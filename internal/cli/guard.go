@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guardTimeout is how long a command waits for the guard of this machine. It answers within a quarter of a second, or is not there.
+// guardTimeout is how long a command waits for the guard of this machine. It answers
+// within a quarter of a second, or is not there.
 const guardTimeout = 3 * time.Second
 
 func runGuard(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) }
@@ -30,7 +31,8 @@ type guardAddress struct {
 	socket string
 }
 
-// nearestGuard finds it as other commands find a pool: in the directory that is named, or else in the user's own pool, or else in the host's.
+// nearestGuard finds it as other commands find a pool: in the directory that is named, or
+// else in the user's own pool, or else in the host's.
 func (c *invocation) nearestGuard() (guardAddress, error) {
 	named := c.stringFlag("dir") != "" || c.getenv("ROOST_DIR") != ""
 	own, err := config.PoolDir(c.stringFlag("dir"), c.getenv)
@@ -38,7 +40,8 @@ func (c *invocation) nearestGuard() (guardAddress, error) {
 		return guardAddress{}, err
 	}
 	host := &config.Node{Dir: config.SystemDir}
-	places := []guardAddress{{own, filepath.Join(own, "run", config.GuardSocket)}, {host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
+	places := []guardAddress{{own, filepath.Join(own, "run", config.GuardSocket)},
+		{host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
 	if named {
 		places = places[:1]
 	}
@@ -63,7 +66,8 @@ func (c *invocation) nearestGuard() (guardAddress, error) {
 }
 
 // withGuard does one exchange with the guard. Absent is done where no guard answers.
-func (c *invocation) withGuard(g guardAddress, f func(ctx context.Context, w wire.GuardClient) error, absent func(cause error) error) error {
+func (c *invocation) withGuard(g guardAddress, f func(ctx context.Context, w wire.GuardClient) error,
+	absent func(cause error) error) error {
 	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
 	if err != nil {
 		return err
@@ -81,16 +85,19 @@ func (c *invocation) withGuard(g guardAddress, f func(ctx context.Context, w wir
 // noGuard is the error where no guard answers and who asks may do nothing by himself.
 func (g guardAddress) noGuard() error {
 	if _, err := os.Stat(g.socket); err == nil {
-		return withHint(kindErrorf(roost.Unavailable, "the guard of this machine does not answer at %s", g.socket), "as root the command works without it; start it with: systemctl start roost-guard")
+		return withHint(kindErrorf(roost.Unavailable, "the guard of this machine does not answer at %s", g.socket),
+			"as root the command works without it; start it with: systemctl start roost-guard")
 	}
 	return withHint(kindErrorf(roost.Unavailable, "this machine has no guard: there is none at %s", g.socket),
-		"a node whose startd has a policy for a desktop has one (roost-node(5)), and so has a pool of: roost up --desktop")
+		"a node whose startd has a policy for a desktop has one (roost-node(5)), and so has a pool of: roost "+
+			"up --desktop")
 }
 
 // machineStatus says how a machine stands after a decision of its owner.
 func (c *invocation) machineStatus(r *wire.OwnerReply, how string) error {
 	if c.wantsJSON() {
-		return printJSON(c.stdout, jsonDocument{"pause": pauseDocument(r.GetPause()), "frozen": r.GetFrozen(), "took_seconds": time.Duration(r.GetTook()).Seconds()})
+		return printJSON(c.stdout, jsonDocument{"pause": pauseDocument(r.GetPause()), "frozen": r.GetFrozen(),
+			"took_seconds": time.Duration(r.GetTook()).Seconds()})
 	}
 	if p := r.GetPause(); p == nil {
 		fmt.Fprintf(c.stdout, "lent again, whenever you are away%s\n", how)
@@ -100,7 +107,8 @@ func (c *invocation) machineStatus(r *wire.OwnerReply, how string) error {
 	took := time.Duration(r.GetTook()).Round(100 * time.Microsecond)
 	switch n := int(r.GetFrozen()); {
 	case r.GetPause() == nil && n > 0:
-		fmt.Fprintf(c.stdout, "%s still %s; the startd lets them go on when its policy allows\n", plural(n, "task"), printStatus(n))
+		fmt.Fprintf(c.stdout, "%s still %s; the startd lets them go on when its policy allows\n", plural(n, "task"),
+			printStatus(n))
 	case r.GetPause() == nil:
 	case n == 0:
 		fmt.Fprintf(c.stdout, "nothing runs; it took %v\n", took)
@@ -159,7 +167,8 @@ func ownsPool(dir string) bool {
 
 // guardSilentFinding is for a machine whose policy asks for a guard that does not answer.
 func guardSilentFinding(n *config.Node, socket string) checkResult {
-	f := checkResult{Check: "guard", Level: levelError, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
+	f := checkResult{Check: "guard", Level: levelError,
+		Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
 		Hint: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
 	if n.Dir != config.SystemDir {
 		f.Hint = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"

@@ -44,7 +44,8 @@ func (a *App) printHelp(w io.Writer, cmd *command) {
 	if cmd.synopsis != "" {
 		line += " " + cmd.synopsis
 	}
-	fmt.Fprintf(w, "%s: %s\n\n%s %s\n\n%s\n", name, cmd.summary, a.out.colourText(bold, "Usage:"), line, wrapText(cmd.description, 78))
+	fmt.Fprintf(w, "%s: %s\n\n%s %s\n\n%s\n", name, cmd.summary, a.out.colourText(bold, "Usage:"), line,
+		wrapText(cmd.description, 78))
 	if len(cmd.examples) > 0 {
 		fmt.Fprintf(w, "\n%s\n", a.out.colourText(bold, "Examples"))
 		for _, e := range cmd.examples {
@@ -91,7 +92,8 @@ func flagLine(f ucli.Flag) string {
 	return fmt.Sprintf("%-*s%s", column, left, text)
 }
 
-// flagUsage splits the usage of a flag into the name of its value, which stands in backquotes, and the words.
+// flagUsage splits the usage of a flag into the name of its value, which stands in
+// backquotes, and the words.
 func flagUsage(doc ucli.DocGenerationFlag) (value, words string) {
 	words = doc.GetUsage()
 	if before, rest, ok := strings.Cut(words, "`"); ok {
@@ -102,7 +104,8 @@ func flagUsage(doc ucli.DocGenerationFlag) (value, words string) {
 	return "VALUE", words
 }
 
-// wrapText breaks text into lines of at most width characters. Empty lines and lines that begin with a blank stay as they are.
+// wrapText breaks text into lines of at most width characters. Empty lines and lines that
+// begin with a blank stay as they are.
 func wrapText(text string, width int) string {
 	var out []string
 	for _, paragraph := range strings.Split(text, "\n") {

@@ -16,8 +16,10 @@ const defaultHistoryLines = 50
 
 func historyCommand() *command {
 	return &command{
-		name: "history", group: groupSee, summary: "list jobs that have ended", synopsis: "[JOB…]", maxOperands: -1, run: listHistory,
-		description: "Lists your jobs that have ended, the newest first, with how they ended, from wherever in the pool they were submitted. " + selectors,
+		name: "history", group: groupSee, summary: "list jobs that have ended", synopsis: "[JOB…]", maxOperands: -1,
+		run: listHistory,
+		description: "Lists your jobs that have ended, the newest first, with how they ended, from wherever in " +
+			"the pool they were submitted. " + selectors,
 		examples: []commandExample{
 			{"roost history --since 1d", "what ended within the last day"},
 			{"roost history --state failed --limit 10", "the last ten jobs with tasks that failed"},
@@ -25,8 +27,10 @@ func historyCommand() *command {
 		flags: append(selectionFlags(),
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
 			hereFlag(),
-			&ucli.StringFlag{Name: "since", Usage: "only what ended since: a `TIME` ago as in 90m or 2d, or a date as in 2026-03-01"},
-			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all", Value: defaultHistoryLines},
+			&ucli.StringFlag{Name: "since",
+				Usage: "only what ended since: a `TIME` ago as in 90m or 2d, or a date as in 2026-03-01"},
+			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all",
+				Value: defaultHistoryLines},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each job; roost-json(7) describes it"},
 		),
 	}
@@ -83,13 +87,16 @@ func (c *invocation) parseSince() (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usageErrorf("--since: %q is neither a length of time, as 90m or 2d, nor a date, as 2026-03-01", text)
+	return time.Time{}, usageErrorf("--since: %q is neither a length of time, as 90m or 2d, nor a date, as 2026-03-01",
+		text)
 }
 
 func (c *invocation) historyTable(found []*wire.JobStatus) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"}, {head: "TASKS", rightAligned: true, dropPriority: 2}, {head: "FAILED", rightAligned: true, dropPriority: 1},
-		{head: "ENDED"}, {head: "TIME", rightAligned: true, dropPriority: 3}, {head: "NODE", minWidth: 6, dropPriority: 4}, {head: "ENDING", minWidth: 12},
+		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"}, {head: "TASKS",
+			rightAligned: true, dropPriority: 2}, {head: "FAILED", rightAligned: true, dropPriority: 1},
+		{head: "ENDED"}, {head: "TIME", rightAligned: true, dropPriority: 3},
+		{head: "NODE", minWidth: 6, dropPriority: 4}, {head: "ENDING", minWidth: 12},
 	}}
 	for _, s := range found {
 		state, owner, tasks, failed := stateOf(s), "", "", ""
@@ -106,8 +113,10 @@ func (c *invocation) historyTable(found []*wire.JobStatus) *textTable {
 		if how == "" {
 			how = printableText(s.GetReason())
 		}
-		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""}, tableCell{state, stateColour(state)}, tableCell{tasks, ""}, tableCell{failed, red},
-			tableCell{c.agoText(s.GetEnded()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{s.GetNode(), ""}, tableCell{how, dim})
+		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""},
+			tableCell{state, stateColour(state)}, tableCell{tasks, ""}, tableCell{failed, red},
+			tableCell{c.agoText(s.GetEnded()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{s.GetNode(), ""},
+			tableCell{how, dim})
 	}
 	t.dropEmptyColumns("OWNER", "TASKS", "FAILED", "NODE", "ENDING")
 	return t

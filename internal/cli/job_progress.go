@@ -99,7 +99,8 @@ func (t *jobProgress) exitStatus() int {
 	return 0
 }
 
-// title names what is waited for, in so many characters if it can be done without cutting the id; 0 for no bound.
+// title names what is waited for, in so many characters if it can be done without cutting
+// the id; 0 for no bound.
 func (t *jobProgress) title(width int) string {
 	if len(t.order) == 1 {
 		s := t.jobs[t.order[0]]

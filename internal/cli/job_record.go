@@ -93,11 +93,16 @@ type eventRecord struct {
 
 func jobRecordOf(s *wire.JobStatus, task bool) jobRecord {
 	r := jobRecord{
-		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(), Priority: s.GetPriority(), State: stateOf(s),
-		Submitted: timestamp(s.GetSubmitted()), Started: timestamp(s.GetStarted()), Ended: timestamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
-		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitRecordOf(s.GetExit()), Removed: s.GetRemoved(),
-		Request: resourcesRecordOf(s.GetRequest()), Placed: placedRecordOf(s.GetPlaced()), Usage: usageRecordOf(s.GetUsage()), Dumpable: s.GetDumpable(),
-		Checkpoints: s.GetCheckpoints(), CheckpointedAt: timestamp(s.GetCheckpointed()), Suspended: s.GetSuspended(), SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
+		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(),
+		Priority: s.GetPriority(), State: stateOf(s),
+		Submitted: timestamp(s.GetSubmitted()), Started: timestamp(s.GetStarted()), Ended: timestamp(s.GetEnded()),
+		Array: s.GetArray(), Tasks: s.GetTasks(),
+		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(),
+		Exit: exitRecordOf(s.GetExit()), Removed: s.GetRemoved(),
+		Request: resourcesRecordOf(s.GetRequest()), Placed: placedRecordOf(s.GetPlaced()),
+		Usage: usageRecordOf(s.GetUsage()), Dumpable: s.GetDumpable(),
+		Checkpoints: s.GetCheckpoints(), CheckpointedAt: timestamp(s.GetCheckpointed()), Suspended: s.GetSuspended(),
+		SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}
@@ -119,9 +124,12 @@ func exitRecordOf(e *wire.ExitStatus) *exitRecord {
 	}
 	const second = 1e9
 	return &exitRecord{
-		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(), Cause: causeName(e.GetCause()),
-		Wall: float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second, SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
-		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(), Written: e.GetUsage().GetWriteBytes(),
+		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(),
+		Cause: causeName(e.GetCause()),
+		Wall:  float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second,
+		SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
+		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(),
+		Written:       e.GetUsage().GetWriteBytes(),
 		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
 	}
 }
@@ -163,7 +171,8 @@ func causeName(c wire.Cause) string {
 }
 
 func eventRecordOf(e *wire.JobEvent) eventRecord {
-	return eventRecord{e.GetSequence(), timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(), e.GetNode(), exitRecordOf(e.GetExit()), e.GetChunk()}
+	return eventRecord{e.GetSequence(), timestamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(),
+		e.GetNode(), exitRecordOf(e.GetExit()), e.GetChunk()}
 }
 
 // usageRecord is what a task uses, for programs.
@@ -191,8 +200,10 @@ func usageRecordOf(u *wire.TaskUsage) *usageRecord {
 	}
 	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
 	return &usageRecord{
-		Time: timestamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()), SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
-		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(), Processes: u.GetProcesses(), GPUs: u.GetGpu(),
+		Time: timestamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()),
+		SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
+		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(),
+		Processes: u.GetProcesses(), GPUs: u.GetGpu(),
 		GPUMemory: u.GetGpuMemory(), PeakGPUMemory: u.GetPeakGpuMemory(), Disk: u.GetDisk(), Frozen: u.GetFrozen(),
 	}
 }

@@ -11,13 +11,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-const selectors = "Jobs are named as 123, 123.host, 123[7] (a task), 123[1-9:2], 5-9 (a range), last (your newest), @name, or all."
+const selectors = "Jobs are named as 123, 123.host, 123[7] (a task), 123[1-9:2], 5-9 (a range), last (your newest), " +
+	"@name, or all."
 
 // selectionFlags choose jobs by what they are.
 func selectionFlags() []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only jobs whose ad satisfies the ClassAd `EXPR`"},
-		&ucli.StringSliceFlag{Name: "state", Aliases: []string{"s"}, Usage: "only tasks in this `STATE` (blocked, held, idle, starting, running, suspended, exiting, completed, removed, failed); may be repeated"},
+		&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"},
+			Usage: "only jobs whose ad satisfies the ClassAd `EXPR`"},
+		&ucli.StringSliceFlag{Name: "state", Aliases: []string{"s"},
+			Usage: "only tasks in this `STATE` (blocked, held, idle, starting, running, suspended, exiting, " +
+				"completed, removed, failed); may be repeated"},
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// stateOf says in one word how a job or task stands. A job of several tasks is as far as the most advanced of them that has not ended; when all
-// have, it is failed if one failed.
+// stateOf says in one word how a job or task stands. A job of several tasks is as far as
+// the most advanced of them that has not ended; when all have, it is failed if one
+// failed.
 func stateOf(s *wire.JobStatus) string {
 	n := s.GetCounts()
 	if s.GetState() != "" {
@@ -21,7 +22,8 @@ func stateOf(s *wire.JobStatus) string {
 		}
 		return s.GetState()
 	}
-	for _, state := range [...]roost.TaskState{roost.Running, roost.Starting, roost.Suspended, roost.Exiting, roost.Idle, roost.Held, roost.Blocked} {
+	for _, state := range [...]roost.TaskState{roost.Running, roost.Starting, roost.Suspended, roost.Exiting,
+		roost.Idle, roost.Held, roost.Blocked} {
 		if n[state.String()] > 0 {
 			return state.String()
 		}
@@ -69,7 +71,8 @@ func isFinal(s *wire.JobStatus) bool {
 func failedCount(s *wire.JobStatus) int {
 	n := s.GetCounts()
 	if s.GetState() != "" {
-		if s.GetState() == roost.Removed.String() || s.GetState() == roost.Completed.String() && failedExit(s.GetExit()) {
+		if s.GetState() == roost.Removed.String() || s.GetState() == roost.Completed.String() &&
+			failedExit(s.GetExit()) {
 			return 1
 		}
 		return 0
@@ -81,8 +84,8 @@ func failedExit(e *wire.ExitStatus) bool {
 	return e != nil && (e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != wire.Cause_CAUSE_EXITED)
 }
 
-// taskCode is the exit status of a single task as a shell would give it: its own code, 128 and the signal's number, 127 when it could
-// not be started.
+// taskCode is the exit status of a single task as a shell would give it: its own code,
+// 128 and the signal's number, 127 when it could not be started.
 func taskCode(s *wire.JobStatus) int {
 	e := s.GetExit()
 	switch {

@@ -23,8 +23,11 @@ func yesFlag() ucli.Flag {
 
 func rmCommand() *command {
 	return &command{
-		name: "rm", aliases: []string{"remove", "cancel"}, group: groupChange, summary: "remove jobs from the queue", synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_REMOVE, "removed"),
-		description: "Removes jobs or single tasks. What runs gets SIGTERM, the job's own notice period, and then SIGKILL. Nothing of them starts any more once this command has ended. " + selectors,
+		name: "rm", aliases: []string{"remove", "cancel"}, group: groupChange, summary: "remove jobs from the queue",
+		synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job",
+		run: verbAction(wire.ActRequest_REMOVE, "removed"),
+		description: "Removes jobs or single tasks. What runs gets SIGTERM, the job's own notice period, and then " +
+			"SIGKILL. Nothing of them starts any more once this command has ended. " + selectors,
 		examples: []commandExample{
 			{"roost rm 123", "remove a job"},
 			{"roost rm --state idle last", "remove the tasks of your newest job that still wait"},
@@ -37,20 +40,25 @@ func rmCommand() *command {
 
 func holdCommand() *command {
 	return &command{
-		name: "hold", group: groupChange, summary: "keep jobs from starting", synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_HOLD, "held"),
-		description: "Holds jobs or single tasks: they stay in the queue and do not start until they are released. What runs is stopped and waits to run again. " + selectors,
+		name: "hold", group: groupChange, summary: "keep jobs from starting", synopsis: "JOB…", minOperands: 1,
+		maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_HOLD, "held"),
+		description: "Holds jobs or single tasks: they stay in the queue and do not start until they are released. " +
+			"What runs is stopped and waits to run again. " + selectors,
 		examples: []commandExample{
 			{"roost hold 123", "hold a job"},
 			{"roost hold --reason 'wrong input' @sweep", "hold all your jobs of that name, and say why"},
 		},
-		flags: append(selectionFlags(), yesFlag(), &ucli.StringFlag{Name: "reason", Usage: "a `TEXT` that is kept with the job"}, jsonFlag()),
+		flags: append(selectionFlags(), yesFlag(),
+			&ucli.StringFlag{Name: "reason", Usage: "a `TEXT` that is kept with the job"}, jsonFlag()),
 	}
 }
 
 func releaseCommand() *command {
 	return &command{
-		name: "release", group: groupChange, summary: "let held jobs go on", synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_RELEASE, "released"),
-		description: "Releases jobs or single tasks that were held. What an administrator holds of yours, only an administrator releases. " + selectors,
+		name: "release", group: groupChange, summary: "let held jobs go on", synopsis: "JOB…", minOperands: 1,
+		maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_RELEASE, "released"),
+		description: "Releases jobs or single tasks that were held. What an administrator holds of yours, only " +
+			"an administrator releases. " + selectors,
 		examples: []commandExample{
 			{"roost release 123", "release a job"},
 			{"roost release all", "release everything of yours"},
@@ -61,13 +69,16 @@ func releaseCommand() *command {
 
 func retryCommand() *command {
 	return &command{
-		name: "retry", group: groupChange, summary: "run failed or removed tasks again", synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_RETRY, "to run again"),
-		description: "Runs tasks that failed or were removed once more, as new attempts of the same tasks. Tasks that succeeded are left alone. " + selectors,
+		name: "retry", group: groupChange, summary: "run failed or removed tasks again", synopsis: "JOB…",
+		minOperands: 1, maxOperands: -1, operandName: "a job", run: verbAction(wire.ActRequest_RETRY, "to run again"),
+		description: "Runs tasks that failed or were removed once more, as new attempts of the same tasks. Tasks " +
+			"that succeeded are left alone. " + selectors,
 		examples: []commandExample{
 			{"roost retry last", "run what failed or was removed of your newest job"},
 			{"roost retry --failed 123", "only what failed of it"},
 		},
-		flags: append(selectionFlags(), yesFlag(), &ucli.BoolFlag{Name: "failed", Usage: "only tasks that failed, not those that were removed"}, jsonFlag()),
+		flags: append(selectionFlags(), yesFlag(),
+			&ucli.BoolFlag{Name: "failed", Usage: "only tasks that failed, not those that were removed"}, jsonFlag()),
 	}
 }
 
@@ -84,7 +95,8 @@ func verbAction(v wire.ActRequest_Verb, done string) func(*invocation) error {
 		if err := c.confirmChange(sel); err != nil {
 			return err
 		}
-		results, err := c.changeJobs(&wire.ActRequest{Verb: v, Selection: sel, Reason: c.stringFlag("reason"), Force: c.flag("force")})
+		results, err := c.changeJobs(&wire.ActRequest{Verb: v, Selection: sel, Reason: c.stringFlag("reason"),
+			Force: c.flag("force")})
 		if err != nil {
 			return err
 		}
@@ -119,7 +131,8 @@ func (c *invocation) changeJobs(req *wire.ActRequest) (results []*wire.ActReply_
 	return results, nil
 }
 
-// confirmChange asks whether a change of very many tasks is meant, if there is somebody to ask.
+// confirmChange asks whether a change of very many tasks is meant, if there is somebody
+// to ask.
 func (c *invocation) confirmChange(sel *wire.Selection) error {
 	if c.flag("yes") || !c.err.terminal {
 		return nil
@@ -148,7 +161,8 @@ func (c *invocation) confirmChange(sel *wire.Selection) error {
 	return nil
 }
 
-// reportChanges prints what became of each job. The exit status is that of the last error.
+// reportChanges prints what became of each job. The exit status is that of the last
+// error.
 func (c *invocation) reportChanges(results []*wire.ActReply_Result, done string) error {
 	if c.wantsJSON() {
 		return c.reportChangesJSON(results)

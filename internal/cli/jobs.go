@@ -12,8 +12,11 @@ import (
 
 func jobsCommand() *command {
 	return &command{
-		name: "jobs", aliases: []string{"ls"}, group: groupSee, summary: "list jobs and how they stand", synopsis: "[JOB…]", maxOperands: -1, run: listJobs,
-		description: "Lists your jobs that have not ended, the newest first, from wherever in the pool they were submitted. A node that does not answer within two seconds is named. Name jobs to list those, ended or not. " + selectors,
+		name: "jobs", aliases: []string{"ls"}, group: groupSee, summary: "list jobs and how they stand",
+		synopsis: "[JOB…]", maxOperands: -1, run: listJobs,
+		description: "Lists your jobs that have not ended, the newest first, from wherever in the pool they were " +
+			"submitted. A node that does not answer within two seconds is named. Name jobs to list those, ended " +
+			"or not. " + selectors,
 		examples: []commandExample{
 			{"roost jobs", "your jobs that wait or run"},
 			{"roost jobs --tasks --state failed last", "the tasks of your newest job that failed"},
@@ -37,7 +40,8 @@ func listJobs(c *invocation) error {
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
 	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && namesOnlyTasks(sel.Selectors))
 	ended := c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0
-	found, missing, err := c.queryJobList(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.countFlag("limit"), 0))})
+	found, missing, err := c.queryJobList(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks,
+		Limit: uint32(max(c.countFlag("limit"), 0))})
 	if err != nil {
 		return err
 	}
@@ -74,8 +78,10 @@ func (c *invocation) jobsJSON(name string, found []*wire.JobStatus, missing []un
 
 func (c *invocation) jobTable(found []*wire.JobStatus, owners bool) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"}, {head: "DONE", rightAligned: true, dropPriority: 1}, {head: "FAILED", rightAligned: true, dropPriority: 1},
-		{head: "CPUS", rightAligned: true, dropPriority: 4}, {head: "MEMORY", rightAligned: true, dropPriority: 3}, {head: "GPUS", rightAligned: true, dropPriority: 5}, {head: "SUBMITTED", dropPriority: 6},
+		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"},
+		{head: "DONE", rightAligned: true, dropPriority: 1}, {head: "FAILED", rightAligned: true, dropPriority: 1},
+		{head: "CPUS", rightAligned: true, dropPriority: 4}, {head: "MEMORY", rightAligned: true, dropPriority: 3},
+		{head: "GPUS", rightAligned: true, dropPriority: 5}, {head: "SUBMITTED", dropPriority: 6},
 		{head: "TIME", rightAligned: true, dropPriority: 1}, {head: "NOTE", minWidth: 10, dropPriority: 2},
 	}}
 	for _, s := range found {
@@ -95,14 +101,17 @@ func (c *invocation) jobTable(found []*wire.JobStatus, owners bool) *textTable {
 		if owners {
 			owner = printableText(s.GetOwner())
 		}
-		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""}, tableCell{state, stateColour(state)}, tableCell{done, ""}, tableCell{failed, red},
-			tableCell{r.CPU.String(), ""}, tableCell{r.Memory.String(), ""}, tableCell{gpus, ""}, tableCell{c.agoText(s.GetSubmitted()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{jobNote(s), dim})
+		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""},
+			tableCell{state, stateColour(state)}, tableCell{done, ""}, tableCell{failed, red},
+			tableCell{r.CPU.String(), ""}, tableCell{r.Memory.String(), ""}, tableCell{gpus, ""},
+			tableCell{c.agoText(s.GetSubmitted()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{jobNote(s), dim})
 	}
 	t.dropEmptyColumns("OWNER", "DONE", "FAILED", "GPUS", "NOTE")
 	return t
 }
 
-// jobNote is the most useful thing to say about a job in the last column: where it runs, why it waits, or how it failed.
+// jobNote is the most useful thing to say about a job in the last column: where it runs,
+// why it waits, or how it failed.
 func jobNote(s *wire.JobStatus) string {
 	switch stateOf(s) {
 	case roost.Suspended.String():

@@ -18,8 +18,12 @@ import (
 
 func loginCommand() *command {
 	return &command{
-		name: "login", group: groupChange, summary: "act on your jobs at another node from this machine", synopsis: "HOST:PORT TOKEN", minOperands: 2, maxOperands: 2, operandName: "an address", run: redeemToken,
-		description: "Spends a token that roost token --user has printed on the node with your jobs. From then on this machine acts there as you, for 30 days: roost rm 12.n2 and the like find the login by the job's id, and roost --schedd n2 submit puts jobs into n2's queue. On a machine that has no schedd the only login is used by itself.",
+		name: "login", group: groupChange, summary: "act on your jobs at another node from this machine",
+		synopsis: "HOST:PORT TOKEN", minOperands: 2, maxOperands: 2, operandName: "an address", run: redeemToken,
+		description: "Spends a token that roost token --user has printed on the node with your jobs. From then on " +
+			"this machine acts there as you, for 30 days: roost rm 12.n2 and the like find the login by the job's " +
+			"id, and roost --schedd n2 submit puts jobs into n2's queue. On a machine that has no schedd the only " +
+			"login is used by itself.",
 		examples: []commandExample{
 			{"roost login 10.0.0.5:9705 ru1Vb…", "the line that roost token --user has printed"},
 			{"roost --schedd n2 submit sweep.hcl", "submit into the queue of n2"},
@@ -29,8 +33,12 @@ func loginCommand() *command {
 
 func loginsCommand() *command {
 	return &command{
-		name: "logins", group: groupChange, summary: "list and revoke your logins from other machines", synopsis: "[rm ID]", maxOperands: 2, run: listLogins,
-		description: "Lists where this machine is logged in, and which machines are logged in as you at this node, or at the one that --schedd names. rm revokes a login by its id or the beginning of that: it is refused from then on, and its connections are hung up on. rm with the name of a node revokes this machine's own login there.",
+		name: "logins", group: groupChange, summary: "list and revoke your logins from other machines",
+		synopsis: "[rm ID]", maxOperands: 2, run: listLogins,
+		description: "Lists where this machine is logged in, and which machines are logged in as you at this node, " +
+			"or at the one that --schedd names. rm revokes a login by its id or the beginning of that: it is refused " +
+			"from then on, and its connections are hung up on. rm with the name of a node revokes this machine's own " +
+			"login there.",
 		examples: []commandExample{
 			{"roost logins", "who is logged in where"},
 			{"roost logins rm 3f9c21", "revoke a login"},
@@ -56,7 +64,8 @@ func (c *invocation) userToken() error {
 	}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "Run this on the other machine before %s. It is good once, and whoever has it can act as you here.\n\n", timeOfNanos(made.GetExpires()).Format("Mon 15:04"))
+	fmt.Fprintf(c.stderr, "Run this on the other machine before %s. It is good once, and whoever has it can act "+
+		"as you here.\n\n", timeOfNanos(made.GetExpires()).Format("Mon 15:04"))
 	_, err = fmt.Fprintf(c.stdout, "roost login %s %s\n", made.GetAddress(), made.GetToken())
 	return err
 }
@@ -85,10 +94,12 @@ func redeemToken(c *invocation) error {
 	}
 	defer conn.Close()
 	var reply *wire.LoginReply
-	if err := c.retry(askTimeout, func(ctx context.Context, _ func()) (err error) { // the answer may be lost: the same key gets the same certificate
+	// the answer may be lost: the same key gets the same certificate
+	if err := c.retry(askTimeout, func(ctx context.Context, _ func()) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		reply, err = wire.NewScheddClient(conn).Login(ctx, &wire.LoginRequest{Secret: token.Secret[:], Request: request})
+		reply, err = wire.NewScheddClient(conn).Login(ctx,
+			&wire.LoginRequest{Secret: token.Secret[:], Request: request})
 		return err
 	}); err != nil {
 		return err
@@ -100,8 +111,10 @@ func redeemToken(c *invocation) error {
 	if err := e.Save(dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "You are %s at %s until %s.\n", printableText(e.User), e.Node, e.Expires().Format(time.DateOnly))
-	fmt.Fprintf(c.stderr, "roost rm 12.%s and the like act there by themselves; submit with: roost --schedd %s submit FILE, or qsub -q @%s\n", e.Node, e.Node, e.Node)
+	fmt.Fprintf(c.stdout, "You are %s at %s until %s.\n", printableText(e.User), e.Node,
+		e.Expires().Format(time.DateOnly))
+	fmt.Fprintf(c.stderr, "roost rm 12.%s and the like act there by themselves; submit with: roost --schedd "+
+		"%s submit FILE, or qsub -q @%s\n", e.Node, e.Node, e.Node)
 	return nil
 }
 
@@ -151,9 +164,11 @@ func listLogins(c *invocation) error {
 	if c.wantsJSON() {
 		given := make([]loginRecord, 0, len(there.GetLogins()))
 		for _, l := range there.GetLogins() {
-			given = append(given, loginRecord{l.GetId(), l.GetUser(), l.GetFrom(), timestamp(l.GetMade()), timestamp(l.GetExpires()), timestamp(l.GetRevoked())})
+			given = append(given, loginRecord{l.GetId(), l.GetUser(), l.GetFrom(), timestamp(l.GetMade()),
+				timestamp(l.GetExpires()), timestamp(l.GetRevoked())})
 		}
-		return printJSON(c.stdout, jsonDocument{"here": append([]entryRecord{}, own...), "node": there.GetNode(), "logins": given})
+		return printJSON(c.stdout, jsonDocument{"here": append([]entryRecord{}, own...), "node": there.GetNode(),
+			"logins": given})
 	}
 	c.loginTables(own, there)
 	if err != nil {
@@ -164,22 +179,26 @@ func listLogins(c *invocation) error {
 
 func (c *invocation) loginTables(own []entryRecord, there *wire.LoginsReply) {
 	if len(own) > 0 {
-		t := &textTable{columns: []tableColumn{{head: "LOGGED IN AT"}, {head: "AS"}, {head: "ADDRESS"}, {head: "EXPIRES"}}}
+		t := &textTable{columns: []tableColumn{{head: "LOGGED IN AT"}, {head: "AS"}, {head: "ADDRESS"},
+			{head: "EXPIRES"}}}
 		for _, e := range own {
-			t.addRow(tableCell{e.Node, ""}, tableCell{printableText(e.User), ""}, tableCell{e.Address, ""}, tableCell{c.untilText(e.Expires), ""})
+			t.addRow(tableCell{e.Node, ""}, tableCell{printableText(e.User), ""}, tableCell{e.Address, ""},
+				tableCell{c.untilText(e.Expires), ""})
 		}
 		t.print(c.stdout, c.out)
 	}
 	if len(there.GetLogins()) == 0 {
 		if len(own) == 0 {
-			fmt.Fprintln(c.stderr, "nobody is logged in as you, and you are logged in nowhere; begin with: roost token --user")
+			fmt.Fprintln(c.stderr,
+				"nobody is logged in as you, and you are logged in nowhere; begin with: roost token --user")
 		}
 		return
 	}
 	if len(own) > 0 {
 		fmt.Fprintln(c.stdout)
 	}
-	t := &textTable{columns: []tableColumn{{head: "LOGIN"}, {head: "AT"}, {head: "USER"}, {head: "FROM"}, {head: "MADE", dropPriority: 1}, {head: "EXPIRES"}, {head: "STATE"}}}
+	t := &textTable{columns: []tableColumn{{head: "LOGIN"}, {head: "AT"}, {head: "USER"}, {head: "FROM"},
+		{head: "MADE", dropPriority: 1}, {head: "EXPIRES"}, {head: "STATE"}}}
 	for _, l := range there.GetLogins() {
 		state := "holds"
 		switch {
@@ -190,7 +209,9 @@ func (c *invocation) loginTables(own []entryRecord, there *wire.LoginsReply) {
 		case l.GetOwn():
 			state = "this one"
 		}
-		t.addRow(tableCell{l.GetId(), ""}, tableCell{there.GetNode(), ""}, tableCell{printableText(l.GetUser()), ""}, tableCell{printableText(l.GetFrom()), ""}, tableCell{c.agoText(l.GetMade()), ""}, tableCell{c.untilText(timeOfNanos(l.GetExpires())), ""}, tableCell{state, ""})
+		t.addRow(tableCell{l.GetId(), ""}, tableCell{there.GetNode(), ""}, tableCell{printableText(l.GetUser()), ""},
+			tableCell{printableText(l.GetFrom()), ""}, tableCell{c.agoText(l.GetMade()), ""},
+			tableCell{c.untilText(timeOfNanos(l.GetExpires())), ""}, tableCell{state, ""})
 	}
 	t.print(c.stdout, c.out)
 }
@@ -224,6 +245,7 @@ func (c *invocation) revokeLogin(which string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "Login %s of %s from %s is revoked.\n", gone.GetId(), printableText(gone.GetUser()), printableText(gone.GetFrom()))
+	fmt.Fprintf(c.stdout, "Login %s of %s from %s is revoked.\n", gone.GetId(), printableText(gone.GetUser()),
+		printableText(gone.GetFrom()))
 	return nil
 }

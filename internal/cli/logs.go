@@ -9,8 +9,10 @@ import (
 
 func logsCommand() *command {
 	return &command{
-		name: "logs", group: groupSee, summary: "show what a task has written", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job or task", run: showLogs,
-		description: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
+		name: "logs", group: groupSee, summary: "show what a task has written", synopsis: "JOB", minOperands: 1,
+		maxOperands: 1, operandName: "a job or task", run: showLogs,
+		description: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job " +
+			"sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
 		examples: []commandExample{
 			{"roost logs -f last", "follow the output of your newest job until it ends"},
 			{"roost logs --stderr --tail 4K 123[7]", "the end of what a task wrote to standard error"},

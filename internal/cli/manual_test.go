@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// documentedFlags reads which flags the OPTIONS of a manual page name: what stands in bold on the line behind a .TP or .It and begins with a dash.
+// documentedFlags reads which flags the OPTIONS of a manual page name: what stands in
+// bold on the line behind a .TP or .It and begins with a dash.
 func documentedFlags(text string) []string {
 	var flags []string
 	inside, tag := false, false
@@ -37,7 +38,8 @@ func documentedFlags(text string) []string {
 
 var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
 
-// TestManual holds that every command has a page, that the page names its flags, and that it names no others.
+// TestManual holds that every command has a page, that the page names its flags, and that
+// it names no others.
 func TestManual(t *testing.T) {
 	for _, cmd := range commands() {
 		if cmd.hidden {
@@ -63,7 +65,9 @@ func TestManual(t *testing.T) {
 			}
 		}
 		if strings.HasSuffix(found[0], ".8") { // what all commands have stands in roost(1)
-			want = slices.DeleteFunc(want, func(n string) bool { return slices.Contains([]string{"--dir", "--color", "--help", "-h"}, n) })
+			want = slices.DeleteFunc(want, func(n string) bool {
+				return slices.Contains([]string{"--dir", "--color", "--help", "-h"}, n)
+			})
 		}
 		slices.Sort(want)
 		if got := documentedFlags(string(text)); !slices.Equal(got, want) {
@@ -73,14 +77,16 @@ func TestManual(t *testing.T) {
 			continue
 		}
 		for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "SEE ALSO"} {
-			if !strings.Contains(string(text), ".SH "+section+"\n") && !strings.Contains(string(text), ".SH \""+section+"\"\n") {
+			if !strings.Contains(string(text), ".SH "+section+"\n") &&
+				!strings.Contains(string(text), ".SH \""+section+"\"\n") {
 				t.Errorf("%s: it has no section %s", found[0], section)
 			}
 		}
 	}
 }
 
-// TestHelp holds that every command that people see explains itself with two examples and at most a page.
+// TestHelp holds that every command that people see explains itself with two examples and
+// at most a page.
 func TestHelp(t *testing.T) {
 	for _, cmd := range commands() {
 		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.summary == "" || cmd.description == "") {
@@ -89,7 +95,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCompletionScripts holds that the scripts in etc are those that roost completion prints.
+// TestCompletionScripts holds that the scripts in etc are those that roost completion
+// prints.
 func TestCompletionScripts(t *testing.T) {
 	for shell, want := range completionScripts() {
 		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
@@ -99,7 +106,8 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// TestSettingsManual holds that roost-cell(1) lists the settings of the cell, with their defaults, and no others.
+// TestSettingsManual holds that roost-cell(1) lists the settings of the cell, with their
+// defaults, and no others.
 func TestSettingsManual(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-cell.1"))
 	if err != nil {
@@ -122,7 +130,8 @@ func TestSettingsManual(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesManual holds that roost-admin(1) names every capability that can be given.
+// TestCapabilitiesManual holds that roost-admin(1) names every capability that can be
+// given.
 func TestCapabilitiesManual(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-admin.1"))
 	if err != nil {
@@ -135,7 +144,8 @@ func TestCapabilitiesManual(t *testing.T) {
 	}
 }
 
-// TestManualSpaces holds that no sentence stands behind a macro that joins words: .BR and its like print theirs without the blanks between them.
+// TestManualSpaces holds that no sentence stands behind a macro that joins words: .BR and
+// its like print theirs without the blanks between them.
 func TestManualSpaces(t *testing.T) {
 	pages, _ := filepath.Glob(filepath.Join("..", "..", "man", "*.[1-8]"))
 	if len(pages) == 0 {
@@ -154,7 +164,8 @@ func TestManualSpaces(t *testing.T) {
 	}
 }
 
-// joined is a line of words in two fonts with the end of a sentence in it, after which one goes on.
+// joined is a line of words in two fonts with the end of a sentence in it, after which
+// one goes on.
 var (
 	joined = regexp.MustCompile(`^\.(BR|RB|IR|RI|BI|IB) .*[.;:,)] +\S+ +\S+ +\S+.*`)
 	quoted = regexp.MustCompile(`"[^"]*"`)

@@ -12,7 +12,9 @@ import (
 func upCommand() *command {
 	return &command{
 		name: "up", group: groupPool, summary: "run a whole pool on this machine", maxOperands: 0, run: startPool,
-		description: "Starts a pool on this machine, for you alone and without any configuration, and keeps it running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
+		description: "Starts a pool on this machine, for you alone and without any configuration, and keeps it " +
+			"running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state " +
+			"directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
 		examples: []commandExample{
 			{"roost up", "a pool with one node that has all of this machine"},
 			{"roost up --nodes 4 --cpus 8 --dir /tmp/pool", "four nodes of two cores each, to try things"},
@@ -28,7 +30,8 @@ func upCommand() *command {
 }
 
 func startPool(c *invocation) error {
-	opt := master.UpOptions{Dir: c.stringFlag("dir"), Nodes: c.countFlag("nodes"), Desktop: c.flag("desktop"), Stdout: c.stdout}
+	opt := master.UpOptions{Dir: c.stringFlag("dir"), Nodes: c.countFlag("nodes"), Desktop: c.flag("desktop"),
+		Stdout: c.stdout}
 	if c.flag("quiet") {
 		opt.Stdout = nil
 	}
@@ -53,8 +56,10 @@ func startPool(c *invocation) error {
 
 func masterCommand() *command {
 	return &command{
-		name: "master", group: groupPool, summary: "run the daemons that a node file names", maxOperands: 0, run: runMaster,
-		description: "Starts the daemons that a node file names, watches them, and starts again what dies. This is what runs on each host of a pool of several; roost-node(5) describes the file.",
+		name: "master", group: groupPool, summary: "run the daemons that a node file names", maxOperands: 0,
+		run: runMaster,
+		description: "Starts the daemons that a node file names, watches them, and starts again what dies. This " +
+			"is what runs on each host of a pool of several; roost-node(5) describes the file.",
 		examples: []commandExample{
 			{"roost master --config /etc/roost/node.hcl", "run this host's part of the pool"},
 			{"systemctl enable --now roost", "the same, at each boot"},

@@ -18,8 +18,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// askCell asks the negotiators, through the schedd of this node, or on a central manager that has none directly: there somebody has to be able to say who
-// the administrators are.
+// askCell asks the negotiators, through the schedd of this node, or on a central manager
+// that has none directly: there somebody has to be able to say who the administrators
+// are.
 func (c *invocation) askCell(req *wire.CellRequest) (reply *wire.CellReply, err error) {
 	err = c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) error {
 		reply, err = s.Cell(ctx, req)
@@ -35,7 +36,8 @@ func (c *invocation) askCell(req *wire.CellRequest) (reply *wire.CellReply, err 
 	return c.askLocalCell(n, req)
 }
 
-// askLocalCell speaks as the negotiator of this node, whose key it has to read: who can do that may do everything.
+// askLocalCell speaks as the negotiator of this node, whose key it has to read: who can
+// do that may do everything.
 func (c *invocation) askLocalCell(n *config.Node, req *wire.CellRequest) (reply *wire.CellReply, err error) {
 	id, err := loadIdentity(n)
 	if err != nil {
@@ -47,7 +49,9 @@ func (c *invocation) askLocalCell(n *config.Node, req *wire.CellRequest) (reply 
 	}
 	req.Who, req.Trusted = who.Username+"@"+n.Name, true
 	own := n.OwnNegotiator()
-	addresses := append([]string{own}, slices.DeleteFunc(slices.Clone(n.Negotiators), func(a string) bool { return a == own })...)
+	addresses := append([]string{own}, slices.DeleteFunc(slices.Clone(n.Negotiators), func(a string) bool {
+		return a == own
+	})...)
 	err = c.retry(askTimeout, func(ctx context.Context, _ func()) (err error) { // nobody may lead for a moment
 		for _, addr := range addresses {
 			if reply, err = askNegotiator(ctx, addr, id, req); !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
@@ -79,13 +83,15 @@ func loadIdentity(n *config.Node) (*rpc.Identity, error) {
 	return pki.Load(n.TLS)
 }
 
-// cellTimeout is how long a replica has for an answer: it may ask all others first, and wait for a new one to catch up.
+// cellTimeout is how long a replica has for an answer: it may ask all others first, and
+// wait for a new one to catch up.
 const (
 	cellTimeout   = 5 * time.Second
 	changeTimeout = 30 * time.Second
 )
 
-// readNodeFile reads the file of this node: the one that is named, else that of a pool in the directory, else that of the host.
+// readNodeFile reads the file of this node: the one that is named, else that of a pool in
+// the directory, else that of the host.
 func (c *invocation) readNodeFile() (*config.Node, error) {
 	if file := c.stringFlag("config"); file != "" {
 		return config.Load(file)
@@ -102,7 +108,8 @@ func (c *invocation) readNodeFile() (*config.Node, error) {
 	return config.Load("/etc/roost/node.hcl")
 }
 
-func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration, do func(context.Context, wire.ReplicaClient) error) error {
+func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration,
+	do func(context.Context, wire.ReplicaClient) error) error {
 	conn, err := rpc.Dial(addr, id, auth.Negotiator)
 	if err != nil {
 		return err
@@ -118,9 +125,11 @@ func faultToleranceText(s *wire.CellStatus) string {
 	spare := int(s.GetSpare())
 	switch {
 	case len(s.GetMembers()) == 0:
-		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, or to be added.", s.GetSays())
+		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, "+
+			"or to be added.", s.GetSays())
 	case spare < 0:
-		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). Running tasks run on.", -spare, s.GetSays())
+		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). "+
+			"Running tasks run on.", -spare, s.GetSays())
 	case s.GetLeader() == "":
 		return "Nobody leads at the moment: an election is under way."
 	case spare == 0:

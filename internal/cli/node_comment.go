@@ -8,8 +8,11 @@ import (
 
 func commentCommand() *command {
 	return &command{
-		name: "comment", group: groupAdmin, summary: "say something about a node", synopsis: "[NODE TEXT]", maxOperands: 2,
-		description: "Shows what administrators say of nodes, sets what they say of one, or with an empty TEXT takes that away. A comment changes nothing else: to keep tasks away use roost drain, which has a reason of its own. roost nodes and pbsnodes show it.",
+		name: "comment", group: groupAdmin, summary: "say something about a node", synopsis: "[NODE TEXT]",
+		maxOperands: 2,
+		description: "Shows what administrators say of nodes, sets what they say of one, or with an empty TEXT takes " +
+			"that away. A comment changes nothing else: to keep tasks away use roost drain, which has a reason of " +
+			"its own. roost nodes and pbsnodes show it.",
 		examples: []commandExample{
 			{"roost comment", "all comments"},
 			{"roost comment n7 'fan is loud, new one ordered'", "for those who look at n7"},
@@ -25,9 +28,10 @@ func commentCommand() *command {
 					return err
 				}
 				t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "COMMENT", minWidth: 10}}}
-				return showObjects(c, ledger.KindComment, "comments", "nobody says anything of a node", t, func(o attributedObject[ledger.MachineComment]) []tableCell {
-					return []tableCell{{printableText(o.Object.Node), ""}, {printableText(o.Object.Text), ""}}
-				})
+				return showObjects(c, ledger.KindComment, "comments", "nobody says anything of a node", t,
+					func(o attributedObject[ledger.MachineComment]) []tableCell {
+						return []tableCell{{printableText(o.Object.Node), ""}, {printableText(o.Object.Text), ""}}
+					})
 			}
 			comments, err := c.nodeComments()
 			if err != nil {

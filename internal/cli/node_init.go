@@ -27,15 +27,19 @@ func (c *invocation) nodeDirectory() enroll.NodePaths {
 func initCommand() *command {
 	return &command{
 		name: "init", group: groupPool, summary: "begin a pool on this machine", maxOperands: 0,
-		description: "Makes this machine the first of a pool: its authority, which lets other machines in, and its central manager, which knows what there is and decides who gets what. " +
-			"People can submit here, too. Prints the line that makes another machine a member. With systemd the pool starts now and whenever the machine does.",
+		description: "Makes this machine the first of a pool: its authority, which lets other machines in, and " +
+			"its central manager, which knows what there is and decides who gets what. " +
+			"People can submit here, too. Prints the line that makes another machine a member. With systemd the pool " +
+			"starts now and whenever the machine does.",
 		examples: []commandExample{
 			{"sudo roost init --name physics", "begin the pool physics"},
-			{"sudo roost init --server --address 10.0.0.1", "jobs run here, too, and others reach this machine by that address"},
+			{"sudo roost init --server --address 10.0.0.1",
+				"jobs run here, too, and others reach this machine by that address"},
 		},
 		flags: append([]ucli.Flag{
 			&ucli.StringFlag{Name: "name", Usage: "the `POOL`'s name; this machine's unless given"},
-			&ucli.StringFlag{Name: "address", Usage: "where other machines reach this one, as `HOST[:PORT]`; the port is the first of six, 9700 unless given"},
+			&ucli.StringFlag{Name: "address", Usage: "where other machines reach this one, as `HOST[:PORT]`; " +
+				"the port is the first of six, 9700 unless given"},
 			&ucli.BoolFlag{Name: "server", Usage: "run jobs on this machine as well"},
 		}, nodeInstallFlags()...),
 		run: initPool,
@@ -43,11 +47,13 @@ func initCommand() *command {
 }
 
 func initPool(c *invocation) error {
-	n, token, err := enroll.Init(enroll.InitOptions{NodePaths: c.nodeDirectory(), Pool: c.stringFlag("name"), Address: c.stringFlag("address"), Server: c.flag("server")})
+	n, token, err := enroll.Init(enroll.InitOptions{NodePaths: c.nodeDirectory(), Pool: c.stringFlag("name"),
+		Address: c.stringFlag("address"), Server: c.flag("server")})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "The pool %s begins on this machine, %s. Its node file is %s; its authority's key is in %s, of which you should keep a copy.\n",
+	fmt.Fprintf(c.stderr, "The pool %s begins on this machine, %s. Its node file is %s; its authority's key is in "+
+		"%s, of which you should keep a copy.\n",
 		n.Pool, n.Name, n.File, n.Authority.Dir)
 	if err := c.startNode(n.File, false); err != nil {
 		return err
@@ -56,7 +62,8 @@ func initPool(c *invocation) error {
 	if !c.nodeDirectory().IsSystem() {
 		more += " --config " + n.File
 	}
-	fmt.Fprintf(c.stderr, "To make another machine a server of the pool, run this on it, as root, within an hour. It is good for one machine; %s prints more.\n\n", more)
+	fmt.Fprintf(c.stderr, "To make another machine a server of the pool, run this on it, as root, within an hour. "+
+		"It is good for one machine; %s prints more.\n\n", more)
 	fmt.Fprintf(c.stdout, "roost join %s %s --server\n", n.AuthorityAt, token)
 	return nil
 }
@@ -78,23 +85,28 @@ func (c *invocation) startNode(file string, desktop bool) error {
 		}
 	}
 	if err := enroll.StartUnits(c.ctx, enroll.NodeUnits(desktop)...); err != nil {
-		return fmt.Errorf("%w (the node file and the keys are in place: roost master --config %s starts it by hand)", err, file)
+		return fmt.Errorf("%w (the node file and the keys are in place: roost master --config %s starts it by hand)",
+			err, file)
 	}
 	return nil
 }
 
 func installCommand() *command {
 	return &command{
-		name: "install", group: groupPool, summary: "put programs, manual, completions and units on this machine", maxOperands: 0,
-		description: "Copies this program and roost-starter, the names of the PBS commands, the manual, the completions and the units of systemd to where they are found. What is there and the same is left alone. " +
-			"It makes the machine no member of a pool: roost init and roost join do that, and install what is missing on their own.",
+		name: "install", group: groupPool, summary: "put programs, manual, completions and units on this machine",
+		maxOperands: 0,
+		description: "Copies this program and roost-starter, the names of the PBS commands, the manual, the " +
+			"completions and the units of systemd to where they are found. What is there and the same is left alone. " +
+			"It makes the machine no member of a pool: roost init and roost join do that, and install what is " +
+			"missing on their own.",
 		examples: []commandExample{
 			{"sudo roost install", "install below /usr/local"},
 			{"roost install --prefix ~/.local", "install for yourself"},
 		},
 		flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "prefix", Usage: "install below `DIR`", Value: "/usr/local"},
-			&ucli.StringFlag{Name: "root", Usage: "put everything below `DIR` instead of /, as for a package", Value: "/"},
+			&ucli.StringFlag{Name: "root", Usage: "put everything below `DIR` instead of /, as for a package",
+				Value: "/"},
 		},
 		run: func(c *invocation) error {
 			n, err := c.installNode(c.nodeDirectory(), c.stringFlag("prefix"))
@@ -118,13 +130,15 @@ func (c *invocation) installNode(p enroll.NodePaths, prefix string) (changed int
 		}
 	}
 	slices.Sort(links)
-	return enroll.Install(enroll.InstallOptions{NodePaths: p, Prefix: prefix, Program: self, LinkNames: links, Completions: completionScripts()})
+	return enroll.Install(enroll.InstallOptions{NodePaths: p, Prefix: prefix, Program: self, LinkNames: links,
+		Completions: completionScripts()})
 }
 
 func leaveCommand() *command {
 	return &command{
 		name: "leave", group: groupPool, summary: "take this machine out of its pool", maxOperands: 0,
-		description: "Stops the node, has its certificate revoked, and takes its key and its node file away. Jobs in its queue stay in its directory. The machine with the pool's authority cannot leave.",
+		description: "Stops the node, has its certificate revoked, and takes its key and its node file away. Jobs in " +
+			"its queue stay in its directory. The machine with the pool's authority cannot leave.",
 		examples: []commandExample{
 			{"sudo roost leave", "this machine is no member any more"},
 			{"roost leave --root /tmp/try", "end what was tried out there"},
@@ -142,7 +156,8 @@ func leaveCommand() *command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.stderr, "This machine has left the pool %s. Its node file is kept as %s.left.\n", n.Pool, n.File)
+			fmt.Fprintf(c.stderr, "This machine has left the pool %s. Its node file is kept as %s.left.\n",
+				n.Pool, n.File)
 			if !stops {
 				fmt.Fprintf(c.stderr, "If roost master runs for it, stop it now: it cannot come back.\n")
 			}

@@ -37,16 +37,22 @@ func (c *invocation) nodeRole() (authority.NodePart, error) {
 
 func joinCommand() *command {
 	return &command{
-		name: "join", group: groupPool, summary: "make this machine a member of a pool", synopsis: "HOST[:PORT] TOKEN", minOperands: 2, maxOperands: 2, operandName: "the line that roost token has printed",
-		description: "Makes this machine a member of the pool whose administrator has given you the line. Its private key is made here and stays here. The authority of the pool is known by the token: nothing is sent to any other. " +
-			"With systemd the node starts now and whenever the machine does. A desktop lends nothing before its owner has agreed.",
+		name: "join", group: groupPool, summary: "make this machine a member of a pool", synopsis: "HOST[:PORT] TOKEN",
+		minOperands: 2, maxOperands: 2, operandName: "the line that roost token has printed",
+		description: "Makes this machine a member of the pool whose administrator has given you the line. Its " +
+			"private key is made here and stays here. The authority of the pool is known by the token: nothing is " +
+			"sent to any other. " +
+			"With systemd the node starts now and whenever the machine does. A desktop lends nothing before " +
+			"its owner has agreed.",
 		examples: []commandExample{
 			{"sudo roost join 10.0.0.1:9700 rt1… --desktop", "join as the desktop that the token is for"},
-			{"sudo roost join 10.0.0.1:9700 rt1… --server --name n7 --address 10.0.0.7", "say by what name and address the pool is to know it"},
+			{"sudo roost join 10.0.0.1:9700 rt1… --server --name n7 --address 10.0.0.7",
+				"say by what name and address the pool is to know it"},
 		},
 		flags: append(append(roleFlags(),
 			&ucli.StringFlag{Name: "name", Usage: "the node's `NAME`; this machine's unless given"},
-			&ucli.StringFlag{Name: "address", Usage: "where the pool reaches this machine, as `HOST[:PORT]`; the address that leads to the authority unless given"},
+			&ucli.StringFlag{Name: "address", Usage: "where the pool reaches this machine, as `HOST[:PORT]`; " +
+				"the address that leads to the authority unless given"},
 		), nodeInstallFlags()...),
 		run: joinPool,
 	}
@@ -62,21 +68,25 @@ func joinPool(c *invocation) error {
 		return err
 	}
 	done, err := enroll.Join(c.ctx, enroll.JoinOptions{
-		NodePaths: c.nodeDirectory(), Authority: c.args[0], Token: token, Part: part, Name: c.stringFlag("name"), Address: c.stringFlag("address"),
+		NodePaths: c.nodeDirectory(), Authority: c.args[0], Token: token, Part: part, Name: c.stringFlag("name"),
+		Address: c.stringFlag("address"),
 	})
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
 	n := done.Node
-	fmt.Fprintf(c.stderr, "This machine is now %s, a %s of the pool %s. Its node file is %s.\n", n.Name, done.Part, n.Pool, n.File)
+	fmt.Fprintf(c.stderr, "This machine is now %s, a %s of the pool %s. Its node file is %s.\n", n.Name, done.Part,
+		n.Pool, n.File)
 	if done.SeenAddress != "" {
-		fmt.Fprintf(c.stderr, "The pool sees it as %s: an address is translated between. Unless the pool reaches it by the address in the node file, name one that it does reach there.\n", done.SeenAddress)
+		fmt.Fprintf(c.stderr, "The pool sees it as %s: an address is translated between. Unless the pool reaches it "+
+			"by the address in the node file, name one that it does reach there.\n", done.SeenAddress)
 	}
 	switch done.Part {
 	case authority.Desktop:
 		fmt.Fprintf(c.stderr, "It lends nothing before its owner has agreed: roost resume\n")
 	case authority.Central:
-		fmt.Fprintf(c.stderr, "Once it runs, take it in on the first central manager with roost cell add %s, and put %s into collectors and %s into negotiators of the other nodes' files.\n",
+		fmt.Fprintf(c.stderr, "Once it runs, take it in on the first central manager with roost cell add %s, and put "+
+			"%s into collectors and %s into negotiators of the other nodes' files.\n",
 			n.Negotiator.Listen[0], n.Collector.Listen[0], n.Negotiator.Listen[0])
 	}
 	return c.startNode(n.File, done.Part == authority.Desktop)
@@ -89,17 +99,22 @@ func joinLine(address, token string, part authority.NodePart) string {
 
 func revokeCommand() *command {
 	return &command{
-		name: "revoke", group: groupPool, summary: "put a machine out of the pool", synopsis: "NODE", minOperands: 1, maxOperands: 1, operandName: "the name of a node",
-		description: "Revokes the certificates of a node. The authority refuses it at once, and every other node as soon as it has fetched the list, which they do every 15 seconds. Run it where the pool's authority is, as root.",
+		name: "revoke", group: groupPool, summary: "put a machine out of the pool", synopsis: "NODE", minOperands: 1,
+		maxOperands: 1, operandName: "the name of a node",
+		description: "Revokes the certificates of a node. The authority refuses it at once, and every other node as " +
+			"soon as it has fetched the list, which they do every 15 seconds. Run it where the pool's authority " +
+			"is, as root.",
 		examples: []commandExample{
 			{"sudo roost revoke d7 --reason stolen", "d7 is out of the pool"},
 			{"sudo roost token --desktop --for d7", "and this lets it in again"},
 		},
-		flags: append([]ucli.Flag{&ucli.StringFlag{Name: "reason", Usage: "`WHY`, for the log and for who asks"}}, authorityFlags()...),
-		run:   revokeNode,
+		flags: append([]ucli.Flag{&ucli.StringFlag{Name: "reason", Usage: "`WHY`, for the log and for who asks"}},
+			authorityFlags()...),
+		run: revokeNode,
 	}
 }
 
 func roleUsage() error {
-	return withHint(usageErrorf("say what the machine is to be: --server, --desktop, --central or --submit"), `as in: roost token --desktop`)
+	return withHint(usageErrorf("say what the machine is to be: --server, --desktop, --central or --submit"),
+		`as in: roost token --desktop`)
 }

@@ -19,16 +19,19 @@ import (
 func nodesCommand() *command {
 	return &command{
 		name: "nodes", group: groupPool, summary: "list the machines of the pool", maxOperands: 0, run: listNodes,
-		description: "Lists the execute nodes: how they stand, what is free of what they have, their load, and what runs on them.",
+		description: "Lists the execute nodes: how they stand, what is free of what they have, their load, and what " +
+			"runs on them.",
 		examples: []commandExample{
 			{"roost nodes", "all nodes"},
 			{"roost nodes --constraint 'Gpus > 0'", "those with a free GPU"},
 			{"roost nodes --units", "each resource unit of the pool, and who waits for it"},
 			{"roost nodes --gpus", "each GPU of the pool: its memory, what it does, and how it is"},
 		},
-		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"},
+		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"},
+			Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"},
 			&ucli.BoolFlag{Name: "gpus", Usage: "list the GPUs of the nodes, one a line"},
-			&ucli.BoolFlag{Name: "units", Usage: "list the resource units that the nodes are cut into, one a line"}, jsonFlag()},
+			&ucli.BoolFlag{Name: "units", Usage: "list the resource units that the nodes are cut into, one a line"},
+			jsonFlag()},
 	}
 }
 
@@ -112,8 +115,10 @@ func nodeRecordOf(ad *classad.Ad) nodeRecord {
 	return nodeRecord{
 		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
-		Memory: pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB), Disk: pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
-		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch), OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
+		Memory:  pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB),
+		Disk:    pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
+		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch),
+		OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
 		Devices: devicesOf(ad), Units: resourceUnitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
 	}
 }
@@ -121,9 +126,12 @@ func nodeRecordOf(ad *classad.Ad) nodeRecord {
 // maxWhat bounds how many running tasks are looked at to say what a node does.
 const maxWhat = 2000
 
-// addRunningJobs fills in which jobs run where. It is a comfort: without an answer the column stays empty.
+// addRunningJobs fills in which jobs run where. It is a comfort: without an answer the
+// column stays empty.
 func (c *invocation) addRunningJobs(nodes []nodeRecord) {
-	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(), roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
+	found, missing, err := c.queryPool("",
+		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
+			roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
 	if err != nil {
 		return
 	}
@@ -148,7 +156,8 @@ func (c *invocation) addRunningJobs(nodes []nodeRecord) {
 	}
 }
 
-// addDrains marks the nodes that get no new tasks because somebody has drained them. Where nobody can be asked none is.
+// addDrains marks the nodes that get no new tasks because somebody has drained them.
+// Where nobody can be asked none is.
 func (c *invocation) addDrains(nodes []nodeRecord) {
 	var drains []attributedObject[ledger.MachineDrain]
 	if c.cellObjects(string(ledger.KindDrain), &drains) != nil {
@@ -162,7 +171,8 @@ func (c *invocation) addDrains(nodes []nodeRecord) {
 	}
 }
 
-// addComments fills in the comments of administrators. Where nobody can be asked there are none.
+// addComments fills in the comments of administrators. Where nobody can be asked there
+// are none.
 func (c *invocation) addComments(nodes []nodeRecord) {
 	comments, err := c.nodeComments()
 	if err != nil {
@@ -175,22 +185,27 @@ func (c *invocation) addComments(nodes []nodeRecord) {
 
 func (c *invocation) nodeTable(nodes []nodeRecord) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", rightAligned: true}, {head: "MEMORY FREE", rightAligned: true}, {head: "GPUS FREE", rightAligned: true},
-		{head: "LOAD", rightAligned: true, dropPriority: 2}, {head: "RUNNING", rightAligned: true, dropPriority: 1}, {head: "WHAT", minWidth: 10, dropPriority: 3},
+		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", rightAligned: true},
+		{head: "MEMORY FREE", rightAligned: true}, {head: "GPUS FREE", rightAligned: true},
+		{head: "LOAD", rightAligned: true, dropPriority: 2}, {head: "RUNNING", rightAligned: true, dropPriority: 1},
+		{head: "WHAT", minWidth: 10, dropPriority: 3},
 	}}
 	for _, n := range nodes {
 		gpus := ""
 		if n.GPUs.Total > 0 {
 			gpus = fmt.Sprintf("%g/%g", n.GPUs.Free, n.GPUs.Total)
 		}
-		t.addRow(tableCell{n.Name, ""}, tableCell{n.State, nodeColour(n.State)}, tableCell{fmt.Sprintf("%g/%g", n.Cpus.Free, n.Cpus.Total), ""},
-			tableCell{memoryText(n.Memory), ""}, tableCell{gpus, ""}, tableCell{fmt.Sprintf("%.2f", n.Load), ""}, tableCell{fmt.Sprint(n.Running), ""}, tableCell{n.activity(), dim})
+		t.addRow(tableCell{n.Name, ""}, tableCell{n.State, nodeColour(n.State)},
+			tableCell{fmt.Sprintf("%g/%g", n.Cpus.Free, n.Cpus.Total), ""},
+			tableCell{memoryText(n.Memory), ""}, tableCell{gpus, ""}, tableCell{fmt.Sprintf("%.2f", n.Load), ""},
+			tableCell{fmt.Sprint(n.Running), ""}, tableCell{n.activity(), dim})
 	}
 	t.dropEmptyColumns("GPUS FREE", "WHAT")
 	return t
 }
 
-// activity says what a node does, why it may get nothing more, and what administrators say of it.
+// activity says what a node does, why it may get nothing more, and what administrators
+// say of it.
 func (n *nodeRecord) activity() string {
 	var parts []string
 	switch {

@@ -6,9 +6,11 @@ import (
 	ucli "github.com/urfave/cli/v2"
 )
 
-// normalizeArgs writes arguments in the one form that leaves the parser no choice: long flags with "=value" first, "--", then the operands. People
-// may put flags behind operands (unless the command is strict), join short ones ("-qj", "-n5") and give the value as the next word. It
-// reports whether help was asked for; errors are of kind roost.Usage.
+// normalizeArgs writes arguments in the one form that leaves the parser no choice: long
+// flags with "=value" first, "--", then the operands. People may put flags behind
+// operands (unless the command is strict), join short ones ("-qj", "-n5") and give the
+// value as the next word. It reports whether help was asked for; errors are of kind
+// roost.Usage.
 func normalizeArgs(cmd *command, args []string) (plain []string, help bool, err error) {
 	var operands []string
 	for len(args) > 0 {
@@ -29,7 +31,8 @@ func normalizeArgs(cmd *command, args []string) (plain []string, help bool, err 
 		var taken []string
 		if strings.HasPrefix(arg, "--") {
 			taken, args, err = expandLongFlag(cmd, arg, args)
-		} else if taken, args, err = shortFlags(cmd, arg, args); cmd.signedOperands != nil && cmd.signedOperands(operands, err) {
+		} else if taken, args, err = shortFlags(cmd, arg, args); cmd.signedOperands != nil &&
+			cmd.signedOperands(operands, err) {
 			operands, args, err = append(operands, arg), before, nil
 			continue
 		}

@@ -25,5 +25,6 @@ func printLine(w io.Writer, d jsonDocument) error {
 	return enc.Encode(d)
 }
 
-// The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(7) describes them.
+// The records that --json prints. Fields are only ever added; version rises if one had to
+// change its meaning. roost-json(7) describes them.
 const recordVersion = 1

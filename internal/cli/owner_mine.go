@@ -19,7 +19,9 @@ import (
 func mineCommand() *command {
 	return &command{
 		name: "mine", group: groupOwner, summary: "what the pool does on your machine", maxOperands: 0, run: showMine,
-		description: "Shows what runs on this machine now, for whom and with what; what it gave today, how often tasks had to stop for you and how long the slowest stop took; whether it is paused; and each source by which it notices you. It works with the pool down.",
+		description: "Shows what runs on this machine now, for whom and with what; what it gave today, how often " +
+			"tasks had to stop for you and how long the slowest stop took; whether it is paused; and each source by " +
+			"which it notices you. It works with the pool down.",
 		examples: []commandExample{
 			{"roost mine", "look at your machine"},
 			{"roost mine --json", "the same, for programs"},
@@ -80,20 +82,26 @@ func (c *invocation) mineText(m *wire.MineReply) {
 		fmt.Fprintf(c.stdout, "policy: %s\n", printableText(m.GetPolicy()))
 	}
 	g := donatedStatsOf(m)
-	fmt.Fprintf(c.stdout, "today: %.1f core hours given, tasks stopped for you %s", g.coreHours, timesText(int(g.interruptions)))
+	fmt.Fprintf(c.stdout, "today: %.1f core hours given, tasks stopped for you %s", g.coreHours,
+		timesText(int(g.interruptions)))
 	if g.worstInterruption > 0 && g.interruptions > 0 { // without: how long it took to see that there was none to stop
 		fmt.Fprintf(c.stdout, ", at worst within %v", g.worstInterruption.Round(100*time.Microsecond))
 	}
 	fmt.Fprintln(c.stdout)
-	tenants := &textTable{columns: []tableColumn{{head: "TASK"}, {head: "JOB", minWidth: 8}, {head: "FOR", minWidth: 6}, {head: "STATE"}, {head: "CPUS", rightAligned: true}, {head: "MEMORY", rightAligned: true}, {head: "GPUS", rightAligned: true}, {head: "SINCE"}}}
+	tenants := &textTable{columns: []tableColumn{{head: "TASK"}, {head: "JOB", minWidth: 8}, {head: "FOR", minWidth: 6},
+		{head: "STATE"}, {head: "CPUS", rightAligned: true}, {head: "MEMORY", rightAligned: true},
+		{head: "GPUS", rightAligned: true}, {head: "SINCE"}}}
 	for _, s := range m.GetStartds() {
 		for _, t := range s.GetTenants() {
 			gpus := ""
 			if t.GetGpus() > 0 {
 				gpus = fmt.Sprint(t.GetGpus())
 			}
-			tenants.addRow(tableCell{t.GetTask(), ""}, tableCell{printableText(t.GetName()), ""}, tableCell{printableText(t.GetOwner()), ""}, tableCell{t.GetState(), ""},
-				tableCell{fmt.Sprintf("%.1f", float64(t.GetMilliCpu())/1000), ""}, tableCell{roost.Bytes(t.GetMemory()).String(), ""}, tableCell{gpus, ""}, tableCell{c.agoText(t.GetSince()), ""})
+			tenants.addRow(tableCell{t.GetTask(), ""}, tableCell{printableText(t.GetName()), ""},
+				tableCell{printableText(t.GetOwner()), ""}, tableCell{t.GetState(), ""},
+				tableCell{fmt.Sprintf("%.1f", float64(t.GetMilliCpu())/1000), ""},
+				tableCell{roost.Bytes(t.GetMemory()).String(), ""}, tableCell{gpus, ""},
+				tableCell{c.agoText(t.GetSince()), ""})
 		}
 	}
 	fmt.Fprintln(c.stdout)
@@ -107,7 +115,8 @@ func (c *invocation) mineText(m *wire.MineReply) {
 	c.sourceTable(signs).print(c.stdout, c.out)
 }
 
-// unavailableReason is why the machine is not lent though nobody uses it; empty where it is, or where whose it is says so already. Each startd has its own policy.
+// unavailableReason is why the machine is not lent though nobody uses it; empty where it
+// is, or where whose it is says so already. Each startd has its own policy.
 func unavailableReason(m *wire.MineReply) string {
 	s := m.GetSigns()
 	if s.GetPause() != nil || s.GetBusy() != "" || s.GetAsleep() || s.GetGame() {
@@ -166,7 +175,8 @@ func (c *invocation) machineState(s *wire.GuardSigns) string {
 func sinceBootTime(at int64) time.Duration { return max(idle.Now()-time.Duration(at), 0) }
 
 func (c *invocation) sourceTable(s *wire.GuardSigns) *textTable {
-	t := &textTable{columns: []tableColumn{{head: "SOURCE"}, {head: "HEALTH"}, {head: "LAST", rightAligned: true}, {head: "WHAT IT SEES", minWidth: 20}}}
+	t := &textTable{columns: []tableColumn{{head: "SOURCE"}, {head: "HEALTH"}, {head: "LAST", rightAligned: true},
+		{head: "WHAT IT SEES", minWidth: 20}}}
 	for _, source := range s.GetSources() {
 		last, colour := "", ""
 		if source.GetLast() != 0 {
@@ -175,7 +185,9 @@ func (c *invocation) sourceTable(s *wire.GuardSigns) *textTable {
 		if source.GetHealth() == wire.IdleSource_BROKEN {
 			colour = red
 		}
-		t.addRow(tableCell{printableText(source.GetName()), ""}, tableCell{idle.SourceHealth(source.GetHealth()).String(), colour}, tableCell{last, ""}, tableCell{printableText(source.GetText()), dim})
+		t.addRow(tableCell{printableText(source.GetName()), ""},
+			tableCell{idle.SourceHealth(source.GetHealth()).String(), colour}, tableCell{last, ""},
+			tableCell{printableText(source.GetText()), dim})
 	}
 	t.dropEmptyColumns("LAST")
 	return t
@@ -210,21 +222,27 @@ func (c *invocation) mineJSON(m *wire.MineReply) error {
 	tenants, sources := []tenant{}, []sourceText{}
 	for _, d := range m.GetStartds() {
 		for _, t := range d.GetTenants() {
-			tenants = append(tenants, tenant{t.GetTask(), t.GetName(), t.GetOwner(), t.GetState(), float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), timestamp(t.GetSince())})
+			tenants = append(tenants, tenant{t.GetTask(), t.GetName(), t.GetOwner(), t.GetState(),
+				float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), timestamp(t.GetSince())})
 		}
 	}
 	for _, x := range s.GetSources() {
-		sources = append(sources, sourceText{x.GetName(), idle.SourceHealth(x.GetHealth()).String(), x.GetText(), x.GetHardware(), ago(x.GetLast())})
+		sources = append(sources, sourceText{x.GetName(), idle.SourceHealth(x.GetHealth()).String(), x.GetText(),
+			x.GetHardware(), ago(x.GetLast())})
 	}
 	return printJSON(c.stdout, jsonDocument{
-		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()), "policy": m.GetPolicy(), "not_lent": unavailableReason(m),
-		"foreign_cpus": s.GetForeignCpu(), "memory_pressure": s.GetMemoryPressure(), "on_battery": s.GetOnBattery(), "hot": s.GetHot(), "game": s.GetGame(), "asleep": s.GetAsleep(),
-		"today": jsonDocument{"core_hours": g.coreHours, "interruptions": g.interruptions, "worst_freeze_seconds": g.worstInterruption.Seconds()}, "tasks": tenants, "sources": sources,
+		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()),
+		"policy": m.GetPolicy(), "not_lent": unavailableReason(m),
+		"foreign_cpus": s.GetForeignCpu(), "memory_pressure": s.GetMemoryPressure(), "on_battery": s.GetOnBattery(),
+		"hot": s.GetHot(), "game": s.GetGame(), "asleep": s.GetAsleep(),
+		"today": jsonDocument{"core_hours": g.coreHours, "interruptions": g.interruptions,
+			"worst_freeze_seconds": g.worstInterruption.Seconds()}, "tasks": tenants, "sources": sources,
 	})
 }
 
-// examineGuard names each source of idleness of this machine, and how it is. A machine without a guard has no owner whom it could trouble.
-// Where its policy asks for one, a guard that does not answer is the reason why nothing is lent.
+// examineGuard names each source of idleness of this machine, and how it is. A machine
+// without a guard has no owner whom it could trouble. Where its policy asks for one, a
+// guard that does not answer is the reason why nothing is lent.
 func (c *invocation) examineGuard(n *config.Node) (findings []checkResult) {
 	g, err := c.nearestGuard()
 	if err != nil {

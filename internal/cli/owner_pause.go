@@ -15,8 +15,12 @@ import (
 
 func pauseCommand() *command {
 	return &command{
-		name: "pause", group: groupOwner, summary: "keep the pool off your machine", synopsis: "[HOW LONG]", maxOperands: -1, run: pauseMachine,
-		description: "Stops the pool's tasks on this machine at once, and lets none come, for as long as you say: a length of time, until a time of day or a date, or for good, which it is when you say nothing. It needs no password of whoever sits at the machine, works with the pool down, and survives a restart. What stands still leaves after some minutes, with what it has reached if it can be saved.",
+		name: "pause", group: groupOwner, summary: "keep the pool off your machine", synopsis: "[HOW LONG]",
+		maxOperands: -1, run: pauseMachine,
+		description: "Stops the pool's tasks on this machine at once, and lets none come, for as long as you say: a " +
+			"length of time, until a time of day or a date, or for good, which it is when you say nothing. It needs " +
+			"no password of whoever sits at the machine, works with the pool down, and survives a restart. What " +
+			"stands still leaves after some minutes, with what it has reached if it can be saved.",
 		examples: []commandExample{
 			{"roost pause 1h", "an hour's peace"},
 			{"roost pause until 18:00 --reason 'a talk'", "until the evening, and others see why"},
@@ -78,13 +82,15 @@ func resumeMachine(c *invocation) error {
 	})
 }
 
-// canPauseDirectly reports whether this user may pause a node without its guard: root, and whose the node is.
+// canPauseDirectly reports whether this user may pause a node without its guard: root,
+// and whose the node is.
 func canPauseDirectly(dir string) bool {
 	_, err := os.Stat(dir)
 	return err == nil && (os.Geteuid() == 0 || ownsPool(dir))
 }
 
-// callerName is the name for the record, where no kernel vouches for one. Who became root by sudo(8) is known by his own.
+// callerName is the name for the record, where no kernel vouches for one. Who became root
+// by sudo(8) is known by his own.
 func callerName(getenv func(string) string) string {
 	for _, name := range []string{"SUDO_USER", "USER", "LOGNAME"} {
 		if who := getenv(name); who != "" {
@@ -102,7 +108,8 @@ func (c *invocation) parsePauseEnd() (int64, error) {
 		return 0, nil
 	}
 	wrong := func(why string) (int64, error) {
-		cure := "say how long, as in: roost pause 1h, roost pause until 18:00, roost pause until 2026-12-01, roost pause for good"
+		cure := "say how long, as in: roost pause 1h, roost pause until 18:00, roost pause until 2026-12-01, roost " +
+			"pause for good"
 		if _, ok := c.parseClockTime(text); ok {
 			why, cure = "that is when, and not how long", "did you mean: roost pause until "+text
 		}
@@ -145,7 +152,8 @@ func (c *invocation) parseClockTime(text string) (time.Time, bool) {
 		y, m, d := c.now().Date()
 		return time.Date(y, m, d+1, 0, 0, 0, 0, here), true
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
+		"2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, here); err == nil {
 			return t, true
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestSuspendedLetter: a task that stands still because its machine's owner is back is U to PBS, and S if only a user has suspended it.
+// TestSuspendedLetter: a task that stands still because its machine's owner is back is U
+// to PBS, and S if only a user has suspended it.
 func TestSuspendedLetter(t *testing.T) {
 	for by, want := range map[string]string{"owner": "U", "owner,user": "U", "user": "S", "": "S"} {
 		if got := pbsState(&wire.JobStatus{State: "suspended", SuspendedBy: by}); got != want {
@@ -27,7 +28,8 @@ func TestOwnedNode(t *testing.T) {
 	if got := n.activity(); got != "paused by ann" {
 		t.Errorf("got %q", got)
 	}
-	if n.activityText = "sweep (bob)"; !strings.HasPrefix(n.activity(), "paused by ann; ") || n.Owner != "paused by ann" {
+	if n.activityText = "sweep (bob)"; !strings.HasPrefix(n.activity(), "paused by ann; ") ||
+		n.Owner != "paused by ann" {
 		t.Errorf("got %q, %+v", n.activity(), n)
 	}
 }

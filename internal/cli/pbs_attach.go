@@ -15,13 +15,17 @@ import (
 
 func pbsAttachCommand() *command {
 	return &command{
-		name: "pbs_attach", group: groupPBS, withoutServer: true, summary: "run a command as a part of a job", synopsis: "[-j JOB] [-s] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1, run: pbsAttach,
-		description: "Runs a command as a part of a job of yours that runs: on its first machine, within what it has there, and ended with it, as roost ssh does. In a job, without -j, the command is a part of it anyway and is run as it is.",
+		name: "pbs_attach", group: groupPBS, withoutServer: true, summary: "run a command as a part of a job",
+		synopsis: "[-j JOB] [-s] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1, run: pbsAttach,
+		description: "Runs a command as a part of a job of yours that runs: on its first machine, within what it has " +
+			"there, and ended with it, as roost ssh does. In a job, without -j, the command is a part of it anyway " +
+			"and is run as it is.",
 		examples: []commandExample{
 			{"pbs_attach -j 123 ./monitor", "watch a job from within"},
 			{"pbs_attach -j '123[7]' ps aux", "what runs in a task"},
 		},
-		flags: []ucli.Flag{shortFlag("j", "JOB", "the job, or a task of an array"), shortFlag("s", "", "taken, and does nothing: the command is always a part of the job's session")},
+		flags: []ucli.Flag{shortFlag("j", "JOB", "the job, or a task of an array"),
+			shortFlag("s", "", "taken, and does nothing: the command is always a part of the job's session")},
 	}
 }
 
@@ -35,7 +39,8 @@ func pbsAttach(c *invocation) error {
 	case err != nil:
 		return c.pbsUsage(err.Error())
 	case o.isSet('p'):
-		return c.unsupported("-p: what runs outside of a job cannot become a part of it; start it with: pbs_attach -j JOB COMMAND")
+		return c.unsupported("-p: what runs outside of a job cannot become a part of it; start it with: pbs_attach " +
+			"-j JOB COMMAND")
 	case o.isSet('P') || o.isSet('m'):
 		return c.unsupported("-P and -m: there is no daemon to be named, and none to be left out")
 	case len(command) == 0:

@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// execHostOfChunks is exec_host of a job of several chunks: "n1/0*4+n2/0+n2/1", the chunks of a host counted from 0, and how many CPUs where that is not one. It is
-// empty until all are known.
+// execHostOfChunks is exec_host of a job of several chunks: "n1/0*4+n2/0+n2/1", the
+// chunks of a host counted from 0, and how many CPUs where that is not one. It is empty
+// until all are known.
 func execHostOfChunks(chunks []*wire.Chunk) string {
 	var list []string
 	had := map[string]int{}
@@ -42,7 +43,8 @@ func execVnodeOfChunks(chunks []*wire.Chunk) string {
 	return strings.Join(list, "+")
 }
 
-// chunksText tells people what a job has, or is to have, of which machines: "2 × 4 cpus, 1 GiB on n1, n2".
+// chunksText tells people what a job has, or is to have, of which machines: "2 × 4 cpus,
+// 1 GiB on n1, n2".
 func chunksText(chunks []*wire.Chunk) string {
 	type kind struct {
 		count uint32

@@ -13,16 +13,24 @@ import (
 
 func pbsdshCommand() *command {
 	return &command{
-		name: "pbsdsh", group: groupPBS, withoutServer: true, summary: "run a command on all machines of the job that this runs in", synopsis: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1, run: pbsdsh,
-		description: "To be run in a job. Runs a command once for each line of the job's file of nodes, on the machine that the line names: in the sandbox of the job's chunk there, within what that has, as its user. What it writes comes back, and pbsdsh ends when all have ended.",
+		name: "pbsdsh", group: groupPBS, withoutServer: true,
+		summary:  "run a command on all machines of the job that this runs in",
+		synopsis: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1,
+		run: pbsdsh,
+		description: "To be run in a job. Runs a command once for each line of the job's file of nodes, on the " +
+			"machine that the line names: in the sandbox of the job's chunk there, within what that has, as " +
+			"its user. What it writes comes back, and pbsdsh ends when all have ended.",
 		examples: []commandExample{
 			{"pbsdsh -- hostname", "say where the job is"},
 			{"pbsdsh -n 1 -- ./worker --rank 1", "run something by the second line of the file"},
 			{"pbsdsh -c 2 -s -- df -h /tmp", "by the first two, one after the other"},
 		},
 		flags: []ucli.Flag{
-			shortFlag("c", "COPIES", "run so many copies, by the first lines, and by those again if there are fewer"), shortFlag("n", "LINE", "run one copy, by that line; the first is 0"),
-			shortFlag("o", "", "do not wait for the copies to end, nor for what they write; they end with the job"), shortFlag("s", "", "one after the other"), shortFlag("v", "", "say on standard error which line and machine each copy is for, and how it has ended"),
+			shortFlag("c", "COPIES", "run so many copies, by the first lines, and by those again if there are fewer"),
+			shortFlag("n", "LINE", "run one copy, by that line; the first is 0"),
+			shortFlag("o", "", "do not wait for the copies to end, nor for what they write; they end with the job"),
+			shortFlag("s", "", "one after the other"), shortFlag("v", "",
+				"say on standard error which line and machine each copy is for, and how it has ended"),
 		},
 	}
 }
@@ -48,7 +56,8 @@ func pbsdsh(c *invocation) error {
 		return err
 	}
 	if o.isSet('o') {
-		command = append([]string{"/usr/bin/setsid", "--fork", "/bin/sh", "-c", `exec "$@" <&- >/dev/null 2>&1`, "sh"}, command...)
+		command = append([]string{"/usr/bin/setsid", "--fork", "/bin/sh", "-c", `exec "$@" <&- >/dev/null 2>&1`, "sh"},
+			command...)
 	}
 	if o.isSet('v') {
 		for place, line := range lines {
@@ -90,14 +99,22 @@ func (c *invocation) nodeFileLines(o *pbsOptions, have int) (lines []uint32, err
 
 func pbsTmrshCommand() *command {
 	return &command{
-		name: "pbs_tmrsh", group: groupPBS, withoutServer: true, summary: "run a command on a machine of the job that this runs in, as rsh does", synopsis: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", rawArgs: true, maxOperands: -1, run: pbsTmrsh,
-		description: "To be run in a job, by programs that start processes on other machines by rsh or ssh and can be told to use something else. The words of the command are put together and run by a shell, in the sandbox of the job's chunk on that machine. It reads no standard input.",
+		name: "pbs_tmrsh", group: groupPBS, withoutServer: true,
+		summary:  "run a command on a machine of the job that this runs in, as rsh does",
+		synopsis: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", rawArgs: true,
+		maxOperands: -1, run: pbsTmrsh,
+		description: "To be run in a job, by programs that start processes on other machines by rsh or ssh and can " +
+			"be told to use something else. The words of the command are put together and run by a shell, in " +
+			"the sandbox of the job's chunk on that machine. It reads no standard input.",
 		examples: []commandExample{
 			{"pbs_tmrsh n2 hostname", "run something on n2"},
-			{"mpirun --mca plm_rsh_agent pbs_tmrsh --hostfile $PBS_NODEFILE ./program", "have Open MPI start its processes by it, as it does in a job anyway"},
+			{"mpirun --mca plm_rsh_agent pbs_tmrsh --hostfile $PBS_NODEFILE ./program",
+				"have Open MPI start its processes by it, as it does in a job anyway"},
 		},
 		flags: []ucli.Flag{
-			shortFlag("n", "", "taken, and does nothing"), shortFlag("x", "", "of ssh: taken, and does nothing"), shortFlag("q", "", "likewise"), shortFlag("l", "USER", "taken, and does nothing: the job's user runs it"), shortFlag("o", "OPTION", "of ssh: taken, and does nothing"),
+			shortFlag("n", "", "taken, and does nothing"), shortFlag("x", "", "of ssh: taken, and does nothing"),
+			shortFlag("q", "", "likewise"), shortFlag("l", "USER", "taken, and does nothing: the job's user runs it"),
+			shortFlag("o", "OPTION", "of ssh: taken, and does nothing"),
 		},
 	}
 }
@@ -128,7 +145,8 @@ func pbsTmrsh(c *invocation) error {
 		fmt.Fprintf(c.stderr, "pbs_tmrsh: %s is no machine of this job\n", printableText(host))
 		return exitError(1)
 	}
-	codes, err := c.runOnNodes(&wire.ReachCall{Command: []string{"/bin/sh", "-c", strings.Join(command, " ")}, Lines: []uint32{uint32(line)}}, nodes)
+	codes, err := c.runOnNodes(&wire.ReachCall{Command: []string{"/bin/sh", "-c", strings.Join(command, " ")},
+		Lines: []uint32{uint32(line)}}, nodes)
 	if err != nil {
 		return c.spawnFailed(err)
 	}

@@ -12,8 +12,10 @@ import (
 
 func pbsHostnCommand() *command {
 	return &command{
-		name: "pbs_hostn", group: groupPBS, withoutServer: true, summary: "say what a host is called", synopsis: "[-v] HOST", rawArgs: true, maxOperands: -1, run: pbsHostn,
-		description: "Prints the whole name of a host, as this machine finds it, and with -v its addresses and what these are called.",
+		name: "pbs_hostn", group: groupPBS, withoutServer: true, summary: "say what a host is called",
+		synopsis: "[-v] HOST", rawArgs: true, maxOperands: -1, run: pbsHostn,
+		description: "Prints the whole name of a host, as this machine finds it, and with -v its addresses and what " +
+			"these are called.",
 		examples: []commandExample{
 			{"pbs_hostn n1", "what n1 is called"},
 			{"pbs_hostn -v n1", "and where it is"},

@@ -19,9 +19,12 @@ import (
 
 func pbsnodesCommand() *command {
 	return &command{
-		name: "pbsnodes", group: groupPBS, summary: "list machines, and take them out of service, as PBS does", rawArgs: true, maxOperands: -1, run: runPbsnodes,
-		synopsis:    "-a [-v] [-x] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] | [-v | -H] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] NODE… | -l | [-o | -r] [-C COMMENT] NODE…",
-		description: "Lists machines of the pool in the layouts of OpenPBS, or has one get no more jobs, which an administrator may, or one who was given drains.",
+		name: "pbsnodes", group: groupPBS, summary: "list machines, and take them out of service, as PBS does",
+		rawArgs: true, maxOperands: -1, run: runPbsnodes,
+		synopsis: "-a [-v] [-x] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] | [-v | -H] [-S [-j] [-L]] [-F FORMAT] " +
+			"[-D DELIMITER] NODE… | -l | [-o | -r] [-C COMMENT] NODE…",
+		description: "Lists machines of the pool in the layouts of OpenPBS, or has one get no more jobs, which " +
+			"an administrator may, or one who was given drains.",
 		examples: []commandExample{
 			{"pbsnodes -a", "everything about all machines"},
 			{"pbsnodes -aSj", "a line each, with what is free and the jobs there"},
@@ -34,12 +37,14 @@ func pbsnodesCommand() *command {
 			shortFlag("a", "", "all machines"),
 			shortFlag("A", "NOTE", "the same as -C, behind what was said already, as in Torque"),
 			shortFlag("c", "", "the same as -r"),
-			shortFlag("C", "COMMENT", "why they are out of service; alone it changes what was said, also of machines that are in service"),
+			shortFlag("C", "COMMENT",
+				"why they are out of service; alone it changes what was said, also of machines that are in service"),
 			shortFlag("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
 			shortFlag("F", "FORMAT", "json, dsv for one line each, or default"),
 			shortFlag("H", "", "the resource units of the machines that are named"),
 			shortFlag("j", "", "with -S: the jobs, and what is free"),
-			shortFlag("l", "", "only machines that are down or out of service; for who speaks Torque those in a state that may be named behind it"),
+			shortFlag("l", "", "only machines that are down or out of service; for who speaks Torque those in "+
+				"a state that may be named behind it"),
 			shortFlag("L", "", "with -S: columns as wide as what is in them"),
 			shortFlag("n", "", "with -l: with the comments, which only Torque leaves out without it"),
 			shortFlag("N", "NOTE", "the same as -C, as in Torque; n for none"),
@@ -78,7 +83,8 @@ func runPbsnodes(c *invocation) error {
 	}
 	o, ok := pbsnodes.ParseCommandLine(given, dialect)
 	if !ok {
-		if usage := map[roost.PBSDialect]string{roost.OpenPBS: pbsnodes.Usage, roost.Torque: pbsnodes.TorqueUsage}[dialect]; !o.Quiet {
+		if usage := map[roost.PBSDialect]string{roost.OpenPBS: pbsnodes.Usage,
+			roost.Torque: pbsnodes.TorqueUsage}[dialect]; !o.Quiet {
 			fmt.Fprint(c.stderr, usage)
 		}
 		return exitError(1)
@@ -94,7 +100,8 @@ func runPbsnodes(c *invocation) error {
 	return p.list()
 }
 
-// optionsInOrder is getopt where the order of options counts: options and operands as they stand.
+// optionsInOrder is getopt where the order of options counts: options and operands as
+// they stand.
 func optionsInOrder(args []string, spec string) (list []pbsnodes.GivenOption, err error) {
 	for len(args) > 0 {
 		word := args[0]
@@ -177,7 +184,9 @@ func (p *nodeLister) list() error {
 func (p *nodeLister) listUnavailable(to io.Writer) {
 	for _, n := range p.allNodes {
 		switch {
-		case !p.IsWanted(&n.Node), len(p.Nodes) > 0 && !slices.ContainsFunc(p.Nodes, func(name string) bool { return p.find(name) == n }):
+		case !p.IsWanted(&n.Node), len(p.Nodes) > 0 && !slices.ContainsFunc(p.Nodes, func(name string) bool {
+			return p.find(name) == n
+		}):
 		case p.Format != pbsnodes.Torque:
 			fmt.Fprintf(to, "%-20s %s %s\n", n.Name, n.State(), printableText(n.Comment))
 		case p.Notes:
@@ -188,7 +197,8 @@ func (p *nodeLister) listUnavailable(to io.Writer) {
 	}
 }
 
-// header is what JSON begins with. A schedd that has told of nodes and is gone since has no name.
+// header is what JSON begins with. A schedd that has told of nodes and is gone since has
+// no name.
 func (p *nodeLister) header() (h pbsnodes.JSONHeader) {
 	h.Now, h.Version = p.now(), pbsVersion()
 	if p.Format == pbsnodes.JSON {
@@ -262,7 +272,8 @@ func (p *nodeLister) findVnode(name string) *pbsnodes.Node {
 	return nil
 }
 
-// changeNodes takes nodes out of service, puts them into it again, or changes what is said about those that are not in it.
+// changeNodes takes nodes out of service, puts them into it again, or changes what is
+// said about those that are not in it.
 func (p *nodeLister) changeNodes() error {
 	var err error
 	if p.allNodes, err = p.poolNodes(false); err != nil {
@@ -319,6 +330,7 @@ func (p *nodeLister) changeNode(n *poolNode) error {
 	if p.Action == pbsnodes.MarkOffline {
 		w["from"], w["until"] = nil, nil // now, until somebody says otherwise
 	}
-	_, err := p.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindDrain), Object: w.jsonText()})
+	_, err := p.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindDrain),
+		Object: w.jsonText()})
 	return err
 }

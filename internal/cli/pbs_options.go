@@ -16,8 +16,9 @@ func (c *invocation) pbsUsage(why string) error {
 	return exitError(2)
 }
 
-// pbsOptions is what a PBS command line says, as getopt(3) would: the options that were given, with their values, and the operands. Options may
-// stand behind operands, because clients put them there.
+// pbsOptions is what a PBS command line says, as getopt(3) would: the options that were
+// given, with their values, and the operands. Options may stand behind operands, because
+// clients put them there.
 type pbsOptions struct {
 	given    map[byte][]string
 	order    []qstat.GivenOption // the same, in the order of the command line
@@ -39,7 +40,8 @@ func (o pbsOptions) last(letter byte) string {
 	return ""
 }
 
-// getopt takes a command line apart. The specification is getopt's: letters, each with a ":" behind it if it takes a value.
+// getopt takes a command line apart. The specification is getopt's: letters, each with a
+// ":" behind it if it takes a value.
 func getopt(args []string, spec string) (pbsOptions, error) {
 	o := pbsOptions{given: map[byte][]string{}}
 	for len(args) > 0 {
@@ -76,7 +78,8 @@ func getopt(args []string, spec string) (pbsOptions, error) {
 	return o, nil
 }
 
-// answersVersion reports whether a PBS command was asked for its version or help, and answers.
+// answersVersion reports whether a PBS command was asked for its version or help, and
+// answers.
 func (c *invocation) answersVersion() bool {
 	if len(c.args) != 1 {
 		return false

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// poolNode is a machine as PBS would see it, put together from its ad, the jobs on it, and what administrators have said of it.
+// poolNode is a machine as PBS would see it, put together from its ad, the jobs on it,
+// and what administrators have said of it.
 type poolNode struct {
 	pbsnodes.Node
 	units        []resourceUnit
@@ -23,7 +24,8 @@ type poolNode struct {
 	adminComment string            // of it by administrators, drained or not
 }
 
-// poolNodes finds all machines: those that advertise themselves, and those that do not and are drained or have jobs. With jobs those are found, too.
+// poolNodes finds all machines: those that advertise themselves, and those that do not
+// and are drained or have jobs. With jobs those are found, too.
 func (c *invocation) poolNodes(jobs bool) ([]*poolNode, error) {
 	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine"})
 	if err != nil {
@@ -40,7 +42,8 @@ func (c *invocation) poolNodes(jobs bool) ([]*poolNode, error) {
 	}
 	named := func(name string) *poolNode {
 		if all[name] == nil {
-			all[name] = &poolNode{Node: pbsnodes.Node{Name: name, Host: name, Condition: pbsnodes.NodeCondition{Unknown: true}}}
+			all[name] = &poolNode{Node: pbsnodes.Node{Name: name, Host: name,
+				Condition: pbsnodes.NodeCondition{Unknown: true}}}
 		}
 		return all[name]
 	}
@@ -54,7 +57,9 @@ func (c *invocation) poolNodes(jobs bool) ([]*poolNode, error) {
 	for _, n := range all {
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(a, b *poolNode) int { return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b *poolNode) int {
+		return cmp.Or(compareNames(a.Name, b.Name), cmp.Compare(a.Name, b.Name))
+	})
 	return list, nil
 }
 
@@ -69,9 +74,11 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 		return time.Time{}
 	}
 	p := &poolNode{units: n.Units, Node: pbsnodes.Node{
-		Name: n.Name, Host: n.Name, Arch: strings.ToLower(n.OpSys), CPUs: int(n.Cpus.Total), GPUs: int(n.GPUs.Total), Memory: roost.Bytes(n.Memory.Total),
-		UsedCPUs: roost.MilliCPU((n.Cpus.Total - n.Cpus.Free) * 1000), UsedGPUs: int(n.GPUs.Total - n.GPUs.Free), UsedMem: roost.Bytes(n.Memory.Total - n.Memory.Free),
-		Disk: roost.Bytes(n.Disk.Total), UsedDisk: roost.Bytes(n.Disk.Total - n.Disk.Free),
+		Name: n.Name, Host: n.Name, Arch: strings.ToLower(n.OpSys), CPUs: int(n.Cpus.Total), GPUs: int(n.GPUs.Total),
+		Memory:   roost.Bytes(n.Memory.Total),
+		UsedCPUs: roost.MilliCPU((n.Cpus.Total - n.Cpus.Free) * 1000), UsedGPUs: int(n.GPUs.Total - n.GPUs.Free),
+		UsedMem: roost.Bytes(n.Memory.Total - n.Memory.Free),
+		Disk:    roost.Bytes(n.Disk.Total), UsedDisk: roost.Bytes(n.Disk.Total - n.Disk.Free),
 		Changed: at(roost.AttrEnteredState), Comment: n.Owner,
 	}}
 	if n.Version != "" {
@@ -80,12 +87,14 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 	if p.Changed.IsZero() {
 		p.Changed = at(roost.AttrDaemonStart)
 	}
-	p.Condition = pbsnodes.NodeCondition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep), Exclusive: is(roost.AttrExclusive)}
+	p.Condition = pbsnodes.NodeCondition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep),
+		Exclusive: is(roost.AttrExclusive)}
 	p.Condition.Busy = is(roost.AttrOwnerBusy) && !p.Condition.Offline
 	return p
 }
 
-// addDrainState marks what administrators have drained, and what is reserved whole now. Where nobody can be asked nothing is.
+// addDrainState marks what administrators have drained, and what is reserved whole now.
+// Where nobody can be asked nothing is.
 func (c *invocation) addDrainState(named func(string) *poolNode) {
 	var drains []attributedObject[ledger.MachineDrain]
 	if c.cellObjects(string(ledger.KindDrain), &drains) != nil {
@@ -119,9 +128,12 @@ func (c *invocation) addDrainState(named func(string) *poolNode) {
 	}
 }
 
-// addTasks finds what runs where. A machine with jobs that does not advertise itself is down, or about to be found so.
+// addTasks finds what runs where. A machine with jobs that does not advertise itself is
+// down, or about to be found so.
 func (c *invocation) addTasks(named func(string) *poolNode) error {
-	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(), roost.Suspended.String()}}, Tasks: true})
+	found, missing, err := c.queryPool("",
+		&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(),
+			roost.Suspended.String()}}, Tasks: true})
 	if err != nil {
 		return err
 	}
@@ -143,17 +155,20 @@ func (c *invocation) addTasks(named func(string) *poolNode) error {
 	return nil
 }
 
-// pbsJobOn is a task as a machine has it: of an array by its index, and else by the id of its job.
+// pbsJobOn is a task as a machine has it: of an array by its index, and else by the id of
+// its job.
 func pbsJobOn(s *wire.JobStatus) pbsnodes.RunningTask {
 	id := s.GetId()
 	if number, rest, ok := strings.Cut(id, "["); ok && !s.GetArray() {
 		_, host, _ := strings.Cut(rest, "]")
 		id = number + host
 	}
-	return pbsnodes.RunningTask{ID: id, CPUs: int((s.GetRequest().GetMilliCpu() + 999) / 1000), Suspended: stateOf(s) == roost.Suspended.String()}
+	return pbsnodes.RunningTask{ID: id, CPUs: int((s.GetRequest().GetMilliCpu() + 999) / 1000),
+		Suspended: stateOf(s) == roost.Suspended.String()}
 }
 
-// vnodes are the parts of a machine by which exec_vnode of qstat -f names them: its resource units, or itself where it is one.
+// vnodes are the parts of a machine by which exec_vnode of qstat -f names them: its
+// resource units, or itself where it is one.
 func (n *poolNode) vnodes() []*pbsnodes.Node {
 	if len(n.units) < 2 {
 		return []*pbsnodes.Node{&n.Node}

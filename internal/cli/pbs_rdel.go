@@ -61,9 +61,12 @@ func reservedResources(r *ledger.AdvanceReservation) (w pbs.ReservationRequest) 
 	return w
 }
 
-// checkRoom refuses what the machines that there are do not have, less what other reservations keep at that time. Where nobody knows the machines nothing is refused.
-func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when ledger.Period, all []attributedObject[ledger.AdvanceReservation]) error {
-	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalGpus}})
+// checkRoom refuses what the machines that there are do not have, less what other
+// reservations keep at that time. Where nobody knows the machines nothing is refused.
+func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when ledger.Period,
+	all []attributedObject[ledger.AdvanceReservation]) error {
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine",
+		Projection: []string{roost.AttrName, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalGpus}})
 	if err != nil || len(texts) == 0 {
 		return nil
 	}
@@ -74,7 +77,8 @@ func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when 
 			continue
 		}
 		reserved := reservedResources(o)
-		left.CPUs, left.GPUs, left.Memory = left.CPUs-reserved.CPUs, left.GPUs-reserved.GPUs, left.Memory-reserved.Memory
+		left.CPUs, left.GPUs, left.Memory = left.CPUs-reserved.CPUs, left.GPUs-reserved.GPUs,
+			left.Memory-reserved.Memory
 		nodes = append(nodes, reserved.Nodes...)
 	}
 	for _, text := range texts {
@@ -88,7 +92,8 @@ func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when 
 		cpus, _ := ad.Int(roost.AttrTotalCpus)
 		memory, _ := ad.Int(roost.AttrTotalMemory)
 		gpus, _ := ad.Int(roost.AttrTotalGpus)
-		left.CPUs, left.GPUs, left.Memory = left.CPUs+int(cpus), left.GPUs+int(gpus), left.Memory+roost.Bytes(memory)*roost.MiB
+		left.CPUs, left.GPUs, left.Memory = left.CPUs+int(cpus), left.GPUs+int(gpus), left.Memory+
+			roost.Bytes(memory)*roost.MiB
 	}
 	switch {
 	case asked.CPUs > left.CPUs:
@@ -103,7 +108,8 @@ func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when 
 
 // lackText says of which resource there is too little.
 func lackText(resource string, asked *pbs.ReservationRequest, wanted, left any) error {
-	why := fmt.Sprintf("%v of %s are asked for, and the pool has %v that no reservation keeps at that time", wanted, resource, left)
+	why := fmt.Sprintf("%v of %s are asked for, and the pool has %v that no reservation keeps at that time", wanted,
+		resource, left)
 	if len(asked.Nodes) > 0 {
 		why = "without these machines the pool has less of " + resource + " than other reservations keep at that time"
 	}

@@ -16,14 +16,18 @@ import (
 
 func pbsRstatCommand() *command {
 	return &command{
-		name: "pbs_rstat", group: groupPBS, summary: "list reservations", synopsis: "[-B | -S | -f | -F] [RESERVATION…]", rawArgs: true, maxOperands: -1, run: pbsRstat,
-		description: "Lists the reservations that are not over, whoever has made them and however, or those named: CO is one that is to come, RN one that holds now, DJ one whose jobs are being deleted, FN one that is over.",
+		name: "pbs_rstat", group: groupPBS, summary: "list reservations",
+		synopsis: "[-B | -S | -f | -F] [RESERVATION…]", rawArgs: true, maxOperands: -1, run: pbsRstat,
+		description: "Lists the reservations that are not over, whoever has made them and however, or those named: " +
+			"CO is one that is to come, RN one that holds now, DJ one whose jobs are being deleted, FN " +
+			"one that is over.",
 		examples: []commandExample{
 			{"pbs_rstat", "all that are to come, or hold now"},
 			{"pbs_rstat -f R12", "everything about one"},
 		},
 		flags: []ucli.Flag{
-			shortFlag("B", "", "only their names"), shortFlag("f", "", "everything about each, an attribute a line"), shortFlag("F", "", "the same"), shortFlag("S", "", "one a line, as without an option"),
+			shortFlag("B", "", "only their names"), shortFlag("f", "", "everything about each, an attribute a line"),
+			shortFlag("F", "", "the same"), shortFlag("S", "", "one a line, as without an option"),
 		},
 	}
 }
@@ -34,7 +38,8 @@ func pbsRstat(c *invocation) error {
 	}
 	o, err := getopt(c.args, "BfFS")
 	if err != nil {
-		fmt.Fprintf(c.stderr, "pbs_rstat: %v\nUsage:\n\tpbs_rstat [-fFBS] [reservation-id]\n\tpbs_rstat --version\n", err)
+		fmt.Fprintf(c.stderr, "pbs_rstat: %v\nUsage:\n\tpbs_rstat [-fFBS] [reservation-id]\n\tpbs_rstat --version\n",
+			err)
 		return exitError(1)
 	}
 	all, _, err := c.reservations()
@@ -93,7 +98,8 @@ func reservationState(r *ledger.AdvanceReservation, now time.Time) (letters, wor
 	return "FN", "RESV_FINISHED", "6"
 }
 
-// reservationLine prints one in the columns of OpenPBS, which are cut where they are full.
+// reservationLine prints one in the columns of OpenPBS, which are cut where they are
+// full.
 func (c *invocation) reservationLine(r *attributedObject[ledger.AdvanceReservation], server string, first bool) {
 	const form = "%-10.10s %-8.8s %-8.8s %-5.5s %17.17s / %s / %-17.17s\n"
 	if first {
@@ -102,11 +108,13 @@ func (c *invocation) reservationLine(r *attributedObject[ledger.AdvanceReservati
 	}
 	o := &r.Object
 	state, _, _ := reservationState(o, c.now())
-	fmt.Fprintf(c.stdout, form, r.Name+"."+server, r.Name, printableText(cmp.Or(strings.Join(o.Users, ","), "-")), state,
+	fmt.Fprintf(c.stdout, form, r.Name+"."+server, r.Name,
+		printableText(cmp.Or(strings.Join(o.Users, ","), "-")), state,
 		c.shortTime(o.From), strconv.FormatInt(int64(o.Until.Sub(o.From)/time.Second), 10), c.shortTime(o.Until))
 }
 
-// shortTime is a time of today, of this week from Sunday on, of this year, or of another one, as OpenPBS tells it.
+// shortTime is a time of today, of this week from Sunday on, of this year, or of another
+// one, as OpenPBS tells it.
 func (c *invocation) shortTime(t time.Time) string {
 	now := c.now()
 	t = t.In(now.Location())
@@ -166,8 +174,9 @@ func (c *invocation) fullReservation(r *attributedObject[ledger.AdvanceReservati
 	fmt.Fprintln(c.stdout)
 }
 
-// reservedSelect is what a reservation keeps as a select statement: a chunk for each machine that is kept
-// whole, or one chunk of the whole amount, which is kept wherever it is.
+// reservedSelect is what a reservation keeps as a select statement: a chunk for each
+// machine that is kept whole, or one chunk of the whole amount, which is kept wherever it
+// is.
 func reservedSelect(o *ledger.AdvanceReservation) string {
 	if len(o.Nodes) > 0 {
 		return "1:host=" + strings.Join(o.Nodes, "+1:host=")

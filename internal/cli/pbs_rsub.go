@@ -31,11 +31,16 @@ func reservationFlags() []ucli.Flag {
 
 func pbsRsubCommand() *command {
 	return &command{
-		name: "pbs_rsub", group: groupPBS, summary: "make a reservation", synopsis: "-R TIME -E TIME | -R TIME -D DURATION | -E TIME -D DURATION [-I SECONDS] [-l RESOURCES] [-N NAME] [-U USERS]", rawArgs: true, maxOperands: -1, run: pbsRsub,
-		description: "Keeps cores, memory and GPUs, or whole machines, for you from a time until another, and prints the name of the reservation: qsub -q R12 submits a job that runs in it. It is one of those of roost reservation, and who makes one needs the capability for that.",
+		name: "pbs_rsub", group: groupPBS, summary: "make a reservation",
+		synopsis: "-R TIME -E TIME | -R TIME -D DURATION | -E TIME -D DURATION [-I SECONDS] [-l RESOURCES] [-N NAME] " +
+			"[-U USERS]", rawArgs: true, maxOperands: -1, run: pbsRsub,
+		description: "Keeps cores, memory and GPUs, or whole machines, for you from a time until another, and prints " +
+			"the name of the reservation: qsub -q R12 submits a job that runs in it. It is one of those of roost " +
+			"reservation, and who makes one needs the capability for that.",
 		examples: []commandExample{
 			{"pbs_rsub -R 1300 -E 1500 -l select=2:ncpus=8:mem=16gb", "16 cores from one o'clock until three"},
-			{"pbs_rsub -R 03011300 -D 2:00:00 -l select=1:host=n1+1:host=n2 -U bob", "two machines for two hours, for bob, too"},
+			{"pbs_rsub -R 03011300 -D 2:00:00 -l select=1:host=n1+1:host=n2 -U bob",
+				"two machines for two hours, for bob, too"},
 		},
 		flags: reservationFlags(),
 	}
@@ -43,8 +48,11 @@ func pbsRsubCommand() *command {
 
 func pbsRalterCommand() *command {
 	return &command{
-		name: "pbs_ralter", group: groupPBS, summary: "change a reservation", synopsis: "[-R TIME] [-E TIME] [-D DURATION] [-I SECONDS] [-l RESOURCES] [-N NAME] [-U USERS] RESERVATION", rawArgs: true, maxOperands: -1, run: pbsRalter,
-		description: "Changes when a reservation is, what it keeps, and for whom. What is not said stays: with -R alone its end, with -E or -D alone its start.",
+		name: "pbs_ralter", group: groupPBS, summary: "change a reservation",
+		synopsis: "[-R TIME] [-E TIME] [-D DURATION] [-I SECONDS] [-l RESOURCES] [-N NAME] [-U USERS] RESERVATION",
+		rawArgs:  true, maxOperands: -1, run: pbsRalter,
+		description: "Changes when a reservation is, what it keeps, and for whom. What is not said stays: with " +
+			"-R alone its end, with -E or -D alone its start.",
 		examples: []commandExample{
 			{"pbs_ralter -E 1600 R12", "end it an hour later"},
 			{"pbs_ralter -l select=1:ncpus=8 R12", "keep less"},
@@ -55,8 +63,10 @@ func pbsRalterCommand() *command {
 
 func pbsRdelCommand() *command {
 	return &command{
-		name: "pbs_rdel", group: groupPBS, summary: "delete reservations", synopsis: "RESERVATION…", rawArgs: true, maxOperands: -1, run: pbsRdel,
-		description: "Takes reservations away, and deletes the jobs in them, also those that run: it ends when they have ended.",
+		name: "pbs_rdel", group: groupPBS, summary: "delete reservations", synopsis: "RESERVATION…", rawArgs: true,
+		maxOperands: -1, run: pbsRdel,
+		description: "Takes reservations away, and deletes the jobs in them, also those that run: it ends when they " +
+			"have ended.",
 		examples: []commandExample{
 			{"pbs_rdel R12", "take it away"},
 			{"pbs_rdel R12 R13.n1", "take away two"},
@@ -80,7 +90,8 @@ func (c *invocation) reservationOptions() (pbsOptions, error) {
 	for _, arg := range c.args {
 		switch arg {
 		case "--hosts":
-			return pbsOptions{}, c.unsupported(arg + ": machines are taken out of service with: roost drain NODE --from TIME --until TIME")
+			return pbsOptions{}, c.unsupported(arg +
+				": machines are taken out of service with: roost drain NODE --from TIME --until TIME")
 		case "--job":
 			return pbsOptions{}, c.unsupported(arg + ": what runs has what it has until it ends")
 		}
@@ -186,7 +197,8 @@ func (c *invocation) newReservation(o *pbsOptions) (name string, err error) {
 		w["name"] = name
 		setReservationTimes(w, from, until)
 		setReservedResources(w, &asked)
-		_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation), Object: w.jsonText(), Whole: true, Fresh: true, Basis: basis})
+		_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+			Object: w.jsonText(), Whole: true, Fresh: true, Basis: basis})
 		if err == nil || !errors.Is(decodeError(err), roost.Conflict) {
 			return name, err
 		}
@@ -197,7 +209,8 @@ func setReservationTimes(w objectPatch, from, until time.Time) {
 	w["from"], w["until"] = from.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)
 }
 
-// setReservedResources says in an object what is to be kept: machines take the place of an amount, and an amount theirs.
+// setReservedResources says in an object what is to be kept: machines take the place of
+// an amount, and an amount theirs.
 func setReservedResources(w objectPatch, asked *pbs.ReservationRequest) {
 	if len(asked.Nodes) > 0 {
 		w["nodes"], w["amount"] = asked.Nodes, nil
@@ -210,7 +223,8 @@ func setReservedResources(w objectPatch, asked *pbs.ReservationRequest) {
 	w["nodes"], w["amount"] = nil, amount
 }
 
-// describeReservation says in an object what it is called, and for whom it is: for those anyway, and those of -U.
+// describeReservation says in an object what it is called, and for whom it is: for those
+// anyway, and those of -U.
 func (c *invocation) describeReservation(w objectPatch, o *pbsOptions, anyway []string) error {
 	if o.isSet('N') {
 		w["reason"] = o.last('N')
@@ -234,14 +248,17 @@ func (c *invocation) describeReservation(w objectPatch, o *pbsOptions, anyway []
 	return nil
 }
 
-// withoutForceHint is an error without the advice to use an option that there is not in PBS.
+// withoutForceHint is an error without the advice to use an option that there is not in
+// PBS.
 func withoutForceHint(err error) string {
-	text, _, _ := strings.Cut(strings.Replace(errorText(err), ", and --force sets it nevertheless", "", 1), "; --force sets it nevertheless")
+	text, _, _ := strings.Cut(strings.Replace(errorText(err), ", and --force sets it nevertheless", "", 1),
+		"; --force sets it nevertheless")
 	return text
 }
 
 // reservation finds the one that an operand names, with or without its server.
-func (c *invocation) reservation(text string, all []attributedObject[ledger.AdvanceReservation]) (attributedObject[ledger.AdvanceReservation], bool) {
+func (c *invocation) reservation(text string,
+	all []attributedObject[ledger.AdvanceReservation]) (attributedObject[ledger.AdvanceReservation], bool) {
 	name := strings.TrimSpace(text)
 	if i := strings.IndexAny(name, ".@"); i >= 0 {
 		name = name[:i]
@@ -290,7 +307,8 @@ func pbsRalter(c *invocation) error {
 	}
 }
 
-func (c *invocation) changeReservation(o *pbsOptions, old *attributedObject[ledger.AdvanceReservation], all []attributedObject[ledger.AdvanceReservation], basis []byte) error {
+func (c *invocation) changeReservation(o *pbsOptions, old *attributedObject[ledger.AdvanceReservation],
+	all []attributedObject[ledger.AdvanceReservation], basis []byte) error {
 	asked, err := c.reservationRequest(o)
 	if err != nil {
 		return err
@@ -323,6 +341,7 @@ func (c *invocation) changeReservation(o *pbsOptions, old *attributedObject[ledg
 	if asked.HasSize {
 		setReservedResources(w, &asked)
 	}
-	_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation), Object: w.jsonText(), Basis: basis})
+	_, err = c.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindReservation),
+		Object: w.jsonText(), Basis: basis})
 	return err
 }

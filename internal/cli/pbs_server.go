@@ -15,18 +15,21 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where a command goes whose operands say nothing else.
+// The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where
+// a command goes whose operands say nothing else.
 
 const pbsBadHost = 160
 
-// defaultServer is the node whose schedd is meant where a job or a queue does not say: the one that the user has named, or the server of the environment; empty for
-// the schedd of this machine.
+// defaultServer is the node whose schedd is meant where a job or a queue does not say:
+// the one that the user has named, or the server of the environment; empty for the schedd
+// of this machine.
 func (c *invocation) defaultServer() string { return cmp.Or(c.scheddName(), c.defaultNode) }
 
 // readServerVariable reads what the environment says, if the command goes by it.
 func (c *invocation) readServerVariable() error {
 	named := c.namedServer()
-	if named == "" || c.cmd.group != groupPBS || c.cmd.withoutServer || c.scheddName() != "" || len(c.args) == 1 && strings.HasPrefix(c.args[0], "--") || namesServer(c.cmd.name, c.args) {
+	if named == "" || c.cmd.group != groupPBS || c.cmd.withoutServer || c.scheddName() != "" ||
+		len(c.args) == 1 && strings.HasPrefix(c.args[0], "--") || namesServer(c.cmd.name, c.args) {
 		return nil
 	}
 	node, ok := c.findServer(named)
@@ -41,11 +44,13 @@ func (c *invocation) readServerVariable() error {
 }
 
 func (c *invocation) unknownServer(name string) error {
-	fmt.Fprintf(c.stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.cmd.name, printableText(name))
+	fmt.Fprintf(c.stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.cmd.name,
+		printableText(name))
 	return exitError(pbsBadHost)
 }
 
-// namedServer is the host that the environment names. PBS_SERVER of a job is not its user's word: Roost has set it.
+// namedServer is the host that the environment names. PBS_SERVER of a job is not its
+// user's word: Roost has set it.
 func (c *invocation) namedServer() string {
 	named := c.getenv("PBS_DEFAULT")
 	if named == "" && c.getenv("PBS_JOBID") == "" {
@@ -55,7 +60,8 @@ func (c *invocation) namedServer() string {
 	return host
 }
 
-// namesServer reports whether a command line says itself which server is meant: by all of its ids, or by a destination.
+// namesServer reports whether a command line says itself which server is meant: by all of
+// its ids, or by a destination.
 func namesServer(name string, args []string) bool {
 	ids, own := 0, 0
 	for i, arg := range args {
@@ -63,7 +69,8 @@ func namesServer(name string, args []string) bool {
 		if name == "pbsnodes" && strings.HasPrefix(arg, "-s") {
 			return true
 		}
-		ofQueue := strings.HasPrefix(arg, "-q") || i > 0 && args[i-1] == "-q" || name == "qstat" && !strings.HasPrefix(arg, "-")
+		ofQueue := strings.HasPrefix(arg, "-q") || i > 0 && args[i-1] == "-q" ||
+			name == "qstat" && !strings.HasPrefix(arg, "-")
 		if _, ok := parsePBSID(arg); ok {
 			if ids++; idHost(arg) != "" || operandHost(arg) != "" {
 				own++
@@ -75,7 +82,8 @@ func namesServer(name string, args []string) bool {
 	return ids > 0 && ids == own
 }
 
-// findServer finds the node whose schedd a name means: this machine's, which is "", one where the user is logged in, or another of the pool.
+// findServer finds the node whose schedd a name means: this machine's, which is "", one
+// where the user is logged in, or another of the pool.
 func (c *invocation) findServer(name string) (node string, ok bool) {
 	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, config.HostName()) {
 		return "", true
@@ -103,7 +111,8 @@ func (c *invocation) findServer(name string) (node string, ok bool) {
 			}
 		}
 	}
-	for _, form := range []string{name, shortHost(name)} { // PBS wants whole names of hosts, and a node may be called by less
+	// PBS wants whole names of hosts, and a node may be called by less
+	for _, form := range []string{name, shortHost(name)} {
 		if found := pbs.MatchingMachines(form, all); len(found) == 1 {
 			if found[0] == local {
 				return "", true
@@ -119,7 +128,8 @@ func shortHost(name string) string {
 	return short
 }
 
-// localServer is the name of this machine's schedd; empty where there is none that answers.
+// localServer is the name of this machine's schedd; empty where there is none that
+// answers.
 func (c *invocation) localServer() string {
 	conn, err := c.dialSchedd()
 	if err != nil {

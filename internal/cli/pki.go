@@ -14,8 +14,10 @@ func pkiCommand() *command {
 		group:    groupPool,
 		summary:  "make the certificates by which nodes know each other",
 		synopsis: "init DIR [POOL] | issue DIR NODE [ROLE…]",
-		description: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes a key and a certificate for a node, in DIR as well, " +
-			"and prints the tls block for its node file. The roles are collector, negotiator, schedd, startd and checkpoint-server; schedd and startd unless said.",
+		description: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes " +
+			"a key and a certificate for a node, in DIR as well, " +
+			"and prints the tls block for its node file. The roles are collector, negotiator, schedd, startd " +
+			"and checkpoint-server; schedd and startd unless said.",
 		examples: []commandExample{
 			{"roost pki init /root/pool-ca physics", "make the authority of the pool physics"},
 			{"roost pki issue /root/pool-ca central collector negotiator", "make the central manager's certificate"},
@@ -32,7 +34,8 @@ func pkiCommand() *command {
 			case verb == "issue" && len(rest) >= 1:
 				return c.pkiIssue(dir, rest[0], rest[1:])
 			}
-			return fmt.Errorf("pki %s: %w: write it as roost pki init DIR [POOL], or roost pki issue DIR NODE [ROLE…]", verb, roost.Usage)
+			return fmt.Errorf("pki %s: %w: write it as roost pki init DIR [POOL], or roost pki issue DIR NODE [ROLE…]",
+				verb, roost.Usage)
 		},
 	}
 }
@@ -57,7 +60,9 @@ func (c *invocation) pkiIssue(dir, node string, names []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.stdout, "tls {\n  ca          = %q\n  certificate = %q\n  key         = %q\n}\n", files.CA, files.Certificate, files.Key)
-	fmt.Fprintf(c.stderr, "Copy the three files to %s, the key so that nobody else reads it, and put the block into its node file with the places there.\n", node)
+	_, err = fmt.Fprintf(c.stdout, "tls {\n  ca          = %q\n  certificate = %q\n  key         = %q\n}\n", files.CA,
+		files.Certificate, files.Key)
+	fmt.Fprintf(c.stderr, "Copy the three files to %s, the key so that nobody else reads it, and put the block into "+
+		"its node file with the places there.\n", node)
 	return err
 }

@@ -75,8 +75,8 @@ func rangeText(list []uint32) string {
 	return strings.Join(parts, ",")
 }
 
-// execVnode is where a task runs as PBS writes it: a chunk for each resource unit, "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)", with what was asked for
-// in the first.
+// execVnode is where a task runs as PBS writes it: a chunk for each resource unit,
+// "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)", with what was asked for in the first.
 func execVnode(s *wire.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return execVnodeOfChunks(s.GetChunks())
@@ -87,7 +87,8 @@ func execVnode(s *wire.JobStatus) string {
 	return vnodeText(s.GetNode(), s.GetRequest().Vector(), s.GetPlaced())
 }
 
-// vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)", by its resource units where the node has several.
+// vnodeText is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)", by its
+// resource units where the node has several.
 func vnodeText(node string, r roost.Resources, placed *wire.Placed) string {
 	amounts := fmt.Sprintf(":ncpus=%v:mem=%dmb", r.CPU, (r.Memory+roost.MiB-1)/roost.MiB)
 	if r.GPUs > 0 {

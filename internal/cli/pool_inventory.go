@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// newPoolInventory is what a command can ask the pool about the names that a job uses. Each question is asked once.
+// newPoolInventory is what a command can ask the pool about the names that a job uses.
+// Each question is asked once.
 func (c *invocation) newPoolInventory() *pbs.PoolInventory {
 	var names []string
 	asked := false
@@ -59,7 +60,8 @@ func (c *invocation) machineNames() (names []string, err error) {
 	return names, nil
 }
 
-// isResourceDeclared reports whether an administrator has made a resource, or a machine has an attribute of its name.
+// isResourceDeclared reports whether an administrator has made a resource, or a machine
+// has an attribute of its name.
 func (c *invocation) isResourceDeclared(resource string) (bool, error) {
 	var made []attributedObject[ledger.CustomResource]
 	if err := c.cellObjects(string(ledger.KindResource), &made); err != nil {
@@ -70,7 +72,8 @@ func (c *invocation) isResourceDeclared(resource string) (bool, error) {
 	}) {
 		return true, nil
 	}
-	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Constraint: resource + " isnt undefined", Projection: []string{roost.AttrName, resource}, Limit: 1})
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Constraint: resource + " isnt undefined",
+		Projection: []string{roost.AttrName, resource}, Limit: 1})
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +89,8 @@ func (c *invocation) isResourceDeclared(resource string) (bool, error) {
 	return false, nil
 }
 
-// fullNodeName is the whole name of a machine that the user has named by what stands before its first point. A name that no machine has stays as it is.
+// fullNodeName is the whole name of a machine that the user has named by what stands
+// before its first point. A name that no machine has stays as it is.
 func (c *invocation) fullNodeName(name string, more ...string) (string, error) {
 	all, err := c.machineNames()
 	if err != nil {
@@ -98,11 +102,13 @@ func (c *invocation) fullNodeName(name string, more ...string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", withHint(kindErrorf(roost.Invalid, "%q may be %s", name, strings.Join(found, " or ")), "write the whole name")
+		return "", withHint(kindErrorf(roost.Invalid, "%q may be %s", name, strings.Join(found, " or ")),
+			"write the whole name")
 	}
 }
 
-// suggestNode adds to an error about a machine that there is not which may have been meant.
+// suggestNode adds to an error about a machine that there is not which may have been
+// meant.
 func (c *invocation) suggestNode(name string, err error) error {
 	if !errors.Is(decodeError(err), roost.NotFound) && !errors.Is(err, roost.NotFound) {
 		return err

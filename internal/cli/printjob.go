@@ -13,8 +13,10 @@ import (
 
 func printjobCommand() *command {
 	return &command{
-		name: "printjob", group: groupPBS, summary: "print what is known of a job, or its script", synopsis: "[-a | -s] JOB…", rawArgs: true, maxOperands: -1, run: printjob,
-		description: "Prints how jobs stand and their attributes, also of those that have ended. There are no files of jobs to be read: an operand is the id of a job.",
+		name: "printjob", group: groupPBS, summary: "print what is known of a job, or its script",
+		synopsis: "[-a | -s] JOB…", rawArgs: true, maxOperands: -1, run: printjob,
+		description: "Prints how jobs stand and their attributes, also of those that have ended. There are no files " +
+			"of jobs to be read: an operand is the id of a job.",
 		examples: []commandExample{
 			{"printjob 123", "everything about a job"},
 			{"printjob -s 123", "its script, which only its user and administrators see"},
@@ -63,7 +65,8 @@ func (c *invocation) printJob(text string, o *pbsOptions) int {
 	}
 	rule := strings.Repeat("-", 51)
 	fmt.Fprintf(c.stdout, "%s\njobid:\t\t%s\n%s\n", rule, pbsName(s.GetId(), s.GetArray()), rule)
-	for _, line := range [][2]string{{"state:", pbsState(s)}, {"substate:", j.substate()}, {"queue:", pbsQueue(s)}, {"owner:", s.GetOwner() + "@" + j.host}, {"host:", s.GetNode()}} {
+	for _, line := range [][2]string{{"state:", pbsState(s)}, {"substate:", j.substate()}, {"queue:", pbsQueue(s)},
+		{"owner:", s.GetOwner() + "@" + j.host}, {"host:", s.GetNode()}} {
 		if line[1] != "" {
 			fmt.Fprintf(c.stdout, "%-10s\t%s\n", line[0], qstat.VisibleText(line[1]))
 		}
@@ -85,9 +88,11 @@ func (c *invocation) printScript(j *pbsJob) int {
 	script, has := j.ad.Str(roost.AttrScript)
 	switch {
 	case large:
-		fmt.Fprintf(c.stderr, "printjob: the script of %s is larger than %d KiB, and is not handed out\n", id, maxInline>>10)
+		fmt.Fprintf(c.stderr, "printjob: the script of %s is larger than %d KiB, and is not handed out\n", id,
+			maxInline>>10)
 	case !has:
-		fmt.Fprintf(c.stderr, "printjob: %s has no script that you may see: it runs a command, or is somebody else's\n", id)
+		fmt.Fprintf(c.stderr, "printjob: %s has no script that you may see: it runs a command, or is somebody else's\n",
+			id)
 	default:
 		fmt.Fprint(c.stdout, script)
 		return 0

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestPrintScript holds that printjob -s prints the script and nothing else, and that one the schedd keeps by itself is not taken for its first line.
+// TestPrintScript holds that printjob -s prints the script and nothing else, and that one
+// the schedd keeps by itself is not taken for its first line.
 func TestPrintScript(t *testing.T) {
 	f := &fakeSchedd{jobs: []*wire.JobStatus{
 		{Id: "1.pool", Owner: "ann", State: "idle", Ad: `[Script = "echo a\necho b"]`},
@@ -17,7 +18,8 @@ func TestPrintScript(t *testing.T) {
 	for id, want := range map[string]string{"1": "echo a\necho b", "2": ""} {
 		a, stdout, stderr := newTestApp(t, dir)
 		code := a.Run(t.Context(), []string{"printjob", "-s", id})
-		if stdout.String() != want || (code == 0) != (want != "") || want == "" && !strings.Contains(stderr.String(), "not handed out") {
+		if stdout.String() != want || (code == 0) != (want != "") ||
+			want == "" && !strings.Contains(stderr.String(), "not handed out") {
 			t.Errorf("%s: exit status %d, %q, %q", id, code, stdout, stderr)
 		}
 	}
@@ -26,7 +28,8 @@ func TestPrintScript(t *testing.T) {
 // TestHostAddresses holds that pbs_hostn -v prints addresses.
 func TestHostAddresses(t *testing.T) {
 	a, stdout, stderr := newTestApp(t, t.TempDir())
-	if code := a.Run(t.Context(), []string{"pbs_hostn", "-v", "127.0.0.1"}); code != 0 || !strings.Contains(stdout.String(), "address: 127.0.0.1  name: ") {
+	if code := a.Run(t.Context(), []string{"pbs_hostn", "-v", "127.0.0.1"}); code != 0 ||
+		!strings.Contains(stdout.String(), "address: 127.0.0.1  name: ") {
 		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
 	}
 }

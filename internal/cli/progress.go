@@ -116,7 +116,8 @@ type barProgress struct {
 	words       atomic.Pointer[barLabels]
 }
 
-// barLabels is what stands around the bar. The goroutine that draws reads it, so it is replaced whole.
+// barLabels is what stands around the bar. The goroutine that draws reads it, so it is
+// replaced whole.
 type barLabels struct{ title, countsText, sample string } // the sample is a task that needs attention
 
 func (p *barProgress) poolSnapshot() barLabels { return *p.words.Load() }
@@ -154,10 +155,13 @@ func (p *barProgress) update(t *jobProgress, _ *wire.WatchEvent) {
 }
 
 func (p *barProgress) start(t *jobProgress) {
-	p.pool = mpb.NewWithContext(p.ctx, mpb.WithOutput(p.stderr), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Millisecond))
+	p.pool = mpb.NewWithContext(p.ctx, mpb.WithOutput(p.stderr), mpb.WithAutoRefresh(),
+		mpb.WithRefreshRate(100*time.Millisecond))
 	style := mpb.BarStyle().Lbound(" ").Rbound(" ").Filler("━").Tip("━").Padding("─")
 	if p.err.colour {
-		style = style.FillerMeta(func(s string) string { return p.err.colourText(green, s) }).TipMeta(func(s string) string { return p.err.colourText(green, s) }).
+		style = style.FillerMeta(func(s string) string {
+			return p.err.colourText(green, s)
+		}).TipMeta(func(s string) string { return p.err.colourText(green, s) }).
 			PaddingMeta(func(s string) string { return p.err.colourText(dim, s) })
 	}
 	w := p.err.width

@@ -18,25 +18,30 @@ import (
 
 func qholdCommand() *command {
 	return &command{
-		name: "qhold", group: groupPBS, summary: "hold jobs", synopsis: "[-h u|o|s|n] JOB…", rawArgs: true, maxOperands: -1, run: qhold,
+		name: "qhold", group: groupPBS, summary: "hold jobs", synopsis: "[-h u|o|s|n] JOB…", rawArgs: true,
+		maxOperands: -1, run: qhold,
 		description: "Keeps jobs from starting until qrls lets them go on.",
 		examples: []commandExample{
 			{"qhold 123", "hold a job"},
 			{"qhold -h u 123 124", "the same for two, with the kind of hold"},
 		},
-		flags: []ucli.Flag{shortFlag("h", "KIND", "the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
+		flags: []ucli.Flag{shortFlag("h", "KIND",
+			"the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
 
 func qrlsCommand() *command {
 	return &command{
-		name: "qrls", group: groupPBS, summary: "release held jobs", synopsis: "[-h u|o|s|n] JOB…", rawArgs: true, maxOperands: -1, run: qrls,
-		description: "Lets jobs go on that were held. What an administrator holds of yours, only an administrator lets go on.",
+		name: "qrls", group: groupPBS, summary: "release held jobs", synopsis: "[-h u|o|s|n] JOB…", rawArgs: true,
+		maxOperands: -1, run: qrls,
+		description: "Lets jobs go on that were held. What an administrator holds of yours, only an administrator " +
+			"lets go on.",
 		examples: []commandExample{
 			{"qrls 123", "release a job"},
 			{"qrls -h u 123 124", "the same for two, with the kind of hold"},
 		},
-		flags: []ucli.Flag{shortFlag("h", "KIND", "the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
+		flags: []ucli.Flag{shortFlag("h", "KIND",
+			"the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
 
@@ -58,10 +63,12 @@ func (c *invocation) holdTypesOf(v wire.ActRequest_Verb) error {
 	if kinds == "n" {
 		v = wire.ActRequest_VERB_UNSPECIFIED
 	}
-	return c.actOnOperands(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name, Again: true, Force: strings.ContainsAny(kinds, "os")}, false)
+	return c.actOnOperands(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name, Again: true,
+		Force: strings.ContainsAny(kinds, "os")}, false)
 }
 
-// actOnOperands does a verb to each operand by itself, in order; one that fails does not stop the rest, and the last error is the exit status.
+// actOnOperands does a verb to each operand by itself, in order; one that fails does not
+// stop the rest, and the last error is the exit status.
 func (c *invocation) actOnOperands(o pbsOptions, req *wire.ActRequest, lenient bool) error {
 	if len(o.operands) == 0 {
 		return c.pbsUsage("")
@@ -80,8 +87,9 @@ func (c *invocation) actOnOperands(o pbsOptions, req *wire.ActRequest, lenient b
 	})
 }
 
-// eachOperand does something to each operand by itself, in order, at the schedd that it is for; what fails with one does not stop the rest, and the last error is
-// the exit status.
+// eachOperand does something to each operand by itself, in order, at the schedd that it
+// is for; what fails with one does not stop the rest, and the last error is the exit
+// status.
 func (c *invocation) eachOperand(operands []string, do func(text, id string, s wire.ScheddClient) int) error {
 	code := 0
 	for _, text := range operands {
@@ -111,7 +119,8 @@ func (c *invocation) eachOperand(operands []string, do func(text, id string, s w
 }
 
 // actAtSchedd asks a schedd to act on jobs of its own.
-func (c *invocation) actAtSchedd(s wire.ScheddClient, req *wire.ActRequest, ids ...string) (reply *wire.ActReply, err error) {
+func (c *invocation) actAtSchedd(s wire.ScheddClient, req *wire.ActRequest,
+	ids ...string) (reply *wire.ActReply, err error) {
 	err = c.retry(submitTimeout, func(ctx context.Context, _ func()) (err error) {
 		one := proto.CloneOf(req)
 		one.Selection = &wire.Selection{Selectors: ids}
@@ -121,7 +130,8 @@ func (c *invocation) actAtSchedd(s wire.ScheddClient, req *wire.ActRequest, ids 
 	return reply, err
 }
 
-// printOperandResult says what went wrong with one operand, in PBS's words, and returns the exit status for it.
+// printOperandResult says what went wrong with one operand, in PBS's words, and returns
+// the exit status for it.
 func (c *invocation) printOperandResult(text string, reply *wire.ActReply, err error, lenient bool) int {
 	code := 0
 	for _, r := range reply.GetResults() {
@@ -138,7 +148,8 @@ func (c *invocation) printOperandResult(text string, reply *wire.ActReply, err e
 	return code
 }
 
-// pbsRefusals are the numbers and words that PBS has for what is wrong beside the kinds of errors.
+// pbsRefusals are the numbers and words that PBS has for what is wrong beside the kinds
+// of errors.
 var pbsRefusals = map[wire.ActReply_Refusal]struct {
 	code int
 	text string
@@ -151,7 +162,8 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 	wire.ActReply_ENDED_SUBJOB:   {pbsEndedSubjob, "Request invalid for finished array subjob"},
 }
 
-// printOperandRefusal says why one operand was refused, and returns the exit status for it.
+// printOperandRefusal says why one operand was refused, and returns the exit status for
+// it.
 func (c *invocation) printOperandRefusal(text string, r *wire.ActReply_Result, lenient bool) int {
 	text = c.fullOperand(text)
 	known, ok := pbsRefusals[r.GetRefusal()]
@@ -171,7 +183,8 @@ func (c *invocation) printOperandRefusal(text string, r *wire.ActReply_Result, l
 	return c.printOperandError(text, &kindError{roost.ErrorKind(r.GetKind()), r.GetError()}, lenient)
 }
 
-// printOperandError says what is wrong with one operand, and returns the exit status for it.
+// printOperandError says what is wrong with one operand, and returns the exit status for
+// it.
 func (c *invocation) printOperandError(text string, err error, lenient bool) int {
 	code := pbsExitStatus(err)
 	text = c.fullOperand(text)
@@ -191,7 +204,8 @@ func (c *invocation) printOperandError(text string, err error, lenient bool) int
 	case pbsBadState:
 		fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s\n", c.cmd.name, text)
 	default:
-		fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, withSubject(text, strings.Join(strings.Fields(errorText(err)), " ")))
+		fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name,
+			withSubject(text, strings.Join(strings.Fields(errorText(err)), " ")))
 	}
 	return code
 }

@@ -17,8 +17,11 @@ import (
 
 func qalterCommand() *command {
 	return &command{
-		name: "qalter", group: groupPBS, summary: "change what jobs ask for", synopsis: "[options] JOB…", rawArgs: true, maxOperands: -1, run: qalter,
-		description: "Changes jobs, or whole arrays (123[]), that wait: what the options name, and nothing else. Of a job that runs only a few things can be changed. A job is changed in all that is asked for or not at all.",
+		name: "qalter", group: groupPBS, summary: "change what jobs ask for", synopsis: "[options] JOB…", rawArgs: true,
+		maxOperands: -1, run: qalter,
+		description: "Changes jobs, or whole arrays (123[]), that wait: what the options name, and nothing else. Of " +
+			"a job that runs only a few things can be changed. A job is changed in all that is asked for or " +
+			"not at all.",
 		examples: []commandExample{
 			{"qalter -l walltime=2:00:00 123", "give a job two hours"},
 			{"qalter -l select=1:ncpus=8:mem=16gb -N big 123", "ask for more, under another name"},
@@ -34,7 +37,8 @@ func qalterFlags() []ucli.Flag {
 	return []ucli.Flag{
 		shortFlag("A", "ACCOUNT", "charge this accounting group"),
 		shortFlag("a", "TIME", "start not before [[[[CC]YY]MM]DD]hhmm[.SS]; a time that has passed: at once"),
-		shortFlag("c", "WHEN", "when to checkpoint: n (never), s (when it has to leave its machine), c or w (from time to time), c=MINUTES or w=MINUTES"),
+		shortFlag("c", "WHEN", "when to checkpoint: n (never), s (when it has to leave its machine), c or w (from "+
+			"time to time), c=MINUTES or w=MINUTES"),
 		shortFlag("e", "PATH", "where standard error goes: [HOST:]FILE, or a directory"),
 		shortFlag("h", "KIND", "hold it (u, o or s), or release it (n)"),
 		shortFlag("j", "oe|eo|n", "join standard output and standard error, in the file of the first letter"),
@@ -69,10 +73,13 @@ func qalter(c *invocation) error {
 		fmt.Fprintln(c.stderr, refused.Text)
 		return exitError(refused.ExitStatus)
 	}
-	return c.eachOperand(a.Operands, func(text, id string, s wire.ScheddClient) int { return c.alterJob(a, text, id, s) })
+	return c.eachOperand(a.Operands, func(text, id string, s wire.ScheddClient) int {
+		return c.alterJob(a, text, id, s)
+	})
 }
 
-// maxAlterRetries is how often an alteration is thought out anew because somebody else has altered the job meanwhile.
+// maxAlterRetries is how often an alteration is thought out anew because somebody else
+// has altered the job meanwhile.
 const maxAlterRetries = 10
 
 // alterJob changes one job, and returns the exit status for it.
@@ -83,17 +90,21 @@ func (c *invocation) alterJob(a *pbs.JobAlteration, text, id string, s wire.Sche
 			return code
 		}
 		reply, err := c.actAtSchedd(s, &wire.ActRequest{Verb: wire.ActRequest_ALTER, Alteration: m}, id)
-		if err == nil && len(reply.GetResults()) == 1 && roost.ErrorKind(reply.GetResults()[0].GetKind()) == roost.Stale {
+		if err == nil && len(reply.GetResults()) == 1 &&
+			roost.ErrorKind(reply.GetResults()[0].GetKind()) == roost.Stale {
 			continue
 		}
 		return c.printOperandResult(text, reply, err, false)
 	}
-	fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s: somebody else alters it all the time\n", c.cmd.name, c.fullOperand(text))
+	fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s: somebody else alters it all the time\n", c.cmd.name,
+		c.fullOperand(text))
 	return pbsBadState
 }
 
-// parseAlteration is what is to be asked of the schedd for one job, as it is now. Of a job that cannot be looked at, or of a part of one, the schedd says what is wrong.
-func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string, s wire.ScheddClient) (*wire.Alteration, int) {
+// parseAlteration is what is to be asked of the schedd for one job, as it is now. Of a
+// job that cannot be looked at, or of a part of one, the schedd says what is wrong.
+func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string,
+	s wire.ScheddClient) (*wire.Alteration, int) {
 	nothing := &wire.Alteration{Changes: "[]", Basis: -1}
 	if strings.Contains(id, "[") {
 		return nothing, 0
@@ -111,7 +122,8 @@ func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string, s wi
 	}
 	_, host, _ := strings.Cut(st.GetId(), ".")
 	change, err := a.ChangeFor(pbs.CurrentJob{
-		Ad: ad, Owner: st.GetOwner(), Host: host, Tasks: int(st.GetTasks()), Array: st.GetArray(), Runs: !st.GetArray() && hasStarted(st),
+		Ad: ad, Owner: st.GetOwner(), Host: host, Tasks: int(st.GetTasks()), Array: st.GetArray(),
+		Runs: !st.GetArray() && hasStarted(st),
 	}, pbsName(st.GetId(), st.GetArray()))
 	var refused *pbs.RefusalError
 	switch {
@@ -122,7 +134,8 @@ func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string, s wi
 		return nil, refused.ExitStatus
 	}
 	basis, _ := ad.Int(roost.AttrAlterations)
-	m := &wire.Alteration{Changes: change.Ad.String(), Count: uint32(change.Count), Basis: basis, Hold: change.HoldAction}
+	m := &wire.Alteration{Changes: change.Ad.String(), Count: uint32(change.Count), Basis: basis,
+		Hold: change.HoldAction}
 	for _, col := range change.Columns {
 		m.Columns = append(m.Columns, &wire.Column{Name: col.Name, Values: col.Values})
 	}
@@ -131,13 +144,17 @@ func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string, s wi
 
 // hasStarted reports whether a task of a job has a machine.
 func hasStarted(s *wire.JobStatus) bool {
-	return slices.ContainsFunc([]roost.TaskState{roost.Starting, roost.Running, roost.Suspended}, func(state roost.TaskState) bool { return s.GetCounts()[state.String()] > 0 })
+	return slices.ContainsFunc([]roost.TaskState{roost.Starting, roost.Running, roost.Suspended},
+		func(state roost.TaskState) bool {
+			return s.GetCounts()[state.String()] > 0
+		})
 }
 
 // jobStatus asks for one job with its ad; nil when there is none.
 func (c *invocation) jobStatus(s wire.ScheddClient, id string) (found *wire.JobStatus, err error) {
 	err = c.retry(askTimeout, func(ctx context.Context, _ func()) error {
-		stream, err := s.Query(ctx, &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, Ads: true, History: true})
+		stream, err := s.Query(ctx, &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, Ads: true,
+			History: true})
 		if err != nil {
 			return decodeError(err)
 		}
@@ -153,8 +170,9 @@ func (c *invocation) jobStatus(s wire.ScheddClient, id string) (found *wire.JobS
 	return found, err
 }
 
-// printInvalidAlteration tells why a job cannot become what it was to become, as qsub would, and returns the exit status for it; 0 where it is the job itself that is
-// wrong: then what the schedd says begins with its id.
+// printInvalidAlteration tells why a job cannot become what it was to become, as qsub
+// would, and returns the exit status for it; 0 where it is the job itself that is wrong:
+// then what the schedd says begins with its id.
 func (c *invocation) printInvalidAlteration(r *wire.ActReply_Result) int {
 	words := strings.Join(strings.Fields(r.GetError()), " ")
 	if words == "" || words[0] >= '0' && words[0] <= '9' {

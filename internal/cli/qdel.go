@@ -13,8 +13,10 @@ import (
 
 func qdelCommand() *command {
 	return &command{
-		name: "qdel", group: groupPBS, summary: "delete jobs", synopsis: "[-x] [-W force] [-t RANGE] JOB… | all", rawArgs: true, maxOperands: -1, run: qdel,
-		description: "Removes jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]), or all jobs of yours. What runs gets SIGTERM, and then SIGKILL.",
+		name: "qdel", group: groupPBS, summary: "delete jobs", synopsis: "[-x] [-W force] [-t RANGE] JOB… | all",
+		rawArgs: true, maxOperands: -1, run: qdel,
+		description: "Removes jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]), or " +
+			"all jobs of yours. What runs gets SIGTERM, and then SIGKILL.",
 		examples: []commandExample{
 			{"qdel 123", "delete a job"},
 			{"qdel '123[1-5]'", "delete some tasks of an array"},
@@ -24,7 +26,8 @@ func qdelCommand() *command {
 			shortFlag("m", "TEXT", "why; it stands in the job's log"),
 			shortFlag("p", "", "the same as -W force, as in Torque"),
 			shortFlag("t", "RANGE", "of the arrays named, only these tasks, as in Torque"),
-			shortFlag("W", "force", "kill what runs at once; suppress_email=N, and a number of seconds as in Torque, are taken and mean nothing here"),
+			shortFlag("W", "force", "kill what runs at once; suppress_email=N, and a number of seconds as in Torque, "+
+				"are taken and mean nothing here"),
 			shortFlag("x", "", "jobs that have ended leave the history, with the output that was kept of them"),
 		},
 	}
@@ -60,10 +63,13 @@ func qdel(c *invocation) error {
 			o.operands[i] = withTaskRange(id, tasks)
 		}
 	}
-	return c.actOnOperands(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force, Ended: o.isSet('x')}, o.isSet('x') || all) // of all, some may end meanwhile
+	// of all, some may end meanwhile
+	return c.actOnOperands(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"),
+		Force: force, Ended: o.isSet('x')}, o.isSet('x') || all)
 }
 
-// ownJobs puts the ids of all jobs of the caller that have not ended in the place of "all".
+// ownJobs puts the ids of all jobs of the caller that have not ended in the place of
+// "all".
 func (c *invocation) ownJobs(operands []string) ([]string, error) {
 	var ids []string
 	for _, text := range operands {

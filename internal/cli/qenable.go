@@ -9,11 +9,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// qenable, qdisable, qstart and qstop are what operators of PBS type instead of a line of qmgr.
+// qenable, qdisable, qstart and qstop are what operators of PBS type instead of a line of
+// qmgr.
 
 func qswitchCommand(name, field string, on bool, brief, about string) *command {
 	return &command{
-		name: name, group: groupPBS, summary: brief, synopsis: "QUEUE[@SERVER]…", rawArgs: true, maxOperands: -1, description: about,
+		name: name, group: groupPBS, summary: brief, synopsis: "QUEUE[@SERVER]…", rawArgs: true, maxOperands: -1,
+		description: about,
 		examples: []commandExample{
 			{name + " short", "one queue"},
 			{name + " short long@n1", "two of them; the queues are the pool's, whichever server is named"},
@@ -24,10 +26,14 @@ func qswitchCommand(name, field string, on bool, brief, about string) *command {
 
 func qswitchCommands() []*command {
 	return []*command{
-		qswitchCommand("qenable", "enabled", true, "let queues take jobs", "Lets queues take jobs. What is in them is as before."),
-		qswitchCommand("qdisable", "enabled", false, "let queues take no more jobs", "Lets queues take no more jobs. What is in them goes on."),
-		qswitchCommand("qstart", "started", true, "let the jobs of queues start", "Lets the jobs of queues start, and those of routing queues go on."),
-		qswitchCommand("qstop", "started", false, "let no more jobs of queues start", "Lets no more jobs of queues start. What runs goes on."),
+		qswitchCommand("qenable", "enabled", true, "let queues take jobs",
+			"Lets queues take jobs. What is in them is as before."),
+		qswitchCommand("qdisable", "enabled", false, "let queues take no more jobs",
+			"Lets queues take no more jobs. What is in them goes on."),
+		qswitchCommand("qstart", "started", true, "let the jobs of queues start",
+			"Lets the jobs of queues start, and those of routing queues go on."),
+		qswitchCommand("qstop", "started", false, "let no more jobs of queues start",
+			"Lets no more jobs of queues start. What runs goes on."),
 	}
 }
 

@@ -17,17 +17,22 @@ import (
 
 func qmgrCommand() *command {
 	return &command{
-		name: "qmgr", group: groupPBS, summary: "see and set queues, the server and nodes", synopsis: "[-a] [-c COMMAND] [-e] [-n] [-z] [SERVER…]", rawArgs: true, maxOperands: -1, run: runQmgr,
-		description: "Reads commands, of which each creates, deletes, sets, unsets, lists or prints queues, the server or nodes. What print prints makes the same again. The queues are the pool's, whichever server is named. " +
+		name: "qmgr", group: groupPBS, summary: "see and set queues, the server and nodes",
+		synopsis: "[-a] [-c COMMAND] [-e] [-n] [-z] [SERVER…]", rawArgs: true, maxOperands: -1, run: runQmgr,
+		description: "Reads commands, of which each creates, deletes, sets, unsets, lists or prints queues, the " +
+			"server or nodes. What print prints makes the same again. The queues are the pool's, whichever server " +
+			"is named. " +
 			"Everybody may list and print; who sets something needs the capability for it (roost admin).",
 		examples: []commandExample{
 			{`qmgr -c "print server"`, "the commands that make all that is set"},
 			{`qmgr -c "create queue short queue_type=execution,enabled=True,started=True"`, "make a queue"},
-			{`qmgr -c 'set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"'`, "three running jobs of each user, and ten of ada"},
+			{`qmgr -c 'set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"'`,
+				"three running jobs of each user, and ten of ada"},
 			{"qmgr < queues.txt", "do what a file says"},
 		},
 		flags: []ucli.Flag{
-			shortFlag("a", "", "stop at the first error"), shortFlag("c", "COMMAND", "this one command, and not those on standard input"), shortFlag("e", "", "print each command"),
+			shortFlag("a", "", "stop at the first error"), shortFlag("c", "COMMAND",
+				"this one command, and not those on standard input"), shortFlag("e", "", "print each command"),
 			shortFlag("n", "", "only look whether the commands can be read"), shortFlag("z", "", "print no errors"),
 		},
 	}
@@ -70,7 +75,8 @@ func runQmgr(c *invocation) error {
 	if err != nil {
 		return c.pbsUsage(err.Error())
 	}
-	s := &qmgrSession{invocation: c, quiet: o.isSet('z'), noExecute: o.isSet('n'), active: map[qmgr.ObjectKind][]string{}}
+	s := &qmgrSession{invocation: c, quiet: o.isSet('z'), noExecute: o.isSet('n'),
+		active: map[qmgr.ObjectKind][]string{}}
 	var lines io.Reader = strings.NewReader(o.last('c'))
 	if !o.isSet('c') {
 		lines = c.stdin
@@ -83,7 +89,8 @@ func runQmgr(c *invocation) error {
 // maxLine bounds a command, in bytes.
 const maxLine = 1 << 20
 
-// readCommands does one command after the other. The exit status is that of the last that failed.
+// readCommands does one command after the other. The exit status is that of the last that
+// failed.
 func (s *qmgrSession) readCommands(from io.Reader, abort, echo bool) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
@@ -92,7 +99,8 @@ func (s *qmgrSession) readCommands(from io.Reader, abort, echo bool) error {
 	for lines.Scan() && !s.ended {
 		number++
 		line := begun + strings.TrimRight(lines.Text(), "\r")
-		if head, continues := strings.CutSuffix(line, `\`); continues && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		if head, continues := strings.CutSuffix(line, `\`); continues &&
+			!strings.HasPrefix(strings.TrimSpace(line), "#") {
 			begun = head
 			s.callCell("Qmgr< ")
 			continue
@@ -202,7 +210,8 @@ func qmgrErrorText(err error) string {
 	if errors.As(err, &known) || qmgr.ErrorNumber(err) != 0 {
 		return err.Error()
 	}
-	words := map[int]string{15007: "Unauthorized Request", 15014: "Illegal attribute or resource value"}[qmgrErrorNumber(err)]
+	words := map[int]string{15007: "Unauthorized Request",
+		15014: "Illegal attribute or resource value"}[qmgrErrorNumber(err)]
 	text := strings.Join(strings.Fields(errorText(err)), " ")
 	return strings.TrimPrefix(cmp.Or(words, "System error")+": "+text, ": ")
 }
@@ -252,20 +261,24 @@ func (s *qmgrSession) runQmgrCommand(text string) error {
 }
 
 // noHooks says what there is in place of PBS's hooks.
-const noHooks = "No support for requested service: there are no hooks in Python: scripts before and after a job are the node files' (roost-node(5)), and what else is to be told notify does"
+const noHooks = "No support for requested service: there are no hooks in Python: scripts before and after a job are " +
+	"the node files' (roost-node(5)), and what else is to be told notify does"
 
-// onSched does a command to the scheduler, of which there is one: the negotiator that leads.
+// onSched does a command to the scheduler, of which there is one: the negotiator that
+// leads.
 func (s *qmgrSession) onSched(cmd qmgr.Command) error {
 	o, err := s.pool()
 	if err != nil {
 		return err
 	}
-	values := []qmgr.AttributeValue{{Name: "scheduling", Text: map[bool]string{true: "False", false: "True"}[o.Pool.Stopped]}}
+	values := []qmgr.AttributeValue{{Name: "scheduling",
+		Text: map[bool]string{true: "False", false: "True"}[o.Pool.Stopped]}}
 	switch cmd.Verb {
 	case qmgr.Set, qmgr.Unset:
 		for _, c := range cmd.Changes {
 			if c.Name != "scheduling" {
-				return &objectError{"default", &qmgrError{pbseNotSupported, "No support for requested service: " + c.Name + ": roost cell settings lists what the negotiator goes by"}}
+				return &objectError{"default", &qmgrError{pbseNotSupported, "No support for requested service: " +
+					c.Name + ": roost cell settings lists what the negotiator goes by"}}
 			}
 		}
 		cmd.Kind, cmd.Names = qmgr.Server, nil
@@ -274,10 +287,12 @@ func (s *qmgrSession) onSched(cmd qmgr.Command) error {
 		fmt.Fprint(s.stdout, qmgr.ListObject("Sched default", values, cmd.Changes))
 		return nil
 	case qmgr.Print:
-		fmt.Fprint(s.stdout, qmgr.SectionHeading("Create and define scheduler default")+qmgr.PrintCommands(qmgr.Sched, "default", values, cmd.Changes))
+		fmt.Fprint(s.stdout, qmgr.SectionHeading("Create and define scheduler default")+
+			qmgr.PrintCommands(qmgr.Sched, "default", values, cmd.Changes))
 		return nil
 	}
-	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "No support for requested service: there is one scheduler, and it cannot be made or deleted"}}
+	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported,
+		"No support for requested service: there is one scheduler, and it cannot be made or deleted"}}
 }
 
 // selectedObjects are the objects that a command names, or that are active.
@@ -288,8 +303,9 @@ func (s *qmgrSession) selectedObjects(cmd qmgr.Command) []string {
 	return s.active[cmd.Kind]
 }
 
-// selectsAll reports whether all objects are meant where none was named, and tells if none is. To look at, all are; but nobody changes or deletes all that there
-// are without having said so.
+// selectsAll reports whether all objects are meant where none was named, and tells if
+// none is. To look at, all are; but nobody changes or deletes all that there are without
+// having said so.
 func (s *qmgrSession) selectsAll(cmd qmgr.Command, names []string) bool {
 	switch {
 	case len(names) > 0 || cmd.Verb == qmgr.Create:
@@ -297,7 +313,8 @@ func (s *qmgrSession) selectsAll(cmd qmgr.Command, names []string) bool {
 	case cmd.All || cmd.Verb == qmgr.List || cmd.Verb == qmgr.Print:
 		return true
 	case !s.quiet:
-		fmt.Fprintf(s.stderr, "No Active %ss, nothing done.\n", strings.ToUpper(string(cmd.Kind[:1]))+string(cmd.Kind[1:]))
+		fmt.Fprintf(s.stderr, "No Active %ss, nothing done.\n",
+			strings.ToUpper(string(cmd.Kind[:1]))+string(cmd.Kind[1:]))
 	}
 	return false
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// PBS's managers are who may do everything, and its operators who may work on queues and nodes; Roost gives capabilities one by one. So a manager has the
-// capability all, and an operator those of [operating]. Who has some others is neither, and qmgr leaves him alone.
+// PBS's managers are who may do everything, and its operators who may work on queues and
+// nodes; Roost gives capabilities one by one. So a manager has the capability all, and an
+// operator those of [operating]. Who has some others is neither, and qmgr leaves him
+// alone.
 
 // operatorCapabilities are the capabilities of an operator.
 func operatorCapabilities() []string { return []string{"queues", "drains"} }
@@ -44,7 +46,8 @@ func pbsPerson(who string) string {
 	return who
 }
 
-// changePeople gives and takes capabilities, so that managers and operators are who they are to be.
+// changePeople gives and takes capabilities, so that managers and operators are who they
+// are to be.
 func (s *qmgrSession) changePeople(before, after *qmgr.Object) error {
 	if slices.Equal(before.Managers, after.Managers) && slices.Equal(before.Operators, after.Operators) {
 		return nil
@@ -61,7 +64,8 @@ func (s *qmgrSession) changePeople(before, after *qmgr.Object) error {
 	are := slices.Concat(after.Managers, after.Operators)
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(were, are)))) {
 		who := strings.TrimSuffix(p, "@*")
-		now := capabilitiesOf(has[who], slices.Contains(after.Managers, p), slices.Contains(after.Operators, p), slices.Contains(were, p))
+		now := capabilitiesOf(has[who], slices.Contains(after.Managers, p), slices.Contains(after.Operators, p),
+			slices.Contains(were, p))
 		var err error
 		switch {
 		case slices.Equal(now, has[who]):
@@ -77,7 +81,8 @@ func (s *qmgrSession) changePeople(before, after *qmgr.Object) error {
 	return nil
 }
 
-// capabilitiesOf is what somebody has who is to be a manager, an operator, or neither, and was one of them or not. What else he has stays.
+// capabilitiesOf is what somebody has who is to be a manager, an operator, or neither,
+// and was one of them or not. What else he has stays.
 func capabilitiesOf(has []string, manager, operator, was bool) []string {
 	now := slices.Clone(has)
 	if was {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Nodes come into the pool by themselves. qmgr can take one out of use, which is a drain, with a comment, which is the drain's reason, and comment on one that
-// is in use.
+// Nodes come into the pool by themselves. qmgr can take one out of use, which is a drain,
+// with a comment, which is the drain's reason, and comment on one that is in use.
 
 // pbsNode is a node as qmgr sees it.
 type pbsNode struct {
@@ -85,16 +85,19 @@ func (s *qmgrSession) onNodes(cmd qmgr.Command) error {
 func (s *qmgrSession) onNode(cmd qmgr.Command, name string, n *pbsNode) error {
 	switch {
 	case cmd.Verb == qmgr.Create || cmd.Verb == qmgr.Delete:
-		return &qmgrError{pbseNotSupported, "No support for requested service: nodes come with roost join and go with roost leave"}
+		return &qmgrError{pbseNotSupported,
+			"No support for requested service: nodes come with roost join and go with roost leave"}
 	case n == nil:
 		return &qmgrError{pbseUnknownNode, "Unknown node"}
 	case cmd.Verb == qmgr.Set || cmd.Verb == qmgr.Unset:
 		return s.setNode(name, n, cmd.Changes)
 	case cmd.Verb == qmgr.Print:
-		fmt.Fprint(s.stdout, qmgr.SectionHeading("Create and define node "+name)+qmgr.PrintCommands(qmgr.Node, name, n.set(), cmd.Changes))
+		fmt.Fprint(s.stdout, qmgr.SectionHeading("Create and define node "+name)+
+			qmgr.PrintCommands(qmgr.Node, name, n.set(), cmd.Changes))
 		return nil
 	}
-	fmt.Fprint(s.stdout, qmgr.ListObject("Node "+name, append([]qmgr.AttributeValue{{Name: "Mom", Text: name}, {Name: "state", Text: n.state()}}, n.isSet()...), cmd.Changes))
+	fmt.Fprint(s.stdout, qmgr.ListObject("Node "+name, append([]qmgr.AttributeValue{{Name: "Mom", Text: name},
+		{Name: "state", Text: n.state()}}, n.isSet()...), cmd.Changes))
 	return nil
 }
 
@@ -124,7 +127,8 @@ func (n *pbsNode) set() (all []qmgr.AttributeValue) {
 	return all
 }
 
-// comment is what is said of a node: why it is not in use, or else what administrators say of it.
+// comment is what is said of a node: why it is not in use, or else what administrators
+// say of it.
 func (n *pbsNode) comment() string {
 	if n.drain != nil && n.drain.Reason != "" {
 		return n.drain.Reason
@@ -173,11 +177,13 @@ func (s *qmgrSession) setNode(name string, n *pbsNode, changes []qmgr.AttributeC
 		case c.Name == "state" && word == "offline" && (c.Op == "=" || c.Op == "+="):
 			offline = true
 		case c.Name == "state":
-			return &qmgrError{15014, fmt.Sprintf("Illegal attribute or resource value: state is offline or free, and not %q", c.Value)}
+			return &qmgrError{15014,
+				fmt.Sprintf("Illegal attribute or resource value: state is offline or free, and not %q", c.Value)}
 		case qmgr.RefuseForeign(qmgr.Node, c.Name) == nil:
 			return &qmgrError{15002, "Undefined attribute: " + c.Attribute()}
 		default:
-			return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: the node file of " + name + " says what it has"}
+			return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: the node file of " +
+				name + " says what it has"}
 		}
 	}
 	switch {

@@ -38,7 +38,8 @@ func (s *qmgrSession) onQueues(cmd qmgr.Command) error {
 		}
 	}
 	if len(names) == 0 && cmd.Verb == qmgr.Create {
-		return &qmgr.SyntaxError{Reason: "qmgr: Syntax error - no object name", Line: "create queue", At: len("create queue")}
+		return &qmgr.SyntaxError{Reason: "qmgr: Syntax error - no object name", Line: "create queue",
+			At: len("create queue")}
 	}
 	var last error
 	for _, name := range names {
@@ -84,7 +85,9 @@ func (s *qmgrSession) changeQueue(before, after ledger.QueuePolicy, changes []qm
 		after.Access = &own
 	}
 	o := &qmgr.Object{Queue: &after}
-	if slices.ContainsFunc(changes, func(c qmgr.AttributeChange) bool { return c.Resource != "" && !pbs.IsBuiltinResource(c.Resource) }) {
+	if slices.ContainsFunc(changes, func(c qmgr.AttributeChange) bool {
+		return c.Resource != "" && !pbs.IsBuiltinResource(c.Resource)
+	}) {
 		var err error
 		if o.Counted, o.Words, err = s.customResources(); err != nil {
 			return err
@@ -105,7 +108,8 @@ func (s *qmgrSession) changeQueue(before, after ledger.QueuePolicy, changes []qm
 
 // setObject has an object made or changed. PBS takes users of whom nobody has heard yet.
 func (s *qmgrSession) setObject(kind ledger.ObjectKind, patch map[string]any) error {
-	_, err := s.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind), Object: objectPatch(patch).jsonText()})
+	_, err := s.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(kind),
+		Object: objectPatch(patch).jsonText()})
 	return err
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// resources reads what resources administrators have made, by name. What is counted for the pool is one, though nobody has said so.
+// resources reads what resources administrators have made, by name. What is counted for
+// the pool is one, though nobody has said so.
 func (s *qmgrSession) resources() (all []ledger.CustomResource, err error) {
 	var entries []attributedObject[ledger.CustomResource]
 	if err := s.cellObjects(string(ledger.KindResource), &entries); err != nil {
@@ -26,7 +27,9 @@ func (s *qmgrSession) resources() (all []ledger.CustomResource, err error) {
 		return nil, err
 	}
 	for _, l := range limits {
-		if !slices.ContainsFunc(all, func(r ledger.CustomResource) bool { return strings.EqualFold(r.Name, l.Object.Name) }) {
+		if !slices.ContainsFunc(all, func(r ledger.CustomResource) bool {
+			return strings.EqualFold(r.Name, l.Object.Name)
+		}) {
 			all = append(all, ledger.CustomResource{Name: l.Object.Name, Type: "long", Flag: "q"})
 		}
 	}
@@ -34,7 +37,8 @@ func (s *qmgrSession) resources() (all []ledger.CustomResource, err error) {
 	return all, nil
 }
 
-// customResources names those that are counted for the pool, and those that are attributes of machines, with whether they are true or false.
+// customResources names those that are counted for the pool, and those that are
+// attributes of machines, with whether they are true or false.
 func (s *qmgrSession) customResources() (counted []string, words map[string]bool, err error) {
 	all, err := s.resources()
 	words = map[string]bool{}
@@ -86,7 +90,8 @@ func (s *qmgrSession) onResource(cmd qmgr.Command, name string, all []ledger.Cus
 	case cmd.Verb == qmgr.Create:
 		return s.changeResource(ledger.CustomResource{Name: name}, cmd.Changes)
 	case at < 0 && pbs.IsBuiltinResource(name):
-		return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: Roost itself says what it is"}
+		return &qmgrError{15003,
+			"Cannot set attribute, read only or insufficient permission: Roost itself says what it is"}
 	case at < 0:
 		return &qmgrError{15035, "Unknown resource"}
 	}
@@ -134,7 +139,8 @@ func (s *qmgrSession) changeResource(r ledger.CustomResource, changes []qmgr.Att
 	if r.Type == "" {
 		r.Type = "string"
 	}
-	_, err := s.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindResource), Object: objectPatch{"name": r.Name, "type": r.Type, "flag": r.Flag}.jsonText()})
+	_, err := s.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindResource),
+		Object: objectPatch{"name": r.Name, "type": r.Type, "flag": r.Flag}.jsonText()})
 	return err
 }
 
@@ -144,7 +150,9 @@ func (s *qmgrSession) deleteResource(name string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(o.Available, func(v qmgr.AttributeValue) bool { return v.Resource == strings.ToLower(name) }) {
+	if slices.ContainsFunc(o.Available, func(v qmgr.AttributeValue) bool {
+		return v.Resource == strings.ToLower(name)
+	}) {
 		return &qmgrError{pbseResourceBusy, "Resource busy on server"}
 	}
 	return s.removeObject(ledger.VerbRemove, ledger.KindResource, name)
@@ -172,7 +180,8 @@ func (s *qmgrSession) printResources() error {
 	return nil
 }
 
-// checkCountable refuses to count for the pool what is a resource of another kind, or none.
+// checkCountable refuses to count for the pool what is a resource of another kind, or
+// none.
 func (s *qmgrSession) checkCountable(available []qmgr.AttributeValue) error {
 	all, err := s.resources()
 	if err != nil {
@@ -182,15 +191,18 @@ func (s *qmgrSession) checkCountable(available []qmgr.AttributeValue) error {
 		at := slices.IndexFunc(all, func(r ledger.CustomResource) bool { return strings.EqualFold(r.Name, v.Resource) })
 		switch {
 		case at < 0:
-			return &qmgrError{15035, fmt.Sprintf("Unknown resource: %s: create resource %s type=long makes one that is counted for the pool", v.Resource, v.Resource)}
+			return &qmgrError{15035, fmt.Sprintf("Unknown resource: %s: create resource %s type=long makes one that "+
+				"is counted for the pool", v.Resource, v.Resource)}
 		case !all[at].IsCounted():
-			return &qmgrError{15003, fmt.Sprintf("Cannot set attribute, read only or insufficient permission: %s is an attribute of machines, which their node files say", v.Resource)}
+			return &qmgrError{15003, fmt.Sprintf("Cannot set attribute, read only or insufficient permission: %s is "+
+				"an attribute of machines, which their node files say", v.Resource)}
 		}
 	}
 	return nil
 }
 
-// setCountedResources has so much of each resource be counted for the pool as is to be available.
+// setCountedResources has so much of each resource be counted for the pool as is to be
+// available.
 func (s *qmgrSession) setCountedResources(before, after []qmgr.AttributeValue) error {
 	for _, v := range after {
 		if slices.Contains(before, v) {

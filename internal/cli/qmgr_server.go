@@ -41,12 +41,15 @@ func (s *qmgrSession) onServer(cmd qmgr.Command) error {
 			counts = &qstat.StateCounts{}
 		}
 		values := append([]qmgr.AttributeValue{
-			{Name: "server_state", Text: "Active"}, {Name: "server_host", Text: name}, {Name: "total_jobs", Text: fmt.Sprint(counts.Total())}, {Name: "state_count", Text: counts.Text()},
+			{Name: "server_state", Text: "Active"}, {Name: "server_host", Text: name},
+			{Name: "total_jobs", Text: fmt.Sprint(counts.Total())}, {Name: "state_count", Text: counts.Text()},
 		}, qmgr.Attributes(before)...)
-		fmt.Fprint(s.stdout, qmgr.ListObject("Server "+name, append(values, qmgr.AttributeValue{Name: "pbs_version", Text: pbsVersion()}), cmd.Changes))
+		fmt.Fprint(s.stdout, qmgr.ListObject("Server "+name,
+			append(values, qmgr.AttributeValue{Name: "pbs_version", Text: pbsVersion()}), cmd.Changes))
 		return nil
 	}
-	return &objectError{name, &qmgrError{pbseNotSupported, "No support for requested service: a server is made with its node"}}
+	return &objectError{name, &qmgrError{pbseNotSupported,
+		"No support for requested service: a server is made with its node"}}
 }
 
 // pool reads what the server is set to.
@@ -71,7 +74,8 @@ func (s *qmgrSession) pool() (*qmgr.Object, error) {
 		return nil, err
 	}
 	for _, l := range limits {
-		o.Available = append(o.Available, qmgr.AttributeValue{Name: "resources_available", Resource: l.Object.Name, Text: fmt.Sprint(l.Object.Count)})
+		o.Available = append(o.Available, qmgr.AttributeValue{Name: "resources_available", Resource: l.Object.Name,
+			Text: fmt.Sprint(l.Object.Count)})
 	}
 	var settings []attributedObject[ledger.SettingValue]
 	if err := s.cellObjects(string(ledger.KindSetting), &settings); err != nil {
@@ -122,10 +126,12 @@ func (s *qmgrSession) changeServer(before *qmgr.Object, changes []qmgr.Attribute
 	if !slices.ContainsFunc(all, func(q ledger.QueuePolicy) bool { return q.Name == after.DefaultQueue }) {
 		return &qmgrError{pbseUnknownQueue, "Unknown queue"}
 	}
-	return s.setObject(ledger.KindSetting, map[string]any{"name": ledger.SettingDefaultQueue, "value": after.DefaultQueue})
+	return s.setObject(ledger.KindSetting,
+		map[string]any{"name": ledger.SettingDefaultQueue, "value": after.DefaultQueue})
 }
 
-// printServer writes the commands that make all that is set, queues first, as the server names one of them.
+// printServer writes the commands that make all that is set, queues first, as the server
+// names one of them.
 func (s *qmgrSession) printServer(o *qmgr.Object, only []qmgr.AttributeChange) error {
 	if len(only) == 0 {
 		all, err := s.queues()

@@ -54,37 +54,65 @@ set server managers += ann@*, operators = "bob@n1,cid@*"
 set server acl_user_enable = True, acl_users = "-eve@*,+", comment = "new machines; soon"
 `
 
-// TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the same in a pool where nothing is.
+// TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the
+// same in a pool where nothing is.
 func TestQmgr(t *testing.T) {
 	f := sampleJobs()
 	dir := f.serve(t)
 	var b strings.Builder
 	b.WriteString(qmgrRun(t, dir, setupCommands, "qmgr"))
 	for _, c := range []string{
-		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "list server total_jobs,state_count", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
-		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server query_other_jobs = False",
-		"unset queue short resources_max, Priority", "set queue short max_run -= [u:ada]", "print queue short", "set queue short enabled", "frob queue short", "create resource lic type=long",
-		"delete queue in", "delete queue express", "delete queue", "set queue Priority = 3", "set node state = offline", "unset queue @default from_route_only", "set queue @default from_route_only = False", "frob", "list", "list nothing", "create queue express", "delete queue express", "set node n2 state = offline, comment = 'new memory'", "list node n2", "print node n2", "set node n2 state -= offline", "set node n2 comment = 'fan is loud'", "list node n2", "print node n2", "unset node n2 comment", "print node n2", "set node n9 state=offline",
+		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size",
+		"list server total_jobs,state_count", "print queue long max_queued", "list queue nowhere", "create queue short",
+		"set queue nowhere enabled=True",
+		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00",
+		"set queue short resources_max.mem = lots", "set server default_queue = nowhere",
+		"set server query_other_jobs = False",
+		"unset queue short resources_max, Priority", "set queue short max_run -= [u:ada]", "print queue short",
+		"set queue short enabled", "frob queue short", "create resource lic type=long",
+		"delete queue in", "delete queue express", "delete queue", "set queue Priority = 3", "set node state = offline",
+		"unset queue @default from_route_only", "set queue @default from_route_only = False", "frob", "list",
+		"list nothing", "create queue express", "delete queue express",
+		"set node n2 state = offline, comment = 'new memory'", "list node n2", "print node n2",
+		"set node n2 state -= offline", "set node n2 comment = 'fan is loud'", "list node n2", "print node n2",
+		"unset node n2 comment", "print node n2", "set node n9 state=offline",
 		"set node n2 resources_available.ncpus = 3", "delete node n2", "help set", "import hook x", "active",
-		"list resource", "print resource fpga", "create resource mem type=size", "create resource scratch type=size,flag=nh", "create resource odd type=number", "set resource matlab flag += m",
-		"list resource matlab flag", "set resource matlab colour = red", "delete resource matlab", "delete resource nothing", "create resource tmp; delete resource tmp", "set resource mem type=long",
-		"set server resources_available.fpga = 1", "set server resources_available.tapes = 1", "set server resources_available.ncpus = 1", "set server resources_available.matlab += 3", "list server resources_available",
-		"set server managers = root", "set server managers -= ann@*", "set server operators += ann@*", "list server managers,operators", "unset server operators", "list server operators",
-		"set server scheduling = False", "list server scheduling", "list sched", "print sched", "set sched scheduling = True", "set sched throughput_mode = True", "create sched b",
-		"set server node_fail_requeue = 310", "set server colour = blue", "set queue short route_retry_time = 30", "set node n2 sharing = force_excl", "set node n2 colour = red",
-		"set queue long resources_max.matlab += 2", "set queue long resources_available.ncpus = 64", "set server resources_available.mem = 1tb", "list queue long max_run_res", "list server max_run_res", "unset queue long resources_available.ncpus",
-		"list queue long max_run_res", "set queue long resources_available.walltime = 5", "set server resources_available.nodect = 5", "set server keep_completed = 300", "set queue long resources_max.fpga = True", "set queue long resources_default.fpga = maybe", "set queue long resources_default.fpga = t", "list queue long default_chunk,resources_default", "set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
-		"set queue long resources_min.cput = 11:00:00", "set queue long resources_max.vmem = much", "list queue long resources_max,resources_default",
-		"list hook", "create hook h", "print server colour", "set hook h enabled = True", "export hook h application/x-python default",
+		"list resource", "print resource fpga", "create resource mem type=size",
+		"create resource scratch type=size,flag=nh", "create resource odd type=number", "set resource matlab flag += m",
+		"list resource matlab flag", "set resource matlab colour = red", "delete resource matlab",
+		"delete resource nothing", "create resource tmp; delete resource tmp", "set resource mem type=long",
+		"set server resources_available.fpga = 1", "set server resources_available.tapes = 1",
+		"set server resources_available.ncpus = 1", "set server resources_available.matlab += 3",
+		"list server resources_available",
+		"set server managers = root", "set server managers -= ann@*", "set server operators += ann@*",
+		"list server managers,operators", "unset server operators", "list server operators",
+		"set server scheduling = False", "list server scheduling", "list sched", "print sched",
+		"set sched scheduling = True", "set sched throughput_mode = True", "create sched b",
+		"set server node_fail_requeue = 310", "set server colour = blue", "set queue short route_retry_time = 30",
+		"set node n2 sharing = force_excl", "set node n2 colour = red",
+		"set queue long resources_max.matlab += 2", "set queue long resources_available.ncpus = 64",
+		"set server resources_available.mem = 1tb", "list queue long max_run_res", "list server max_run_res",
+		"unset queue long resources_available.ncpus",
+		"list queue long max_run_res", "set queue long resources_available.walltime = 5",
+		"set server resources_available.nodect = 5", "set server keep_completed = 300",
+		"set queue long resources_max.fpga = True", "set queue long resources_default.fpga = maybe",
+		"set queue long resources_default.fpga = t", "list queue long default_chunk,resources_default",
+		"set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
+		"set queue long resources_min.cput = 11:00:00", "set queue long resources_max.vmem = much",
+		"list queue long resources_max,resources_default",
+		"list hook", "create hook h", "print server colour", "set hook h enabled = True",
+		"export hook h application/x-python default",
 	} {
 		b.WriteString(qmgrRun(t, dir, "", "qmgr -c", c))
 	}
-	b.WriteString(qmgrRun(t, dir, "active queue short,long\nset queue started = False\nlist queue short started\nactive\nquit\nlist queue\n", "qmgr -e"))
+	b.WriteString(qmgrRun(t, dir, "active queue short,long\nset queue started = False\nlist queue short "+
+		"started\nactive\nquit\nlist queue\n", "qmgr -e"))
 	b.WriteString(qmgrRun(t, dir, "set queue a b=c\nlist queue short started\n", "qmgr -a"))
 	b.WriteString(qmgrRun(t, dir, "set queue a b=c\nlist queue short started\n", "qmgr -z"))
 	b.WriteString(qmgrRun(t, dir, "delete queue short\nset queue a\n", "qmgr -n"))
 	b.WriteString(qmgrRun(t, dir, "", "qmgr -x"))
-	for _, line := range []string{"qdisable short nowhere", "qstop long@pool", "qenable short", "qstart long", "qstart"} {
+	for _, line := range []string{"qdisable short nowhere", "qstop long@pool", "qenable short", "qstart long",
+		"qstart"} {
 		b.WriteString(qmgrRun(t, dir, "", line))
 	}
 	f.mu.Lock()

@@ -12,8 +12,11 @@ import (
 
 func qorderCommand() *command {
 	return &command{
-		name: "qorder", group: groupPBS, summary: "let two jobs change places", synopsis: "JOB JOB", rawArgs: true, maxOperands: -1, run: qorder,
-		description: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that, and qstat lists it there. Jobs of two queues change these too, if each suits the other's.",
+		name: "qorder", group: groupPBS, summary: "let two jobs change places", synopsis: "JOB JOB", rawArgs: true,
+		maxOperands: -1, run: qorder,
+		description: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other " +
+			"would have, as far as their age decides that, and qstat lists it there. Jobs of two queues change these " +
+			"too, if each suits the other's.",
 		examples: []commandExample{
 			{"qorder 123 124", "let 124 start before 123"},
 			{"qorder '123[]' 125", "the same for an array and a job"},

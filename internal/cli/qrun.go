@@ -15,8 +15,11 @@ import (
 
 func qrunCommand() *command {
 	return &command{
-		name: "qrun", group: groupPBS, summary: "start jobs now, out of turn", synopsis: "[-a] [-H HOST[+HOST…]] JOB…", rawArgs: true, maxOperands: -1, run: qrun,
-		description: "Has jobs that wait start now, before all others: past fair share, bands, quotas and limits on what runs, but not past what machines have, nor past their owners. It is for who administers jobs. It waits until each runs, or says why no machine can take it; then the job takes its turn again.",
+		name: "qrun", group: groupPBS, summary: "start jobs now, out of turn", synopsis: "[-a] [-H HOST[+HOST…]] JOB…",
+		rawArgs: true, maxOperands: -1, run: qrun,
+		description: "Has jobs that wait start now, before all others: past fair share, bands, quotas and limits on " +
+			"what runs, but not past what machines have, nor past their owners. It is for who administers jobs. It " +
+			"waits until each runs, or says why no machine can take it; then the job takes its turn again.",
 		examples: []commandExample{
 			{"qrun 123", "start a job now, and wait until it runs"},
 			{"qrun -a -H n1+n2 '123[1-5]'", "ask for tasks of an array to start now on n1 or n2, and wait for nothing"},
@@ -31,7 +34,8 @@ func qrunCommand() *command {
 // runPatience is for how long qrun waits for an answer of the negotiator.
 const runPatience = time.Minute
 
-// pbsUnavailable is what qrun ends with where no machine can take a job now (PBSE_RESCUNAV).
+// pbsUnavailable is what qrun ends with where no machine can take a job now
+// (PBSE_RESCUNAV).
 const pbsUnavailable = 196
 
 func qrun(c *invocation) error {
@@ -61,7 +65,8 @@ func qrun(c *invocation) error {
 	})
 }
 
-// runHosts reads the machines of -H. Where it returns none, why may say what is wrong with them.
+// runHosts reads the machines of -H. Where it returns none, why may say what is wrong
+// with them.
 func runHosts(value string) (hosts []string, why string) {
 	if value == "-" {
 		return nil, ": a job has no machines of before"
@@ -81,7 +86,8 @@ func runHosts(value string) (hosts []string, why string) {
 	return hosts, ""
 }
 
-// awaitRun waits until a job that was asked to run now does, or it is known why it cannot.
+// awaitRun waits until a job that was asked to run now does, or it is known why it
+// cannot.
 func (c *invocation) awaitRun(text, id string, s wire.ScheddClient) int {
 	ctx, cancel := context.WithTimeout(c.ctx, runPatience)
 	defer cancel()
@@ -104,12 +110,14 @@ func (c *invocation) awaitRun(text, id string, s wire.ScheddClient) int {
 	text = c.fullOperand(text)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		fmt.Fprintf(c.stderr, "%s: no answer within %v, and it is asked for still: %s: see roost why %s\n", c.cmd.name, runPatience, text, id)
+		fmt.Fprintf(c.stderr, "%s: no answer within %v, and it is asked for still: %s: see roost why %s\n", c.cmd.name,
+			runPatience, text, id)
 		return pbsSystem
 	case err != nil:
 		return c.printOperandError(text, err, false)
 	case last.GetRunNow().GetDenied() != "":
-		fmt.Fprintf(c.stderr, "%s: Resources temporarily unavailable %s: %s\n", c.cmd.name, text, printableText(last.GetRunNow().GetDenied()))
+		fmt.Fprintf(c.stderr, "%s: Resources temporarily unavailable %s: %s\n", c.cmd.name, text,
+			printableText(last.GetRunNow().GetDenied()))
 		return pbsUnavailable
 	case last.GetCounts()[roost.Held.String()] > 0 && !last.GetArray() || last.GetState() == roost.Held.String():
 		return c.printOperandError(text, roost.Conflict, false)

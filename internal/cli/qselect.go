@@ -14,9 +14,15 @@ import (
 
 func qselectCommand() *command {
 	return &command{
-		name: "qselect", group: groupPBS, summary: "list the ids of jobs that meet conditions", rawArgs: true, maxOperands: -1, run: qselect,
-		synopsis:    "[-a [OP]TIME] [-A ACCOUNT] [-c [OP]INTERVAL] [-h HOLDS] [-H] [-J] [-l RESOURCE OP VALUE,…] [-N NAME] [-p [OP]PRIORITY] [-P PROJECT] [-q DESTINATION] [-r y|n] [-s STATES] [-t SUBOPTION[OP]TIME] [-T] [-u USERS] [-x]",
-		description: "Prints the ids of the jobs that meet all conditions, one a line; without any, of all jobs that have not ended, of everybody and from the whole pool. OP is .eq., .ne., .gt., .ge., .lt. or .le., and .eq. where none is given. TIME is a date as qsub -a takes it. That nothing meets the conditions is no error.",
+		name: "qselect", group: groupPBS, summary: "list the ids of jobs that meet conditions", rawArgs: true,
+		maxOperands: -1, run: qselect,
+		synopsis: "[-a [OP]TIME] [-A ACCOUNT] [-c [OP]INTERVAL] [-h HOLDS] [-H] [-J] [-l RESOURCE OP VALUE,…] [-N " +
+			"NAME] [-p [OP]PRIORITY] [-P PROJECT] [-q DESTINATION] [-r y|n] [-s STATES] [-t SUBOPTION[OP]TIME] [-T] " +
+			"[-u USERS] [-x]",
+		description: "Prints the ids of the jobs that meet all conditions, one a line; without any, of all jobs that " +
+			"have not ended, of everybody and from the whole pool. OP is .eq., .ne., .gt., .ge., .lt. or .le., and " +
+			".eq. where none is given. TIME is a date as qsub -a takes it. That nothing meets the conditions " +
+			"is no error.",
 		examples: []commandExample{
 			{"qselect -u ann -s QW", "Ann's jobs that wait"},
 			{"qdel $(qselect -u ann -l walltime.gt.24:00:00)", "delete those that want more than a day"},
@@ -25,18 +31,21 @@ func qselectCommand() *command {
 		flags: []ucli.Flag{
 			shortFlag("a", "[OP]TIME", "by the time before which they do not start"),
 			shortFlag("A", "ACCOUNT", "of this account"),
-			shortFlag("c", "[OP]INTERVAL", "by how often checkpoints are taken: n, s, c=MINUTES, c or u, from seldom to often"),
+			shortFlag("c", "[OP]INTERVAL",
+				"by how often checkpoints are taken: n, s, c=MINUTES, c or u, from seldom to often"),
 			shortFlag("h", "HOLDS", "with exactly these holds: letters of u, o and s, or n for none"),
 			shortFlag("H", "", "only jobs that have ended"),
 			shortFlag("J", "", "only arrays, and with -T their tasks"),
-			shortFlag("l", "RESOURCE OP VALUE", "by what they ask for, as in ncpus.ge.4,mem.lt.8gb; also with = != > >= < <="),
+			shortFlag("l", "RESOURCE OP VALUE",
+				"by what they ask for, as in ncpus.ge.4,mem.lt.8gb; also with = != > >= < <="),
 			shortFlag("N", "NAME", "of this name"),
 			shortFlag("p", "[OP]PRIORITY", "by their priority"),
 			shortFlag("P", "PROJECT", "the same as -A"),
 			shortFlag("q", "DESTINATION", "of a QUEUE, submitted at a @NODE, or both: QUEUE@NODE"),
 			shortFlag("r", "y|n", "that may be run twice, or may not"),
 			shortFlag("s", "STATES", "in one of these states: letters of BEFHMQRSTUWX"),
-			shortFlag("t", "SUBOPTION[OP]TIME", "by a time of theirs: a for -a, c or q submitted, e ready to run, m last changed, s started"),
+			shortFlag("t", "SUBOPTION[OP]TIME",
+				"by a time of theirs: a for -a, c or q submitted, e ready to run, m last changed, s started"),
 			shortFlag("T", "", "arrays with their tasks"),
 			shortFlag("u", "USERS", "of these users, with commas between them"),
 			shortFlag("x", "", "also jobs that have ended"),
@@ -71,7 +80,8 @@ func qselect(c *invocation) error {
 		}
 		wanted.scheddNode = cmp.Or(node, wanted.scheddNode)
 	}
-	l := &pbsList{invocation: c, CommandOptions: qstat.CommandOptions{Full: wanted.needsAds, Subjobs: o.isSet('T'), Ended: o.isSet('x') || o.isSet('H'), OnlyEnded: o.isSet('H'), Dialect: dialect}}
+	l := &pbsList{invocation: c, CommandOptions: qstat.CommandOptions{Full: wanted.needsAds, Subjobs: o.isSet('T'),
+		Ended: o.isSet('x') || o.isSet('H'), OnlyEnded: o.isSet('H'), Dialect: dialect}}
 	if l.torqueAttributes() {
 		l.ArrayElements, l.ExcludeEnded = !o.isSet('J'), !wanted.completed
 		if err := l.readHistoryLimit(); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/pbs"
 )
 
-// qselectFilter is what the options of qselect ask for (POSIX, qselect; OpenPBS, qselect(1B)).
+// qselectFilter is what the options of qselect ask for (POSIX, qselect; OpenPBS,
+// qselect(1B)).
 type qselectFilter struct {
 	*invocation
 	conditions []func(*qselectJob) bool
@@ -35,7 +36,8 @@ func (w *qselectFilter) addCondition(f func(*qselectJob) bool) {
 	w.conditions = append(w.conditions, f)
 }
 
-// readOptions takes in all options. Of one that is given twice the last counts, and of -l all.
+// readOptions takes in all options. Of one that is given twice the last counts, and of -l
+// all.
 func (w *qselectFilter) readOptions(o pbsOptions) *badOption {
 	for _, letter := range []byte("aAchlNpPqrstu") {
 		values := o.given[letter]
@@ -108,14 +110,18 @@ func (w *qselectFilter) addOption(letter byte, v string) bool {
 		if w.dialect == roost.Torque {
 			known, w.completed = "CEHQRSTW", strings.Contains(states, "C")
 		}
-		w.addCondition(func(j *qselectJob) bool { return strings.Contains(states, stateLetterOf(w.dialect, j.JobStatus)) })
+		w.addCondition(func(j *qselectJob) bool {
+			return strings.Contains(states, stateLetterOf(w.dialect, j.JobStatus))
+		})
 		return states != "" && strings.Trim(states, known) == ""
 	case 'u':
 		users := strings.Split(v, ",")
 		w.addCondition(func(j *qselectJob) bool {
 			return slices.ContainsFunc(users, func(u string) bool { return userName(u) == j.GetOwner() })
 		})
-		return !slices.ContainsFunc(users, func(u string) bool { return userName(u) == "" || len(userName(u)) > longestUser })
+		return !slices.ContainsFunc(users, func(u string) bool {
+			return userName(u) == "" || len(userName(u)) > longestUser
+		})
 	}
 	return true
 }
@@ -146,7 +152,8 @@ func projectOf(j *qselectJob) string {
 	return account
 }
 
-// addTimeCondition adds a condition on a time of the jobs. A job that has no such time, as one that has not started, does not meet it.
+// addTimeCondition adds a condition on a time of the jobs. A job that has no such time,
+// as one that has not started, does not meet it.
 func (w *qselectFilter) addTimeCondition(which byte, v string) bool {
 	op, text := cutOperator(v)
 	at, ok := parseSelectTime(text, w.now())
@@ -178,7 +185,8 @@ func (w *qselectFilter) addTimeCondition(which byte, v string) bool {
 	return ok
 }
 
-// parseSelectTime reads [[CC]YY]MMDDhhmm[.SS] (POSIX, touch), and OpenPBS's DDhhmm and hhmm, which mean this month and today.
+// parseSelectTime reads [[CC]YY]MMDDhhmm[.SS] (POSIX, touch), and OpenPBS's DDhhmm and
+// hhmm, which mean this month and today.
 func parseSelectTime(text string, now time.Time) (time.Time, bool) {
 	digits, seconds, hasSeconds := strings.Cut(text, ".")
 	if !hasSeconds {
@@ -194,8 +202,9 @@ func parseSelectTime(text string, now time.Time) (time.Time, bool) {
 	return at, err == nil
 }
 
-// addCheckpointCondition adds a condition on how often checkpoints are taken: n is less than s, that less than any number of minutes, those less than c and that
-// less than u (POSIX, qselect -c).
+// addCheckpointCondition adds a condition on how often checkpoints are taken: n is less
+// than s, that less than any number of minutes, those less than c and that less than u
+// (POSIX, qselect -c).
 func (w *qselectFilter) addCheckpointCondition(v string) bool {
 	w.needsAds = true
 	op, text := cutOperator(v)

@@ -12,7 +12,8 @@ import (
 // qselectOperator is an operator of qselect.
 type qselectOperator string
 
-// isTrue reports whether a comparison is true of two things that compare like that: below 0, 0, or above 0.
+// isTrue reports whether a comparison is true of two things that compare like that: below
+// 0, 0, or above 0.
 func (c qselectOperator) isTrue(order int) bool {
 	switch c {
 	case "ne":

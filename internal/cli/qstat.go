@@ -14,9 +14,13 @@ import (
 
 func qstatCommand() *command {
 	return &command{
-		name: "qstat", group: groupPBS, summary: "list jobs, queues and servers as PBS does", rawArgs: true, maxOperands: -1, run: runQstat,
-		synopsis:    "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1celR] [-u USERS] [-G|-M] [JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
-		description: "Lists the jobs of all users that have not ended, from wherever in the pool they were submitted, or the jobs named, or those of a queue, or as @NODE those submitted at a node, in the layouts of OpenPBS. A job that has ended is shown with -x or -H only.",
+		name: "qstat", group: groupPBS, summary: "list jobs, queues and servers as PBS does", rawArgs: true,
+		maxOperands: -1, run: runQstat,
+		synopsis: "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1celR] [-u USERS] [-G|-M] " +
+			"[JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
+		description: "Lists the jobs of all users that have not ended, from wherever in the pool they were " +
+			"submitted, or the jobs named, or those of a queue, or as @NODE those submitted at a node, in the " +
+			"layouts of OpenPBS. A job that has ended is shown with -x or -H only.",
 		examples: []commandExample{
 			{"qstat", "all jobs"},
 			{"qstat @n2", "those that were submitted at n2"},
@@ -28,8 +32,10 @@ func qstatCommand() *command {
 		flags: []ucli.Flag{
 			shortFlag("f", "", "everything about each job, queue or server, an attribute a line"),
 			shortFlag("F", "FORMAT", "of -f: json, dsv for one line each, or default"),
-			shortFlag("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given; it comes behind -F"),
-			shortFlag("a", "", "in the other layout of OpenPBS, with what jobs ask for; so, too, with all options up to -M"),
+			shortFlag("D", "DELIMITER",
+				"what stands between the attributes of -F dsv, | unless given; it comes behind -F"),
+			shortFlag("a", "",
+				"in the other layout of OpenPBS, with what jobs ask for; so, too, with all options up to -M"),
 			shortFlag("i", "", "only jobs that wait, are held or end"),
 			shortFlag("r", "", "only jobs that run or are suspended"),
 			shortFlag("H", "", "only jobs that have ended"),
@@ -53,7 +59,8 @@ func qstatCommand() *command {
 			shortFlag("e", "", "only jobs that are in execution queues, as in Torque: all are"),
 			shortFlag("l", "", "taken as in Torque; servers have no other names here"),
 			shortFlag("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
-			shortFlag("W", "LETTERS", "the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
+			shortFlag("W", "LETTERS",
+				"the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
 		},
 	}
 }
@@ -125,7 +132,8 @@ func (l *pbsList) jobs() (code int, err error) {
 		return code, err
 	case l.Alternate:
 		settings := qstat.AlternateList{
-			Writer: l.out, Wide: l.Wide, Hosts: l.Hosts, Comments: l.Comments, SameLine: l.SameLine, Gigabytes: l.Gigabytes, Megawords: l.Megawords, Estimates: l.Estimates, Now: l.now(),
+			Writer: l.out, Wide: l.Wide, Hosts: l.Hosts, Comments: l.Comments, SameLine: l.SameLine,
+			Gigabytes: l.Gigabytes, Megawords: l.Megawords, Estimates: l.Estimates, Now: l.now(),
 		}
 		var table alternateList = &settings
 		server := &settings.Server
@@ -172,8 +180,8 @@ func (l *pbsList) full() (qstat.FullPrinter, error) {
 	return qstat.NewLines(l.out, l.Wide), nil
 }
 
-// pbsVersion is the version that clients are told: that of OpenPBS which the commands are like, in its old spelling, by which clients know what they can say,
-// and that of Roost.
+// pbsVersion is the version that clients are told: that of OpenPBS which the commands are
+// like, in its old spelling, by which clients know what they can say, and that of Roost.
 func pbsVersion() string { return "PBSPro_23.06.06 (" + roostVersion() + ")" }
 
 // roostVersion is that of Roost, with its name before it.

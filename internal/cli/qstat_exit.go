@@ -11,7 +11,8 @@ import (
 
 // What PBS says of how a job ended: its exit status, and its comment.
 
-// pbsJobExitStatus is PBS's, which the queue knows of an exit; of an array it says whether any of its tasks has failed.
+// pbsJobExitStatus is PBS's, which the queue knows of an exit; of an array it says
+// whether any of its tasks has failed.
 func pbsJobExitStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
 	switch {
@@ -24,19 +25,22 @@ func pbsJobExitStatus(s *wire.JobStatus) string {
 	return ""
 }
 
-// deletedExitStatus is the Exit_status of a job that was deleted: 256 and SIGTERM, which is what one gets that runs.
+// deletedExitStatus is the Exit_status of a job that was deleted: 256 and SIGTERM, which
+// is what one gets that runs.
 const deletedExitStatus = "271"
 
-// shownExitStatus is the Exit_status that a job is shown with. One that machines have spoiled, or that had to leave one, is to be run again, and clients take
-// any Exit_status for the end of it. One that was deleted before it ran has the status of those that are deleted while they run, because clients stumble over
-// a job that has ended without any.
+// shownExitStatus is the Exit_status that a job is shown with. One that machines have
+// spoiled, or that had to leave one, is to be run again, and clients take any Exit_status
+// for the end of it. One that was deleted before it ran has the status of those that are
+// deleted while they run, because clients stumble over a job that has ended without any.
 func shownExitStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
 	spoiled := e.GetCause() == wire.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
 	switch {
 	case !isFinal(s) && (spoiled || pbsState(s) != "E"):
 		return ""
-	case (spoiled || e == nil) && (!s.GetArray() || isSubjob(s)) && (s.GetState() == roost.Removed.String() || s.GetRemoved()):
+	case (spoiled || e == nil) && (!s.GetArray() || isSubjob(s)) &&
+		(s.GetState() == roost.Removed.String() || s.GetRemoved()):
 		return deletedExitStatus
 	case spoiled:
 		return ""
@@ -44,7 +48,8 @@ func shownExitStatus(s *wire.JobStatus) string {
 	return pbsJobExitStatus(s)
 }
 
-// comment is the line of OpenPBS about how a job stands: why it waits, where it runs, how it ended.
+// comment is the line of OpenPBS about how a job stands: why it waits, where it runs, how
+// it ended.
 func (j *pbsJob) comment() string {
 	s := j.JobStatus
 	why := s.GetReason()
@@ -73,7 +78,8 @@ func (j *pbsJob) comment() string {
 		return j.startComment()
 	case strings.HasPrefix(why, "Can Never Run") && state == "Q":
 		return why
-	case strings.HasPrefix(why, "none of the ") && strings.Contains(why, " can run it") && state == "Q": // the negotiator's words
+	// the negotiator's words
+	case strings.HasPrefix(why, "none of the ") && strings.Contains(why, " can run it") && state == "Q":
 		return "Can Never Run: " + why
 	case why != "" && state == "Q":
 		return "Not Running: " + why

@@ -6,8 +6,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestShownExitStatus holds that only a job that has ended is shown with an Exit_status, as clients take it for the end, and one that was deleted before it ran
-// with that of one that is deleted while it runs.
+// TestShownExitStatus holds that only a job that has ended is shown with an Exit_status,
+// as clients take it for the end, and one that was deleted before it ran with that of one
+// that is deleted while it runs.
 func TestShownExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		name, state string
@@ -32,9 +33,11 @@ func TestShownExitStatus(t *testing.T) {
 	}
 }
 
-// TestNowhere holds that a job that was spoiled by a machine and waits again is not shown to be there.
+// TestNowhere holds that a job that was spoiled by a machine and waits again is not shown
+// to be there.
 func TestNowhere(t *testing.T) {
-	for state, want := range map[string]string{"idle": "", "held": "", "blocked": "", "assigned": "c1/0", "running": "c1/0", "suspended": "c1/0", "completed": "c1/0"} {
+	for state, want := range map[string]string{"idle": "", "held": "", "blocked": "", "assigned": "c1/0",
+		"running": "c1/0", "suspended": "c1/0", "completed": "c1/0"} {
 		s := &wire.JobStatus{State: state, Tasks: 1, Node: "c1", Request: &wire.Resources{MilliCpu: 1000}}
 		if got := execHost(s); got != want {
 			t.Errorf("exec_host of a job that is %s: got %q, want %q", state, got, want)

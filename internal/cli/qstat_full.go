@@ -45,7 +45,8 @@ func (c *invocation) pbsObject(s *wire.JobStatus) *qstat.Object {
 	return &qstat.Object{Kind: qstat.Jobs, Name: pbsName(s.GetId(), s.GetArray()), Attributes: j.attributes()}
 }
 
-// attributes are what PBS says of a job, as far as Roost knows it, in PBS's order: Job_Name is the first, as clients expect it to be.
+// attributes are what PBS says of a job, as far as Roost knows it, in PBS's order:
+// Job_Name is the first, as clients expect it to be.
 func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	list := make([]qstat.ObjectAttribute, 0, 64)
 	add := func(name, value string) {
@@ -109,7 +110,8 @@ func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	add("eligible_time", j.eligible())
 	list = append(list, j.array()...)
 	if j.GetStart() > 0 && !isFinal(j.JobStatus) && j.GetStarted() == 0 {
-		list = append(list, qstat.ObjectAttribute{Name: "estimated", Resource: "start_time", Value: j.ctime(j.GetStart() * int64(time.Second))})
+		list = append(list, qstat.ObjectAttribute{Name: "estimated", Resource: "start_time",
+			Value: j.ctime(j.GetStart() * int64(time.Second))})
 	}
 	if isFinal(j.JobStatus) && pbsState(j.JobStatus) == "F" {
 		add("history_timestamp", fmt.Sprint(j.GetEnded()/int64(time.Second)))
@@ -126,7 +128,8 @@ func (j *pbsJob) attributes() []qstat.ObjectAttribute {
 	return list
 }
 
-// environment is what the user's own job finds in its environment. Others may not see it: it may hold secrets.
+// environment is what the user's own job finds in its environment. Others may not see it:
+// it may hold secrets.
 func (j *pbsJob) environment() (env []string, mine bool) {
 	env, ok := j.ad.Strings(roost.AttrEnvironment)
 	if !ok || j.GetOwner() != loginName() {
@@ -138,7 +141,8 @@ func (j *pbsJob) environment() (env []string, mine bool) {
 	return env, true
 }
 
-// session is the session that the job's first process leads on its machine; of one that does not run none is known.
+// session is the session that the job's first process leads on its machine; of one that
+// does not run none is known.
 func (j *pbsJob) session() string {
 	if id := j.GetUsage().GetSession(); id > 0 && !isFinal(j.JobStatus) {
 		return fmt.Sprint(id)
@@ -168,13 +172,16 @@ func (j *pbsJob) array() (list []qstat.ObjectAttribute) {
 	}
 	number, _, _ := strings.Cut(j.GetId(), "[")
 	if isSubjob(j.JobStatus) {
-		return []qstat.ObjectAttribute{{Name: "array_id", Value: number + "[]." + j.host}, {Name: "array_index", Value: fmt.Sprint(j.GetIndex())}}
+		return []qstat.ObjectAttribute{{Name: "array_id", Value: number + "[]." + j.host},
+			{Name: "array_index", Value: fmt.Sprint(j.GetIndex())}}
 	}
 	n := j.GetCounts()
 	running := n[roost.Running.String()] + n[roost.Starting.String()] + n[roost.Suspended.String()]
 	waiting := n[roost.Idle.String()] + n[roost.Held.String()] + n[roost.Blocked.String()]
 	list = append(list, qstat.ObjectAttribute{Name: "array", Value: "True"},
-		qstat.ObjectAttribute{Name: "array_state_count", Value: fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d ", waiting, running, n[roost.Exiting.String()], finishedCount(j.JobStatus))})
+		qstat.ObjectAttribute{Name: "array_state_count",
+			Value: fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d ", waiting, running,
+				n[roost.Exiting.String()], finishedCount(j.JobStatus))})
 	submitted := j.statedText("array_indices_submitted")
 	if indexes, ok := j.ad.Str(roost.AttrArrayIndex); submitted == "" && ok {
 		submitted = indexes
@@ -232,8 +239,8 @@ func (j *pbsJob) substate() string {
 	return "92"
 }
 
-// eligibleSince is when a job last began to wait for nothing but a machine. Of one that has run nothing else is meant if it is not known: it was written down
-// before that was.
+// eligibleSince is when a job last began to wait for nothing but a machine. Of one that
+// has run nothing else is meant if it is not known: it was written down before that was.
 func (j *pbsJob) eligibleSince() int64 {
 	if j.GetEligible() == 0 && j.GetStarted() != 0 {
 		return j.GetSubmitted()
@@ -281,7 +288,8 @@ func (c *invocation) ctime(ns int64) string {
 	return timeOfNanos(ns).In(c.now().Location()).Format("Mon Jan _2 15:04:05 2006")
 }
 
-// fillAttributes puts what is known of a job in the places that its ad leaves open; of an array's tasks, PBS's own word for their number.
+// fillAttributes puts what is known of a job in the places that its ad leaves open; of an
+// array's tasks, PBS's own word for their number.
 func fillAttributes(s *wire.JobStatus, text string) string {
 	if !strings.ContainsRune(text, '$') {
 		return text
@@ -297,7 +305,8 @@ func fillAttributes(s *wire.JobStatus, text string) string {
 	if s.GetArray() && task == "" {
 		id = number + "[" + index + "]." + host
 	}
-	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(JobHost)", host, "$(TaskIndex)", index, "$(ArrayIndex)", index).Replace(text)
+	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(JobHost)", host, "$(TaskIndex)",
+		index, "$(ArrayIndex)", index).Replace(text)
 }
 
 func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
@@ -320,7 +329,8 @@ func execHost(s *wire.JobStatus) string {
 	return onHost(s.GetNode(), s.GetRequest())
 }
 
-// onHost is exec_host of what has one part of one node: "n1/0*4", or "n1/0" with one processor.
+// onHost is exec_host of what has one part of one node: "n1/0*4", or "n1/0" with one
+// processor.
 func onHost(node string, r *wire.Resources) string {
 	if cpus := (r.GetMilliCpu() + 999) / 1000; cpus > 1 {
 		return fmt.Sprintf("%s/0*%d", node, cpus)
@@ -375,13 +385,15 @@ func (j *pbsJob) directory() string {
 	return fillAttributes(j.JobStatus, j.stringAttribute(roost.AttrIwd))
 }
 
-// program is what its user's command line said, and what the job runs where that is no script. Others may not see it: it may hold secrets.
+// program is what its user's command line said, and what the job runs where that is no
+// script. Others may not see it: it may hold secrets.
 func (j *pbsJob) program() (list []qstat.ObjectAttribute) {
 	if words, ok := j.ad.Strings(roost.AttrSubmitArguments); ok && len(words) > 0 {
 		list = append(list, qstat.ObjectAttribute{Name: "Submit_arguments", Value: strings.Join(words, " ")})
 	}
 	if cmd := j.stringAttribute(roost.AttrCmd); cmd != "" && len(j.record.Names()) > 0 {
-		list = append(list, qstat.ObjectAttribute{Name: "executable", Value: "<jsdl-hpcpa:Executable>" + fillAttributes(j.JobStatus, cmd) + "</jsdl-hpcpa:Executable>"})
+		list = append(list, qstat.ObjectAttribute{Name: "executable",
+			Value: "<jsdl-hpcpa:Executable>" + fillAttributes(j.JobStatus, cmd) + "</jsdl-hpcpa:Executable>"})
 		arguments, _ := j.ad.Strings(roost.AttrArguments)
 		var text strings.Builder
 		for _, a := range arguments {
@@ -394,7 +406,8 @@ func (j *pbsJob) program() (list []qstat.ObjectAttribute) {
 	return list
 }
 
-// depends is what a job waits for yet, and what waits for it, "afterok:1.n1@n1:2.n1@n1,on:2"; of one that has ended, what it was submitted with.
+// depends is what a job waits for yet, and what waits for it,
+// "afterok:1.n1@n1:2.n1@n1,on:2"; of one that has ended, what it was submitted with.
 func (j *pbsJob) depends() string {
 	if isFinal(j.JobStatus) {
 		return j.statedText("depend")

@@ -24,8 +24,9 @@ type pbsList struct {
 	historyStart int64 // for who speaks Torque: jobs that ended earlier are gone, unix nanoseconds
 }
 
-// run calls f with the jobs that the command line names, or all, and says which of them there are not. All ids that stand side by side are asked for at
-// once, and f is called as the answers come.
+// run calls f with the jobs that the command line names, or all, and says which of them
+// there are not. All ids that stand side by side are asked for at once, and f is called
+// as the answers come.
 func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
 	l.exitStatus = 0
 	if l.torqueAttributes() {
@@ -71,7 +72,8 @@ func (l *pbsList) isSelected(s *wire.JobStatus) bool {
 		return false
 	case l.Arrays && !(s.GetArray() && !isSubjob(s)):
 		return false
-	case l.States != "" && !strings.Contains(l.States, l.stateLetter(s)) && !(l.OnlyEnded && strings.Contains(l.States, pbsState(s))):
+	case l.States != "" && !strings.Contains(l.States, l.stateLetter(s)) &&
+		!(l.OnlyEnded && strings.Contains(l.States, pbsState(s))):
 		return false
 	case l.ArrayElements && (s.GetArray() && !isSubjob(s) || l.isExpired(s)):
 		return false
@@ -87,11 +89,14 @@ func isSubjob(s *wire.JobStatus) bool {
 // needsDetails reports whether more is to be told than the plain list does.
 func (l *pbsList) needsDetails() bool { return l.Full || l.Alternate || l.PercentDone }
 
-// query is what is asked of the schedds. Of the ads of jobs come only the attributes that are shown.
+// query is what is asked of the schedds. Of the ads of jobs come only the attributes that
+// are shown.
 func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 	req := &wire.QueryRequest{
-		Selection: &wire.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded, Owners: l.Users, Ads: l.needsDetails(),
-		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrArrayIndex, roost.AttrMaxRunning, roost.AttrStartAfter},
+		Selection: &wire.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded,
+		Owners: l.Users, Ads: l.needsDetails(),
+		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrArrayIndex, roost.AttrMaxRunning,
+			roost.AttrStartAfter},
 	}
 	if l.torqueAttributes() && !l.Ended && !l.ExcludeEnded {
 		req.History = true
@@ -100,16 +105,21 @@ func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 		}
 	}
 	if l.Full {
-		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput, roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
-			roost.AttrRerunnable, roost.AttrReservation, roost.AttrEnvironment, roost.AttrCmd, roost.AttrArguments, roost.AttrSubmitArguments)
-		req.Attributes = append(req.Attributes, roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize,
+		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput,
+			roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
+			roost.AttrRerunnable, roost.AttrReservation, roost.AttrEnvironment, roost.AttrCmd, roost.AttrArguments,
+			roost.AttrSubmitArguments)
+		req.Attributes = append(req.Attributes, roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual,
+			roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize,
 			roost.AttrLimits)
 	}
 	return req
 }
 
-// queryServer passes on what the schedd of that name says, or those that the selectors name, or all. Who is silent is told of at the end.
-func (l *pbsList) queryServer(at string, req *wire.QueryRequest, f func(*wire.JobStatus) error) (missing []unreachableSchedd, err error) {
+// queryServer passes on what the schedd of that name says, or those that the selectors
+// name, or all. Who is silent is told of at the end.
+func (l *pbsList) queryServer(at string, req *wire.QueryRequest,
+	f func(*wire.JobStatus) error) (missing []unreachableSchedd, err error) {
 	s, at, err := l.jobReader(at)
 	if err != nil {
 		return nil, err
@@ -200,7 +210,8 @@ func (l *pbsList) listByID(texts []string, f func(*wire.JobStatus) error) error 
 			return nil
 		}
 		if !l.Ended && !l.torqueAttributes() && pbsState(s) == "F" {
-			l.printRefusal(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", pbsName(s.GetId(), s.GetArray()))
+			l.printRefusal(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information",
+				pbsName(s.GetId(), s.GetArray()))
 			return nil
 		}
 		return l.listJob(s, f)

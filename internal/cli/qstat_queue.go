@@ -31,7 +31,8 @@ func (l *pbsList) knownQueues() (all []ledger.QueuePolicy, known bool) {
 	return all, true
 }
 
-// reservationQueues are the reservations that are not over, as PBS has them: queues, that start their jobs while they hold.
+// reservationQueues are the reservations that are not over, as PBS has them: queues, that
+// start their jobs while they hold.
 func (l *pbsList) reservationQueues(others []ledger.QueuePolicy) (all []ledger.QueuePolicy) {
 	entries, _, err := l.reservations()
 	if err != nil {
@@ -39,8 +40,11 @@ func (l *pbsList) reservationQueues(others []ledger.QueuePolicy) (all []ledger.Q
 	}
 	for i := range entries {
 		r := &entries[i].Object
-		if isOther := slices.ContainsFunc(others, func(q ledger.QueuePolicy) bool { return q.Name == r.Name }); !isOther && l.now().Before(r.Until) {
-			all = append(all, ledger.QueuePolicy{Name: r.Name, Enabled: !r.Deleting, Started: !r.Deleting && !l.now().Before(r.From)})
+		if isOther := slices.ContainsFunc(others, func(q ledger.QueuePolicy) bool {
+			return q.Name == r.Name
+		}); !isOther && l.now().Before(r.Until) {
+			all = append(all, ledger.QueuePolicy{Name: r.Name, Enabled: !r.Deleting,
+				Started: !r.Deleting && !l.now().Before(r.From)})
 		}
 	}
 	return all
@@ -49,20 +53,25 @@ func (l *pbsList) reservationQueues(others []ledger.QueuePolicy) (all []ledger.Q
 // mayBeQueue reports whether there may be a queue of that name.
 func (l *pbsList) mayBeQueue(name string) bool {
 	all, known := l.knownQueues()
-	return !known || name == roost.DefaultQueueName || slices.ContainsFunc(all, func(q ledger.QueuePolicy) bool { return q.Name == name })
+	return !known || name == roost.DefaultQueueName || slices.ContainsFunc(all, func(q ledger.QueuePolicy) bool {
+		return q.Name == name
+	})
 }
 
-// countJobs counts the jobs that have not ended, by a name of theirs: their queue, or their server.
-func (l *pbsList) countJobs(at string, by func(*wire.JobStatus) string) (counts map[string]*qstat.StateCounts, missing []unreachableSchedd, err error) {
+// countJobs counts the jobs that have not ended, by a name of theirs: their queue, or
+// their server.
+func (l *pbsList) countJobs(at string,
+	by func(*wire.JobStatus) string) (counts map[string]*qstat.StateCounts, missing []unreachableSchedd, err error) {
 	counts = map[string]*qstat.StateCounts{}
-	missing, err = l.queryServer(at, &wire.QueryRequest{Selection: &wire.Selection{}, Table: true}, func(s *wire.JobStatus) error {
-		name := by(s)
-		if counts[name] == nil {
-			counts[name] = &qstat.StateCounts{}
-		}
-		counts[name].Add(pbsState(s), 1)
-		return nil
-	})
+	missing, err = l.queryServer(at, &wire.QueryRequest{Selection: &wire.Selection{}, Table: true},
+		func(s *wire.JobStatus) error {
+			name := by(s)
+			if counts[name] == nil {
+				counts[name] = &qstat.StateCounts{}
+			}
+			counts[name].Add(pbsState(s), 1)
+			return nil
+		})
 	return counts, missing, err
 }
 
@@ -102,7 +111,9 @@ func (l *pbsList) queues() (code int, err error) {
 	}
 	for _, text := range l.operands {
 		name, _, _ := strings.Cut(text, "@")
-		if wanted[name] && name != "" && !slices.ContainsFunc(queues, func(q ledger.QueuePolicy) bool { return q.Name == name }) {
+		if wanted[name] && name != "" && !slices.ContainsFunc(queues, func(q ledger.QueuePolicy) bool {
+			return q.Name == name
+		}) {
 			fmt.Fprintf(l.stderr, "qstat: Unknown queue %s\n", text)
 			code = pbsUnknownQueue
 		}
@@ -172,7 +183,8 @@ func (l *pbsList) fullQueues(queues []ledger.QueuePolicy, counts map[string]*qst
 		return err
 	}
 	for i := range queues {
-		o := &qstat.Object{Kind: qstat.Queues, Name: queues[i].Name, Attributes: queueAttributes(&queues[i], counts[queues[i].Name])}
+		o := &qstat.Object{Kind: qstat.Queues, Name: queues[i].Name,
+			Attributes: queueAttributes(&queues[i], counts[queues[i].Name])}
 		if err := full.Print(o); err != nil {
 			return err
 		}
@@ -186,7 +198,8 @@ func queueAttributes(q *ledger.QueuePolicy, counts *qstat.StateCounts) []qstat.O
 		counts = &qstat.StateCounts{}
 	}
 	var list []qstat.ObjectAttribute
-	counted := []qstat.ObjectAttribute{{Name: "total_jobs", Value: fmt.Sprint(counts.Total())}, {Name: "state_count", Value: counts.Text()}}
+	counted := []qstat.ObjectAttribute{{Name: "total_jobs", Value: fmt.Sprint(counts.Total())},
+		{Name: "state_count", Value: counts.Text()}}
 	for _, v := range qmgr.JoinedAttributes(qmgr.Attributes(&qmgr.Object{Queue: q})) {
 		if !slices.Contains([]string{"queue_type", "band", "Priority"}, v.Name) {
 			list, counted = append(list, counted...), nil
@@ -247,10 +260,12 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 	pool.DefaultQueue = cmp.Or(pool.DefaultQueue, roost.DefaultQueueName)
 	for _, r := range rows {
 		o := &qstat.Object{Kind: qstat.Servers, Name: r.Name, Attributes: []qstat.ObjectAttribute{
-			{Name: "server_state", Value: r.Status}, {Name: "server_host", Value: r.Name}, {Name: "total_jobs", Value: fmt.Sprint(r.Total())}, {Name: "state_count", Value: r.Text()},
+			{Name: "server_state", Value: r.Status}, {Name: "server_host", Value: r.Name},
+			{Name: "total_jobs", Value: fmt.Sprint(r.Total())}, {Name: "state_count", Value: r.Text()},
 		}}
 		for _, v := range qmgr.JoinedAttributes(qmgr.Attributes(pool)) {
-			o.Attributes = append(o.Attributes, qstat.ObjectAttribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
+			o.Attributes = append(o.Attributes,
+				qstat.ObjectAttribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
 		}
 		version := pbsVersion()
 		if l.torqueAttributes() {
@@ -264,7 +279,8 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 	return full.Close()
 }
 
-// unreachable says why a server cannot be asked, and returns the exit status for it. There is none of a name that nobody knows.
+// unreachable says why a server cannot be asked, and returns the exit status for it.
+// There is none of a name that nobody knows.
 func (l *pbsList) unreachable(name string, err error) (code int) {
 	errno, code := 15010, pbsSystem
 	if errors.Is(err, roost.NotFound) {

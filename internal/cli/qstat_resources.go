@@ -25,7 +25,8 @@ func (j *pbsJob) used() []qstat.ObjectAttribute {
 		return nil
 	} else {
 		u := j.GetUsage()
-		cpu, wall, memory, known = time.Duration(u.GetUserCpu()+u.GetSystemCpu()), j.now().Sub(timeOfNanos(j.GetStarted())), roost.Bytes(u.GetPeakMemory()), u != nil
+		cpu, wall, memory, known = time.Duration(u.GetUserCpu()+u.GetSystemCpu()),
+			j.now().Sub(timeOfNanos(j.GetStarted())), roost.Bytes(u.GetPeakMemory()), u != nil
 	}
 	var list []qstat.ObjectAttribute
 	add := func(name, value string) {
@@ -53,7 +54,8 @@ func (j *pbsJob) cpus() string {
 	return fmt.Sprint(max((j.GetRequest().GetMilliCpu()+999)/1000, 1))
 }
 
-// resources are what a job asks for: what was said, in PBS's spelling, and what it got where nothing was said.
+// resources are what a job asks for: what was said, in PBS's spelling, and what it got
+// where nothing was said.
 func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	amounts := map[string]string{}
 	if said, ok := j.record.Sub("Resource_List"); ok {
@@ -90,7 +92,8 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	for _, b := range []struct {
 		name, attribute string
 		text            func(int64) string
-	}{{"cput", roost.AttrCPUTime, seconds}, {"pcput", roost.AttrProcessCPU, seconds}, {"vmem", roost.AttrVirtual, kibibytes}, {"pvmem", roost.AttrProcessVirtual, kibibytes},
+	}{{"cput", roost.AttrCPUTime, seconds}, {"pcput", roost.AttrProcessCPU, seconds},
+		{"vmem", roost.AttrVirtual, kibibytes}, {"pvmem", roost.AttrProcessVirtual, kibibytes},
 		{"pmem", roost.AttrProcessMemory, kibibytes}, {"file", roost.AttrFileSize, kibibytes}} {
 		if n, ok := j.ad.Int(b.attribute); ok && n > 0 {
 			have(b.name, b.text(n))

@@ -13,7 +13,8 @@ import (
 // pbsRow is a job in a table.
 func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.JobRow {
 	r := &qstat.JobRow{
-		ID: pbsName(s.GetId(), s.GetArray()), Name: replaceBlanks(s.GetName()), User: qstat.VisibleText(s.GetOwner()), Queue: qstat.VisibleText(pbsQueue(s)), State: l.stateLetter(s), CPU: usedTimeText(s),
+		ID: pbsName(s.GetId(), s.GetArray()), Name: replaceBlanks(s.GetName()), User: qstat.VisibleText(s.GetOwner()),
+		Queue: qstat.VisibleText(pbsQueue(s)), State: l.stateLetter(s), CPU: usedTimeText(s),
 	}
 	if !l.needsDetails() {
 		return r
@@ -72,8 +73,8 @@ func usedTimeText(s *wire.JobStatus) string {
 	return clockText(cpu)
 }
 
-// pbsState is PBS's letter: an array that has begun is B, a job that waits for its start time is W, and a task of an array that has ended is X while
-// the array goes on.
+// pbsState is PBS's letter: an array that has begun is B, a job that waits for its start
+// time is W, and a task of an array that has ended is X while the array goes on.
 func pbsState(s *wire.JobStatus) string {
 	switch {
 	case s.GetArray() && s.GetState() == "" && !isFinal(s) && (s.GetStarted() != 0 || finishedCount(s) > 0):

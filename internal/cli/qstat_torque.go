@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What qstat says to who speaks Torque: other names of some attributes, other numbers for what ended a job, and C for one that has ended, which is shown as if
-// it had not for a while. The formats of -F are OpenPBS's, and speak OpenPBS to everybody.
+// What qstat says to who speaks Torque: other names of some attributes, other numbers for
+// what ended a job, and C for one that has ended, which is shown as if it had not for a
+// while. The formats of -F are OpenPBS's, and speak OpenPBS to everybody.
 
 func (l *pbsList) torqueAttributes() bool { return l.Dialect == roost.Torque }
 
@@ -24,12 +25,14 @@ func (l *pbsList) readHistoryLimit() error {
 	return err
 }
 
-// isExpired reports whether a job has ended so long ago that it is not shown, and named in vain.
+// isExpired reports whether a job has ended so long ago that it is not shown, and named
+// in vain.
 func (l *pbsList) isExpired(s *wire.JobStatus) bool {
 	return l.torqueAttributes() && !l.Ended && isFinal(s) && (l.ExcludeEnded || s.GetEnded() < l.historyStart)
 }
 
-// stateLetter is the state of a job in the user's dialect. Torque has no letters of their own for arrays and their tasks, and for machines that are in use.
+// stateLetter is the state of a job in the user's dialect. Torque has no letters of their
+// own for arrays and their tasks, and for machines that are in use.
 func (l *pbsList) stateLetter(s *wire.JobStatus) string { return stateLetterOf(l.Dialect, s) }
 
 func stateLetterOf(d roost.PBSDialect, s *wire.JobStatus) string {
@@ -157,7 +160,8 @@ func (j *torqueJob) attributes() []qstat.ObjectAttribute {
 	return append(list, j.remaining()...)
 }
 
-// requestedResources is what a job asks for. What qsub has made of -l nodes for itself is not Torque's.
+// requestedResources is what a job asks for. What qsub has made of -l nodes for itself is
+// not Torque's.
 func (j *torqueJob) requestedResources() []qstat.ObjectAttribute {
 	list := j.resources()
 	if !slices.ContainsFunc(list, func(a qstat.ObjectAttribute) bool { return a.Resource == "nodes" }) {
@@ -178,7 +182,8 @@ func (j *torqueJob) remaining() []qstat.ObjectAttribute {
 	return []qstat.ObjectAttribute{{Name: "Walltime", Resource: "Remaining", Value: strconv.FormatInt(left, 10)}}
 }
 
-// torqueHosts is exec_host in the words of Torque, which numbers the processors of each machine: "n1/0-3+n2/0" where OpenPBS has "n1/0*4+n2/0".
+// torqueHosts is exec_host in the words of Torque, which numbers the processors of each
+// machine: "n1/0-3+n2/0" where OpenPBS has "n1/0*4+n2/0".
 func torqueHosts(list string) string {
 	if list == "" {
 		return ""
@@ -201,7 +206,8 @@ func torqueHosts(list string) string {
 	return strings.Join(parts, "+")
 }
 
-// torqueExit is what ended a job in Torque's numbers, which differ where a job was over a limit.
+// torqueExit is what ended a job in Torque's numbers, which differ where a job was over a
+// limit.
 func torqueExit(status string) string {
 	switch status {
 	case "-26", "-27": // vmem, mem

@@ -17,8 +17,11 @@ import (
 
 func qsubCommand() *command {
 	return &command{
-		name: "qsub", group: groupPBS, summary: "submit a PBS script", synopsis: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", rawArgs: true, maxOperands: -1, run: qsub,
-		description: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind --, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the differences.",
+		name: "qsub", group: groupPBS, summary: "submit a PBS script",
+		synopsis: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", rawArgs: true, maxOperands: -1, run: qsub,
+		description: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind " +
+			"--, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the " +
+			"differences.",
 		examples: []commandExample{
 			{"qsub -N sim -l select=1:ncpus=4:mem=8gb -l walltime=2:00:00 sim.sh", "submit a script"},
 			{"qsub -J 0-99 -- ./work", "a hundred tasks, told apart by $PBS_ARRAY_INDEX"},
@@ -84,9 +87,11 @@ func (c *invocation) pbsCaller() (pbs.QsubCaller, error) {
 		return pbs.QsubCaller{}, err
 	}
 	return pbs.QsubCaller{
-		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(), Server: c.defaultServer(), Environ: c.env, Now: opts.Now, LookPath: exec.LookPath, Inventory: c.newPoolInventory(),
-		Dialect: func() roost.PBSDialect { d, _ := c.dialect(); return d },
-		Read:    func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
+		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(),
+		Server: c.defaultServer(), Environ: c.env, Now: opts.Now, LookPath: exec.LookPath,
+		Inventory: c.newPoolInventory(),
+		Dialect:   func() roost.PBSDialect { d, _ := c.dialect(); return d },
+		Read:      func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
 		Stdin: func() ([]byte, error) {
 			if f, ok := c.stdin.(*os.File); ok && screenOf(f).terminal {
 				fmt.Fprintln(c.stderr, "Job script will be read from standard input. Submit with CTRL+D.")

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// awaitBlocked waits as -W block=true asks, through restarts of the schedd. The exit status is what the job's Exit_status leaves of itself in one byte, and 3 if the job
-// was deleted. Who interrupts the wait wants no job: it is deleted (OpenPBS qsub(1B)).
+// awaitBlocked waits as -W block=true asks, through restarts of the schedd. The exit
+// status is what the job's Exit_status leaves of itself in one byte, and 3 if the job was
+// deleted. Who interrupts the wait wants no job: it is deleted (OpenPBS qsub(1B)).
 func (c *invocation) awaitBlocked(id, plain string, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
@@ -63,10 +64,12 @@ func (c *invocation) reportBlockedEnd(id string, s *wire.JobStatus) error {
 	return nil
 }
 
-// isDeleted reports whether a job was ended by somebody's wish; an array, of which nothing has come to its end by itself.
+// isDeleted reports whether a job was ended by somebody's wish; an array, of which
+// nothing has come to its end by itself.
 func isDeleted(s *wire.JobStatus) bool {
 	if !s.GetArray() {
-		return s.GetRemoved() || stateOf(s) == roost.Removed.String() || s.GetExit().GetCause() == wire.Cause_CAUSE_REMOVED
+		return s.GetRemoved() || stateOf(s) == roost.Removed.String() ||
+			s.GetExit().GetCause() == wire.Cause_CAUSE_REMOVED
 	}
 	n := s.GetCounts()
 	return n[roost.Removed.String()] > 0 && n[roost.Completed.String()] == 0

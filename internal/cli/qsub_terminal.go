@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// An interactive job, as qsub -I of OpenPBS shows it: it tells that it waits, when the job is there, and when it is over. Until it is there the terminal
-// is ours, and Ctrl-C asks whether the job is to go; from then on every key is the shell's.
+// An interactive job, as qsub -I of OpenPBS shows it: it tells that it waits, when the
+// job is there, and when it is over. Until it is there the terminal is ours, and Ctrl-C
+// asks whether the job is to go; from then on every key is the shell's.
 
 // askTerminal refuses an interactive job where nobody could type.
 func (c *invocation) askTerminal() (localTerminal, error) {
@@ -47,8 +48,9 @@ type scheddEvent struct {
 	err     error
 }
 
-// attachTerminal shows a job of qsub -I from the submission to the end. The exit status is 0 when it has had its terminal, as that of OpenPBS is; how the
-// shell ended, the job's Exit_status tells.
+// attachTerminal shows a job of qsub -I from the submission to the end. The exit status
+// is 0 when it has had its terminal, as that of OpenPBS is; how the shell ended, the
+// job's Exit_status tells.
 func (c *invocation) attachTerminal(k localTerminal, id, plain string, signals <-chan os.Signal) error {
 	signal.Ignore(syscall.SIGTSTP) // nobody would be there when the job starts
 	defer signal.Reset(syscall.SIGTSTP)
@@ -82,7 +84,8 @@ func (c *invocation) attachTerminal(k localTerminal, id, plain string, signals <
 	return nil
 }
 
-// reportKilled says why a job that has had its terminal was ended, if it did not end by itself and nobody wanted it to: its user would not find that in any file.
+// reportKilled says why a job that has had its terminal was ended, if it did not end by
+// itself and nobody wanted it to: its user would not find that in any file.
 func (c *invocation) reportKilled(plain string) {
 	s, err := c.findJob(plain, &wire.QueryRequest{})
 	if err != nil {
@@ -100,7 +103,8 @@ func (c *invocation) reportKilled(plain string) {
 // errDeleted says that the user wanted the job to go while it waited.
 var errDeleted = errors.New("deleted")
 
-// run waits for the job and then talks. A conversation that breaks before the job is there is begun anew.
+// run waits for the job and then talks. A conversation that breaks before the job is
+// there is begun anew.
 func (s *interactiveJob) run(ctx context.Context, alive func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,7 +159,8 @@ func (s *interactiveJob) receive(ctx context.Context) {
 // confirmTimeout is how long the answer to the question may take.
 const confirmTimeout = time.Minute
 
-// confirmAbort asks whether the job is to go. Who interrupts the question, too, or does not answer it, means yes.
+// confirmAbort asks whether the job is to go. Who interrupts the question, too, or does
+// not answer it, means yes.
 func (s *interactiveJob) confirmAbort() bool {
 	answers := make(chan string)
 	done := make(chan struct{})

@@ -15,15 +15,20 @@ import (
 
 func adsCommand() *command {
 	return &command{
-		name: "ads", group: groupPool, summary: "print ads: what daemons and jobs say of themselves", maxOperands: 0, run: printAds,
-		description: "Prints the ClassAds of machines and daemons that the collector knows, or of jobs, an attribute a line and an empty line between ads.",
+		name: "ads", group: groupPool, summary: "print ads: what daemons and jobs say of themselves", maxOperands: 0,
+		run: printAds,
+		description: "Prints the ClassAds of machines and daemons that the collector knows, or of jobs, an attribute " +
+			"a line and an empty line between ads.",
 		examples: []commandExample{
-			{"roost ads --constraint 'Memory > 4096' --attributes Name,Memory", "name and free memory of some machines"},
+			{"roost ads --constraint 'Memory > 4096' --attributes Name,Memory",
+				"name and free memory of some machines"},
 			{"roost ads --type Job --constraint 'Owner == \"ann\"'", "the ads of ann's jobs"},
 		},
 		flags: []ucli.Flag{
-			&ucli.StringFlag{Name: "type", Aliases: []string{"t"}, Usage: "ads of this `TYPE`: Machine, Scheduler, Negotiator, Collector, Job, or any", Value: "Machine"},
-			&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only ads that satisfy the ClassAd `EXPR`"},
+			&ucli.StringFlag{Name: "type", Aliases: []string{"t"},
+				Usage: "ads of this `TYPE`: Machine, Scheduler, Negotiator, Collector, Job, or any", Value: "Machine"},
+			&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"},
+				Usage: "only ads that satisfy the ClassAd `EXPR`"},
 			&ucli.StringSliceFlag{Name: "attributes", Aliases: []string{"a"}, Usage: "only these attributes, `A,B`"},
 			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` ads; 0 for all"},
 			jsonFlag(),
@@ -69,7 +74,8 @@ func printAds(c *invocation) error {
 	return nil
 }
 
-// queryAdTexts asks the schedd for ads of its jobs, and through it a collector for all others.
+// queryAdTexts asks the schedd for ads of its jobs, and through it a collector for all
+// others.
 func (c *invocation) queryAdTexts(wanted []string) ([]string, error) {
 	limit := uint32(max(c.countFlag("limit"), 0))
 	kind := c.stringFlag("type")
@@ -77,9 +83,11 @@ func (c *invocation) queryAdTexts(wanted []string) ([]string, error) {
 		kind = ""
 	}
 	if !strings.EqualFold(kind, "Job") {
-		return c.queryAds(&wire.AdQuery{Type: kind, Constraint: c.stringFlag("constraint"), Projection: wanted, Limit: limit})
+		return c.queryAds(&wire.AdQuery{Type: kind, Constraint: c.stringFlag("constraint"), Projection: wanted,
+			Limit: limit})
 	}
-	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Constraint: c.stringFlag("constraint")}, Ads: true, Limit: limit})
+	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Constraint: c.stringFlag("constraint")},
+		Ads: true, Limit: limit})
 	texts := make([]string, len(found))
 	for i, s := range found {
 		texts[i] = s.GetAd()

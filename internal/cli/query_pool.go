@@ -15,7 +15,8 @@ import (
 )
 
 func hereFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "here", Usage: "only jobs that were submitted on this machine: no other schedd is asked"}
+	return &ucli.BoolFlag{Name: "here",
+		Usage: "only jobs that were submitted on this machine: no other schedd is asked"}
 }
 
 // unreachableSchedd is a schedd whose jobs are missing in a list.
@@ -24,8 +25,10 @@ type unreachableSchedd struct {
 	Reason string `json:"why"`
 }
 
-// queryPool returns what the schedds of the pool know of some jobs or tasks, the newest first, and which of the schedds did not answer.
-func (c *invocation) queryPool(at string, req *wire.QueryRequest) (found []*wire.JobStatus, missing []unreachableSchedd, err error) {
+// queryPool returns what the schedds of the pool know of some jobs or tasks, the newest
+// first, and which of the schedds did not answer.
+func (c *invocation) queryPool(at string,
+	req *wire.QueryRequest) (found []*wire.JobStatus, missing []unreachableSchedd, err error) {
 	s, at, err := c.jobReader(at)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +47,8 @@ func (c *invocation) queryPool(at string, req *wire.QueryRequest) (found []*wire
 }
 
 // readPoolRows takes the rows of an answer apart.
-func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.JobStatus, missing []unreachableSchedd, err error) {
+func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.JobStatus,
+	missing []unreachableSchedd, err error) {
 	for {
 		row, err := stream.Recv()
 		if err == io.EOF {
@@ -78,7 +82,8 @@ func (c *invocation) printUnreachable(missing []unreachableSchedd) {
 	}
 }
 
-// unreachableError is the error for a question about a single job that its schedd did not answer.
+// unreachableError is the error for a question about a single job that its schedd did not
+// answer.
 func unreachableError(missing []unreachableSchedd) error {
 	if len(missing) == 0 {
 		return nil
@@ -86,7 +91,8 @@ func unreachableError(missing []unreachableSchedd) error {
 	return kindErrorf(roost.Unavailable, "%s %s", missing[0].Node, missing[0].Reason)
 }
 
-// namesOnlyTasks reports whether all selectors name tasks: "123[7]" and "123[1-5]", and not "123[]".
+// namesOnlyTasks reports whether all selectors name tasks: "123[7]" and "123[1-5]", and
+// not "123[]".
 func namesOnlyTasks(list []string) bool {
 	for _, s := range list {
 		open := -1
@@ -103,7 +109,8 @@ func namesOnlyTasks(list []string) bool {
 }
 
 // passRow hands over what one message of an answer holds.
-func passRow(row *wire.PoolRow, missing []unreachableSchedd, f func(*wire.JobStatus) error) ([]unreachableSchedd, error) {
+func passRow(row *wire.PoolRow, missing []unreachableSchedd,
+	f func(*wire.JobStatus) error) ([]unreachableSchedd, error) {
 	switch of := row.GetOf().(type) {
 	case *wire.PoolRow_Silent:
 		return append(missing, unreachableSchedd{of.Silent.GetNode(), printableText(of.Silent.GetWhy())}), nil

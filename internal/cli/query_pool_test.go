@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestSilentSchedds holds that a list says whose jobs are missing, and that a question about one job of theirs fails.
+// TestSilentSchedds holds that a list says whose jobs are missing, and that a question
+// about one job of theirs fails.
 func TestSilentSchedds(t *testing.T) {
 	for _, test := range []struct {
 		line        string
@@ -31,7 +32,8 @@ func TestSilentSchedds(t *testing.T) {
 		}
 		a, stdout, stderr := newTestApp(t, f.serve(t))
 		code := a.Run(t.Context(), strings.Fields(test.line))
-		if code != test.code || !strings.HasSuffix(stderr.String(), test.says) || test.says == "" && stderr.Len() > 0 || !strings.Contains(stdout.String(), test.shows) {
+		if code != test.code || !strings.HasSuffix(stderr.String(), test.says) || test.says == "" && stderr.Len() > 0 ||
+			!strings.Contains(stdout.String(), test.shows) {
 			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
 		}
 	}

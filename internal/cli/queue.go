@@ -22,7 +22,10 @@ func queueCommand() *command {
 		&ucli.StringFlag{Name: "enabled", Usage: "whether it takes jobs: `on|off`"},
 		&ucli.StringFlag{Name: "started", Usage: "whether its jobs may start: `on|off`"},
 	}
-	for _, which := range []struct{ prefix, what string }{{"default-", "that a job gets that does not say"}, {"min-", "that a job has to ask for"}, {"max-", "that a job may ask for"}} {
+	for _, which := range []struct {
+		prefix, what string
+	}{{"default-", "that a job gets that does not say"}, {"min-", "that a job has to ask for"},
+		{"max-", "that a job may ask for"}} {
 		flags = append(flags,
 			&ucli.StringFlag{Name: which.prefix + "cpus", Usage: "cores " + which.what + ", `N`"},
 			&ucli.StringFlag{Name: which.prefix + "memory", Usage: "memory " + which.what + ", a `SIZE`"},
@@ -31,20 +34,28 @@ func queueCommand() *command {
 			&ucli.StringFlag{Name: which.prefix + "walltime", Usage: "walltime " + which.what + ", a `TIME`"},
 		)
 	}
-	for _, which := range []struct{ name, what string }{{"running", "of its tasks run at once"}, {"queued", "tasks are in it and not done"}} {
+	for _, which := range []struct {
+		name, what string
+	}{{"running", "of its tasks run at once"}, {"queued", "tasks are in it and not done"}} {
 		flags = append(flags,
 			&ucli.StringFlag{Name: which.name, Usage: "at most `N` " + which.what},
-			&ucli.StringFlag{Name: which.name + "-per-user", Usage: "at most `N` of one user " + strings.TrimPrefix(which.what, "of its ")},
-			&ucli.StringFlag{Name: which.name + "-per-group", Usage: "at most `N` of one group " + strings.TrimPrefix(which.what, "of its ")},
+			&ucli.StringFlag{Name: which.name + "-per-user",
+				Usage: "at most `N` of one user " + strings.TrimPrefix(which.what, "of its ")},
+			&ucli.StringFlag{Name: which.name + "-per-group",
+				Usage: "at most `N` of one group " + strings.TrimPrefix(which.what, "of its ")},
 		)
 	}
 	flags = append(flags,
-		&ucli.StringSliceFlag{Name: "users", Usage: "only these users may use it, `A,B`, with those of --groups; none for everybody"},
+		&ucli.StringSliceFlag{Name: "users",
+			Usage: "only these users may use it, `A,B`, with those of --groups; none for everybody"},
 		&ucli.StringSliceFlag{Name: "groups", Usage: "only these groups may, `A,B`"},
 		forceFlag(), jsonFlag())
 	return &command{
-		name: "queue", group: groupAdmin, summary: "show and set the queues that jobs are submitted to", synopsis: "[set QUEUE | enable|disable|start|stop QUEUE… | rm QUEUE]", maxOperands: -1,
-		description: "Shows the queues, or makes, changes or removes one. A queue is a name that jobs are submitted to: it gives them a band, defaults and bounds. One that is not enabled takes no jobs, and the jobs of one that is not started wait. " +
+		name: "queue", group: groupAdmin, summary: "show and set the queues that jobs are submitted to",
+		synopsis: "[set QUEUE | enable|disable|start|stop QUEUE… | rm QUEUE]", maxOperands: -1,
+		description: "Shows the queues, or makes, changes or removes one. A queue is a name that jobs are submitted " +
+			"to: it gives them a band, defaults and bounds. One that is not enabled takes no jobs, and the jobs of " +
+			"one that is not started wait. " +
 			"A new queue is both. A bound that is not given stays as it is, and \"none\" is no bound.",
 		examples: []commandExample{
 			{"roost queue", "all queues"},
@@ -55,7 +66,8 @@ func queueCommand() *command {
 		flags: flags,
 		run: administer(showQueues, map[string]func(*invocation) error{
 			"set": setQueue, "rm": removeNamed(ledger.KindQueue, "the name of a queue"),
-			"enable": switchQueues("enabled", true), "disable": switchQueues("enabled", false), "start": switchQueues("started", true), "stop": switchQueues("started", false),
+			"enable": switchQueues("enabled", true), "disable": switchQueues("enabled", false),
+			"start": switchQueues("started", true), "stop": switchQueues("started", false),
 		}),
 	}
 }
@@ -87,34 +99,43 @@ func switchQueues(field string, on bool) func(c *invocation) error {
 
 func showQueues(c *invocation) error {
 	t := &textTable{columns: []tableColumn{
-		{head: "QUEUE"}, {head: "BAND"}, {head: "STATE"}, {head: "MAX CPUS", rightAligned: true}, {head: "MAX MEMORY", rightAligned: true}, {head: "MAX GPUS", rightAligned: true}, {head: "MAX WALLTIME", rightAligned: true},
-		{head: "MAX RUNNING", rightAligned: true, dropPriority: 1}, {head: "PER USER", rightAligned: true, dropPriority: 2}, {head: "MAX QUEUED", rightAligned: true, dropPriority: 3}, {head: "WHO", minWidth: 8, dropPriority: 4},
+		{head: "QUEUE"}, {head: "BAND"}, {head: "STATE"}, {head: "MAX CPUS", rightAligned: true}, {head: "MAX MEMORY",
+			rightAligned: true}, {head: "MAX GPUS", rightAligned: true}, {head: "MAX WALLTIME", rightAligned: true},
+		{head: "MAX RUNNING", rightAligned: true, dropPriority: 1}, {head: "PER USER", rightAligned: true,
+			dropPriority: 2}, {head: "MAX QUEUED", rightAligned: true, dropPriority: 3},
+		{head: "WHO", minWidth: 8, dropPriority: 4},
 	}}
-	return showObjects(c, ledger.KindQueue, "queues", "no queues are set: jobs name none", t, func(o attributedObject[ledger.QueuePolicy]) []tableCell {
-		q := o.Object
-		state, colour := "open", green
-		switch {
-		case !q.Enabled && !q.Started:
-			state, colour = "closed", red
-		case !q.Enabled:
-			state, colour = "disabled", yellow
-		case !q.Started:
-			state, colour = "stopped", yellow
-		}
-		if q.Routing {
-			state += ", routes to " + printableText(strings.Join(q.Destinations, ","))
-		}
-		band := q.Band
-		if band == "" {
-			band = roost.BatchBand.String()
-		}
-		walltime := boundText(q.MaxResources.Walltime, func(s int64) string { return (time.Duration(s) * time.Second).String() })
-		return []tableCell{
-			{q.Name, ""}, {band, ""}, {state, colour}, {boundText(q.MaxResources.CPUs, plainCores), ""}, {boundText(q.MaxResources.Memory, roost.Bytes.String), ""},
-			{boundText(q.MaxResources.GPUs, plainCount), ""}, {walltime, ""}, {boundText(q.Running.Total, plainCount), ""}, {boundText(q.Running.PerUser, plainCount), ""},
-			{boundText(q.Queued.Total, plainCount), ""}, {printableText(strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ",")), ""},
-		}
-	})
+	return showObjects(c, ledger.KindQueue, "queues", "no queues are set: jobs name none",
+		t, func(o attributedObject[ledger.QueuePolicy]) []tableCell {
+			q := o.Object
+			state, colour := "open", green
+			switch {
+			case !q.Enabled && !q.Started:
+				state, colour = "closed", red
+			case !q.Enabled:
+				state, colour = "disabled", yellow
+			case !q.Started:
+				state, colour = "stopped", yellow
+			}
+			if q.Routing {
+				state += ", routes to " + printableText(strings.Join(q.Destinations, ","))
+			}
+			band := q.Band
+			if band == "" {
+				band = roost.BatchBand.String()
+			}
+			walltime := boundText(q.MaxResources.Walltime, func(s int64) string {
+				return (time.Duration(s) * time.Second).String()
+			})
+			return []tableCell{
+				{q.Name, ""}, {band, ""}, {state, colour}, {boundText(q.MaxResources.CPUs, plainCores), ""},
+				{boundText(q.MaxResources.Memory, roost.Bytes.String), ""},
+				{boundText(q.MaxResources.GPUs, plainCount), ""}, {walltime, ""},
+				{boundText(q.Running.Total, plainCount), ""}, {boundText(q.Running.PerUser, plainCount), ""},
+				{boundText(q.Queued.Total, plainCount), ""},
+				{printableText(strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ",")), ""},
+			}
+		})
 }
 
 func setQueue(c *invocation) error {
@@ -144,7 +165,9 @@ func setQueue(c *invocation) error {
 		w["priority"] = n
 	}
 	for prefix, field := range map[string]string{"default-": "default", "min-": "least", "max-": "most"} {
-		if err := c.amountFlags(func() objectPatch { return w.subPatch(field) }, prefix, "cpus", "memory", "disk", "gpus", "walltime"); err != nil {
+		if err := c.amountFlags(func() objectPatch {
+			return w.subPatch(field)
+		}, prefix, "cpus", "memory", "disk", "gpus", "walltime"); err != nil {
 			return err
 		}
 	}
@@ -167,8 +190,11 @@ func setQueue(c *invocation) error {
 
 func adminCommand() *command {
 	return &command{
-		name: "admin", group: groupAdmin, summary: "show and set who may administer what", synopsis: "[give WHO CAPABILITY… | take WHO CAPABILITY… | rm WHO | capabilities]", maxOperands: -1,
-		description: "Shows who may do what, or gives or takes capabilities. WHO is a user of a node, as ann@n1, or a name for users of that name on every node of the pool: whoever is root on any of them can be that user. " +
+		name: "admin", group: groupAdmin, summary: "show and set who may administer what",
+		synopsis: "[give WHO CAPABILITY… | take WHO CAPABILITY… | rm WHO | capabilities]", maxOperands: -1,
+		description: "Shows who may do what, or gives or takes capabilities. WHO is a user of a node, as ann@n1, or " +
+			"a name for users of that name on every node of the pool: whoever is root on any of them can be " +
+			"that user. " +
 			"Root on a central manager may do everything, and everybody may look; all else is denied.",
 		examples: []commandExample{
 			{"roost admin", "who may do what"},
@@ -178,7 +204,9 @@ func adminCommand() *command {
 		},
 		flags: []ucli.Flag{forceFlag(), jsonFlag()},
 		run: administer(showAdmins, map[string]func(*invocation) error{
-			"give": func(c *invocation) error { return c.setCapabilities(true) }, "take": func(c *invocation) error { return c.setCapabilities(false) },
+			"give": func(c *invocation) error {
+				return c.setCapabilities(true)
+			}, "take": func(c *invocation) error { return c.setCapabilities(false) },
 			"rm": removeNamed(ledger.KindAdmin, "whom"), "capabilities": showCapabilities,
 		}),
 	}
@@ -186,9 +214,10 @@ func adminCommand() *command {
 
 func showAdmins(c *invocation) error {
 	t := &textTable{columns: []tableColumn{{head: "WHO"}, {head: "MAY", minWidth: 12}}}
-	return showObjects(c, ledger.KindAdmin, "admins", "nobody but root on a central manager may change anything", t, func(o attributedObject[ledger.AdminRights]) []tableCell {
-		return []tableCell{{printableText(o.Object.User), ""}, {strings.Join(o.Object.Capabilities, " "), ""}}
-	})
+	return showObjects(c, ledger.KindAdmin, "admins", "nobody but root on a central manager may change anything",
+		t, func(o attributedObject[ledger.AdminRights]) []tableCell {
+			return []tableCell{{printableText(o.Object.User), ""}, {strings.Join(o.Object.Capabilities, " "), ""}}
+		})
 }
 
 func showCapabilities(c *invocation) error {

@@ -15,8 +15,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Which schedd a command speaks to: the one that --schedd or $ROOST_SCHEDD names; else the one in whose queue all of the jobs are that it names, if the user
-// is logged in there; else the one of this machine; and on a machine without any the only one where the user is logged in.
+// Which schedd a command speaks to: the one that --schedd or $ROOST_SCHEDD names; else
+// the one in whose queue all of the jobs are that it names, if the user is logged in
+// there; else the one of this machine; and on a machine without any the only one where
+// the user is logged in.
 
 // scheddName is the node whose schedd the user has named, if any.
 func (c *invocation) scheddName() string { return cmp.Or(c.scheddNode, c.getenv("ROOST_SCHEDD")) }
@@ -79,7 +81,8 @@ func (c *invocation) remoteConn() (*grpc.ClientConn, error) {
 	case !named || c.isLocalSchedd(node):
 		return nil, nil
 	}
-	return nil, withHint(kindErrorf(roost.Unauthenticated, "you are not logged in at %s", node), "on "+node+" run roost token --user, then here the line that it prints")
+	return nil, withHint(kindErrorf(roost.Unauthenticated, "you are not logged in at %s", node),
+		"on "+node+" run roost token --user, then here the line that it prints")
 }
 
 // isLocalSchedd reports whether the schedd of this machine is the one of that node.
@@ -95,7 +98,8 @@ func (c *invocation) isLocalSchedd(node string) bool {
 	return err == nil && h.GetName() == node
 }
 
-// operandsHost is the node that all ids of jobs among the operands name; empty: they name none, or several.
+// operandsHost is the node that all ids of jobs among the operands name; empty: they name
+// none, or several.
 func operandsHost(operands []string) (host string) {
 	for _, text := range operands {
 		of := idHost(text)
@@ -117,7 +121,8 @@ func idHost(text string) string {
 	return host
 }
 
-// jobReader connects to a schedd that can be asked about jobs, and says which one's jobs are meant: everybody may ask through the schedd of this machine.
+// jobReader connects to a schedd that can be asked about jobs, and says which one's jobs
+// are meant: everybody may ask through the schedd of this machine.
 func (c *invocation) jobReader(at string) (wire.ScheddClient, string, error) {
 	at = cmp.Or(at, c.scheddName())
 	s, err := c.connectSchedd()
@@ -132,7 +137,8 @@ func (c *invocation) jobReader(at string) (wire.ScheddClient, string, error) {
 	return wire.NewScheddClient(conn), at, nil
 }
 
-// jobSchedd connects to the schedd that has a job, where the user is logged in there; else to the one that the command speaks to.
+// jobSchedd connects to the schedd that has a job, where the user is logged in there;
+// else to the one that the command speaks to.
 func (c *invocation) jobSchedd(host string) (wire.ScheddClient, error) {
 	if host == "" || c.scheddName() != "" {
 		return c.connectSchedd()
@@ -152,7 +158,8 @@ func (c *invocation) jobSchedd(host string) (wire.ScheddClient, error) {
 	return wire.NewScheddClient(conn), nil
 }
 
-// selectorsByHost gives each selector to the node that it names, in the order in which these come.
+// selectorsByHost gives each selector to the node that it names, in the order in which
+// these come.
 func selectorsByHost(selectors []string) (hosts []string, of map[string][]string) {
 	of = map[string][]string{}
 	for _, text := range selectors {

@@ -30,7 +30,8 @@ type unitShare struct {
 	Tasks  int            `json:"tasks"`
 }
 
-// resourceUnitsOf reads a machine's resource units. Of an ad that makes no sense there are none.
+// resourceUnitsOf reads a machine's resource units. Of an ad that makes no sense there
+// are none.
 func resourceUnitsOf(ad *classad.Ad) []resourceUnit {
 	if _, ok := ad.Lookup(roost.AttrUnits); !ok {
 		return nil
@@ -43,8 +44,10 @@ func resourceUnitsOf(ad *classad.Ad) []resourceUnit {
 	for i := range f.Len() {
 		u, batch, q := f.Unit(i), f.UnitFree(i, gpu.BatchClass), f.Queue(i)
 		n := resourceUnit{
-			Name: u.Name, Cpus: resourceAmount{batch.CPU.Cores(), u.CPU.Cores()}, Stream: f.UnitFree(i, gpu.StreamClass).CPU.Cores(),
-			Memory: resourceAmount{float64(batch.Memory), float64(u.Memory)}, Running: q.Running, RunLimit: q.RunLimit, Waiting: q.Length, Room: q.FreePlaces, Wait: q.WaitSeconds,
+			Name: u.Name, Cpus: resourceAmount{batch.CPU.Cores(), u.CPU.Cores()},
+			Stream: f.UnitFree(i, gpu.StreamClass).CPU.Cores(),
+			Memory: resourceAmount{float64(batch.Memory), float64(u.Memory)}, Running: q.Running, RunLimit: q.RunLimit,
+			Waiting: q.Length, Room: q.FreePlaces, Wait: q.WaitSeconds,
 		}
 		for _, d := range f.Devices() {
 			if d.Unit == i {
@@ -59,13 +62,17 @@ func resourceUnitsOf(ad *classad.Ad) []resourceUnit {
 // unitTable lists the resource units of the nodes, one a line.
 func unitTable(nodes []nodeRecord) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "NODE"}, {head: "UNIT"}, {head: "CPUS FREE", rightAligned: true}, {head: "STREAM", rightAligned: true, dropPriority: 2}, {head: "MEMORY FREE", rightAligned: true},
-		{head: "GPU MEMORY FREE", rightAligned: true}, {head: "RUNNING", rightAligned: true}, {head: "WAITING", rightAligned: true}, {head: "ROOM", rightAligned: true}, {head: "WAIT", rightAligned: true, dropPriority: 1},
+		{head: "NODE"}, {head: "UNIT"}, {head: "CPUS FREE", rightAligned: true},
+		{head: "STREAM", rightAligned: true, dropPriority: 2}, {head: "MEMORY FREE", rightAligned: true},
+		{head: "GPU MEMORY FREE", rightAligned: true}, {head: "RUNNING", rightAligned: true},
+		{head: "WAITING", rightAligned: true}, {head: "ROOM", rightAligned: true},
+		{head: "WAIT", rightAligned: true, dropPriority: 1},
 	}}
 	for _, n := range nodes {
 		for _, u := range n.Units {
 			if u.Cpus.Total == 0 && u.Memory.Total == 0 {
-				t.addRow(tableCell{n.Name, ""}, tableCell{u.Name, ""}, tableCell{}, tableCell{}, tableCell{}, tableCell{u.gpusText(), ""}, tableCell{}, tableCell{}, tableCell{}, tableCell{})
+				t.addRow(tableCell{n.Name, ""}, tableCell{u.Name, ""}, tableCell{}, tableCell{}, tableCell{},
+					tableCell{u.gpusText(), ""}, tableCell{}, tableCell{}, tableCell{}, tableCell{})
 				continue
 			}
 			running := fmt.Sprint(u.Running)
@@ -76,8 +83,11 @@ func unitTable(nodes []nodeRecord) *textTable {
 			if u.Waiting+u.Room > 0 {
 				wait = spanText(time.Duration(u.Wait * float64(time.Second)))
 			}
-			t.addRow(tableCell{n.Name, ""}, tableCell{u.Name, ""}, tableCell{fmt.Sprintf("%g/%g", u.Cpus.Free, u.Cpus.Total), ""}, tableCell{fmt.Sprintf("%g", u.Stream), ""},
-				tableCell{memoryText(u.Memory), ""}, tableCell{u.gpusText(), ""}, tableCell{running, ""}, tableCell{fmt.Sprint(u.Waiting), ""}, tableCell{fmt.Sprint(u.Room), ""}, tableCell{wait, ""})
+			t.addRow(tableCell{n.Name, ""}, tableCell{u.Name, ""},
+				tableCell{fmt.Sprintf("%g/%g", u.Cpus.Free, u.Cpus.Total), ""},
+				tableCell{fmt.Sprintf("%g", u.Stream), ""},
+				tableCell{memoryText(u.Memory), ""}, tableCell{u.gpusText(), ""}, tableCell{running, ""},
+				tableCell{fmt.Sprint(u.Waiting), ""}, tableCell{fmt.Sprint(u.Room), ""}, tableCell{wait, ""})
 		}
 	}
 	t.dropEmptyColumns("GPU MEMORY FREE", "WAIT")

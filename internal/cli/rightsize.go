@@ -26,11 +26,14 @@ type taskSample struct {
 	end      *wire.ExitStatus
 }
 
-// rightSize compares what tasks asked for with the most that any of them used, and says what to ask for the next time. Only tasks that did their work
-// tell anything: one that failed may have ended before it needed most. Where tasks asked for different amounts, nothing can be said about that
-// resource in one sentence, and nothing is.
+// rightSize compares what tasks asked for with the most that any of them used, and says
+// what to ask for the next time. Only tasks that did their work tell anything: one that
+// failed may have ended before it needed most. Where tasks asked for different amounts,
+// nothing can be said about that resource in one sentence, and nothing is.
 func rightSize(samples []taskSample) (hints []string) {
-	samples = slices.DeleteFunc(slices.Clone(samples), func(s taskSample) bool { return s.end == nil || failedExit(s.end) })
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s taskSample) bool {
+		return s.end == nil || failedExit(s.end)
+	})
 	if len(samples) == 0 {
 		return nil
 	}
@@ -67,7 +70,8 @@ func highestValue[T int64 | float64](samples []taskSample, value func(taskSample
 	return highest
 }
 
-// memoryHint prefers what was measured of all processes of a task together; where nothing was, the largest of them has to do.
+// memoryHint prefers what was measured of all processes of a task together; where nothing
+// was, the largest of them has to do.
 func memoryHint(samples []taskSample) string {
 	asked, same := commonValue(samples, func(s taskSample) roost.Bytes { return s.asked.Memory })
 	peak := roost.Bytes(highestValue(samples, func(s taskSample) int64 {
@@ -82,7 +86,8 @@ func memoryHint(samples []taskSample) string {
 	return bytesHint("memory", "", asked, peak, len(samples))
 }
 
-// gpuMemoryHint is about the share of each card; the measurement is of all of a task's cards together.
+// gpuMemoryHint is about the share of each card; the measurement is of all of a task's
+// cards together.
 func gpuMemoryHint(samples []taskSample) string {
 	asked, same := commonValue(samples, func(s taskSample) roost.Bytes { return s.asked.GPUMemory })
 	cards, alike := commonValue(samples, func(s taskSample) int { return int(s.asked.GPUs) })
@@ -93,16 +98,19 @@ func gpuMemoryHint(samples []taskSample) string {
 	return bytesHint("gpu_memory", " of GPU memory", asked, roost.Bytes(peak/int64(cards)), len(samples))
 }
 
-// bytesHint is about an amount that a task must not exceed: too much asked for keeps others out, too little ends the task.
+// bytesHint is about an amount that a task must not exceed: too much asked for keeps
+// others out, too little ends the task.
 func bytesHint(name, of string, asked, peak roost.Bytes, tasks int) string {
 	enough := roundUp(roost.Bytes(float64(peak) * withMargin(tasks)))
 	switch {
 	case peak <= 0 || asked <= 0:
 		return ""
 	case asked >= minMemory && enough <= asked/2 && asked-enough >= minSaving:
-		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, roundDisplay(peak), samplesText(tasks), name, enough.String())
+		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, roundDisplay(peak),
+			samplesText(tasks), name, enough.String())
 	case peak <= asked && peak >= asked/100*95 && asked >= 64*roost.MiB:
-		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of, roundDisplay(peak), samplesText(tasks), name, roundUp(asked/4*5).String())
+		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of,
+			roundDisplay(peak), samplesText(tasks), name, roundUp(asked/4*5).String())
 	}
 	return ""
 }
@@ -129,7 +137,8 @@ func roundDisplay(b roost.Bytes) roost.Bytes {
 	return b
 }
 
-// coresHint is about cores that stood idle. What was measured is an average over each task's life, so it takes half of them to be worth a word.
+// coresHint is about cores that stood idle. What was measured is an average over each
+// task's life, so it takes half of them to be worth a word.
 func coresHint(samples []taskSample) string {
 	asked, same := commonValue(samples, func(s taskSample) roost.MilliCPU { return s.asked.CPU })
 	busy := highestValue(samples, func(s taskSample) float64 {
@@ -139,11 +148,13 @@ func coresHint(samples []taskSample) string {
 		}
 		return float64(e.GetUserCpu()+e.GetSystemCpu()) / float64(e.GetWall())
 	})
-	enough := max(math.Ceil(busy*1.05-0.15), 1) // one core that is always busy is one, also where the clocks differ a little
+	// one core that is always busy is one, also where the clocks differ a little
+	enough := max(math.Ceil(busy*1.05-0.15), 1)
 	if !same || asked < 2000 || enough > float64(asked)/2000 {
 		return ""
 	}
-	return fmt.Sprintf("asked for %v cores, kept at most %s busy on average %s: cpus = %.0f would do", asked, oneDecimal(busy), samplesText(len(samples)), enough)
+	return fmt.Sprintf("asked for %v cores, kept at most %s busy on average %s: cpus = %.0f would do", asked,
+		oneDecimal(busy), samplesText(len(samples)), enough)
 }
 
 // gpuHint is about GPUs that were never touched.
@@ -153,14 +164,17 @@ func gpuHint(samples []taskSample) string {
 		return ""
 	}
 	for _, s := range samples {
-		if u := s.end.GetUsage(); u == nil || u.GetGpu() > 0 || u.GetPeakGpuMemory() > 0 || s.end.GetWall() < int64(minMeasuredTime) {
+		if u := s.end.GetUsage(); u == nil || u.GetGpu() > 0 || u.GetPeakGpuMemory() > 0 ||
+			s.end.GetWall() < int64(minMeasuredTime) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("asked for %s, and was never seen to use any %s", plural(asked, "GPU"), samplesText(len(samples)))
+	return fmt.Sprintf("asked for %s, and was never seen to use any %s", plural(asked, "GPU"),
+		samplesText(len(samples)))
 }
 
-// walltimeHint is about a limit that is far off, with which a task waits for holes that it does not need, or too close.
+// walltimeHint is about a limit that is far off, with which a task waits for holes that
+// it does not need, or too close.
 func walltimeHint(samples []taskSample) string {
 	asked, same := commonValue(samples, func(s taskSample) time.Duration { return s.walltime })
 	longest := time.Duration(highestValue(samples, func(s taskSample) int64 { return s.end.GetWall() }))
@@ -170,9 +184,12 @@ func walltimeHint(samples []taskSample) string {
 	enough := roundWalltime(time.Duration(float64(longest) * withMargin(len(samples)) * 1.2))
 	switch {
 	case enough <= asked/3:
-		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do", durationSetting(asked), spanText(longest), samplesText(len(samples)), durationSetting(enough))
+		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do",
+			durationSetting(asked), spanText(longest), samplesText(len(samples)), durationSetting(enough))
 	case longest >= asked/100*95:
-		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer", spanText(longest), durationSetting(asked), samplesText(len(samples)), durationSetting(roundWalltime(asked/4*5)))
+		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer",
+			spanText(longest), durationSetting(asked), samplesText(len(samples)),
+			durationSetting(roundWalltime(asked/4*5)))
 	}
 	return ""
 }

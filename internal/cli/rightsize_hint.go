@@ -30,8 +30,9 @@ func adWalltime(text string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// hints says what to ask for the next time, from the tasks of a job that have succeeded so far. The row has the job's ad. What cannot be found out is
-// not worth an error: nobody asked.
+// hints says what to ask for the next time, from the tasks of a job that have succeeded
+// so far. The row has the job's ad. What cannot be found out is not worth an error:
+// nobody asked.
 func (c *invocation) hints(s *wire.JobStatus) []string {
 	walltime := adWalltime(s.GetAd())
 	if s.GetState() != "" {
@@ -44,7 +45,8 @@ func (c *invocation) hints(s *wire.JobStatus) []string {
 		return nil
 	}
 	found, _, err := c.queryPool("", &wire.QueryRequest{
-		Selection: &wire.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}}, History: true, Tasks: true, Limit: maxSamples,
+		Selection: &wire.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}},
+		History:   true, Tasks: true, Limit: maxSamples,
 	})
 	if err != nil {
 		return nil

@@ -10,24 +10,29 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestHints holds where it is said what to ask for the next time, and that programs which read what is printed are not disturbed.
+// TestHints holds where it is said what to ask for the next time, and that programs which
+// read what is printed are not disturbed.
 func TestHints(t *testing.T) {
 	end := &wire.ExitStatus{Wall: 600e9, UserCpu: 500e9, Usage: &wire.TaskUsage{PeakMemory: 612 << 20}}
 	asked := &wire.Resources{MilliCpu: 1000, Memory: 8 << 30}
-	one := &wire.JobStatus{Id: "70.pool", Name: "one", Owner: "ann", State: "completed", Tasks: 1, Counts: taskCounts("completed", 1), Request: asked, Exit: end,
+	one := &wire.JobStatus{Id: "70.pool", Name: "one", Owner: "ann", State: "completed", Tasks: 1,
+		Counts: taskCounts("completed", 1), Request: asked, Exit: end,
 		Started: timeBefore(time.Hour), Ended: timeBefore(time.Minute), Ad: "[Walltime = 36000]"}
-	many := &wire.JobStatus{Id: "71.pool", Name: "many", Owner: "ann", Tasks: 3, Array: true, Counts: taskCounts("completed", 2, "running", 1), Request: asked, Started: timeBefore(time.Hour)}
+	many := &wire.JobStatus{Id: "71.pool", Name: "many", Owner: "ann", Tasks: 3, Array: true,
+		Counts: taskCounts("completed", 2, "running", 1), Request: asked, Started: timeBefore(time.Hour)}
 	task := func(id string, state string, e *wire.ExitStatus) *wire.JobStatus {
 		return &wire.JobStatus{Id: id, Owner: "ann", State: state, Tasks: 1, Request: asked, Exit: e}
 	}
 	f := &fakeSchedd{jobs: []*wire.JobStatus{one, many}, tasks: []*wire.JobStatus{
-		task("71[0].pool", "completed", end), task("71[1].pool", "completed", &wire.ExitStatus{Code: 1, Usage: &wire.TaskUsage{PeakMemory: 7 << 30}}), task("71[2].pool", "running", nil),
+		task("71[0].pool", "completed", end), task("71[1].pool", "completed", &wire.ExitStatus{Code: 1,
+			Usage: &wire.TaskUsage{PeakMemory: 7 << 30}}), task("71[2].pool", "running", nil),
 	}}
 	f.watch = func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
 		return to.Send(&wire.WatchEvent{Status: one})
 	}
 	dir := f.serve(t)
-	const memory, walltime = `used at most 612MiB in 1 task: memory = "960MiB" would do`, `asked for a walltime of 10h, took at most 10m in 1 task: walltime = "20m" would do`
+	const memory, walltime = `used at most 612MiB in 1 task: memory = "960MiB" would do`,
+		`asked for a walltime of 10h, took at most 10m in 1 task: walltime = "20m" would do`
 	for _, tt := range []struct {
 		line     string
 		terminal bool
@@ -56,7 +61,8 @@ func TestHints(t *testing.T) {
 				t.Errorf("%s: %q is missing in\n%s", tt.line, want, stderr)
 			}
 		}
-		if got := stdout.String() + stderr.String(); len(tt.out)+len(tt.err) == 0 && strings.Contains(got, "asked for") {
+		if got := stdout.String() + stderr.String(); len(tt.out)+len(tt.err) == 0 &&
+			strings.Contains(got, "asked for") {
 			t.Errorf("%s: nobody asked for a hint\n%s", tt.line, got)
 		}
 	}

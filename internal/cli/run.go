@@ -20,11 +20,16 @@ import (
 
 func runCommand() *command {
 	return &command{
-		name: "run", group: groupRun, summary: "run a command in the pool and see its output", synopsis: "-- COMMAND [ARGUMENT…]", minOperands: 1, maxOperands: -1, operandName: "a command", flagsFirst: true, run: runJob,
-		description: "Runs a command on some machine of the pool, in this directory and with this environment, shows its output as it comes, and ends with its exit status (128 and the number for a signal). Its standard input is empty unless --stdin names a file. Ctrl-C removes the job; a second Ctrl-C leaves at once.",
+		name: "run", group: groupRun, summary: "run a command in the pool and see its output",
+		synopsis: "-- COMMAND [ARGUMENT…]", minOperands: 1, maxOperands: -1, operandName: "a command", flagsFirst: true,
+		run: runJob,
+		description: "Runs a command on some machine of the pool, in this directory and with this environment, shows " +
+			"its output as it comes, and ends with its exit status (128 and the number for a signal). Its standard " +
+			"input is empty unless --stdin names a file. Ctrl-C removes the job; a second Ctrl-C leaves at once.",
 		examples: []commandExample{
 			{"roost run -- make test", "run a command"},
-			{"roost run --cpus 4 --memory 8GiB --walltime 2h -- ./simulate --steps 1000", "ask for resources and a limit"},
+			{"roost run --cpus 4 --memory 8GiB --walltime 2h -- ./simulate --steps 1000",
+				"ask for resources and a limit"},
 		},
 		flags: append(requestFlags(),
 			&ucli.BoolFlag{Name: "detach", Usage: "print the id and do not wait; the output is kept for roost logs"},
@@ -41,11 +46,14 @@ func requestFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "memory", Aliases: []string{"m"}, Usage: "so much memory `SIZE`, as in 4GiB"},
 		&ucli.StringFlag{Name: "disk", Usage: "so much disk `SIZE`, as in 20GiB"},
 		&ucli.IntFlag{Name: "gpus", Aliases: []string{"g"}, Usage: "so many GPUs `N`"},
-		&ucli.StringFlag{Name: "gpu-memory", Usage: "so much memory `SIZE` of each GPU, as in 10GiB; others may share the rest"},
+		&ucli.StringFlag{Name: "gpu-memory",
+			Usage: "so much memory `SIZE` of each GPU, as in 10GiB; others may share the rest"},
 		&ucli.StringFlag{Name: "app-class", Usage: "the `CLASS` of work: batch, or stream for what must start at once"},
-		&ucli.StringFlag{Name: "walltime", Aliases: []string{"t"}, Usage: "end the job after this `TIME`, as in 90m or 01:30:00"},
+		&ucli.StringFlag{Name: "walltime", Aliases: []string{"t"},
+			Usage: "end the job after this `TIME`, as in 90m or 01:30:00"},
 		&ucli.StringFlag{Name: "band", Usage: "the priority `BAND`: free, batch, production or monitoring"},
-		&ucli.IntFlag{Name: "priority", Aliases: []string{"p"}, Usage: "order among your own jobs, `N` from -1024 to 1023"},
+		&ucli.IntFlag{Name: "priority", Aliases: []string{"p"},
+			Usage: "order among your own jobs, `N` from -1024 to 1023"},
 		&ucli.StringFlag{Name: "group", Usage: "charge this accounting `GROUP`"},
 		&ucli.StringFlag{Name: "requirements", Usage: "run only on machines that satisfy the ClassAd `EXPR`"},
 		&ucli.StringFlag{Name: "rank", Usage: "prefer machines for which the ClassAd `EXPR` is high"},
@@ -53,19 +61,24 @@ func requestFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "stdin", Usage: "read standard input from this `FILE`"},
 		&ucli.StringSliceFlag{Name: "input", Usage: "a `FILE` that the job needs; may be repeated"},
 		&ucli.StringSliceFlag{Name: "output", Usage: "a `FILE` that it makes; may be repeated"},
-		&ucli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "set a variable of its environment, as `NAME=VALUE`; may be repeated"},
+		&ucli.StringSliceFlag{Name: "env", Aliases: []string{"e"},
+			Usage: "set a variable of its environment, as `NAME=VALUE`; may be repeated"},
 		&ucli.BoolFlag{Name: "clean-env", Usage: "do not take this environment along"},
 		&ucli.IntFlag{Name: "retries", Usage: "run it again, at most `N` times, if it fails"},
-		&ucli.StringSliceFlag{Name: "after", Usage: "start after this `JOB` has succeeded, or as afterany:JOB; may be repeated"},
+		&ucli.StringSliceFlag{Name: "after",
+			Usage: "start after this `JOB` has succeeded, or as afterany:JOB; may be repeated"},
 	}
 }
 
 func (c *invocation) requestFromFlags() submit.JobFlags {
 	return submit.JobFlags{
-		Name: c.stringFlag("name"), Directory: c.stringFlag("directory"), CPUs: c.stringFlag("cpus"), Memory: c.stringFlag("memory"), Disk: c.stringFlag("disk"), GPUs: c.countFlag("gpus"),
+		Name: c.stringFlag("name"), Directory: c.stringFlag("directory"), CPUs: c.stringFlag("cpus"),
+		Memory: c.stringFlag("memory"), Disk: c.stringFlag("disk"), GPUs: c.countFlag("gpus"),
 		GPUMemory: c.stringFlag("gpu-memory"), AppClass: c.stringFlag("app-class"),
-		Walltime: c.stringFlag("walltime"), Band: c.stringFlag("band"), Priority: c.countFlag("priority"), Group: c.stringFlag("group"), Requirements: c.stringFlag("requirements"),
-		Rank: c.stringFlag("rank"), Stdin: c.stringFlag("stdin"), Inputs: c.stringsFlag("input"), Outputs: c.stringsFlag("output"), Environment: c.stringsFlag("env"),
+		Walltime: c.stringFlag("walltime"), Band: c.stringFlag("band"), Priority: c.countFlag("priority"),
+		Group: c.stringFlag("group"), Requirements: c.stringFlag("requirements"),
+		Rank: c.stringFlag("rank"), Stdin: c.stringFlag("stdin"), Inputs: c.stringsFlag("input"),
+		Outputs: c.stringsFlag("output"), Environment: c.stringsFlag("env"),
 		GetEnv: !c.flag("clean-env"), Retries: c.countFlag("retries"), DependsOn: c.stringsFlag("after"),
 	}
 }
@@ -96,7 +109,8 @@ func runJob(c *invocation) error {
 	return c.attachJob(id, signals)
 }
 
-// attachJob shows the output of a job until it has ended, and removes it when the user says so.
+// attachJob shows the output of a job until it has ended, and removes it when the user
+// says so.
 func (c *invocation) attachJob(id string, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
@@ -113,7 +127,8 @@ func (c *invocation) attachJob(id string, signals <-chan os.Signal) error {
 	ended := make(chan outcome, 1)
 	unable := make(chan string, 1)
 	go func() {
-		t, err := c.watchJobs(&wire.Selection{Selectors: []string{id}}, &runProgress{invocation: c, began: c.now(), startFailed: unable})
+		t, err := c.watchJobs(&wire.Selection{Selectors: []string{id}},
+			&runProgress{invocation: c, began: c.now(), startFailed: unable})
 		ended <- outcome{t, err}
 	}()
 	asked := false
@@ -156,7 +171,8 @@ func (c *invocation) removeInterrupted(id string) {
 	}
 }
 
-// reportEnd says how the job ended, where its exit status does not, and ends with that status.
+// reportEnd says how the job ended, where its exit status does not, and ends with that
+// status.
 func (c *invocation) reportEnd(t *jobProgress, interrupted bool, logs error) error {
 	if logs != nil {
 		fmt.Fprintf(c.stderr, "roost: the output may not be whole: %s\n", errorText(logs))
@@ -172,7 +188,8 @@ func (c *invocation) reportEnd(t *jobProgress, interrupted bool, logs error) err
 	case e.GetReason() != "" || e.GetSignal() != 0:
 		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), endText(e))
 	case e == nil:
-		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), strings.TrimSuffix("removed: "+printableText(s.GetReason()), ": "))
+		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(),
+			strings.TrimSuffix("removed: "+printableText(s.GetReason()), ": "))
 	}
 	if code := taskCode(s); code != 0 {
 		return exitError(code)
@@ -183,7 +200,8 @@ func (c *invocation) reportEnd(t *jobProgress, interrupted bool, logs error) err
 	return nil
 }
 
-// runProgress says why nothing happens, when for a while nothing does, and that the job could not be started.
+// runProgress says why nothing happens, when for a while nothing does, and that the job
+// could not be started.
 type runProgress struct {
 	*invocation
 	began       time.Time
@@ -206,11 +224,13 @@ func (p *runProgress) update(t *jobProgress, _ *wire.WatchEvent) {
 		return
 	}
 	state := stateOf(s)
-	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" || s.GetReason() == p.lastReason {
+	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" ||
+		s.GetReason() == p.lastReason {
 		return
 	}
 	p.lastReason = s.GetReason()
-	fmt.Fprintln(p.stderr, p.err.colourText(dim, fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, printableText(p.lastReason))))
+	fmt.Fprintln(p.stderr, p.err.colourText(dim,
+		fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, printableText(p.lastReason))))
 }
 
 func (p *runProgress) end(*jobProgress) {}

@@ -30,12 +30,14 @@ func (c *invocation) serverInfo() (*wire.HealthReply, error) {
 	return reply, nil
 }
 
-// dialect is which PBS the user speaks: what the environment says, else what the node has for all its users.
+// dialect is which PBS the user speaks: what the environment says, else what the node has
+// for all its users.
 func (c *invocation) dialect() (roost.PBSDialect, error) {
 	if named := c.getenv(dialectVariable); named != "" {
 		d, err := roost.ParsePBSDialect(named)
 		if err != nil {
-			return "", kindErrorf(roost.Usage, "%s: there is no dialect %q; there are %s and %s", dialectVariable, named, roost.OpenPBS, roost.Torque)
+			return "", kindErrorf(roost.Usage, "%s: there is no dialect %q; there are %s and %s", dialectVariable,
+				named, roost.OpenPBS, roost.Torque)
 		}
 		return d, nil
 	}
@@ -66,7 +68,8 @@ func (c *invocation) serverName() (name string, err error) {
 	return reply.GetName(), err
 }
 
-// fullOperand is an operand as OpenPBS names it in messages: with its server, the one that is asked where it says none. What is no id stays as it is.
+// fullOperand is an operand as OpenPBS names it in messages: with its server, the one
+// that is asked where it says none. What is no id stays as it is.
 func (c *invocation) fullOperand(text string) string {
 	id, _, _ := strings.Cut(text, "@")
 	if _, ok := parsePBSID(text); !ok || strings.Contains(id, ".") {
@@ -82,8 +85,9 @@ func (c *invocation) fullOperand(text string) string {
 	return id + "." + host
 }
 
-// parsePBSID reads the id of a job, a task, an array or a range of it: "123", "123.host", "123[]", "123[7]", "123[1-5]", each with or without
-// "@server", which is left off. The host in it is compared without regard to what stands behind its first point.
+// parsePBSID reads the id of a job, a task, an array or a range of it: "123", "123.host",
+// "123[]", "123[7]", "123[1-5]", each with or without "@server", which is left off. The
+// host in it is compared without regard to what stands behind its first point.
 func parsePBSID(text string) (string, bool) {
 	id, _, _ := strings.Cut(text, "@")
 	n := leadingDigits(id)
@@ -104,7 +108,8 @@ func parsePBSID(text string) (string, bool) {
 	return strings.Replace(id, "[]", "", 1), true
 }
 
-// operandHost is the schedd that an operand such as 12@n2 names; an id says itself where its job is.
+// operandHost is the schedd that an operand such as 12@n2 names; an id says itself where
+// its job is.
 func operandHost(text string) string {
 	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
 		return host
@@ -119,7 +124,8 @@ func sameHost(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
-// isInvalidID reports whether an id holds a character that no id has: blanks, slashes and what moves the cursor of a terminal.
+// isInvalidID reports whether an id holds a character that no id has: blanks, slashes and
+// what moves the cursor of a terminal.
 func isInvalidID(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
 }

@@ -49,7 +49,8 @@ func (s outputScreen) colourText(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// colour settles whether colours are used: --color, else NO_COLOR (no-color.org) and TERM.
+// colour settles whether colours are used: --color, else NO_COLOR (no-color.org) and
+// TERM.
 func (c *invocation) colour() error {
 	switch c.stringFlag("color") {
 	case "always":

@@ -12,10 +12,12 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// maxInline is how many bytes of a script go along in its job's ad. A larger one is sent to the schedd before, and the ad names it.
+// maxInline is how many bytes of a script go along in its job's ad. A larger one is sent
+// to the schedd before, and the ad names it.
 const maxInline = 1 << 20
 
-// maxFirstLine is how many bytes of a first line that names an interpreter are looked at. Linux looks at fewer (execve(2)).
+// maxFirstLine is how many bytes of a first line that names an interpreter are looked at.
+// Linux looks at fewer (execve(2)).
 const maxFirstLine = 4096
 
 // scriptPiece is how much of it goes in one message.
@@ -52,7 +54,8 @@ func (c *invocation) uploadScript(job *submit.Job) error {
 		return err
 	}
 	job.Ad.Delete(roost.AttrScript)
-	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && len(first) <= maxFirstLine { // it may say what runs it
+	// it may say what runs it
+	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && len(first) <= maxFirstLine {
 		job.Ad.SetString(roost.AttrScript, first+"\n")
 	}
 	job.Ad.SetString(roost.AttrScriptFile, reply.GetName())

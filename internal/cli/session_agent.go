@@ -15,11 +15,16 @@ import (
 
 func sessionAgentCommand() *command {
 	return &command{
-		name: "session-agent", group: groupOwner, summary: "tell the guard of this machine that you are there", maxOperands: 0, run: runSessionAgent,
-		description: "Runs in your session and tells the machine's guard when you were there last, that a film or a call keeps the session awake, and that GameMode is on. It is for remote desktops (VNC, RDP), which no keyboard of the machine shows. It asks your desktop over D-Bus, and sends times and reasons only. It ends with the session.",
+		name: "session-agent", group: groupOwner, summary: "tell the guard of this machine that you are there",
+		maxOperands: 0, run: runSessionAgent,
+		description: "Runs in your session and tells the machine's guard when you were there last, that a film or a " +
+			"call keeps the session awake, and that GameMode is on. It is for remote desktops (VNC, RDP), which no " +
+			"keyboard of the machine shows. It asks your desktop over D-Bus, and sends times and reasons only. It " +
+			"ends with the session.",
 		examples: []commandExample{
 			{"roost session-agent", "run it until the session ends"},
-			{"cp /usr/local/share/doc/roost/autostart/roost-session-agent.desktop ~/.config/autostart/", "start it with your desktop"},
+			{"cp /usr/local/share/doc/roost/autostart/roost-session-agent.desktop ~/.config/autostart/",
+				"start it with your desktop"},
 		},
 	}
 }
@@ -41,7 +46,8 @@ func runSessionAgent(c *invocation) error {
 	defer cancel()
 	desktop, err := idle.OpenDesktop(ctx)
 	if err != nil {
-		return withHint(kindErrorf(roost.Unavailable, "%v", err), "run it inside a graphical session; its D-Bus is where DBUS_SESSION_BUS_ADDRESS says")
+		return withHint(kindErrorf(roost.Unavailable, "%v", err),
+			"run it inside a graphical session; its D-Bus is where DBUS_SESSION_BUS_ADDRESS says")
 	}
 	defer desktop.Close()
 	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
@@ -70,7 +76,8 @@ func runSessionAgent(c *invocation) error {
 	}
 }
 
-// guardReporter tells the guard what has changed. A guard that is not there will be, sooner or later.
+// guardReporter tells the guard what has changed. A guard that is not there will be,
+// sooner or later.
 type guardReporter struct {
 	c              *invocation
 	guardAddr      wire.GuardClient
@@ -80,7 +87,8 @@ type guardReporter struct {
 }
 
 func (r *guardReporter) reportChange(ctx context.Context, p idle.SessionPresence) error {
-	// A desktop's idle time and the clock are not read at once: what differs by less than the time between two looks is the same touch.
+	// A desktop's idle time and the clock are not read at once: what differs by less than
+	// the time between two looks is the same touch.
 	if p.Input-r.lastReport.Input < desktopPollInterval/2 {
 		p.Input = r.lastReport.Input
 	}
@@ -90,7 +98,8 @@ func (r *guardReporter) reportChange(ctx context.Context, p idle.SessionPresence
 	}
 	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
 	defer cancel()
-	_, err := r.guardAddr.Present(ctx, &wire.PresentRequest{Input: int64(p.Input), Busy: p.InUseReason, Game: p.Game, By: p.Origin})
+	_, err := r.guardAddr.Present(ctx, &wire.PresentRequest{Input: int64(p.Input), Busy: p.InUseReason, Game: p.Game,
+		By: p.Origin})
 	err = decodeError(err)
 	if errors.Is(err, roost.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 		if !r.desktopGone {

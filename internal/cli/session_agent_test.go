@@ -23,13 +23,15 @@ func (g *fakeGuard) Present(_ context.Context, req *wire.PresentRequest) (*wire.
 	return &wire.PresentReply{}, nil
 }
 
-// TestSessionAgentEndsWithItsSession: it reports while the session's bus is there, and then ends well.
+// TestSessionAgentEndsWithItsSession: it reports while the session's bus is there, and
+// then ends well.
 func TestSessionAgentEndsWithItsSession(t *testing.T) {
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
 		t.Skip("SKIPPED: dbus-daemon is not installed, so that there is no session to be an agent of")
 	}
 	address := "unix:path=" + filepath.Join(t.TempDir(), "bus")
-	session := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address="+address)
+	session := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1",
+		"--address="+address)
 	out, err := session.StdoutPipe()
 	if err == nil {
 		err = session.Start()
@@ -47,7 +49,8 @@ func TestSessionAgentEndsWithItsSession(t *testing.T) {
 	dir := g.serve(t)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- New(strings.NewReader(""), io.Discard, os.Stderr, nil).Run(t.Context(), []string{"roost", "session-agent", "--dir", dir})
+		ended <- New(strings.NewReader(""), io.Discard, os.Stderr, nil).Run(t.Context(),
+			[]string{"roost", "session-agent", "--dir", dir})
 	}()
 	if r := <-g.presenceReport; r.GetInput() != 0 || r.GetBusy() != "" || r.GetBy() != "" {
 		t.Errorf("of a session in which nothing runs it said %v", r)
@@ -58,7 +61,8 @@ func TestSessionAgentEndsWithItsSession(t *testing.T) {
 	}
 }
 
-// TestReportsAreFew: what has not changed is said again each ten seconds, and a clock that trembles is no touch.
+// TestReportsAreFew: what has not changed is said again each ten seconds, and a clock
+// that trembles is no touch.
 func TestReportsAreFew(t *testing.T) {
 	g := &fakeGuard{presenceReport: make(chan *wire.PresentRequest, 100)}
 	conn, err := rpc.Dial("unix:"+filepath.Join(g.serve(t), "run", "guard.sock"), nil, auth.Startd)
@@ -67,7 +71,9 @@ func TestReportsAreFew(t *testing.T) {
 	}
 	defer conn.Close()
 	now := testNoon
-	r := &guardReporter{c: &invocation{App: &App{now: func() time.Time { return now }}}, guardAddr: wire.NewGuardClient(conn)}
+	r := &guardReporter{c: &invocation{App: &App{now: func() time.Time {
+		return now
+	}}}, guardAddr: wire.NewGuardClient(conn)}
 	said := func(p idle.SessionPresence) int {
 		t.Helper()
 		if err := r.reportChange(t.Context(), p); err != nil {
@@ -105,7 +111,8 @@ func TestSessionAgentOutsideASession(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/none")
 	var b strings.Builder
 	dir := (&fakeGuard{}).serve(t)
-	if code := New(strings.NewReader(""), io.Discard, &b, nil).Run(t.Context(), []string{"roost", "session-agent", "--dir", dir}); code != 69 || !strings.Contains(b.String(), "inside a graphical session") {
+	if code := New(strings.NewReader(""), io.Discard, &b, nil).Run(t.Context(), []string{"roost", "session-agent",
+		"--dir", dir}); code != 69 || !strings.Contains(b.String(), "inside a graphical session") {
 		t.Errorf("it ended with %d and said %q", code, b.String())
 	}
 }

@@ -21,8 +21,10 @@ const maxEvents = 50
 
 func showCommand() *command {
 	return &command{
-		name: "show", group: groupSee, summary: "show everything about a job", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job", run: showJob,
-		description: "Shows the record of a job or of one task: what it asks for, how it stands, its attempts, and what has happened to it so far. " + selectors,
+		name: "show", group: groupSee, summary: "show everything about a job", synopsis: "JOB", minOperands: 1,
+		maxOperands: 1, operandName: "a job", run: showJob,
+		description: "Shows the record of a job or of one task: what it asks for, how it stands, its attempts, " +
+			"and what has happened to it so far. " + selectors,
 		examples: []commandExample{
 			{"roost show last", "your newest job"},
 			{"roost show --ad 123[7]", "a task, with the job's whole ad"},
@@ -50,7 +52,8 @@ func (c *invocation) findJob(selector string, req *wire.QueryRequest) (*wire.Job
 	case len(found) == 0:
 		return nil, kindErrorf(roost.NotFound, "%s: there is no such job", selector)
 	case len(found) > 1:
-		return nil, withHint(usageErrorf("%s names several jobs, and one is wanted", selector), "list them with: roost jobs '"+selector+"'")
+		return nil, withHint(usageErrorf("%s names several jobs, and one is wanted", selector),
+			"list them with: roost jobs '"+selector+"'")
 	}
 	return found[0], nil
 }
@@ -129,7 +132,8 @@ func (c *invocation) showJSON(s *wire.JobStatus, events []*wire.JobEvent) error 
 
 func (c *invocation) showRecord(s *wire.JobStatus) {
 	state := stateOf(s)
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()), c.out.colourText(stateColour(state), state))
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()),
+		c.out.colourText(stateColour(state), state))
 	row := func(head, text string) {
 		if text != "" && text != "-" {
 			fmt.Fprintf(c.stdout, "  %-11s %s\n", head, text)
@@ -184,7 +188,8 @@ func (c *invocation) showUsage(s *wire.JobStatus, row func(head, text string)) {
 	if u == nil {
 		return
 	}
-	text := fmt.Sprintf("%s cpu, %v memory, at most %v", spanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())), roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
+	text := fmt.Sprintf("%s cpu, %v memory, at most %v", spanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())),
+		roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
 	if u.GetDisk() > 0 {
 		text += fmt.Sprintf(", %v disk", roost.Bytes(u.GetDisk()))
 	}
@@ -196,7 +201,8 @@ func (c *invocation) showUsage(s *wire.JobStatus, row func(head, text string)) {
 
 // usageText is what an attempt used.
 func usageText(e *wire.ExitStatus) string {
-	text := fmt.Sprintf("%s cpu, %v peak memory", spanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), peakMemory(e))
+	text := fmt.Sprintf("%s cpu, %v peak memory", spanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())),
+		peakMemory(e))
 	u := e.GetUsage()
 	if n := u.GetPeakGpuMemory(); n > 0 {
 		text += fmt.Sprintf(", %v peak GPU memory", roost.Bytes(n))
@@ -207,7 +213,8 @@ func usageText(e *wire.ExitStatus) string {
 	return text
 }
 
-// peakMemory is the highest of an attempt's memory: of all its processes together, or where that was not measured of the largest.
+// peakMemory is the highest of an attempt's memory: of all its processes together, or
+// where that was not measured of the largest.
 func peakMemory(e *wire.ExitStatus) roost.Bytes {
 	if n := e.GetUsage().GetPeakMemory(); n > 0 {
 		return roost.Bytes(n)
@@ -252,7 +259,8 @@ func attempts(events []*wire.JobEvent) []*attemptSummary {
 	return list
 }
 
-// taskLabel is how a task is named in a list about a job: not at all if it is the only one.
+// taskLabel is how a task is named in a list about a job: not at all if it is the only
+// one.
 func taskLabel(id string, several bool) string {
 	if several {
 		return id
@@ -261,7 +269,8 @@ func taskLabel(id string, several bool) string {
 }
 
 func (c *invocation) showAttempts(list []*attemptSummary, several bool) {
-	t := &textTable{columns: []tableColumn{{head: "ATTEMPT"}, {head: "TASK"}, {head: "CHUNK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", rightAligned: true}, {head: "ENDING", minWidth: 10}}}
+	t := &textTable{columns: []tableColumn{{head: "ATTEMPT"}, {head: "TASK"}, {head: "CHUNK"}, {head: "NODE"},
+		{head: "STARTED"}, {head: "TIME", rightAligned: true}, {head: "ENDING", minWidth: 10}}}
 	parted := slices.ContainsFunc(list, func(a *attemptSummary) bool { return a.chunk > 0 })
 	for _, a := range list {
 		took, chunk := "-", ""
@@ -269,9 +278,11 @@ func (c *invocation) showAttempts(list []*attemptSummary, several bool) {
 			chunk = fmt.Sprint(a.chunk)
 		}
 		if a.start != 0 && a.end != 0 {
-			took = spanText(max(timeOfNanos(a.end).Sub(timeOfNanos(a.start)), 0)) // the two clocks are the starter's and the schedd's
+			// the two clocks are the starter's and the schedd's
+			took = spanText(max(timeOfNanos(a.end).Sub(timeOfNanos(a.start)), 0))
 		}
-		t.addRow(tableCell{fmt.Sprint(a.number), ""}, tableCell{taskLabel(a.id, several), ""}, tableCell{chunk, ""}, tableCell{a.node, ""}, tableCell{c.agoText(a.start), ""}, tableCell{took, ""}, tableCell{a.endText, ""})
+		t.addRow(tableCell{fmt.Sprint(a.number), ""}, tableCell{taskLabel(a.id, several), ""}, tableCell{chunk, ""},
+			tableCell{a.node, ""}, tableCell{c.agoText(a.start), ""}, tableCell{took, ""}, tableCell{a.endText, ""})
 	}
 	t.dropEmptyColumns("NODE", "ENDING")
 	t.dropEmptyColumns("TASK")
@@ -296,7 +307,8 @@ func (c *invocation) showEvents(events []*wire.JobEvent, several, more bool) {
 		if e.GetChunk() > 0 {
 			text = strings.TrimSpace(fmt.Sprintf("chunk %d %s", e.GetChunk(), text))
 		}
-		t.addRow(tableCell{c.eventTime(e.GetTime()), dim}, tableCell{taskLabel(e.GetId(), several), ""}, tableCell{e.GetWhat(), ""}, tableCell{text, ""})
+		t.addRow(tableCell{c.eventTime(e.GetTime()), dim}, tableCell{taskLabel(e.GetId(), several), ""},
+			tableCell{e.GetWhat(), ""}, tableCell{text, ""})
 	}
 	t.dropEmptyColumns("TASK")
 	io.WriteString(c.stdout, "\n")
@@ -306,7 +318,8 @@ func (c *invocation) showEvents(events []*wire.JobEvent, several, more bool) {
 	}
 }
 
-// eventTime is a time of an event: the time of day on a terminal if it was today, and the whole elsewhere.
+// eventTime is a time of an event: the time of day on a terminal if it was today, and the
+// whole elsewhere.
 func (c *invocation) eventTime(ns int64) string {
 	t := timeOfNanos(ns)
 	if !c.out.terminal {

@@ -21,11 +21,15 @@ import (
 
 func simCompact() (subcommand, []ucli.Flag) {
 	return subcommand{
-			name: "compact", summary: "find out how few machines hold the work of a cell", minOperands: 1, maxOperands: 2,
-			operandNames: "a checkpoint of a cell, or a list of nodes and a list of pods of the openb trace", run: compactCell,
+			name: "compact", summary: "find out how few machines hold the work of a cell", minOperands: 1,
+			maxOperands:  2,
+			operandNames: "a checkpoint of a cell, or a list of nodes and a list of pods of the openb trace",
+			run:          compactCell,
 		}, append(append(packFlags(),
-			&ucli.BoolFlag{Name: "ways", Usage: "compact: say too what it costs to keep production apart, or each user, to have sizes in powers of two, and to reclaim nothing"},
-			&ucli.StringFlag{Name: "reserved", Usage: "compact: what production is expected to use of what it asks for, in per cent, where nobody knows: `LEAST-MOST`", Value: "40-80"},
+			&ucli.BoolFlag{Name: "ways", Usage: "compact: say too what it costs to keep production apart, or each " +
+				"user, to have sizes in powers of two, and to reclaim nothing"},
+			&ucli.StringFlag{Name: "reserved", Usage: "compact: what production is expected to use of what it asks " +
+				"for, in per cent, where nobody knows: `LEAST-MOST`", Value: "40-80"},
 			&ucli.BoolFlag{Name: "exact", Usage: "compact: take machines away one at a time, which takes long"},
 		), resultFlags()...)
 }
@@ -66,14 +70,16 @@ func (c *compactionCell) compactByScore(by match.ScorePolicy) (compactionRun, er
 	k, began := compactionRun{score: by}, time.Now()
 	cell, err := c.source()
 	if err == nil {
-		k.line, err = packing.Study([]*packing.CellWorkload{cell}, packing.CellCompaction{Score: by, Exact: c.exact}, c.seeds, c.compactRandom)
+		k.line, err = packing.Study([]*packing.CellWorkload{cell}, packing.CellCompaction{Score: by, Exact: c.exact},
+			c.seeds, c.compactRandom)
 	}
 	k.duration = time.Since(began)
 	return k, err
 }
 
 // compactByCost compacts for one cost.
-func (c *compactionCell) compactByCost(by match.ScorePolicy, cost packing.ArrangementCost, usual packing.StudyResult) (compactionRun, error) {
+func (c *compactionCell) compactByCost(by match.ScorePolicy, cost packing.ArrangementCost,
+	usual packing.StudyResult) (compactionRun, error) {
 	k, began := compactionRun{score: by, cost: cost, isCost: true}, time.Now()
 	cell, err := c.source()
 	if err == nil {
@@ -83,7 +89,8 @@ func (c *compactionCell) compactByCost(by match.ScorePolicy, cost packing.Arrang
 	return k, err
 }
 
-// verifyCompactions does things side by side, each two times, and holds that both came out the same.
+// verifyCompactions does things side by side, each two times, and holds that both came
+// out the same.
 func verifyCompactions(n int, do func(i int) (compactionRun, error)) ([]compactionRun, error) {
 	first, second := make([]compactionRun, n), make([]compactionRun, n)
 	var all errgroup.Group
@@ -101,7 +108,9 @@ func verifyCompactions(n int, do func(i int) (compactionRun, error)) ([]compacti
 	}
 	for i := range first {
 		if a, b := first[i].digest(), second[i].digest(); a != b {
-			return nil, kindErrorf(roost.Internal, "%s: compacted again, it came out differently: %016x and %016x; please tell us, with the cell", first[i].name(), a, b)
+			return nil, kindErrorf(roost.Internal,
+				"%s: compacted again, it came out differently: %016x and %016x; please tell us, with the cell",
+				first[i].name(), a, b)
 		}
 	}
 	return first, nil
@@ -126,11 +135,15 @@ func compactCell(c *invocation, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := verifyCompactions(len(scores), func(i int) (compactionRun, error) { return how.compactByScore(scores[i]) })
+	found, err := verifyCompactions(len(scores), func(i int) (compactionRun, error) {
+		return how.compactByScore(scores[i])
+	})
 	if err == nil && c.flag("ways") {
 		var more []compactionRun
 		usual, costs := found[0].line, packing.AllCosts()
-		more, err = verifyCompactions(len(costs), func(i int) (compactionRun, error) { return how.compactByCost(scores[0], costs[i], usual) })
+		more, err = verifyCompactions(len(costs), func(i int) (compactionRun, error) {
+			return how.compactByCost(scores[0], costs[i], usual)
+		})
 		found = append(found, more...)
 	}
 	if err != nil {
@@ -149,7 +162,8 @@ func compactCell(c *invocation, args []string) error {
 	for _, a := range args {
 		names = append(names, filepath.Base(printableText(a)))
 	}
-	fmt.Fprintf(c.stdout, "%s: %s, %s\n\n", strings.Join(names, ", "), plural(len(cell.Machines), "machine"), plural(len(cell.Tasks), "task"))
+	fmt.Fprintf(c.stdout, "%s: %s, %s\n\n", strings.Join(names, ", "), plural(len(cell.Machines), "machine"),
+		plural(len(cell.Tasks), "task"))
 	c.printCompacted(found, len(cell.Machines))
 	return nil
 }
@@ -157,7 +171,8 @@ func compactCell(c *invocation, args []string) error {
 // compactionError is an error of a compaction in the words of the commands.
 func compactionError(err error) error {
 	if errors.Is(err, roost.Exhausted) {
-		return withHint(kindErrorf(roost.Invalid, "%s", strings.TrimPrefix(err.Error(), roost.Exhausted.Error()+": ")), "leave out what has no place, or choose another --score")
+		return withHint(kindErrorf(roost.Invalid, "%s", strings.TrimPrefix(err.Error(), roost.Exhausted.Error()+": ")),
+			"leave out what has no place, or choose another --score")
 	}
 	return err
 }
@@ -170,12 +185,14 @@ func (c *invocation) reservedFlag() (r packing.ReservationModel, err error) {
 		r.Max, err = strconv.Atoi(most)
 	}
 	if err != nil || r.Min < 0 || r.Min > r.Max || r.Max > 100 {
-		return r, usageErrorf("--reserved %s: it is two whole numbers from 0 to 100 with - between them, as in 40-80", c.stringFlag("reserved"))
+		return r, usageErrorf("--reserved %s: it is two whole numbers from 0 to 100 with - between them, as in 40-80",
+			c.stringFlag("reserved"))
 	}
 	return r, nil
 }
 
-// cellSource reads a cell from a checkpoint or a trace, and makes it anew whenever it is asked.
+// cellSource reads a cell from a checkpoint or a trace, and makes it anew whenever it is
+// asked.
 func (c *invocation) cellSource(args []string) (func() (*packing.CellWorkload, error), error) {
 	if len(args) == 2 {
 		nodes, pods, err := c.readTrace(args)
@@ -200,7 +217,8 @@ func (c *invocation) cellSource(args []string) (func() (*packing.CellWorkload, e
 		defer one.Unlock()
 		cell, err := packing.FromCheckpoint(p)
 		if err != nil {
-			err = kindErrorf(roost.Invalid, "%s: %s", printableText(args[0]), strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
+			err = kindErrorf(roost.Invalid, "%s: %s", printableText(args[0]),
+				strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
 		}
 		return cell, err
 	}, nil

@@ -28,7 +28,8 @@ func (k *compactionRun) machines() seedSpread {
 	return spreadOf(values)
 }
 
-// percentMoreThan is how many per cent more machines it takes than another does in the same order.
+// percentMoreThan is how many per cent more machines it takes than another does in the
+// same order.
 func (k *compactionRun) percentMoreThan(usual packing.StudyResult) seedSpread {
 	var values []float64
 	for i, n := range k.line.Machines {
@@ -52,37 +53,49 @@ func (c *invocation) printCompacted(found []compactionRun, machines int) {
 		scores = found[:priced]
 	}
 	t := &textTable{columns: []tableColumn{
-		{head: "SCORE"}, {head: "MACHINES", rightAligned: true}, {head: "LEAST", rightAligned: true}, {head: "MOST", rightAligned: true}, {head: "OF THE CELL", rightAligned: true},
-		{head: "MORE", rightAligned: true}, {head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true}, {head: "PACKINGS", rightAligned: true, dropPriority: 1}, {head: "SECONDS", rightAligned: true, dropPriority: 1},
+		{head: "SCORE"}, {head: "MACHINES", rightAligned: true}, {head: "LEAST", rightAligned: true},
+		{head: "MOST", rightAligned: true}, {head: "OF THE CELL", rightAligned: true},
+		{head: "MORE", rightAligned: true}, {head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true},
+		{head: "PACKINGS", rightAligned: true, dropPriority: 1}, {head: "SECONDS", rightAligned: true, dropPriority: 1},
 	}}
 	for i := range scores {
 		k := &scores[i]
 		n, more := k.machines(), k.percentMoreThan(k.baseline(found))
-		row := []tableCell{{text: k.name()}, {text: fmt.Sprintf("%.0f", n.p90)}, {text: fmt.Sprintf("%.0f", n.min)}, {text: fmt.Sprintf("%.0f", n.max)}, {text: fmt.Sprintf("%.1f %%", 100*n.p90/float64(machines))}}
+		row := []tableCell{{text: k.name()}, {text: fmt.Sprintf("%.0f", n.p90)}, {text: fmt.Sprintf("%.0f", n.min)},
+			{text: fmt.Sprintf("%.0f", n.max)}, {text: fmt.Sprintf("%.1f %%", 100*n.p90/float64(machines))}}
 		if i == 0 {
 			row = append(row, tableCell{text: "-"}, tableCell{text: "-"}, tableCell{text: "-"})
 		} else {
 			row = append(row, percents(more)...)
 		}
-		t.addRow(append(row, tableCell{text: strconv.Itoa(k.line.Packings)}, tableCell{text: fmt.Sprintf("%.1f", k.duration.Seconds())})...)
+		t.addRow(append(row, tableCell{text: strconv.Itoa(k.line.Packings)},
+			tableCell{text: fmt.Sprintf("%.1f", k.duration.Seconds())})...)
 	}
 	t.print(c.stdout, c.out)
-	fmt.Fprintf(c.stdout, "\nMachines that hold the work when the others are taken away at random: the 90th percentile of %s; more is beside %s, the median.\n",
+	fmt.Fprintf(c.stdout, "\nMachines that hold the work when the others are taken away at random: the 90th "+
+		"percentile of %s; more is beside %s, the median.\n",
 		plural(len(found[0].line.Machines), "order"), scores[0].name())
 	if priced >= 0 {
-		t := &textTable{columns: []tableColumn{{head: "COST"}, {head: "MACHINES", rightAligned: true}, {head: "WITHOUT", rightAligned: true}, {head: "MORE", rightAligned: true}, {head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true}}}
+		t := &textTable{columns: []tableColumn{{head: "COST"}, {head: "MACHINES", rightAligned: true},
+			{head: "WITHOUT", rightAligned: true}, {head: "MORE", rightAligned: true},
+			{head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true}}}
 		for i := range found[priced:] {
 			k := &found[priced+i]
 			without := compactionRun{line: k.baselineLine}
-			t.addRow(append([]tableCell{{text: k.name()}, {text: fmt.Sprintf("%.0f", k.machines().p90)}, {text: fmt.Sprintf("%.0f", without.machines().p90)}}, percents(k.percentMoreThan(k.baselineLine))...)...)
+			t.addRow(append([]tableCell{{text: k.name()}, {text: fmt.Sprintf("%.0f", k.machines().p90)},
+				{text: fmt.Sprintf("%.0f", without.machines().p90)}},
+				percents(k.percentMoreThan(k.baselineLine))...)...)
 		}
 		fmt.Fprintln(c.stdout)
 		t.print(c.stdout, c.out)
 		fmt.Fprintf(c.stdout, "\nBy %s; more is the median of the same orders.\n", found[0].name())
 	}
-	waiting := slices.MaxFunc(found, func(a, b compactionRun) int { return cmp.Compare(a.line.Waiting, b.line.Waiting) })
+	waiting := slices.MaxFunc(found, func(a, b compactionRun) int {
+		return cmp.Compare(a.line.Waiting, b.line.Waiting)
+	})
 	if n := waiting.line.Waiting; n > 0 {
-		fmt.Fprintf(c.stdout, "At most %s that few machines could hold found no place (%s).\n", plural(n, "task"), waiting.name())
+		fmt.Fprintf(c.stdout, "At most %s that few machines could hold found no place (%s).\n", plural(n, "task"),
+			waiting.name())
 	}
 	digest := uint64(0)
 	for i := range found {
@@ -92,7 +105,8 @@ func (c *invocation) printCompacted(found []compactionRun, machines int) {
 }
 
 func percents(s seedSpread) []tableCell {
-	return []tableCell{{text: fmt.Sprintf("%+.1f %%", s.median)}, {text: fmt.Sprintf("%+.1f %%", s.min)}, {text: fmt.Sprintf("%+.1f %%", s.max)}}
+	return []tableCell{{text: fmt.Sprintf("%+.1f %%", s.median)}, {text: fmt.Sprintf("%+.1f %%", s.min)},
+		{text: fmt.Sprintf("%+.1f %%", s.max)}}
 }
 
 // compactTable is a row for each thing and order.
@@ -101,22 +115,27 @@ func compactTable(found []compactionRun) (head []string, rows [][]string) {
 		k := &found[i]
 		usual := k.baseline(found)
 		for seed, n := range k.line.Machines {
-			rows = append(rows, []string{k.name(), k.score.String(), strconv.Itoa(seed + 1), strconv.Itoa(n), strconv.Itoa(usual.Machines[seed]), decimalText(100 * (float64(n)/float64(max(usual.Machines[seed], 1)) - 1))})
+			rows = append(rows, []string{k.name(), k.score.String(), strconv.Itoa(seed + 1), strconv.Itoa(n),
+				strconv.Itoa(usual.Machines[seed]),
+				decimalText(100 * (float64(n)/float64(max(usual.Machines[seed], 1)) - 1))})
 		}
 	}
 	return []string{"what", "score", "seed", "machines", "beside_machines", "more_percent"}, rows
 }
 
-// compactCharts are how many machines the work takes of the cell, over the orders, and what ways of running the cell cost.
+// compactCharts are how many machines the work takes of the cell, over the orders, and
+// what ways of running the cell cost.
 func compactCharts(found []compactionRun, machines int) []plot.Chart {
-	sizes := plot.Chart{Title: "Machines that hold the work", X: plot.ChartAxis{Label: "of the cell (%)"}, Y: plot.ChartAxis{Label: "of the random orders (%)"}}
+	sizes := plot.Chart{Title: "Machines that hold the work", X: plot.ChartAxis{Label: "of the cell (%)"},
+		Y: plot.ChartAxis{Label: "of the random orders (%)"}}
 	var costs plot.Chart
 	bars := plot.ChartSeries{Name: "median", Kind: plot.Bars}
 	for i := range found {
 		k := &found[i]
 		if k.isCost {
 			costs.X.Names = append(costs.X.Names, k.name())
-			bars.Points = append(bars.Points, plot.DataPoint{X: float64(len(bars.Points)), Y: k.percentMoreThan(k.baselineLine).median})
+			bars.Points = append(bars.Points,
+				plot.DataPoint{X: float64(len(bars.Points)), Y: k.percentMoreThan(k.baselineLine).median})
 			continue
 		}
 		var values []float64
@@ -141,13 +160,16 @@ func (c *invocation) compactJSON(args []string, cell *packing.CellWorkload, foun
 			}
 			n, more := k.machines(), k.percentMoreThan(k.baseline(found))
 			docs = append(docs, jsonDocument{
-				"name": k.name(), "machines": n.p90, "machines_least": n.min, "machines_most": n.max, "more_percent": more.median, "more_percent_least": more.min, "more_percent_most": more.max,
-				"waiting": k.line.Waiting, "copies": k.line.Copies, "packings": k.line.Packings, "took_seconds": k.duration.Seconds(), "digest": fmt.Sprintf("%016x", k.digest()),
+				"name": k.name(), "machines": n.p90, "machines_least": n.min, "machines_most": n.max,
+				"more_percent": more.median, "more_percent_least": more.min, "more_percent_most": more.max,
+				"waiting": k.line.Waiting, "copies": k.line.Copies, "packings": k.line.Packings,
+				"took_seconds": k.duration.Seconds(), "digest": fmt.Sprintf("%016x", k.digest()),
 			})
 		}
 		return docs
 	}
 	return printJSON(c.stdout, jsonDocument{
-		"cell": args, "machines": len(cell.Machines), "tasks": len(cell.Tasks), "orders": len(found[0].line.Machines), "scores": list(false), "costs": list(true),
+		"cell": args, "machines": len(cell.Machines), "tasks": len(cell.Tasks), "orders": len(found[0].line.Machines),
+		"scores": list(false), "costs": list(true),
 	})
 }

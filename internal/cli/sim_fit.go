@@ -16,9 +16,11 @@ import (
 
 func simFit() (subcommand, []ucli.Flag) {
 	return subcommand{
-			name: "fit", summary: "how many more of a job would fit", minOperands: 0, maxOperands: 1, operandNames: "a checkpoint of a cell, or nothing for the pool as it is now", run: fitJobs,
+			name: "fit", summary: "how many more of a job would fit", minOperands: 0, maxOperands: 1,
+			operandNames: "a checkpoint of a cell, or nothing for the pool as it is now", run: fitJobs,
 		}, append([]ucli.Flag{
-			&ucli.StringFlag{Name: "request", Usage: "fit: the job, a job `FILE`, or what stands in one, as \"cpus = 4; memory = \\\"8GiB\\\"\""},
+			&ucli.StringFlag{Name: "request",
+				Usage: "fit: the job, a job `FILE`, or what stands in one, as \"cpus = 4; memory = \\\"8GiB\\\"\""},
 			varFlag(),
 		}, resultFlags()...)
 }
@@ -28,7 +30,8 @@ const maxShown = 10
 
 func fitJobs(c *invocation, args []string) error {
 	if c.stringFlag("request") == "" {
-		return withHint(usageErrorf("fit needs --request"), `name a job file, or what stands in one: roost sim fit --request 'cpus = 4; memory = "8GiB"'`)
+		return withHint(usageErrorf("fit needs --request"),
+			`name a job file, or what stands in one: roost sim fit --request 'cpus = 4; memory = "8GiB"'`)
 	}
 	p, err := c.readCellCheckpoint(append(args, "")[0])
 	if err != nil {
@@ -39,7 +42,8 @@ func fitJobs(c *invocation, args []string) error {
 		return err
 	}
 	if len(asks) > 1 {
-		return withHint(usageErrorf("the tasks of %s ask for %d different things", c.stringFlag("request"), len(asks)), "ask about one at a time")
+		return withHint(usageErrorf("the tasks of %s ask for %d different things", c.stringFlag("request"), len(asks)),
+			"ask about one at a time")
 	}
 	rooms := make([]*whatif.RoomAnswer, 3)
 	for where := range rooms {
@@ -53,7 +57,8 @@ func fitJobs(c *invocation, args []string) error {
 		if n := asks[0].Gang; n > 1 {
 			one = fmt.Sprintf("one gang of %d", n)
 		}
-		return simRefusal(fmt.Errorf("%w: not even %s fits, and none would on empty machines: %s", roost.Invalid, one, empty.Explanation.Summary))
+		return simRefusal(fmt.Errorf("%w: not even %s fits, and none would on empty machines: %s", roost.Invalid, one,
+			empty.Explanation.Summary))
 	}
 	if err := c.writeTable(fitTable(rooms)); err != nil {
 		return err
@@ -72,15 +77,18 @@ func fitJobs(c *invocation, args []string) error {
 	return nil
 }
 
-// roomNames are what the cells are called in which room is looked for, by [runLive.Scope].
+// roomNames are what the cells are called in which room is looked for, by
+// [runLive.Scope].
 var roomNames = [...]string{"now", "behind", "empty"}
 
 func roomJSON(r *whatif.RoomAnswer) jsonDocument {
 	machines := []jsonDocument{}
 	for _, on := range r.Machines {
-		machines = append(machines, jsonDocument{"machine": on.Machine, "tasks": on.Tasks, "preempting": on.WithPreemption})
+		machines = append(machines, jsonDocument{"machine": on.Machine, "tasks": on.Tasks,
+			"preempting": on.WithPreemption})
 	}
-	return jsonDocument{"tasks": r.Tasks, "preempting": r.WithPreemption, "evicted": r.Evicted, "machines": machines, "limited_by": reasonsJSON(r.Explanation), "digest": fmt.Sprintf("%016x", r.Digest)}
+	return jsonDocument{"tasks": r.Tasks, "preempting": r.WithPreemption, "evicted": r.Evicted, "machines": machines,
+		"limited_by": reasonsJSON(r.Explanation), "digest": fmt.Sprintf("%016x", r.Digest)}
 }
 
 func (c *invocation) printFit(p *cellstate.CellCheckpoint, rooms []*whatif.RoomAnswer) {
@@ -90,7 +98,8 @@ func (c *invocation) printFit(p *cellstate.CellCheckpoint, rooms []*whatif.RoomA
 	if now.WithPreemption > 0 {
 		fmt.Fprintf(c.stdout, ", and %d more if %s made room", now.WithPreemption, plural(now.Evicted, "task"))
 	}
-	fmt.Fprintf(c.stdout, "\n  in its turn   %d, with what waits already\n  empty         %d, if nothing ran\n", rooms[whatif.AfterWaiting].Tasks, rooms[whatif.EmptyCell].Tasks)
+	fmt.Fprintf(c.stdout, "\n  in its turn   %d, with what waits already\n  empty         %d, if nothing ran\n",
+		rooms[whatif.AfterWaiting].Tasks, rooms[whatif.EmptyCell].Tasks)
 	free := slices.DeleteFunc(slices.Clone(now.Machines), func(on whatif.MachineTasks) bool { return on.Tasks == 0 })
 	for i, on := range free {
 		if i == maxShown {
@@ -110,7 +119,8 @@ func (c *invocation) printFit(p *cellstate.CellCheckpoint, rooms []*whatif.RoomA
 func fitTable(rooms []*whatif.RoomAnswer) (head []string, rows [][]string) {
 	for where, r := range rooms {
 		for _, on := range r.Machines {
-			rows = append(rows, []string{roomNames[where], on.Machine, strconv.Itoa(on.Tasks), strconv.Itoa(on.WithPreemption)})
+			rows = append(rows, []string{roomNames[where], on.Machine, strconv.Itoa(on.Tasks),
+				strconv.Itoa(on.WithPreemption)})
 		}
 	}
 	return []string{"cell", "machine", "tasks", "preempting_tasks"}, rows

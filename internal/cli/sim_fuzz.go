@@ -18,24 +18,27 @@ import (
 )
 
 func simFaults() (subcommand, []ucli.Flag) {
-	return subcommand{name: "faults", summary: "break pools, and hold them against what Roost promises", run: faultRuns}, []ucli.Flag{
-		seedsFlag(),
-		&ucli.Uint64Flag{Name: "from", Usage: "faults: the first of them: `SEED`"},
-		&ucli.StringFlag{Name: "kinds", Usage: "faults: only faults of these `KINDS`, with commas between them"},
-		&ucli.IntFlag{Name: "incidents", Usage: "faults: at most `N` in a run; a partition is one, and may be many faults"},
-		&ucli.IntFlag{Name: "jobs", Usage: "faults: at most `N` in a run"},
-		machinesFlag(),
-		&ucli.IntFlag{Name: "schedds", Usage: "faults: at most `N` submit nodes in a run"},
-		&ucli.IntFlag{Name: "managers", Usage: "faults: `N` central managers in a run, or one"},
-		&ucli.StringFlag{Name: "calm", Usage: "faults: all faults are over after this `DURATION`"},
-		untilFlag(), onceFlag(),
-		jsonFlag(),
-	}
+	return subcommand{name: "faults", summary: "break pools, and hold them against what Roost promises",
+			run: faultRuns}, []ucli.Flag{
+			seedsFlag(),
+			&ucli.Uint64Flag{Name: "from", Usage: "faults: the first of them: `SEED`"},
+			&ucli.StringFlag{Name: "kinds", Usage: "faults: only faults of these `KINDS`, with commas between them"},
+			&ucli.IntFlag{Name: "incidents",
+				Usage: "faults: at most `N` in a run; a partition is one, and may be many faults"},
+			&ucli.IntFlag{Name: "jobs", Usage: "faults: at most `N` in a run"},
+			machinesFlag(),
+			&ucli.IntFlag{Name: "schedds", Usage: "faults: at most `N` submit nodes in a run"},
+			&ucli.IntFlag{Name: "managers", Usage: "faults: `N` central managers in a run, or one"},
+			&ucli.StringFlag{Name: "calm", Usage: "faults: all faults are over after this `DURATION`"},
+			untilFlag(), onceFlag(),
+			jsonFlag(),
+		}
 }
 
 // seedsFlag is of all that is done for several seeds.
 func seedsFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "seeds", Usage: "pack, compact: of so many random orders; faults: try so many seeds: `N`"}
+	return &ucli.IntFlag{Name: "seeds",
+		Usage: "pack, compact: of so many random orders; faults: try so many seeds: `N`"}
 }
 
 // defaultSeeds is how many are tried if nobody says how many, from the first on.
@@ -47,7 +50,8 @@ const (
 // defaultParallel is how many runs are under way.
 const defaultParallel = 2
 
-// minimizeTimeout is how often a run that broke a promise is played again to find a shorter one.
+// minimizeTimeout is how often a run that broke a promise is played again to find a
+// shorter one.
 const minimizeTimeout = 2000
 
 func faultRuns(c *invocation, _ []string) error {
@@ -65,7 +69,8 @@ func faultRuns(c *invocation, _ []string) error {
 	if seeds < 1 {
 		return usageErrorf("--seeds %d: there must be one at least", seeds)
 	}
-	h := &fuzzCampaign{invocation: c, size: size, playSeed: fuzz.RunTwice, firstSeed: from, seeds: seeds, began: time.Now()}
+	h := &fuzzCampaign{invocation: c, size: size, playSeed: fuzz.RunTwice, firstSeed: from, seeds: seeds,
+		began: time.Now()}
 	if c.flag("once") {
 		h.playSeed = fuzz.RunCase
 	}
@@ -97,7 +102,8 @@ func (c *invocation) faultLimits() (s fuzz.DrawLimits, err error) {
 	for _, one := range []struct {
 		flag string
 		to   *int
-	}{{"managers", &s.Managers}, {"schedds", &s.Schedds}, {"machines", &s.Machines}, {"jobs", &s.Jobs}, {"incidents", &s.Faults}} {
+	}{{"managers", &s.Managers}, {"schedds", &s.Schedds}, {"machines", &s.Machines}, {"jobs", &s.Jobs},
+		{"incidents", &s.Faults}} {
 		if !c.isFlagSet(one.flag) {
 			continue
 		}
@@ -106,7 +112,8 @@ func (c *invocation) faultLimits() (s fuzz.DrawLimits, err error) {
 		}
 	}
 	if s.Managers%2 == 0 {
-		return s, withHint(usageErrorf("--managers %d: an even number of replicas stands no more losses than one less", s.Managers), "it is 1, 3 or 5")
+		return s, withHint(usageErrorf("--managers %d: an even number of replicas stands no more losses than one less",
+			s.Managers), "it is 1, 3 or 5")
 	}
 	if s.FaultsEnd, err = c.durationFlag("calm", s.FaultsEnd); err != nil {
 		return s, err
@@ -115,7 +122,8 @@ func (c *invocation) faultLimits() (s fuzz.DrawLimits, err error) {
 		return s, err
 	}
 	if s.RunEnd <= s.FaultsEnd {
-		return s, usageErrorf("--until %v: that is not after --calm %v, and there would be no time to recover", s.RunEnd, s.FaultsEnd)
+		return s, usageErrorf("--until %v: that is not after --calm %v, and there would be no time to recover",
+			s.RunEnd, s.FaultsEnd)
 	}
 	if c.stringFlag("kinds") == "" {
 		return s, nil
@@ -153,7 +161,8 @@ func faultKindName(word string) (faults.InjectionKind, error) {
 		}
 		names = append(names, strings.ReplaceAll(k.String(), " ", "-"))
 	}
-	return 0, withHint(usageErrorf("--kinds %s: there are no such faults", printableText(word)), "there are "+strings.Join(names, ", "))
+	return 0, withHint(usageErrorf("--kinds %s: there are no such faults", printableText(word)),
+		"there are "+strings.Join(names, ", "))
 }
 
 // fuzzCampaign is the runs of some seeds.
@@ -189,7 +198,8 @@ func (h *fuzzCampaign) runSeeds() (seed uint64, broken *fuzz.RunOutcome) {
 	return h.seed, h.failure
 }
 
-// takeSeed is the next seed, until one has broken something: those below it are played to their end, so that the first is found.
+// takeSeed is the next seed, until one has broken something: those below it are played to
+// their end, so that the first is found.
 func (h *fuzzCampaign) takeSeed(ctx context.Context) (seed uint64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,8 +229,10 @@ func (h *fuzzCampaign) startBar() {
 	if !h.err.terminal || h.flag("json") {
 		return
 	}
-	h.pool = mpb.NewWithContext(h.ctx, mpb.WithOutput(h.stderr), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Millisecond))
-	h.bar = h.pool.New(int64(h.seeds), mpb.BarStyle().Lbound(" ").Rbound(" ").Filler("━").Tip("━").Padding("─"), mpb.BarWidth(max(min(h.err.width-48, 40), 10)),
+	h.pool = mpb.NewWithContext(h.ctx, mpb.WithOutput(h.stderr), mpb.WithAutoRefresh(),
+		mpb.WithRefreshRate(100*time.Millisecond))
+	h.bar = h.pool.New(int64(h.seeds), mpb.BarStyle().Lbound(" ").Rbound(" ").Filler("━").Tip("━").Padding("─"),
+		mpb.BarWidth(max(min(h.err.width-48, 40), 10)),
 		mpb.PrependDecorators(decor.Name("seeds")),
 		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
 			return fmt.Sprintf("%d/%d  %s", s.Current, s.Total, spanText(time.Since(h.began)))
@@ -240,7 +252,8 @@ func (h *fuzzCampaign) endBar() {
 func (h *fuzzCampaign) print(w io.Writer) {
 	t := &h.tally
 	took := time.Since(h.began)
-	fmt.Fprintf(w, "%s, %d broke a promise; %s came to their end under %s\n", plural(t.Seeds, "seed"), len(t.Violating), plural(t.Tasks, "task"), plural(t.FaultCount(), "fault"))
+	fmt.Fprintf(w, "%s, %d broke a promise; %s came to their end under %s\n", plural(t.Seeds, "seed"), len(t.Violating),
+		plural(t.Tasks, "task"), plural(t.FaultCount(), "fault"))
 	var kinds []string
 	for _, k := range faults.AllKinds() {
 		if n := t.Injected[k]; n > 0 {
@@ -251,7 +264,8 @@ func (h *fuzzCampaign) print(w io.Writer) {
 	if h.flag("once") {
 		fmt.Fprintf(w, "  %d events in %s, %.0f events/s\n", t.Events, spanText(took), float64(t.Events)/took.Seconds())
 	} else {
-		fmt.Fprintf(w, "  %d events, each twice, in %s, %.0f events/s\n", t.Events, spanText(took), 2*float64(t.Events)/took.Seconds())
+		fmt.Fprintf(w, "  %d events, each twice, in %s, %.0f events/s\n", t.Events, spanText(took),
+			2*float64(t.Events)/took.Seconds())
 	}
 }
 
@@ -281,7 +295,8 @@ func (h *fuzzCampaign) json(seed uint64, broken *fuzz.RunOutcome) error {
 		injected[strings.ReplaceAll(k.String(), " ", "_")] = t.Injected[k]
 	}
 	took := time.Since(h.began)
-	doc := jsonDocument{"seeds": t.Seeds, "broken": len(t.Violating), "tasks": t.Tasks, "faults": injected, "events": t.Events, "took_seconds": took.Seconds()}
+	doc := jsonDocument{"seeds": t.Seeds, "broken": len(t.Violating), "tasks": t.Tasks, "faults": injected,
+		"events": t.Events, "took_seconds": took.Seconds()}
 	if broken != nil {
 		var story strings.Builder
 		h.minimizedScript(&story, seed, broken)

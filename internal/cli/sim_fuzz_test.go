@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSimFaults holds what is said of seeds that are clean, and what is refused. Of one that is not, TestMutantsAreReported speaks.
+// TestSimFaults holds what is said of seeds that are clean, and what is refused. Of one
+// that is not, TestMutantsAreReported speaks.
 func TestSimFaults(t *testing.T) {
 	for _, test := range []struct {
 		line, out, stderr string // what has to be in them
@@ -19,12 +20,14 @@ func TestSimFaults(t *testing.T) {
 		{"roost sim faults --machines 1001", "", "--machines 1001: it is from 1 to 1000", 64},
 		{"roost sim faults --calm 10m --until 5m", "", "there would be no time to recover", 64},
 		{"roost sim faults --calm soon", "", "--calm soon: ", 64},
-		{"roost sim faults --kinds cuts,floods", "", "--kinds floods: there are no such faults\nthere are crashes, reboots, ", 64},
+		{"roost sim faults --kinds cuts,floods", "",
+			"--kinds floods: there are no such faults\nthere are crashes, reboots, ", 64},
 		{"roost sim faults --order fcfs", "", "--order has no meaning for roost sim faults", 64},
 		{"roost sim faults now", "", "one argument too many: \"now\"", 64},
 	} {
 		a, stdout, stderr := newTestApp(t, t.TempDir())
-		if code := a.Run(t.Context(), strings.Fields(test.line)); code != test.code || !strings.Contains(stdout.String(), test.out) ||
+		if code := a.Run(t.Context(), strings.Fields(test.line)); code != test.code ||
+			!strings.Contains(stdout.String(), test.out) ||
 			!strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
 			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
 		}
@@ -34,7 +37,8 @@ func TestSimFaults(t *testing.T) {
 		Seeds, Broken, Tasks, Events int
 		Faults                       map[string]int
 	}
-	if code := a.Run(t.Context(), strings.Fields("roost sim faults --seeds 2 --json")); code != 0 || json.Unmarshal(stdout.Bytes(), &said) != nil || said.Seeds != 2 || said.Tasks == 0 || said.Events == 0 {
+	if code := a.Run(t.Context(), strings.Fields("roost sim faults --seeds 2 --json")); code != 0 ||
+		json.Unmarshal(stdout.Bytes(), &said) != nil || said.Seeds != 2 || said.Tasks == 0 || said.Events == 0 {
 		t.Errorf("exit status %d, stdout:\n%s\nstderr:\n%s", code, stdout, stderr)
 	}
 }

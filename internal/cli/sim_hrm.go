@@ -16,12 +16,16 @@ import (
 )
 
 func simHRM() (subcommand, []ucli.Flag) {
-	return subcommand{name: "hrm", summary: "place by one scheduler and by six, as HRM's authors did", run: runHRMStudy}, append([]ucli.Flag{
-		&ucli.StringFlag{Name: "costs", Usage: "hrm: what the schedulers' steps take, in time of the processor: as `measured|stated`", Value: "measured"},
-		&ucli.StringFlag{Name: "sizes", Usage: "hrm: how many jobs come at once, as in `N,N,…`", Value: "60,120,180"},
-		&ucli.StringFlag{Name: "rates", Usage: "hrm: how many jobs come in a second where they come one by one, as in `N,N,…`; \"\" for not at all", Value: "10,20,50,100,1000,10000"},
-		seedFlag(),
-	}, resultFlags()...)
+	return subcommand{name: "hrm", summary: "place by one scheduler and by six, as HRM's authors did",
+			run: runHRMStudy}, append([]ucli.Flag{
+			&ucli.StringFlag{Name: "costs", Usage: "hrm: what the schedulers' steps take, in time of the processor: " +
+				"as `measured|stated`", Value: "measured"},
+			&ucli.StringFlag{Name: "sizes", Usage: "hrm: how many jobs come at once, as in `N,N,…`",
+				Value: "60,120,180"},
+			&ucli.StringFlag{Name: "rates", Usage: "hrm: how many jobs come in a second where they come one by one, " +
+				"as in `N,N,…`; \"\" for not at all", Value: "10,20,50,100,1000,10000"},
+			seedFlag(),
+		}, resultFlags()...)
 }
 
 var hrmCosts = []string{"measured", "stated"}
@@ -69,8 +73,10 @@ func runHRMStudy(c *invocation, _ []string) error {
 	}
 	s := &hrmStudy{call: c, statedCosts: hrmCosts[costs] == "stated"}
 	paper := hrm.PaperOptions(60, hrm.LeaderOnly)
-	s.printf("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores, plural(paper.Schedds, "schedd"), plural(paper.Containers, "container"))
-	s.printf("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs], paper.MessageDelay, paper.CommitDelay)
+	s.printf("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores, plural(paper.Schedds, "schedd"),
+		plural(paper.Containers, "container"))
+	s.printf("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs],
+		paper.MessageDelay, paper.CommitDelay)
 	if len(sizes) > 0 {
 		s.printf("\nall at once\n%s  the paper\n", hrmHeader("jobs"))
 	}
@@ -87,7 +93,8 @@ func runHRMStudy(c *invocation, _ []string) error {
 			return err
 		}
 	}
-	s.printf("\nA job's delay is from its submission until the last of its containers has started; busy is the part of the jobs in the cell that wait for the scheduler.\n")
+	s.printf("\nA job's delay is from its submission until the last of its containers has started; busy is the part " +
+		"of the jobs in the cell that wait for the scheduler.\n")
 	s.printf("%d runs of %d events, each played twice, digest %016x both times\n", len(s.rows), s.events, s.digest())
 	if err := c.writeTable(s.table()); err != nil {
 		return err
@@ -109,7 +116,8 @@ func (c *invocation) numbersFlag(flag string, most int) (list []int, err error) 
 	for _, word := range strings.Split(c.stringFlag(flag), ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || n < 1 || n > most {
-			return nil, withHint(usageErrorf("--%s %s: %q is no number from 1 to %d", flag, c.stringFlag(flag), word, most), "as in --"+flag+" 10,20")
+			return nil, withHint(usageErrorf("--%s %s: %q is no number from 1 to %d", flag, c.stringFlag(flag), word,
+				most), "as in --"+flag+" 10,20")
 		}
 		list = append(list, n)
 	}
@@ -133,7 +141,8 @@ var hrmStyles = []struct {
 }{{hrm.LeaderOnly, "the leader"}, {hrm.CellParts, "six schedds, parts"}, {hrm.WholeCell, "six schedds, whole"}}
 
 func hrmHeader(first string) string {
-	return fmt.Sprintf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s", first, "placed by", "mean", "95 %", "worst", "job ends", "busy", "conflicts")
+	return fmt.Sprintf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s", first, "placed by", "mean", "95 %", "worst",
+		"job ends", "busy", "conflicts")
 }
 
 // runStyles plays one size or rate in each style.
@@ -155,13 +164,15 @@ func (s *hrmStudy) runStyles(jobs, rate int) error {
 		if one.style != hrm.LeaderOnly {
 			conflicts = fmt.Sprintf("%.1f %%", 100*f.ConflictRatio())
 		}
-		s.printf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s  %s\n", first, one.words, millisText(f.MeanDelay), millisText(f.P95Delay), millisText(f.MaxDelay), fmt.Sprintf("%.1f s", f.LastEnd.Seconds()),
+		s.printf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s  %s\n", first, one.words, millisText(f.MeanDelay),
+			millisText(f.P95Delay), millisText(f.MaxDelay), fmt.Sprintf("%.1f s", f.LastEnd.Seconds()),
 			fmt.Sprintf("%.2f %%", 100*f.Busy), conflicts, publishedText(jobs, rate, one.style))
 	}
 	return nil
 }
 
-// publishedText is what the paper says in its section 6.1.3 of the same, as far as it does in numbers.
+// publishedText is what the paper says in its section 6.1.3 of the same, as far as it
+// does in numbers.
 func publishedText(jobs, rate int, style hrm.SchedulingStyle) string {
 	switch {
 	case rate == 0 && jobs == 60 && style != hrm.CellParts:
@@ -209,7 +220,8 @@ func (s *hrmStudy) runTwice(jobs, rate int, style hrm.SchedulingStyle) (*hrmRow,
 	}
 	again, err := hrm.Simulate(o, same)
 	if err != nil || again.Digest != r.Digest {
-		return nil, kindErrorf(roost.Internal, "%d jobs, %v: played again, it came out differently: please tell us", jobs, style)
+		return nil, kindErrorf(roost.Internal, "%d jobs, %v: played again, it came out differently: please tell us",
+			jobs, style)
 	}
 	s.events += r.Events
 	s.rows = append(s.rows, hrmRow{o, rate, r.Figures(), hrmSteps(r), r.Digest})

@@ -12,7 +12,8 @@ import (
 // table is the study as a table, a run a row. Without a rate all jobs came at once.
 func (s *hrmStudy) table() (head []string, rows [][]string) {
 	head = []string{
-		"jobs", "jobs_per_second", "style", "mean_delay_seconds", "p95_delay_seconds", "worst_delay_seconds", "first_container_seconds", "job_seconds", "busy",
+		"jobs", "jobs_per_second", "style", "mean_delay_seconds", "p95_delay_seconds", "worst_delay_seconds",
+		"first_container_seconds", "job_seconds", "busy",
 		"proposed_containers", "conflicting_containers",
 	}
 	for i := range s.rows {
@@ -26,7 +27,8 @@ func (s *hrmStudy) table() (head []string, rows [][]string) {
 		for _, d := range []time.Duration{f.MeanDelay, f.P95Delay, f.MaxDelay, f.FirstStart, f.LastEnd} {
 			row = append(row, strconv.FormatFloat(d.Seconds(), 'f', 6, 64))
 		}
-		rows = append(rows, append(row, strconv.FormatFloat(f.Busy, 'f', 6, 64), strconv.Itoa(f.Proposed), strconv.Itoa(f.Conflicts)))
+		rows = append(rows, append(row, strconv.FormatFloat(f.Busy, 'f', 6, 64), strconv.Itoa(f.Proposed),
+			strconv.Itoa(f.Conflicts)))
 	}
 	return head, rows
 }
@@ -59,17 +61,27 @@ func (s *hrmStudy) charts() []plot.Chart {
 	distributed[0] = plot.ChartSeries{} // the leader has nobody to conflict with, and keeps its colour
 	var charts []plot.Chart
 	if s.rows[0].rate == 0 {
-		charts = append(charts, plot.Chart{Title: "Worst delay of jobs that come at once", X: plot.ChartAxis{Label: "jobs of 40 containers"}, Y: plot.ChartAxis{Label: "delay (ms)", Log: true},
-			Series: append(curves(false, worst), published("central", plot.Dots, plot.DataPoint{X: 60, Y: 50}, plot.DataPoint{X: 180, Y: 14_000}), published("HRM", plot.Dots, plot.DataPoint{X: 60, Y: 50}, plot.DataPoint{X: 180, Y: 2500}))})
+		charts = append(charts, plot.Chart{Title: "Worst delay of jobs that come at once",
+			X: plot.ChartAxis{Label: "jobs of 40 containers"}, Y: plot.ChartAxis{Label: "delay (ms)", Log: true},
+			Series: append(curves(false, worst), published("central", plot.Dots, plot.DataPoint{X: 60, Y: 50},
+				plot.DataPoint{X: 180, Y: 14_000}),
+				published("HRM", plot.Dots, plot.DataPoint{X: 60, Y: 50}, plot.DataPoint{X: 180, Y: 2500}))})
 	}
 	if s.rows[len(s.rows)-1].rate == 0 {
 		return charts
 	}
 	return append(charts,
-		plot.Chart{Title: "Mean delay of jobs that come one by one", X: rate, Y: plot.ChartAxis{Label: "delay (ms)"}, Series: curves(true, func(f *hrm.RunFigures) float64 { return f.MeanDelay.Seconds() * 1000 })},
-		plot.Chart{Title: "How busy the scheduler is", X: rate, Y: plot.ChartAxis{Label: "jobs that wait for it (%)"}, Series: curves(true, func(f *hrm.RunFigures) float64 { return 100 * f.Busy })},
+		plot.Chart{Title: "Mean delay of jobs that come one by one", X: rate, Y: plot.ChartAxis{Label: "delay (ms)"},
+			Series: curves(true, func(f *hrm.RunFigures) float64 {
+				return f.MeanDelay.Seconds() * 1000
+			})},
+		plot.Chart{Title: "How busy the scheduler is", X: rate, Y: plot.ChartAxis{Label: "jobs that wait for it (%)"},
+			Series: curves(true, func(f *hrm.RunFigures) float64 {
+				return 100 * f.Busy
+			})},
 		plot.Chart{Title: "Conflicts", X: rate, Y: plot.ChartAxis{Label: "of what is proposed (%)", Max: 100},
-			Series: append(distributed, published("up to 45 %", plot.Reference, plot.DataPoint{X: 10, Y: 45}, plot.DataPoint{X: 100, Y: 45}))},
+			Series: append(distributed, published("up to 45 %", plot.Reference, plot.DataPoint{X: 10, Y: 45},
+				plot.DataPoint{X: 100, Y: 45}))},
 	)
 }
 
@@ -81,18 +93,23 @@ func (s *hrmStudy) json(costs string) error {
 		f := &r.figures
 		steps := jsonDocument{}
 		for _, one := range r.steps {
-			steps[one.step.String()] = jsonDocument{"number": one.spent.Count, "seconds": one.spent.Total.Seconds(), "most_seconds": one.spent.Max.Seconds()}
+			steps[one.step.String()] = jsonDocument{"number": one.spent.Count, "seconds": one.spent.Total.Seconds(),
+				"most_seconds": one.spent.Max.Seconds()}
 		}
 		runs = append(runs, jsonDocument{
 			"jobs": r.options.Jobs, "jobs_per_second": r.rate, "style": r.options.Style.String(),
-			"delay_seconds":           jsonDocument{"mean": f.MeanDelay.Seconds(), "p95": f.P95Delay.Seconds(), "most": f.MaxDelay.Seconds()},
-			"first_container_seconds": f.FirstStart.Seconds(), "job_seconds": f.LastEnd.Seconds(), "busy": f.Busy, "proposed": f.Proposed, "conflicts": f.Conflicts,
+			"delay_seconds": jsonDocument{"mean": f.MeanDelay.Seconds(), "p95": f.P95Delay.Seconds(),
+				"most": f.MaxDelay.Seconds()},
+			"first_container_seconds": f.FirstStart.Seconds(), "job_seconds": f.LastEnd.Seconds(), "busy": f.Busy,
+			"proposed": f.Proposed, "conflicts": f.Conflicts,
 			"steps": steps, "digest": fmt.Sprintf("%016x", r.digest),
 		})
 	}
 	o := &s.rows[0].options
 	return printJSON(s.call.stdout, jsonDocument{
-		"machines": o.Machines, "cores": o.Cores, "schedds": o.Schedds, "containers": o.Containers, "seed": o.Seed, "costs": costs,
-		"message_seconds": o.MessageDelay.Seconds(), "commit_seconds": o.CommitDelay.Seconds(), "runs": runs, "events": s.events, "digest": fmt.Sprintf("%016x", s.digest()),
+		"machines": o.Machines, "cores": o.Cores, "schedds": o.Schedds, "containers": o.Containers, "seed": o.Seed,
+		"costs":           costs,
+		"message_seconds": o.MessageDelay.Seconds(), "commit_seconds": o.CommitDelay.Seconds(), "runs": runs,
+		"events": s.events, "digest": fmt.Sprintf("%016x", s.digest()),
 	})
 }

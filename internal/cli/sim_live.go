@@ -20,10 +20,12 @@ import (
 // Questions about a cell of which there is a checkpoint, or about the one that is there.
 
 func varFlag() ucli.Flag {
-	return &ucli.StringSliceFlag{Name: "var", Usage: "fit, when: set a variable of the job file, as `NAME=VALUE`; may be repeated"}
+	return &ucli.StringSliceFlag{Name: "var",
+		Usage: "fit, when: set a variable of the job file, as `NAME=VALUE`; may be repeated"}
 }
 
-// answerTwice answers a question twice. If that gave two answers it would be a defect, and no answer.
+// answerTwice answers a question twice. If that gave two answers it would be a defect,
+// and no answer.
 func answerTwice[T any](ask func() (T, error), digest func(T) uint64) (answer T, err error) {
 	if answer, err = ask(); err != nil {
 		return answer, simRefusal(err)
@@ -33,7 +35,8 @@ func answerTwice[T any](ask func() (T, error), digest func(T) uint64) (answer T,
 		return answer, simRefusal(err)
 	}
 	if a, b := digest(answer), digest(again); a != b {
-		return answer, kindErrorf(roost.Internal, "asked again, it came out differently: %016x and %016x; please tell us, with the checkpoint", a, b)
+		return answer, kindErrorf(roost.Internal,
+			"asked again, it came out differently: %016x and %016x; please tell us, with the checkpoint", a, b)
 	}
 	return answer, nil
 }
@@ -49,7 +52,8 @@ func simRefusal(err error) error {
 
 // printAsOf says which cell a question was about.
 func (c *invocation) printAsOf(p *cellstate.CellCheckpoint) string {
-	return fmt.Sprintf("%s and %s, as of %s", plural(len(p.Machines), "machine"), waitingText(waitReasons(p)), p.Now.In(c.now().Location()).Format("2006-01-02 15:04:05"))
+	return fmt.Sprintf("%s and %s, as of %s", plural(len(p.Machines), "machine"), waitingText(waitReasons(p)),
+		p.Now.In(c.now().Location()).Format("2006-01-02 15:04:05"))
 }
 
 // waitingText is so many tasks that wait.
@@ -67,7 +71,8 @@ func waitReasons(p *cellstate.CellCheckpoint) (n int) {
 	return n
 }
 
-// requestedTasks are the requests of a job: of a job file, or of what stands in one, as "cpus = 4; memory = \"8GiB\"".
+// requestedTasks are the requests of a job: of a job file, or of what stands in one, as
+// "cpus = 4; memory = \"8GiB\"".
 func (c *invocation) requestedTasks(p *cellstate.CellCheckpoint, text string) ([]*cellstate.PendingRequest, error) {
 	jobs, err := c.requestedJobs(text)
 	if err != nil {
@@ -81,7 +86,8 @@ func (c *invocation) requestedTasks(p *cellstate.CellCheckpoint, text string) ([
 		}
 		specs = append(specs, spec)
 	}
-	asks, err := whatif.RequestsOfJobs(p.Now, queue.CallerIdentity{User: loginName(), UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, specs)
+	asks, err := whatif.RequestsOfJobs(p.Now,
+		queue.CallerIdentity{User: loginName(), UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, specs)
 	if err != nil {
 		return nil, simRefusal(err)
 	}
@@ -150,7 +156,8 @@ func (c *invocation) printReasons(x *match.WaitExplanation) {
 func assumptions(p *cellstate.CellCheckpoint, endless int, how string) []string {
 	all := []string{"no job comes, goes or is altered meanwhile, and no machine does", how}
 	if endless > 0 {
-		all = append(all, fmt.Sprintf("%s of those that run, or start meanwhile, say no walltime, and nothing like them has run before: they are taken to run for ever", plural(endless, "task")))
+		all = append(all, fmt.Sprintf("%s of those that run, or start meanwhile, say no walltime, and nothing "+
+			"like them has run before: they are taken to run for ever", plural(endless, "task")))
 	}
 	for _, node := range p.SilentSchedds {
 		all = append(all, "the schedd of "+node+" did not say which jobs it has")

@@ -12,12 +12,14 @@ import (
 )
 
 func simModel() (subcommand, []ucli.Flag) {
-	return subcommand{name: "model", summary: "make up a log of jobs", minOperands: 1, maxOperands: 1, operandNames: "how many jobs, as 10000", run: generateModel}, []ucli.Flag{
-		processorsFlag(), seedFlag(),
-		&ucli.BoolFlag{Name: "types", Usage: "model: make batch and interactive jobs apart"},
-		&ucli.IntFlag{Name: "overask", Usage: "model: let a job ask for as long as it takes, or up to `N` times more"},
-		outputFlag(), overwriteFlag(),
-	}
+	return subcommand{name: "model", summary: "make up a log of jobs", minOperands: 1, maxOperands: 1,
+			operandNames: "how many jobs, as 10000", run: generateModel}, []ucli.Flag{
+			processorsFlag(), seedFlag(),
+			&ucli.BoolFlag{Name: "types", Usage: "model: make batch and interactive jobs apart"},
+			&ucli.IntFlag{Name: "overask",
+				Usage: "model: let a job ask for as long as it takes, or up to `N` times more"},
+			outputFlag(), overwriteFlag(),
+		}
 }
 
 // modelProcessors is of what the model's parameters are.
@@ -28,7 +30,8 @@ func generateModel(c *invocation, args []string) error {
 	if err != nil {
 		return usageErrorf("%q is no number of jobs", args[0])
 	}
-	m := lublin.LogModel{Jobs: jobs, Processors: modelProcessors, Seed: uint64(c.countFlag("seed")), Types: c.flag("types"), OverestimateFactor: float64(c.countFlag("overask"))}
+	m := lublin.LogModel{Jobs: jobs, Processors: modelProcessors, Seed: uint64(c.countFlag("seed")),
+		Types: c.flag("types"), OverestimateFactor: float64(c.countFlag("overask"))}
 	if c.isFlagSet("processors") {
 		m.Processors = c.countFlag("processors")
 	}
@@ -51,6 +54,7 @@ func generateModel(c *invocation, args []string) error {
 		return err
 	}
 	last := &log.Jobs[len(log.Jobs)-1]
-	fmt.Fprintf(c.stdout, "%s: %s on %s in %s\n", printableText(file), plural(jobs, "job"), plural(m.Processors, "processor"), secondsText(last.Submit))
+	fmt.Fprintf(c.stdout, "%s: %s on %s in %s\n", printableText(file), plural(jobs, "job"),
+		plural(m.Processors, "processor"), secondsText(last.Submit))
 	return nil
 }

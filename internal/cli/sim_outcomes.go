@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// writeOutcomes writes what became of each job: as a log again, or as what the file's name says.
+// writeOutcomes writes what became of each job: as a log again, or as what the file's
+// name says.
 func (c *invocation) writeOutcomes(file string, log *swf.TraceLog, played *sim.Result, opt sim.ReplayOptions) error {
 	var text strings.Builder
 	var err error
@@ -27,7 +28,9 @@ func (c *invocation) writeOutcomes(file string, log *swf.TraceLog, played *sim.R
 	default:
 		headers := append([]swf.HeaderField{}, log.Headers...)
 		headers = append(headers, swf.HeaderField{Name: "MaxProcs", Value: strconv.FormatInt(opt.Processors, 10)},
-			swf.HeaderField{Name: "Note", Value: "waits are those of roost sim replay --order " + c.stringFlag("order") + " --expect " + c.stringFlag("expect") + " --correct " + c.stringFlag("correct")})
+			swf.HeaderField{Name: "Note", Value: "waits are those of roost sim replay --order " +
+				c.stringFlag("order") + " --expect " + c.stringFlag("expect") + " --correct " +
+				c.stringFlag("correct")})
 		err = played.ScheduleLog(headers).Write(&text)
 	}
 	if err != nil {
@@ -39,12 +42,14 @@ func (c *invocation) writeOutcomes(file string, log *swf.TraceLog, played *sim.R
 // outcomeTable is what became of each job, as a table.
 func outcomeTable(played *sim.Result) (names []string, rows [][]string) {
 	names = []string{
-		"job", "line", "user", "submit_seconds", "wait_seconds", "start_seconds", "run_seconds", "processors", "asked_seconds", "expected_seconds", "outlived", "out_of_turn",
+		"job", "line", "user", "submit_seconds", "wait_seconds", "start_seconds", "run_seconds", "processors",
+		"asked_seconds", "expected_seconds", "outlived", "out_of_turn",
 	}
 	for i := range played.Jobs {
 		o := &played.Jobs[i]
 		row := make([]string, 0, len(names))
-		for _, n := range [...]int64{o.ID, int64(o.Line), o.User, o.Submit, o.Waited(), o.Start, o.Length, o.Procs, o.RequestedTime, o.Expected, int64(o.Outlived)} {
+		for _, n := range [...]int64{o.ID, int64(o.Line), o.User, o.Submit, o.Waited(), o.Start, o.Length, o.Procs,
+			o.RequestedTime, o.Expected, int64(o.Outlived)} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		rows = append(rows, append(row, strconv.FormatBool(o.Early)))
@@ -52,7 +57,8 @@ func outcomeTable(played *sim.Result) (names []string, rows [][]string) {
 	return names, rows
 }
 
-// writeObjects writes the table as a list of objects, one a line, with the columns' names.
+// writeObjects writes the table as a list of objects, one a line, with the columns'
+// names.
 func writeObjects(text *strings.Builder, played *sim.Result) error {
 	names, rows := outcomeTable(played)
 	text.WriteString("[")

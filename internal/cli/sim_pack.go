@@ -20,14 +20,17 @@ import (
 
 func simPack() (subcommand, []ucli.Flag) {
 	return subcommand{
-		name: "pack", summary: "fill the machines of a GPU trace with its tasks", minOperands: 2, maxOperands: 2, operandNames: "a list of nodes and a list of pods of the openb trace", run: fillFromTrace,
+		name: "pack", summary: "fill the machines of a GPU trace with its tasks", minOperands: 2, maxOperands: 2,
+		operandNames: "a list of nodes and a list of pods of the openb trace", run: fillFromTrace,
 	}, append(packFlags(), resultFlags()...)
 }
 
 // packFlags are what all that packs machines takes.
 func packFlags() []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringSliceFlag{Name: "score", Usage: "pack, compact: by which score machines are chosen: `hybrid|best-fit|worst-fit|fragmentation`, which is the pool's own and what it is compared with; again for several"},
+		&ucli.StringSliceFlag{Name: "score",
+			Usage: "pack, compact: by which score machines are chosen: `hybrid|best-fit|worst-fit|fragmentation`, " +
+				"which is the pool's own and what it is compared with; again for several"},
 		seedsFlag(),
 	}
 }
@@ -44,7 +47,8 @@ func (c *invocation) scores(otherwise ...match.ScorePolicy) (list []match.ScoreP
 		for name := range strings.SplitSeq(word, ",") {
 			s, err := match.ParseScore(name)
 			if err != nil || name == "" {
-				return nil, usageErrorf("--score: %q is none: there are hybrid, best-fit, worst-fit and fragmentation", name)
+				return nil, usageErrorf("--score: %q is none: there are hybrid, best-fit, worst-fit and fragmentation",
+					name)
 			}
 			if !slices.Contains(list, s) {
 				list = append(list, s)
@@ -119,7 +123,9 @@ func fillFromTrace(c *invocation, args []string) error {
 			}
 			f.duration += time.Since(began)
 			if again, err := fillSeed(cell, s, seed); err != nil || again.Digest != run.Digest {
-				return kindErrorf(roost.Internal, "%s: filling again, it came out differently: %016x and %016x; please tell us, with the lists", s, run.Digest, again.Digest)
+				return kindErrorf(roost.Internal,
+					"%s: filling again, it came out differently: %016x and %016x; please tell us, with the lists", s,
+					run.Digest, again.Digest)
 			}
 			f.runs = append(f.runs, run)
 		}
@@ -135,13 +141,16 @@ func fillFromTrace(c *invocation, args []string) error {
 		return c.fillJSON(args, all)
 	}
 	total := cell.Total()
-	fmt.Fprintf(c.stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(printableText(args[1])), filepath.Base(printableText(args[0])),
-		plural(len(cell.Machines), "machine"), plural(total.GPUs, "GPU"), plural(len(cell.Tasks), "task"), plural(len(cell.Requests), "kind"))
+	fmt.Fprintf(c.stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(printableText(args[1])),
+		filepath.Base(printableText(args[0])),
+		plural(len(cell.Machines), "machine"), plural(total.GPUs, "GPU"), plural(len(cell.Tasks), "task"),
+		plural(len(cell.Requests), "kind"))
 	c.printPacking(all)
 	return nil
 }
 
-// fillSeed fills a cell in the order of a seed. One number is drawn before, as the published experiment does.
+// fillSeed fills a cell in the order of a seed. One number is drawn before, as the
+// published experiment does.
 func fillSeed(cell *packing.CellWorkload, by match.ScorePolicy, seed int) (*packing.FillResult, error) {
 	random := rand.New(rand.NewSource(int64(firstSeed + seed)))
 	random.Int()
@@ -165,22 +174,30 @@ func lostShare(p packing.FillPoint) float64       { return p.FragmentationAmount
 
 func (c *invocation) printPacking(all []packingResult) {
 	t := &textTable{columns: []tableColumn{
-		{head: "SCORE"}, {head: "GIVEN AWAY AT 100 %", rightAligned: true}, {head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true}, {head: "AT 130 %", rightAligned: true},
-		{head: "USELESS AT 80 %", rightAligned: true, dropPriority: 2}, {head: "AT 90 %", rightAligned: true, dropPriority: 2}, {head: "AT 95 %", rightAligned: true, dropPriority: 2},
-		{head: "LOST AT 100 %", rightAligned: true, dropPriority: 1}, {head: "SECONDS", rightAligned: true, dropPriority: 3},
+		{head: "SCORE"}, {head: "GIVEN AWAY AT 100 %", rightAligned: true}, {head: "FROM", rightAligned: true},
+		{head: "TO", rightAligned: true}, {head: "AT 130 %", rightAligned: true},
+		{head: "USELESS AT 80 %", rightAligned: true, dropPriority: 2}, {head: "AT 90 %", rightAligned: true,
+			dropPriority: 2}, {head: "AT 95 %", rightAligned: true, dropPriority: 2},
+		{head: "LOST AT 100 %", rightAligned: true, dropPriority: 1},
+		{head: "SECONDS", rightAligned: true, dropPriority: 3},
 	}}
 	for i := range all {
 		f := &all[i]
 		full := f.percentileValues(100, allocatedShare)
 		row := []tableCell{{text: f.score.String()}}
-		for _, v := range []float64{median(full), full[0], full[len(full)-1], median(f.percentileValues(packing.FillLimit, allocatedShare)), median(f.percentileValues(80, fragmentedShare)), median(f.percentileValues(90, fragmentedShare)), median(f.percentileValues(95, fragmentedShare)), median(f.percentileValues(100, lostShare))} {
+		for _, v := range []float64{median(full), full[0], full[len(full)-1],
+			median(f.percentileValues(packing.FillLimit, allocatedShare)),
+			median(f.percentileValues(80, fragmentedShare)), median(f.percentileValues(90, fragmentedShare)),
+			median(f.percentileValues(95, fragmentedShare)), median(f.percentileValues(100, lostShare))} {
 			row = append(row, tableCell{text: fmt.Sprintf("%.2f", v)})
 		}
 		t.addRow(append(row, tableCell{text: fmt.Sprintf("%.2f", f.duration.Seconds()/float64(len(f.runs)))})...)
 	}
 	t.print(c.stdout, c.out)
-	fmt.Fprintf(c.stdout, "\nPer cent of the GPUs, when as much has been asked for as there is, and in the end; medians of %s of arrival.\n", plural(len(all[0].runs), "order"))
-	fmt.Fprintf(c.stdout, "Useless is what of the idle the typical task cannot use, lost the same of all there is. Seconds are those of one order.\n")
+	fmt.Fprintf(c.stdout, "\nPer cent of the GPUs, when as much has been asked for as there is, and in the end; "+
+		"medians of %s of arrival.\n", plural(len(all[0].runs), "order"))
+	fmt.Fprintf(c.stdout, "Useless is what of the idle the typical task cannot use, lost the same of all there is. "+
+		"Seconds are those of one order.\n")
 	for _, f := range all {
 		digest := uint64(0)
 		for _, run := range f.runs {
@@ -195,18 +212,22 @@ func fillTable(all []packingResult) (head []string, rows [][]string) {
 	for _, f := range all {
 		for seed, run := range f.runs {
 			for q, p := range run.Points {
-				rows = append(rows, []string{f.score.String(), strconv.Itoa(firstSeed + seed), strconv.Itoa(q), decimalText(p.Allocated), decimalText(p.FragmentationRatio), decimalText(p.FragmentationAmount)})
+				rows = append(rows, []string{f.score.String(), strconv.Itoa(firstSeed + seed), strconv.Itoa(q),
+					decimalText(p.Allocated), decimalText(p.FragmentationRatio), decimalText(p.FragmentationAmount)})
 			}
 		}
 	}
-	return []string{"score", "seed", "arrived_percent", "allocated_percent", "useless_percent_of_idle", "lost_percent"}, rows
+	return []string{"score", "seed", "arrived_percent", "allocated_percent", "useless_percent_of_idle", "lost_percent"},
+		rows
 }
 
-// fillCharts are medians over what was asked for: what is given away where it becomes scarce, and what of the rest is of use.
+// fillCharts are medians over what was asked for: what is given away where it becomes
+// scarce, and what of the rest is of use.
 func fillCharts(all []packingResult) []plot.Chart {
 	arrived := plot.ChartAxis{Label: "asked for (% of the GPUs)"}
 	given := plot.Chart{Title: "Given away", X: arrived, Y: plot.ChartAxis{Label: "of the GPUs (%)"}}
-	idle := plot.Chart{Title: "What of the idle GPUs the typical task cannot use", X: arrived, Y: plot.ChartAxis{Label: "of the idle (%)"}}
+	idle := plot.Chart{Title: "What of the idle GPUs the typical task cannot use", X: arrived,
+		Y: plot.ChartAxis{Label: "of the idle (%)"}}
 	amount := plot.Chart{Title: "The same of all GPUs", X: arrived, Y: plot.ChartAxis{Label: "of the GPUs (%)"}}
 	for i := range all {
 		f := &all[i]
@@ -231,14 +252,21 @@ func (c *invocation) fillJSON(args []string, all []packingResult) error {
 		var runs []jsonDocument
 		for seed, run := range f.runs {
 			runs = append(runs, jsonDocument{
-				"seed": firstSeed + seed, "allocated_percent": run.PointAt(100).Allocated, "allocated_percent_at_130": run.PointAt(packing.FillLimit).Allocated,
-				"lost_percent": run.PointAt(100).FragmentationAmount, "arrived": run.Arrived, "placed": run.Placed, "digest": fmt.Sprintf("%016x", run.Digest),
+				"seed": firstSeed + seed, "allocated_percent": run.PointAt(100).Allocated,
+				"allocated_percent_at_130": run.PointAt(packing.FillLimit).Allocated,
+				"lost_percent":             run.PointAt(100).FragmentationAmount, "arrived": run.Arrived,
+				"placed": run.Placed,
+				"digest": fmt.Sprintf("%016x", run.Digest),
 			})
 		}
 		list = append(list, jsonDocument{
-			"score": f.score.String(), "allocated_percent": median(f.percentileValues(100, allocatedShare)), "allocated_percent_at_130": median(f.percentileValues(packing.FillLimit, allocatedShare)),
-			"useless_percent_at_80": median(f.percentileValues(80, fragmentedShare)), "useless_percent_at_90": median(f.percentileValues(90, fragmentedShare)), "useless_percent_at_95": median(f.percentileValues(95, fragmentedShare)),
-			"lost_percent": median(f.percentileValues(100, lostShare)), "took_seconds": f.duration.Seconds() / float64(len(f.runs)), "orders": runs,
+			"score": f.score.String(), "allocated_percent": median(f.percentileValues(100, allocatedShare)),
+			"allocated_percent_at_130": median(f.percentileValues(packing.FillLimit, allocatedShare)),
+			"useless_percent_at_80":    median(f.percentileValues(80, fragmentedShare)),
+			"useless_percent_at_90":    median(f.percentileValues(90, fragmentedShare)),
+			"useless_percent_at_95":    median(f.percentileValues(95, fragmentedShare)),
+			"lost_percent":             median(f.percentileValues(100, lostShare)),
+			"took_seconds":             f.duration.Seconds() / float64(len(f.runs)), "orders": runs,
 		})
 	}
 	return printJSON(c.stdout, jsonDocument{"nodes": args[0], "pods": args[1], "scores": list})

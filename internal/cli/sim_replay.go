@@ -23,29 +23,38 @@ import (
 
 func simReplay() (subcommand, []ucli.Flag) {
 	return subcommand{
-			name: "replay", summary: "play a log of jobs", minOperands: 1, maxOperands: 1, operandNames: "a log in the Standard Workload Format, or - for standard input", run: replayTrace,
+			name: "replay", summary: "play a log of jobs", minOperands: 1, maxOperands: 1,
+			operandNames: "a log in the Standard Workload Format, or - for standard input", run: replayTrace,
 		}, append([]ucli.Flag{
-			&ucli.StringFlag{Name: "order", Usage: "replay: who may start before whom: `fcfs|easy|sjbf`", Value: "easy"},
-			&ucli.StringFlag{Name: "expect", Usage: "replay: how long jobs are expected to take: as long as they `asked|known|last-two`", Value: "asked"},
-			&ucli.StringFlag{Name: "correct", Usage: "replay: how long those that have outlived that: as long as they asked for, or a little longer each time: `asked|steps`", Value: "asked"},
+			&ucli.StringFlag{Name: "order", Usage: "replay: who may start before whom: `fcfs|easy|sjbf`",
+				Value: "easy"},
+			&ucli.StringFlag{Name: "expect", Usage: "replay: how long jobs are expected to take: as long as " +
+				"they `asked|known|last-two`", Value: "asked"},
+			&ucli.StringFlag{Name: "correct", Usage: "replay: how long those that have outlived that: as long " +
+				"as they asked for, or a little longer each time: `asked|steps`", Value: "asked"},
 			processorsFlag(),
-			&ucli.BoolFlag{Name: "unasked", Usage: "replay: a job that asked for no time has asked for as long as it ran"},
+			&ucli.BoolFlag{Name: "unasked",
+				Usage: "replay: a job that asked for no time has asked for as long as it ran"},
 			onceFlag(),
 			outputFlag(),
 		}, resultFlags()...)
 }
 
 func onceFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "once", Usage: "replay, run, faults: play it once only, and not again to see whether it comes out the same"}
+	return &ucli.BoolFlag{Name: "once",
+		Usage: "replay, run, faults: play it once only, and not again to see whether it comes out the same"}
 }
 
 // processorsFlag and outputFlag are of all that reads or writes logs.
 func processorsFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "processors", Usage: "of a log: how many there are, in place of what its header says; model: of the machine: `N`"}
+	return &ucli.IntFlag{Name: "processors",
+		Usage: "of a log: how many there are, in place of what its header says; model: of the machine: `N`"}
 }
 
 func outputFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "replay: write what became of each job to this `FILE`, as a log in the same format, or a table if it ends with .csv or .json; model: write the log"}
+	return &ucli.StringFlag{Name: "output", Aliases: []string{"o"},
+		Usage: "replay: write what became of each job to this `FILE`, as a log in the same format, or a table if it " +
+			"ends with .csv or .json; model: write the log"}
 }
 
 // The words of roost sim replay.
@@ -82,7 +91,9 @@ func replayTrace(c *invocation, args []string) error {
 	if err != nil {
 		return err
 	}
-	opt := sim.ReplayOptions{Order: sim.QueueOrder(order), Estimate: sim.RuntimeEstimate(expect), Correction: sim.PredictionCorrection(correct), Processors: int64(c.countFlag("processors")), AssumeRuntime: c.flag("unasked")}
+	opt := sim.ReplayOptions{Order: sim.QueueOrder(order), Estimate: sim.RuntimeEstimate(expect),
+		Correction: sim.PredictionCorrection(correct), Processors: int64(c.countFlag("processors")),
+		AssumeRuntime: c.flag("unasked")}
 	shown := printableText(args[0])
 	log, err := c.readLog(args[0])
 	if err != nil {
@@ -90,7 +101,8 @@ func replayTrace(c *invocation, args []string) error {
 	}
 	if !c.isFlagSet("processors") {
 		if opt.Processors, err = log.Processors(); err != nil {
-			return withHint(kindErrorf(roost.Invalid, "%s: %v", shown, err), "say how many processors the machine has with --processors")
+			return withHint(kindErrorf(roost.Invalid, "%s: %v", shown, err),
+				"say how many processors the machine has with --processors")
 		}
 	}
 	began := time.Now()
@@ -105,7 +117,8 @@ func replayTrace(c *invocation, args []string) error {
 	if !c.flag("once") {
 		again, err := sim.Replay(log, opt)
 		if err != nil || again.Digest != played.Digest {
-			return kindErrorf(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please tell us, with the log", shown, played.Digest, again.Digest)
+			return kindErrorf(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please "+
+				"tell us, with the log", shown, played.Digest, again.Digest)
 		}
 	}
 	if out := c.stringFlag("output"); out != "" {
@@ -116,10 +129,12 @@ func replayTrace(c *invocation, args []string) error {
 	if err := c.writeTable(courseTable(sim.NewTimeSeries(played, tableRows, simUsers))); err != nil {
 		return err
 	}
-	if err := c.writeCharts(courseCharts(sim.NewTimeSeries(played, chartPoints, simUsers), played, opt.Processors)...); err != nil {
+	if err := c.writeCharts(courseCharts(sim.NewTimeSeries(played, chartPoints, simUsers), played,
+		opt.Processors)...); err != nil {
 		return err
 	}
-	r := replayResult{played: played, summary: sim.Summarize(played, opt.Processors), opt: opt, duration: took, runOnce: c.flag("once")}
+	r := replayResult{played: played, summary: sim.Summarize(played, opt.Processors), opt: opt, duration: took,
+		runOnce: c.flag("once")}
 	if c.wantsJSON() {
 		return r.json(c)
 	}
@@ -127,7 +142,8 @@ func replayTrace(c *invocation, args []string) error {
 	return nil
 }
 
-// maxLogBytes bounds a log, unpacked. The largest of the archive have some hundred megabytes.
+// maxLogBytes bounds a log, unpacked. The largest of the archive have some hundred
+// megabytes.
 const maxLogBytes = 4 << 30
 
 // readLog reads a log, packed by gzip or not.
@@ -139,7 +155,8 @@ func (c *invocation) readLog(file string) (log *swf.TraceLog, err error) {
 	return log, err
 }
 
-// openMaybeGzip lets a file be read that may be packed by gzip; - is the standard input. What is wrong with it is said with its name, once.
+// openMaybeGzip lets a file be read that may be packed by gzip; - is the standard input.
+// What is wrong with it is said with its name, once.
 func (c *invocation) openMaybeGzip(file string, read func(shown string, r io.Reader) error) error {
 	in, shown := c.stdin, "standard input"
 	if file != "-" {
@@ -177,9 +194,11 @@ func checkPlayable(shown string, played *sim.Result) error {
 	case len(played.Jobs) > 0:
 		return nil
 	case played.SkippedNoRequest > 0:
-		return withHint(kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, %d asked for no time", shown, played.Skipped, played.SkippedNoRequest), "with --unasked those have asked for as long as they ran")
+		return withHint(kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, %d asked for no time", shown,
+			played.Skipped, played.SkippedNoRequest), "with --unasked those have asked for as long as they ran")
 	}
-	return kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, none has both a length and a size that the machine has", shown, played.Skipped)
+	return kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, none has both a length and a size that "+
+		"the machine has", shown, played.Skipped)
 }
 
 // replayResult is what there is to say of a replay.
@@ -195,7 +214,8 @@ func (r *replayResult) print(w io.Writer, name string) {
 	s := &r.summary
 	fmt.Fprintf(w, "%s: %s on %s\n\n", name, plural(s.Jobs, "job"), plural(int(r.opt.Processors), "processor"))
 	if r.played.Skipped > 0 {
-		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine", plural(r.played.Skipped, "job"))
+		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine",
+			plural(r.played.Skipped, "job"))
 		if n := r.played.SkippedNoRequest; n > 0 {
 			fmt.Fprintf(w, "; %d asked for no time", n)
 		}
@@ -203,7 +223,8 @@ func (r *replayResult) print(w io.Writer, name string) {
 	}
 	wait := &s.Wait
 	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n",
-		secondsText(int64(wait.Mean)), secondsText(wait.Median), secondsText(wait.P95), secondsText(wait.P99), secondsText(wait.Max))
+		secondsText(int64(wait.Mean)), secondsText(wait.Median), secondsText(wait.P95), secondsText(wait.P99),
+		secondsText(wait.Max))
 	fmt.Fprintf(w, "  slowdown      %.2f on the mean, bounded at 10s\n", s.Slowdown)
 	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*s.Utilisation, secondsText(s.Makespan))
 	fmt.Fprintf(w, "  out of turn   %s\n", plural(s.Early, "job"))
@@ -217,7 +238,8 @@ func (r *replayResult) print(w io.Writer, name string) {
 	if r.runOnce {
 		times = "played once, digest %016x"
 	}
-	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; "+times+"\n", r.played.Events, float64(s.Jobs)/r.duration.Seconds(), r.played.Digest)
+	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; "+times+"\n", r.played.Events, float64(s.Jobs)/r.duration.Seconds(),
+		r.played.Digest)
 }
 
 // secondsText is a number of seconds for people.
@@ -231,10 +253,14 @@ func secondsText(seconds int64) string {
 func (r *replayResult) json(c *invocation) error {
 	s := &r.summary
 	return printJSON(c.stdout, jsonDocument{
-		"log": c.args[1], "order": c.stringFlag("order"), "expect": c.stringFlag("expect"), "correct": c.stringFlag("correct"), "processors": r.opt.Processors,
+		"log": c.args[1], "order": c.stringFlag("order"), "expect": c.stringFlag("expect"),
+		"correct": c.stringFlag("correct"), "processors": r.opt.Processors,
 		"jobs": s.Jobs, "left_out": r.played.Skipped, "asked_for_no_time": r.played.SkippedNoRequest,
-		"wait_seconds": jsonDocument{"mean": s.Wait.Mean, "median": s.Wait.Median, "p95": s.Wait.P95, "p99": s.Wait.P99, "most": s.Wait.Max},
-		"slowdown":     s.Slowdown, "utilisation": s.Utilisation, "makespan_seconds": s.Makespan, "out_of_turn": s.Early, "outlived": s.Outlived, "same_wait": s.WaitEqual,
-		"events": r.played.Events, "digest": fmt.Sprintf("%016x", r.played.Digest), "took_seconds": r.duration.Seconds(),
+		"wait_seconds": jsonDocument{"mean": s.Wait.Mean, "median": s.Wait.Median, "p95": s.Wait.P95, "p99": s.Wait.P99,
+			"most": s.Wait.Max},
+		"slowdown": s.Slowdown, "utilisation": s.Utilisation, "makespan_seconds": s.Makespan,
+		"out_of_turn": s.Early, "outlived": s.Outlived, "same_wait": s.WaitEqual,
+		"events": r.played.Events, "digest": fmt.Sprintf("%016x", r.played.Digest),
+		"took_seconds": r.duration.Seconds(),
 	})
 }

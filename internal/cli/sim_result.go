@@ -11,10 +11,12 @@ import (
 	"github.com/roost-batch/roost/internal/plot"
 )
 
-// resultFlags say where the results of a simulation go. All that roost sim does takes them, and they mean the same everywhere.
+// resultFlags say where the results of a simulation go. All that roost sim does takes
+// them, and they mean the same everywhere.
 func resultFlags() []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringFlag{Name: "csv", Usage: "write the result as a table to this `FILE`, with commas between the columns"},
+		&ucli.StringFlag{Name: "csv",
+			Usage: "write the result as a table to this `FILE`, with commas between the columns"},
 		&ucli.StringFlag{Name: "svg", Usage: "draw the result into this `FILE`"},
 		overwriteFlag(),
 		jsonFlag(),
@@ -27,10 +29,12 @@ func overwriteFlag() ucli.Flag {
 
 // seedFlag is that of all that draws random numbers.
 func seedFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "seed", Usage: "draw what is left to chance from this seed `N`: the same gives the same", Value: 1}
+	return &ucli.IntFlag{Name: "seed", Usage: "draw what is left to chance from this seed `N`: the same gives the same",
+		Value: 1}
 }
 
-// writeTable writes a table to the file that --csv names, if there is one. A column's name ends with its unit, as wait_seconds does.
+// writeTable writes a table to the file that --csv names, if there is one. A column's
+// name ends with its unit, as wait_seconds does.
 func (c *invocation) writeTable(head []string, rows [][]string) error {
 	file := c.stringFlag("csv")
 	if file == "" {
@@ -47,7 +51,8 @@ func (c *invocation) writeTable(head []string, rows [][]string) error {
 	return c.writeNewFile(file, text.String())
 }
 
-// timeAxis is an axis of so many seconds from a checkpoint on, and how many seconds its unit has.
+// timeAxis is an axis of so many seconds from a checkpoint on, and how many seconds its
+// unit has.
 func timeAxis(seconds int64) (plot.ChartAxis, float64) {
 	unit := 60.
 	switch {
@@ -76,12 +81,14 @@ func (c *invocation) requireNewFile(file string) error {
 		return nil
 	}
 	if _, err := os.Lstat(c.absolutePath(file)); err == nil && !openStream(c.absolutePath(file)) {
-		return withHint(kindErrorf(roost.NoOutput, "%s is there already", printableText(file)), "name another file, or write over it with --force")
+		return withHint(kindErrorf(roost.NoOutput, "%s is there already", printableText(file)),
+			"name another file, or write over it with --force")
 	}
 	return nil
 }
 
-// writeCharts draws charts, one below the other, into the file that --svg names, if there is one.
+// writeCharts draws charts, one below the other, into the file that --svg names, if there
+// is one.
 func (c *invocation) writeCharts(charts ...plot.Chart) error {
 	file := c.stringFlag("svg")
 	if file == "" {

@@ -19,22 +19,28 @@ import (
 
 func simRun() (subcommand, []ucli.Flag) {
 	return subcommand{
-			name: "run", summary: "run a whole pool", minOperands: 1, maxOperands: 2, operandNames: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or both lists of the openb trace; - is the standard input", run: runPool,
+			name: "run", summary: "run a whole pool", minOperands: 1, maxOperands: 2,
+			operandNames: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or " +
+				"both lists of the openb trace; - is the standard input", run: runPool,
 		}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "step", Usage: "run: say how the pool stands each `TIME` of its clock"},
 			&ucli.BoolFlag{Name: "events", Usage: "run: print a line for each change"},
-			&ucli.BoolFlag{Name: "pause", Usage: "run: stop before anything happens, and do what the standard input says, a command a line: step, until, run, show, jobs, machines, quit, help"},
+			&ucli.BoolFlag{Name: "pause", Usage: "run: stop before anything happens, and do what the standard input " +
+				"says, a command a line: step, until, run, show, jobs, machines, quit, help"},
 			untilFlag(), machinesFlag(), processorsFlag(), onceFlag(), seedFlag(),
 		}, resultFlags()...)
 }
 
 // untilFlag and machinesFlag are of all that runs pools.
 func untilFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "until", Usage: "faults: each run ends after this `DURATION`; run: it does, as in 12h or 30d"}
+	return &ucli.StringFlag{Name: "until",
+		Usage: "faults: each run ends after this `DURATION`; run: it does, as in 12h or 30d"}
 }
 
 func machinesFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "machines", Usage: "faults: at most `N` in a run; run: spread the processors of a log over so many, or take the first so many of a trace"}
+	return &ucli.IntFlag{Name: "machines",
+		Usage: "faults: at most `N` in a run; run: spread the processors of a log over so many, or take the first so " +
+			"many of a trace"}
 }
 
 // simConfig is a pool that is to be run, and what there is to say of it.
@@ -91,7 +97,8 @@ func runPool(c *invocation, args []string) error {
 	if err != nil {
 		return kindErrorf(roost.Invalid, "%s: %v", printableText(args[0]), err)
 	}
-	r := &simResult{simConfig: from, name: filepath.Base(printableText(args[len(args)-1])), pool: p, history: workload.NewTimeSeries(p)}
+	r := &simResult{simConfig: from, name: filepath.Base(printableText(args[len(args)-1])), pool: p,
+		history: workload.NewTimeSeries(p)}
 	r.endTime, r.step, r.nextStatus = until, step, step
 	bad := 0
 	if c.flag("pause") {
@@ -127,7 +134,8 @@ func (r *simResult) verifyRerun(until time.Duration) error {
 	}
 	advanceUntil(again, until, until == pool.ForEver, func(time.Duration) bool { return true })
 	if p := r.pool; again.Digest() != p.Digest() || again.Events() != p.Events() {
-		return kindErrorf(roost.Internal, "%s: run again, it came out differently: %016x and %016x; please tell us, with the file", r.name, p.Digest(), again.Digest())
+		return kindErrorf(roost.Internal, "%s: run again, it came out differently: %016x and %016x; please tell us, "+
+			"with the file", r.name, p.Digest(), again.Digest())
 	}
 	return nil
 }
@@ -139,18 +147,22 @@ func (c *invocation) lengthFlag(flag string, otherwise time.Duration) (time.Dura
 	}
 	d, err := roost.ParseDuration(c.stringFlag(flag))
 	if err != nil || d <= 0 {
-		return 0, withHint(usageErrorf("--%s %s: that is no length of time above 0", flag, c.stringFlag(flag)), "as in --"+flag+" 90s, 12h or 30d")
+		return 0, withHint(usageErrorf("--%s %s: that is no length of time above 0", flag, c.stringFlag(flag)),
+			"as in --"+flag+" 90s, 12h or 30d")
 	}
 	return d, nil
 }
 
-// stuckTime is how long nothing begins or ends where nothing more is to be expected: what is displaced an hour is bounded, and the next hour may bring more.
+// stuckTime is how long nothing begins or ends where nothing more is to be expected: what
+// is displaced an hour is bounded, and the next hour may bring more.
 const stuckTime = 2 * time.Hour
 
-// absentOwnerTimeout is the same where owners come and go: what they do in a week may be something else on each of its days.
+// absentOwnerTimeout is the same where owners come and go: what they do in a week may be
+// something else on each of its days.
 const absentOwnerTimeout = 8 * 24 * time.Hour
 
-// stuckTimeout is for how long nothing has begun or ended in a pool from which nothing more is expected.
+// stuckTimeout is for how long nothing has begun or ended in a pool from which nothing
+// more is expected.
 func stuckTimeout(p *pool.Pool) time.Duration {
 	if p.HasOwners() {
 		return absentOwnerTimeout
@@ -158,8 +170,9 @@ func stuckTimeout(p *pool.Pool) time.Duration {
 	return stuckTime
 }
 
-// advanceUntil runs until all jobs are over, until an instant, or, if it may give up, until nothing more is to be expected, which it reports. Before each event it asks whether
-// to go on, and says when the event is.
+// advanceUntil runs until all jobs are over, until an instant, or, if it may give up,
+// until nothing more is to be expected, which it reports. Before each event it asks
+// whether to go on, and says when the event is.
 func advanceUntil(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
 	for !p.AllEnded() {
 		at, ok := p.NextTime()
@@ -177,7 +190,8 @@ func advanceUntil(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(a
 	return false
 }
 
-// advance goes on until an instant, or until it is enough, and says how the pool stands each step.
+// advance goes on until an instant, or until it is enough, and says how the pool stands
+// each step.
 func (r *simResult) advance(until time.Duration, out io.Writer, enough func() bool) (stuck bool) {
 	stuck = advanceUntil(r.pool, until, until == pool.ForEver, func(at time.Duration) bool {
 		if enough != nil && enough() {
@@ -201,5 +215,6 @@ func (r *simResult) advance(until time.Duration, out io.Writer, enough func() bo
 // statusLine says in one how the pool stands.
 func (r *simResult) statusLine(out io.Writer, at time.Duration) {
 	s, total := r.pool.Sample(), r.pool.Total()
-	fmt.Fprintf(out, "%12s  waiting %d, running %d, over %d; %.1f %% of the processors used\n", audit.ClockText(at), s.Waiting, s.Running, s.Ended, 100*s.Used.CPU.Cores()/total.CPU.Cores())
+	fmt.Fprintf(out, "%12s  waiting %d, running %d, over %d; %.1f %% of the processors used\n", audit.ClockText(at),
+		s.Waiting, s.Running, s.Ended, 100*s.Used.CPU.Cores()/total.CPU.Cores())
 }

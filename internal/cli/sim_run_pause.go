@@ -31,7 +31,8 @@ func (e *eventPrinter) printEvents(s audit.Event) {
 	}
 }
 
-// simDebugger is a pool that does what it is told, a command a line, as a debugger (Fauxmaster: Verma et al., EuroSys 2015, §3.1).
+// simDebugger is a pool that does what it is told, a command a line, as a debugger
+// (Fauxmaster: Verma et al., EuroSys 2015, §3.1).
 type simDebugger struct {
 	*simResult
 	c           *invocation
@@ -44,7 +45,8 @@ type simDebugger struct {
 // maxRows is how many jobs or machines are listed.
 const maxRows = 50
 
-// pauseCommands are those that there are. The first of several that begin alike is meant by their beginning.
+// pauseCommands are those that there are. The first of several that begin alike is meant
+// by their beginning.
 var pauseCommands = [...]struct{ name, does string }{
 	{"step [N]", "go on until something changes, or N times that, and print what changes"},
 	{"step TIME", "go on for that long, as in step 90s or step 1h30m"},
@@ -143,7 +145,8 @@ func (x *simDebugger) runCommand(words []string) (quit bool, err error) {
 	case "until":
 		at, err := roost.ParseDuration(word)
 		if err != nil || at <= x.playedUntil {
-			return false, fmt.Errorf("until %s: that is no time after %s, at which it stands", printableText(word), audit.ClockText(x.playedUntil))
+			return false, fmt.Errorf("until %s: that is no time after %s, at which it stands", printableText(word),
+				audit.ClockText(x.playedUntil))
 		}
 		x.advanceTo(at)
 	case "run":
@@ -180,7 +183,8 @@ func (x *simDebugger) advanceBy(word string) error {
 	}
 	d, err := roost.ParseDuration(word)
 	if err != nil || d <= 0 {
-		return fmt.Errorf("step %s: that is neither a number of changes nor a length of time, as in step 3 or step 90s", printableText(word))
+		return fmt.Errorf("step %s: that is neither a number of changes nor a length of time, as in step 3 or step 90s",
+			printableText(word))
 	}
 	x.advanceTo(min(x.playedUntil+d, x.endTime))
 	return nil
@@ -204,7 +208,8 @@ func (x *simDebugger) endText() {
 	case x.pool.AllEnded():
 		fmt.Fprintln(x.out, "all jobs are over")
 	case x.isStuck:
-		fmt.Fprintf(x.out, "nothing has begun or ended for %s, and nothing that would change that is to come; until goes on all the same\n", durationText(stuckTime))
+		fmt.Fprintf(x.out, "nothing has begun or ended for %s, and nothing that would change that is to come; until "+
+			"goes on all the same\n", durationText(stuckTime))
 	default:
 		fmt.Fprintf(x.out, "this is as far as --until lets it go\n")
 	}
@@ -218,7 +223,8 @@ func (x *simDebugger) printStatus() {
 		fmt.Fprintf(x.out, "  %-16s  %v cores\n", printableText(who), s.UsedByOwner[who])
 	}
 	if w := workload.SummarizeWaits(x.pool.StartWaits()); w.Tasks > 0 {
-		fmt.Fprintf(x.out, "  %s that began had waited for %s on the mean, the longest for %s\n", plural(w.Tasks, "task"), durationText(w.Mean), durationText(w.Max))
+		fmt.Fprintf(x.out, "  %s that began had waited for %s on the mean, the longest for %s\n",
+			plural(w.Tasks, "task"), durationText(w.Mean), durationText(w.Max))
 	}
 }
 
@@ -234,7 +240,9 @@ func (x *simDebugger) printOmitted(rows, all int, what string) {
 
 // printJobs lists jobs.
 func (x *simDebugger) printJobs(word string) {
-	t := &textTable{columns: []tableColumn{{head: "ID"}, {head: "NAME"}, {head: "USER"}, {head: "COMES", rightAligned: true}, {head: "WAITING", rightAligned: true}, {head: "RUNNING", rightAligned: true}, {head: "OVER", rightAligned: true}, {head: "NOTE"}}}
+	t := &textTable{columns: []tableColumn{{head: "ID"}, {head: "NAME"}, {head: "USER"},
+		{head: "COMES", rightAligned: true}, {head: "WAITING", rightAligned: true},
+		{head: "RUNNING", rightAligned: true}, {head: "OVER", rightAligned: true}, {head: "NOTE"}}}
 	all := 0
 	for i, o := range x.pool.Outcomes() {
 		j := &x.config.Jobs[i]
@@ -259,8 +267,10 @@ func (x *simDebugger) printJobs(word string) {
 		if all++; all > maxRows {
 			continue
 		}
-		t.addRow(tableCell{text: id}, tableCell{text: printableText(name)}, tableCell{text: printableText(j.Owner)}, tableCell{text: audit.ClockText(j.At)}, tableCell{text: strconv.Itoa(waiting)},
-			tableCell{text: strconv.Itoa(o.Running)}, tableCell{text: strconv.Itoa(over)}, tableCell{text: printableText(note)})
+		t.addRow(tableCell{text: id}, tableCell{text: printableText(name)}, tableCell{text: printableText(j.Owner)},
+			tableCell{text: audit.ClockText(j.At)}, tableCell{text: strconv.Itoa(waiting)},
+			tableCell{text: strconv.Itoa(o.Running)}, tableCell{text: strconv.Itoa(over)},
+			tableCell{text: printableText(note)})
 	}
 	if all > 0 {
 		t.dropEmptyColumns("NOTE")
@@ -271,7 +281,9 @@ func (x *simDebugger) printJobs(word string) {
 
 // printMachines lists machines.
 func (x *simDebugger) printMachines(word string) {
-	t := &textTable{columns: []tableColumn{{head: "MACHINE"}, {head: "CPUS FREE", rightAligned: true}, {head: "MEMORY FREE", rightAligned: true}, {head: "GPUS FREE", rightAligned: true}, {head: "RUNNING", rightAligned: true}}}
+	t := &textTable{columns: []tableColumn{{head: "MACHINE"}, {head: "CPUS FREE", rightAligned: true},
+		{head: "MEMORY FREE", rightAligned: true}, {head: "GPUS FREE", rightAligned: true},
+		{head: "RUNNING", rightAligned: true}}}
 	all := 0
 	for _, m := range x.pool.Machines() {
 		if word == "" && m.Running == 0 || !strings.Contains(strings.ToLower(m.Name), word) {
@@ -284,7 +296,8 @@ func (x *simDebugger) printMachines(word string) {
 		if m.Total.GPUs > 0 {
 			gpus = fmt.Sprintf("%d/%d", m.Available.GPUs, m.Total.GPUs)
 		}
-		t.addRow(tableCell{text: printableText(m.Name)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.CPU, m.Total.CPU)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.Memory, m.Total.Memory)},
+		t.addRow(tableCell{text: printableText(m.Name)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.CPU,
+			m.Total.CPU)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.Memory, m.Total.Memory)},
 			tableCell{text: gpus}, tableCell{text: strconv.Itoa(m.Running)})
 	}
 	if all > 0 {

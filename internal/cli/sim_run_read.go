@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-// readSimPool reads what is to be run: two files are the lists of the openb trace, and what one is shows at its beginning.
+// readSimPool reads what is to be run: two files are the lists of the openb trace, and
+// what one is shows at its beginning.
 func (c *invocation) readSimPool(args []string) (from simConfig, err error) {
 	file := args[0]
 	if len(args) == 2 {
@@ -36,7 +37,8 @@ func (c *invocation) readSimPool(args []string) (from simConfig, err error) {
 		default:
 			src, err = io.ReadAll(io.LimitReader(buffered, roost.MaxJobFileBytes+1))
 			if err == nil && len(src) > roost.MaxJobFileBytes {
-				err = fmt.Errorf("%w: it has more than %d bytes, which is the most", roost.Exhausted, roost.MaxJobFileBytes)
+				err = fmt.Errorf("%w: it has more than %d bytes, which is the most", roost.Exhausted,
+					roost.MaxJobFileBytes)
 			}
 		}
 		return err
@@ -45,7 +47,8 @@ func (c *invocation) readSimPool(args []string) (from simConfig, err error) {
 	case err != nil:
 		return from, err
 	case sized && (src != nil || !from.checkpointTime.IsZero()):
-		return from, usageErrorf("%s: it says itself which machines there are; --machines and --processors are for logs", printableText(file))
+		return from, usageErrorf("%s: it says itself which machines there are; --machines and --processors are "+
+			"for logs", printableText(file))
 	case src != nil:
 		return c.readSimMix(file, src)
 	}
@@ -55,7 +58,8 @@ func (c *invocation) readSimPool(args []string) (from simConfig, err error) {
 // readOpenbTrace reads the openb trace.
 func (c *invocation) readOpenbTrace(args []string) (from simConfig, err error) {
 	if c.isFlagSet("processors") {
-		return from, usageErrorf("%s: it says itself how many processors each node has; --processors is for logs", printableText(args[0]))
+		return from, usageErrorf("%s: it says itself how many processors each node has; --processors is for logs",
+			printableText(args[0]))
 	}
 	nodes, pods, err := c.readTrace(args)
 	if err != nil {
@@ -68,7 +72,8 @@ func (c *invocation) readOpenbTrace(args []string) (from simConfig, err error) {
 		}
 	}
 	if from.config, err = workload.FromTrace(nodes, pods, machines, uint64(c.countFlag("seed"))); err != nil {
-		err = kindErrorf(roost.Invalid, "%s: %s", printableText(args[1]), strings.Replace(err.Error(), roost.Invalid.Error()+": ", "", 1))
+		err = kindErrorf(roost.Invalid, "%s: %s", printableText(args[1]),
+			strings.Replace(err.Error(), roost.Invalid.Error()+": ", "", 1))
 	}
 	return from, err
 }
@@ -112,7 +117,8 @@ func (c *invocation) readSimMix(file string, src []byte) (from simConfig, err er
 	if file == "-" {
 		shown = "standard input"
 	}
-	mix, diags := submit.ParseSimPool(src, submit.ParseOptions{Filename: shown, Dir: "/", Home: "/", User: "user", Now: time.Unix(0, 0)})
+	mix, diags := submit.ParseSimPool(src,
+		submit.ParseOptions{Filename: shown, Dir: "/", Home: "/", User: "user", Now: time.Unix(0, 0)})
 	if diags.HasErrors() {
 		width := c.err.width
 		if width == 0 {
@@ -125,7 +131,8 @@ func (c *invocation) readSimMix(file string, src []byte) (from simConfig, err er
 	return from, nil
 }
 
-// isLog reports whether a text begins as a log in the Standard Workload Format does: with a comment of its kind, or with numbers.
+// isLog reports whether a text begins as a log in the Standard Workload Format does: with
+// a comment of its kind, or with numbers.
 func isLog(head []byte) bool {
 	first := bytes.TrimLeft(head, " \t\r\n")
 	return len(first) > 0 && (first[0] == ';' || first[0] == '-' || first[0] >= '0' && first[0] <= '9')

@@ -29,33 +29,40 @@ func (r *simResult) print(c *invocation) {
 	w, p, s := c.stdout, r.pool, r.pool.Sample()
 	managers, schedds, machines := p.Nodes()
 	all := p.Outcomes()
-	fmt.Fprintf(w, "%s: %s on %s, with %s and %s\n", r.name, plural(len(all), "job"), plural(len(machines), "machine"), plural(len(schedds), "schedd"), plural(len(managers), "central manager"))
+	fmt.Fprintf(w, "%s: %s on %s, with %s and %s\n", r.name, plural(len(all), "job"), plural(len(machines), "machine"),
+		plural(len(schedds), "schedd"), plural(len(managers), "central manager"))
 	if !r.checkpointTime.IsZero() {
 		fmt.Fprintf(w, "from %s on\n", r.checkpointTime.In(c.now().Location()).Format("2006-01-02 15:04:05"))
 	}
 	fmt.Fprintln(w)
 	if r.skippedJobs > 0 {
-		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the pool\n", plural(r.skippedJobs, "job"))
+		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the pool\n",
+			plural(r.skippedJobs, "job"))
 	}
 	if refused := p.Refused(); len(refused) > 0 {
 		fmt.Fprintf(w, "  refused       %s, as in: %v\n", plural(len(refused), "job"), refused[0])
 	}
 	fmt.Fprintf(w, "  tasks         %d have come to their end, %d run, %d wait\n", s.Ended, s.Running, s.Waiting)
 	if r.isStuck {
-		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that is to come\n", durationText(stuckTimeout(p)))
+		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that "+
+			"is to come\n", durationText(stuckTimeout(p)))
 	}
 	wait := workload.SummarizeWaits(p.StartWaits())
-	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n", durationText(wait.Mean), durationText(wait.Median), durationText(wait.P95), durationText(wait.P99), durationText(wait.Max))
+	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n",
+		durationText(wait.Mean), durationText(wait.Median), durationText(wait.P95), durationText(wait.P99),
+		durationText(wait.Max))
 	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*r.cpuUtilisation(), durationText(p.Now()))
 	if l, ok := p.OwnerStats(); ok {
-		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n", plural(l.Visits, "time"), plural(l.Suspended, "task"), plural(l.Vacated, "task"))
+		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n",
+			plural(l.Visits, "time"), plural(l.Suspended, "task"), plural(l.Vacated, "task"))
 	}
 	c.printList("Not played, or not as it is:", r.notes)
 	times := "run twice, digest %016x both times\n"
 	if r.runOnce {
 		times = "run once, digest %016x\n"
 	}
-	fmt.Fprintf(w, "\n%d events, %.0f a second; "+times, p.Events(), float64(p.Events())/r.duration.Seconds(), p.Digest())
+	fmt.Fprintf(w, "\n%d events, %.0f a second; "+times, p.Events(), float64(p.Events())/r.duration.Seconds(),
+		p.Digest())
 }
 
 // cpuUtilisation is how much of the processor time was used by what has ended.
@@ -66,7 +73,8 @@ func (r *simResult) cpuUtilisation() float64 {
 	return r.pool.CoreSeconds() / (r.pool.Total().CPU.Cores() * r.pool.Now().Seconds())
 }
 
-// durationText is a length of time for people, who care for parts of a second where it is short.
+// durationText is a length of time for people, who care for parts of a second where it is
+// short.
 func durationText(d time.Duration) string {
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
@@ -82,10 +90,15 @@ func (r *simResult) json(c *invocation) error {
 		refused = append(refused, err.Error())
 	}
 	doc := jsonDocument{
-		"file": c.args[1], "seed": uint64(c.countFlag("seed")), "jobs": len(p.Outcomes()), "left_out": r.skippedJobs, "not_played": append([]string{}, r.notes...), "refused": refused, "machines": len(machines), "schedds": len(schedds),
-		"managers": len(managers), "tasks": jsonDocument{"over": s.Ended, "running": s.Running, "waiting": s.Waiting}, "finished": p.AllEnded(), "stuck": r.isStuck,
-		"wait_seconds": jsonDocument{"mean": wait.Mean.Seconds(), "median": wait.Median.Seconds(), "p95": wait.P95.Seconds(), "p99": wait.P99.Seconds(), "most": wait.Max.Seconds()},
-		"utilisation":  r.cpuUtilisation(), "makespan_seconds": p.Now().Seconds(), "events": p.Events(), "digest": fmt.Sprintf("%016x", p.Digest()), "took_seconds": r.duration.Seconds(),
+		"file": c.args[1], "seed": uint64(c.countFlag("seed")), "jobs": len(p.Outcomes()), "left_out": r.skippedJobs,
+		"not_played": append([]string{}, r.notes...), "refused": refused, "machines": len(machines),
+		"schedds":  len(schedds),
+		"managers": len(managers), "tasks": jsonDocument{"over": s.Ended, "running": s.Running, "waiting": s.Waiting},
+		"finished": p.AllEnded(), "stuck": r.isStuck,
+		"wait_seconds": jsonDocument{"mean": wait.Mean.Seconds(), "median": wait.Median.Seconds(),
+			"p95": wait.P95.Seconds(), "p99": wait.P99.Seconds(), "most": wait.Max.Seconds()},
+		"utilisation": r.cpuUtilisation(), "makespan_seconds": p.Now().Seconds(), "events": p.Events(),
+		"digest": fmt.Sprintf("%016x", p.Digest()), "took_seconds": r.duration.Seconds(),
 	}
 	if l, ok := p.OwnerStats(); ok {
 		doc["owners"] = jsonDocument{"visits": l.Visits, "stood_still": l.Suspended, "left": l.Vacated}
@@ -100,7 +113,8 @@ func (r *simResult) table() (head []string, rows [][]string) {
 		head = append(head, strings.ReplaceAll(who, " ", "_")+"_cores")
 	}
 	for _, i := range r.history.Samples {
-		row := []string{decimalText(i.At.Seconds()), strconv.Itoa(i.Waiting), strconv.Itoa(i.Running), strconv.Itoa(i.Over), decimalText(i.Used.Cores())}
+		row := []string{decimalText(i.At.Seconds()), strconv.Itoa(i.Waiting), strconv.Itoa(i.Running),
+			strconv.Itoa(i.Over), decimalText(i.Used.Cores())}
 		for _, v := range i.By {
 			row = append(row, decimalText(v.Cores()))
 		}
@@ -109,7 +123,8 @@ func (r *simResult) table() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// charts are the pictures of a run: utilisation, queue, shares over time, and how the waits are spread.
+// charts are the pictures of a run: utilisation, queue, shares over time, and how the
+// waits are spread.
 func (r *simResult) charts() []plot.Chart {
 	unit, seconds := "minutes", 60.
 	switch now := r.pool.Now(); {
@@ -130,7 +145,10 @@ func (r *simResult) charts() []plot.Chart {
 	shares := plot.Chart{Title: "Shares", X: axis, Y: plot.ChartAxis{Label: "of the processors (%)"}}
 	for k, who := range r.history.Owners {
 		if k < simUsers {
-			shares.Series = append(shares.Series, plot.ChartSeries{Name: who, Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return i.By[k].Cores() * of })})
+			shares.Series = append(shares.Series,
+				plot.ChartSeries{Name: who, Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 {
+					return i.By[k].Cores() * of
+				})})
 		}
 	}
 	waits := []float64{}
@@ -138,16 +156,24 @@ func (r *simResult) charts() []plot.Chart {
 		waits = append(waits, max(d.Seconds(), 0.001))
 	}
 	return []plot.Chart{
-		{Title: "Utilisation", X: axis, Y: plot.ChartAxis{Label: "of the processors (%)", Max: 100}, Series: []plot.ChartSeries{
-			{Name: "used", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return i.Used.Cores() * of })},
-		}},
+		{Title: "Utilisation", X: axis, Y: plot.ChartAxis{Label: "of the processors (%)", Max: 100},
+			Series: []plot.ChartSeries{
+				{Name: "used", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 {
+					return i.Used.Cores() * of
+				})},
+			}},
 		{Title: "Queue", X: axis, Y: plot.ChartAxis{Label: "tasks"}, Series: []plot.ChartSeries{
-			{Name: "waiting", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return float64(i.Waiting) })},
-			{Name: "running", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return float64(i.Running) })},
+			{Name: "waiting", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 {
+				return float64(i.Waiting)
+			})},
+			{Name: "running", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 {
+				return float64(i.Running)
+			})},
 		}},
 		shares,
-		{Title: "Waits", X: plot.ChartAxis{Label: "wait (s)", Log: true}, Y: plot.ChartAxis{Label: "of the tasks (%)", Max: 100}, Series: []plot.ChartSeries{
-			{Name: "no longer than", Kind: plot.Step, Points: plot.CDF(waits)},
-		}},
+		{Title: "Waits", X: plot.ChartAxis{Label: "wait (s)", Log: true},
+			Y: plot.ChartAxis{Label: "of the tasks (%)", Max: 100}, Series: []plot.ChartSeries{
+				{Name: "no longer than", Kind: plot.Step, Points: plot.CDF(waits)},
+			}},
 	}
 }

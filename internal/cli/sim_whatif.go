@@ -19,19 +19,24 @@ import (
 
 func simWhatif() (subcommand, []ucli.Flag) {
 	return subcommand{
-			name: "whatif", summary: "what a change would do", minOperands: 0, maxOperands: 1, operandNames: "a checkpoint of a cell, or nothing for the pool as it is now", run: whatIfRun,
+			name: "whatif", summary: "what a change would do", minOperands: 0, maxOperands: 1,
+			operandNames: "a checkpoint of a cell, or nothing for the pool as it is now", run: whatIfRun,
 		}, append([]ucli.Flag{
 			&ucli.StringSliceFlag{Name: "drain", Usage: "whatif: drain this `NODE`"},
 			&ucli.StringSliceFlag{Name: "undrain", Usage: "whatif: and let this `NODE` have tasks again"},
 			&ucli.StringSliceFlag{Name: "remove", Usage: "whatif: take this `NODE` away, with what runs there"},
 			&ucli.StringSliceFlag{Name: "add", Usage: "whatif: add nodes like one that is there, as `NODE*N`"},
 			&ucli.StringSliceFlag{Name: "setting", Usage: "whatif: change a setting of the cell, as `NAME=VALUE`"},
-			&ucli.StringSliceFlag{Name: "quota", Usage: "whatif: set a quota, as `USER/BAND=AMOUNTS`: ann/batch=cpus:8,memory:64GiB; each for every user, group:NAME for a group"},
+			&ucli.StringSliceFlag{Name: "quota",
+				Usage: "whatif: set a quota, as `USER/BAND=AMOUNTS`: ann/batch=cpus:8,memory:64GiB; each for every " +
+					"user, group:NAME for a group"},
 			&ucli.StringSliceFlag{Name: "limit", Usage: "whatif: have so many of a licence, as `NAME=N`"},
 			&ucli.StringSliceFlag{Name: "group", Usage: "whatif: give a group so many cores, as `NAME=CORES`"},
-			&ucli.StringSliceFlag{Name: "queue", Usage: "whatif: start or stop a queue, or let so many of its tasks run, as `NAME=start|stop|N`"},
+			&ucli.StringSliceFlag{Name: "queue",
+				Usage: "whatif: start or stop a queue, or let so many of its tasks run, as `NAME=start|stop|N`"},
 			&ucli.StringFlag{Name: "span", Usage: "whatif: look so far ahead, a `DURATION`", Value: "1d"},
-			&ucli.BoolFlag{Name: "predicted", Usage: "whatif: take tasks to run for as long as those like them did, not as their walltimes let them"},
+			&ucli.BoolFlag{Name: "predicted", Usage: "whatif: take tasks to run for as long as those like them did, " +
+				"not as their walltimes let them"},
 		}, resultFlags()...)
 }
 
@@ -86,13 +91,15 @@ func cutPair(flag, text string) (name, value string, err error) {
 func (c *invocation) simChange() (whatif.CellChange, error) {
 	var change whatif.CellChange
 	set := func(kind ledger.ObjectKind, w objectPatch) {
-		change.AdminCommands = append(change.AdminCommands, ledger.AdminCommand{Verb: ledger.VerbSet, Kind: kind, Object: w.jsonText()})
+		change.AdminCommands = append(change.AdminCommands,
+			ledger.AdminCommand{Verb: ledger.VerbSet, Kind: kind, Object: w.jsonText()})
 	}
 	for _, node := range c.stringsFlag("drain") {
 		set(ledger.KindDrain, objectPatch{"node": node})
 	}
 	for _, node := range c.stringsFlag("undrain") {
-		change.AdminCommands = append(change.AdminCommands, ledger.AdminCommand{Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: node})
+		change.AdminCommands = append(change.AdminCommands,
+			ledger.AdminCommand{Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: node})
 	}
 	change.Remove = c.stringsFlag("remove")
 	for _, one := range []struct {
@@ -257,10 +264,12 @@ func (c *invocation) printWhatif(p *cellstate.CellCheckpoint, a *whatif.PlanComp
 		if job == "" {
 			job = "a task"
 		}
-		fmt.Fprintln(c.stdout, c.printParagraph("    - ", "      ", fmt.Sprintf("%s of %s on %s: %s", job, e.Claim.Submitter, e.Machine, e.Reason)))
+		fmt.Fprintln(c.stdout, c.printParagraph("    - ", "      ",
+			fmt.Sprintf("%s of %s on %s: %s", job, e.Claim.Submitter, e.Machine, e.Reason)))
 	}
 	fmt.Fprintln(c.stdout)
-	t := &textTable{columns: []tableColumn{{head: ""}, {head: "BEFORE", rightAligned: true}, {head: "AFTER", rightAligned: true}}}
+	t := &textTable{columns: []tableColumn{{head: ""}, {head: "BEFORE", rightAligned: true},
+		{head: "AFTER", rightAligned: true}}}
 	for _, row := range [][3]string{
 		{"  wait when all has started that can", fmt.Sprint(a.Before.Waiting), fmt.Sprint(a.After.Waiting)},
 		{"  start within an hour", fmt.Sprint(a.Before.StartedInHour), fmt.Sprint(a.After.StartedInHour)},
@@ -277,7 +286,9 @@ func (c *invocation) printWhatif(p *cellstate.CellCheckpoint, a *whatif.PlanComp
 		fmt.Fprintf(c.stdout, "\n  %s is empty %s\n", d.Node, c.emptiedText(p, d))
 	}
 	c.printQuotas(a)
-	c.printList("It is assumed that", assumptions(p, a.Before.EndUnknown, [...]string{"tasks run for as long as their walltimes let them", "tasks run for as long as those like them did"}[btoi(c.flag("predicted"))]))
+	c.printList("It is assumed that", assumptions(p, a.Before.EndUnknown,
+		[...]string{"tasks run for as long as their walltimes let them",
+			"tasks run for as long as those like them did"}[btoi(c.flag("predicted"))]))
 	fmt.Fprintf(c.stdout, "\nplayed twice, digest %016x both times\n", a.Digest)
 }
 
@@ -291,7 +302,8 @@ func (c *invocation) printQuotas(a *whatif.PlanComparison) {
 		case q.Limit == "":
 			say("%s may ask for any amount in %s", q.Subject, q.Band)
 		case q.Exceeded:
-			say("%s asks for %s in %s, and the quota is %s: so new jobs are refused until it asks for less; a quota evicts nothing", q.Subject, q.Demand, q.Band, q.Limit)
+			say("%s asks for %s in %s, and the quota is %s: so new jobs are refused until it asks for less; a quota "+
+				"evicts nothing", q.Subject, q.Demand, q.Band, q.Limit)
 		default:
 			say("%s asks for %s in %s, and the quota is %s: which is within it", q.Subject, q.Demand, q.Band, q.Limit)
 		}
@@ -301,7 +313,8 @@ func (c *invocation) printQuotas(a *whatif.PlanComparison) {
 		if n > maxShown {
 			ids += fmt.Sprintf(" and %d more", n-maxShown)
 		}
-		say("quotas refused %s, which %s held for that; they would allow %s then, once somebody has released %[3]s", ids, [...]string{"are", "is"}[btoi(n == 1)], [...]string{"them", "it"}[btoi(n == 1)])
+		say("quotas refused %s, which %s held for that; they would allow %s then, once somebody has released %[3]s",
+			ids, [...]string{"are", "is"}[btoi(n == 1)], [...]string{"them", "it"}[btoi(n == 1)])
 	}
 }
 
@@ -328,11 +341,14 @@ func (c *invocation) emptiedText(p *cellstate.CellCheckpoint, d whatif.DrainResu
 	case d.Running == 0:
 		return "already"
 	case d.EndUnknown == d.Running:
-		return fmt.Sprintf("nobody knows when: %s there, of which nobody knows when they end", plural(d.Running, "task"))
+		return fmt.Sprintf("nobody knows when: %s there, of which nobody knows when they end",
+			plural(d.Running, "task"))
 	case d.EndUnknown > 0:
-		return fmt.Sprintf("nobody knows when: of %s there nobody knows it of %d, and the others are over %s", plural(d.Running, "task"), d.EndUnknown, c.shortStartText(p, d.LastEnd))
+		return fmt.Sprintf("nobody knows when: of %s there nobody knows it of %d, and the others are over %s",
+			plural(d.Running, "task"), d.EndUnknown, c.shortStartText(p, d.LastEnd))
 	}
-	return fmt.Sprintf("%s, when %s there %s over", c.shortStartText(p, d.LastEnd), plural(d.Running, "task"), [...]string{"are", "is"}[btoi(d.Running == 1)])
+	return fmt.Sprintf("%s, when %s there %s over", c.shortStartText(p, d.LastEnd), plural(d.Running, "task"),
+		[...]string{"are", "is"}[btoi(d.Running == 1)])
 }
 
 // printMoves lists who starts earlier or later.
@@ -342,12 +358,14 @@ func (c *invocation) printMoves(p *cellstate.CellCheckpoint, a *whatif.PlanCompa
 		return
 	}
 	fmt.Fprintf(c.stdout, "\n  When the last tasks of these start:\n")
-	t := &textTable{columns: []tableColumn{{head: "  JOB"}, {head: "USER"}, {head: "TASKS", rightAligned: true}, {head: "BEFORE", rightAligned: true}, {head: "AFTER", rightAligned: true}}}
+	t := &textTable{columns: []tableColumn{{head: "  JOB"}, {head: "USER"}, {head: "TASKS", rightAligned: true},
+		{head: "BEFORE", rightAligned: true}, {head: "AFTER", rightAligned: true}}}
 	for i, m := range a.StartChanges {
 		if i == maxShown {
 			break
 		}
-		t.addRow(tableCell{"  " + movedJobs(m), ""}, tableCell{m.Submitter.String(), ""}, tableCell{fmt.Sprint(m.Tasks), ""}, tableCell{c.shortStartText(p, m.Before), ""}, tableCell{c.shortStartText(p, m.After), ""})
+		t.addRow(tableCell{"  " + movedJobs(m), ""}, tableCell{m.Submitter.String(), ""}, tableCell{fmt.Sprint(m.Tasks),
+			""}, tableCell{c.shortStartText(p, m.Before), ""}, tableCell{c.shortStartText(p, m.After), ""})
 	}
 	t.print(c.stdout, c.out)
 	if n := len(a.StartChanges) - maxShown; n > 0 {

@@ -19,7 +19,8 @@ type whatifPoint struct {
 	before, after whatif.CellSample
 }
 
-// joinCourses joins two courses. Where too much happens it is how they stand at the ends of spans of equal length.
+// joinCourses joins two courses. Where too much happens it is how they stand at the ends
+// of spans of equal length.
 func joinCourses(before, after []whatif.CellSample) (all []whatifPoint) {
 	end := int64(0)
 	for _, course := range [][]whatif.CellSample{before, after} {
@@ -53,10 +54,12 @@ func whatifTable(a *whatif.PlanComparison) (head []string, rows [][]string) {
 		}
 		rows = append(rows, row)
 	}
-	return []string{"at_seconds", "before_waiting_tasks", "before_started_tasks", "before_evicted_tasks", "after_waiting_tasks", "after_started_tasks", "after_evicted_tasks"}, rows
+	return []string{"at_seconds", "before_waiting_tasks", "before_started_tasks", "before_evicted_tasks",
+		"after_waiting_tasks", "after_started_tasks", "after_evicted_tasks"}, rows
 }
 
-// whatifCharts are how many tasks wait with and without a change, and of those requests that it moves most until when their last tasks wait.
+// whatifCharts are how many tasks wait with and without a change, and of those requests
+// that it moves most until when their last tasks wait.
 func whatifCharts(p *cellstate.CellCheckpoint, a *whatif.PlanComparison, length time.Duration) []plot.Chart {
 	both := joinCourses(a.Before.Samples, a.After.Samples)
 	end := int64(60)
@@ -74,9 +77,12 @@ func whatifCharts(p *cellstate.CellCheckpoint, a *whatif.PlanComparison, length 
 		}
 		return s
 	}
-	charts := []plot.Chart{{Title: "Queue", X: axis, Y: plot.ChartAxis{Label: "tasks that wait"}, Series: []plot.ChartSeries{
-		line("before", func(s whatifPoint) whatif.CellSample { return s.before }), line("after", func(s whatifPoint) whatif.CellSample { return s.after }),
-	}}}
+	charts := []plot.Chart{{Title: "Queue", X: axis, Y: plot.ChartAxis{Label: "tasks that wait"},
+		Series: []plot.ChartSeries{
+			line("before", func(s whatifPoint) whatif.CellSample {
+				return s.before
+			}), line("after", func(s whatifPoint) whatif.CellSample { return s.after }),
+		}}}
 	if len(a.StartChanges) == 0 {
 		return charts
 	}
@@ -86,7 +92,8 @@ func whatifCharts(p *cellstate.CellCheckpoint, a *whatif.PlanComparison, length 
 		}
 		return t.Sub(time.Unix(p.Now.Unix(), 0)).Seconds() / unit
 	}
-	moves := plot.Chart{Title: "Until the last task starts; never is as long as was looked", Y: plot.ChartAxis{Label: "time (" + unitName(unit) + ")"}}
+	moves := plot.Chart{Title: "Until the last task starts; never is as long as was looked",
+		Y: plot.ChartAxis{Label: "time (" + unitName(unit) + ")"}}
 	before, after := plot.ChartSeries{Name: "before", Kind: plot.Bars}, plot.ChartSeries{Name: "after", Kind: plot.Bars}
 	for i, m := range a.StartChanges[:min(len(a.StartChanges), maxShown)] {
 		moves.X.Names = append(moves.X.Names, movedJobs(m))
@@ -111,28 +118,34 @@ func movedJobs(m whatif.StartChange) string {
 func (c *invocation) whatifJSON(p *cellstate.CellCheckpoint, a *whatif.PlanComparison) error {
 	course := func(r *whatif.Trajectory) jsonDocument {
 		return jsonDocument{
-			"waiting": r.Waiting, "started": r.Started, "started_within_an_hour": r.StartedInHour, "evicted": r.Evicted, "mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsUntil(p, r.LastStart),
+			"waiting": r.Waiting, "started": r.Started, "started_within_an_hour": r.StartedInHour, "evicted": r.Evicted,
+			"mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsUntil(p, r.LastStart),
 			"endless": r.EndUnknown,
 		}
 	}
 	evicted, moved, drained, quotas := []jsonDocument{}, []jsonDocument{}, []jsonDocument{}, []jsonDocument{}
 	for _, e := range a.Evictions {
-		evicted = append(evicted, jsonDocument{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner, "group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Reason})
+		evicted = append(evicted, jsonDocument{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner,
+			"group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Reason})
 	}
 	for _, m := range a.StartChanges {
 		moved = append(moved, jsonDocument{
-			"schedd": m.Key.Schedd, "request": m.Key.ID, "jobs": m.Jobs, "owner": m.Submitter.Owner, "group": m.Submitter.Group, "tasks": m.Tasks,
+			"schedd": m.Key.Schedd, "request": m.Key.ID, "jobs": m.Jobs, "owner": m.Submitter.Owner,
+			"group": m.Submitter.Group, "tasks": m.Tasks,
 			"before_seconds": secondsUntil(p, m.Before), "after_seconds": secondsUntil(p, m.After),
 		})
 	}
 	for _, d := range a.Drained {
-		drained = append(drained, jsonDocument{"node": d.Node, "runs": d.Running, "unknown": d.EndUnknown, "over_seconds": secondsUntil(p, d.LastEnd)})
+		drained = append(drained, jsonDocument{"node": d.Node, "runs": d.Running, "unknown": d.EndUnknown,
+			"over_seconds": secondsUntil(p, d.LastEnd)})
 	}
 	for _, q := range a.Quotas {
-		quotas = append(quotas, jsonDocument{"whose": q.Subject, "band": q.Band, "asks": q.Demand, "most": q.Limit, "over": q.Exceeded})
+		quotas = append(quotas, jsonDocument{"whose": q.Subject, "band": q.Band, "asks": q.Demand, "most": q.Limit,
+			"over": q.Exceeded})
 	}
 	return printJSON(c.stdout, jsonDocument{
-		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas, "allowed": append([]string{}, a.AdmittedJobs...),
+		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved,
+		"drained": drained, "quotas": quotas, "allowed": append([]string{}, a.AdmittedJobs...),
 		"digest": fmt.Sprintf("%016x", a.Digest),
 	})
 }

@@ -16,7 +16,9 @@ import (
 
 func simWhen() (subcommand, []ucli.Flag) {
 	return subcommand{
-		name: "when", summary: "when a job starts", minOperands: 1, maxOperands: 2, operandNames: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now", run: runWhen,
+		name: "when", summary: "when a job starts", minOperands: 1, maxOperands: 2,
+		operandNames: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now",
+		run:          runWhen,
 	}, append([]ucli.Flag{varFlag()}, resultFlags()...)
 }
 
@@ -46,7 +48,9 @@ func runWhen(c *invocation, args []string) error {
 		}
 		name, rest, _ := strings.Cut(id, "[") // of a task the answer is that of its job
 		_, host, _ := strings.Cut(rest, "]")
-		of, ask = name+host, func(l whatif.RuntimeModel) (*whatif.StartAnswer, error) { return whatif.WhenStarts(p, id, l) }
+		of, ask = name+host, func(l whatif.RuntimeModel) (*whatif.StartAnswer, error) {
+			return whatif.WhenStarts(p, id, l)
+		}
 	} else {
 		asks, err := c.requestedTasks(p, of)
 		if err != nil {
@@ -56,7 +60,9 @@ func runWhen(c *invocation, args []string) error {
 	}
 	var answers []whenAnswer
 	for _, lengths := range []whatif.RuntimeModel{whatif.ByWalltime, whatif.ByPrediction} {
-		a, err := answerTwice(func() (*whatif.StartAnswer, error) { return ask(lengths) }, func(a *whatif.StartAnswer) uint64 { return a.Digest })
+		a, err := answerTwice(func() (*whatif.StartAnswer, error) {
+			return ask(lengths)
+		}, func(a *whatif.StartAnswer) uint64 { return a.Digest })
 		if err != nil {
 			return err
 		}
@@ -89,11 +95,13 @@ func withHost(p *cellstate.CellCheckpoint, id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", kindErrorf(roost.NotFound, "%s: no job of that number is in the queue: it has ended, or never was", id)
+		return "", kindErrorf(roost.NotFound, "%s: no job of that number is in the queue: it has ended, or never was",
+			id)
 	case 1:
 		return id + found[0], nil
 	}
-	return "", withHint(kindErrorf(roost.Invalid, "%s: there are %d jobs of that number", id, len(found)), "add the host: "+id+found[0])
+	return "", withHint(kindErrorf(roost.Invalid, "%s: there are %d jobs of that number", id, len(found)),
+		"add the host: "+id+found[0])
 }
 
 var lengthNames = [...]string{"asked", "predicted"}
@@ -124,26 +132,31 @@ func (c *invocation) printWhen(p *cellstate.CellCheckpoint, of string, answers [
 		fmt.Fprintf(c.stdout, "\n%s\n", c.printParagraph("  ", "  ", last.Explanation.Summary))
 		c.printReasons(last.Explanation)
 	}
-	c.printList("It is assumed that", assumptions(p, a.EndUnknown, "tasks run for as long as their walltimes let them, or by past runs as long as those like them did"))
+	c.printList("It is assumed that", assumptions(p, a.EndUnknown,
+		"tasks run for as long as their walltimes let them, or by past runs as long as those like them did"))
 	fmt.Fprintf(c.stdout, "\n%d events; played twice, digest %016x both times\n", answers[0].Events, answers[0].Digest)
 }
 
 func (c *invocation) whenJSON(p *cellstate.CellCheckpoint, of string, answers []whenAnswer) error {
-	d := jsonDocument{"job": of, "at": p.Now.Unix(), "tasks": answers[0].Tasks, "ahead": answers[0].Ahead, "endless": answers[0].EndUnknown}
+	d := jsonDocument{"job": of, "at": p.Now.Unix(), "tasks": answers[0].Tasks, "ahead": answers[0].Ahead,
+		"endless": answers[0].EndUnknown}
 	for _, a := range answers {
 		d[lengthNames[a.lengths]] = jsonDocument{
-			"first_seconds": secondsUntil(p, a.First), "last_seconds": secondsUntil(p, a.Last), "started": a.Started, "stopped": a.StoppedReason, "reasons": reasonsJSON(a.Explanation),
+			"first_seconds": secondsUntil(p, a.First), "last_seconds": secondsUntil(p, a.Last), "started": a.Started,
+			"stopped": a.StoppedReason, "reasons": reasonsJSON(a.Explanation),
 			"events": a.Events, "digest": fmt.Sprintf("%016x", a.Digest),
 		}
 	}
 	return printJSON(c.stdout, d)
 }
 
-// whenTable is a row for each instant at which tasks of the job start, by each way to tell how long tasks run.
+// whenTable is a row for each instant at which tasks of the job start, by each way to
+// tell how long tasks run.
 func whenTable(answers []whenAnswer) (head []string, rows [][]string) {
 	for _, a := range answers {
 		for _, r := range a.StartCounts {
-			rows = append(rows, []string{lengthNames[a.lengths], strconv.FormatInt(r.At, 10), strconv.Itoa(r.Tasks), strconv.Itoa(a.Tasks)})
+			rows = append(rows, []string{lengthNames[a.lengths], strconv.FormatInt(r.At, 10), strconv.Itoa(r.Tasks),
+				strconv.Itoa(a.Tasks)})
 		}
 	}
 	return []string{"by", "at_seconds", "started_tasks", "tasks"}, rows
@@ -158,7 +171,8 @@ func whenChart(of string, answers []whenAnswer) plot.Chart {
 		}
 	}
 	axis, unit := timeAxis(end)
-	chart := plot.Chart{Title: "When " + of + " starts", X: axis, Y: plot.ChartAxis{Label: "tasks that have started", Max: float64(answers[0].Tasks)}}
+	chart := plot.Chart{Title: "When " + of + " starts", X: axis,
+		Y: plot.ChartAxis{Label: "tasks that have started", Max: float64(answers[0].Tasks)}}
 	for _, a := range answers {
 		s := plot.ChartSeries{Name: [...]string{"by walltimes", "by past runs"}[a.lengths], Kind: plot.Step}
 		for _, r := range a.StartCounts {

@@ -24,16 +24,24 @@ const inputChunk = 32 << 10
 
 func sshCommand() *command {
 	return &command{
-		name: "ssh", group: groupSee, summary: "open a shell inside a running task", synopsis: "JOB [COMMAND [ARGUMENT…]]", minOperands: 1, maxOperands: -1, operandName: "a job or task", flagsFirst: true, run: runSSH,
-		description: "Opens a shell inside a running task, or runs a command there: on the task's node, as its owner, in its working directory, with its environment, and within its namespaces, limits and devices. What runs there uses the task's cores and memory, and ends with it. Only the owner of the job and root may. A job of several tasks needs the task, as in 123[7] or last[7]. Ends with the exit status of the command (128 and the number for a signal).",
+		name: "ssh", group: groupSee, summary: "open a shell inside a running task",
+		synopsis: "JOB [COMMAND [ARGUMENT…]]", minOperands: 1, maxOperands: -1, operandName: "a job or task",
+		flagsFirst: true, run: runSSH,
+		description: "Opens a shell inside a running task, or runs a command there: on the task's node, as its " +
+			"owner, in its working directory, with its environment, and within its namespaces, limits and devices. " +
+			"What runs there uses the task's cores and memory, and ends with it. Only the owner of the job and root " +
+			"may. A job of several tasks needs the task, as in 123[7] or last[7]. Ends with the exit status of the " +
+			"command (128 and the number for a signal).",
 		examples: []commandExample{
 			{"roost ssh last", "look around in your newest job"},
 			{"roost ssh 123[7] ps aux", "what runs in a task"},
 			{"roost ssh -t 123 top", "a program that needs a terminal"},
 		},
 		flags: []ucli.Flag{
-			&ucli.BoolFlag{Name: "terminal", Aliases: []string{"t"}, Usage: "give a command a terminal too; a shell has one if this is one"},
-			&ucli.BoolFlag{Name: "no-terminal", Aliases: []string{"T"}, Usage: "do without a terminal: streams as they are, standard error apart"},
+			&ucli.BoolFlag{Name: "terminal", Aliases: []string{"t"},
+				Usage: "give a command a terminal too; a shell has one if this is one"},
+			&ucli.BoolFlag{Name: "no-terminal", Aliases: []string{"T"},
+				Usage: "do without a terminal: streams as they are, standard error apart"},
 		},
 	}
 }
@@ -54,7 +62,8 @@ func (c *invocation) openTerminal() localTerminal {
 	return localTerminal{in: in, size: out}
 }
 
-// setRaw hands every key to the task, also those that would end this program; what is returned undoes it.
+// setRaw hands every key to the task, also those that would end this program; what is
+// returned undoes it.
 func (k *localTerminal) setRaw() (func(), error) {
 	if k.in == nil {
 		return func() {}, nil
@@ -79,7 +88,8 @@ func (k *localTerminal) windowSize() (rows, columns uint32) {
 	return uint32(h), uint32(w)
 }
 
-// remoteCommand is what runs in the task. A single word that no program is called by is a line for the shell, as ssh(1) takes it.
+// remoteCommand is what runs in the task. A single word that no program is called by is a
+// line for the shell, as ssh(1) takes it.
 func remoteCommand(words []string) []string {
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n;&|<>()$`\"'*?~") {
 		return []string{"/bin/sh", "-c", words[0]}
@@ -109,7 +119,8 @@ func runSSH(c *invocation) error {
 	return c.runRemoteShell(first, k)
 }
 
-// runRemoteShell holds the conversation. It is not begun anew when it breaks: the shell is gone then, with all that it knew.
+// runRemoteShell holds the conversation. It is not begun anew when it breaks: the shell
+// is gone then, with all that it knew.
 func (c *invocation) runRemoteShell(first *wire.ShellInput, k localTerminal) error {
 	s, err := c.connectSchedd()
 	if err != nil {
@@ -181,7 +192,8 @@ func (c *invocation) receiveOutput(stream grpc.BidiStreamingClient[wire.ShellInp
 	}
 }
 
-// streamWriter is our part of the conversation: what several goroutines have to say goes out through one.
+// streamWriter is our part of the conversation: what several goroutines have to say goes
+// out through one.
 type streamWriter struct {
 	ctx      context.Context // of the conversation
 	messages chan *wire.ShellInput
@@ -239,7 +251,8 @@ func (s *streamWriter) relayResizes(k localTerminal) {
 		case <-s.ctx.Done():
 			return
 		}
-		if rows, columns := k.windowSize(); rows > 0 && !s.queueMessage(&wire.ShellInput{Rows: rows, Columns: columns}) {
+		if rows, columns := k.windowSize(); rows > 0 &&
+			!s.queueMessage(&wire.ShellInput{Rows: rows, Columns: columns}) {
 			return
 		}
 	}

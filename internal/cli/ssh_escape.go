@@ -1,8 +1,10 @@
 package cli
 
-// escapeFilter looks for what is meant for the program at the terminal and not for the shell behind it: a tilde and a point at the beginning of a line end the
-// conversation, as with rlogin(1) and qsub of OpenPBS. A tilde and anything else is just that: to suspend the program here (Ctrl-Z there) would end the job,
-// because nobody would answer for it.
+// escapeFilter looks for what is meant for the program at the terminal and not for the
+// shell behind it: a tilde and a point at the beginning of a line end the conversation,
+// as with rlogin(1) and qsub of OpenPBS. A tilde and anything else is just that: to
+// suspend the program here (Ctrl-Z there) would end the job, because nobody would answer
+// for it.
 type escapeFilter struct {
 	midLine      bool // a line: no escape begins here
 	tildePending bool // one was typed, and waits for what follows it
@@ -14,7 +16,8 @@ const (
 	keyCtrlU = 21
 )
 
-// filterInput returns what goes to the shell of what was typed, and whether that is the end.
+// filterInput returns what goes to the shell of what was typed, and whether that is the
+// end.
 func (e *escapeFilter) filterInput(typed []byte) (send []byte, leave bool) {
 	send = make([]byte, 0, len(typed)+1)
 	for _, c := range typed {

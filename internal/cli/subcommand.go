@@ -55,7 +55,8 @@ func (c *invocation) acceptsOperands(b subcommand, branches []subcommand) error 
 	for _, other := range branches {
 		for _, f := range other.flags {
 			if c.isFlagSet(f) && !slices.Contains(b.flags, f) {
-				return withHint(usageErrorf("--%s has no meaning for roost %s %s", f, c.cmd.name, b.name), suggestUsage(c.cmd, nil))
+				return withHint(usageErrorf("--%s has no meaning for roost %s %s", f, c.cmd.name, b.name),
+					suggestUsage(c.cmd, nil))
 			}
 		}
 	}
@@ -63,12 +64,14 @@ func (c *invocation) acceptsOperands(b subcommand, branches []subcommand) error 
 	case n < b.minOperands:
 		return withHint(usageErrorf("%s needs %s", b.name, b.operandNames), suggestUsage(c.cmd, nil))
 	case b.maxOperands >= 0 && n > b.maxOperands:
-		return withHint(usageErrorf("there is one argument too many: %q", c.args[b.maxOperands+1]), suggestUsage(c.cmd, nil))
+		return withHint(usageErrorf("there is one argument too many: %q", c.args[b.maxOperands+1]),
+			suggestUsage(c.cmd, nil))
 	}
 	return nil
 }
 
-// adminVerbs are what may stand first behind a command of administrators, as its synopsis has it.
+// adminVerbs are what may stand first behind a command of administrators, as its synopsis
+// has it.
 func adminVerbs(cmd *command) (list []completionItem) {
 	for _, part := range strings.Split(cmd.synopsis, " | ") {
 		for _, verb := range strings.Split(strings.Trim(strings.Fields(part)[0], "[]"), "|") {

@@ -19,18 +19,24 @@ import (
 
 func submitCommand() *command {
 	return &command{
-		name: "submit", group: groupRun, summary: "submit the jobs of a job file", synopsis: "FILE", minOperands: 1, maxOperands: 1, operandName: "a job file", run: submitFile,
-		description: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the job survives any crash.",
+		name: "submit", group: groupRun, summary: "submit the jobs of a job file", synopsis: "FILE", minOperands: 1,
+		maxOperands: 1, operandName: "a job file", run: submitFile,
+		description: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or " +
+			"none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the " +
+			"job survives any crash.",
 		examples: []commandExample{
 			{"roost submit sweep.hcl", "submit a job file"},
 			{"roost submit --var seed=7 --wait sweep.hcl", "set a variable of it, and wait until all is done"},
 		},
 		flags: []ucli.Flag{
-			&ucli.StringSliceFlag{Name: "var", Usage: "set a variable of the job file, as `NAME=VALUE`; may be repeated"},
-			&ucli.StringFlag{Name: "key", Usage: "the submit `KEY`: submitting again with the same one gives the same jobs"},
+			&ucli.StringSliceFlag{Name: "var",
+				Usage: "set a variable of the job file, as `NAME=VALUE`; may be repeated"},
+			&ucli.StringFlag{Name: "key",
+				Usage: "the submit `KEY`: submitting again with the same one gives the same jobs"},
 			&ucli.BoolFlag{Name: "hold", Usage: "hold the jobs until they are released"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the ids and nothing else"},
-			&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"}, Usage: "wait until the jobs have ended; the exit status is as of roost wait"},
+			&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"},
+				Usage: "wait until the jobs have ended; the exit status is as of roost wait"},
 			jsonFlag(),
 		},
 	}
@@ -78,14 +84,16 @@ func (c *invocation) parseJobFile(file string) ([]submit.Job, error) {
 	for _, text := range c.stringsFlag("var") {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, withHint(usageErrorf("--var %s: a variable is set as NAME=VALUE", text), "as in: roost submit --var seed=7 "+file)
+			return nil, withHint(usageErrorf("--var %s: a variable is set as NAME=VALUE", text),
+				"as in: roost submit --var seed=7 "+file)
 		}
 		opts.Vars[name] = value
 	}
 	return c.parsedJobs(src, opts)
 }
 
-// parsedJobs are the jobs of the text of a job file. What is wrong with it is printed with its place.
+// parsedJobs are the jobs of the text of a job file. What is wrong with it is printed
+// with its place.
 func (c *invocation) parsedJobs(src []byte, opts submit.ParseOptions) ([]submit.Job, error) {
 	jobs, diags := submit.ParseFile(src, opts)
 	if diags.HasErrors() {
@@ -121,7 +129,8 @@ func (c *invocation) readInput(file string) ([]byte, error) {
 	return src, nil
 }
 
-// submitJobs hands jobs over to the schedd. Its answer may be lost; then the same key asks again, and the schedd makes no second set of jobs of it.
+// submitJobs hands jobs over to the schedd. Its answer may be lost; then the same key
+// asks again, and the schedd makes no second set of jobs of it.
 func (c *invocation) submitJobs(jobs []submit.Job, key string) (reply *wire.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()
@@ -169,7 +178,8 @@ func (c *invocation) printSubmitted(jobs []submit.Job, reply *wire.SubmitReply) 
 	if c.flag("wait") {
 		hint = ""
 	}
-	fmt.Fprintln(c.stderr, c.err.colourText(dim, fmt.Sprintf("%s %s with %s%s", word, plural(len(reply.GetIds()), "job"), plural(tasks, "task"), hint)))
+	fmt.Fprintln(c.stderr, c.err.colourText(dim,
+		fmt.Sprintf("%s %s with %s%s", word, plural(len(reply.GetIds()), "job"), plural(tasks, "task"), hint)))
 }
 
 func (c *invocation) printSubmittedJSON(jobs []submit.Job, reply *wire.SubmitReply) error {

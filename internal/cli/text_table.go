@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// textTable prints rows in columns. On a terminal it fits the window: columns that can be spared go, and those that may be cut give way, the last first;
-// ids and states never do.
+// textTable prints rows in columns. On a terminal it fits the window: columns that can be
+// spared go, and those that may be cut give way, the last first; ids and states never do.
 type textTable struct {
 	columns []tableColumn
 	rows    [][]tableCell
@@ -30,7 +30,8 @@ type tableCell struct{ text, colour string }
 
 func (t *textTable) addRow(cells ...tableCell) { t.rows = append(t.rows, cells) }
 
-// dropEmptyColumns removes columns that say nothing: those whose cells are all empty or "-".
+// dropEmptyColumns removes columns that say nothing: those whose cells are all empty or
+// "-".
 func (t *textTable) dropEmptyColumns(heads ...string) {
 	for i := len(t.columns) - 1; i >= 0; i-- {
 		used := slices.ContainsFunc(t.rows, func(r []tableCell) bool { return r[i].text != "" && r[i].text != "-" })
@@ -94,7 +95,8 @@ func (t *textTable) print(w io.Writer, s outputScreen) {
 	io.WriteString(w, b.String())
 }
 
-// fitWidths chooses the widths of the columns for a window of that many characters; 0 is a window without end.
+// fitWidths chooses the widths of the columns for a window of that many characters; 0 is
+// a window without end.
 func (t *textTable) fitWidths(window int) []int {
 	widths := make([]int, len(t.columns))
 	total := columnGap * (len(widths) - 1)
@@ -103,7 +105,8 @@ func (t *textTable) fitWidths(window int) []int {
 		total += widths[i]
 	}
 	for i := len(widths) - 1; i >= 0 && window > 0 && total > window; i-- {
-		if least := max(t.columns[i].minWidth, textWidth(t.columns[i].head)); t.columns[i].minWidth > 0 && widths[i] > least {
+		if least := max(t.columns[i].minWidth, textWidth(t.columns[i].head)); t.columns[i].minWidth > 0 &&
+			widths[i] > least {
 			cut := min(total-window, widths[i]-least)
 			widths[i] -= cut
 			total -= cut
@@ -140,7 +143,8 @@ func truncateText(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// hasNoNode reports whether a job has no place: its node is that of its last attempt then, and in PBS a job that waits again is nowhere.
+// hasNoNode reports whether a job has no place: its node is that of its last attempt
+// then, and in PBS a job that waits again is nowhere.
 func hasNoNode(s *wire.JobStatus) bool {
 	state := s.GetState()
 	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
@@ -157,7 +161,8 @@ func (c *invocation) printList(heading string, texts []string) {
 	}
 }
 
-// printParagraph fits a text into the terminal's window behind first, and its further lines behind next; elsewhere it is one line.
+// printParagraph fits a text into the terminal's window behind first, and its further
+// lines behind next; elsewhere it is one line.
 func (c *invocation) printParagraph(first, next, text string) string {
 	text = printableText(text)
 	if c.out.terminal && c.out.width > 0 {

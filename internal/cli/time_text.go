@@ -64,7 +64,8 @@ func clockText(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// printableText makes text of users safe for a terminal: what is not printable is shown as an escape, so that a job's name cannot move the cursor.
+// printableText makes text of users safe for a terminal: what is not printable is shown
+// as an escape, so that a job's name cannot move the cursor.
 func printableText(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return text

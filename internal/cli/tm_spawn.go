@@ -34,7 +34,8 @@ const spawnVariable = "ROOST_REACH"
 // maxSpawnOutput bounds what comes by it at once, in bytes.
 const maxSpawnOutput = 4 << 20
 
-// runOnNodes runs a command on machines of the job that this runs in, and returns how it ended in each place: its exit code, or 128 and the signal's number.
+// runOnNodes runs a command on machines of the job that this runs in, and returns how it
+// ended in each place: its exit code, or 128 and the signal's number.
 func (c *invocation) runOnNodes(order *wire.ReachCall, nodes []string) ([]int32, error) {
 	conn, err := dialSpawnSocket(os.Getenv(spawnVariable))
 	if err != nil {
@@ -51,7 +52,8 @@ func (c *invocation) runOnNodes(order *wire.ReachCall, nodes []string) ([]int32,
 		err := (protodelim.UnmarshalOptions{MaxSize: maxSpawnOutput}).UnmarshalFrom(in, out)
 		switch place := int(out.GetPlace()); {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return codes, fmt.Errorf("%w: the node in whose queue the job is does not answer any more", roost.Unavailable)
+			return codes, fmt.Errorf("%w: the node in whose queue the job is does not answer any more",
+				roost.Unavailable)
 		case err != nil:
 			return codes, err
 		case out.GetError() != "" && !out.GetEnded():
@@ -64,7 +66,8 @@ func (c *invocation) runOnNodes(order *wire.ReachCall, nodes []string) ([]int32,
 				codes[place] = 128 + out.GetSignal()
 			}
 			if out.GetError() != "" {
-				fmt.Fprintf(c.stderr, "%s: %s: %s\n", c.cmd.name, nodes[order.GetLines()[place]], printableText(out.GetError()))
+				fmt.Fprintf(c.stderr, "%s: %s: %s\n", c.cmd.name, nodes[order.GetLines()[place]],
+					printableText(out.GetError()))
 			}
 		case out.GetStderr():
 			_, _ = c.stderr.Write(out.GetData())
@@ -75,7 +78,8 @@ func (c *invocation) runOnNodes(order *wire.ReachCall, nodes []string) ([]int32,
 	return codes, nil
 }
 
-// dialSpawnSocket connects to a socket by a short name: its path may be longer than an address can be.
+// dialSpawnSocket connects to a socket by a short name: its path may be longer than an
+// address can be.
 func dialSpawnSocket(path string) (net.Conn, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -101,7 +105,8 @@ func worstExit(codes []int32) error {
 	return nil
 }
 
-// cutLeadingOptions parts the options of a command that runs another from that one: what stands behind "--" or begins with no dash is the other's.
+// cutLeadingOptions parts the options of a command that runs another from that one: what
+// stands behind "--" or begins with no dash is the other's.
 func cutLeadingOptions(args []string, valued string) (own, rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {

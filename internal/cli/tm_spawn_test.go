@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLeading holds which words are options of a command that runs another, and which are the other's.
+// TestLeading holds which words are options of a command that runs another, and which are
+// the other's.
 func TestLeading(t *testing.T) {
 	for _, c := range []struct {
 		args, own, rest []string

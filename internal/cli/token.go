@@ -19,16 +19,20 @@ func authorityFlags() []ucli.Flag { return []ucli.Flag{configFlag()} }
 
 func tokenCommand() *command {
 	return &command{
-		name: "token", group: groupPool, summary: "let another machine into the pool", synopsis: "[list | rm ID]", maxOperands: -1,
-		description: "Prints the line that makes one machine a member of the pool. It is good once, and for an hour unless said. Run it where the pool's authority is, as root. " +
+		name: "token", group: groupPool, summary: "let another machine into the pool", synopsis: "[list | rm ID]",
+		maxOperands: -1,
+		description: "Prints the line that makes one machine a member of the pool. It is good once, and for an hour " +
+			"unless said. Run it where the pool's authority is, as root. " +
 			"list shows the tokens that were made and the machines that have joined; rm takes a token back.",
 		examples: []commandExample{
 			{"sudo roost token --desktop", "print the line for somebody's desktop"},
-			{"sudo roost token --server --for n7 --expires 1d", "for n7 alone, until tomorrow; if there is an n7 it is replaced"},
+			{"sudo roost token --server --for n7 --expires 1d",
+				"for n7 alone, until tomorrow; if there is an n7 it is replaced"},
 			{"sudo roost token rm 3f9c", "take a token back"},
 		},
 		flags: append(append(roleFlags(),
-			&ucli.BoolFlag{Name: "user", Usage: "instead, print the line with which you act on your jobs here from another machine; see roost-login(1)"},
+			&ucli.BoolFlag{Name: "user", Usage: "instead, print the line with which you act on your jobs here from " +
+				"another machine; see roost-login(1)"},
 			&ucli.StringFlag{Name: "for", Usage: "the `NAME` of the only node that may use it"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` it is good", Value: "1h"},
 		), authorityFlags()...),
@@ -59,7 +63,8 @@ func (c *invocation) authority() (wire.AuthorityClient, error) {
 		if n.AuthorityAt != "" {
 			at = "it is at " + n.AuthorityAt
 		}
-		return nil, fmt.Errorf("%s: %w: the authority of the pool is not on this machine (%s): run this there", n.File, roost.Conflict, at)
+		return nil, fmt.Errorf("%s: %w: the authority of the pool is not on this machine (%s): run this there", n.File,
+			roost.Conflict, at)
 	}
 	conn, err := rpc.Dial("unix:"+n.AuthoritySocket(), nil, "")
 	if err != nil {
@@ -78,7 +83,8 @@ func authorityUnanswered(err error) error {
 	case strings.Contains(err.Error(), "permission denied"):
 		return fmt.Errorf("authority: %w: become root for this (sudo)", roost.PermissionDenied)
 	case rpc.KindOf(err) == roost.Unavailable:
-		return fmt.Errorf("authority: %w: it does not answer: is roost running here (systemctl status roost, or roost master)?", roost.Unavailable)
+		return fmt.Errorf("authority: %w: it does not answer: is roost running here (systemctl status roost, or "+
+			"roost master)?", roost.Unavailable)
 	}
 	return err
 }
@@ -99,12 +105,14 @@ func (c *invocation) makeToken() error {
 	if err != nil {
 		return err
 	}
-	made, err := client.MakeToken(c.ctx, &wire.MakeTokenRequest{Part: string(part), Name: c.stringFlag("for"), Life: int64(life)})
+	made, err := client.MakeToken(c.ctx,
+		&wire.MakeTokenRequest{Part: string(part), Name: c.stringFlag("for"), Life: int64(life)})
 	if err != nil {
 		return authorityUnanswered(err)
 	}
 	line := joinLine(made.GetAddress(), made.GetToken(), part)
-	fmt.Fprintf(c.stderr, "Run this on the new machine, as root, before %s. It is good for one machine, and whoever has it can use it.\n\n", time.Unix(0, made.GetInfo().GetExpires()).Format("Mon 15:04"))
+	fmt.Fprintf(c.stderr, "Run this on the new machine, as root, before %s. It is good for one machine, and whoever "+
+		"has it can use it.\n\n", time.Unix(0, made.GetInfo().GetExpires()).Format("Mon 15:04"))
 	_, err = fmt.Fprintln(c.stdout, line)
 	return err
 }
@@ -130,10 +138,12 @@ func revokeNode(c *invocation) error {
 	if err != nil {
 		return err
 	}
-	if _, err := client.Revoke(c.ctx, &wire.RevokeRequest{Name: c.args[0], Reason: c.stringFlag("reason")}); err != nil {
+	if _, err := client.Revoke(c.ctx,
+		&wire.RevokeRequest{Name: c.args[0], Reason: c.stringFlag("reason")}); err != nil {
 		return authorityUnanswered(err)
 	}
-	fmt.Fprintf(c.stderr, "%s is out: the authority refuses it now, and the other nodes when they have fetched the list, within 15 seconds.\n", c.args[0])
+	fmt.Fprintf(c.stderr, "%s is out: the authority refuses it now, and the other nodes when they have fetched the "+
+		"list, within 15 seconds.\n", c.args[0])
 	return nil
 }
 
@@ -158,7 +168,8 @@ func memberState(m *wire.MemberInfo, now time.Time) string {
 	return "member"
 }
 
-// listTokens shows what was given out: the tokens, and the machines that they have let in.
+// listTokens shows what was given out: the tokens, and the machines that they have let
+// in.
 func (c *invocation) listTokens() error {
 	client, err := c.authority()
 	if err != nil {
@@ -169,18 +180,23 @@ func (c *invocation) listTokens() error {
 		return authorityUnanswered(err)
 	}
 	now := c.now()
-	t := &textTable{columns: []tableColumn{{head: "TOKEN"}, {head: "FOR"}, {head: "NAME"}, {head: "EXPIRES"}, {head: "STATE", minWidth: 12}}}
+	t := &textTable{columns: []tableColumn{{head: "TOKEN"}, {head: "FOR"}, {head: "NAME"}, {head: "EXPIRES"},
+		{head: "STATE", minWidth: 12}}}
 	for _, k := range all.GetTokens() {
-		t.addRow(tableCell{k.GetId(), ""}, tableCell{k.GetPart(), ""}, tableCell{cmp.Or(k.GetName(), "-"), ""}, tableCell{c.untilText(time.Unix(0, k.GetExpires())), ""}, tableCell{tokenState(k, now), ""})
+		t.addRow(tableCell{k.GetId(), ""}, tableCell{k.GetPart(), ""}, tableCell{cmp.Or(k.GetName(), "-"), ""},
+			tableCell{c.untilText(time.Unix(0, k.GetExpires())), ""}, tableCell{tokenState(k, now), ""})
 	}
 	if len(t.rows) > 0 {
 		t.print(c.stdout, c.out)
 		fmt.Fprintln(c.stdout)
 	}
-	m := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "PART"}, {head: "FROM", dropPriority: 2}, {head: "JOINED", dropPriority: 1}, {head: "EXPIRES"}, {head: "STATE", minWidth: 12}}}
+	m := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "PART"}, {head: "FROM", dropPriority: 2},
+		{head: "JOINED", dropPriority: 1}, {head: "EXPIRES"}, {head: "STATE", minWidth: 12}}}
 	for _, k := range all.GetMembers() {
-		m.addRow(tableCell{k.GetName(), ""}, tableCell{cmp.Or(k.GetPart(), strings.Join(k.GetRoles(), ","), "-"), ""}, tableCell{cmp.Or(k.GetFrom(), "-"), ""},
-			tableCell{c.untilText(time.Unix(0, k.GetJoined())), ""}, tableCell{c.untilText(time.Unix(0, k.GetExpires())), ""}, tableCell{printableText(memberState(k, now)), ""})
+		m.addRow(tableCell{k.GetName(), ""}, tableCell{cmp.Or(k.GetPart(), strings.Join(k.GetRoles(), ","), "-"), ""},
+			tableCell{cmp.Or(k.GetFrom(), "-"), ""},
+			tableCell{c.untilText(time.Unix(0, k.GetJoined())), ""},
+			tableCell{c.untilText(time.Unix(0, k.GetExpires())), ""}, tableCell{printableText(memberState(k, now)), ""})
 	}
 	m.print(c.stdout, c.out)
 	return nil

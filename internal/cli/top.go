@@ -25,8 +25,11 @@ const maxTop = 10_000
 
 func topCommand() *command {
 	return &command{
-		name: "top", group: groupSee, summary: "show what running tasks use", synopsis: "[JOB…]", maxOperands: -1, run: showTop,
-		description: "Shows what your running tasks use of what they asked for: cores, memory, GPUs, disk, and what they read and write. On a terminal the picture is drawn anew every two seconds until Ctrl-C; elsewhere it is printed once, with the cores used on average since the start. " + selectors,
+		name: "top", group: groupSee, summary: "show what running tasks use", synopsis: "[JOB…]", maxOperands: -1,
+		run: showTop,
+		description: "Shows what your running tasks use of what they asked for: cores, memory, GPUs, disk, and what " +
+			"they read and write. On a terminal the picture is drawn anew every two seconds until Ctrl-C; elsewhere " +
+			"it is printed once, with the cores used on average since the start. " + selectors,
 		examples: []commandExample{
 			{"roost top", "your running tasks, the busiest first"},
 			{"roost top --all --sort memory", "everybody's, the largest first"},
@@ -42,7 +45,8 @@ func topCommand() *command {
 	}
 }
 
-// taskRates is one running task with the rates that follow from its last two measurements.
+// taskRates is one running task with the rates that follow from its last two
+// measurements.
 type taskRates struct {
 	*wire.JobStatus
 	cores       float64 // kept busy
@@ -50,7 +54,8 @@ type taskRates struct {
 	isMeasured  bool    // something was measured
 }
 
-// taskRatesOf compares a task with how it was before, if it is the same attempt and was measured again; else it is the average since its start.
+// taskRatesOf compares a task with how it was before, if it is the same attempt and was
+// measured again; else it is the average since its start.
 func taskRatesOf(now, before *wire.JobStatus) taskRates {
 	g := taskRates{JobStatus: now, isMeasured: now.GetUsage() != nil}
 	u, old := now.GetUsage(), before.GetUsage()
@@ -91,10 +96,12 @@ type topView struct {
 
 func showTop(c *invocation) error {
 	m := &topView{invocation: c, lastRates: map[string]*wire.JobStatus{}, cores: map[string]taskRates{}}
-	m.sel = &wire.Selection{Selectors: c.args, Mine: !c.flag("all") && len(c.args) == 0, States: []string{"running", "suspended"}}
+	m.sel = &wire.Selection{Selectors: c.args, Mine: !c.flag("all") && len(c.args) == 0,
+		States: []string{"running", "suspended"}}
 	var ok bool
 	if m.order, ok = topKeys()[c.stringFlag("sort")]; !ok {
-		return withHint(usageErrorf("--sort: %q is nothing to order by", c.stringFlag("sort")), "use cpu, memory, gpu, disk, io, time or id")
+		return withHint(usageErrorf("--sort: %q is nothing to order by", c.stringFlag("sort")),
+			"use cpu, memory, gpu, disk, io, time or id")
 	}
 	tasks, err := m.queryTasks()
 	switch {
@@ -126,7 +133,8 @@ func (m *topView) queryTasks() ([]taskRates, error) {
 			continue
 		}
 		g, id := taskRatesOf(s, m.lastRates[s.GetId()]), s.GetId()
-		if before, ok := m.lastRates[id]; ok && before.GetUsage().GetTime() == s.GetUsage().GetTime() && before.GetAttempt() == s.GetAttempt() {
+		if before, ok := m.lastRates[id]; ok && before.GetUsage().GetTime() == s.GetUsage().GetTime() &&
+			before.GetAttempt() == s.GetAttempt() {
 			old := m.cores[id] // not measured again since
 			g.cores, g.read, g.write = old.cores, old.read, old.write
 		}
@@ -139,13 +147,16 @@ func (m *topView) queryTasks() ([]taskRates, error) {
 		}
 	}
 	m.lastRates = seen
-	slices.SortStableFunc(tasks, func(a, b taskRates) int { return cmp.Or(m.order(a, b), compareIDs(a.GetId(), b.GetId())) })
+	slices.SortStableFunc(tasks, func(a, b taskRates) int {
+		return cmp.Or(m.order(a, b), compareIDs(a.GetId(), b.GetId()))
+	})
 	return tasks, nil
 }
 
 // compareIDs orders ids by their numbers: 9 before 10, and 3[2] before 3[10].
 func compareIDs(a, b string) int {
-	return cmp.Or(cmp.Compare(len(jobNumberOf(a)), len(jobNumberOf(b))), strings.Compare(jobNumberOf(a), jobNumberOf(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	return cmp.Or(cmp.Compare(len(jobNumberOf(a)), len(jobNumberOf(b))),
+		strings.Compare(jobNumberOf(a), jobNumberOf(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 // jobNumberOf is the number of a job at the beginning of an id.
@@ -194,7 +205,8 @@ func eraseLines(lines int) string {
 	return fmt.Sprintf("\x1b[%dF\x1b[J", lines)
 }
 
-// readWindowSize takes the size of the window, which may have changed, and returns its height.
+// readWindowSize takes the size of the window, which may have changed, and returns its
+// height.
 func (m *topView) readWindowSize() int {
 	if f, ok := m.stdout.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
@@ -205,7 +217,8 @@ func (m *topView) readWindowSize() int {
 	return 24
 }
 
-// render is a line that sums up, and a table with a line for each task, at most limit of them where it is above 0.
+// render is a line that sums up, and a table with a line for each task, at most limit of
+// them where it is above 0.
 func (m *topView) render(tasks []taskRates, limit int) string {
 	var b bytes.Buffer
 	line := m.summaryLine(tasks)
@@ -235,7 +248,8 @@ func (m *topView) summaryLine(tasks []taskRates) string {
 		r := g.GetRequest().Vector()
 		asked.CPU, asked.Memory, asked.GPUs = asked.CPU+r.CPU, asked.Memory+r.Memory, asked.GPUs+r.GPUs
 	}
-	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", plural(len(tasks), "task"), oneDecimal(cores), asked.CPU, sizeText(memory), sizeText(asked.Memory))
+	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", plural(len(tasks), "task"), oneDecimal(cores),
+		asked.CPU, sizeText(memory), sizeText(asked.Memory))
 	if asked.GPUs > 0 {
 		text += fmt.Sprintf("   GPUs %d", asked.GPUs)
 	}

@@ -14,12 +14,17 @@ const (
 	warnFraction = 0.97
 )
 
-// taskTable has a line for each task. In a narrow window what can be found elsewhere goes first.
+// taskTable has a line for each task. In a narrow window what can be found elsewhere goes
+// first.
 func (m *topView) taskTable(tasks []taskRates) *textTable {
 	t := &textTable{columns: []tableColumn{
-		{head: "ID"}, {head: "NAME", minWidth: 6, dropPriority: 2}, {head: "OWNER", minWidth: 6, dropPriority: 6}, {head: "STATE", dropPriority: 7}, {head: "CPU", rightAligned: true}, {head: "MEMORY", rightAligned: true},
-		{head: "PEAK", rightAligned: true, dropPriority: 3}, {head: "GPU", rightAligned: true, dropPriority: 1}, {head: "GPU MEM", rightAligned: true, dropPriority: 1}, {head: "DISK", rightAligned: true, dropPriority: 8}, {head: "READ", rightAligned: true, dropPriority: 9}, {head: "WRITE", rightAligned: true, dropPriority: 9},
-		{head: "PROCS", rightAligned: true, dropPriority: 10}, {head: "TIME", rightAligned: true, dropPriority: 4}, {head: "NODE", minWidth: 6, dropPriority: 5},
+		{head: "ID"}, {head: "NAME", minWidth: 6, dropPriority: 2}, {head: "OWNER", minWidth: 6, dropPriority: 6},
+		{head: "STATE", dropPriority: 7}, {head: "CPU", rightAligned: true}, {head: "MEMORY", rightAligned: true},
+		{head: "PEAK", rightAligned: true, dropPriority: 3}, {head: "GPU", rightAligned: true, dropPriority: 1},
+		{head: "GPU MEM", rightAligned: true, dropPriority: 1}, {head: "DISK", rightAligned: true, dropPriority: 8},
+		{head: "READ", rightAligned: true, dropPriority: 9}, {head: "WRITE", rightAligned: true, dropPriority: 9},
+		{head: "PROCS", rightAligned: true, dropPriority: 10}, {head: "TIME", rightAligned: true, dropPriority: 4},
+		{head: "NODE", minWidth: 6, dropPriority: 5},
 	}}
 	for _, g := range tasks {
 		t.addRow(m.taskLine(g)...)
@@ -51,9 +56,12 @@ func (m *topView) taskLine(g taskRates) []tableCell {
 		gpuMemory = usedOfRequest(u.GetGpuMemory(), int64(r.GPUMemory)*int64(max(r.GPUs, 1)))
 	}
 	return append(cells,
-		tableCell{fmt.Sprintf("%s/%v", oneDecimal(g.cores), r.CPU), ""}, usedOfRequest(u.GetMemory(), int64(r.Memory)), tableCell{textOrDash(u.GetPeakMemory(), ""), ""},
-		tableCell{gpu, ""}, gpuMemory, usedOfRequest(u.GetDisk(), int64(r.Disk)), tableCell{textOrDash(int64(g.read), "/s"), ""}, tableCell{textOrDash(int64(g.write), "/s"), ""},
-		tableCell{strings.TrimPrefix(strconv.FormatUint(uint64(u.GetProcesses()), 10), "0"), ""}, tableCell{m.runTimeText(g.JobStatus), ""}, tableCell{g.GetNode(), ""})
+		tableCell{fmt.Sprintf("%s/%v", oneDecimal(g.cores), r.CPU), ""}, usedOfRequest(u.GetMemory(), int64(r.Memory)),
+		tableCell{textOrDash(u.GetPeakMemory(), ""), ""},
+		tableCell{gpu, ""}, gpuMemory, usedOfRequest(u.GetDisk(), int64(r.Disk)),
+		tableCell{textOrDash(int64(g.read), "/s"), ""}, tableCell{textOrDash(int64(g.write), "/s"), ""},
+		tableCell{strings.TrimPrefix(strconv.FormatUint(uint64(u.GetProcesses()), 10), "0"), ""},
+		tableCell{m.runTimeText(g.JobStatus), ""}, tableCell{g.GetNode(), ""})
 }
 
 // usedOfRequest is an amount in use and what was asked for; nothing where both are.
@@ -79,7 +87,8 @@ func textOrDash(n int64, unit string) string {
 	return sizeText(roost.Bytes(n)) + unit
 }
 
-// sizeText is an amount in three digits at most, as it is to be taken in at a glance: "612M", "1.4G".
+// sizeText is an amount in three digits at most, as it is to be taken in at a glance:
+// "612M", "1.4G".
 func sizeText(b roost.Bytes) string {
 	units, value := "BKMGTP", float64(b)
 	i := 0

@@ -18,9 +18,12 @@ import (
 
 func tracejobCommand() *command {
 	return &command{
-		name: "tracejob", group: groupPBS, summary: "tell what has happened to a job, in the order of time", rawArgs: true, maxOperands: -1, run: tracejob,
-		synopsis:    "[-a] [-l] [-m] [-s] [-v] [-z] [-c COUNT] [-f FILTER] [-n DAYS] [-p PATH] [-w COLUMNS] JOB…",
-		description: "Prints a line for everything that has happened to a job within the last days, whether it has ended or not, in the layout of OpenPBS: what users asked and the schedd decided (S), why it waits (L), what its machines did (M), and what is accounted for it (A).",
+		name: "tracejob", group: groupPBS, summary: "tell what has happened to a job, in the order of time",
+		rawArgs: true, maxOperands: -1, run: tracejob,
+		synopsis: "[-a] [-l] [-m] [-s] [-v] [-z] [-c COUNT] [-f FILTER] [-n DAYS] [-p PATH] [-w COLUMNS] JOB…",
+		description: "Prints a line for everything that has happened to a job within the last days, whether it has " +
+			"ended or not, in the layout of OpenPBS: what users asked and the schedd decided (S), why it waits (L), " +
+			"what its machines did (M), and what is accounted for it (A).",
 		examples: []commandExample{
 			{"tracejob 123", "what has happened to a job today"},
 			{"tracejob -n 7 123", "within the last seven days"},
@@ -33,8 +36,10 @@ func tracejobCommand() *command {
 			shortFlag("s", "", "without what the schedd decided"),
 			shortFlag("v", "", "with the names of tasks and the numbers of attempts"),
 			shortFlag("z", "", "of lines that come often all"),
-			shortFlag("c", "COUNT", "what comes so many times comes often, and only its last is printed; 15 unless given"),
-			shortFlag("f", "FILTER", "without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
+			shortFlag("c", "COUNT",
+				"what comes so many times comes often, and only its last is printed; 15 unless given"),
+			shortFlag("f", "FILTER",
+				"without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
 			shortFlag("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
 			shortFlag("p", "PATH", "taken and not needed: there are no log files to be found"),
 			shortFlag("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
@@ -59,7 +64,8 @@ const tracejobUsage = `USAGE: tracejob [-a|s|l|m|v] [-w size] [-p path] [-n days
 // traceKinds are the kinds of lines by OpenPBS's names for them (its log.h).
 func traceKinds() map[string]int {
 	return map[string]int{
-		"error": 0x1, "system": 0x2, "admin": 0x4, "job": 0x8, "job_usage": 0x10, "security": 0x20, "sched": 0x40, "debug": 0x80, "debug2": 0x100, "resv": 0x200,
+		"error": 0x1, "system": 0x2, "admin": 0x4, "job": 0x8, "job_usage": 0x10, "security": 0x20, "sched": 0x40,
+		"debug": 0x80, "debug2": 0x100, "resv": 0x200,
 		"debug3": 0x400, "debug4": 0x800, "force": 0x8000,
 	}
 }
@@ -89,7 +95,8 @@ func tracejob(c *invocation) error {
 		case err != nil:
 			return c.pbsFail(err)
 		case !found:
-			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.VisibleText(text), plural(t.days, "day"))
+			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.VisibleText(text),
+				plural(t.days, "day"))
 			code = 1
 		}
 	}
@@ -133,7 +140,8 @@ type traceLine struct {
 	text    string
 }
 
-// traceJob prints what has happened to a job, and reports whether there is such a job with something in those days.
+// traceJob prints what has happened to a job, and reports whether there is such a job
+// with something in those days.
 func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	text = strings.TrimSpace(text)
 	id, ok := parsePBSID(text)
@@ -143,7 +151,8 @@ func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	if at := operandHost(text); at != "" {
 		id += "." + at
 	}
-	list, missing, err := t.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Ads: true, Tasks: namesOnlyTasks([]string{id})})
+	list, missing, err := t.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}},
+		History: true, Ads: true, Tasks: namesOnlyTasks([]string{id})})
 	if err == nil && len(list) == 0 {
 		err = unreachableError(missing)
 	}
@@ -161,7 +170,8 @@ func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	y, m, d := t.now().Date()
 	since := time.Date(y, m, d-t.days+1, 0, 0, 0, 0, t.now().Location()).UnixNano()
 	lines := slices.DeleteFunc(t.traceLines(s, events), func(l traceLine) bool {
-		return l.at < since || l.kind&t.filter != 0 || t.isSet(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.logName])
+		return l.at < since || l.kind&t.filter != 0 ||
+			t.isSet(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.logName])
 	})
 	if len(lines) == 0 {
 		return false, nil
@@ -199,7 +209,8 @@ func isRareEvent(lines []traceLine, often int) []traceLine {
 	})
 }
 
-// wrapLines breaks a text at blanks so that it fits a screen, each line but the first behind so many blanks.
+// wrapLines breaks a text at blanks so that it fits a screen, each line but the first
+// behind so many blanks.
 func wrapLines(text string, indent, columns int) string {
 	if text = qstat.VisibleText(text); columns <= indent+20 || len(text) <= columns-indent {
 		return text

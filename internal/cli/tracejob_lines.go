@@ -46,7 +46,8 @@ func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (
 		}
 		switch e.GetWhat() {
 		case "submitted":
-			add(e, 'S', traceJob, "Job Queued at request of %s@%s, owner = %s@%s, job name = %s, queue = %s", s.GetOwner(), j.host, s.GetOwner(), j.host, replaceBlanks(s.GetName()), pbsQueue(s))
+			add(e, 'S', traceJob, "Job Queued at request of %s@%s, owner = %s@%s, job name = %s, queue = %s",
+				s.GetOwner(), j.host, s.GetOwner(), j.host, replaceBlanks(s.GetName()), pbsQueue(s))
 			add(e, 'A', traceUsage, "queue=%s", pbsQueue(s))
 		case "assigned":
 			add(e, 'L', traceSched, "Considering job to run")
@@ -76,7 +77,8 @@ func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (
 }
 
 // endLine adds how an attempt ended, and what else has no sentence of its own in OpenPBS.
-func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *wire.JobEvent, began int64, node string) {
+func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *wire.JobEvent, began int64,
+	node string) {
 	x := e.GetExit()
 	text := strings.TrimSpace(e.GetWhat() + trailingText(e.GetText()))
 	if x == nil {
@@ -89,7 +91,8 @@ func endLine(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *
 	}
 	status := pbsJobExitStatus(&wire.JobStatus{Exit: x})
 	add(e, 'M', traceJob, "task terminated on %s%s", node, trailingText(e.GetText()))
-	used := fmt.Sprintf("Exit_status=%s resources_used.cput=%s resources_used.mem=%s resources_used.walltime=%s", status, clockText(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
+	used := fmt.Sprintf("Exit_status=%s resources_used.cput=%s resources_used.mem=%s resources_used.walltime=%s",
+		status, clockText(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
 		kilobytes(peakMemory(x)), clockText(time.Duration(x.GetWall())))
 	add(e, 'S', traceJob|traceUsage, "%s", used)
 	add(e, 'A', traceUsage, "%s end=%d %s", accountRecord(j, began, node), e.GetTime()/int64(time.Second), used)
@@ -105,8 +108,10 @@ func accountRecord(j *pbsJob, began int64, node string) string {
 		parts = append(parts, "account="+account)
 	}
 	seconds := int64(time.Second)
-	parts = append(parts, "jobname="+replaceBlanks(j.GetName()), "queue="+pbsQueue(j.JobStatus), fmt.Sprintf("ctime=%d", j.GetSubmitted()/seconds), fmt.Sprintf("qtime=%d", j.GetSubmitted()/seconds),
-		fmt.Sprintf("etime=%d", j.eligibleSince()/seconds), fmt.Sprintf("start=%d", began/seconds), "exec_host="+j.hosts(node))
+	parts = append(parts, "jobname="+replaceBlanks(j.GetName()), "queue="+pbsQueue(j.JobStatus),
+		fmt.Sprintf("ctime=%d", j.GetSubmitted()/seconds), fmt.Sprintf("qtime=%d", j.GetSubmitted()/seconds),
+		fmt.Sprintf("etime=%d", j.eligibleSince()/seconds), fmt.Sprintf("start=%d", began/seconds),
+		"exec_host="+j.hosts(node))
 	for _, r := range j.resources() {
 		parts = append(parts, "Resource_List."+r.Resource+"="+r.Value)
 	}

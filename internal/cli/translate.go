@@ -14,16 +14,22 @@ import (
 
 func translateCommand() *command {
 	return &command{
-		name: "translate", group: groupRun, summary: "turn a script of PBS, Slurm or HTCondor into a job file", synopsis: "FILE", minOperands: 1, maxOperands: 1, operandName: "a script, or - for standard input", run: translateFile,
-		description: "Reads a script with #PBS or #SBATCH lines, or a submit description of HTCondor, and prints a job file in HCL that does the same. Comments in it tell what could not be carried over, and what to do instead. How many there are is said on standard error.",
+		name: "translate", group: groupRun, summary: "turn a script of PBS, Slurm or HTCondor into a job file",
+		synopsis: "FILE", minOperands: 1, maxOperands: 1, operandName: "a script, or - for standard input",
+		run: translateFile,
+		description: "Reads a script with #PBS or #SBATCH lines, or a submit description of HTCondor, and prints a " +
+			"job file in HCL that does the same. Comments in it tell what could not be carried over, and what to do " +
+			"instead. How many there are is said on standard error.",
 		examples: []commandExample{
 			{"roost translate train.sbatch -o train.hcl", "then look at it, and: roost submit train.hcl"},
 			{"roost translate run.pbs | roost submit -", "submit what a PBS script says"},
 		},
 		flags: []ucli.Flag{
-			&ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this `FILE`, which must not be there yet"},
+			&ucli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "write to this `FILE`, which must not be there yet"},
 			&ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "write over the file"},
-			&ucli.StringFlag{Name: "from", Usage: "what it is written for, `pbs|torque|slurm|condor`, where that is not to be guessed"},
+			&ucli.StringFlag{Name: "from",
+				Usage: "what it is written for, `pbs|torque|slurm|condor`, where that is not to be guessed"},
 		},
 	}
 }

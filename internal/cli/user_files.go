@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// userFiles looks at files with the rights of the user who called. It implements submitJobs.FileAccess.
+// userFiles looks at files with the rights of the user who called. It implements
+// submitJobs.FileAccess.
 type userFiles struct{}
 
 func (userFiles) Stat(path string) (fs.FileInfo, error) { return os.Stat(path) }
@@ -67,7 +68,8 @@ func (c *invocation) submitOptions() (submit.ParseOptions, error) {
 	if err != nil {
 		return submit.ParseOptions{}, err
 	}
-	return submit.ParseOptions{Dir: dir, Home: c.homeDirectory(), User: loginName(), Environ: c.env, Files: userFiles{}, Now: c.now()}, nil
+	return submit.ParseOptions{Dir: dir, Home: c.homeDirectory(), User: loginName(), Environ: c.env, Files: userFiles{},
+		Now: c.now()}, nil
 }
 
 func (c *invocation) homeDirectory() string {
@@ -96,7 +98,8 @@ func primaryGroup() string {
 	return strconv.Itoa(os.Getgid())
 }
 
-// absolutePath makes a path absolute where the program was told another working directory.
+// absolutePath makes a path absolute where the program was told another working
+// directory.
 func (c *invocation) absolutePath(file string) string {
 	if c.dir == "" || strings.HasPrefix(file, "/") {
 		return file
@@ -104,8 +107,9 @@ func (c *invocation) absolutePath(file string) string {
 	return c.dir + string(os.PathSeparator) + file
 }
 
-// writeNewFile writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old. What is a device or a pipe is
-// written to, and never replaced: --force, for root, would make a file of /dev/null.
+// writeNewFile writes a file that is not there yet; with --force it replaces one, of
+// which a crash or a full disk leaves the old. What is a device or a pipe is written to,
+// and never replaced: --force, for root, would make a file of /dev/null.
 func (c *invocation) writeNewFile(file, text string) error {
 	path, flags := c.absolutePath(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if openStream(path) {
@@ -115,7 +119,8 @@ func (c *invocation) writeNewFile(file, text string) error {
 	}
 	f, err := os.OpenFile(path, flags, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return withHint(kindErrorf(roost.NoOutput, "%s is there already", printableText(file)), "name another file, or write over it with --force")
+		return withHint(kindErrorf(roost.NoOutput, "%s is there already", printableText(file)),
+			"name another file, or write over it with --force")
 	}
 	if err != nil {
 		return kindErrorf(roost.NoOutput, "%v", err)
@@ -130,7 +135,8 @@ func (c *invocation) writeNewFile(file, text string) error {
 	return nil
 }
 
-// replaceFile replaces a file, whose permissions it keeps. A crash or a full disk leaves the old one.
+// replaceFile replaces a file, whose permissions it keeps. A crash or a full disk leaves
+// the old one.
 func replaceFile(path, text string) (err error) {
 	defer func() {
 		if err != nil {

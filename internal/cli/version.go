@@ -23,7 +23,8 @@ func versionCommand() *command {
 
 func printVersion(c *invocation) error {
 	if c.wantsJSON() {
-		return printJSON(c.stdout, jsonDocument{"version": roost.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+		return printJSON(c.stdout, jsonDocument{"version": roost.Version, "go": runtime.Version(),
+			"platform": runtime.GOOS + "/" + runtime.GOARCH})
 	}
 	fmt.Fprintf(c.stdout, "roost %s (%s, %s/%s)\n", roost.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil

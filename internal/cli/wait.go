@@ -18,14 +18,20 @@ const exitTimedOut = 124
 
 func waitCommand() *command {
 	return &command{
-		name: "wait", group: groupSee, summary: "wait until jobs have ended", synopsis: "JOB…", minOperands: 1, maxOperands: -1, operandName: "a job", run: waitFor,
-		description: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all succeeded and 1 if any did not; for a single task it is the task's own. A job that could not be started is held; that is shown, with the reason, and waited for, as somebody may mend and release it. " + selectors,
+		name: "wait", group: groupSee, summary: "wait until jobs have ended", synopsis: "JOB…", minOperands: 1,
+		maxOperands: -1, operandName: "a job", run: waitFor,
+		description: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all " +
+			"succeeded and 1 if any did not; for a single task it is the task's own. A job that could not be started " +
+			"is held; that is shown, with the reason, and waited for, as somebody may mend and release it. " +
+			selectors,
 		examples: []commandExample{
 			{"roost wait last", "wait for your newest job"},
-			{"roost wait --timeout 10m 5-9 && ./plot", "wait for five jobs, at most ten minutes, and go on if they succeeded"},
+			{"roost wait --timeout 10m 5-9 && ./plot",
+				"wait for five jobs, at most ten minutes, and go on if they succeeded"},
 		},
 		flags: append(selectionFlags(),
-			&ucli.StringFlag{Name: "timeout", Usage: "give up after this `TIME`, as in 90s or 2h, with exit status 124"},
+			&ucli.StringFlag{Name: "timeout",
+				Usage: "give up after this `TIME`, as in 90s or 2h, with exit status 124"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "show nothing"},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each change; roost-json(7) describes it"}),
 	}
@@ -110,7 +116,8 @@ func (c *invocation) watchJobs(sel *wire.Selection, view progressDisplay) (*jobP
 			}
 			alive()
 			if s := e.GetStatus(); s != nil && len(t.jobs) == 0 {
-				// The ids are settled now: "last" may mean another job when the watch has to begin anew.
+				// The ids are settled now: "last" may mean another job when the watch has
+				// to begin anew.
 				defer func() { sel = t.idSelection(sel) }()
 			}
 			t.applyUpdate(e)

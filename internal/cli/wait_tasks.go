@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// watchTasks follows single tasks until they have ended. The schedd watches whole jobs: whenever something happens to theirs, it is asked
-// about the tasks.
+// watchTasks follows single tasks until they have ended. The schedd watches whole jobs:
+// whenever something happens to theirs, it is asked about the tasks.
 func (c *invocation) watchTasks(sel *wire.Selection, view progressDisplay) (*jobProgress, error) {
 	t := newTally()
 	s, err := c.connectSchedd()

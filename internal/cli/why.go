@@ -13,8 +13,13 @@ import (
 
 func whyCommand() *command {
 	return &command{
-		name: "why", group: groupSee, summary: "say why a job does not run", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job", run: explainJob,
-		description: "Says in a sentence what a job or task waits for or how it ended; how many tasks come before it, when it starts and how sure that is; for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
+		name: "why", group: groupSee, summary: "say why a job does not run", synopsis: "JOB", minOperands: 1,
+		maxOperands: 1, operandName: "a job", run: explainJob,
+		description: "Says in a sentence what a job or task waits for or how it ended; how many tasks come before " +
+			"it, when it starts and how sure that is; for how many machines each reason holds; for each condition of " +
+			"its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what " +
+			"it asks for, and how many would take the job but for this one; which conditions no machine meets " +
+			"together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
 		examples: []commandExample{
 			{"roost why last", "why your newest job waits"},
 			{"roost why 123[7]", "why a task waits, or how it ended"},
@@ -44,7 +49,8 @@ func explainJob(c *invocation) error {
 	if how := endText(s.GetExit()); isFinal(s) && how != "" && !strings.Contains(summary, how) {
 		summary += ": " + how
 	}
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()), c.out.colourText(stateColour(state), state), c.printParagraph("  ", "  ", summary))
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()),
+		c.out.colourText(stateColour(state), state), c.printParagraph("  ", "  ", summary))
 	for _, text := range []string{queuePosition(x), c.printStartEstimate(x)} {
 		if text != "" {
 			fmt.Fprintln(c.stdout, c.printParagraph("  ", "  ", text))
@@ -63,7 +69,8 @@ func explainJob(c *invocation) error {
 	return nil
 }
 
-// printConditions prints for each conjunct of the job's requirements, and of the machines' own, for how many machines it holds.
+// printConditions prints for each conjunct of the job's requirements, and of the
+// machines' own, for how many machines it holds.
 func (c *invocation) printConditions(x *wire.Explanation) {
 	if len(x.GetConditions()) == 0 {
 		return
@@ -80,7 +87,8 @@ func (c *invocation) printConditions(x *wire.Explanation) {
 		if n.GetError() > 0 {
 			text += fmt.Sprintf(" (makes no sense for %d)", n.GetError())
 		}
-		first := fmt.Sprintf("    %6d  %6d  %10d  %13d   ", n.GetPass(), n.GetFail()+n.GetError(), n.GetUndefined(), n.GetAlone())
+		first := fmt.Sprintf("    %6d  %6d  %10d  %13d   ", n.GetPass(), n.GetFail()+n.GetError(), n.GetUndefined(),
+			n.GetAlone())
 		fmt.Fprintln(c.stdout, c.printParagraph(first, strings.Repeat(" ", len(first)), text))
 	}
 }
@@ -122,12 +130,15 @@ func (c *invocation) explainJSON(reply *wire.WhyReply) error {
 	conditions := make([]condition, len(x.GetConditions()))
 	for i, n := range x.GetConditions() {
 		conditions[i] = condition{
-			n.GetText(), n.GetMeans(), n.GetOwn(), n.GetPass(), n.GetFail(), n.GetUndefined(), n.GetError(), n.GetAlone(),
+			n.GetText(), n.GetMeans(), n.GetOwn(), n.GetPass(), n.GetFail(), n.GetUndefined(), n.GetError(),
+			n.GetAlone(),
 		}
 	}
 	s := reply.GetStatus()
 	return printJSON(c.stdout, jsonDocument{
-		"job": jobRecordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(), "advice": messageTexts(c.printAdvice(reply)),
+		"job": jobRecordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(),
+		"reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(),
+		"advice":                messageTexts(c.printAdvice(reply)),
 		"ahead_of_higher_bands": x.GetHigher(), "ahead_of_its_user": x.GetOwn(), "brief": x.GetBrief(),
 		"start": timestamp(x.GetStart() * int64(time.Second)), "certainty": x.GetCertainty(), "basis": x.GetBasis(),
 		"conditions": conditions, "conflicts": messageTexts(x.GetConflicts()), "nearest": messageTexts(x.GetNearest()),

@@ -14,12 +14,14 @@ func queuePosition(x *wire.Explanation) string {
 		return ""
 	}
 	ahead := min(x.GetAhead(), x.GetWaiting()-1)
-	text := fmt.Sprintf("It is number %d of %s, as fair share has it now", ahead+1, plural(int(x.GetWaiting()), "waiting task"))
+	text := fmt.Sprintf("It is number %d of %s, as fair share has it now", ahead+1,
+		plural(int(x.GetWaiting()), "waiting task"))
 	var before []string
 	for _, part := range []struct {
 		n    uint32
 		word string
-	}{{x.GetHigher(), "of higher bands"}, {x.GetOwn(), "of its user"}, {ahead - min(ahead, x.GetHigher()+x.GetOwn()), "of others whose turn comes first"}} {
+	}{{x.GetHigher(), "of higher bands"}, {x.GetOwn(), "of its user"},
+		{ahead - min(ahead, x.GetHigher()+x.GetOwn()), "of others whose turn comes first"}} {
 		if part.n > 0 {
 			before = append(before, fmt.Sprintf("%d %s", part.n, part.word))
 		}

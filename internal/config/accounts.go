@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/account"
 )
 
-// TaskAccounts says as whom a startd that runs as root runs the tasks of others, and whom it runs tasks of.
+// TaskAccounts says as whom a startd that runs as root runs the tasks of others, and whom
+// it runs tasks of.
 type TaskAccounts struct {
 	Users    AccountUsers
 	SlotUIDs account.IDRange
@@ -31,15 +32,20 @@ type AccountUsers string
 
 // The values of users.
 const (
-	AnyUser       AccountUsers = "any"       // tasks run as their users; one that the machine's directory does not know has a number and no groups
-	DirectoryUser AccountUsers = "directory" // likewise, and tasks of a user that the directory does not know do not run
-	SlotUser      AccountUsers = "slots"     // tasks that come from elsewhere run as users that are nobody
+	// tasks run as their users; one that the machine's directory does not know has a
+	// number and no groups
+	AnyUser AccountUsers = "any"
+	// likewise, and tasks of a user that the directory does not know do not run
+	DirectoryUser AccountUsers = "directory"
+	SlotUser      AccountUsers = "slots" // tasks that come from elsewhere run as users that are nobody
 )
 
-// defaultSlotUIDs lie where neither accounts nor containers have theirs (systemd's UIDS-GIDS: 1879048192 to 2147483647 are unused).
+// defaultSlotUIDs lie where neither accounts nor containers have theirs (systemd's
+// UIDS-GIDS: 1879048192 to 2147483647 are unused).
 var defaultSlotUIDs = account.IDRange{First: 1_900_000_000, Last: 1_900_000_000 + 1<<20 - 1}
 
-// fillDefaults puts in what depends on the policy: a desktop is somebody's own, whose number others must not use.
+// fillDefaults puts in what depends on the policy: a desktop is somebody's own, whose
+// number others must not use.
 func (a *TaskAccounts) fillDefaults(policy string) {
 	if a.Users == "" {
 		a.Users = AnyUser
@@ -52,7 +58,8 @@ func (a *TaskAccounts) fillDefaults(policy string) {
 	}
 }
 
-// MayNameUser reports whether a submit node may name a user, by what the owner of the machine says of them.
+// MayNameUser reports whether a submit node may name a user, by what the owner of the
+// machine says of them.
 func (a *TaskAccounts) MayNameUser(node string, user account.UserEntry) bool {
 	return slices.ContainsFunc(a.Trust, func(t SubmitNodeTrust) bool {
 		match, err := path.Match(strings.ToLower(t.Node), strings.ToLower(node))
@@ -87,7 +94,8 @@ func (s *blockReader) readTrust(b *hclsyntax.Block, to *TaskAccounts) {
 	var t SubmitNodeTrust
 	t.Users = []string{}
 	if len(b.Labels) != 1 {
-		s.addProblem(b.TypeRange, `as in: trust "login*" { users = ["*"] }`, "trust is of one name or pattern of submit nodes")
+		s.addProblem(b.TypeRange, `as in: trust "login*" { users = ["*"] }`,
+			"trust is of one name or pattern of submit nodes")
 	} else if t.Node = b.Labels[0]; !isValidPattern(t.Node) {
 		s.addProblem(b.LabelRanges[0], `write it as: trust "login*" { … }`, "trust: %q is no pattern of names", t.Node)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// AttemptScripts are programs of the administrator's that a startd runs around each attempt, with its own rights (OpenPBS Administrator's Guide, "Prologue and
-// epilogue").
+// AttemptScripts are programs of the administrator's that a startd runs around each
+// attempt, with its own rights (OpenPBS Administrator's Guide, "Prologue and epilogue").
 type AttemptScripts struct {
 	Prologue string        // absolute path; empty: none
 	Epilogue string        // likewise
@@ -33,7 +33,8 @@ func (s *blockReader) readScripts(b *hclsyntax.Block, to *AttemptScripts) {
 	c.reportUnknown()
 }
 
-// readProgram reads the path of a program: where it would be looked for otherwise depends on who looks.
+// readProgram reads the path of a program: where it would be looked for otherwise depends
+// on who looks.
 func (s *blockReader) readProgram(name string, to *string) {
 	s.readSetting(name, `"/etc/roost/`+name+`"`, func(text string) error {
 		if !filepath.IsAbs(text) || filepath.Clean(text) != text {

@@ -20,7 +20,8 @@ type AuthoritySettings struct {
 // AuthoritySocket is where the administrator's commands reach the authority on this node.
 func (n *Node) AuthoritySocket() string { return filepath.Join(n.RunDir(), "authority.sock") }
 
-// CertificateRoles lists the roles in the node's own certificate: all that it plays but the authority's, whose daemon makes itself one.
+// CertificateRoles lists the roles in the node's own certificate: all that it plays but
+// the authority's, whose daemon makes itself one.
 func (n *Node) CertificateRoles() []auth.Role {
 	return slices.DeleteFunc(n.Roles(), func(r auth.Role) bool { return r == auth.Authority })
 }
@@ -31,9 +32,11 @@ func (s *blockReader) readAuthority(b *hclsyntax.Block, to *AuthoritySettings) {
 	a.readText("dir", &to.Dir)
 	a.reportUnknown()
 	if attr, ok := b.Body.Attributes["listen"]; !ok {
-		s.addProblem(b.TypeRange, `add listen = ["10.0.0.1:9700"]`, "the authority needs an address that new machines reach")
+		s.addProblem(b.TypeRange, `add listen = ["10.0.0.1:9700"]`,
+			"the authority needs an address that new machines reach")
 	} else if len(to.Listen) == 0 || isLocalAddress(AdvertisedAddress(to.Listen)) {
-		s.addProblem(attr.Expr.Range(), `write it as listen = ["10.0.0.1:9700"]`, "no new machine reaches the authority there")
+		s.addProblem(attr.Expr.Range(), `write it as listen = ["10.0.0.1:9700"]`,
+			"no new machine reaches the authority there")
 	}
 }
 
@@ -52,7 +55,8 @@ func (n *Node) checkAuthority() error {
 	if n.AuthorityAt == "" || n.TLS != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: the authority at %s renews certificates, and there is no tls block that names one", roost.BadConfig, n.AuthorityAt)
+	return fmt.Errorf("%w: the authority at %s renews certificates, and there is no tls block that names one",
+		roost.BadConfig, n.AuthorityAt)
 }
 
 func (w fileWriter) writeAuthority(a *AuthoritySettings) {

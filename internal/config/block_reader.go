@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// blockReader reads the settings of one block and remembers which names it was asked for, so that what nobody asked for is known to be a mistake.
+// blockReader reads the settings of one block and remembers which names it was asked for,
+// so that what nobody asked for is known to be a mistake.
 type blockReader struct {
 	*problemList
 	body       *hclsyntax.Body
@@ -24,7 +25,8 @@ type blockReader struct {
 	blocks     []string
 }
 
-// findValue returns a setting of that name, and whether it is there and makes sense as far as HCL is concerned.
+// findValue returns a setting of that name, and whether it is there and makes sense as
+// far as HCL is concerned.
 func (s *blockReader) findValue(name string) (cty.Value, hcl.Range, bool) {
 	s.knownNames = append(s.knownNames, name)
 	attr, ok := s.body.Attributes[name]
@@ -44,7 +46,8 @@ func (s *blockReader) findValue(name string) (cty.Value, hcl.Range, bool) {
 	return v, at, true
 }
 
-// readSetting reads a setting as text, which numbers and truth values can be taken for, and hands it to parse.
+// readSetting reads a setting as text, which numbers and truth values can be taken for,
+// and hands it to parse.
 func (s *blockReader) readSetting(name, example string, parse func(text string) error) {
 	v, at, ok := s.findValue(name)
 	if !ok {
@@ -52,7 +55,8 @@ func (s *blockReader) readSetting(name, example string, parse func(text string) 
 	}
 	text, ok := scalarText(v)
 	if !ok {
-		s.addProblem(at, fmt.Sprintf("write it as %s = %s", name, example), "%s is of type %s", name, v.Type().FriendlyName())
+		s.addProblem(at, fmt.Sprintf("write it as %s = %s", name, example), "%s is of type %s", name,
+			v.Type().FriendlyName())
 		return
 	}
 	if err := parse(text); err != nil {
@@ -72,8 +76,9 @@ func scalarText(v cty.Value) (string, bool) {
 	return "", false
 }
 
-// numberText prints whole numbers of a sensible size as they are, and everything else in the precision of a float64: the decimal
-// digits of 1e999999999, which a file may hold, would take hours to write down.
+// numberText prints whole numbers of a sensible size as they are, and everything else in
+// the precision of a float64: the decimal digits of 1e999999999, which a file may hold,
+// would take hours to write down.
 func numberText(f *big.Float) string {
 	if f.MantExp(nil) < 256 && f.IsInt() {
 		return f.Text('f', 0)
@@ -155,7 +160,8 @@ func (s *blockReader) readList(name, example string, to *[]string, check func(te
 		return
 	}
 	if !v.Type().IsTupleType() && !v.Type().IsListType() {
-		s.addProblem(at, fmt.Sprintf("write it as %s = [%s]", name, example), "%s is of type %s and not a list", name, v.Type().FriendlyName())
+		s.addProblem(at, fmt.Sprintf("write it as %s = [%s]", name, example), "%s is of type %s and not a list", name,
+			v.Type().FriendlyName())
 		return
 	}
 	parts := v.AsValueSlice()
@@ -165,7 +171,8 @@ func (s *blockReader) readList(name, example string, to *[]string, check func(te
 			at = places.Exprs[i].Range()
 		}
 		if part.IsNull() || part.Type() != cty.String || part.AsString() == "" {
-			s.addProblem(at, fmt.Sprintf("write it as %s = [%s]", name, example), "%s: each of the list is a text that is not empty", name)
+			s.addProblem(at, fmt.Sprintf("write it as %s = [%s]", name, example),
+				"%s: each of the list is a text that is not empty", name)
 			continue
 		}
 		check(part.AsString(), at)
@@ -173,14 +180,16 @@ func (s *blockReader) readList(name, example string, to *[]string, check func(te
 	}
 }
 
-// readExpressions reads a map from names to ClassAd expressions; numbers and truth values stand for themselves.
+// readExpressions reads a map from names to ClassAd expressions; numbers and truth values
+// stand for themselves.
 func (s *blockReader) readExpressions(name string, to *map[string]string) {
 	v, at, ok := s.findValue(name)
 	if !ok {
 		return
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		s.addProblem(at, name+` = { HasMatlab = true }`, "%s is of type %s and not a map", name, v.Type().FriendlyName())
+		s.addProblem(at, name+` = { HasMatlab = true }`, "%s is of type %s and not a map", name,
+			v.Type().FriendlyName())
 		return
 	}
 	*to = map[string]string{}
@@ -190,7 +199,8 @@ func (s *blockReader) readExpressions(name string, to *map[string]string) {
 			text, ok = scalarText(part)
 		}
 		if !ok || !isAttributeName(key) {
-			s.addProblem(at, `write each as a name and an expression, as in HasMatlab = true or Site = "\"east\""`, "%s: %q", name, key)
+			s.addProblem(at, `write each as a name and an expression, as in HasMatlab = true or Site = "\"east\""`,
+				"%s: %q", name, key)
 			continue
 		}
 		(*to)[key] = text
@@ -216,19 +226,23 @@ func (s *blockReader) reportUnknown() {
 			continue
 		}
 		if slices.Contains(s.blocks, name) {
-			s.addProblem(attr.NameRange, fmt.Sprintf("write it as a block: %s { … }", name), "%s is a block and takes no \"=\"", name)
+			s.addProblem(attr.NameRange, fmt.Sprintf("write it as a block: %s { … }", name),
+				"%s is a block and takes no \"=\"", name)
 			continue
 		}
-		s.addProblem(attr.NameRange, suggestWord(name, slices.Concat(s.knownNames, s.blocks)), "%s: unknown setting %q", s.title, name)
+		s.addProblem(attr.NameRange, suggestWord(name, slices.Concat(s.knownNames, s.blocks)), "%s: unknown setting %q",
+			s.title, name)
 	}
 	for _, b := range s.body.Blocks {
 		if slices.Contains(s.blocks, b.Type) {
 			continue
 		}
 		if slices.Contains(s.knownNames, b.Type) {
-			s.addProblem(b.TypeRange, fmt.Sprintf("write it as %s = …", b.Type), "%s is a setting and not a block", b.Type)
+			s.addProblem(b.TypeRange, fmt.Sprintf("write it as %s = …", b.Type),
+				"%s is a setting and not a block", b.Type)
 			continue
 		}
-		s.addProblem(b.TypeRange, suggestWord(b.Type, slices.Concat(s.blocks, s.knownNames)), "%s: unknown block %q", s.title, b.Type)
+		s.addProblem(b.TypeRange, suggestWord(b.Type, slices.Concat(s.blocks, s.knownNames)), "%s: unknown block %q",
+			s.title, b.Type)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// problemList are the mistakes in one node file, in the order of its lines. Its text is meant to be printed as it is.
+// problemList are the mistakes in one node file, in the order of its lines. Its text is
+// meant to be printed as it is.
 type problemList struct {
 	file     string
 	lines    [][]byte
@@ -27,7 +28,8 @@ type fileProblem struct {
 	hint     string // may be empty
 }
 
-// maxShown bounds how many mistakes are printed: the first few are the cause of the others more often than not.
+// maxShown bounds how many mistakes are printed: the first few are the cause of the
+// others more often than not.
 const maxShown = 10
 
 func newProblems(file string, text []byte) *problemList {
@@ -90,7 +92,8 @@ func (p *problemList) Error() string {
 	return b.String()
 }
 
-// showProblem prints one mistake as compilers do: where, what, the line, a caret under it, and how to put it right.
+// showProblem prints one mistake as compilers do: where, what, the line, a caret under
+// it, and how to put it right.
 func (p *problemList) showProblem(b *strings.Builder, f fileProblem) {
 	start, end := f.position.Start, f.position.End
 	fmt.Fprintf(b, "%s:%d:%d: %s", p.file, start.Line, start.Column, f.cause)
@@ -103,14 +106,16 @@ func (p *problemList) showProblem(b *strings.Builder, f fileProblem) {
 		}
 		width = max(min(width, utf8.RuneCountInString(line)-column+1), 1)
 		margin := fmt.Sprintf("%5d", start.Line)
-		fmt.Fprintf(b, "\n%s | %s\n%s | %s%s", margin, line, strings.Repeat(" ", len(margin)), strings.Repeat(" ", column-1), strings.Repeat("^", width))
+		fmt.Fprintf(b, "\n%s | %s\n%s | %s%s", margin, line, strings.Repeat(" ", len(margin)),
+			strings.Repeat(" ", column-1), strings.Repeat("^", width))
 	}
 	if f.hint != "" {
 		fmt.Fprintf(b, "\n      %s", f.hint)
 	}
 }
 
-// clipLine cuts a line that no screen would hold to a window around column, and says where the column is in it.
+// clipLine cuts a line that no screen would hold to a window around column, and says
+// where the column is in it.
 func clipLine(line string, column int) (string, int) {
 	const width = 100
 	runes := []rune(line)
@@ -121,7 +126,8 @@ func clipLine(line string, column int) (string, int) {
 	return string(runes[from:min(from+width, len(runes))]), max(column-from, 1)
 }
 
-// suggestWord returns a cure that names the known word nearest to the one given, or lists them all.
+// suggestWord returns a cure that names the known word nearest to the one given, or lists
+// them all.
 func suggestWord(given string, all []string) string {
 	var known []string // each once: what is a setting may be a block, too
 	for _, k := range all {

@@ -80,7 +80,8 @@ func TestFindPool(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.name, got, err, tt.want)
 		}
-		if tt.want == "" && (!errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "start one with: roost up")) {
+		if tt.want == "" && (!errors.Is(err, roost.Unavailable) ||
+			!strings.Contains(err.Error(), "start one with: roost up")) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 	}
@@ -114,9 +115,11 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// TestGPUsOfSeveral: no two startds of a host hand out the same GPUs without being told to.
+// TestGPUsOfSeveral: no two startds of a host hand out the same GPUs without being told
+// to.
 func TestGPUsOfSeveral(t *testing.T) {
-	n, err := loadText(t, "collector {}\nnegotiator {}\nstartd \"n1\" {}\nstartd \"n2\" {}\nstartd \"n3\" {\n gpus { library = \"/other.so\" }\n}\n")
+	n, err := loadText(t, "collector {}\nnegotiator {}\nstartd \"n1\" {}\nstartd \"n2\" {}\nstartd \"n3\" {\n gpus "+
+		"{ library = \"/other.so\" }\n}\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GPUSettings says which of a machine's GPUs its startd hands out. The zero value hands out all, in whole or in parts.
+// GPUSettings says which of a machine's GPUs its startd hands out. The zero value hands
+// out all, in whole or in parts.
 type GPUSettings struct {
 	Library   string   // the file of NVML; "": the one that the driver has installed
 	Use       []string // UUIDs and indexes; nil: all
@@ -35,7 +36,8 @@ func (s *blockReader) readGPUs(b *hclsyntax.Block, to *GPUSettings) {
 	g.reportUnknown()
 }
 
-// checkGPUSharing sees to it that no two startds of a host hand out the same GPU: one that names none leaves them to the first that does so.
+// checkGPUSharing sees to it that no two startds of a host hand out the same GPU: one
+// that names none leaves them to the first that does so.
 func (n *Node) checkGPUSharing() {
 	taken := map[string]bool{} // by library, which is what tells machines apart
 	for i := range n.Startds {
@@ -65,7 +67,8 @@ func (n *Node) checkGPUs() error {
 	}
 	for _, d := range n.Startds {
 		if other, taken := all[d.GPUs.Library]; taken && len(d.GPUs.Use) > 0 {
-			return fmt.Errorf("%w: startd %s hands out all GPUs, and startd %s some of them: name in its gpus block those that %s may use", roost.BadConfig, other, d.Name, other)
+			return fmt.Errorf("%w: startd %s hands out all GPUs, and startd %s some of them: name in its gpus block "+
+				"those that %s may use", roost.BadConfig, other, d.Name, other)
 		}
 	}
 	return nil
@@ -88,7 +91,8 @@ func (s *blockReader) readGPUUse(to *GPUSettings) {
 		}
 	}
 	s.readList(name, `"0", "GPU-…"`, &to.Use, func(text string, at hcl.Range) {
-		if _, err := strconv.ParseUint(text, 10, 16); err != nil && !strings.HasPrefix(text, "GPU-") && !strings.HasPrefix(text, "MIG-") {
+		if _, err := strconv.ParseUint(text, 10, 16); err != nil && !strings.HasPrefix(text, "GPU-") &&
+			!strings.HasPrefix(text, "MIG-") {
 			s.addProblem(at, cure, "use: %q is neither an index nor the UUID of a GPU", text)
 		}
 	})

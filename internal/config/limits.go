@@ -17,9 +17,13 @@ type LimitSettings struct {
 	CPU       bool             // a task never gets more CPU time than it asked for, even when the machine is idle
 	Processes int              // the most processes and threads of a task
 
-	TaskDisk   roost.Bytes // that a task may use which asks for none; 0: a tenth of what the startd hands out
-	TaskFiles  int         // files and directories of a task; 0: a million, and no more than a tenth of what the file system can have
-	TaskOutput roost.Bytes // of one task's captured output; 0: 1 GiB, and no more than a tenth of the disk that the startd hands out
+	TaskDisk roost.Bytes // that a task may use which asks for none; 0: a tenth of what the startd hands out
+	// files and directories of a task; 0: a million, and no more than a tenth of what the
+	// file system can have
+	TaskFiles int
+	// of one task's captured output; 0: 1 GiB, and no more than a tenth of the disk that
+	// the startd hands out
+	TaskOutput roost.Bytes
 
 	Reclaim      roost.ReclaimLevel // how boldly what tasks asked for and do not use is lent to batch and free work
 	ReclaimAfter time.Duration      // from a task's start on, nothing of it is lent for so long; 0: the usual time
@@ -35,8 +39,9 @@ const (
 	EnforceRequired EnforcementLevel = "must"  // a startd that cannot does not start
 )
 
-// defaultProcesses is far above what programs need, a Java machine with a thread for each of many cores included, and far below what the
-// smallest machines have (pid_max is 32768 there): a fork bomb harms its own task only.
+// defaultProcesses is far above what programs need, a Java machine with a thread for each
+// of many cores included, and far below what the smallest machines have (pid_max is 32768
+// there): a fork bomb harms its own task only.
 const defaultProcesses = 8192
 
 func (l *LimitSettings) fillDefaults() {

@@ -9,14 +9,16 @@ import (
 	"testing"
 )
 
-// TestManual holds roost-node(5) against what Load knows, both ways: each setting and block has its place, and nothing else has.
+// TestManual holds roost-node(5) against what Load knows, both ways: each setting and
+// block has its place, and nothing else has.
 func TestManual(t *testing.T) {
 	text, err := os.ReadFile("../../man/roost-node.5")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var documented, known []string
-	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z_]+)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z_]+)$`).
+		FindAllStringSubmatch(string(text), -1) {
 		for _, name := range strings.Fields(strings.NewReplacer(`", "`, " ", ",", " ").Replace(line[1] + line[2])) {
 			documented = append(documented, strings.Trim(name, `"`))
 		}

@@ -26,12 +26,16 @@ type Node struct {
 	Schedd           *ScheddSettings
 	Startds          []StartdSettings
 	Images           *CheckpointServerSettings // that runs on this node
-	ImageServer      string                    // address of the checkpoint server that this node's startds send images to; empty: they go to the schedds
-	Authority        *AuthoritySettings        // that runs on this node
-	AuthorityAt      string                    // address of the pool's authority, where this node's certificate is renewed; empty: it was made by hand
-	TLS              *TLSFiles                 // nil: unix sockets only
-	Owner            OwnerFile                 // the owner's own file
-	Warnings         []string                  // what in the file may not be meant, for people; not an error
+	// address of the checkpoint server that this node's startds send images to; empty:
+	// they go to the schedds
+	ImageServer string
+	Authority   *AuthoritySettings // that runs on this node
+	// address of the pool's authority, where this node's certificate is renewed; empty:
+	// it was made by hand
+	AuthorityAt string
+	TLS         *TLSFiles // nil: unix sockets only
+	Owner       OwnerFile // the owner's own file
+	Warnings    []string  // what in the file may not be meant, for people; not an error
 }
 
 // TLSFiles names the files of a node's identity.
@@ -45,15 +49,18 @@ type NegotiatorSettings struct {
 	Listen []string
 	Cycle  time.Duration // the longest time between two cycles; changes start one at once
 
-	// Election is for how long the others hear nothing of the one that leads before they elect another; 0: as internal/replica does it.
+	// Election is for how long the others hear nothing of the one that leads before they
+	// elect another; 0: as internal/replica does it.
 	Election time.Duration
 }
 
 // ScheddSettings is the schedd that runs on this node.
 type ScheddSettings struct {
-	Socket      string        // address for users' commands, "unix:/path"
-	SocketMode  fs.FileMode   // 0600 in a personal pool, 0666 in one for all users of the host
-	Listen      []string      // addresses for the other schedds of the pool and for users who logged in; empty: it listens to nobody
+	Socket     string      // address for users' commands, "unix:/path"
+	SocketMode fs.FileMode // 0600 in a personal pool, 0666 in one for all users of the host
+	// addresses for the other schedds of the pool and for users who logged in; empty: it
+	// listens to nobody
+	Listen      []string
 	JobLease    time.Duration // how long running tasks live on without a word from the schedd; 40 minutes unless set
 	KeepHistory time.Duration // 0: for ever
 	AllowRoot   bool          // jobs of root and system users are accepted
@@ -65,7 +72,8 @@ type ScheddSettings struct {
 	KeepCompleted time.Duration    // for how long Torque's commands show jobs that have ended; 5 minutes unless set
 }
 
-// StartdSettings is one execute node. Several on one host share its kernel and are told apart by name.
+// StartdSettings is one execute node. Several on one host share its kernel and are told
+// apart by name.
 type StartdSettings struct {
 	Name       string
 	Dir        string
@@ -121,8 +129,9 @@ func (n *Node) Roles() []auth.Role {
 // RunDir is where the node's sockets are.
 func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
 
-// GuardAddress is where the node's guard serves the machine's owner and its startds, "unix:/path": for the host's own pool in /run/roost, where everybody
-// finds it, and for another one in its directory.
+// GuardAddress is where the node's guard serves the machine's owner and its startds,
+// "unix:/path": for the host's own pool in /run/roost, where everybody finds it, and for
+// another one in its directory.
 func (n *Node) GuardAddress() string {
 	run := n.RunDir()
 	if n.Dir == SystemDir {
@@ -137,7 +146,8 @@ func (n *Node) OwnerDir() string { return filepath.Join(n.Dir, "owner") }
 // LogDir is where the daemons' logs are.
 func (n *Node) LogDir() string { return filepath.Join(n.Dir, "log") }
 
-// OwnNegotiator is the address by which the pool knows the negotiator on this node: of those that it listens on the one that is in Negotiators.
+// OwnNegotiator is the address by which the pool knows the negotiator on this node: of
+// those that it listens on the one that is in Negotiators.
 func (n *Node) OwnNegotiator() string {
 	for _, addr := range n.Negotiator.Listen {
 		if slices.Contains(n.Negotiators, addr) {

@@ -30,8 +30,10 @@ const (
 // SystemDir is where the daemons of a host's own pool keep everything.
 const SystemDir = "/var/lib/roost"
 
-// fillDefaults puts in what a node file leaves out. A file that names no directory describes the host's own pool, whose users' socket is in
-// /run/roost and open to all; one that does, a pool of whoever starts it. Relative paths are relative to the file's directory, at.
+// fillDefaults puts in what a node file leaves out. A file that names no directory
+// describes the host's own pool, whose users' socket is in /run/roost and open to all;
+// one that does, a pool of whoever starts it. Relative paths are relative to the file's
+// directory, at.
 func (n *Node) fillDefaults(at, host string) {
 	setDefault(&n.Name, host)
 	setDefault(&n.Pool, n.Name)
@@ -134,16 +136,20 @@ func joinBelow(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// checkNode holds a filled node against itself: each daemon must be able to find those that it speaks to.
+// checkNode holds a filled node against itself: each daemon must be able to find those
+// that it speaks to.
 func (n *Node) checkNode() error {
 	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || len(n.Startds) > 0) {
-		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a collector block", roost.BadConfig)
+		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a "+
+			"collector block", roost.BadConfig)
 	}
 	if n.Negotiators == nil && n.Schedd != nil {
-		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block", roost.BadConfig)
+		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block",
+			roost.BadConfig)
 	}
 	if g := n.Negotiator; g != nil && !slices.Contains(n.Negotiators, n.OwnNegotiator()) {
-		return fmt.Errorf("%w: negotiators = [%s] names all that decide together, and not the one of this node, which listens on %s: add its address, or take the negotiator block out",
+		return fmt.Errorf("%w: negotiators = [%s] names all that decide together, and not the one of this node, "+
+			"which listens on %s: add its address, or take the negotiator block out",
 			roost.BadConfig, quotedList(n.Negotiators), strings.Join(g.Listen, " and "))
 	}
 	all := slices.Concat(n.Collectors, n.Negotiators)
@@ -174,13 +180,15 @@ func (n *Node) checkNode() error {
 		all = append(all, d.Listen...)
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			if _, err := classad.ParseExpr(d.Attributes[name]); err != nil {
-				return fmt.Errorf("%w: startd %s: attribute %s: %w (a text is written \"\\\"text\\\"\")", roost.BadConfig, d.Name, name, err)
+				return fmt.Errorf("%w: startd %s: attribute %s: %w (a text is written \"\\\"text\\\"\")",
+					roost.BadConfig, d.Name, name, err)
 			}
 		}
 	}
 	for _, addr := range all {
 		if n.TLS == nil && !isLocalAddress(addr) {
-			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: nothing speaks unauthenticated", roost.BadConfig, addr)
+			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: nothing speaks "+
+				"unauthenticated", roost.BadConfig, addr)
 		}
 	}
 	return nil
@@ -204,7 +212,8 @@ func HostName() string {
 	return NodeNameOf(name)
 }
 
-// NodeNameOf makes a node's name of a host's: the part before the first dot, with only letters, digits, "-" and "_" kept.
+// NodeNameOf makes a node's name of a host's: the part before the first dot, with only
+// letters, digits, "-" and "_" kept.
 func NodeNameOf(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	short = strings.Map(func(r rune) rune {
@@ -225,7 +234,8 @@ const maxName = 64 // of a certificate's common name (RFC 5280, ub-common-name)
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 
-// IsValidName reports whether s can name a node: letters, digits, ".", "-" and "_", beginning with a letter or a digit, at most 64.
+// IsValidName reports whether s can name a node: letters, digits, ".", "-" and "_",
+// beginning with a letter or a digit, at most 64.
 func IsValidName(s string) bool {
 	for i, r := range s {
 		if !isLetter(r) && !isDigit(r) && (i == 0 || !strings.ContainsRune("-_.", r)) {
@@ -245,8 +255,9 @@ func isAttributeName(s string) bool {
 	return s != ""
 }
 
-// defaultStopNotice is what tasks get of their notice when the daemons of a machine are stopped, unless its node file says it: somebody waits for a desktop to
-// go out, and a server lets its tasks end.
+// defaultStopNotice is what tasks get of their notice when the daemons of a machine are
+// stopped, unless its node file says it: somebody waits for a desktop to go out, and a
+// server lets its tasks end.
 func defaultStopNotice(policy string) time.Duration {
 	if policy == "server" {
 		return 30 * time.Second
@@ -254,5 +265,6 @@ func defaultStopNotice(policy string) time.Duration {
 	return 2 * time.Second
 }
 
-// maxStopNotice leaves time for checkpoints and for the daemons, of the 75 seconds that the master waits.
+// maxStopNotice leaves time for checkpoints and for the daemons, of the 75 seconds that
+// the master waits.
 const maxStopNotice = 45 * time.Second

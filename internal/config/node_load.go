@@ -24,8 +24,10 @@ const (
 	maxNesting   = 64
 )
 
-// Load reads a node file and fills in what it leaves out. An error is of kind roost.NoInput when the file cannot be read, and otherwise of
-// kind roost.BadConfig: its text shows every mistake with file, line, column, the line itself, a caret, the cause and the cure.
+// Load reads a node file and fills in what it leaves out. An error is of kind
+// roost.NoInput when the file cannot be read, and otherwise of kind roost.BadConfig: its
+// text shows every mistake with file, line, column, the line itself, a caret, the cause
+// and the cure.
 func Load(file string) (*Node, error) {
 	text, err := readFile("node file", file)
 	if err != nil {
@@ -59,7 +61,8 @@ func readFile(what, file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s %s: %w: %w", what, file, roost.NoInput, errorCause(err))
 	}
 	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s %s: %w: it is larger than %v", what, file, roost.BadConfig, roost.Bytes(maxFileBytes))
+		return nil, fmt.Errorf("%s %s: %w: it is larger than %v", what, file, roost.BadConfig,
+			roost.Bytes(maxFileBytes))
 	}
 	return text, nil
 }
@@ -165,12 +168,15 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	}
 	s.reportUnknown()
 	if n.Roles() == nil && len(p.errors) == 0 {
-		p.addProblem(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority", "the node has no daemons")
+		p.addProblem(body.MissingItemRange(),
+			"add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority",
+			"the node has no daemons")
 	}
 	return n
 }
 
-// checkElection refuses what is shorter than a pause of a busy machine, which would depose leaders that are well, and what is no care at all.
+// checkElection refuses what is shorter than a pause of a busy machine, which would
+// depose leaders that are well, and what is no care at all.
 func (s *blockReader) checkElection(d time.Duration) {
 	if attr, ok := s.body.Attributes["election"]; ok && (d < 20*time.Millisecond || d > time.Minute) {
 		s.addProblem(attr.Expr.Range(), `write it as election = "250ms"`, "election: %v is not between 20ms and 1m", d)
@@ -220,7 +226,8 @@ func (s *blockReader) readStartds(n *Node) {
 			s.checkName("startd", d.Name, b.LabelRanges[0])
 		}
 		if _, taken := n.Startd(d.Name); taken {
-			s.addProblem(b.TypeRange, `give each its own name, as in: startd "n1" { … }`, "two startds have the same name")
+			s.addProblem(b.TypeRange, `give each its own name, as in: startd "n1" { … }`,
+				"two startds have the same name")
 		}
 		t := s.innerBlock(b)
 		t.readText("dir", &d.Dir)
@@ -231,8 +238,10 @@ func (s *blockReader) readStartds(n *Node) {
 		t.readExpressions("attributes", &d.Attributes)
 		t.readPolicy(&d)
 		t.readSetting("stop_notice", `"30s"`, func(text string) (err error) {
-			if d.StopNotice, err = roost.ParseDuration(text); err == nil && (d.StopNotice <= 0 || d.StopNotice > maxStopNotice) {
-				err = fmt.Errorf("%s is not above 0 and at most %v: with the saving of checkpoints and the ends of the daemons it has to fit into what systemd waits", text, maxStopNotice)
+			if d.StopNotice, err = roost.ParseDuration(text); err == nil &&
+				(d.StopNotice <= 0 || d.StopNotice > maxStopNotice) {
+				err = fmt.Errorf("%s is not above 0 and at most %v: with the saving of checkpoints and the ends "+
+					"of the daemons it has to fit into what systemd waits", text, maxStopNotice)
 			}
 			return err
 		})
@@ -274,7 +283,8 @@ func (s *blockReader) singleBlock(name string) *hclsyntax.Block {
 		return nil
 	}
 	if len(found) > 1 {
-		s.addProblem(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "%s has one %s", blockOwner(s.title), name)
+		s.addProblem(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line),
+			"%s has one %s", blockOwner(s.title), name)
 	}
 	if len(found[0].Labels) > 0 {
 		s.addProblem(found[0].LabelRanges[0], fmt.Sprintf("write it as: %s { … }", name), "%s takes no name", name)
@@ -296,7 +306,8 @@ func (s *blockReader) readName(setting string, to *string) {
 
 func (s *blockReader) checkName(what, name string, at hcl.Range) {
 	if !IsValidName(name) {
-		s.addProblem(at, "use letters, digits, \".\", \"-\" and \"_\", at most 64 of them, and begin with a letter or a digit", "%s: %q is not a name", what, name)
+		s.addProblem(at, "use letters, digits, \".\", \"-\" and \"_\", at most 64 of them, and begin with a letter "+
+			"or a digit", "%s: %q is not a name", what, name)
 	}
 }
 
@@ -320,11 +331,13 @@ func (s *blockReader) checkAddress(name, example, text string, at hcl.Range) {
 	if err != nil {
 		s.addProblem(at, fmt.Sprintf("write it as %s = %s", name, example), "%s: %q is not an address", name, text)
 	} else if !isLocalAddress(text) && isWildcardAddress(target) {
-		s.addProblem(at, "name the address by which the other nodes reach this one, as in \"10.0.0.5:9701\"", "%s: %q names no host", name, text)
+		s.addProblem(at, "name the address by which the other nodes reach this one, as in \"10.0.0.5:9701\"",
+			"%s: %q names no host", name, text)
 	}
 }
 
-// isWildcardAddress reports whether a host:port leaves the host open. Daemons advertise where they listen, so it may not.
+// isWildcardAddress reports whether a host:port leaves the host open. Daemons advertise
+// where they listen, so it may not.
 func isWildcardAddress(target string) bool {
 	host := target[:strings.LastIndexByte(target, ':')]
 	return host == "" || host == "0.0.0.0" || host == "[::]"

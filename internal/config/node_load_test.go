@@ -20,7 +20,8 @@ import (
 
 var rewriteGolden = flag.Bool("rewrite", false, "rewrite testdata from what the code does")
 
-// loadText writes text to node.hcl in a directory of its own and loads it from there, so that messages hold no path.
+// loadText writes text to node.hcl in a directory of its own and loads it from there, so
+// that messages hold no path.
 func loadText(t *testing.T, text string) (*Node, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -30,7 +31,8 @@ func loadText(t *testing.T, text string) (*Node, error) {
 	return Load("node.hcl")
 }
 
-// TestMistakes runs through testdata/mistakes.txt: a file, and what is to be said about it.
+// TestMistakes runs through testdata/mistakes.txt: a file, and what is to be said about
+// it.
 func TestMistakes(t *testing.T) {
 	name, err := filepath.Abs("testdata/mistakes.txt")
 	if err != nil {
@@ -124,30 +126,44 @@ func fullNode() *Node {
 	return &Node{
 		Name: "n1", Pool: "lab ${x} \"q\"", Dir: "/srv/roost", FileSystemDomain: "lab",
 		Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702", "10.0.0.2:9702"},
-		TLS:        &TLSFiles{CA: "/etc/roost/ca.pem", Certificate: "/etc/roost/node.pem", Key: "/etc/roost/node.key"},
-		Collector:  &CollectorSettings{Listen: []string{"10.0.0.1:9701"}},
-		Negotiator: &NegotiatorSettings{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"}, Cycle: 1500 * time.Millisecond, Election: 500 * time.Millisecond},
-		Schedd: &ScheddSettings{Socket: "unix:/run/roost/schedd.sock", SocketMode: 0o660, JobLease: time.Hour, KeepHistory: 90 * 24 * time.Hour,
-			AllowRoot: true, MaxQueued: 1000, MaxOfUser: 700, Dialect: roost.Torque, KeepCompleted: time.Minute, Notify: NotifySettings{Mail: "/usr/lib/sendmail", Hook: "/etc/roost/told", From: "roost@lab.example"}},
-		Images: &CheckpointServerSettings{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images", Max: 500 * roost.GiB}, ImageServer: "10.0.0.9:9704",
-		Authority: &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"}, AuthorityAt: "10.0.0.1:9700",
-		Owner: OwnerFile{File: "/srv/owner.hcl"},
+		TLS:       &TLSFiles{CA: "/etc/roost/ca.pem", Certificate: "/etc/roost/node.pem", Key: "/etc/roost/node.key"},
+		Collector: &CollectorSettings{Listen: []string{"10.0.0.1:9701"}},
+		Negotiator: &NegotiatorSettings{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"},
+			Cycle: 1500 * time.Millisecond, Election: 500 * time.Millisecond},
+		Schedd: &ScheddSettings{Socket: "unix:/run/roost/schedd.sock", SocketMode: 0o660, JobLease: time.Hour,
+			KeepHistory: 90 * 24 * time.Hour,
+			AllowRoot:   true, MaxQueued: 1000, MaxOfUser: 700, Dialect: roost.Torque, KeepCompleted: time.Minute,
+			Notify: NotifySettings{Mail: "/usr/lib/sendmail", Hook: "/etc/roost/told", From: "roost@lab.example"}},
+		Images: &CheckpointServerSettings{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images",
+			Max: 500 * roost.GiB},
+		ImageServer: "10.0.0.9:9704",
+		Authority:   &AuthoritySettings{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"},
+		AuthorityAt: "10.0.0.1:9700",
+		Owner:       OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []StartdSettings{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},
 			Start:     "TARGET.Walltime < 3600", Rank: "TARGET.JobPrio",
 			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true, CRIU: "/opt/criu",
-			GPUs:   GPUSettings{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
-			Limits: LimitSettings{Enforce: EnforceRequired, Sandbox: EnforceNever, CPU: true, Processes: 100, TaskDisk: 20 * roost.GiB, TaskFiles: 5000, TaskOutput: roost.MiB, Reclaim: roost.ReclaimMedium, ReclaimAfter: time.Minute},
+			GPUs: GPUSettings{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"},
+				Exclusive: true},
+			Limits: LimitSettings{Enforce: EnforceRequired, Sandbox: EnforceNever, CPU: true, Processes: 100,
+				TaskDisk: 20 * roost.GiB, TaskFiles: 5000, TaskOutput: roost.MiB, Reclaim: roost.ReclaimMedium,
+				ReclaimAfter: time.Minute},
 			Layout: gpu.LayoutConfig{Shape: gpu.PinnedLayout, CoresPerGPU: 4, CPUUnits: gpu.OnePerMemoryNode},
 			Queue:  NodeQueue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
-			Policy: OwnerPolicy{Preset: "desktop", Suspend: "KeyboardIdle < 30", Continue: "KeyboardIdle > 400", Preempt: "ActivityTimer > 600", Kill: "ActivityTimer > 60",
-				StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute, Vacate: 5 * time.Minute},
-			Scripts:    AttemptScripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue", Within: time.Minute},
+			Policy: OwnerPolicy{Preset: "desktop", Suspend: "KeyboardIdle < 30", Continue: "KeyboardIdle > 400",
+				Preempt: "ActivityTimer > 600", Kill: "ActivityTimer > 60",
+				StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute,
+				Vacate: 5 * time.Minute},
+			Scripts: AttemptScripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue",
+				Within: time.Minute},
 			StopNotice: 20 * time.Second,
-			Accounts:   TaskAccounts{Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000, Last: 265_535}, Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
+			Accounts: TaskAccounts{Users: SlotUser, SlotUIDs: account.IDRange{First: 200_000, Last: 265_535},
+				Trust: []SubmitNodeTrust{{Node: "login*", Users: []string{"ann", "33000-33999"}}}},
 		}, {
-			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUSettings{None: true},
+			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0",
+			GPUs:   GPUSettings{None: true},
 			Limits: LimitSettings{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},
 			Layout: gpu.LayoutConfig{CPUUnits: 2}, Pin: true, Queue: NodeQueue{Auto: true},
 			StopNotice: time.Second,
@@ -196,9 +212,11 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestGuardAddress: the guard of the host's own pool is found where everybody looks, and that of another in its directory.
+// TestGuardAddress: the guard of the host's own pool is found where everybody looks, and
+// that of another in its directory.
 func TestGuardAddress(t *testing.T) {
-	for dir, want := range map[string]string{"/var/lib/roost": "unix:/run/roost/guard.sock", "/home/ann/pool": "unix:/home/ann/pool/run/guard.sock"} {
+	for dir, want := range map[string]string{"/var/lib/roost": "unix:/run/roost/guard.sock",
+		"/home/ann/pool": "unix:/home/ann/pool/run/guard.sock"} {
 		if got := (&Node{Dir: dir}).GuardAddress(); got != want {
 			t.Errorf("%s: %s, want %s", dir, got, want)
 		}

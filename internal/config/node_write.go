@@ -143,7 +143,8 @@ func (w fileWriter) writeDuration(name string, d time.Duration) {
 	}
 }
 
-// writeSize prints the number in the largest unit that divides it, so that nothing is rounded.
+// writeSize prints the number in the largest unit that divides it, so that nothing is
+// rounded.
 func (w fileWriter) writeSize(name string, b roost.Bytes) {
 	if b == 0 {
 		return

@@ -10,7 +10,9 @@ import (
 
 // NotifySettings says how a schedd tells people of their jobs (qsub -m).
 type NotifySettings struct {
-	Mail string // absolute path of a program that takes mail as sendmail(8) does; "none": none; empty: the usual one, if it is there
+	// absolute path of a program that takes mail as sendmail(8) does; "none": none;
+	// empty: the usual one, if it is there
+	Mail string
 	Hook string // absolute path of a program that is run for each message; empty: none
 	From string // address that mail comes from; empty: the usual one
 }

@@ -14,13 +14,15 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// OwnerFileName is where a machine's owner says what he lends, unless the node file names another file.
+// OwnerFileName is where a machine's owner says what he lends, unless the node file names
+// another file.
 const OwnerFileName = "/etc/roost/owner.hcl"
 
 // OwnerFile names the owner's own file.
 type OwnerFile struct{ File string }
 
-// OwnerRules is what a machine's owner says of it in his own file, which is above the node file and every policy. The zero value says nothing.
+// OwnerRules is what a machine's owner says of it in his own file, which is above the
+// node file and every policy. The zero value says nothing.
 type OwnerRules struct {
 	Paused      bool
 	Owners      []string      // names of users who may pause and resume, besides root and whoever sits at the machine
@@ -39,14 +41,16 @@ type OwnerRules struct {
 	Warnings []string // what in the file may not be meant, for people; not an error
 }
 
-// DefaultForeignCPU is how much of others' work makes a machine count as used: half a core, HTCondor's HighLoad.
+// DefaultForeignCPU is how much of others' work makes a machine count as used: half a
+// core, HTCondor's HighLoad.
 const DefaultForeignCPU roost.MilliCPU = 500
 
 // maxExclusive bounds the programs that are looked for, all the time.
 const maxExclusive = 100
 
-// LoadOwner reads the owner's own file. Where there is none nothing is said, and that is no error. Otherwise an error is of the kinds of [Load], and the
-// machine is not to be lent while it stands.
+// LoadOwner reads the owner's own file. Where there is none nothing is said, and that is
+// no error. Otherwise an error is of the kinds of [Load], and the machine is not to be
+// lent while it stands.
 func LoadOwner(file string) (OwnerRules, error) {
 	text, err := readFile("owner's file", file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +109,8 @@ func readOwner(p *problemList, body *hclsyntax.Body) OwnerRules {
 	for _, e := range []struct {
 		name string
 		to   *string
-	}{{"start", &r.Start}, {"suspend", &r.Suspend}, {"continue", &r.Continue}, {"preempt", &r.Preempt}, {"kill", &r.Kill}} {
+	}{{"start", &r.Start}, {"suspend", &r.Suspend}, {"continue", &r.Continue}, {"preempt", &r.Preempt},
+		{"kill", &r.Kill}} {
 		s.readPolicyExpression(e.name, e.to, nil)
 	}
 	s.reportUnknown()
@@ -125,13 +130,15 @@ func (s *blockReader) readPositive(name, example string, to *time.Duration) {
 // PolicyRules are the owner's rules as the startd's policy takes them.
 func (r *OwnerRules) PolicyRules() owner.DesktopRules {
 	to := owner.DesktopRules{
-		Paused: r.Paused, StartDelay: r.StartAfter, ResumeDelay: r.ResumeAfter, VacateDelay: r.LeaveAfter, NoRunHours: r.Hours, RunsOnBattery: r.OnBattery,
+		Paused: r.Paused, StartDelay: r.StartAfter, ResumeDelay: r.ResumeAfter, VacateDelay: r.LeaveAfter,
+		NoRunHours: r.Hours, RunsOnBattery: r.OnBattery,
 		CPU: r.CPU, Memory: r.Memory,
 	}
 	for _, e := range []struct {
 		src string
 		to  **classad.Expr
-	}{{r.Start, &to.Start}, {r.Suspend, &to.Suspend}, {r.Continue, &to.Continue}, {r.Preempt, &to.Preempt}, {r.Kill, &to.Kill}} {
+	}{{r.Start, &to.Start}, {r.Suspend, &to.Suspend}, {r.Continue, &to.Continue}, {r.Preempt, &to.Preempt},
+		{r.Kill, &to.Kill}} {
 		if e.src == "" {
 			continue
 		}

@@ -51,18 +51,22 @@ func TestOwnerFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := OwnerRules{
-		Paused: true, Owners: []string{"ann", "bob"}, StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute, Hours: []owner.WeeklyHours{hours},
+		Paused: true, Owners: []string{"ann", "bob"}, StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute,
+		LeaveAfter: time.Minute, Hours: []owner.WeeklyHours{hours},
 		CPU: 2500, Memory: 8 * roost.GiB, OnBattery: true, Exclusive: []string{"steam"}, ForeignCPU: 1000,
-		Start: `TARGET.Owner == "ann"`, Suspend: "ClockMin < 60", Continue: "ClockMin > 60", Preempt: "ClockMin == 30", Kill: "ActivityTimer > 5",
+		Start: `TARGET.Owner == "ann"`, Suspend: "ClockMin < 60", Continue: "ClockMin > 60", Preempt: "ClockMin == 30",
+		Kill: "ActivityTimer > 5",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	r := got.PolicyRules()
-	if r.Start == nil || r.Suspend == nil || r.Continue == nil || r.Preempt == nil || r.Kill == nil || r.Kill.String() != want.Kill {
+	if r.Start == nil || r.Suspend == nil || r.Continue == nil || r.Preempt == nil || r.Kill == nil ||
+		r.Kill.String() != want.Kill {
 		t.Errorf("an expression is lost: %+v", r)
 	}
-	if !r.Paused || !r.RunsOnBattery || r.StartDelay != want.StartAfter || r.CPU != want.CPU || r.Memory != want.Memory || len(r.NoRunHours) != 1 {
+	if !r.Paused || !r.RunsOnBattery || r.StartDelay != want.StartAfter || r.CPU != want.CPU ||
+		r.Memory != want.Memory || len(r.NoRunHours) != 1 {
 		t.Errorf("something is lost: %+v", r)
 	}
 }
@@ -80,7 +84,8 @@ func TestNoOwnerFile(t *testing.T) {
 
 func TestOwnerMistakes(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
-		{`start_afer = "10m"`, "owner.hcl:1:1: owner's file: unknown setting \"start_afer\"\n    1 | start_afer = \"10m\"\n      | ^^^^^^^^^^\n      did you mean \"start_after\"?"},
+		{`start_afer = "10m"`, "owner.hcl:1:1: owner's file: unknown setting \"start_afer\"\n    1 | start_afer " +
+			"= \"10m\"\n      | ^^^^^^^^^^\n      did you mean \"start_after\"?"},
 		{`start_after = "0s"`, "start_after: it is 0"},
 		{`hours = ["Mon-Fri"]`, `"Mon-Fri" is no time from one to another`},
 		{`hours = ["Mon-Fri 08:00-18:00", "Fry 08:00-18:00"]`, "owner.hcl:1:33: hours \"Fry 08:00-18:00\""},
@@ -131,7 +136,8 @@ func TestOwnerSample(t *testing.T) {
 	}
 }
 
-// TestPolicies: the policy of a startd is that of its settings, and says whether it needs a guard.
+// TestPolicies: the policy of a startd is that of its settings, and says whether it needs
+// a guard.
 func TestPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		settings string
@@ -162,12 +168,14 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: guarded %v, warnings %q", tt.settings, got, n.Warnings)
 		}
 	}
-	n, err := loadText(t, "collector {}\nstartd {\n policy = \"desktop\"\n start = \"TARGET.Walltime < 60\"\n vacate_time = \"3m\"\n}")
+	n, err := loadText(t,
+		"collector {}\nstartd {\n policy = \"desktop\"\n start = \"TARGET.Walltime < 60\"\n vacate_time = \"3m\"\n}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := n.Startds[0].OwnerPolicy()
-	if err != nil || p.Name != "desktop" || len(p.Start) != 2 || p.VacateTime != 3*time.Minute || p.VacateDelay != 10*time.Minute {
+	if err != nil || p.Name != "desktop" || len(p.Start) != 2 || p.VacateTime != 3*time.Minute ||
+		p.VacateDelay != 10*time.Minute {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }

@@ -17,24 +17,28 @@ import (
 
 // OwnerPolicy says when a machine is lent, besides its Start and Rank.
 type OwnerPolicy struct {
-	Preset                           string        // "always" if empty
-	Suspend, Continue, Preempt, Kill string        // ClassAd expressions over MY machine and TARGET job; empty: the preset's alone
+	Preset string // "always" if empty
+	// ClassAd expressions over MY machine and TARGET job; empty: the preset's alone
+	Suspend, Continue, Preempt, Kill string
 	StartAfter                       time.Duration // 0: as the preset has it; so the others
 	ResumeAfter, LeaveAfter          time.Duration
 	Vacate                           time.Duration // how long leaving may take
 }
 
-// OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of one that Load has returned there is none.
+// OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of
+// one that Load has returned there is none.
 func (d *StartdSettings) OwnerPolicy() (owner.Policy, error) {
 	return owner.NewPolicy(d.policySettings())
 }
 
-// HasOwnerPolicy reports whether an execute node has a policy of its own, beside what its start asks of jobs.
+// HasOwnerPolicy reports whether an execute node has a policy of its own, beside what its
+// start asks of jobs.
 func (d *StartdSettings) HasOwnerPolicy() bool {
 	return d.Policy != (OwnerPolicy{}) && d.Policy != (OwnerPolicy{Preset: "always"}) || d.NeedsGuard()
 }
 
-// NeedsGuard reports whether an execute node needs the guard of its host, because its policy asks for what only that one sees.
+// NeedsGuard reports whether an execute node needs the guard of its host, because its
+// policy asks for what only that one sees.
 func (d *StartdSettings) NeedsGuard() bool {
 	p, err := d.OwnerPolicy()
 	return err != nil || p.NeedsGuard
@@ -57,7 +61,8 @@ func (d *StartdSettings) policySettings() owner.PolicySettings {
 	return s
 }
 
-// readPolicy reads the settings of a policy that stand in a startd block. Its start was read before.
+// readPolicy reads the settings of a policy that stand in a startd block. Its start was
+// read before.
 func (s *blockReader) readPolicy(d *StartdSettings) {
 	to := &d.Policy
 	s.readSetting("policy", `"desktop"`, func(text string) error {
@@ -84,7 +89,8 @@ func (s *blockReader) readPolicy(d *StartdSettings) {
 	s.readPositive("vacate_time", `"10m"`, &to.Vacate)
 }
 
-// readPolicyExpression reads an expression of a policy and says what in it can never be meant.
+// readPolicyExpression reads an expression of a policy and says what in it can never be
+// meant.
 func (s *blockReader) readPolicyExpression(name string, to *string, attributes map[string]string) {
 	s.readSetting(name, policyExamples[name], func(text string) error {
 		_, err := classad.ParseExpr(text)
@@ -106,11 +112,13 @@ func (s *blockReader) readPolicyExpression(name string, to *string, attributes m
 }
 
 var policyExamples = map[string]string{
-	"start": `"TARGET.Walltime < 3600"`, "rank": `"TARGET.AccountingGroup == \"optics\" ? 10 : 0"`, "suspend": `"KeyboardIdle < 60"`, "continue": `"KeyboardIdle > 300"`,
+	"start": `"TARGET.Walltime < 3600"`, "rank": `"TARGET.AccountingGroup == \"optics\" ? 10 : 0"`,
+	"suspend": `"KeyboardIdle < 60"`, "continue": `"KeyboardIdle > 300"`,
 	"preempt": `"ActivityTimer > 600"`, "kill": `"ActivityTimer > 60"`,
 }
 
-// wordPosition is where a word stands in an expression that was written as one text on one line, or else where the expression does.
+// wordPosition is where a word stands in an expression that was written as one text on
+// one line, or else where the expression does.
 func wordPosition(e hclsyntax.Expression, p *problemList, word string) hcl.Range {
 	at := e.Range()
 	if word == "" || at.Start.Line != at.End.Line || at.Start.Line > len(p.lines) {
@@ -128,7 +136,8 @@ func wordPosition(e hclsyntax.Expression, p *problemList, word string) hcl.Range
 	}
 	column := at.Start.Column + len([]rune(line[begin:begin+i]))
 	start := hcl.Pos{Line: at.Start.Line, Column: column, Byte: at.Start.Byte + i}
-	return hcl.Range{Filename: at.Filename, Start: start, End: hcl.Pos{Line: start.Line, Column: column + len([]rune(word)), Byte: start.Byte + len(word)}}
+	return hcl.Range{Filename: at.Filename, Start: start,
+		End: hcl.Pos{Line: start.Line, Column: column + len([]rune(word)), Byte: start.Byte + len(word)}}
 }
 
 func lineStartOffset(p *problemList, line int) int {

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// NodeQueue says how many batch tasks may wait on a machine, for each of its resource units. The zero value lets none wait.
+// NodeQueue says how many batch tasks may wait on a machine, for each of its resource
+// units. The zero value lets none wait.
 type NodeQueue struct {
 	Length   int           // how many
 	Auto     bool          // instead: as many as end while a schedd sends the next
@@ -47,13 +48,16 @@ func (s *blockReader) readUnits(d *StartdSettings) {
 	})
 	s.readBool("pin", &d.Pin)
 	if attr, ok := s.body.Attributes["pin"]; ok && d.Pin && to.Shape != gpu.SharedLayout {
-		s.addProblem(attr.NameRange, "leave the line out", "pin says nothing for layout %v: its tasks are bound to the cores of their unit", to.Shape)
+		s.addProblem(attr.NameRange, "leave the line out",
+			"pin says nothing for layout %v: its tasks are bound to the cores of their unit", to.Shape)
 	}
 	if attr, ok := s.body.Attributes["cores_per_gpu"]; ok && to.Shape != gpu.PinnedLayout {
-		s.addProblem(attr.NameRange, `add layout = "pinned", or leave the line out`, "cores_per_gpu says nothing for layout %v", to.Shape)
+		s.addProblem(attr.NameRange, `add layout = "pinned", or leave the line out`,
+			"cores_per_gpu says nothing for layout %v", to.Shape)
 	}
 	if attr, ok := s.body.Attributes["cpu_units"]; ok && to.Shape == gpu.EvenLayout {
-		s.addProblem(attr.NameRange, `use layout = "pinned", or leave the line out`, "cpu_units says nothing for layout even: all cores are the GPUs'")
+		s.addProblem(attr.NameRange, `use layout = "pinned", or leave the line out`,
+			"cpu_units says nothing for layout even: all cores are the GPUs'")
 	}
 }
 

@@ -1,5 +1,6 @@
-// Package daemon is what every daemon of Roost does at its start: log in one shape, tell the master that it is ready, and never leave a
-// descriptor of the master's to its children.
+// Package daemon is what every daemon of Roost does at its start: log in one shape, tell
+// the master that it is ready, and never leave a descriptor of the master's to its
+// children.
 package daemon
 
 import (
@@ -11,11 +12,12 @@ import (
 	"syscall"
 )
 
-// ReadyFD is the environment variable with the number of the descriptor on which a daemon says that it serves.
+// ReadyFD is the environment variable with the number of the descriptor on which a daemon
+// says that it serves.
 const ReadyFD = "ROOST_READY_FD"
 
-// Logger returns the logger of that daemon: one line a record, on standard error. What the packages below have to say, such as who was refused, goes
-// there, too.
+// Logger returns the logger of that daemon: one line a record, on standard error. What
+// the packages below have to say, such as who was refused, goes there, too.
 func Logger(name string) *slog.Logger {
 	level := slog.LevelInfo
 	if os.Getenv("ROOST_DEBUG") != "" {
@@ -26,8 +28,9 @@ func Logger(name string) *slog.Logger {
 	return log
 }
 
-// SignalContext returns a context that ends with SIGTERM or SIGINT. A daemon calls it before it starts anything, so that the
-// descriptor for ReportReady does not leak into what it starts.
+// SignalContext returns a context that ends with SIGTERM or SIGINT. A daemon calls it
+// before it starts anything, so that the descriptor for ReportReady does not leak into
+// what it starts.
 func SignalContext() (context.Context, context.CancelFunc) {
 	if fd, err := strconv.Atoi(os.Getenv(ReadyFD)); err == nil {
 		syscall.CloseOnExec(fd)

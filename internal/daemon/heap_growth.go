@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// heapGrowth is how much a heap may grow before it is collected, in per cent of what lives in it: time is dearer than memory, as long as there is little of it.
+// heapGrowth is how much a heap may grow before it is collected, in per cent of what
+// lives in it: time is dearer than memory, as long as there is little of it.
 type heapGrowth struct {
 	percent int    // of a small heap
 	small   uint64 // bytes that live in it
@@ -58,8 +59,9 @@ func (h *heapStats) idle(then heapStats) bool {
 // excessBytes is what is held beyond what lives.
 func (h *heapStats) excessBytes() uint64 { return h.fromSystem - min(h.liveBytes, h.fromSystem) }
 
-// TrimHeap keeps a daemon's memory in proportion until the context ends. The Go runtime lets a heap that has been large shrink over many minutes; a daemon that
-// has taken in ten thousand jobs gives back within seconds what only taking them in has needed.
+// TrimHeap keeps a daemon's memory in proportion until the context ends. The Go runtime
+// lets a heap that has been large shrink over many minutes; a daemon that has taken in
+// ten thousand jobs gives back within seconds what only taking them in has needed.
 func TrimHeap(ctx context.Context) {
 	var then heapStats
 	then.readStats()
@@ -74,10 +76,12 @@ func TrimHeap(ctx context.Context) {
 	})
 }
 
-// RelaxGC has a process that computes for somebody who waits take more memory, so that it spends less time on collecting it, until the context ends.
+// RelaxGC has a process that computes for somebody who waits take more memory, so that it
+// spends less time on collecting it, until the context ends.
 func RelaxGC(ctx context.Context) { relaxedGrowth.applyUntilDone(ctx, func(heapStats) {}) }
 
-// applyUntilDone lets the heap grow so much until the context ends, and hands over each time how it stands.
+// applyUntilDone lets the heap grow so much until the context ends, and hands over each
+// time how it stands.
 func (g heapGrowth) applyUntilDone(ctx context.Context, look func(now heapStats)) {
 	percent := g.percent
 	debug.SetGCPercent(percent)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeapIdle holds when memory is given back: when there is much to give and nothing to do.
+// TestHeapIdle holds when memory is given back: when there is much to give and nothing to
+// do.
 func TestHeapIdle(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -22,7 +23,8 @@ func TestHeapIdle(t *testing.T) {
 		{"in proportion", 400 * mb, 590 * mb, 0, false},
 		{"out of proportion", 400 * mb, 610 * mb, 0, true},
 	} {
-		then, now := heapStats{allocated: 100 * mb}, heapStats{liveBytes: c.live, fromSystem: c.held, allocated: 100*mb + c.allocated}
+		then, now := heapStats{allocated: 100 * mb},
+			heapStats{liveBytes: c.live, fromSystem: c.held, allocated: 100*mb + c.allocated}
 		if got := now.idle(then); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -39,14 +41,16 @@ func TestHeapIdle(t *testing.T) {
 	}
 }
 
-// TestHeapStats holds that what is read is what the runtime has, and that what is idle is not so any more when the memory was given back.
+// TestHeapStats holds that what is read is what the runtime has, and that what is idle is
+// not so any more when the memory was given back.
 func TestHeapStats(t *testing.T) {
 	var before, with, after heapStats
 	before.readStats()
 	garbage := make([]byte, 64<<20)
 	runtime.GC()
 	with.readStats()
-	if with.liveBytes < before.liveBytes+63<<20 || with.fromSystem < 64<<20 || with.allocated < before.allocated+64<<20 {
+	if with.liveBytes < before.liveBytes+63<<20 || with.fromSystem < 64<<20 ||
+		with.allocated < before.allocated+64<<20 {
 		t.Errorf("%+v, and with 64 MiB more %+v", before, with)
 	}
 	runtime.KeepAlive(garbage)

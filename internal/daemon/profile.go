@@ -7,7 +7,8 @@ import (
 	"runtime/pprof"
 )
 
-// ProfileDir is the environment variable with a directory into which every daemon writes a CPU profile of its whole life, for go tool pprof.
+// ProfileDir is the environment variable with a directory into which every daemon writes
+// a CPU profile of its whole life, for go tool pprof.
 const ProfileDir = "ROOST_PROFILE"
 
 // StartProfile begins a profile if one is asked for, and returns what ends it.

@@ -1,6 +1,7 @@
-// Package damage does to files in tests what disks do: it flips bits, cuts, and loses or swaps sectors, all drawn from a seed. The tests of each kind of file
-// that a daemon writes try it, and internal/e2e has the list of the files. The rule: what was acknowledged is not changed or lost without a word, and what
-// is intact is served.
+// Package damage does to files in tests what disks do: it flips bits, cuts, and loses or
+// swaps sectors, all drawn from a seed. The tests of each kind of file that a daemon
+// writes try it, and internal/e2e has the list of the files. The rule: what was
+// acknowledged is not changed or lost without a word, and what is intact is served.
 package damage
 
 import (
@@ -12,13 +13,15 @@ import (
 	"testing"
 )
 
-// TrialsVariable is the environment variable that says how many damages each test tries; without it a first share of them is tried.
+// TrialsVariable is the environment variable that says how many damages each test tries;
+// without it a first share of them is tried.
 const TrialsVariable = "ROOST_DAMAGES"
 
 // sectorSize is how many bytes a disk loses at once.
 const sectorSize = 512
 
-// DamageOnce returns a copy of b with one damage, and what it is. b has at least one byte.
+// DamageOnce returns a copy of b with one damage, and what it is. b has at least one
+// byte.
 func DamageOnce(rng *rand.Rand, b []byte) (what string, struck []byte) {
 	b = bytes.Clone(b)
 	at := rng.IntN(len(b))
@@ -67,7 +70,8 @@ func TrialCount(t testing.TB, share int) int {
 	return n
 }
 
-// ForEach damages the file at path in one way after the other, from what it holds now, and calls try each time. At the end the file is as it was.
+// ForEach damages the file at path in one way after the other, from what it holds now,
+// and calls try each time. At the end the file is as it was.
 func ForEach(t testing.TB, path string, share int, try func(what string)) {
 	t.Helper()
 	whole, err := os.ReadFile(path)

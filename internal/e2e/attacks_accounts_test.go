@@ -15,8 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// TestAccountAttacks has a submit node name groups and users that are not its to name, and a user have tasks fail that are the user's own fault. Nobody gets
-// another's rights, every refusal says why, and no execute node loses its good name for it.
+// TestAccountAttacks has a submit node name groups and users that are not its to name,
+// and a user have tasks fail that are the user's own fault. Nobody gets another's rights,
+// every refusal says why, and no execute node loses its good name for it.
 func TestAccountAttacks(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -26,7 +27,8 @@ func TestAccountAttacks(t *testing.T) {
 	ca := filepath.Join(h.dir, "ca")
 	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
 	h.addHost("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd), func(n *config.Node) {
-		d := config.StartdSettings{Name: "exec2", Listen: []string{"10.111.0.12:9703"}, Accounts: config.TaskAccounts{Users: config.SlotUser}}
+		d := config.StartdSettings{Name: "exec2", Listen: []string{"10.111.0.12:9703"},
+			Accounts: config.TaskAccounts{Users: config.SlotUser}}
 		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30
 		n.Startds = []config.StartdSettings{d}
 	})
@@ -38,13 +40,15 @@ func TestAccountAttacks(t *testing.T) {
 	for _, part := range []struct {
 		name string
 		run  func(*hostPool)
-	}{{"other gid", (*hostPool).namesAnotherGroup}, {"slot user", (*hostPool).runsAsSlotUser}, {"impossible uid", (*hostPool).namesAnImpossibleUser}, {"busy program", (*hostPool).executableIsBusy}} {
+	}{{"other gid", (*hostPool).namesAnotherGroup}, {"slot user", (*hostPool).runsAsSlotUser},
+		{"impossible uid", (*hostPool).namesAnImpossibleUser}, {"busy program", (*hostPool).executableIsBusy}} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(h.forSubtest(t)) }) {
 			h.printLogs()
 			break
 		}
 	}
-	if said := h.nodes["central"].logText(); strings.Contains(said, "is drained") || strings.Contains(said, "are kept from a node") {
+	if said := h.nodes["central"].logText(); strings.Contains(said, "is drained") ||
+		strings.Contains(said, "are kept from a node") {
 		t.Errorf("a node is blamed for what others have done:\n%s", said)
 	}
 }
@@ -60,22 +64,29 @@ func (h *hostPool) restartHostile(attacks ...attack.AttackKind) {
 
 // namesAnotherGroup asks for claims in group 42, shadow.
 func (h *hostPool) namesAnotherGroup() {
-	stdout, stderr, _ := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec1"`, "--", "sh", "-c", "id -u; id -g; id -G; head -1 /etc/shadow")
+	stdout, stderr, _ := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec1"`, "--", "sh", "-c",
+		"id -u; id -g; id -G; head -1 /etc/shadow")
 	if stdout != "12345\n12345\n12345\n" || !strings.Contains(stderr, "Permission denied") {
 		h.Errorf("got %q, %q", stdout, stderr)
 	}
 }
 
-// runsAsSlotUser is no attack: on a machine with slot users a task has nobody's rights, and its output is its user's all the same.
+// runsAsSlotUser is no attack: on a machine with slot users a task has nobody's rights,
+// and its output is its user's all the same.
 func (h *hostPool) runsAsSlotUser() {
 	h.restartHostile()
-	stdout, stderr, code := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec2"`, "--", "sh", "-c", "id -u; id -g; id -G; echo mine >made; stat -c %u .")
+	stdout, stderr, code := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec2"`, "--", "sh", "-c",
+		"id -u; id -g; id -G; echo mine >made; stat -c %u .")
 	words := strings.Fields(stdout)
-	if code != 0 || len(words) != 4 || !strings.HasPrefix(words[0], "190") || slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
+	if code != 0 || len(words) != 4 || !strings.HasPrefix(words[0], "190") ||
+		slices.ContainsFunc(words, func(w string) bool {
+			return w != words[0]
+		}) {
 		h.Fatalf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Join(h.home, "made"), &st); err != nil || st.Uid != someone.uid || h.readOutputFile("made") != "mine\n" {
+	if err := unix.Stat(filepath.Join(h.home, "made"), &st); err != nil || st.Uid != someone.uid ||
+		h.readOutputFile("made") != "mine\n" {
 		h.Errorf("its output: %v, uid %d's", err, st.Uid)
 	}
 }
@@ -108,10 +119,14 @@ func (h *hostPool) executableIsBusy() {
 	defer f.Close()
 	var jobs []string
 	for i := range 6 {
-		jobs = append(jobs, h.submitJob(fmt.Sprintf("job \"busy%d\" {\n  command = [%q]\n  requirements = \"Machine == \\\"exec1\\\"\"\n}", i, path)))
+		jobs = append(jobs, h.submitJob(fmt.Sprintf(
+			"job \"busy%d\" {\n  command = [%q]\n  requirements = \"Machine == \\\"exec1\\\"\"\n}", i, path,
+		)))
 	}
 	for _, id := range jobs {
-		h.awaitTrue(id+" has failed twice", func() bool { return h.showTask(id).Attempt >= 2 || h.showTask(id).State == "held" })
+		h.awaitTrue(id+" has failed twice", func() bool {
+			return h.showTask(id).Attempt >= 2 || h.showTask(id).State == "held"
+		})
 	}
 	for _, id := range jobs {
 		h.mustAs("rm", id)

@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// TestANodeAtAnothersAddress: an execute node is cut off while it runs a task, and an honest one of the same pool comes up at its address. The schedd does not
-// take the one for the other: it starts no second attempt there, and goes on with the first when its node is back.
+// TestANodeAtAnothersAddress: an execute node is cut off while it runs a task, and an
+// honest one of the same pool comes up at its address. The schedd does not take the one
+// for the other: it starts no second attempt there, and goes on with the first when its
+// node is back.
 func TestANodeAtAnothersAddress(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -23,16 +25,20 @@ func TestANodeAtAnothersAddress(t *testing.T) {
 }`)
 	h.awaitTrue("it runs", func() bool { return h.showTask(id).State == "running" })
 	h.net.unplug("exec1")
-	taker := h.addExecuteNode("exec3", "10.111.0.11", h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd))
+	taker := h.addExecuteNode("exec3", "10.111.0.11",
+		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd))
 	taker.start()
 	h.awaitTrue("the third node", func() bool { return strings.Contains(strings.Join(h.machineNames(), " "), "exec3") })
 	h.net.runIP("-n", h.net.namespaceName("submit"), "neigh", "flush", "all")
-	h.runAs(someone, "suspend", id) // the schedd says something to the node, whose connection the other host knows nothing of
+	// the schedd says something to the node, whose connection the other host knows
+	// nothing of
+	h.runAs(someone, "suspend", id)
 	submit := h.nodes["submit"]
 	h.awaitTrue("the schedd finds somebody else", func() bool {
 		return strings.Contains(submit.logText(), "exec3 answers there, and exec1 was wanted")
 	})
-	if state := h.showTask(id); state.Attempt != 1 || state.Node != "exec1" || strings.Contains(submit.logText(), "attempt lost") {
+	if state := h.showTask(id); state.Attempt != 1 || state.Node != "exec1" ||
+		strings.Contains(submit.logText(), "attempt lost") {
 		t.Errorf("with another node at its address: %+v", state)
 	}
 	taker.stopMaster()

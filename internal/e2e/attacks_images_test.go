@@ -11,8 +11,10 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// TestHostileImages has a node forge the images of its tasks, whose key it has, so that they come back with the rights of root. The next node refuses each before
-// a process of it runs, the task starts again from the beginning, and the submit node suspects the node that made the image, not the one that refused it alone.
+// TestHostileImages has a node forge the images of its tasks, whose key it has, so that
+// they come back with the rights of root. The next node refuses each before a process of
+// it runs, the task starts again from the beginning, and the submit node suspects the
+// node that made the image, not the one that refused it alone.
 func TestHostileImages(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -21,7 +23,8 @@ func TestHostileImages(t *testing.T) {
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
 	}
-	for forged, reason := range map[attack.AttackKind]string{attack.ForgedUID: "has uid 0", attack.ForgedCapabilities: "has capabilities"} {
+	for forged, reason := range map[attack.AttackKind]string{attack.ForgedUID: "has uid 0",
+		attack.ForgedCapabilities: "has capabilities"} {
 		t.Run(strings.TrimPrefix(string(forged), "startd."), func(t *testing.T) { forgesImages(t, forged, reason) })
 	}
 }
@@ -29,7 +32,8 @@ func TestHostileImages(t *testing.T) {
 func forgesImages(t *testing.T, forged attack.AttackKind, reason string) {
 	h := bareHosts(t, hostPoolOptions{sharesCgroups: true, tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd)).attackName = []attack.AttackKind{forged}
+	h.addExecuteNode("exec1", "10.111.0.11",
+		h.issueCertificate(ca, "exec1", auth.Startd)).attackName = []attack.AttackKind{forged}
 	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd))
 	for _, name := range []string{"central", "submit", "exec1"} {
 		h.nodes[name].start()
@@ -40,12 +44,16 @@ func forgesImages(t *testing.T, forged attack.AttackKind, reason string) {
   command    = ["sh", "-c", "echo $(id -u) begins; while ! [ -e ` + stop + ` ]; do sleep 0.1; done; echo $(id -u) ends; grep CapEff /proc/self/status"]
   checkpoint {}
 }`)
-	h.awaitTrue("it runs on the hostile node", func() bool { now := h.showTask(id); return now.State == "running" && now.Node == "exec1" })
+	h.awaitTrue("it runs on the hostile node", func() bool {
+		now := h.showTask(id)
+		return now.State == "running" && now.Node == "exec1"
+	})
 	h.awaitTrue("it is saved there", func() bool { _, _, code := h.runAs(someone, "checkpoint", id); return code == 0 })
 	h.nodes["exec2"].start()
 	h.awaitTrue("the other node", func() bool { return len(h.machineNames()) == 2 })
 	h.nodes["exec1"].stopMaster()
-	h.expectLogged(`msg="a node has made a checkpoint that is not of its task" daemon=schedd node=exec1`, `"refused by"=exec2`, reason)
+	h.expectLogged(`msg="a node has made a checkpoint that is not of its task" daemon=schedd node=exec1`,
+		`"refused by"=exec2`, reason)
 	h.awaitTrue("it runs on the other node", func() bool {
 		now := h.showTask(id)
 		return now.State == "running" && now.Node == "exec2" && now.Attempt >= 3

@@ -21,8 +21,10 @@ type hostileSubmit struct {
 	victim string    // a job of the other submit node's, which is nobody else's business
 }
 
-// TestHostileSubmitNodes has a submit node do to execute nodes, to the leader and to the other submit node what is not its to do. None of it touches the other's
-// task, gets anything of it, or keeps its jobs from running, and each refusal is logged where it was made.
+// TestHostileSubmitNodes has a submit node do to execute nodes, to the leader and to the
+// other submit node what is not its to do. None of it touches the other's task, gets
+// anything of it, or keeps its jobs from running, and each refusal is logged where it was
+// made.
 func TestHostileSubmitNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -33,9 +35,12 @@ func TestHostileSubmitNodes(t *testing.T) {
 		attack attack.AttackKind
 		run    func(*hostileSubmit)
 	}{
-		{attack.NoGrant, (*hostileSubmit).claimsWithoutGrants}, {attack.UsedGrants, (*hostileSubmit).usesGrantsAgain}, {attack.OtherClaims, (*hostileSubmit).ordersOthersTasks},
-		{attack.OtherSchedd, (*hostileSubmit).takesAName}, {attack.LongOrders, (*hostileSubmit).ordersTooMuch}, {attack.EndlessOrders, (*hostileSubmit).ordersWithoutEnd},
-		{attack.LongRequests, (*hostileSubmit).asksTooMuch}, {attack.ManyRequests, (*hostileSubmit).asksWithoutEnd}, {attack.HigherBand, (*hostileSubmit).asksInAHigherBand},
+		{attack.NoGrant, (*hostileSubmit).claimsWithoutGrants}, {attack.UsedGrants, (*hostileSubmit).usesGrantsAgain},
+		{attack.OtherClaims, (*hostileSubmit).ordersOthersTasks},
+		{attack.OtherSchedd, (*hostileSubmit).takesAName}, {attack.LongOrders, (*hostileSubmit).ordersTooMuch},
+		{attack.EndlessOrders, (*hostileSubmit).ordersWithoutEnd},
+		{attack.LongRequests, (*hostileSubmit).asksTooMuch}, {attack.ManyRequests, (*hostileSubmit).asksWithoutEnd},
+		{attack.HigherBand, (*hostileSubmit).asksInAHigherBand},
 		{attack.OtherJobs, (*hostileSubmit).actsOnOthersJobs},
 	} {
 		name, _ := strings.CutPrefix(string(part.attack), "schedd.")
@@ -83,7 +88,8 @@ func startHostileSubmit(t *testing.T) *hostileSubmit {
 	return s
 }
 
-// in runs a part with a hostile submit node of its own, and looks whether the other's task has come to harm.
+// in runs a part with a hostile submit node of its own, and looks whether the other's
+// task has come to harm.
 func (h *hostileSubmit) in(t *testing.T, a attack.AttackKind, part func(*hostileSubmit)) {
 	now := *h
 	now.hostPool = h.hostPool.forSubtest(t)
@@ -94,7 +100,10 @@ func (h *hostileSubmit) in(t *testing.T, a attack.AttackKind, part func(*hostile
 	rogue.attackName = []attack.AttackKind{a}
 	rogue.start()
 	defer rogue.stopMaster()
-	now.awaitTrue("the hostile submit node", func() bool { _, _, code := now.rogue.runAs(someone, "jobs"); return code == 0 })
+	now.awaitTrue("the hostile submit node", func() bool {
+		_, _, code := now.rogue.runAs(someone, "jobs")
+		return code == 0
+	})
 	part(&now)
 	if state := now.showTask(h.victim); state.State != "running" || state.Attempt != 1 {
 		t.Errorf("the other's task is %+v", state)
@@ -130,7 +139,8 @@ func (h *hostileSubmit) finishes() {
 
 func (h *hostileSubmit) claimsWithoutGrants() {
 	h.finishes()
-	h.saysOn("exec1", `msg="claim refused"`, "not made for this machine since its startd started, or not for this schedd")
+	h.saysOn("exec1", `msg="claim refused"`,
+		"not made for this machine since its startd started, or not for this schedd")
 }
 
 func (h *hostileSubmit) usesGrantsAgain() {
@@ -156,7 +166,8 @@ func (h *hostileSubmit) ordersOthersTasks() {
 		return strings.Contains(said, "refused to give up a claim") && strings.Contains(said, "activation refused")
 	})
 	h.saysOn("exec1", "rogue may not speak for it",
-		"refused a call of /roost.wire.Startd/Tail", "refused a call of /roost.wire.Startd/Fetch", "refused a call of /roost.wire.Startd/FetchImage",
+		"refused a call of /roost.wire.Startd/Tail", "refused a call of /roost.wire.Startd/Fetch",
+		"refused a call of /roost.wire.Startd/FetchImage",
 		"refused a call of /roost.wire.Startd/Put", "refused a call of /roost.wire.Startd/Shell")
 }
 
@@ -178,7 +189,8 @@ func (h *hostileSubmit) ordersTooMuch() {
 	h.goesOn()
 }
 
-// ordersWithoutEnd: who asks for more than a startd can do waits for it, and others do not.
+// ordersWithoutEnd: who asks for more than a startd can do waits for it, and others do
+// not.
 func (h *hostileSubmit) ordersWithoutEnd() {
 	id := h.rogue.submitJob(singleTaskOn("own", `["sleep", "600"]`, "exec1"))
 	h.awaitTrue("its task runs", func() bool { return h.rogue.showTask(id).State == "running" })
@@ -203,7 +215,8 @@ func (h *hostileSubmit) asksWithoutEnd() {
 	}
 }
 
-// asksInAHigherBand: nobody of the pool has a quota of monitoring, and the task of another in batch is not displaced.
+// asksInAHigherBand: nobody of the pool has a quota of monitoring, and the task of
+// another in batch is not displaced.
 func (h *hostileSubmit) asksInAHigherBand() {
 	h.administer("central", "cell", "set", "default_quota", "none")
 	defer h.administer("central", "cell", "set", "default_quota", "unlimited")

@@ -13,8 +13,10 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// TestHostileNodes has execute nodes, of which all but one are hostile, say and send what is not theirs to say. None of it touches what runs on the good one, comes
-// to a user's directory, or ends the schedd; and users' tasks that write more than they may touch nobody else's there.
+// TestHostileNodes has execute nodes, of which all but one are hostile, say and send what
+// is not theirs to say. None of it touches what runs on the good one, comes to a user's
+// directory, or ends the schedd; and users' tasks that write more than they may touch
+// nobody else's there.
 func TestHostileNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -22,7 +24,8 @@ func TestHostileNodes(t *testing.T) {
 	}
 	h := bareHosts(t, hostPoolOptions{tags: []string{"attacks"}})
 	ca, all := filepath.Join(h.dir, "ca"), []string{"central", "submit"}
-	for i, attacks := range [][]attack.AttackKind{nil, {attack.ExtraOutputs}, {attack.ForeignAttempts, attack.RepeatedEnds}, {attack.ForeignName}, {attack.OversizedMessages}} {
+	for i, attacks := range [][]attack.AttackKind{nil, {attack.ExtraOutputs},
+		{attack.ForeignAttempts, attack.RepeatedEnds}, {attack.ForeignName}, {attack.OversizedMessages}} {
 		name, address := fmt.Sprintf("exec%d", i+1), fmt.Sprintf("10.111.0.%d", 11+i)
 		h.addHost(name, address, h.issueCertificate(ca, name, auth.Startd), func(n *config.Node) {
 			d := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
@@ -36,13 +39,15 @@ func TestHostileNodes(t *testing.T) {
 		h.nodes[name].start()
 	}
 	h.awaitTrue("all execute nodes", func() bool { return len(h.machineNames()) == len(all)-2 })
-	victim := h.submitJob(singleTaskOn("victim", `["sleep", "600"]`, "exec1")) // the first job, of which hostile nodes speak
+	// the first job, of which hostile nodes speak
+	victim := h.submitJob(singleTaskOn("victim", `["sleep", "600"]`, "exec1"))
 	h.awaitTrue("it runs", func() bool { return h.showTask(victim).State == "running" })
 	for _, part := range []struct {
 		name string
 		run  func(*hostPool)
 	}{
-		{"extra outputs", (*hostPool).sendsExtraOutputs}, {"other attempts", (*hostPool).reportsForeignTasks}, {"other name", (*hostPool).usesAnothersName},
+		{"extra outputs", (*hostPool).sendsExtraOutputs}, {"other attempts", (*hostPool).reportsForeignTasks},
+		{"other name", (*hostPool).usesAnothersName},
 		{"long messages", (*hostPool).sendsOversizedMessage}, {"much output", (*hostPool).writesEndlessOutput},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(h.forSubtest(t)) }) {
@@ -64,8 +69,9 @@ func singleTaskOn(name, command, node string) string {
 	return fmt.Sprintf("job %q {\n  command = %s\n  requirements = \"Machine == \\\"%s\\\"\"\n}", name, command, node)
 }
 
-// sendsExtraOutputs: a node that sends files that nobody has asked for brings none of them to the user's directory. Its attempts are not completed, the log says
-// what came, and another node runs the tasks.
+// sendsExtraOutputs: a node that sends files that nobody has asked for brings none of
+// them to the user's directory. Its attempts are not completed, the log says what came,
+// and another node runs the tasks.
 func (h *hostPool) sendsExtraOutputs() {
 	id := h.submitJob(`job "work" {
   script  = "echo $ROOST_NODE > result-$ROOST_TASK_INDEX.txt"
@@ -74,7 +80,9 @@ func (h *hostPool) sendsExtraOutputs() {
   cpus    = 4
   requirements = "Machine == \"exec1\" || Machine == \"exec2\""
 }`)
-	h.awaitTrue("its tasks are completed", func() bool { return strings.Contains(h.mustAs("show", id), "completed") && len(h.outputFiles()) == 4 })
+	h.awaitTrue("its tasks are completed", func() bool {
+		return strings.Contains(h.mustAs("show", id), "completed") && len(h.outputFiles()) == 4
+	})
 	if _, err := os.Lstat(filepath.Join(h.home, ".ssh")); !os.IsNotExist(err) || h.hasPartialFile(h.home) {
 		h.Errorf("what nobody has asked for is in the user's directory: %v", err)
 	}
@@ -83,22 +91,29 @@ func (h *hostPool) sendsExtraOutputs() {
 			h.Errorf("%s is of %s", name, on)
 		}
 	}
-	h.expectLogged(`level=WARN msg="a node did not send the output that was asked for"`, "node=exec2", "file=.ssh/authorized_keys", "nobody has asked for it")
+	h.expectLogged(`level=WARN msg="a node did not send the output that was asked for"`, "node=exec2",
+		"file=.ssh/authorized_keys", "nobody has asked for it")
 }
 
 // expectLogged holds that the submit node has logged all of these.
 func (h *hostPool) expectLogged(parts ...string) {
 	h.Helper()
 	for _, part := range parts {
-		h.awaitTrue("the submit node logs "+part, func() bool { return strings.Contains(h.nodes["submit"].logText(), part) })
+		h.awaitTrue("the submit node logs "+part, func() bool {
+			return strings.Contains(h.nodes["submit"].logText(), part)
+		})
 	}
 }
 
-// reportsForeignTasks: a node tells of the attempts and claims of others, tells the ends of its own more than once and otherwise, and those of attempts to come.
+// reportsForeignTasks: a node tells of the attempts and claims of others, tells the ends
+// of its own more than once and otherwise, and those of attempts to come.
 func (h *hostPool) reportsForeignTasks() {
 	for i := range 2 {
 		id := h.submitJob(singleTaskOn("own", `["sh", "-c", "exit 3"]`, "exec3"))
-		h.awaitTrue("its own task is over", func() bool { s := h.showTask(id).State; return s == "failed" || s == "completed" })
+		h.awaitTrue("its own task is over", func() bool {
+			s := h.showTask(id).State
+			return s == "failed" || s == "completed"
+		})
 		if now := h.showTask(id); now.Exit.Code != 3 || now.Attempt != 1 {
 			h.Errorf("job %d: %+v", i, now)
 		}
@@ -116,10 +131,12 @@ func (h *hostPool) usesAnothersName() {
 	h.mustAs("rm", id)
 }
 
-// sendsOversizedMessage: a node sends a message of more bytes than are taken. The session with it ends, and its task goes where it is well.
+// sendsOversizedMessage: a node sends a message of more bytes than are taken. The session
+// with it ends, and its task goes where it is well.
 func (h *hostPool) sendsOversizedMessage() {
 	id := h.submitJob(singleTaskOn("long", `["true"]`, "exec5"))
-	h.expectLogged(`level=WARN msg="session ended" daemon=schedd node=exec5`, "the message has 68157456 bytes, and 67108864 is the most")
+	h.expectLogged(`level=WARN msg="session ended" daemon=schedd node=exec5`,
+		"the message has 68157456 bytes, and 67108864 is the most")
 	if now := h.showTask(id); now.Attempt != 0 {
 		h.Errorf("got %+v", now)
 	}

@@ -24,7 +24,8 @@ func (n *testHost) endProcesses() {
 	<-n.done
 }
 
-// A host is stopped in order: its tasks are saved on the way out, frozen, so that nothing is lost at all.
+// A host is stopped in order: its tasks are saved on the way out, frozen, so that nothing
+// is lost at all.
 func (s *checkpointPool) hostIsStopped() {
 	node, list := s.busyHost()
 	least := map[*checkpointedTask]int{}
@@ -36,7 +37,8 @@ func (s *checkpointPool) hostIsStopped() {
 	s.nodes[node].start()
 }
 
-// The startd is killed with its starters and tasks, and comes again at once: the tasks may go on on the same host.
+// The startd is killed with its starters and tasks, and comes again at once: the tasks
+// may go on on the same host.
 func (s *checkpointPool) startdAndTasksAreKilled() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -63,7 +65,8 @@ func (s *checkpointPool) starters(node string) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		args, _ := os.ReadFile(dir + "/cmdline")
-		if words := strings.Split(string(args), "\x00"); filepath.Base(words[0]) == "roost-starter" && strings.Contains(string(args), filepath.Join(s.dir, node)+"/") {
+		if words := strings.Split(string(args), "\x00"); filepath.Base(words[0]) == "roost-starter" &&
+			strings.Contains(string(args), filepath.Join(s.dir, node)+"/") {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			pids = append(pids, pid)
 		}
@@ -71,7 +74,8 @@ func (s *checkpointPool) starters(node string) (pids []int) {
 	return pids
 }
 
-// The startd is killed at some moment of a checkpoint: its tasks run on in the same attempt, and nothing stays frozen.
+// The startd is killed at some moment of a checkpoint: its tasks run on in the same
+// attempt, and nothing stays frozen.
 func (s *checkpointPool) startdIsKilledAtCheckpoint() {
 	node, list := s.busyHost()
 	for _, task := range list {
@@ -81,7 +85,10 @@ func (s *checkpointPool) startdIsKilledAtCheckpoint() {
 	<-late.C
 	before := s.nodes[node].daemonPID("startd")
 	syscall.Kill(before, syscall.SIGKILL)
-	s.awaitTrue("another startd serves", func() bool { now := s.nodes[node].daemonPID("startd"); return now != 0 && now != before })
+	s.awaitTrue("another startd serves", func() bool {
+		now := s.nodes[node].daemonPID("startd")
+		return now != 0 && now != before
+	})
 	for _, task := range list {
 		attempt := task.attempt
 		if s.awaitRunning(task); task.attempt != attempt {
@@ -105,7 +112,8 @@ func (s *checkpointPool) heldJobsAreCheckpointed() {
 	s.checkResumed(least, "")
 }
 
-// A suspended job is saved, stays suspended, and goes on from there elsewhere or where it is.
+// A suspended job is saved, stays suspended, and goes on from there elsewhere or where it
+// is.
 func (s *checkpointPool) suspendedJobIsCheckpointed() {
 	node, list := s.busyHost()
 	for _, task := range list {
@@ -131,7 +139,9 @@ func (s *checkpointPool) suspendedJobIsCheckpointed() {
 	s.nodes[node].endProcesses()
 	for i, task := range list {
 		if i%2 != 0 { // it is idle, or suspended as long as its lease is believed
-			s.awaitFor(3*awaitTimeout, task.name+" is given up", func() bool { return s.showTask(task.id).State != "suspended" })
+			s.awaitFor(3*awaitTimeout, task.name+" is given up", func() bool {
+				return s.showTask(task.id).State != "suspended"
+			})
 		}
 	}
 	s.checkResumed(least, node)

@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// The programs whose work is saved. Each prints the attempt that it was started in, then "line i v" for i from 1 until its gate opens, v being the
-// square of i modulo 1000003, and at last how many lines those were and their sum; it appends each i to a file besides. What is lost is missing
-// then, what was done twice is there twice, and a program that began anew tells of another attempt than the first.
+// The programs whose work is saved. Each prints the attempt that it was started in, then
+// "line i v" for i from 1 until its gate opens, v being the square of i modulo 1000003,
+// and at last how many lines those were and their sum; it appends each i to a file
+// besides. What is lost is missing then, what was done twice is there twice, and a
+// program that began anew tells of another attempt than the first.
 
 // savedShell is a pipeline of subshells that fork all the time.
 const savedShell = `echo "attempt $ROOST_ATTEMPT"
@@ -62,8 +64,9 @@ with open(sys.argv[2], "a") as grown:
 print("end", n, s)
 `
 
-// savedGo has goroutines, of which one serves on a pipe, a TCP listener that nobody calls (a connection may be closed by a restore, and what a
-// program makes of that is its own affair), and a file.
+// savedGo has goroutines, of which one serves on a pipe, a TCP listener that nobody calls
+// (a connection may be closed by a restore, and what a program makes of that is its own
+// affair), and a file.
 const savedGo = `package main
 
 import (
@@ -128,7 +131,8 @@ func main() {
 }
 `
 
-// writeCheckpointPrograms writes them down where all hosts see them, and returns what runs each, before the paths of its gate and of its file.
+// writeCheckpointPrograms writes them down where all hosts see them, and returns what
+// runs each, before the paths of its gate and of its file.
 func (h *hostPool) writeCheckpointPrograms() map[string]string {
 	dir := filepath.Join(h.dir, "programs")
 	for name, text := range map[string]string{"shell.sh": savedShell, "python.py": savedPython, "worker.go": savedGo} {
@@ -150,7 +154,8 @@ func (h *hostPool) writeCheckpointPrograms() map[string]string {
 	return all
 }
 
-// outputErrors says what is not as it must be in all that a saved program has printed; empty when nothing is.
+// outputErrors says what is not as it must be in all that a saved program has printed;
+// empty when nothing is.
 func outputErrors(output, grown string) string {
 	lines := strings.Split(strings.TrimSuffix(output, "\n"), "\n")
 	if lines[0] != "attempt 1" {

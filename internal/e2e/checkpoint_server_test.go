@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// ownState is a job whose program saves its own state, and finds it when it is started again.
+// ownState is a job whose program saves its own state, and finds it when it is started
+// again.
 const ownState = `job "own" {
   script   = "if [ -e state/n ]; then echo found it; exit 0; fi; trap 'mkdir state; echo 1 > state/n; exit 85' USR2; echo up; while :; do sleep 0.05; done"
   transfer = "always"
@@ -62,7 +63,8 @@ func (p *Pool) mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// vacateAndResume runs ownState, makes it leave its machine, and returns a function that lets it go on to its end.
+// vacateAndResume runs ownState, makes it leave its machine, and returns a function that
+// lets it go on to its end.
 func (p *Pool) vacateAndResume(t *testing.T) (finish func()) {
 	t.Helper()
 	file := filepath.Join(openDir(t), "own.hcl")
@@ -82,7 +84,8 @@ func (p *Pool) vacateAndResume(t *testing.T) (finish func()) {
 	}
 }
 
-// TestCheckpointServer: images go to the server and not to the submit node, tasks go on from there on another machine, and they are gone in the end.
+// TestCheckpointServer: images go to the server and not to the submit node, tasks go on
+// from there on another machine, and they are gone in the end.
 func TestCheckpointServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -116,7 +119,8 @@ func TestCheckpointServer(t *testing.T) {
 	awaitNoImages(t, images)
 }
 
-// TestNoCheckpointServer: where the server does not answer, images go to the submit node, and the log says so.
+// TestNoCheckpointServer: where the server does not answer, images go to the submit node,
+// and the log says so.
 func TestNoCheckpointServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -143,7 +147,8 @@ func TestNoCheckpointServer(t *testing.T) {
 	awaitNoImages(t, spool)
 }
 
-// killStarters kills the starters of the pool that have a task, as a machine that fails does.
+// killStarters kills the starters of the pool that have a task, as a machine that fails
+// does.
 func (p *Pool) killStarters(t *testing.T) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

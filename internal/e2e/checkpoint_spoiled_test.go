@@ -20,8 +20,9 @@ func (s *checkpointPool) images(task *checkpointedTask) []string {
 	return all
 }
 
-// TestSpoiledImages edits a checkpoint in the schedd's spool, and puts one in another's place. Both are refused, the tasks' logs say so, and the
-// tasks go on from what they had before.
+// TestSpoiledImages edits a checkpoint in the schedd's spool, and puts one in another's
+// place. Both are refused, the tasks' logs say so, and the tasks go on from what they had
+// before.
 func TestSpoiledImages(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {
@@ -64,7 +65,8 @@ func TestSpoiledImages(t *testing.T) {
 	}
 	for _, task := range s.tasks {
 		s.awaitFor(3*awaitTimeout, task.name+" goes on from the checkpoint before", func() bool {
-			return s.showTask(task.id).State == "running" && strings.Contains(s.mustAsOwner(task, "show", task.id), "from checkpoint 1 of attempt 1")
+			return s.showTask(task.id).State == "running" &&
+				strings.Contains(s.mustAsOwner(task, "show", task.id), "from checkpoint 1 of attempt 1")
 		})
 		s.awaitRunning(task)
 		story := s.mustAsOwner(task, "show", "--events", "0", task.id)
@@ -90,7 +92,8 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.03)
 `
 
-// TestUndumpable asks for checkpoints of a program that cannot be dumped: it runs on unharmed, and its owner is told why, before he asks too.
+// TestUndumpable asks for checkpoints of a program that cannot be dumped: it runs on
+// unharmed, and its owner is told why, before he asks too.
 func TestUndumpable(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {

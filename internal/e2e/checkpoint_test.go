@@ -20,7 +20,8 @@ import (
 // root is who needs no user namespace.
 var root = commandUser{0, 0}
 
-// checkpointPool is a pool whose tasks lose their machines again and again, and what is known of these tasks.
+// checkpointPool is a pool whose tasks lose their machines again and again, and what is
+// known of these tasks.
 type checkpointPool struct {
 	*hostPool
 	tasks []*checkpointedTask
@@ -36,9 +37,10 @@ type checkpointedTask struct {
 	attempt  int // the last that was seen running
 }
 
-// TestCheckpoints takes checkpoints of real programs of root and of another user, all of them at the same time, takes their machines away in
-// every way there is, and expects each to end with the right answer, with nothing lost that a checkpoint had and nothing done twice. So many
-// rounds as ROOST_CHECKPOINT_ROUNDS says.
+// TestCheckpoints takes checkpoints of real programs of root and of another user, all of
+// them at the same time, takes their machines away in every way there is, and expects
+// each to end with the right answer, with nothing lost that a checkpoint had and nothing
+// done twice. So many rounds as ROOST_CHECKPOINT_ROUNDS says.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
@@ -58,10 +60,12 @@ func checkpointRounds(t *testing.T, grouped bool) {
 		rounds = n
 	}
 	seed := uint64(time.Now().UnixNano())
-	s := &checkpointPool{hostPool: startHostsAs(t, hostPoolOptions{sharesCgroups: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
+	s := &checkpointPool{hostPool: startHostsAs(t, hostPoolOptions{sharesCgroups: grouped, root: true}),
+		rng: rand.New(rand.NewPCG(seed, 1))}
 	t.Logf("seed %d", seed)
 	t.Cleanup(s.endAll)
-	s.addExecuteNode("exec3", "10.111.0.13", s.issueCertificate(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
+	s.addExecuteNode("exec3", "10.111.0.13",
+		s.issueCertificate(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
 	s.awaitTrue("three execute nodes", func() bool { return len(s.machineNames()) == 3 })
 	programs := s.writeCheckpointPrograms()
 	for name, command := range programs {
@@ -75,7 +79,8 @@ func checkpointRounds(t *testing.T, grouped bool) {
 		name string
 		run  func()
 	}{
-		{"a host is lost", s.hostIsLost}, {"a host is stopped", s.hostIsStopped}, {"startd, starters and tasks are killed", s.startdAndTasksAreKilled},
+		{"a host is lost", s.hostIsLost}, {"a host is stopped", s.hostIsStopped},
+		{"startd, starters and tasks are killed", s.startdAndTasksAreKilled},
 		{"starters are killed", s.startersAreKilled}, {"startd is killed while it saves", s.startdIsKilledAtCheckpoint},
 		{"jobs are held", s.heldJobsAreCheckpointed}, {"jobs are suspended and saved", s.suspendedJobIsCheckpointed},
 	}
@@ -141,7 +146,8 @@ func (s *checkpointPool) mustAsOwner(task *checkpointedTask, args ...string) str
 	return string(out)
 }
 
-// printedLines counts what the present attempt of a task has printed, on the host where it runs; -1 while there is nothing.
+// printedLines counts what the present attempt of a task has printed, on the host where
+// it runs; -1 while there is nothing.
 func (s *checkpointPool) printedLines(task *checkpointedTask, attempt int, node string) int {
 	claims, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "claims", "*", "attempt"))
 	for _, path := range claims {
@@ -196,7 +202,8 @@ func (s *checkpointPool) busyHost() (node string, list []*checkpointedTask) {
 	return node, s.tasksOn(node)
 }
 
-// takeCheckpoints takes checkpoints of tasks, and returns how far each was for sure when it was saved.
+// takeCheckpoints takes checkpoints of tasks, and returns how far each was for sure when
+// it was saved.
 func (s *checkpointPool) takeCheckpoints(list []*checkpointedTask) map[*checkpointedTask]int {
 	s.Helper()
 	least := map[*checkpointedTask]int{}
@@ -207,7 +214,8 @@ func (s *checkpointPool) takeCheckpoints(list []*checkpointedTask) map[*checkpoi
 	return least
 }
 
-// checkResumed checks that tasks run in a new attempt, not on that node unless it is empty, with all that was saved.
+// checkResumed checks that tasks run in a new attempt, not on that node unless it is
+// empty, with all that was saved.
 func (s *checkpointPool) checkResumed(least map[*checkpointedTask]int, not string) {
 	s.Helper()
 	for _, task := range s.tasks {
@@ -250,8 +258,9 @@ func (s *checkpointPool) finishTasks() {
 	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", medianAndMax(frozen), medianAndMax(restored))
 }
 
-// checkLog holds what a task's log says against what is promised: each attempt goes on from the last checkpoint that was kept before it. It
-// returns for how long the task stood still, and how long it took to bring it back.
+// checkLog holds what a task's log says against what is promised: each attempt goes on
+// from the last checkpoint that was kept before it. It returns for how long the task
+// stood still, and how long it took to bring it back.
 func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []time.Duration) {
 	var all struct {
 		Events []struct {
@@ -260,7 +269,8 @@ func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []ti
 			What, Text string
 		}
 	}
-	if err := json.Unmarshal([]byte(s.mustAsOwner(task, "show", "--json", "--events", "0", task.id)), &all); err != nil {
+	if err := json.Unmarshal([]byte(s.mustAsOwner(task, "show", "--json", "--events", "0", task.id)),
+		&all); err != nil {
 		s.Fatal(err)
 	}
 	last := ""
@@ -278,7 +288,8 @@ func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []ti
 			assigned = e.Time
 		case "started":
 			if from := strings.TrimPrefix(e.Text, "from "); e.Attempt > 1 && from != last {
-				s.Errorf("%s: attempt %d went on from %q, and the last checkpoint was %q", task.name, e.Attempt, from, last)
+				s.Errorf("%s: attempt %d went on from %q, and the last checkpoint was %q", task.name, e.Attempt,
+					from, last)
 			}
 			if last != "" {
 				restored = append(restored, e.Time.Sub(assigned))
@@ -296,5 +307,6 @@ func medianAndMax(all []time.Duration) string {
 		return "never"
 	}
 	slices.Sort(all)
-	return fmt.Sprintf("%d times, median %v, 95%% below %v, at most %v", len(all), all[len(all)/2], all[len(all)*95/100], all[len(all)-1])
+	return fmt.Sprintf("%d times, median %v, 95%% below %v, at most %v", len(all), all[len(all)/2],
+		all[len(all)*95/100], all[len(all)-1])
 }

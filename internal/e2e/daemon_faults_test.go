@@ -24,8 +24,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// script is what every task of the fault test runs. The lock tells an overlap of two attempts of one task apart from everything else: it is
-// held as long as any process of the attempt lives (P4). Standard output is checked for completeness afterwards (P11).
+// script is what every task of the fault test runs. The lock tells an overlap of two
+// attempts of one task apart from everything else: it is held as long as any process of
+// the attempt lives (P4). Standard output is checked for completeness afterwards (P11).
 const script = `exec 9>"$LEDGER/lock.$TASK"
 flock -n 9 || { echo "overlap $TASK $ROOST_ATTEMPT" >> "$LEDGER/violations"; exit 99; }
 echo "start $TASK $ROOST_ATTEMPT" >> "$LEDGER/runs"
@@ -50,7 +51,8 @@ type faultPool struct {
 	killed        map[string]int    // what was killed -> how often
 }
 
-// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at random, so often as ROOST_KILLS says, and at every named instant.
+// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at
+// random, so often as ROOST_KILLS says, and at every named instant.
 func TestKilledAtRandom(t *testing.T) {
 	kills := 60
 	if n, err := strconv.Atoi(os.Getenv("ROOST_KILLS")); err == nil {
@@ -59,12 +61,14 @@ func TestKilledAtRandom(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute+time.Duration(kills)*time.Second)
 	defer cancel()
 	s := &faultPool{
-		T: t, ctx: ctx, ledger: openDir(t), faults: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
+		T: t, ctx: ctx, ledger: openDir(t), faults: t.TempDir(),
+		rng:          rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
 		acknowledged: map[string]int{}, idBySubmitKey: map[string]string{}, killed: map[string]int{},
 	}
 	var err error
 	s.pool, err = Start(ctx, PoolOptions{
-		Roost: program(t, "faults"), Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 2, CPUs: 8, Env: []string{"ROOST_FAULT_DIR=" + s.faults},
+		Roost: program(t, "faults"), Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 2, CPUs: 8,
+		Env: []string{"ROOST_FAULT_DIR=" + s.faults},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +122,8 @@ func (s *faultPool) runUser(ctx context.Context, u int) {
 	}
 }
 
-// holdJob holds a job for a moment. From when that is acknowledged to the release no attempt starts (P8) but those that had been assigned and were on their way.
+// holdJob holds a job for a moment. From when that is acknowledged to the release no
+// attempt starts (P8) but those that had been assigned and were on their way.
 func (s *faultPool) holdJob(ctx context.Context, key, id string) {
 	if !s.changeJob(ctx, wire.ActRequest_HOLD, id) {
 		return
@@ -127,14 +132,16 @@ func (s *faultPool) holdJob(ctx context.Context, key, id string) {
 		waitReal(ctx, 300*time.Millisecond)
 		for _, a := range s.startedAttempts(key) {
 			if !assigned[a] {
-				s.Errorf("P8: %s: attempt %d of task %d had not been assigned when it was held, and has started\n%s", id, a.number, a.index, s.jobLog(id))
+				s.Errorf("P8: %s: attempt %d of task %d had not been assigned when it was held, and has started\n%s",
+					id, a.number, a.index, s.jobLog(id))
 			}
 		}
 	}
 	s.changeJob(s.ctx, wire.ActRequest_RELEASE, id)
 }
 
-// assigned are the attempts of a job that its log tells of; an error when the schedd was killed meanwhile.
+// assigned are the attempts of a job that its log tells of; an error when the schedd was
+// killed meanwhile.
 func (s *faultPool) assigned(id string) (map[attemptRecord]bool, error) {
 	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
 	all := map[attemptRecord]bool{}
@@ -150,10 +157,12 @@ func (s *faultPool) assigned(id string) (map[attemptRecord]bool, error) {
 	return all, err
 }
 
-// changeJob does something to a job until it is acknowledged, and reports whether it was: a job that has ended cannot be held.
+// changeJob does something to a job until it is acknowledged, and reports whether it was:
+// a job that has ended cannot be held.
 func (s *faultPool) changeJob(ctx context.Context, verb wire.ActRequest_Verb, id string) bool {
 	for ctx.Err() == nil {
-		reply, err := s.pool.Client.Act(s.ctx, &wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
+		reply, err := s.pool.Client.Act(s.ctx,
+			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
 		if err == nil {
 			return reply.Results[0].Error == ""
 		}
@@ -196,7 +205,8 @@ func (s *faultPool) newJob(key string, tasks int) *wire.JobSpec {
 	ad.SetString(roost.AttrIwd, s.ledger)
 	ad.SetInt(roost.AttrRequestMemory, 16)
 	ad.SetStrings(roost.AttrEnvironment, []string{
-		"PATH=/usr/bin:/bin", "LEDGER=" + s.ledger, "TASK=" + key + "-$(TaskIndex)", "CODE=$(Code)", "RANDOM_TENTH=$(Tenth)",
+		"PATH=/usr/bin:/bin", "LEDGER=" + s.ledger, "TASK=" + key + "-$(TaskIndex)", "CODE=$(Code)",
+		"RANDOM_TENTH=$(Tenth)",
 	})
 	code, tenth := &wire.Column{Name: "Code"}, &wire.Column{Name: "Tenth"}
 	for i := range tasks {
@@ -206,7 +216,8 @@ func (s *faultPool) newJob(key string, tasks int) *wire.JobSpec {
 	return &wire.JobSpec{Ad: ad.String(), Count: uint32(tasks), Columns: []*wire.Column{code, tenth}}
 }
 
-// injectFaults kills something at random so many times, and arms every named point at least once.
+// injectFaults kills something at random so many times, and arms every named point at
+// least once.
 func (s *faultPool) injectFaults(kills int) {
 	points := failpoint.Names()
 	var over time.Time // when all kills were done
@@ -278,7 +289,8 @@ func (s *faultPool) starters() []int {
 	})
 }
 
-// processes finds the processes that mention the pool's directory or ledger in their arguments or environment.
+// processes finds the processes that mention the pool's directory or ledger in their
+// arguments or environment.
 func (s *faultPool) processes(want func(args, env string) bool) []int {
 	var pids []int
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -296,7 +308,8 @@ func (s *faultPool) processes(want func(args, env string) bool) []int {
 	return pids
 }
 
-// awaitFinal waits until every acknowledged job is final, which P9 promises within a minute of the last fault.
+// awaitFinal waits until every acknowledged job is final, which P9 promises within a
+// minute of the last fault.
 func (s *faultPool) awaitFinal() {
 	deadline := time.Now().Add(time.Minute)
 	for id := range s.acknowledged {
@@ -359,7 +372,8 @@ func (s *faultPool) auditJobs() {
 		byID[id] = key
 	}
 	for id, tasks := range s.acknowledged {
-		rows, err := s.rows(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Tasks: true})
+		rows, err := s.rows(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true,
+			Tasks: true})
 		if err != nil || len(rows) != tasks {
 			s.Errorf("P1: %s has %d tasks, want %d (%v)", id, len(rows), tasks, err)
 			continue
@@ -374,13 +388,16 @@ func (s *faultPool) auditJobs() {
 func (s *faultPool) auditTask(row *wire.JobStatus, key string, ends map[string]int) {
 	task := fmt.Sprintf("%s-%d", key, row.Index)
 	if got, want := row.Exit.GetCode(), int32(row.Index%3); row.State != "completed" || got != want {
-		s.Errorf("%s (%s): state %s, exit code %d, want completed with %d\n%s", row.Id, task, row.State, got, want, s.jobLog(row.Id))
+		s.Errorf("%s (%s): state %s, exit code %d, want completed with %d\n%s", row.Id, task, row.State, got, want,
+			s.jobLog(row.Id))
 	}
 	if ends[fmt.Sprintf("end %s %d", task, row.Attempt)] != 1 {
-		s.Errorf("P3: %s (%s): attempt %d is recorded as complete, and it did not write its end\n%s", row.Id, task, row.Attempt, s.jobLog(row.Id))
+		s.Errorf("P3: %s (%s): attempt %d is recorded as complete, and it did not write its end\n%s", row.Id, task,
+			row.Attempt, s.jobLog(row.Id))
 	}
 	if ends[fmt.Sprintf("start %s %d", task, row.Attempt+1)] != 0 {
-		s.Errorf("P3: %s (%s): attempt %d started after attempt %d was complete", row.Id, task, row.Attempt+1, row.Attempt)
+		s.Errorf("P3: %s (%s): attempt %d started after attempt %d was complete", row.Id, task, row.Attempt+1,
+			row.Attempt)
 	}
 	var want strings.Builder
 	for i := range 50 {
@@ -444,7 +461,8 @@ func (s *faultPool) countRuns() map[string]int {
 	return lines
 }
 
-// checkNoProcesses checks that no process of the pool or of a task is there after the pool was stopped (P10).
+// checkNoProcesses checks that no process of the pool or of a task is there after the
+// pool was stopped (P10).
 func (s *faultPool) checkNoProcesses() {
 	if pids := s.processes(func(string, string) bool { return true }); len(pids) > 0 {
 		for _, pid := range pids {

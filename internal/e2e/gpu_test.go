@@ -17,16 +17,20 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// startGPUPool is a whole pool on one machine with one card of 16 GiB, and the library that serves the card.
+// startGPUPool is a whole pool on one machine with one card of 16 GiB, and the library
+// that serves the card.
 func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 	t.Helper()
-	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, Celsius: 40}}})
+	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test",
+		Memory: 16 * roost.GiB, Celsius: 40}}})
 	dir := openDir(t)
 	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd: &config.ScheddSettings{AllowRoot: true},
 		Startds: []config.StartdSettings{{
-			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
+			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB,
+				Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
 		}},
 	}
 	file := filepath.Join(dir, "node.hcl")
@@ -76,7 +80,8 @@ func (p *Pool) mustQuery(t *testing.T, args ...string) (stdout, stderr string, c
 func (p *Pool) timeKernels(t *testing.T, name, memory, script string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
-	job := fmt.Sprintf("job %q {\n  count = 3\n  directory = %q\n  script = <<-END\n    %s\n  END\n  cpus = 1\n  memory = \"64MiB\"\n  gpus = 1\n%s}\n",
+	job := fmt.Sprintf("job %q {\n  count = 3\n  directory = %q\n  script = <<-END\n    %s\n  END\n  cpus = 1\n  "+
+		"memory = \"64MiB\"\n  gpus = 1\n%s}\n",
 		name, dir, strings.ReplaceAll(script, "\n", "\n    "), memory)
 	file := filepath.Join(dir, "job.hcl")
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
@@ -108,34 +113,41 @@ func TestGPUs(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { testMemory(t, p, m) })
 }
 
-// testSharing: three tasks that need a third of a card each are on it at once, and so are done sooner than three that take it whole, one after
-// the other (HRM, section 3.2). None of this is told from the clock, whose ratio is printed and no more: those that share wait until they have seen
-// each other; those that do not take a lock that is free.
+// testSharing: three tasks that need a third of a card each are on it at once, and so are
+// done sooner than three that take it whole, one after the other (HRM, section 3.2). None
+// of this is told from the clock, whose ratio is printed and no more: those that share
+// wait until they have seen each other; those that do not take a lock that is free.
 func testSharing(t *testing.T, p *Pool) {
 	const kernel = "sleep 1"
 	whole := p.timeKernels(t, "whole", "", "mkdir lock || exit 9\n"+kernel+"\nrmdir lock")
 	shared := p.timeKernels(t, "shared", "  gpu_memory = \"5GiB\"\n",
-		"test \"$CUDA_VISIBLE_DEVICES\" = GPU-a || exit 8\ntouch seen.${task.index}\nwhile [ $(ls seen.* | wc -l) -lt 3 ]; do sleep 0.02; done\n"+kernel)
-	t.Logf("three tasks of one second on one card: %v when each takes it whole, %v when they share it by memory: %.2f times as fast",
+		"test \"$CUDA_VISIBLE_DEVICES\" = GPU-a || exit 8\ntouch seen.${task.index}\nwhile [ $(ls seen.* | wc "+
+			"-l) -lt 3 ]; do sleep 0.02; done\n"+kernel)
+	t.Logf("three tasks of one second on one card: %v when each takes it whole, %v when they share it by memory: "+
+		"%.2f times as fast",
 		whole.Round(time.Millisecond), shared.Round(time.Millisecond), float64(whole)/float64(shared))
 }
 
-// testMemory: a task that takes more of a card than it asked for ends with a sentence that its user can act on.
+// testMemory: a task that takes more of a card than it asked for ends with a sentence
+// that its user can act on.
 func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	dir := t.TempDir()
-	if stdout, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpus", "1", "--gpu-memory", "4GiB", "--memory", "64MiB", "--directory", dir, "--",
+	if stdout, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpus", "1", "--gpu-memory", "4GiB",
+		"--memory", "64MiB", "--directory", dir, "--",
 		"sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"); code != 0 {
 		t.Fatalf("run: %s%s", stdout, stderr)
 	}
 	p.awaitOutput(t, "running", "jobs", "--all")
 	var pids []int
-	if !pollUntil(t.Context(), awaitTimeout, func() bool { pids = sleepingProcesses(dir); return len(pids) > 0 }) { // the shell has to become it first
+	// the shell has to become it first
+	if !pollUntil(t.Context(), awaitTimeout, func() bool { pids = sleepingProcesses(dir); return len(pids) > 0 }) {
 		t.Fatal("its process is not found")
 	}
 	m.Update(func(d *fakelib.MachineDescription) {
 		d.Devices[0].UsedMemory = 6 * roost.GiB
 		for _, pid := range pids {
-			d.Processes = append(d.Processes, fakelib.DeviceProcess{DeviceUUID: "GPU-a", PID: pid, Memory: 6 * roost.GiB})
+			d.Processes = append(d.Processes, fakelib.DeviceProcess{DeviceUUID: "GPU-a", PID: pid,
+				Memory: 6 * roost.GiB})
 		}
 	})
 	got := p.awaitOutput(t, "gpu_memory", "show", "last")
@@ -147,7 +159,8 @@ func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	p.awaitOutput(t, "6/16 GiB", "nodes", "--gpus")
 }
 
-// sleepingProcesses are the processes that sleep in that directory, by the numbers of this process's namespace.
+// sleepingProcesses are the processes that sleep in that directory, by the numbers of
+// this process's namespace.
 func sleepingProcesses(dir string) []int {
 	var pids []int
 	names, _ := filepath.Glob("/proc/[0-9]*")

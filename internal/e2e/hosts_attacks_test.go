@@ -31,7 +31,8 @@ import (
 // mallory is a user of the submit node, who means no good.
 var mallory = commandUser{54321, 54321}
 
-// attackedPool is a pool of real daemons on this machine, with certificates, and a job in it that is nobody else's business.
+// attackedPool is a pool of real daemons on this machine, with certificates, and a job in
+// it that is nobody else's business.
 type attackedPool struct {
 	*hostPool
 	addresses map[string]string // the addresses of the daemons, by role; the second startd's is "other"
@@ -41,8 +42,9 @@ type attackedPool struct {
 	seq       uint64
 }
 
-// TestAttacks does what a user of a node, somebody outside, and one rooted node can do, to the real programs. Each attack is refused, and the daemon's
-// log says so. What needs the inside of a daemon is in the tests of its package.
+// TestAttacks does what a user of a node, somebody outside, and one rooted node can do,
+// to the real programs. Each attack is refused, and the daemon's log says so. What needs
+// the inside of a daemon is in the tests of its package.
 func TestAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be; attacks are not tried")
@@ -52,8 +54,10 @@ func TestAttacks(t *testing.T) {
 		name string
 		run  func(*attackedPool)
 	}{
-		{"connections", (*attackedPool).testConnections}, {"methods", (*attackedPool).testMethods}, {"ads", (*attackedPool).testForgedAds}, {"attempts", (*attackedPool).testForeignAttempts},
-		{"claims", (*attackedPool).testForgedClaims}, {"users", (*attackedPool).testUserAccess}, {"flood", (*attackedPool).floodConnections},
+		{"connections", (*attackedPool).testConnections}, {"methods", (*attackedPool).testMethods},
+		{"ads", (*attackedPool).testForgedAds}, {"attempts", (*attackedPool).testForeignAttempts},
+		{"claims", (*attackedPool).testForgedClaims}, {"users", (*attackedPool).testUserAccess},
+		{"flood", (*attackedPool).floodConnections},
 		{"revoked", (*attackedPool).testRevoked},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -74,7 +78,8 @@ func startAttacked(t *testing.T) *attackedPool {
 	if err := errors.Join(os.Mkdir(h.home, 0o700), os.Chown(h.home, int(someone.uid), int(someone.gid))); err != nil {
 		t.Fatal(err)
 	}
-	a := &attackedPool{hostPool: h, addresses: map[string]string{}, ca: h.startAuthority("ca"), ids: map[string]*rpc.Identity{}}
+	a := &attackedPool{hostPool: h, addresses: map[string]string{}, ca: h.startAuthority("ca"),
+		ids: map[string]*rpc.Identity{}}
 	for _, role := range []string{"collector", "negotiator", "startd", "other", "checkpoint-server"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -86,11 +91,13 @@ func startAttacked(t *testing.T) *attackedPool {
 	pool := func(n *config.Node) {
 		n.Collectors, n.Negotiators = []string{a.addresses["collector"]}, []string{a.addresses["negotiator"]}
 	}
-	a.addHost("central", "", a.issueCertificate(a.ca, "central", auth.Collector, auth.Negotiator, auth.CheckpointServer), func(n *config.Node) {
+	a.addHost("central", "", a.issueCertificate(a.ca, "central", auth.Collector, auth.Negotiator,
+		auth.CheckpointServer), func(n *config.Node) {
 		pool(n)
 		n.Collector = &config.CollectorSettings{Listen: []string{a.addresses["collector"]}}
 		n.Negotiator = &config.NegotiatorSettings{Listen: []string{a.addresses["negotiator"]}, Cycle: 5 * time.Second}
-		n.Images = &config.CheckpointServerSettings{Listen: []string{a.addresses["checkpoint-server"]}, Dir: filepath.Join(dir, "images")}
+		n.Images = &config.CheckpointServerSettings{Listen: []string{a.addresses["checkpoint-server"]},
+			Dir: filepath.Join(dir, "images")}
 	})
 	a.addHost("submit", "", a.issueCertificate(a.ca, "submit", auth.Schedd), func(n *config.Node) {
 		pool(n)
@@ -155,7 +162,8 @@ func (a *attackedPool) dialSchedd(who commandUser) *grpc.ClientConn {
 	return conn
 }
 
-// dialAs connects to a unix socket as a user: the kernel tells the other end whose the connecting thread is.
+// dialAs connects to a unix socket as a user: the kernel tells the other end whose the
+// connecting thread is.
 func dialAs(who commandUser, path string) (net.Conn, error) {
 	runtime.LockOSThread()
 	const keep = ^uintptr(0)
@@ -178,7 +186,9 @@ func dialAs(who commandUser, path string) (net.Conn, error) {
 func (a *attackedPool) awaitLogged(node string, words ...string) {
 	a.Helper()
 	for _, w := range words {
-		if a.awaitTrue(node+" logs "+w, func() bool { return strings.Contains(a.nodes[node].logText(), w) }); a.Failed() {
+		if a.awaitTrue(node+" logs "+w, func() bool {
+			return strings.Contains(a.nodes[node].logText(), w)
+		}); a.Failed() {
 			return
 		}
 	}
@@ -186,7 +196,8 @@ func (a *attackedPool) awaitLogged(node string, words ...string) {
 
 // nodeOfDaemon is the node of a daemon.
 func nodeOfDaemon(daemon string) string {
-	return map[string]string{"startd": "exec1", "other": "exec2"}[daemon] + map[bool]string{true: "central"}[daemon != "startd" && daemon != "other"]
+	return map[string]string{"startd": "exec1", "other": "exec2"}[daemon] +
+		map[bool]string{true: "central"}[daemon != "startd" && daemon != "other"]
 }
 
 // testConnections come without a certificate that counts.
@@ -199,7 +210,8 @@ func (a *attackedPool) testConnections() {
 	}
 	for _, daemon := range slices.Sorted(maps.Keys(a.addresses)) {
 		for name, own := range map[string]*tls.Config{
-			"in the clear": nil, "no certificate": {}, "another pool's": {Certificates: []tls.Certificate{pair}}, "TLS 1.2": {MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
+			"in the clear": nil, "no certificate": {}, "another pool's": {Certificates: []tls.Certificate{pair}},
+			"TLS 1.2": {MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
 		} {
 			conn, err := net.Dial("tcp", a.addresses[daemon])
 			if err != nil {
@@ -211,7 +223,8 @@ func (a *attackedPool) testConnections() {
 				conn = tls.Client(conn, own)
 			}
 			conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
-			if n, err := conn.Read(make([]byte, 1)); err == nil && own != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			if n, err := conn.Read(make([]byte, 1)); err == nil && own != nil ||
+				errors.Is(err, os.ErrDeadlineExceeded) {
 				a.Errorf("%s, %s: got %d bytes, %v", daemon, name, n, err)
 			}
 			conn.Close()
@@ -220,20 +233,24 @@ func (a *attackedPool) testConnections() {
 	}
 }
 
-// testMethods calls everything that there is with every certificate that is not for it, and as a user.
+// testMethods calls everything that there is with every certificate that is not for it,
+// and as a user.
 func (a *attackedPool) testMethods() {
 	table := auth.MethodAccess()
-	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator", "Startd": "startd", "CheckpointServer": "checkpoint-server"}
+	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator",
+		"Startd": "startd", "CheckpointServer": "checkpoint-server"}
 	refused := 0
 	for _, role := range auth.DaemonRoles() {
 		for daemon := range a.addresses {
 			conn := a.dialDaemon(daemon, a.ids[string(role)])
 			for _, method := range slices.Sorted(maps.Keys(table)) {
 				service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
-				if here := served[service] == daemon || service == "Startd" && daemon == "other"; slices.Contains(table[method], role) && here {
+				if here := served[service] == daemon || service == "Startd" &&
+					daemon == "other"; slices.Contains(table[method], role) && here {
 					continue // it is for this role: what it may ask for is looked at below
 				}
-				if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) && !strings.Contains(fmt.Sprint(err), "unknown") {
+				if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) &&
+					!strings.Contains(fmt.Sprint(err), "unknown") {
 					a.Errorf("%s as %s at %s: got %v", method, role, daemon, err)
 				}
 				if !slices.Contains(table[method], role) {
@@ -273,14 +290,16 @@ func invokeMethod(ctx context.Context, conn *grpc.ClientConn, method string) err
 	return rpc.FromStatus(err)
 }
 
-// testRevoked is what the attacker is when the administrator has found out: the daemons hang up on the node as soon as they have the list.
+// testRevoked is what the attacker is when the administrator has found out: the daemons
+// hang up on the node as soon as they have the list.
 func (a *attackedPool) testRevoked() {
 	files := a.issueCertificate(a.ca, "caught", auth.Negotiator)
 	id, err := pki.Load(files)
 	if err != nil {
 		a.Fatal(err)
 	}
-	watch, err := wire.NewCollectorClient(a.dialDaemon("collector", id)).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	watch, err := wire.NewCollectorClient(a.dialDaemon("collector", id)).Watch(a.Context(),
+		&wire.WatchAds{Type: "Machine"})
 	if err == nil {
 		_, err = watch.Recv()
 	}
@@ -295,7 +314,8 @@ func (a *attackedPool) testRevoked() {
 	if err != nil {
 		a.Fatal(err)
 	}
-	list, err := authority.Revocations(1, []pki.RevokedCert{{Serial: leaf.SerialNumber, At: time.Now()}}, time.Now(), time.Hour)
+	list, err := authority.Revocations(1, []pki.RevokedCert{{Serial: leaf.SerialNumber, At: time.Now()}},
+		time.Now(), time.Hour)
 	if err == nil {
 		err = pki.SaveRevocations(files, list)
 	}
@@ -308,8 +328,10 @@ func (a *attackedPool) testRevoked() {
 	if !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
 		a.Errorf("its stream: got %v", err)
 	}
-	if err := invokeMethod(a.Context(), a.dialDaemon("collector", id), "/roost.wire.Collector/Query"); !errors.Is(err, roost.Unavailable) {
+	if err := invokeMethod(a.Context(), a.dialDaemon("collector", id), "/roost.wire.Collector/Query"); !errors.Is(err,
+		roost.Unavailable) {
 		a.Errorf("it comes again: got %v", err)
 	}
-	a.awaitLogged("central", `msg="hung up on a peer" daemon=collector peer=caught`, `peer \"caught\": not authenticated: the certificate was revoked on`)
+	a.awaitLogged("central", `msg="hung up on a peer" daemon=collector peer=caught`,
+		`peer \"caught\": not authenticated: the certificate was revoked on`)
 }

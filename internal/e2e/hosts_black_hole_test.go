@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// On a node every task fails at once. While one user alone meets with that it is that user's jobs that are kept from there; when another does, too, the node is
-// drained by itself, with the reason in the negotiator's log. All jobs end well on the other node.
+// On a node every task fails at once. While one user alone meets with that it is that
+// user's jobs that are kept from there; when another does, too, the node is drained by
+// itself, with the reason in the negotiator's log. All jobs end well on the other node.
 func TestNodeSwallows(t *testing.T) {
 	t.Parallel()
 	h := startHosts(t)
@@ -35,7 +36,8 @@ func TestNodeSwallows(t *testing.T) {
 		jobs = append(jobs, h.submitJob(fmt.Sprintf(text, i, i%2+1)))
 	}
 	const drained = "swallows tasks and is drained"
-	h.awaitFor(60*time.Second, "exec1 is avoided by the one user", logged("the jobs of one submitter are kept from a node"))
+	h.awaitFor(60*time.Second, "exec1 is avoided by the one user",
+		logged("the jobs of one submitter are kept from a node"))
 	if logged(drained)() {
 		t.Error("exec1 is drained, and one user alone has met with failures there")
 	}

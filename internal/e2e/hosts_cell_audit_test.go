@@ -15,13 +15,15 @@ import (
 	"time"
 )
 
-// The pool of the cell test has two nodes of eight cores, and so many licences of a program.
+// The pool of the cell test has two nodes of eight cores, and so many licences of a
+// program.
 const (
 	coresOfNode           = 8
 	concurrencyLimitUnits = 5
 )
 
-// batchScript is what each task of a batch runs. The lock tells two attempts of a task that live at the same time; the lines, when which ran where.
+// batchScript is what each task of a batch runs. The lock tells two attempts of a task
+// that live at the same time; the lines, when which ran where.
 const batchScript = `exec 9>%[2]s.$ROOST_TASK_INDEX
 flock -n 9 || { echo "overlap $ROOST_TASK_INDEX $ROOST_ATTEMPT 0 -" >> %[1]s; exit 99; }
 echo "start $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s
@@ -29,7 +31,8 @@ i=0; while [ $i -lt 20 ]; do echo "line $i of $ROOST_TASK_INDEX"; i=$((i+1)); do
 sleep 0.1
 echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s`
 
-// auditedArray is an array job of which each task writes down when it began and ended. The tasks of every other one take a licence each.
+// auditedArray is an array job of which each task writes down when it began and ended.
+// The tasks of every other one take a licence each.
 type auditedArray struct{ id, name string }
 
 const batchSize = 24
@@ -70,12 +73,16 @@ func (h *hostPool) taskLogLines(name string) (all []taskLogLine) {
 	return all
 }
 
-// awaitArray waits until a batch has been run, which P9 gives a minute after the last fault, and holds what its tasks wrote against the promises. No execute
-// node has failed, so each task has one attempt.
+// awaitArray waits until a batch has been run, which P9 gives a minute after the last
+// fault, and holds what its tasks wrote against the promises. No execute node has failed,
+// so each task has one attempt.
 func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.Helper()
 	state := ""
-	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool { state = h.showTask(b.id).State; return state == "completed" || state == "failed" })
+	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool {
+		state = h.showTask(b.id).State
+		return state == "completed" || state == "failed"
+	})
 	if state != "completed" {
 		h.printLogs()
 		h.Fatalf("%s has %s", b.name, state)
@@ -85,7 +92,8 @@ func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.checkOutput(b, batchSize-1)
 }
 
-// checkRanOnce holds that each of so many tasks of a batch began once and ended once, and returns what they wrote.
+// checkRanOnce holds that each of so many tasks of a batch began once and ended once, and
+// returns what they wrote.
 func (h *hostPool) checkRanOnce(name string, size int) []taskLogLine {
 	h.Helper()
 	count := map[string]int{}
@@ -119,7 +127,8 @@ func (h *cellHostPool) checkOutput(b auditedArray, index int) {
 	}
 }
 
-// auditCell looks, when all is over, at the whole: nodes and licences were never overcommitted, no two leaders' claims were mixed, and the replicas agree.
+// auditCell looks, when all is over, at the whole: nodes and licences were never
+// overcommitted, no two leaders' claims were mixed, and the replicas agree.
 func (h *cellHostPool) auditCell() {
 	h.Helper()
 	h.checkFences()
@@ -129,7 +138,8 @@ func (h *cellHostPool) auditCell() {
 	h.checkUsage()
 }
 
-// checkCapacity holds that no node ever ran more tasks than it has cores (P5), and no more tasks ran than there are licences.
+// checkCapacity holds that no node ever ran more tasks than it has cores (P5), and no
+// more tasks ran than there are licences.
 func (h *cellHostPool) checkCapacity() {
 	var changes []taskLogLine
 	licensed := map[taskLogLine]bool{}
@@ -165,8 +175,8 @@ var (
 	leadsPattern = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
 )
 
-// checkEpochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone, by each once; and that none followed one of a
-// later leader.
+// checkEpochs holds that no two leaders had the same epoch; that machines made claims by
+// grants of leaders alone, by each once; and that none followed one of a later leader.
 func (h *cellHostPool) checkEpochs() {
 	leader := map[uint64]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
@@ -188,7 +198,8 @@ func (h *cellHostPool) checkEpochs() {
 			}
 			taken[[2]string(m[1:])] = name
 			if claims++; epoch < last || leader[epoch] == "" {
-				h.Errorf("%s made a claim by a grant of epoch %d, of %q, after one of %d", name, epoch, leader[epoch], last)
+				h.Errorf("%s made a claim by a grant of epoch %d, of %q, after one of %d", name, epoch,
+					leader[epoch], last)
 			}
 			last = epoch
 		}
@@ -198,7 +209,8 @@ func (h *cellHostPool) checkEpochs() {
 	}
 }
 
-// awaitAgreement waits until all replicas stand at the same entry, and holds that they have the same state then (P7): usage too, bit for bit.
+// awaitAgreement waits until all replicas stand at the same entry, and holds that they
+// have the same state then (P7): usage too, bit for bit.
 func (h *cellHostPool) awaitAgreement() {
 	h.Helper()
 	var last cellStatus
@@ -243,7 +255,8 @@ func (h *cellHostPool) checkUsage() {
 	}
 }
 
-// submitSteadyTask submits a task that writes a line every few moments until its gate is open.
+// submitSteadyTask submits a task that writes a line every few moments until its gate is
+// open.
 func (h *cellHostPool) submitSteadyTask(name string) (id string, g *taskGate) {
 	h.Helper()
 	g = h.newGate(name)
@@ -255,13 +268,15 @@ func (h *cellHostPool) submitSteadyTask(name string) (id string, g *taskGate) {
 	return id, g
 }
 
-// checkUndisturbed ends a steady task, and holds that it was never disturbed: it is its first attempt, and there is no gap in what it wrote.
+// checkUndisturbed ends a steady task, and holds that it was never disturbed: it is its
+// first attempt, and there is no gap in what it wrote.
 func (h *cellHostPool) checkUndisturbed(id, name string, g *taskGate) {
 	h.Helper()
 	g.openGate()
 	h.awaitTrue(name+" ends", func() bool { return h.showTask(id).State == "failed" })
 	if got := h.showTask(id); got.Exit.Code != 7 || got.Exit.Cause != "exited" || got.Attempt != 1 {
-		h.Errorf("%s ended with code %d, cause %s, attempt %d; want 7, exited, 1", name, got.Exit.Code, got.Exit.Cause, got.Attempt)
+		h.Errorf("%s ended with code %d, cause %s, attempt %d; want 7, exited, 1", name, got.Exit.Code, got.Exit.Cause,
+			got.Attempt)
 	}
 	text, _ := os.ReadFile(h.newTaskLog(name))
 	var first, last, longest int64

@@ -24,7 +24,8 @@ type fencedArray struct {
 
 const fencedSize = 40
 
-// submitFencedArray submits one for a node, and waits until some of its tasks have begun. The others find no room yet, or are on their way.
+// submitFencedArray submits one for a node, and waits until some of its tasks have begun.
+// The others find no room yet, or are on their way.
 func (h *cellHostPool) submitFencedArray(name, node string) *fencedArray {
 	h.Helper()
 	f := &fencedArray{name: "fenced-" + name}
@@ -58,8 +59,9 @@ func (h *cellHostPool) releaseArray(f *fencedArray) {
 	f.released = true
 }
 
-// checkFences holds that nothing of a job was begun after it was held, or removed, until it was released (P8), that no two attempts of a task overlapped
-// (P4), and that what was released has been done once (P3).
+// checkFences holds that nothing of a job was begun after it was held, or removed, until
+// it was released (P8), that no two attempts of a task overlapped (P4), and that what was
+// released has been done once (P3).
 func (h *cellHostPool) checkFences() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")
@@ -94,7 +96,8 @@ func attemptOfEvent(e *wire.JobEvent) attemptRecord {
 }
 
 func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
-	assigned, lost := map[attemptRecord]bool{}, map[attemptRecord]bool{} // assigned: and whether that was after a release
+	// assigned: and whether that was after a release
+	assigned, lost := map[attemptRecord]bool{}, map[attemptRecord]bool{}
 	fence := false
 	for _, e := range events {
 		switch e.GetWhat() {
@@ -104,7 +107,8 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 			fence = false
 		case "assigned":
 			if fence {
-				h.Errorf("P8: %s: attempt %d of %s was assigned after the job was stopped", f.name, e.GetAttempt(), e.GetId())
+				h.Errorf("P8: %s: attempt %d of %s was assigned after the job was stopped", f.name, e.GetAttempt(),
+					e.GetId())
 			}
 			assigned[attemptOfEvent(e)] = e.GetTime() > f.stopped
 		case "lost":
@@ -118,13 +122,17 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 		case m.what == "overlap":
 			h.Errorf("P4: %s: two attempts of task %d live at the same time", f.name, m.index)
 		case !known:
-			h.Errorf("P8: %s: attempt %d of task %d was begun on %s and never assigned", f.name, m.attempt, m.index, m.node)
-		case m.what == "end" && !lost[attemptRecord{m.index, m.attempt}]: // one that ends behind a cut is not known to, and is run again
+			h.Errorf("P8: %s: attempt %d of task %d was begun on %s and never assigned", f.name, m.attempt,
+				m.index, m.node)
+		// one that ends behind a cut is not known to, and is run again
+		case m.what == "end" && !lost[attemptRecord{m.index, m.attempt}]:
 			ends[m.index]++
 		case m.what == "start" && m.at > f.stopped && !late:
-			begun++                                                                      // it was on its way
-			if after := time.Duration(m.at - f.stopped); after > shortLease+deathDelay { // a node that is cut off then hears of it at the end of a lease
-				h.Errorf("P8: %s: attempt %d of task %d was begun on %s %v after the job was stopped", f.name, m.attempt, m.index, m.node, after)
+			begun++ // it was on its way
+			// a node that is cut off then hears of it at the end of a lease
+			if after := time.Duration(m.at - f.stopped); after > shortLease+deathDelay {
+				h.Errorf("P8: %s: attempt %d of task %d was begun on %s %v after the job was stopped", f.name,
+					m.attempt, m.index, m.node, after)
 			}
 		}
 	}
@@ -155,14 +163,16 @@ func (h *hostPool) jobEvents(client wire.ScheddClient, id string) (all []*wire.J
 	return all
 }
 
-// The lease of a task on a node that is cut off, and how long its processes may take to die when it is over.
+// The lease of a task on a node that is cut off, and how long its processes may take to
+// die when it is over.
 const (
 	shortLease = 10 * time.Second // the shortest
 	deathDelay = 3 * time.Second  // what the schedd waits for is longer
 )
 
-// clingingScript is a task whose processes do not go when they are told to: each has a session of its own and writes down when it was alive, on the clock that
-// leases are measured with.
+// clingingScript is a task whose processes do not go when they are told to: each has a
+// session of its own and writes down when it was alive, on the clock that leases are
+// measured with.
 const clingingScript = `beat() { trap "" TERM HUP INT; while [ ! -e %[2]s ]; do read up idle < /proc/uptime; echo "$1 $ROOST_ATTEMPT $ROOST_NODE $up" >> %[1]s; sleep 0.05; done; }
 export ROOST_ATTEMPT ROOST_NODE
 beat child &
@@ -170,19 +180,26 @@ setsid sh -c 'trap "" TERM HUP INT; while [ ! -e %[2]s ]; do read up idle < /pro
 beat main
 exit 6`
 
-// nodeIsCutOff cuts a node off from the schedd for longer than a lease. No process of its tasks outlives that (P10), nothing begins before they are dead
-// (P4), and what is held or removed meanwhile begins nowhere (P8).
+// nodeIsCutOff cuts a node off from the schedd for longer than a lease. No process of its
+// tasks outlives that (P10), nothing begins before they are dead (P4), and what is held
+// or removed meanwhile begins nowhere (P8).
 func (h *cellHostPool) nodeIsCutOff() {
 	g := h.newGate("clinging")
-	id := h.submitJob(fmt.Sprintf("job \"clinging\" {\n  script = <<-END\n%s\n  END\n  lease = %q\n}", fmt.Sprintf(clingingScript, h.newTaskLog("clinging"), g.path), shortLease))
-	h.awaitTrue("clinging runs", func() bool { return h.showTask(id).State == "running" && len(h.submitDetached()) > 10 })
+	id := h.submitJob(fmt.Sprintf("job \"clinging\" {\n  script = <<-END\n%s\n  END\n  lease = %q\n}",
+		fmt.Sprintf(clingingScript, h.newTaskLog("clinging"), g.path), shortLease))
+	h.awaitTrue("clinging runs", func() bool {
+		return h.showTask(id).State == "running" && len(h.submitDetached()) > 10
+	})
 	first := h.showTask(id)
 	held, removed := h.submitFencedArray("cut-off-held", "exec1"), h.submitFencedArray("cut-off-removed", "exec2")
 	h.net.unplug(first.Node)
 	cut := uptime()
 	h.stopArray(held, "hold")
 	h.stopArray(removed, "rm")
-	h.awaitFor(time.Minute, "clinging runs on the other node", func() bool { now := h.showTask(id); return now.Attempt > first.Attempt && now.State == "running" })
+	h.awaitFor(time.Minute, "clinging runs on the other node", func() bool {
+		now := h.showTask(id)
+		return now.Attempt > first.Attempt && now.State == "running"
+	})
 	h.releaseArray(held)
 	h.net.replug(first.Node)
 	g.openGate()
@@ -210,7 +227,8 @@ func (h *cellHostPool) submitDetached() (all []processSample) {
 	return all
 }
 
-// checkNoOverlap holds that all processes of the first attempt were dead when its lease was over, which was renewed for the last time before the cut.
+// checkNoOverlap holds that all processes of the first attempt were dead when its lease
+// was over, which was renewed for the last time before the cut.
 func (h *cellHostPool) checkNoOverlap(first int, cut float64) {
 	last, next := map[string]float64{}, 0.0
 	for _, a := range h.submitDetached() {

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// diskSize is of a central manager's replica, and holds a few pieces of its log, of 4 MiB each.
+// diskSize is of a central manager's replica, and holds a few pieces of its log, of 4 MiB
+// each.
 const diskSize = 24 << 20
 
 // mountSmallDisk gives the replica of a central manager a disk of its own.
@@ -38,7 +39,8 @@ func (h *cellHostPool) replicaDisk(name string) string {
 	return filepath.Join(h.nodes[name].dir, "negotiator", "replica")
 }
 
-// fillDisk takes all that is free on a central manager's disk, and returns what gives it back.
+// fillDisk takes all that is free on a central manager's disk, and returns what gives it
+// back.
 func (h *cellHostPool) fillDisk(name string) (free func()) {
 	give, err := fillFileSystem(h.replicaDisk(name))
 	if err != nil {
@@ -51,7 +53,8 @@ func (h *cellHostPool) fillDisk(name string) (free func()) {
 	}
 }
 
-// fillFileSystem takes all that is free on the file system of a directory, and returns what gives it back.
+// fillFileSystem takes all that is free on the file system of a directory, and returns
+// what gives it back.
 func fillFileSystem(dir string) (free func() error, err error) {
 	path := filepath.Join(dir, "ballast")
 	f, err := os.Create(path)
@@ -72,23 +75,27 @@ func (zeroReader) Read(p []byte) (int, error) { return len(p), nil }
 func (h *cellHostPool) followerIsFull() { h.testFullDisk(otherCentrals(h.awaitLeader())[0]) }
 func (h *cellHostPool) leaderIsFull()   { h.testFullDisk(h.awaitLeader()) }
 
-// testFullDisk fills a central manager's disk and has more decided than has room there. It says what is wrong, the two others go on, and when there is room
-// again it goes on by itself with all that it had.
+// testFullDisk fills a central manager's disk and has more decided than has room there.
+// It says what is wrong, the two others go on, and when there is room again it goes on by
+// itself with all that it had.
 func (h *cellHostPool) testFullDisk(victim string) {
 	other := otherCentrals(victim)[0]
 	said := len(h.nodes[victim].logText())
 	free := h.fillDisk(victim)
 	complains := func() bool {
 		text := h.nodes[victim].logText()[said:]
-		return strings.Contains(text, "no space left on device") && strings.Contains(text, "make room in "+h.replicaDisk(victim))
+		return strings.Contains(text, "no space left on device") &&
+			strings.Contains(text, "make room in "+h.replicaDisk(victim))
 	}
 	for round := 0; round < 100 && !complains(); round++ {
 		h.awaitTrue("something large is decided", func() bool {
-			_, err := h.tryAdminister(other, "queue", "set", "large", "--force", "--users", strings.Join(manyUsers(round), ","))
+			_, err := h.tryAdminister(other, "queue", "set", "large", "--force", "--users",
+				strings.Join(manyUsers(round), ","))
 			return err == nil
 		})
 	}
-	h.awaitTrue("it says that its disk is full", complains) // the others may decide much in the time that it takes to stop
+	// the others may decide much in the time that it takes to stop
+	h.awaitTrue("it says that its disk is full", complains)
 	h.awaitArray(h.submitArray("full-" + victim))
 	h.awaitTrue("two are enough", func() bool { s := h.status(other); return s.leader() != "" && s.leader() != victim })
 	free()

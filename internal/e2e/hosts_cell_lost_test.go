@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestCellLost takes from three central managers what they have on disk: a disk fills up, and two of three are lost for good. What they had kept of the
-// time before there was a log stands in it from the first start on.
+// TestCellLost takes from three central managers what they have on disk: a disk fills up,
+// and two of three are lost for good. What they had kept of the time before there was a
+// log stands in it from the first start on.
 func TestCellLost(t *testing.T) {
 	t.Parallel()
 	h := makeCell(t)
@@ -50,21 +51,26 @@ func TestCellLost(t *testing.T) {
 const formerSeconds = 7200000 // core-seconds
 
 var formerFiles = map[string]string{
-	"usage.json": fmt.Sprintf(`{"version":1,"accounts":[{"owner":%q,"priority":4,"core_seconds":%d,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`, formerLog, formerSeconds),
-	"epoch":      "1767225600\n",
+	"usage.json": fmt.Sprintf(
+		`{"version":1,"accounts":[{"owner":%q,"priority":4,"core_seconds":%d,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`, formerLog, formerSeconds,
+	),
+	"epoch": "1767225600\n",
 }
 
-// writeFormerState leaves in a central manager's directory what one of that time has left there.
+// writeFormerState leaves in a central manager's directory what one of that time has left
+// there.
 func (h *cellHostPool) writeFormerState(name string) {
 	for file, text := range formerFiles {
 		path := filepath.Join(h.nodes[name].dir, "negotiator", file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			h.Fatal(err)
 		}
 	}
 }
 
-// usageOf is what roost shares says that somebody has used, in core-hours; negative where it knows nobody of that name.
+// usageOf is what roost shares says that somebody has used, in core-hours; negative where
+// it knows nobody of that name.
 func (h *cellHostPool) usageOf(user string) float64 {
 	h.Helper()
 	var all struct{ Submitters []submitterRecord }
@@ -79,7 +85,8 @@ func (h *cellHostPool) usageOf(user string) float64 {
 	return -1
 }
 
-// formerStateIsTakenOver holds that what one of three kept before is taken over when that one leads, whoever has led before, and only once.
+// formerStateIsTakenOver holds that what one of three kept before is taken over when that
+// one leads, whoever has led before, and only once.
 func (h *cellHostPool) formerStateIsTakenOver() {
 	taken := func() bool { return h.usageOf(formerLog) == formerSeconds/3600 }
 	for tries := 0; h.awaitLeader() != "central3"; tries++ {
@@ -88,7 +95,10 @@ func (h *cellHostPool) formerStateIsTakenOver() {
 		}
 		old := h.nodes[h.awaitLeader()]
 		old.killMaster()
-		h.awaitTrue("another leads", func() bool { s := h.status("central3"); return s.leader() != "" && s.leader() != old.name })
+		h.awaitTrue("another leads", func() bool {
+			s := h.status("central3")
+			return s.leader() != "" && s.leader() != old.name
+		})
 		old.start()
 		h.awaitThreeVoters()
 	}
@@ -104,7 +114,10 @@ func (h *cellHostPool) formerStateIsTakenOver() {
 		return true
 	})
 	h.nodes["central3"].killMaster()
-	h.awaitTrue("another leads", func() bool { s := h.status("central1"); return s.leader() != "" && s.leader() != "central3" })
+	h.awaitTrue("another leads", func() bool {
+		s := h.status("central1")
+		return s.leader() != "" && s.leader() != "central3"
+	})
 	h.nodes["central3"].start()
 	h.awaitTrue("the next leader has it, too", taken)
 }
@@ -123,12 +136,16 @@ func (h *cellHostPool) majorityIsLost() {
 		<-h.nodes[c].done
 	}
 	during := h.submitArray("lost-during")
-	h.awaitTrue("the one that is left decides nothing", func() bool { s := h.status(survivor); return s.Spare == -1 && s.Leader == "" })
+	h.awaitTrue("the one that is left decides nothing", func() bool {
+		s := h.status(survivor)
+		return s.Spare == -1 && s.Leader == ""
+	})
 
 	h.expectRefusal(survivor, "--force", "recover")
 	h.expectRefusal(survivor, "stop the negotiator", "recover", "--force")
 	n.stopMaster()
-	if out, err := h.runCell(survivor, "recover", "--force"); err != nil || !strings.Contains(out, "is a cell of its own") {
+	if out, err := h.runCell(survivor, "recover", "--force"); err != nil ||
+		!strings.Contains(out, "is a cell of its own") {
 		h.Fatalf("recover: %v: %s", err, out)
 	}
 	n.start()
@@ -146,7 +163,9 @@ func (h *cellHostPool) majorityIsLost() {
 	// One that is not dead at all comes back with what it has on disk.
 	stray := h.nodes[gone[0]]
 	stray.start()
-	h.awaitTrue("the stray one finds that it is of another cell", func() bool { return strings.Contains(stray.logText(), "is of another cell") })
+	h.awaitTrue("the stray one finds that it is of another cell", func() bool {
+		return strings.Contains(stray.logText(), "is of another cell")
+	})
 	if s := h.status(survivor); s.leader() != survivor || len(s.Members) != 1 {
 		h.Errorf("with a stray one: %+v", s)
 	}
@@ -154,13 +173,22 @@ func (h *cellHostPool) majorityIsLost() {
 	stray.stopMaster()
 	h.emptyDirectory(filepath.Join(stray.dir, "negotiator", "replica"))
 	stray.start()
-	h.awaitTrue(stray.name+" is added", func() bool { _, err := h.runCell(survivor, "add", centrals[stray.name]+":9702"); return err == nil })
+	h.awaitTrue(stray.name+" is added", func() bool {
+		_, err := h.runCell(survivor, "add", centrals[stray.name]+":9702")
+		return err == nil
+	})
 	h.addCentralManager(filepath.Join(h.dir, "ca"), "central4")
 	h.nodes["central4"].start()
-	h.awaitTrue("central4 is added", func() bool { _, err := h.runCell(survivor, "add", centrals["central4"]+":9702"); return err == nil })
+	h.awaitTrue("central4 is added", func() bool {
+		_, err := h.runCell(survivor, "add", centrals["central4"]+":9702")
+		return err == nil
+	})
 
 	// It bears the loss of one again.
-	h.awaitTrue("a whole cell", func() bool { s := h.status(survivor); return s.Spare == 1 && len(s.Members) == 3 && s.leader() != "" })
+	h.awaitTrue("a whole cell", func() bool {
+		s := h.status(survivor)
+		return s.Spare == 1 && len(s.Members) == 3 && s.leader() != ""
+	})
 	n.killMaster()
 	h.awaitArray(h.submitArray("lost-after"))
 	n.start()

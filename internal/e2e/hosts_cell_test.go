@@ -17,7 +17,8 @@ import (
 )
 
 // centrals are the central managers of the pool, and where they are.
-var centrals = map[string]string{"central1": "10.111.0.1", "central2": "10.111.0.3", "central3": "10.111.0.4", "central4": "10.111.0.5"}
+var centrals = map[string]string{"central1": "10.111.0.1", "central2": "10.111.0.3", "central3": "10.111.0.4",
+	"central4": "10.111.0.5"}
 
 // cellHostPool is a pool with three central managers. The fourth has not joined.
 type cellHostPool struct {
@@ -29,8 +30,9 @@ type cellHostPool struct {
 	steadyDuration time.Duration // for how long the steady task did
 }
 
-// TestCell lets three central managers decide together while they die and are cut off from each other in every way: jobs are run, a task that runs
-// notices nothing, and each task of a job is run once.
+// TestCell lets three central managers decide together while they die and are cut off
+// from each other in every way: jobs are run, a task that runs notices nothing, and each
+// task of a job is run once.
 func TestCell(t *testing.T) {
 	t.Parallel()
 	h := startCell(t)
@@ -77,7 +79,8 @@ func makeCell(t *testing.T) *cellHostPool { return makeCellOn(t, newNetwork(t), 
 
 func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPool {
 	dir := openDir(t) // it goes after all that runs
-	h := &cellHostPool{hostPool: &hostPool{T: t, net: net, dir: dir, nodes: map[string]*testHost{}, hostPoolOptions: as}, addresses: map[string]string{}}
+	h := &cellHostPool{hostPool: &hostPool{T: t, net: net, dir: dir, nodes: map[string]*testHost{},
+		hostPoolOptions: as}, addresses: map[string]string{}}
 	h.roost, h.home = program(t, as.tags...), filepath.Join(h.dir, "home")
 	if err := os.Mkdir(h.home, 0o700); err != nil {
 		t.Fatal(err)
@@ -89,7 +92,9 @@ func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPoo
 	for _, name := range []string{"central1", "central2", "central3"} {
 		h.addCentralManager(ca, name)
 	}
-	h.addCellHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", auth.Schedd), func(n *config.Node) { n.Schedd = &config.ScheddSettings{SocketMode: 0o666} })
+	h.addCellHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", auth.Schedd), func(n *config.Node) {
+		n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
+	})
 	h.addServer("exec1", "10.111.0.11")
 	h.addServer("exec2", "10.111.0.12")
 	return h
@@ -97,11 +102,12 @@ func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPoo
 
 // addServer adds an execute node that nobody sits at.
 func (h *cellHostPool) addServer(name, address string) {
-	h.addCellHost(name, address, h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Startd), func(n *config.Node) {
-		d := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
-		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 1000*coresOfNode, 8<<30, 8<<30
-		n.Startds = []config.StartdSettings{d}
-	})
+	h.addCellHost(name, address, h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Startd),
+		func(n *config.Node) {
+			d := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
+			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 1000*coresOfNode, 8<<30, 8<<30
+			n.Startds = []config.StartdSettings{d}
+		})
 }
 
 // startAll starts all of it, and waits until everybody is there.
@@ -115,10 +121,12 @@ func (h *cellHostPool) startAll() {
 }
 
 func (h *cellHostPool) addCentralManager(ca, name string) {
-	h.addCellHost(name, centrals[name], h.issueCertificate(ca, name, auth.Collector, auth.Negotiator), func(n *config.Node) {
-		n.Collector = &config.CollectorSettings{Listen: []string{centrals[name] + ":9701"}}
-		n.Negotiator = &config.NegotiatorSettings{Listen: []string{centrals[name] + ":9702"}, Cycle: 5 * time.Second}
-	})
+	h.addCellHost(name, centrals[name], h.issueCertificate(ca, name, auth.Collector, auth.Negotiator),
+		func(n *config.Node) {
+			n.Collector = &config.CollectorSettings{Listen: []string{centrals[name] + ":9701"}}
+			n.Negotiator = &config.NegotiatorSettings{Listen: []string{centrals[name] + ":9702"},
+				Cycle: 5 * time.Second}
+		})
 }
 
 // addCellHost adds a host that knows all central managers.
@@ -160,7 +168,8 @@ func (h *cellHostPool) setConcurrencyLimit() {
 	h.administer("central1", "limit", "set", "program", fmt.Sprint(concurrencyLimitUnits))
 }
 
-// administer runs a command of administrators on a central manager, and returns what it prints.
+// administer runs a command of administrators on a central manager, and returns what it
+// prints.
 func (h *hostPool) administer(on string, args ...string) string {
 	h.Helper()
 	out, err := h.tryAdminister(on, args...)
@@ -174,7 +183,8 @@ func (h *hostPool) administer(on string, args ...string) string {
 func (h *hostPool) tryAdminister(on string, args ...string) (string, error) {
 	n := h.nodes[on]
 	file := filepath.Join(n.dir, "etc", "node.hcl")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, config.Write(n.node), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700),
+		os.WriteFile(file, config.Write(n.node), 0o600)); err != nil {
 		h.Fatal(err)
 	}
 	args = append([]string{"netns", "exec", h.net.namespaceName(on), h.roost}, args...)
@@ -185,7 +195,8 @@ func (h *hostPool) tryAdminister(on string, args ...string) (string, error) {
 // runCell runs roost cell on a central manager.
 func (h *cellHostPool) runCell(on string, args ...string) (string, error) {
 	args = append([]string{"netns", "exec", h.net.namespaceName(on), h.roost, "cell"}, args...)
-	out, err := exec.CommandContext(h.Context(), "ip", append(args, "--config", h.nodes[on].dir+".hcl")...).CombinedOutput()
+	out, err := exec.CommandContext(h.Context(), "ip", append(args, "--config", h.nodes[on].dir+".hcl")...).
+		CombinedOutput()
 	return string(out), err
 }
 
@@ -199,10 +210,14 @@ func (h *cellHostPool) status(on string) (s cellStatus) {
 // awaitThreeVoters waits until there are three that vote, and all are there.
 func (h *cellHostPool) awaitThreeVoters() {
 	h.Helper()
-	h.awaitTrue("a whole cell", func() bool { s := h.status("central1"); return s.Spare == 1 && len(s.Members) == 3 && s.leader() != "" })
+	h.awaitTrue("a whole cell", func() bool {
+		s := h.status("central1")
+		return s.Spare == 1 && len(s.Members) == 3 && s.leader() != ""
+	})
 }
 
-// awaitLeader waits until there is a leader, and says who: a central manager that has just been started does not know it for a moment.
+// awaitLeader waits until there is a leader, and says who: a central manager that has
+// just been started does not know it for a moment.
 func (h *cellHostPool) awaitLeader() (name string) {
 	h.Helper()
 	h.awaitTrue("somebody leads", func() bool { name = h.status("central1").leader(); return name != "" })

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// timeToNextGrant measures how long nobody gets anything after the leader was killed: a job is submitted then, and its schedd has the claim.
+// timeToNextGrant measures how long nobody gets anything after the leader was killed: a
+// job is submitted then, and its schedd has the claim.
 func (h *cellHostPool) timeToNextGrant() {
 	rounds := 11
 	if testing.Short() {
@@ -42,7 +43,8 @@ func (h *cellHostPool) timeToNextGrant() {
 		joined = append(joined, h.timeToFirstGrant(killed, otherCentrals(leader.name), `schedd joined`))
 		leader.start()
 	}
-	h.Logf("leader killed %d times, medians: a replica leads after %v, its negotiator after %v, the schedd has joined it after %v, and has a claim after %v (at most %v)",
+	h.Logf("leader killed %d times, medians: a replica leads after %v, its negotiator after %v, the schedd "+
+		"has joined it after %v, and has a claim after %v (at most %v)",
 		rounds, median(elected), median(mpiGang), median(joined), median(granted), slices.Max(granted))
 }
 
@@ -67,7 +69,8 @@ func (h *cellHostPool) eventTime(client wire.ScheddClient, id, what string) time
 	return time.Time{}
 }
 
-// timeToFirstGrant is how long after a moment one of the nodes' negotiators first said something.
+// timeToFirstGrant is how long after a moment one of the nodes' negotiators first said
+// something.
 func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, message string) time.Duration {
 	h.Helper()
 	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="` + message)
@@ -75,7 +78,8 @@ func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, messag
 	for _, name := range nodes {
 		text, _ := os.ReadFile(filepath.Join(h.nodes[name].dir, "log", "negotiator.log"))
 		for _, m := range line.FindAllSubmatch(text, -1) {
-			if at, err := time.Parse(time.RFC3339, string(m[1])); err == nil && at.After(moment.Truncate(time.Millisecond)) {
+			if at, err := time.Parse(time.RFC3339, string(m[1])); err == nil &&
+				at.After(moment.Truncate(time.Millisecond)) {
 				first = min(first, at.Sub(moment))
 			}
 		}
@@ -83,8 +87,9 @@ func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, messag
 	return first
 }
 
-// leaderIsStopped stops the leader in the middle of what it does, and lets it go on when another has led for long. It takes no part in what follows until
-// it has heard of that, and what it had decided before reaches nobody.
+// leaderIsStopped stops the leader in the middle of what it does, and lets it go on when
+// another has led for long. It takes no part in what follows until it has heard of that,
+// and what it had decided before reaches nobody.
 func (h *cellHostPool) leaderIsStopped() {
 	old := h.awaitLeader()
 	pid := h.nodes[old].daemonPID("negotiator")

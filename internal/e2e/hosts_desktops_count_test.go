@@ -12,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// countingProgram counts: up to so many steps, or until its gate opens. At each it writes down what it has reached, on which host it is, whatever anybody
-// has told it, and the time: on the wall, for the clocks that cannot be set go on in a program that is restored from where they were when it was saved.
-// Nothing that another attempt could have changed is kept open.
+// countingProgram counts: up to so many steps, or until its gate opens. At each it writes
+// down what it has reached, on which host it is, whatever anybody has told it, and the
+// time: on the wall, for the clocks that cannot be set go on in a program that is
+// restored from where they were when it was saved. Nothing that another attempt could
+// have changed is kept open.
 const countingProgram = `package main
 
 import (
@@ -70,15 +72,18 @@ func main() {
 
 // countingTask is a task that counts.
 type countingTask struct {
-	id, name       string
-	gate           *taskGate
-	periodicImages bool // images are taken now and then, and not only when it leaves: one that leaves may have left without
+	id, name string
+	gate     *taskGate
+	// images are taken now and then, and not only when it leaves: one that leaves may
+	// have left without
+	periodicImages bool
 }
 
 // endlessSteps is more steps than any test has time for.
 const endlessSteps = 1 << 30
 
-// submitCounter submits a task that counts to so many, on any machine; one that is a desktop if there is.
+// submitCounter submits a task that counts to so many, on any machine; one that is a
+// desktop if there is.
 func (h *desktopPool) submitCounter(name string, steps int, more string) *countingTask {
 	h.Helper()
 	c := &countingTask{name: name, gate: h.newGate(name)}
@@ -115,8 +120,10 @@ func (h *desktopPool) countingSteps(c *countingTask) (all []countingStep) {
 	return all
 }
 
-// checkSteps holds what a task that has ended wrote against the promises: its output is complete and right (P11), two attempts never counted at the same time (P4),
-// and it counted nothing twice but what an attempt that was lost had reached after its last image. It returns how much that is, and on how many machines it was.
+// checkSteps holds what a task that has ended wrote against the promises: its output is
+// complete and right (P11), two attempts never counted at the same time (P4), and it
+// counted nothing twice but what an attempt that was lost had reached after its last
+// image. It returns how much that is, and on how many machines it was.
 func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twice, machines int) {
 	h.Helper()
 	ended, losses, saved := 0, 0, map[uint32]bool{}
@@ -142,15 +149,20 @@ func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twic
 	for _, s := range all {
 		seen[s.node] = true
 		switch {
-		case s.at.Before(last.at) && !written[s]: // else it was about to be written when its image was taken, from which two attempts have gone on
-			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node, clockText(s.at), last.n, last.node, clockText(last.at), jobLogText(events))
+		// else it was about to be written when its image was taken, from which two
+		// attempts have gone on
+		case s.at.Before(last.at) && !written[s]:
+			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node,
+				clockText(s.at), last.n, last.node, clockText(last.at), jobLogText(events))
 		case s.n <= last.n:
 			twice += last.n - s.n + 1
 			if losses--; losses < 0 {
-				h.Errorf("%s: step %d on %s comes after step %d on %s, and no attempt was lost\n%s", c.name, s.n, s.node, last.n, last.node, jobLogText(events))
+				h.Errorf("%s: step %d on %s comes after step %d on %s, and no attempt was lost\n%s", c.name, s.n,
+					s.node, last.n, last.node, jobLogText(events))
 			}
 		case s.n > last.n+1:
-			h.Errorf("%s: step %d on %s comes after step %d on %s\n%s", c.name, s.n, s.node, last.n, last.node, jobLogText(events))
+			h.Errorf("%s: step %d on %s comes after step %d on %s\n%s", c.name, s.n, s.node, last.n, last.node,
+				jobLogText(events))
 		}
 		last, written[s] = s, true
 	}
@@ -162,7 +174,8 @@ func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twic
 	}
 	fmt.Fprintf(&want, "end %d %d\n", last.n, sum)
 	if got := h.mustAs("logs", c.id); got != want.String() {
-		h.Errorf("P11: %s: its output has %d bytes, want %d; it ends with %q\n%s", c.name, len(got), want.Len(), got[max(len(got)-60, 0):], jobLogText(events))
+		h.Errorf("P11: %s: its output has %d bytes, want %d; it ends with %q\n%s", c.name, len(got), want.Len(),
+			got[max(len(got)-60, 0):], jobLogText(events))
 	}
 	return twice, len(seen)
 }
@@ -174,7 +187,8 @@ func clockText(at time.Time) string { return at.Format("15:04:05.000") }
 func jobLogText(events []*wire.JobEvent) string {
 	var b strings.Builder
 	for _, e := range events {
-		fmt.Fprintf(&b, "%s attempt %d: %s %s %s\n", clockText(time.Unix(0, e.GetTime())), e.GetAttempt(), e.GetWhat(), e.GetNode(), e.GetText())
+		fmt.Fprintf(&b, "%s attempt %d: %s %s %s\n", clockText(time.Unix(0, e.GetTime())), e.GetAttempt(), e.GetWhat(),
+			e.GetNode(), e.GetText())
 	}
 	return b.String()
 }
@@ -188,5 +202,6 @@ func printDelays(all []time.Duration) string {
 	at := func(percent int) time.Duration {
 		return all[min(len(all)*percent/100, len(all)-1)].Round(100 * time.Microsecond)
 	}
-	return fmt.Sprintf("%d times, median %v, 99%% below %v, at most %v", len(all), at(50), at(99), all[len(all)-1].Round(100*time.Microsecond))
+	return fmt.Sprintf("%d times, median %v, 99%% below %v, at most %v", len(all), at(50), at(99),
+		all[len(all)-1].Round(100*time.Microsecond))
 }

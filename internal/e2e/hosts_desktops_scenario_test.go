@@ -41,7 +41,9 @@ func (h *desktopPool) fillWithCounters() {
 		}
 	}
 	for _, d := range awake {
-		h.awaitFor(starvedLimit, "all tasks on "+d.name+" run", func() bool { return len(d.taskCgroups()) == coresOfDesk && d.isRunning() })
+		h.awaitFor(starvedLimit, "all tasks on "+d.name+" run", func() bool {
+			return len(d.taskCgroups()) == coresOfDesk && d.isRunning()
+		})
 	}
 }
 
@@ -52,9 +54,12 @@ func (h *desktopPool) awaitAvailable() {
 		var all struct {
 			Nodes []struct{ Name, Owner string }
 		}
-		return h.queryJSON(&all, "nodes") && len(all.Nodes) >= len(h.desks) && !slices.ContainsFunc(all.Nodes, func(n struct{ Name, Owner string }) bool {
-			return n.Owner != "" && (h.sleepingDesk == nil || n.Name != h.sleepingDesk.name)
-		})
+		return h.queryJSON(&all, "nodes") && len(all.Nodes) >= len(h.desks) &&
+			!slices.ContainsFunc(all.Nodes, func(n struct {
+				Name, Owner string
+			}) bool {
+				return n.Owner != "" && (h.sleepingDesk == nil || n.Name != h.sleepingDesk.name)
+			})
 	})
 }
 
@@ -99,7 +104,8 @@ func cpuTimes(groups []cgroup.TaskDir) (sum uint64) {
 	return sum
 }
 
-// pressKeysFrozen presses keys for a while, and holds that the tasks of the desktop get no processor time meanwhile.
+// pressKeysFrozen presses keys for a while, and holds that the tasks of the desktop get
+// no processor time meanwhile.
 func (d *ownedDesktop) pressKeysFrozen(for_ time.Duration) {
 	d.Helper()
 	groups := d.taskCgroups()
@@ -134,7 +140,8 @@ func (h *desktopPool) workIsSuspendedAndResumed() {
 			on := h.tasksAt(d)
 			h.awaitFor(starvedLimit, "the tasks are suspended", func() bool {
 				for c := range on {
-					if now := h.showTask(c.id); now.State != "suspended" || !strings.Contains(now.Reason, "the owner of "+d.name+" is back") {
+					if now := h.showTask(c.id); now.State != "suspended" ||
+						!strings.Contains(now.Reason, "the owner of "+d.name+" is back") {
 						return false
 					}
 				}
@@ -153,7 +160,8 @@ func (h *desktopPool) workIsSuspendedAndResumed() {
 	}
 }
 
-// An owner stays: what runs there leaves with what it has reached, and goes on elsewhere. When he has gone the machine is lent again.
+// An owner stays: what runs there leaves with what it has reached, and goes on elsewhere.
+// When he has gone the machine is lent again.
 func (h *desktopPool) ownerStays() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
@@ -169,7 +177,8 @@ func (h *desktopPool) ownerStays() {
 		d.pressKey()
 		return h.tasksByMachine()["server"] == len(on)
 	})
-	h.Logf("%d tasks have left after %v, and run elsewhere after %v", len(on), left.Round(time.Millisecond), time.Since(came).Round(time.Millisecond))
+	h.Logf("%d tasks have left after %v, and run elsewhere after %v", len(on), left.Round(time.Millisecond),
+		time.Since(came).Round(time.Millisecond))
 	for c, attempt := range on {
 		if now := h.showTask(c.id); now.Attempt != attempt+1 {
 			h.Errorf("%s is in attempt %d after %d", c.name, now.Attempt, attempt)
@@ -179,7 +188,8 @@ func (h *desktopPool) ownerStays() {
 	h.fillWithCounters()
 }
 
-// An owner says no, by a name that his file knows; nobody else may, and his yes lets tasks come again.
+// An owner says no, by a name that his file knows; nobody else may, and his yes lets
+// tasks come again.
 func (h *desktopPool) ownerPausesMachine() {
 	d, owner := h.desks[1], commandUser{65534, 65534}
 	if out, ok := d.deskCommand(someone, "pause", "1h"); ok || !strings.Contains(out, "owner") {
@@ -193,14 +203,18 @@ func (h *desktopPool) ownerPausesMachine() {
 		h.Fatalf("roost pause: %v, %d of %d tasks stand still\n%s", ok, cgroup.CountFrozen(groups), len(groups), out)
 	}
 	h.Logf("roost pause: %v: %s", took.Round(time.Millisecond), strings.TrimSpace(out))
-	if out, _ := d.deskCommand(someone, "mine"); !strings.Contains(out, "paused until ") || !strings.Contains(out, "a talk") || strings.Count(out, "suspended") < 1 {
+	if out, _ := d.deskCommand(someone, "mine"); !strings.Contains(out, "paused until ") ||
+		!strings.Contains(out, "a talk") || strings.Count(out, "suspended") < 1 {
 		h.Errorf("roost mine:\n%s", out)
 	}
 	if out, ok := d.deskCommand(someone, "resume"); ok {
 		h.Errorf("somebody lent a machine that is not his: %s", out)
 	}
-	h.awaitFor(starvedLimit, "the tasks have left "+d.name, func() bool { return len(d.taskCgroups()) == 0 && h.tasksByMachine()[d.name] == 0 })
-	asked := h.submitCounter("asked", endlessSteps, "priority = 9\n  requirements = \"TARGET.Name == \\\"desk2\\\"\"") // it comes before those that have left
+	h.awaitFor(starvedLimit, "the tasks have left "+d.name, func() bool {
+		return len(d.taskCgroups()) == 0 && h.tasksByMachine()[d.name] == 0
+	})
+	// it comes before those that have left
+	asked := h.submitCounter("asked", endlessSteps, "priority = 9\n  requirements = \"TARGET.Name == \\\"desk2\\\"\"")
 	h.tasks = append(h.tasks, asked)
 	h.awaitFor(starvedLimit, "roost why names the pause", func() bool {
 		why, _, _ := h.runAs(someone, "why", asked.id)
@@ -212,16 +226,20 @@ func (h *desktopPool) ownerPausesMachine() {
 	if out, ok := d.deskCommand(owner, "resume"); !ok {
 		h.Errorf("roost resume: %s", out)
 	}
-	h.awaitFor(starvedLimit, "the machine is lent again", func() bool { return h.showTask(asked.id).State == "running" })
+	h.awaitFor(starvedLimit, "the machine is lent again", func() bool {
+		return h.showTask(asked.id).State == "running"
+	})
 	h.fillWithCounters()
 }
 
-// A startd that hangs is no way around the owner: the guard's own hand stops what runs there. A pause works, too, and so does the way back.
+// A startd that hangs is no way around the owner: the guard's own hand stops what runs
+// there. A pause works, too, and so does the way back.
 func (h *desktopPool) startdIsHung() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
 	d.signalDaemon("startd", syscall.SIGSTOP)
-	h.Logf("with the startd stopped, from a key until its tasks stand still: %v", d.timeFreeze().Round(time.Millisecond))
+	h.Logf("with the startd stopped, from a key until its tasks stand still: %v",
+		d.timeFreeze().Round(time.Millisecond))
 	d.pressKeysFrozen(time.Second)
 	out, ok := d.deskCommand(root, "pause", "for", "good")
 	if !ok || !d.isFrozen() {
@@ -238,7 +256,8 @@ func (h *desktopPool) startdIsHung() {
 	h.checkSameAttempts(on)
 }
 
-// A key while no startd is there stops its tasks, and the next startd leaves them so until the owner has gone.
+// A key while no startd is there stops its tasks, and the next startd leaves them so
+// until the owner has gone.
 func (h *desktopPool) startdIsKilledAtKey() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
@@ -262,7 +281,8 @@ func (h *desktopPool) guardIsKilled() {
 	h.checkSameAttempts(on)
 }
 
-// A desktop is cut off from all others for less than a lease while its owner is there: the tasks notice nothing of it.
+// A desktop is cut off from all others for less than a lease while its owner is there:
+// the tasks notice nothing of it.
 func (h *desktopPool) desktopIsCutOff() {
 	d := h.desks[1]
 	on := h.tasksAt(d)
@@ -275,7 +295,8 @@ func (h *desktopPool) desktopIsCutOff() {
 	h.checkSameAttempts(on)
 }
 
-// A desktop falls asleep, from one moment to the next for all that runs there: its clock goes on, and nothing else.
+// A desktop falls asleep, from one moment to the next for all that runs there: its clock
+// goes on, and nothing else.
 func (h *desktopPool) desktopSleeps() {
 	h.sleepingDesk = h.desks[2]
 	h.sleepingTasks = h.tasksAt(h.sleepingDesk)
@@ -286,7 +307,8 @@ func (h *desktopPool) desktopSleeps() {
 	}
 }
 
-// It wakes after the leases of what ran there: nothing of it goes on there, and all of it is done elsewhere, once.
+// It wakes after the leases of what ran there: nothing of it goes on there, and all of it
+// is done elsewhere, once.
 func (h *desktopPool) desktopWakes() {
 	for _, c := range h.tasks {
 		if h.showTask(c.id).Node == "server" {
@@ -296,7 +318,8 @@ func (h *desktopPool) desktopWakes() {
 	for c, attempt := range h.sleepingTasks {
 		h.awaitFor(starvedLimit, c.name+" runs elsewhere", func() bool {
 			now := h.showTask(c.id)
-			return now.Attempt > attempt && (now.State == "running" || now.State == "completed") // it may have been there, and told to end
+			// it may have been there, and told to end
+			return now.Attempt > attempt && (now.State == "running" || now.State == "completed")
 		})
 	}
 	for _, pid := range h.processSpace {
@@ -305,7 +328,9 @@ func (h *desktopPool) desktopWakes() {
 	d := h.sleepingDesk
 	h.sleepingDesk = nil
 	h.awaitAvailable()
-	h.awaitFor(starvedLimit, "nothing of what ran before the sleep is left", func() bool { return len(d.taskCgroups()) <= h.tasksByMachine()[d.name] })
+	h.awaitFor(starvedLimit, "nothing of what ran before the sleep is left", func() bool {
+		return len(d.taskCgroups()) <= h.tasksByMachine()[d.name]
+	})
 }
 
 // finishCounters has all tasks end, and holds what they wrote against the promises.

@@ -23,10 +23,12 @@ const (
 	leaveAfter  = 5 * time.Second
 )
 
-// promptLimit bounds what is promised within 250 ms, on a machine that may be busy with other tests: above all it is less than resumeAfter.
+// promptLimit bounds what is promised within 250 ms, on a machine that may be busy with
+// other tests: above all it is less than resumeAfter.
 const promptLimit = 2 * time.Second
 
-// starvedLimit is how long one thing may take on desktops, where everything else that runs on the machine comes before tasks and what starts them: the minute of P9.
+// starvedLimit is how long one thing may take on desktops, where everything else that
+// runs on the machine comes before tasks and what starts them: the minute of P9.
 const starvedLimit = time.Minute
 
 // coresOfDesk is what each desktop lends, and the server has.
@@ -60,7 +62,8 @@ type ownedDesktop struct {
 // startDesktops builds the pool and waits until all machines are lent.
 func startDesktops(t *testing.T) *desktopPool {
 	if os.Getenv("ROOST_OWNER_MINUTES") == "" {
-		t.Skip("SKIPPED: desktops whose owners come and go take minutes of a machine on which nothing else runs: scripts/soak-owners.sh")
+		t.Skip("SKIPPED: desktops whose owners come and go take minutes of a machine on which nothing else runs: " +
+			"scripts/soak-owners.sh")
 	}
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no task can leave a desktop with what it has reached: %v", err)
@@ -68,20 +71,24 @@ func startDesktops(t *testing.T) *desktopPool {
 	h := &desktopPool{hostPool: bareHosts(t, hostPoolOptions{sharesCgroups: true})}
 	ca := filepath.Join(h.dir, "ca")
 	h.worker = h.buildWorker()
-	for _, d := range []struct{ name, address string }{{"server", "10.111.0.11"}, {"desk1", "10.111.0.21"}, {"desk2", "10.111.0.22"}, {"desk3", "10.111.0.23"}} {
+	for _, d := range []struct {
+		name, address string
+	}{{"server", "10.111.0.11"}, {"desk1", "10.111.0.21"}, {"desk2", "10.111.0.22"}, {"desk3", "10.111.0.23"}} {
 		private := strings.HasPrefix(d.name, "desk")
 		n := h.addHost(d.name, d.address, h.issueCertificate(ca, d.name, auth.Startd), func(n *config.Node) {
 			own := config.StartdSettings{Name: d.name, Listen: []string{d.address + ":9703"}}
 			own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30
 			if private {
-				own.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter, LeaveAfter: leaveAfter}
+				own.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter,
+					LeaveAfter: leaveAfter}
 				n.Owner.File = n.Dir + "-owner.hcl"
 			}
 			n.Startds = []config.StartdSettings{own}
 		})
 		if n.onlyTerminals = private; private {
 			// What the other machines do would be somebody's work, as they are all one.
-			if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"), 0o644); err != nil {
+			if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			h.desks = append(h.desks, &ownedDesktop{testHost: n, address: d.address})
@@ -91,7 +98,9 @@ func startDesktops(t *testing.T) *desktopPool {
 	for _, n := range h.nodes {
 		n.start()
 	}
-	h.awaitFor(starvedLimit, "all machines", func() bool { return slices.Equal(h.machineNames(), []string{"desk1", "desk2", "desk3", "server"}) })
+	h.awaitFor(starvedLimit, "all machines", func() bool {
+		return slices.Equal(h.machineNames(), []string{"desk1", "desk2", "desk3", "server"})
+	})
 	for _, d := range h.desks {
 		d.openTerminal()
 	}
@@ -159,7 +168,8 @@ func (d *ownedDesktop) isRunning() bool {
 	return len(all) > 0 && cgroup.CountFrozen(all) == 0
 }
 
-// timeFreeze presses a key, and returns how long it takes until all of the desktop's tasks stand still.
+// timeFreeze presses a key, and returns how long it takes until all of the desktop's
+// tasks stand still.
 func (d *ownedDesktop) timeFreeze() time.Duration {
 	d.Helper()
 	groups := d.taskCgroups()
@@ -174,7 +184,8 @@ func (d *ownedDesktop) timeFreeze() time.Duration {
 		case <-tick.C:
 		case <-late.C:
 			d.printLogs()
-			d.Fatalf("%s: %d of %d tasks stand still %v after a key", d.name, cgroup.CountFrozen(groups), len(groups), awaitTimeout)
+			d.Fatalf("%s: %d of %d tasks stand still %v after a key", d.name, cgroup.CountFrozen(groups), len(groups),
+				awaitTimeout)
 		}
 	}
 	return time.Since(began)
@@ -202,11 +213,16 @@ func (d *ownedDesktop) signalDaemon(role string, sig syscall.Signal) (pid int) {
 // awaitRestarted waits until another process than that does what a daemon does.
 func (d *ownedDesktop) awaitRestarted(role string, than int) {
 	d.Helper()
-	d.awaitFor(starvedLimit, "another "+role+" serves "+d.name, func() bool { now := d.daemonPID(role); return now != 0 && now != than })
+	d.awaitFor(starvedLimit, "another "+role+" serves "+d.name, func() bool {
+		now := d.daemonPID(role)
+		return now != 0 && now != than
+	})
 }
 
-// TestDesktops lends three people's machines to a pool: work flows there while they are away, stands still when they press a key, leaves with what it has
-// reached when they stay, and is done right elsewhere. A person's no holds whatever state the daemons are in.
+// TestDesktops lends three people's machines to a pool: work flows there while they are
+// away, stands still when they press a key, leaves with what it has reached when they
+// stay, and is done right elsewhere. A person's no holds whatever state the daemons are
+// in.
 func TestDesktops(t *testing.T) {
 	h := startDesktops(t)
 	for _, part := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// submitGated submits a task that waits at a gate on a node, or any node, and then exits with a code; it returns when it runs.
+// submitGated submits a task that waits at a gate on a node, or any node, and then exits
+// with a code; it returns when it runs.
 func (h *hostPool) submitGated(name, node string, lease string, code int) (id string, g *taskGate) {
 	h.Helper()
 	g = h.newGate(name)
@@ -42,13 +43,15 @@ func (h *hostPool) newTaskLog(name string) string {
 	return path
 }
 
-// awaitCompleted waits for a task and checks that its first attempt has completed, once and with that code.
+// awaitCompleted waits for a task and checks that its first attempt has completed, once
+// and with that code.
 func (h *hostPool) awaitCompleted(id, name string, code int) {
 	h.Helper()
 	h.awaitTrue(name+" ends", func() bool { return h.showTask(id).State == "failed" })
 	got := h.showTask(id)
 	if got.Exit.Code != code || got.Exit.Cause != "exited" || got.Attempt != 1 {
-		h.Errorf("%s ended with code %d, cause %s, attempt %d; want %d, exited, 1", name, got.Exit.Code, got.Exit.Cause, got.Attempt, code)
+		h.Errorf("%s ended with code %d, cause %s, attempt %d; want %d, exited, 1", name, got.Exit.Code, got.Exit.Cause,
+			got.Attempt, code)
 	}
 	if text, _ := os.ReadFile(h.newTaskLog(name)); string(text) != "done\n" {
 		h.Errorf("%s wrote %q to its ledger", name, text)
@@ -78,7 +81,10 @@ func (h *hostPool) startdIsKilled() {
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		h.Fatal(err)
 	}
-	h.awaitTrue("another startd serves", func() bool { now := h.nodes["exec1"].daemonPID("startd"); return now != 0 && now != before })
+	h.awaitTrue("another startd serves", func() bool {
+		now := h.nodes["exec1"].daemonPID("startd")
+		return now != 0 && now != before
+	})
 	g.openGate()
 	h.awaitCompleted(id, "adopt", 9)
 }
@@ -96,7 +102,8 @@ func (h *hostPool) submitNodeIsKilled() {
 	h.awaitCompleted(during, "submit-during", 4)
 }
 
-// Without a central manager what runs goes on, jobs are accepted, and they are run when it is back.
+// Without a central manager what runs goes on, jobs are accepted, and they are run when
+// it is back.
 func (h *hostPool) centralIsDown() {
 	id, g := h.submitGated("central", "exec1", "60s", 5)
 	n := h.nodes["central"]
@@ -115,7 +122,8 @@ func (h *hostPool) centralIsDown() {
 	h.awaitTrue("the queued job ends", func() bool { return h.showTask(queued).State == "completed" })
 }
 
-// submitHeartbeat submits a task that writes a line to its ledger again and again, until its gate is open, and can run anywhere.
+// submitHeartbeat submits a task that writes a line to its ledger again and again, until
+// its gate is open, and can run anywhere.
 func (h *hostPool) submitHeartbeat(name, node string) (b heartbeatAttempt) {
 	var id string
 	g := h.newGate(name)
@@ -135,17 +143,22 @@ func (h *hostPool) submitHeartbeat(name, node string) (b heartbeatAttempt) {
 	return b
 }
 
-// heartbeatAttempt is a task that beats runs, and its attempt: one before it may have met a claim that was just being given back.
+// heartbeatAttempt is a task that beats runs, and its attempt: one before it may have met
+// a claim that was just being given back.
 type heartbeatAttempt struct {
 	id      string
 	gate    *taskGate
 	attempt int
 }
 
-// checkRestarted checks that a task runs once more on another node, and that nothing was heard of the attempt before from then on (P4).
+// checkRestarted checks that a task runs once more on another node, and that nothing was
+// heard of the attempt before from then on (P4).
 func (h *hostPool) checkRestarted(b heartbeatAttempt, name, node string, limit time.Duration) {
 	next := b.attempt + 1
-	h.awaitFor(limit, name+" runs on "+node, func() bool { now := h.showTask(b.id); return now.Attempt == next && now.State == "running" })
+	h.awaitFor(limit, name+" runs on "+node, func() bool {
+		now := h.showTask(b.id)
+		return now.Attempt == next && now.State == "running"
+	})
 	b.gate.openGate()
 	h.awaitTrue(name+" ends", func() bool { return h.showTask(b.id).State == "failed" })
 	if got := h.showTask(b.id); got.Exit.Code != 6 || got.Node != node || got.Attempt != next {
@@ -175,7 +188,8 @@ func (h *hostPool) starters(node string) (pids []int) {
 	for _, path := range paths {
 		line, _ := os.ReadFile(path)
 		words := strings.Split(string(line), "\x00")
-		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && len(words) > 3 && words[0] == "roost-starter" && strings.HasPrefix(words[1], h.nodes[node].dir+"/") {
+		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && len(words) > 3 &&
+			words[0] == "roost-starter" && strings.HasPrefix(words[1], h.nodes[node].dir+"/") {
 			pids = append(pids, pid)
 		}
 	}
@@ -196,8 +210,9 @@ func (h *hostPool) stopProcesses(pids ...int) (goOn func()) {
 	return goOn
 }
 
-// A node that dies loses its task, and one that is cut off for longer than the lease kills it: both run again on a node that has just joined. So does a task whose
-// startd and starter are stopped: the kernel lets the starter go on when the lease is over.
+// A node that dies loses its task, and one that is cut off for longer than the lease
+// kills it: both run again on a node that has just joined. So does a task whose startd
+// and starter are stopped: the kernel lets the starter go on when the lease is over.
 func (h *hostPool) nodesAreLost() {
 	dead := h.submitHeartbeat("dead", "exec2")
 	stopped := h.submitHeartbeat("stopped", "exec1")
@@ -209,7 +224,8 @@ func (h *hostPool) nodesAreLost() {
 	goOn := h.stopProcesses(append(starters, h.nodes["exec1"].daemonPID("startd"))...)
 	h.net.crashHost("exec2")
 	h.net.unplug("exec1")
-	h.addExecuteNode("exec3", "10.111.0.13", h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd)).start()
+	h.addExecuteNode("exec3", "10.111.0.13",
+		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd)).start()
 	h.checkRestarted(dead, "dead", "exec3", 30*time.Second)
 	h.checkRestarted(cut, "cut-off", "exec3", 40*time.Second)
 	h.checkRestarted(stopped, "stopped", "exec3", 40*time.Second)

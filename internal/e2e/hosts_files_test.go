@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// workScript is the program that is brought along: it shows what it was given, and makes files of all sizes with their digests in its output.
+// workScript is the program that is brought along: it shows what it was given, and makes
+// files of all sizes with their digests in its output.
 const workScript = `#!/bin/sh
 set -e
 echo "node $ROOST_NODE"
@@ -29,7 +30,8 @@ sha256sum big-$1.bin result-$1.txt deep/$1/one deep/$1/er/two deep/$1/er/empty
 echo "to stderr" >&2
 `
 
-// Input files and the program go to each node, and everything that a task names comes back to the user's directory, complete and the user's.
+// Input files and the program go to each node, and everything that a task names comes
+// back to the user's directory, complete and the user's.
 func (h *hostPool) filesAreTransferred() {
 	h.writeUserFile("bin/work.sh", workScript, 0o755)
 	h.writeUserFile("table.csv", "a,b", 0o600)
@@ -48,7 +50,8 @@ func (h *hostPool) filesAreTransferred() {
 	h.mustAs("wait", "--timeout", "1m", "-q", id)
 	for _, node := range []string{"exec1", "exec2"} {
 		said := h.readOutputFile("out." + node)
-		for _, want := range []string{"node " + node, "ids 12345 12345 12345\n", "stdin typed", "table a,b", "data payload"} {
+		for _, want := range []string{"node " + node, "ids 12345 12345 12345\n", "stdin typed", "table a,b",
+			"data payload"} {
 			if !strings.Contains(said, want) {
 				h.Errorf("%s: %q is not in\n%s", node, want, said)
 			}
@@ -73,7 +76,8 @@ func (h *hostPool) readOutputFile(name string) string {
 	return string(text)
 }
 
-// checkDigests compares the files at home with lines of sha256sum that the task wrote, and their owners.
+// checkDigests compares the files at home with lines of sha256sum that the task wrote,
+// and their owners.
 func (h *hostPool) checkDigests(said string) (n int) {
 	for line := range strings.Lines(said) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -95,7 +99,8 @@ func (h *hostPool) checkDigests(said string) (n int) {
 	return n
 }
 
-// Without outputs what is new at the top comes back, and output that no file was named for is kept, however large it is.
+// Without outputs what is new at the top comes back, and output that no file was named
+// for is kept, however large it is.
 func (h *hostPool) undeclaredOutput() {
 	id := h.submitJob(`job "kept" {
   script = <<-END
@@ -164,15 +169,19 @@ func (h *hostPool) fixedFilesJobWaits() {
 	h.mustAs("rm", id)
 }
 
-// An input file that is gone when the task is to start holds the job, with the file's name.
+// An input file that is gone when the task is to start holds the job, with the file's
+// name.
 func (h *hostPool) inputIsMissing() {
 	path := h.writeUserFile("soon-gone", "x", 0o600)
-	id := h.submitJob("job \"missing\" {\n  command = [\"cat\", \"soon-gone\"]\n  inputs  = [\"soon-gone\"]\n  hold = true\n}")
+	id := h.submitJob("job \"missing\" {\n  command = [\"cat\", \"soon-gone\"]\n  inputs  = [\"soon-gone\"]\n  " +
+		"hold = true\n}")
 	if err := os.Remove(path); err != nil {
 		h.Fatal(err)
 	}
 	h.mustAs("release", id)
-	h.awaitTrue("the job is held for its input", func() bool { return h.showTask(id).State == "held" && strings.Contains(h.showTask(id).Reason, path) })
+	h.awaitTrue("the job is held for its input", func() bool {
+		return h.showTask(id).State == "held" && strings.Contains(h.showTask(id).Reason, path)
+	})
 	h.Log(h.showTask(id).Reason)
 	h.writeUserFile("soon-gone", "here again\n", 0o600)
 	h.mustAs("release", id)
@@ -182,7 +191,8 @@ func (h *hostPool) inputIsMissing() {
 	}
 }
 
-// taskGate is what a task waits at until the test opens it: all hosts are one machine in truth.
+// taskGate is what a task waits at until the test opens it: all hosts are one machine in
+// truth.
 type taskGate struct {
 	hosts *hostPool
 	path  string

@@ -24,7 +24,8 @@ const (
 	maxHonestDelay      = time.Second
 )
 
-// floodConnections opens connections and leaves them, begins requests and does not end them, and asks without a pause, while an honest client asks, too.
+// floodConnections opens connections and leaves them, begins requests and does not end
+// them, and asks without a pause, while an honest client asks, too.
 func (a *attackedPool) floodConnections() {
 	ctx, cancel := context.WithCancel(a.Context())
 	var running sync.WaitGroup
@@ -45,7 +46,9 @@ func (a *attackedPool) floodConnections() {
 		}
 	}
 	for _, daemon := range []string{"collector", "startd"} {
-		hold(halfOpenConnections/2, func() (net.Conn, error) { return anonymousDialer.DialContext(ctx, "tcp", a.addresses[daemon]) }, nil)
+		hold(halfOpenConnections/2, func() (net.Conn, error) {
+			return anonymousDialer.DialContext(ctx, "tcp", a.addresses[daemon])
+		}, nil)
 		own := a.ids["startd"].TLS()
 		hold(slowConnections/4, func() (net.Conn, error) {
 			conn, err := anonymousDialer.DialContext(ctx, "tcp", a.addresses[daemon])
@@ -56,17 +59,21 @@ func (a *attackedPool) floodConnections() {
 			return tls.Client(conn, own), nil
 		}, unfinishedRequest("/roost.wire.Collector/Query"))
 	}
-	hold(slowConnections/2, func() (net.Conn, error) { return dialAs(mallory, sock) }, unfinishedRequest("/roost.wire.Schedd/Submit"))
+	hold(slowConnections/2, func() (net.Conn, error) {
+		return dialAs(mallory, sock)
+	}, unfinishedRequest("/roost.wire.Schedd/Submit"))
 	if a.Logf("%d connections are held", open.Load()); open.Load() < (halfOpenConnections+slowConnections)*9/10 {
 		a.Errorf("that is no flood: may this process have so many descriptors?")
 	}
 	var floods atomic.Int64
 	for range floodClients {
-		loud, node := wire.NewScheddClient(a.dialSchedd(mallory)), wire.NewCollectorClient(a.dialDaemon("collector", a.ids["startd"]))
+		loud, node := wire.NewScheddClient(a.dialSchedd(mallory)),
+			wire.NewCollectorClient(a.dialDaemon("collector", a.ids["startd"]))
 		running.Go(func() {
 			for ctx.Err() == nil {
 				loud.Health(ctx, &wire.HealthRequest{})
-				loud.Act(ctx, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{a.job}}})
+				loud.Act(ctx, &wire.ActRequest{Verb: wire.ActRequest_REMOVE,
+					Selection: &wire.Selection{Selectors: []string{a.job}}})
 				if s, err := node.Query(ctx, &wire.AdQuery{Type: "Machine"}); err == nil {
 					for err == nil {
 						_, err = s.Recv()
@@ -84,13 +91,15 @@ func (a *attackedPool) floodConnections() {
 			return err
 		},
 		"collector": func(ctx context.Context) error {
-			s, err := wire.NewCollectorClient(a.dialDaemon("collector", honest)).Query(ctx, &wire.AdQuery{Type: "Machine"})
+			s, err := wire.NewCollectorClient(a.dialDaemon("collector", honest)).Query(ctx,
+				&wire.AdQuery{Type: "Machine"})
 			return firstStreamError(s, err)
 		},
 		"startd": func(ctx context.Context) error {
 			s, err := wire.NewStartdClient(a.dialDaemon("startd", honest)).Session(ctx)
 			if err == nil {
-				err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: "honest", Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
+				err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: "honest",
+					Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
 			}
 			return firstStreamError(s, err)
 		},
@@ -110,7 +119,8 @@ func (a *attackedPool) floodConnections() {
 		}
 		tick.Stop()
 		slices.Sort(took)
-		a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far", name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
+		a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far",
+			name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
 		if took[len(took)*9/10] > maxHonestDelay {
 			a.Errorf("%s keeps an honest client waiting: %v", name, took)
 		}
@@ -121,14 +131,16 @@ func (a *attackedPool) floodConnections() {
 	}
 }
 
-// unfinishedRequest is the beginning of a call over HTTP/2, with five bytes of a message of a million (RFC 9113, RFC 7541: literals without an index).
+// unfinishedRequest is the beginning of a call over HTTP/2, with five bytes of a message
+// of a million (RFC 9113, RFC 7541: literals without an index).
 func unfinishedRequest(method string) []byte {
 	frame := func(kind, flags, stream byte, payload []byte) []byte {
 		n := len(payload)
 		return append([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, stream}, payload...)
 	}
 	var block []byte
-	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"},
+		{"content-type", "application/grpc"}, {"te", "trailers"}} {
 		block = append(append(append(block, 0, byte(len(h[0]))), h[0]...), byte(len(h[1])))
 		block = append(block, h[1]...)
 	}

@@ -45,19 +45,25 @@ func (a *attackedPool) testForgedAds() {
 		want string
 	}{
 		{"another node's name", []*wire.AdUpdate{machine("exec1", "[Cpus = 64]")}, "may only advertise what is on it"},
-		{"a name that ends alike", []*wire.AdUpdate{machine("notexec2", "[Cpus = 64]")}, "may only advertise what is on it"},
-		{"a node's name that ends alike", []*wire.AdUpdate{machine("exec1.exec2", "[Cpus = 64]")}, "that is the name of the node exec1.exec2"},
+		{"a name that ends alike", []*wire.AdUpdate{machine("notexec2", "[Cpus = 64]")},
+			"may only advertise what is on it"},
+		{"a node's name that ends alike", []*wire.AdUpdate{machine("exec1.exec2", "[Cpus = 64]")},
+			"that is the name of the node exec1.exec2"},
 		{"no name", []*wire.AdUpdate{nameless}, "Name in it is undefined"},
-		{"another host to whom it is matched with", []*wire.AdUpdate{machine("exec2", `[Machine = isUndefined(TARGET.Cmd) ? "exec2" : "exec1"]`)}, "in plain text"},
+		{"another host to whom it is matched with", []*wire.AdUpdate{machine("exec2",
+			`[Machine = isUndefined(TARGET.Cmd) ? "exec2" : "exec1"]`)}, "in plain text"},
 		{"another host", []*wire.AdUpdate{machine("slot1.exec2", `[Machine = "exec1"]`)}, "may speak for itself only"},
-		{"another role", []*wire.AdUpdate{{Type: "Scheduler", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
-		{"a type of its own", []*wire.AdUpdate{{Type: "Anything", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
+		{"another role", []*wire.AdUpdate{{Type: "Scheduler", Name: "exec2", Ad: "[]"}},
+			"the certificate of exec2 is for [startd]"},
+		{"a type of its own", []*wire.AdUpdate{{Type: "Anything", Name: "exec2", Ad: "[]"}},
+			"the certificate of exec2 is for [startd]"},
 		{"a million slots", slots, "no more are taken from one node"},
 		{"not a number", []*wire.AdUpdate{machine("exec2", "[Cpus = 0.0/0.0]")}, "is not an amount"},
 		{"for ever", []*wire.AdUpdate{machine("exec2", "[Memory = 1.0/0.0]")}, "is not an amount"},
 		{"less than nothing", []*wire.AdUpdate{machine("exec2", "[Disk = -1]")}, "is not an amount"},
 		{"much too much", []*wire.AdUpdate{machine("exec2", "[Gpus = 1e300]")}, "is not an amount"},
-		{"too deep", []*wire.AdUpdate{machine("exec2", "[x = "+strings.Repeat("(", 100_000)+"1"+strings.Repeat(")", 100_000)+"]")}, "ad of Machine"},
+		{"too deep", []*wire.AdUpdate{machine("exec2",
+			"[x = "+strings.Repeat("(", 100_000)+"1"+strings.Repeat(")", 100_000)+"]")}, "ad of Machine"},
 		{"a calculation without end", []*wire.AdUpdate{machine("exec2", exponentialAd(60))}, "is not an amount"},
 		{"2 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 2<<20)+`"]`)}, "is the most"},
 		{"10 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 10<<20)+`"]`)}, "is the most"},
@@ -66,7 +72,8 @@ func (a *attackedPool) testForgedAds() {
 			a.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
-	a.awaitLogged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`, "refused a message that is too long")
+	a.awaitLogged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`,
+		"refused a message that is too long")
 }
 
 // advertiseForged says what somebody says of machines, and returns the first refusal.
@@ -110,7 +117,8 @@ func (a *attackedPool) testForeignAttempts() {
 				return firstStreamError(s, err)
 			},
 			"fetch": func() error {
-				s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: who.schedd, Attempt: ref, Names: []string{"\x00stdout"}})
+				s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: who.schedd, Attempt: ref,
+					Names: []string{"\x00stdout"}})
 				return firstStreamError(s, err)
 			},
 			"image": func() error {
@@ -151,7 +159,8 @@ func (a *attackedPool) testForeignAttempts() {
 	a.awaitLogged("exec1", `msg="refused a call of /roost.wire.Startd/Tail"`, "rogue-schedd may not speak for it")
 	images := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["schedd"]))
 	for _, seq := range []uint64{0, 1} {
-		req := &wire.FetchImageRequest{Schedd: "submit", Attempt: &wire.AttemptRef{Job: a.seq, Attempt: 1}, Sequence: seq}
+		req := &wire.FetchImageRequest{Schedd: "submit", Attempt: &wire.AttemptRef{Job: a.seq, Attempt: 1},
+			Sequence: seq}
 		s, err := images.Get(a.Context(), req)
 		if err := rpc.FromStatus(firstStreamError(s, err)); !errors.Is(err, roost.PermissionDenied) {
 			a.Errorf("another's image: got %v", err)
@@ -161,21 +170,28 @@ func (a *attackedPool) testForeignAttempts() {
 		}
 	}
 	a.testForeignImages()
-	a.awaitLogged("central", "refused a call of /roost.wire.CheckpointServer/Get", "refused a call of /roost.wire.CheckpointServer/Remove")
+	a.awaitLogged("central", "refused a call of /roost.wire.CheckpointServer/Get",
+		"refused a call of /roost.wire.CheckpointServer/Remove")
 }
 
-// testForeignImages are what a node wants of a checkpoint server without the right to it: to put an image of an attempt that it does not have, and to get one.
+// testForeignImages are what a node wants of a checkpoint server without the right to it:
+// to put an image of an attempt that it does not have, and to get one.
 func (a *attackedPool) testForeignImages() {
-	images, ref := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["startd"])), &wire.AttemptRef{Job: a.seq, Attempt: 1}
-	for _, want := range []roost.ErrorKind{roost.Unavailable, roost.Invalid} { // it shows no right, or one that it has made
+	images, ref := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["startd"])),
+		&wire.AttemptRef{Job: a.seq, Attempt: 1}
+	// it shows no right, or one that it has made
+	for _, want := range []roost.ErrorKind{roost.Unavailable, roost.Invalid} {
 		right := map[bool][]byte{true: []byte("right")}[want == roost.Invalid]
-		get, err := images.Get(a.Context(), &wire.FetchImageRequest{Schedd: "submit", Attempt: ref, Sequence: 1, Capability: right})
+		get, err := images.Get(a.Context(),
+			&wire.FetchImageRequest{Schedd: "submit", Attempt: ref, Sequence: 1, Capability: right})
 		if err := rpc.FromStatus(firstStreamError(get, err)); !errors.Is(err, want) {
 			a.Errorf("a node gets the image of an attempt that it does not have: %v, want %v", err, want)
 		}
 		put, err := images.Put(a.Context())
 		if err == nil {
-			put.Send(&wire.FileChunk{Schedd: "submit", Attempt: ref, Entry: &wire.FileEntry{Name: "1", Size: 5}, Capability: right}) // its outcome is CloseAndRecv's
+			// its outcome is CloseAndRecv's
+			put.Send(&wire.FileChunk{Schedd: "submit", Attempt: ref, Entry: &wire.FileEntry{Name: "1", Size: 5},
+				Capability: right})
 			_, err = put.CloseAndRecv()
 		}
 		if err := rpc.FromStatus(err); !errors.Is(err, want) {
@@ -197,7 +213,8 @@ func (a *attackedPool) openSession(daemon, name string, id *rpc.Identity) wire.S
 	a.Helper()
 	s, err := wire.NewStartdClient(a.dialDaemon(daemon, id)).Session(a.Context())
 	if err == nil {
-		err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name, Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
+		err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name,
+			Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
 	}
 	if err != nil {
 		a.Fatal(err)
@@ -205,7 +222,8 @@ func (a *attackedPool) openSession(daemon, name string, id *rpc.Identity) wire.S
 	return s
 }
 
-// testForgedClaims are asked for without a grant, with one that was used, and for what others have.
+// testForgedClaims are asked for without a grant, with one that was used, and for what
+// others have.
 func (a *attackedPool) testForgedClaims() {
 	s := a.openSession("startd", "submit", a.ids["schedd"])
 	if _, err := s.Recv(); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
@@ -237,7 +255,8 @@ func (a *attackedPool) testForgedClaims() {
 			{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: ref, Signal: 9}}},
 			{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: ref}}},
 			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{ref}}}},
-			{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: ref, Program: &wire.Program{Uid: someone.uid, Gid: someone.gid}}}},
+			{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: ref,
+				Program: &wire.Program{Uid: someone.uid, Gid: someone.gid}}}},
 			{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: claim, LeaseS: 1}}},
 		} {
 			if err := s.Send(m); err != nil {
@@ -247,10 +266,12 @@ func (a *attackedPool) testForgedClaims() {
 	}
 	a.awaitLogged("exec1", "refused to give up a claim", "activation refused")
 	s = a.openSession("startd", "rogue-schedd", a.ids["schedd"]) // the startd may have had enough of the other
-	grant := &wire.Grant{Id: 1 << 40, Epoch: epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 100, Memory: 1 << 20}}
+	grant := &wire.Grant{Id: 1 << 40, Epoch: epoch, Owner: "ann", Node: "exec1",
+		Resources: &wire.Resources{MilliCpu: 100, Memory: 1 << 20}}
 	claim := func(s wire.Startd_SessionClient, g *wire.Grant, capability []byte) *wire.ClaimReply {
 		s.Send(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
-			Grant: g.Id, Epoch: g.Epoch, Capability: capability, Owner: g.Owner, Ad: "[]", Resources: g.Resources, LeaseS: 60, Uid: someone.uid, Gid: someone.gid,
+			Grant: g.Id, Epoch: g.Epoch, Capability: capability, Owner: g.Owner, Ad: "[]", Resources: g.Resources,
+			LeaseS: 60, Uid: someone.uid, Gid: someone.gid,
 		}}})
 		for {
 			if c := next(s).GetClaim(); c != nil {
@@ -261,32 +282,40 @@ func (a *attackedPool) testForgedClaims() {
 	keys := a.testNegotiatorKeys()
 	other := a.openSession("other", "rogue-schedd", a.ids["schedd"])
 	for name, got := range map[string]*wire.ClaimReply{
-		"no grant":             claim(s, grant, nil),
-		"a guess":              claim(s, grant, make([]byte, 32)),
-		"for another's key":    claim(s, grant, wire.ClaimToken(keys["exec2"], grant, "rogue-schedd")),
-		"for another machine":  claim(other, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
-		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
-		"of another schedd":    claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "submit")),
+		"no grant":            claim(s, grant, nil),
+		"a guess":             claim(s, grant, make([]byte, 32)),
+		"for another's key":   claim(s, grant, wire.ClaimToken(keys["exec2"], grant, "rogue-schedd")),
+		"for another machine": claim(other, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
+		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann",
+			Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}},
+			wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
+		"of another schedd": claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "submit")),
 	} {
 		if got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "not made for this machine") {
 			a.Errorf("%s: got %v", name, got)
 		}
 	}
-	// With the key that only negotiators have, the grant is good: once, and not for whoever has overheard it, nor after a newer negotiator has spoken.
+	// With the key that only negotiators have, the grant is good: once, and not for
+	// whoever has overheard it, nor after a newer negotiator has spoken.
 	if got := claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")); got.GetClaim() == 0 {
 		a.Fatalf("a grant: got %v", got)
 	}
 	second := a.openSession("startd", "rogue-two", a.newIdentity("rogue-two", "schedd"))
-	if got := claim(second, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-two")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
+	if got := claim(second, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-two")); got.GetClaim() != 0 ||
+		!strings.Contains(got.GetReason(), "used before") {
 		a.Errorf("the same by another schedd: got %v", got)
 	}
-	old := &wire.Grant{Id: grant.Id + 1, Epoch: grant.Epoch - 1, Owner: "ann", Node: "exec1", Resources: grant.Resources}
-	if got := claim(s, old, wire.ClaimToken(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
+	old := &wire.Grant{Id: grant.Id + 1, Epoch: grant.Epoch - 1, Owner: "ann", Node: "exec1",
+		Resources: grant.Resources}
+	if got := claim(s, old, wire.ClaimToken(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 ||
+		!strings.Contains(got.GetReason(), "epoch") {
 		a.Errorf("of an epoch that is over: got %v", got)
 	}
 	// A negotiator that gives away more than the machine has.
-	over := &wire.Grant{Id: grant.Id + 2, Epoch: grant.Epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}
-	if got := claim(s, over, wire.ClaimToken(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "of 4 cpus") {
+	over := &wire.Grant{Id: grant.Id + 2, Epoch: grant.Epoch, Owner: "ann", Node: "exec1",
+		Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}
+	if got := claim(s, over, wire.ClaimToken(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 ||
+		!strings.Contains(got.GetReason(), "of 4 cpus") {
 		a.Errorf("of more than there is: got %v", got)
 	}
 	a.awaitLogged("exec1", `msg="claim refused"`)
@@ -295,7 +324,8 @@ func (a *attackedPool) testForgedClaims() {
 // testNegotiatorKeys are what negotiators alone know of the machines.
 func (a *attackedPool) testNegotiatorKeys() map[string][]byte {
 	a.Helper()
-	stream, err := wire.NewCollectorClient(a.dialDaemon("collector", a.ids["negotiator"])).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	stream, err := wire.NewCollectorClient(a.dialDaemon("collector", a.ids["negotiator"])).Watch(a.Context(),
+		&wire.WatchAds{Type: "Machine"})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -323,8 +353,10 @@ func (a *attackedPool) testUserAccess() {
 			a.Errorf("roost %s: exit %d\n%s", verb, code, stderr)
 		}
 	}
-	a.awaitLogged("submit", "/Act HOLD", "/Act RELEASE", "/Act REMOVE", "/Act RETRY", "/Act CHECKPOINT", "/Act SUSPEND", "/Act RESUME")
-	for _, args := range [][]string{{"logs", a.job}, {"ssh", a.job, "cat", "/proc/1/environ"}, {"show", a.job, "--json"}, {"history"}, {"why", a.job}} {
+	a.awaitLogged("submit", "/Act HOLD", "/Act RELEASE", "/Act REMOVE", "/Act RETRY", "/Act CHECKPOINT", "/Act SUSPEND",
+		"/Act RESUME")
+	for _, args := range [][]string{{"logs", a.job}, {"ssh", a.job, "cat", "/proc/1/environ"},
+		{"show", a.job, "--json"}, {"history"}, {"why", a.job}} {
 		stdout, stderr, _ := a.runAs(mallory, args...)
 		if strings.Contains(stdout+stderr, "hunter2") {
 			a.Errorf("roost %s: it was shown\n%s%s", strings.Join(args, " "), stdout, stderr)

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/pki"
 )
 
-// unjoinedHosts are machines of which nothing is known to each other but an address, with the programs on them.
+// unjoinedHosts are machines of which nothing is known to each other but an address, with
+// the programs on them.
 type unjoinedHosts struct {
 	*testing.T
 	net        *testNetwork
@@ -67,7 +68,8 @@ func (b *unjoinedHosts) expectRefusal(wantText, host string, args ...string) {
 	}
 }
 
-// startMaster starts the daemons of a machine, as its owner does where there is no systemd.
+// startMaster starts the daemons of a machine, as its owner does where there is no
+// systemd.
 func (b *unjoinedHosts) startMaster(host string) {
 	b.Helper()
 	cmd := b.command(host, "master", "--config", b.hostDirectory(host).NodeFile())
@@ -100,7 +102,8 @@ func (b *unjoinedHosts) tokenLine(text, host string, more ...string) []string {
 	return append(append(words[1:], "--root", b.hostDirectory(host).Root, "--name", host), more...)
 }
 
-// From nothing to a second machine that runs a job, over a network that nobody trusts; and every way in that is none.
+// From nothing to a second machine that runs a job, over a network that nobody trusts;
+// and every way in that is none.
 func TestMachinesJoin(t *testing.T) {
 	t.Parallel()
 	b := &unjoinedHosts{T: t, net: newNetwork(t), dir: openDir(t), roost: program(t)}
@@ -127,7 +130,8 @@ func TestMachinesJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := b.runJob(home)
-	for strings.Contains(string(out), "no pool is running") && time.Now().Before(deadline) { // the first machine's schedd is not up yet
+	// the first machine's schedd is not up yet
+	for strings.Contains(string(out), "no pool is running") && time.Now().Before(deadline) {
 		out, err = b.runJob(home)
 	}
 	took := time.Since(began)
@@ -147,7 +151,8 @@ func TestMachinesJoin(t *testing.T) {
 func (b *unjoinedHosts) runJob(home string) ([]byte, error) {
 	cmd := exec.Command(b.roost, "run", "--", "sh", "-c", "echo done")
 	cmd.Dir = home
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home, "ROOST_DIR=" + b.hostDirectory("first").Dir()}
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home,
+		"ROOST_DIR=" + b.hostDirectory("first").Dir()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: someone.uid, Gid: someone.gid}}
 	return cmd.CombinedOutput()
 }
@@ -168,33 +173,42 @@ func (b *unjoinedHosts) testInvalidTokens(used []string) {
 	}
 	again := append(append([]string{}, used[:4]...), "--root", b.hostDirectory("third").Root, "--name", "third")
 	b.expectRefusal("it was used already", "third", again...)
-	b.expectRefusal("roost token --desktop", "third", append(b.tokenLine(strings.TrimSuffix(strings.TrimSpace(token("--server")), " --server"), "third"), "--desktop")...)
+	b.expectRefusal("roost token --desktop", "third",
+		append(b.tokenLine(strings.TrimSuffix(strings.TrimSpace(token("--server")), " --server"), "third"),
+			"--desktop")...)
 	b.expectRefusal("it is for the node d", "third", b.tokenLine(token("--server", "--for", "d"), "third")...)
-	b.expectRefusal("choose another with --name", "third", append(b.tokenLine(token("--server"), "third")[:6], "--name", "second")...)
+	b.expectRefusal("choose another with --name", "third",
+		append(b.tokenLine(token("--server"), "third")[:6], "--name", "second")...)
 	words := strings.Fields(token("--server"))
-	b.expectRefusal("a letter of it is wrong", "third", "join", words[2], changeLetter(words[3]), "--root", b.hostDirectory("third").Root)
-	b.expectRefusal("nothing listens on port 9799", "third", "join", "10.111.0.1:9799", words[3], "--root", b.hostDirectory("third").Root)
-	b.expectRefusal("belongs to the pool lab, as second already", "second", "join", words[2], words[3], "--root", b.hostDirectory("second").Root)
+	b.expectRefusal("a letter of it is wrong", "third", "join", words[2], changeLetter(words[3]), "--root",
+		b.hostDirectory("third").Root)
+	b.expectRefusal("nothing listens on port 9799", "third", "join", "10.111.0.1:9799", words[3], "--root",
+		b.hostDirectory("third").Root)
+	b.expectRefusal("belongs to the pool lab, as second already", "second", "join", words[2], words[3], "--root",
+		b.hostDirectory("second").Root)
 
 	// A token of another pool, shown to this one's authority.
 	other := filepath.Join(b.dir, "other")
 	b.mustRun("third", "init", "--name", "other", "--root", other)
 	foreign := strings.Fields(b.mustRun("third", "init", "--name", "another", "--root", other+"2"))
-	b.expectRefusal("is not the one that made the token", "third", "join", words[2], foreign[3], "--root", b.hostDirectory("third").Root)
+	b.expectRefusal("is not the one that made the token", "third", "join", words[2], foreign[3], "--root",
+		b.hostDirectory("third").Root)
 
 	// None of it has made the machine a member, and the token is as good as before.
 	if _, err := os.Stat(b.hostDirectory("third").NodeFile()); err == nil {
 		b.Errorf("third has a node file")
 	}
 	b.mustRun("third", append(words[1:], "--root", b.hostDirectory("third").Root, "--name", "third")...)
-	if _, said, code := b.runCommand("third", "leave", "--root", b.hostDirectory("third").Root); code != 0 || !strings.HasPrefix(said, "This machine has left") || !strings.Contains(said, "If roost master runs") {
+	if _, said, code := b.runCommand("third", "leave", "--root", b.hostDirectory("third").Root); code != 0 ||
+		!strings.HasPrefix(said, "This machine has left") || !strings.Contains(said, "If roost master runs") {
 		b.Errorf("leave: exit %d, says\n%s", code, said)
 	}
 
 	// A machine that has left joins again, under its name, as its owner's desktop.
 	b.mustRun("third", b.tokenLine(token("--desktop"), "third")...)
 	n, err := config.Load(b.hostDirectory("third").NodeFile())
-	if err != nil || !n.NeedsGuard() || n.AuthorityAt != "10.111.0.1:9700" || n.Startds[0].Listen[0] != "10.111.0.3:9703" {
+	if err != nil || !n.NeedsGuard() || n.AuthorityAt != "10.111.0.1:9700" ||
+		n.Startds[0].Listen[0] != "10.111.0.3:9703" {
 		b.Errorf("the desktop: got %+v, %v", n, err)
 	}
 	if _, err := os.Stat(filepath.Join(b.hostDirectory("third").Dir(), "owner", "pause.json")); err != nil {
@@ -218,7 +232,8 @@ func (b *unjoinedHosts) checkRevocation() {
 	began := time.Now()
 	listed := pollUntil(b.Context(), time.Minute, func() bool {
 		list, err := pki.ReadRevocations(files)
-		return err == nil && list != nil && len(list.RevokedCertificateEntries) == 2 // the third machine's first is on it, too
+		// the third machine's first is on it, too
+		return err == nil && list != nil && len(list.RevokedCertificateEntries) == 2
 	})
 	if !listed {
 		b.Fatal("not on the list after a minute")

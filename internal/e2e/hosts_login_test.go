@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/pki"
 )
 
-// TestLogins lets a user act on his jobs at s2 from other machines: from s1, which has a schedd, and from a laptop that has none and is not in the pool. Who
-// has no login cannot, and neither can any node of the pool.
+// TestLogins lets a user act on his jobs at s2 from other machines: from s1, which has a
+// schedd, and from a laptop that has none and is not in the pool. Who has no login
+// cannot, and neither can any node of the pool.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	h := startSubmitNodes(t)
@@ -40,7 +41,8 @@ func TestLogins(t *testing.T) {
 	h.loginIsRevoked(laptop)
 }
 
-// addLaptop is a machine in the network, with commands as the user and a home of its own. It has no daemons.
+// addLaptop is a machine in the network, with commands as the user and a home of its own.
+// It has no daemons.
 func (h *submitNodesPool) addLaptop(address string) *hostPool {
 	h.net.attachHost("laptop", address)
 	l := h.forSubtest(h.T)
@@ -66,15 +68,18 @@ func (h *submitNodesPool) tokenExpires() {
 		h.Errorf("a token that ran out: exit %d, %s%s", code, out, errs)
 	}
 	line = strings.Fields(h.at["s2"].mustAs("token", "--user"))
-	if out, errs, code := h.at["s1"].runAs(someone, "login", submitNodes["s3"]+":9705", line[3]); code == 0 || !strings.Contains(errs, "not the schedd that made the token") {
+	if out, errs, code := h.at["s1"].runAs(someone, "login", submitNodes["s3"]+":9705", line[3]); code == 0 ||
+		!strings.Contains(errs, "not the schedd that made the token") {
 		h.Errorf("a token of s2 at s3: exit %d, %s%s", code, out, errs)
 	}
-	if out, errs, code := h.at["s2"].runAs(commandUser{0, 0}, "token", "--user"); code == 0 || !strings.Contains(errs, "root") {
+	if out, errs, code := h.at["s2"].runAs(commandUser{0, 0}, "token", "--user"); code == 0 ||
+		!strings.Contains(errs, "root") {
 		h.Errorf("a token for root: exit %d, %s%s", code, out, errs)
 	}
 }
 
-// fromLaptop holds that the only login is meant without being named, and what can be done with it.
+// fromLaptop holds that the only login is meant without being named, and what can be done
+// with it.
 func (h *submitNodesPool) fromLaptop(laptop *hostPool) {
 	id := h.ids["s2"]
 	if out := laptop.mustAs("jobs"); !strings.Contains(out, id) {
@@ -86,10 +91,12 @@ func (h *submitNodesPool) fromLaptop(laptop *hostPool) {
 	laptop.mustAs("hold", id)
 	h.awaitTrue(id+" is held", func() bool { return h.at["s2"].showTask(id).State == "held" })
 	laptop.mustAs("rm", id)
-	if out, errs, code := laptop.runAs(someone, "rm", h.ids["s3"]); code == 0 || !strings.Contains(out+errs, "in s3's queue: on s3 run roost token --user") {
+	if out, errs, code := laptop.runAs(someone, "rm", h.ids["s3"]); code == 0 ||
+		!strings.Contains(out+errs, "in s3's queue: on s3 run roost token --user") {
 		h.Errorf("roost rm of a job of s3: exit %d, %s%s", code, out, errs)
 	}
-	if out, errs, code := laptop.runAs(someone, "token", "--user"); code == 0 || !strings.Contains(errs, "run this on s2") {
+	if out, errs, code := laptop.runAs(someone, "token", "--user"); code == 0 ||
+		!strings.Contains(errs, "run this on s2") {
 		h.Errorf("a login makes a login: exit %d, %s%s", code, out, errs)
 	}
 	job := filepath.Join(laptop.home, "job.hcl")
@@ -107,25 +114,29 @@ func (h *submitNodesPool) fromLaptop(laptop *hostPool) {
 	h.localFilesJob(laptop)
 }
 
-// localFilesJob submits from a directory that is on the laptop, in a file system of its own, and not at s2.
+// localFilesJob submits from a directory that is on the laptop, in a file system of its
+// own, and not at s2.
 func (h *submitNodesPool) localFilesJob(laptop *hostPool) {
 	away, job := filepath.Join(h.dir, "only-there"), filepath.Join(laptop.home, "job.hcl")
 	if err := os.Mkdir(away, 0o755); err != nil {
 		h.Fatal(err)
 	}
-	if err := os.WriteFile(job, []byte("job \"remote\" {\n  command = [\"true\"]\n  directory = \""+away+"/work\"\n}\n"), 0o644); err != nil {
+	if err := os.WriteFile(job, []byte("job \"remote\" {\n  command = [\"true\"]\n  directory = \""+away+
+		"/work\"\n}\n"), 0o644); err != nil {
 		h.Fatal(err)
 	}
 	cmd := laptop.command(h.Context(), someone, "submit", job)
 	script := `mount -t tmpfs none "$0" && mkdir -m 777 "$0/work" && exec "$@"`
 	at := slices.Index(cmd.Args, "setpriv")
 	cmd.Args = slices.Concat(cmd.Args[:at], []string{"unshare", "--mount", "sh", "-c", script, away}, cmd.Args[at:])
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "a job's files are where its queue is") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "a job's files are where its queue is") {
 		h.Errorf("a directory that s2 does not have: %v, %s", err, out)
 	}
 }
 
-// fromNode logs in on s1, where the user has a schedd: jobs of s2 are found by their ids, and everything else stays where it was.
+// fromNode logs in on s1, where the user has a schedd: jobs of s2 are found by their ids,
+// and everything else stays where it was.
 func (h *submitNodesPool) fromNode() {
 	s1, s2 := h.at["s1"], h.at["s2"]
 	id := s2.submitJob("job \"far\" {\n  command = [\"sleep\", \"1000\"]\n}")
@@ -137,10 +148,12 @@ func (h *submitNodesPool) fromNode() {
 		h.Fatal(err)
 	}
 	s1.home = fresh
-	if out, errs, code := s1.runAs(someone, "rm", id); code == 0 || !strings.Contains(out+errs, "in s2's queue: on s2 run roost token --user") {
+	if out, errs, code := s1.runAs(someone, "rm", id); code == 0 ||
+		!strings.Contains(out+errs, "in s2's queue: on s2 run roost token --user") {
 		h.Errorf("before the login: exit %d, %s%s", code, out, errs)
 	}
-	if out, errs, code := s1.runAs(someone, "--schedd", "s2", "jobs", "--all"); code != 0 || !strings.Contains(out, id) || strings.Contains(out, h.ids["s1"]) {
+	if out, errs, code := s1.runAs(someone, "--schedd", "s2", "jobs", "--all"); code != 0 ||
+		!strings.Contains(out, id) || strings.Contains(out, h.ids["s1"]) {
 		h.Errorf("reading s2 before the login: exit %d, %s%s", code, out, errs)
 	}
 	s1.mustAs(strings.Fields(s2.mustAs("token", "--user"))[1:]...)
@@ -153,8 +166,9 @@ func (h *submitNodesPool) fromNode() {
 	}
 }
 
-// othersHaveNoAccess holds that no node of the pool can do anything to the jobs of another one's users, whatever its roles are, and that s2's users are nobody at s3:
-// who does without the checks on his own side is refused by s3.
+// othersHaveNoAccess holds that no node of the pool can do anything to the jobs of
+// another one's users, whatever its roles are, and that s2's users are nobody at s3: who
+// does without the checks on his own side is refused by s3.
 func (h *submitNodesPool) othersHaveNoAccess(laptop *hostPool) {
 	dir := filepath.Join(laptop.home, ".config", "roost", "logins")
 	e, err := login.Load(dir, "s2")
@@ -184,7 +198,8 @@ func (h *submitNodesPool) othersHaveNoAccess(laptop *hostPool) {
 		if err := os.Chown(filepath.Join(dir, "s3.json"), int(someone.uid), int(someone.gid)); err != nil {
 			h.Fatal(err)
 		}
-		if out, errs, code := laptop.runAs(someone, "rm", h.ids["s3"]); code != roost.Unavailable.ExitCode() { // s3 hangs up
+		// s3 hangs up
+		if out, errs, code := laptop.runAs(someone, "rm", h.ids["s3"]); code != roost.Unavailable.ExitCode() {
 			h.Errorf("%s removes a job of s3: exit %d, %s%s", who, code, out, errs)
 		}
 	}
@@ -211,7 +226,8 @@ func (h *submitNodesPool) loginIsRevoked(laptop *hostPool) {
 	if len(all.Logins) != 2 || gone == "" {
 		h.Fatalf("the logins at s2 are %v", all)
 	}
-	watching := laptop.command(h.Context(), someone, "wait", h.at["s2"].submitJob("job \"long\" {\n  command = [\"sleep\", \"1000\"]\n}"))
+	watching := laptop.command(h.Context(), someone, "wait",
+		h.at["s2"].submitJob("job \"long\" {\n  command = [\"sleep\", \"1000\"]\n}"))
 	if err := watching.Start(); err != nil {
 		h.Fatal(err)
 	}

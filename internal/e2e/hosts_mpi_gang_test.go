@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A machine that loses its power takes the whole of a program with it that has a part of it: what ran on the others is ended, and all starts again when
-// there are machines enough, once, and nothing of the first time is heard from then on (P4).
+// A machine that loses its power takes the whole of a program with it that has a part of
+// it: what ran on the others is ended, and all starts again when there are machines
+// enough, once, and nothing of the first time is heard from then on (P4).
 func (h *hostPool) machineOfProgramIsLost() {
 	pbsdsh := filepath.Join(h.home, "pbsdsh")
 	if err := os.Symlink(h.roost, pbsdsh); err != nil {
@@ -31,14 +32,20 @@ func (h *hostPool) machineOfProgramIsLost() {
 	attempt := 0
 	wrote := func(n int) bool {
 		text, _ := os.ReadFile(h.newTaskLog("program"))
-		return strings.Contains(string(text), fmt.Sprintf("%d exec1\n", n)) && strings.Contains(string(text), fmt.Sprintf("%d exec2\n", n))
+		return strings.Contains(string(text), fmt.Sprintf("%d exec1\n", n)) &&
+			strings.Contains(string(text), fmt.Sprintf("%d exec2\n", n))
 	}
-	h.awaitTrue("it runs on both machines", func() bool { attempt = h.showTask(id).Attempt; return attempt > 0 && wrote(attempt) })
+	h.awaitTrue("it runs on both machines", func() bool {
+		attempt = h.showTask(id).Attempt
+		return attempt > 0 && wrote(attempt)
+	})
 	h.net.crashHost("exec2")
 	n := h.nodes["exec2"]
 	<-n.done
 	h.awaitFor(40*time.Second, "it waits for another machine", func() bool { return h.showTask(id).State == "idle" })
-	h.awaitTrue("nothing of it is left where its other part was", func() bool { return len(h.matchingProcesses("exec1", g.path)) == 0 })
+	h.awaitTrue("nothing of it is left where its other part was", func() bool {
+		return len(h.matchingProcesses("exec1", g.path)) == 0
+	})
 	n.start()
 	h.awaitFor(40*time.Second, "it runs on both machines again", func() bool { return wrote(attempt + 1) })
 	g.openGate()

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// testNetwork is a switch and the hosts on it, each in a network namespace of its own, so that nothing of it is to be seen on the machine itself and
-// two of them never meet. Namespaces are named after the process that made them, and numbered.
+// testNetwork is a switch and the hosts on it, each in a network namespace of its own, so
+// that nothing of it is to be seen on the machine itself and two of them never meet.
+// Namespaces are named after the process that made them, and numbered.
 type testNetwork struct {
 	*testing.T
 	prefix        string
@@ -23,10 +24,12 @@ type testNetwork struct {
 
 const namespacePrefix = "roost-test-"
 
-// newNetwork makes the switch, or skips the test where that cannot be. What an earlier test left that was killed is removed.
+// newNetwork makes the switch, or skips the test where that cannot be. What an earlier
+// test left that was killed is removed.
 func newNetwork(t *testing.T) *testNetwork {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: several hosts need network namespaces, which only root can make; nothing over the network is tested")
+		t.Skip("SKIPPED: several hosts need network namespaces, which only root can make; nothing over the " +
+			"network is tested")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("SKIPPED: there is no ip (install iproute2); nothing over the network is tested")

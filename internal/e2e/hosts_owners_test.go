@@ -31,9 +31,10 @@ type ownerDay struct {
 // desktopSpan is some time of a desktop.
 type desktopSpan struct{ from, to time.Time }
 
-// TestOwners has three people come and go at random, touch a key in passing, stay and type, say no and yes, while jobs flow, startds and guards are killed and
-// cables are pulled; for so many minutes as ROOST_OWNER_MINUTES says. Whatever they do, nothing runs on a machine whose owner is there, and no work is lost
-// or done twice.
+// TestOwners has three people come and go at random, touch a key in passing, stay and
+// type, say no and yes, while jobs flow, startds and guards are killed and cables are
+// pulled; for so many minutes as ROOST_OWNER_MINUTES says. Whatever they do, nothing runs
+// on a machine whose owner is there, and no work is lost or done twice.
 func TestOwners(t *testing.T) {
 	length := 10 * time.Second
 	if n, err := strconv.ParseFloat(os.Getenv("ROOST_OWNER_MINUTES"), 64); err == nil {
@@ -189,8 +190,9 @@ func (h *ownerDay) submitWork(end time.Time) {
 	}
 }
 
-// awaitAllEnded waits until everything has ended with no hand laid on (P9). Where others keep the machine busy, before whose work that of a desktop's tasks never
-// comes, they may take thirty times as long.
+// awaitAllEnded waits until everything has ended with no hand laid on (P9). Where others
+// keep the machine busy, before whose work that of a desktop's tasks never comes, they
+// may take thirty times as long.
 func (h *ownerDay) awaitAllEnded() {
 	h.Helper()
 	limit := starvedLimit
@@ -211,7 +213,8 @@ func loadAverage() (average float64) {
 	return average
 }
 
-// auditTasks holds what the tasks wrote against what the owners did, and against the promises.
+// auditTasks holds what the tasks wrote against what the owners did, and against the
+// promises.
 func (h *ownerDay) auditTasks() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")
@@ -239,7 +242,8 @@ func (h *ownerDay) auditTasks() {
 		late = append(late, h.checkOwnerRespected(d, steps[d.address])...)
 	}
 	h.Logf("%v", h.counts)
-	h.Logf("%d tasks, %d of them on more than one machine; %d steps at the desktops, %d at the server, %d done twice", len(h.tasks), several, total, len(steps["10.111.0.11"]), twice)
+	h.Logf("%d tasks, %d of them on more than one machine; %d steps at the desktops, %d at the server, %d done twice",
+		len(h.tasks), several, total, len(steps["10.111.0.11"]), twice)
 	h.Logf("the last step of a task after a key that found some running: %s", printDelays(late))
 	if total == 0 || len(late) == 0 {
 		h.Error("that is too little to say anything")
@@ -256,8 +260,9 @@ type writtenStep struct {
 // running is how far a step is back at most of a task that runs.
 const running = 200 * time.Millisecond
 
-// checkOwnerRespected holds that nothing ran at a desktop while its owner was there, and returns how long the last step of a task came after a key that found some
-// running, 0 where none came. Steps are sorted.
+// checkOwnerRespected holds that nothing ran at a desktop while its owner was there, and
+// returns how long the last step of a task came after a key that found some running, 0
+// where none came. Steps are sorted.
 func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (late []time.Duration) {
 	keys := h.keys[d.name]
 	from := func(at time.Time) int {
@@ -274,7 +279,8 @@ func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (la
 			}
 			if worst = s.at.Sub(key); worst > promptLimit && !said[s.by] {
 				said[s.by] = true
-				h.Errorf("%s: %s counted %d at %s, %v after a key\n%s", d.name, s.by.name, s.n, clockText(s.at), worst, jobLogText(s.events))
+				h.Errorf("%s: %s counted %d at %s, %v after a key\n%s", d.name, s.by.name, s.n, clockText(s.at), worst,
+					jobLogText(s.events))
 			}
 		}
 		if first > 0 && key.Sub(steps[first-1].at) < running {
@@ -283,7 +289,8 @@ func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (la
 	}
 	for _, p := range h.pauses[d.name] {
 		if first := from(p.from); first < len(steps) && steps[first].at.Before(p.to) {
-			h.Errorf("%s: %s counted %v after roost pause had returned", d.name, steps[first].by.name, steps[first].at.Sub(p.from))
+			h.Errorf("%s: %s counted %v after roost pause had returned", d.name, steps[first].by.name,
+				steps[first].at.Sub(p.from))
 		}
 	}
 	return late

@@ -16,32 +16,39 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// placementStylePool is a pool with two submit nodes: submit is the one whose pool this is, and second is the other's.
+// placementStylePool is a pool with two submit nodes: submit is the one whose pool this
+// is, and second is the other's.
 type placementStylePool struct {
 	*hostPool
 	second *hostPool
 	cores  map[string]int // of a task, by the name of its batch
 }
 
-// TestStyles lets two submit nodes place their batch tasks themselves, on copies of the same two machines, which have room for a part of them only: what
-// both have chosen comes back and is placed elsewhere, nothing is granted twice, and each task runs once. Then the leader places the same tasks, and the
-// same have completed.
+// TestStyles lets two submit nodes place their batch tasks themselves, on copies of the
+// same two machines, which have room for a part of them only: what both have chosen comes
+// back and is placed elsewhere, nothing is granted twice, and each task runs once. Then
+// the leader places the same tasks, and the same have completed.
 func TestStyles(t *testing.T) {
 	t.Parallel()
 	debug := hostPoolOptions{env: []string{"ROOST_DEBUG=1"}} // the negotiator says what was proposed
 	h := &placementStylePool{hostPool: startHostsAs(t, debug), cores: map[string]int{}}
-	h.addHost("submit2", "10.111.0.3", h.issueCertificate(filepath.Join(h.dir, "ca"), "submit2", auth.Schedd), func(n *config.Node) {
-		n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
-	}).start()
+	h.addHost("submit2", "10.111.0.3", h.issueCertificate(filepath.Join(h.dir, "ca"), "submit2", auth.Schedd),
+		func(n *config.Node) {
+			n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
+		}).start()
 	h.second = h.forSubtest(t)
 	h.second.nodes = maps.Clone(h.nodes)
 	h.second.nodes["submit"] = h.nodes["submit2"]
-	h.awaitTrue("the second submit node", func() bool { _, _, code := h.second.runAs(someone, "jobs"); return code == 0 })
+	h.awaitTrue("the second submit node", func() bool {
+		_, _, code := h.second.runAs(someone, "jobs")
+		return code == 0
+	})
 
 	h.administer("central", "cell", "set", "distributed", "on")
 	h.awaitPlacing()
 	conflicts := 0
-	for round := 0; round < 3 && conflicts < coresOfNode; round++ { // on a busy machine one of them may have been too late
+	// on a busy machine one of them may have been too late
+	for round := 0; round < 3 && conflicts < coresOfNode; round++ {
 		conflicts = h.bothChooseTheSame(round)
 	}
 	if conflicts < coresOfNode {
@@ -58,7 +65,8 @@ func TestStyles(t *testing.T) {
 		before, after := proposed[name], h.proposals()[name]
 		t.Logf("%s proposed %d places, of which %d conflicted", name, before.units, before.conflicts)
 		if before.units < coresOfNode || after.units != before.units {
-			t.Errorf("%s proposed %d places, and %d when it had been told to leave that to the leader", name, before.units, after.units-before.units)
+			t.Errorf("%s proposed %d places, and %d when it had been told to leave that to the leader", name,
+				before.units, after.units-before.units)
 		}
 	}
 	h.checkGrantsUsedOnce()
@@ -80,8 +88,9 @@ func (h *placementStylePool) awaitPlacing() {
 	}
 }
 
-// bothChooseTheSame has both schedds place tasks on the one machine that all like better, in the same moment: the leader hears of them when it wakes. All
-// run at once in the end, half of them elsewhere. It returns how many places came back.
+// bothChooseTheSame has both schedds place tasks on the one machine that all like better,
+// in the same moment: the leader hears of them when it wakes. All run at once in the end,
+// half of them elsewhere. It returns how many places came back.
 func (h *placementStylePool) bothChooseTheSame(round int) (conflicts int) {
 	h.Helper()
 	h.awaitTrue("nothing holds a core", func() bool {
@@ -148,14 +157,20 @@ func (h *placementStylePool) runLoad(style string) map[string]bool {
 			name := fmt.Sprintf("batch-%s-%d-%d", style, i, j)
 			names = append(names, name)
 			h.cores[name] = 1 + j%2
-			jobs[at.submitJob(fmt.Sprintf("job %q {\n  script = <<-END\n%s\n  END\n  count  = %d\n  cpus   = %d\n  memory = \"16MiB\"\n}",
-				name, fmt.Sprintf(batchScript, h.newTaskLog(name), filepath.Join(h.home, "lock-"+name)), size, h.cores[name]))] = at
+			jobs[at.submitJob(fmt.Sprintf("job %q {\n  script = <<-END\n%s\n  END\n  count  = %d\n  cpus   = %d\n  "+
+				"memory = \"16MiB\"\n}",
+				name, fmt.Sprintf(batchScript, h.newTaskLog(name), filepath.Join(h.home, "lock-"+name)), size,
+				h.cores[name]))] = at
 		}
-		jobs[at.submitJob(fmt.Sprintf("job \"stream-%d\" {\n  command = [\"sleep\", \"0.2\"]\n  count = 2\n  memory = \"16MiB\"\n  app_class = \"stream\"\n}", i))] = at
-		jobs[at.submitJob(fmt.Sprintf("job \"gang-%d\" {\n  command = [\"sleep\", \"0.2\"]\n  count = 4\n  memory = \"16MiB\"\n  gang = true\n}", i))] = at
+		jobs[at.submitJob(fmt.Sprintf("job \"stream-%d\" {\n  command = [\"sleep\", \"0.2\"]\n  count = 2\n  memory "+
+			"= \"16MiB\"\n  app_class = \"stream\"\n}", i))] = at
+		jobs[at.submitJob(fmt.Sprintf("job \"gang-%d\" {\n  command = [\"sleep\", \"0.2\"]\n  count = 4\n  memory = "+
+			"\"16MiB\"\n  gang = true\n}", i))] = at
 	}
 	for _, id := range slices.Sorted(maps.Keys(jobs)) {
-		h.awaitFor(time.Minute, style+": "+id+" has completed", func() bool { return jobs[id].showTask(id).State == "completed" })
+		h.awaitFor(time.Minute, style+": "+id+" has completed", func() bool {
+			return jobs[id].showTask(id).State == "completed"
+		})
 	}
 	done := map[string]bool{}
 	for _, name := range names {
@@ -168,7 +183,8 @@ func (h *placementStylePool) runLoad(style string) map[string]bool {
 	return done
 }
 
-// proposalCounts counts what a schedd has proposed: units, and how many of them conflicted.
+// proposalCounts counts what a schedd has proposed: units, and how many of them
+// conflicted.
 type proposalCounts struct{ units, conflicts int }
 
 var proposedLine = regexp.MustCompile(`msg="schedd proposed" .*\bschedd=(\S+) units=(\d+) conflicts=(\d+)`)

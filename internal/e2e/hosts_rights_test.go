@@ -18,7 +18,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// Whoever may reach the socket may submit, and tasks have the user's rights and no others; users of the system are told that they may not.
+// Whoever may reach the socket may submit, and tasks have the user's rights and no
+// others; users of the system are told that they may not.
 func (h *hostPool) usersAreThemselves() {
 	for _, refused := range []commandUser{{0, 0}, {33, 33}, {999, 999}} {
 		_, stderr, code := h.runAs(refused, "run", "--", "id")
@@ -26,7 +27,8 @@ func (h *hostPool) usersAreThemselves() {
 			h.Errorf("uid %d: exit %d\n%s", refused.uid, code, stderr)
 		}
 	}
-	if _, stderr, code := h.runAs(commandUser{65534, 65534}, "run", "--", "id"); code != 77 || !strings.Contains(stderr, "that is nobody, as whom the kernel") {
+	if _, stderr, code := h.runAs(commandUser{65534, 65534}, "run", "--", "id"); code != 77 ||
+		!strings.Contains(stderr, "that is nobody, as whom the kernel") {
 		h.Errorf("nobody: exit %d\n%s", code, stderr)
 	}
 	for _, taken := range []commandUser{{54322, 54322}, {12345, 54321}} {
@@ -51,13 +53,15 @@ func (h *hostPool) usersAreThemselves() {
 	}
 	id := h.submitJob(`job "mine" { command = ["sh", "-c", "echo secret"] }`)
 	h.mustAs("wait", "-q", "--timeout", "1m", id)
-	if stdout, stderr, code := h.runAs(commandUser{65534, 65534}, "logs", id); code == 0 || strings.Contains(stdout, "secret") {
+	if stdout, stderr, code := h.runAs(commandUser{65534, 65534}, "logs", id); code == 0 ||
+		strings.Contains(stdout, "secret") {
 		h.Errorf("another user reads the output: exit %d\n%s%s", code, stdout, stderr)
 	}
 }
 
-// Strangers are refused: an execute node with the certificate of another pool's authority, one without any, and one whose certificate is for
-// another part. None of them becomes a machine of the pool.
+// Strangers are refused: an execute node with the certificate of another pool's
+// authority, one without any, and one whose certificate is for another part. None of them
+// becomes a machine of the pool.
 func (h *hostPool) foreignNodesAreRefused() {
 	ours, foreign := filepath.Join(h.dir, "ca"), h.startAuthority("foreign-ca")
 	theirs := h.issueCertificate(foreign, "rogue1", auth.Startd)
@@ -92,14 +96,15 @@ func (h *hostPool) foreignNodesAreRefused() {
 	if got := h.machineNames(); !slices.Equal(got, []string{"exec1", "exec2"}) {
 		h.Errorf("the pool has %v", got)
 	}
-	h.Logf("rogue1: %s\nrogue2: %s\nrogue3: %s", h.nodes["rogue1"].logText(), h.nodes["rogue2"].logText(), h.nodes["rogue3"].logText())
+	h.Logf("rogue1: %s\nrogue2: %s\nrogue3: %s", h.nodes["rogue1"].logText(), h.nodes["rogue2"].logText(),
+		h.nodes["rogue3"].logText())
 	for _, rogue := range []string{"rogue1", "rogue2", "rogue3"} {
 		h.nodes[rogue].stopMaster()
 	}
 }
 
-// probeDaemon connects from a host to a daemon and waits for the first bytes of HTTP/2: a server of TLS 1.3 refuses a client after the client's part of
-// the handshake is over.
+// probeDaemon connects from a host to a daemon and waits for the first bytes of HTTP/2: a
+// server of TLS 1.3 refuses a client after the client's part of the handshake is over.
 func (h *hostPool) probeDaemon(from, addr string, files *config.TLSFiles) error {
 	own := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
 	if files != nil {
@@ -116,15 +121,17 @@ func (h *hostPool) probeDaemon(from, addr string, files *config.TLSFiles) error 
 	defer raw.Close()
 	conn := tls.Client(raw, own)
 	conn.SetDeadline(time.Now().Add(awaitTimeout))
-	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err !=
+		nil {
 		return err
 	}
 	_, err = conn.Read(make([]byte, 1))
 	return err
 }
 
-// dialFrom connects from inside of a namespace. The thread goes there and comes back: it may be the process's first one, which cannot end before the
-// process does and by which others judge where that is.
+// dialFrom connects from inside of a namespace. The thread goes there and comes back: it
+// may be the process's first one, which cannot end before the process does and by which
+// others judge where that is.
 func dialFrom(space, addr string) (net.Conn, error) {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")

@@ -2,7 +2,8 @@ package e2e
 
 import "testing"
 
-// The same daemons form a pool over several hosts: files travel, what breaks between them is survived, and strangers are refused.
+// The same daemons form a pool over several hosts: files travel, what breaks between them
+// is survived, and strangers are refused.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	h := startHosts(t)

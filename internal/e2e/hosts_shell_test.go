@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// A task of a host far away is entered as its owner, by its owner and by root, and by nobody else; and what runs there dies with the daemon that
-// watches over it.
+// A task of a host far away is entered as its owner, by its owner and by root, and by
+// nobody else; and what runs there dies with the daemon that watches over it.
 func (h *hostPool) shellsAreTheOwners() {
 	id, g := h.submitGated("entered", "exec1", "60s", 8)
 	who := fmt.Sprintf("%d %d %d exec1\n", someone.uid, someone.gid, someone.gid)
@@ -26,7 +26,8 @@ func (h *hostPool) shellsAreTheOwners() {
 		{commandUser{65534, 65534}, 77, ""},
 	} {
 		stdout, stderr, code := h.runAs(tt.user, "ssh", id, "sh", "-c", look)
-		if code != tt.code || stdout != tt.out || code == 77 && !strings.Contains(stderr, "only its owner may enter it") {
+		if code != tt.code || stdout != tt.out ||
+			code == 77 && !strings.Contains(stderr, "only its owner may enter it") {
 			h.Errorf("uid %d: exit %d, want %d\n%s%s", tt.user.uid, code, tt.code, stdout, stderr)
 		}
 	}
@@ -63,8 +64,14 @@ func (h *hostPool) shellIsOrphaned(id string) {
 		h.Errorf("the shell's exit status is %d, want 69", cmd.ProcessState.ExitCode())
 	}
 	h.awaitTrue("nothing is left of the shell", func() bool { return !hasCommandLine("sleep\x00424242") })
-	h.awaitTrue("another startd serves", func() bool { now := h.nodes["exec1"].daemonPID("startd"); return now != 0 && now != before })
-	h.awaitTrue("the task can be entered again", func() bool { stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
+	h.awaitTrue("another startd serves", func() bool {
+		now := h.nodes["exec1"].daemonPID("startd")
+		return now != 0 && now != before
+	})
+	h.awaitTrue("the task can be entered again", func() bool {
+		stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again")
+		return stdout == "again\n"
+	})
 }
 
 // shellOfANodeThatIsAway asks for one while the node's daemons are stopped dead.
@@ -76,7 +83,10 @@ func (h *hostPool) shellOfANodeThatIsAway(id string) {
 		return code == 69 && strings.Contains(stderr, "exec1")
 	})
 	n.start()
-	h.awaitTrue("the task can be entered again", func() bool { stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
+	h.awaitTrue("the task can be entered again", func() bool {
+		stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again")
+		return stdout == "again\n"
+	})
 }
 
 // hasCommandLine reports whether a process has that command line.

@@ -16,12 +16,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// auditRound holds what was seen of a round, by the tasks themselves above all, against the promises.
+// auditRound holds what was seen of a round, by the tasks themselves above all, against
+// the promises.
 func (s *soakPool) auditRound(calm time.Time) {
 	s.Helper()
 	o := &soakObserver{soakPool: s, claims: map[heartbeatSpan]uint64{}, diskFullAttempts: map[heartbeatSpan]bool{}}
 	for name, cores := range s.availableCores() {
-		o.addRecord(s.roundStart(), audit.Event{Type: audit.Offered, Node: name, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
+		o.addRecord(s.roundStart(), audit.Event{Type: audit.Offered, Node: name,
+			Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
 	}
 	o.addRecord(s.roundStart(), audit.Event{Type: audit.Injected, Detail: "the first fault"})
 	o.addRecord(calm, audit.Event{Type: audit.FaultsEnded})
@@ -81,14 +83,17 @@ func (s *soakPool) availableCores() map[string]int {
 // soakObserver puts together what was seen.
 type soakObserver struct {
 	*soakPool
-	records          []audit.Event
-	lives            []attemptLifetime
-	claims           map[heartbeatSpan]uint64
-	diskFullAttempts map[heartbeatSpan]bool   // attempts that were told that their machine's disk is full: their output is what they could write
+	records []audit.Event
+	lives   []attemptLifetime
+	claims  map[heartbeatSpan]uint64
+	// attempts that were told that their machine's disk is full: their output is what
+	// they could write
+	diskFullAttempts map[heartbeatSpan]bool
 	queuedJobs       map[string][]roost.JobID // by submit node: what its schedd still knows
 }
 
-// attemptLifetime is an attempt from its first line to its last, or to when one of its processes was last seen.
+// attemptLifetime is an attempt from its first line to its last, or to when one of its
+// processes was last seen.
 type attemptLifetime struct {
 	heartbeatSpan
 	w          *soakJob
@@ -124,7 +129,8 @@ func (o *soakObserver) addJob(w *soakJob) {
 		o.Error(err)
 		return
 	}
-	rows, err := o.queryRows(o.clients[w.submitNode], &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{w.id}}, History: true, Tasks: true})
+	rows, err := o.queryRows(o.clients[w.submitNode],
+		&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{w.id}}, History: true, Tasks: true})
 	if err != nil || len(rows) != w.count {
 		o.Errorf("P1: %s (%s) has %d tasks, want %d (%v)", w.id, w.key, len(rows), w.count, err)
 		return
@@ -161,7 +167,8 @@ func (o *soakObserver) addAcknowledged(w *soakJob, id roost.JobID, submitted tim
 		o.addRecord(h.to, audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
 	}
 	if !w.removed.IsZero() {
-		o.addRecord(w.removed, audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks, Detail: audit.Removal})
+		o.addRecord(w.removed, audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks,
+			Detail: audit.Removal})
 	}
 }
 
@@ -182,8 +189,9 @@ func (o *soakObserver) addLogEvents(id roost.JobID, events []*wire.JobEvent) {
 	}
 }
 
-// addTaskLines sees what the job's tasks wrote down. One of which nothing tells when it died lived as long as one of its processes was seen, and as long as its lock
-// kept another from beginning.
+// addTaskLines sees what the job's tasks wrote down. One of which nothing tells when it
+// died lived as long as one of its processes was seen, and as long as its lock kept
+// another from beginning.
 func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	first := len(o.lives)
 	open := func(index int) *attemptLifetime { // the last of a task of whose end nothing is known
@@ -206,7 +214,8 @@ func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 			if last := o.lastSeen[b]; last.After(end) {
 				end = last
 			}
-			o.lives = append(o.lives, attemptLifetime{heartbeatSpan: b, w: w, task: id.Task(m.index), node: m.node, began: at, end: end})
+			o.lives = append(o.lives, attemptLifetime{heartbeatSpan: b, w: w, task: id.Task(m.index), node: m.node,
+				began: at, end: end})
 		case "full":
 			o.diskFullAttempts[heartbeatSpan{w.key, attemptRecord{m.index, m.attempt}}] = true
 		case "end":
@@ -219,7 +228,8 @@ func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	}
 	for _, l := range o.lives[first:] {
 		o.claims[l.heartbeatSpan] = uint64(len(o.claims) + 1)
-		seen := audit.Event{Type: audit.Began, Job: id, Index: l.index, Attempt: roost.AttemptNumber(l.number), Node: l.node, Claim: o.claims[l.heartbeatSpan], Resources: roost.Resources{CPU: 1000}}
+		seen := audit.Event{Type: audit.Began, Job: id, Index: l.index, Attempt: roost.AttemptNumber(l.number),
+			Node: l.node, Claim: o.claims[l.heartbeatSpan], Resources: roost.Resources{CPU: 1000}}
 		o.addRecord(l.began, seen)
 		seen.Type, seen.Code = audit.Ended, -1
 		if l.ended {
@@ -229,7 +239,8 @@ func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	}
 }
 
-// checkCounter holds the record of a task that was saved against the promises, which says more of it than a beginning and an end.
+// checkCounter holds the record of a task that was saved against the promises, which says
+// more of it than a beginning and an end.
 func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*wire.JobEvent) {
 	o.Helper()
 	if row.State != "completed" {
@@ -243,7 +254,8 @@ func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*w
 	}
 	for _, e := range events {
 		if a := attemptOfEvent(e); e.GetWhat() == "completed" { // the steps are there: it ran
-			began := audit.Event{Type: audit.Began, Job: roost.JobID{}, Attempt: roost.AttemptNumber(a.number), Node: e.GetNode()}
+			began := audit.Event{Type: audit.Began, Job: roost.JobID{}, Attempt: roost.AttemptNumber(a.number),
+				Node: e.GetNode()}
 			began.Job, _ = roost.ParseJobID(w.id, w.submitNode)
 			at := time.Unix(0, e.GetTime())
 			o.addRecord(at.Add(-3), began)
@@ -255,10 +267,14 @@ func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*w
 	}
 }
 
-// isDiskFullEnd reports whether the disk of a machine on which a job was run was full since it was submitted.
+// isDiskFullEnd reports whether the disk of a machine on which a job was run was full
+// since it was submitted.
 func (o *soakObserver) isDiskFullEnd(events []*wire.JobEvent) bool {
 	return slices.ContainsFunc(o.absences, func(a hostSilence) bool {
-		return a.diskOnly && a.to.UnixNano() > events[0].GetTime() && slices.ContainsFunc(events, func(e *wire.JobEvent) bool { return e.GetNode() == a.host })
+		return a.diskOnly && a.to.UnixNano() > events[0].GetTime() &&
+			slices.ContainsFunc(events, func(e *wire.JobEvent) bool {
+				return e.GetNode() == a.host
+			})
 	})
 }
 
@@ -280,13 +296,15 @@ func (o *soakObserver) addTask(w *soakJob, id roost.JobID, row *wire.JobStatus, 
 		}
 		for _, e := range events {
 			if a := attemptOfEvent(e); e.GetWhat() == "completed" && a.index == index {
-				o.addRecord(time.Unix(0, e.GetTime()-1), audit.Event{Type: audit.OutputStored, Job: id, Index: index, Attempt: roost.AttemptNumber(a.number)})
+				o.addRecord(time.Unix(0, e.GetTime()-1), audit.Event{Type: audit.OutputStored, Job: id, Index: index,
+					Attempt: roost.AttemptNumber(a.number)})
 			}
 		}
 	}
 }
 
-// outputErrors says what is wrong with the output of a task that has completed; empty when nothing is.
+// outputErrors says what is wrong with the output of a task that has completed; empty
+// when nothing is.
 func (o *soakObserver) outputErrors(w *soakJob, row *wire.JobStatus) string {
 	var want, got strings.Builder
 	for i := range w.lines {
@@ -313,7 +331,8 @@ func (o *soakObserver) outputErrors(w *soakJob, row *wire.JobStatus) string {
 	return ""
 }
 
-// checkDependency holds that a job which waits for another began when that one had completed.
+// checkDependency holds that a job which waits for another began when that one had
+// completed.
 func (o *soakObserver) checkDependency(w *soakJob) {
 	if w.dependsOn == nil {
 		return
@@ -326,7 +345,8 @@ func (o *soakObserver) checkDependency(w *soakJob) {
 	}
 	for _, l := range o.lives {
 		if l.w == w && l.began.Before(last) {
-			o.Errorf("%s began at %s, and the job that it waits for, %s, had completed at %s", l.task, clockText(l.began), w.dependsOn.id, clockText(last))
+			o.Errorf("%s began at %s, and the job that it waits for, %s, had completed at %s", l.task,
+				clockText(l.began), w.dependsOn.id, clockText(last))
 		}
 	}
 }
@@ -355,7 +375,8 @@ func (o *soakObserver) countOutcomes(w *soakJob, rows []*wire.JobStatus, events 
 	}
 }
 
-// addSilence sees when the leases of those end who run where nobody is heard of, and that they may be longer again afterwards; or that a machine slept.
+// addSilence sees when the leases of those end who run where nobody is heard of, and that
+// they may be longer again afterwards; or that a machine slept.
 func (o *soakObserver) addSilence(a hostSilence) {
 	if a.wasAsleep && slices.Contains(append(slices.Clone(soakServers), o.desk.name), a.host) {
 		o.addRecord(a.from, audit.Event{Type: audit.Slept, Node: a.host})
@@ -368,7 +389,8 @@ func (o *soakObserver) addSilence(a hostSilence) {
 	}
 	for _, l := range o.lives {
 		if l.began.Before(a.from) && l.end.After(a.from) && (l.node == a.host || l.w.submitNode == a.host) {
-			claim := audit.Event{Type: audit.Leased, Node: l.node, Claim: o.claims[l.heartbeatSpan], Until: a.from.Add(lease).Sub(o.began)}
+			claim := audit.Event{Type: audit.Leased, Node: l.node, Claim: o.claims[l.heartbeatSpan],
+				Until: a.from.Add(lease).Sub(o.began)}
 			o.addRecord(a.from, claim)
 			claim.Type, claim.Until = audit.Renewed, 1<<62
 			o.addRecord(a.to, claim)

@@ -49,7 +49,8 @@ func (b *soakFault) String() string {
 func (s *soakPool) drawFault(rng *rand.Rand, number int) *soakFault {
 	all := slices.Concat(soakCentrals, soakSubmits, soakServers, []string{s.desk.name})
 	of := func(hosts []string) string { return hosts[rng.IntN(len(hosts))] }
-	b := &soakFault{number: number, duration: randomMillis(rng, 200, 6000), chance: rng.Float64(), loss: 0.02 + 0.2*rng.Float64(), delay: randomMillis(rng, 5, 300)}
+	b := &soakFault{number: number, duration: randomMillis(rng, 200, 6000), chance: rng.Float64(),
+		loss: 0.02 + 0.2*rng.Float64(), delay: randomMillis(rng, 5, 300)}
 	long := randomMillis(rng, 12000, 16000) // more than a lease
 	outlast := rng.IntN(5) == 0
 	b.host, b.other = of(all), of(all)
@@ -60,10 +61,14 @@ func (s *soakPool) drawFault(rng *rand.Rand, number int) *soakFault {
 		kind   string
 		run    func(context.Context, *soakFault)
 	}{
-		{20, "daemon killed", s.daemonKilled}, {8, "starter killed", s.starterKilled}, {14, "crash at a named instant", s.crashAt}, {4, "power lost", s.powerLost},
-		{3, "master killed", s.masterKilled}, {14, "daemon stopped", s.daemonStopped}, {4, "machine asleep", s.machineAsleep}, {7, "cable cut", s.cableCut},
-		{8, "cable cut one way", s.cutOneWay}, {6, "cable cut between two", s.cutBetween}, {4, "cable flaps", s.cableFlaps},
-		{9, "frames lost, late, out of order and doubled", s.degradeLink}, {9, "disk full", s.diskFull}, {5, "owner back", s.ownerBack},
+		{20, "daemon killed", s.daemonKilled}, {8, "starter killed", s.starterKilled},
+		{14, "crash at a named instant", s.crashAt}, {4, "power lost", s.powerLost},
+		{3, "master killed", s.masterKilled}, {14, "daemon stopped", s.daemonStopped},
+		{4, "machine asleep", s.machineAsleep}, {7, "cable cut", s.cableCut},
+		{8, "cable cut one way", s.cutOneWay}, {6, "cable cut between two", s.cutBetween},
+		{4, "cable flaps", s.cableFlaps},
+		{9, "frames lost, late, out of order and doubled", s.degradeLink}, {9, "disk full", s.diskFull},
+		{5, "owner back", s.ownerBack},
 	}
 	sum := 0
 	for _, k := range kinds {
@@ -102,7 +107,8 @@ func (s *soakPool) drawFault(rng *rand.Rand, number int) *soakFault {
 	if b.kind != "cable cut between two" {
 		b.other = ""
 	}
-	if outlast && slices.Contains([]string{"daemon stopped", "machine asleep", "cable cut", "cable cut one way", "cable cut between two"}, b.kind) {
+	if outlast && slices.Contains([]string{"daemon stopped", "machine asleep", "cable cut", "cable cut one way",
+		"cable cut between two"}, b.kind) {
 		b.kind, b.duration = b.kind+" for more than a lease", long
 	}
 	if !strings.HasPrefix(b.kind, "frames lost") {
@@ -154,7 +160,8 @@ func (s *soakPool) runFaults(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// hostSilence is some time in which a host heard and said nothing: no lease of what it runs, or of what it has run elsewhere, was made longer.
+// hostSilence is some time in which a host heard and said nothing: no lease of what it
+// runs, or of what it has run elsewhere, was made longer.
 type hostSilence struct {
 	from, to  time.Time
 	host      string
@@ -193,10 +200,12 @@ func (s *soakPool) countFault(b *soakFault) {
 	s.faults[b.kind]++
 }
 
-// daemonPID is that of a daemon of a host, 0 while it has none. A number in the master's notes may be another's by now.
+// daemonPID is that of a daemon of a host, 0 while it has none. A number in the master's
+// notes may be another's by now.
 func (s *soakPool) daemonPID(host, role string) int {
 	pid := s.nodes[host].daemonPID(role)
-	if args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); pid > 1 && strings.Contains(string(args), s.nodes[host].dir+".hcl") {
+	if args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); pid > 1 &&
+		strings.Contains(string(args), s.nodes[host].dir+".hcl") {
 		return pid
 	}
 	return 0
@@ -231,7 +240,8 @@ func (s *soakPool) powerLost(ctx context.Context, b *soakFault) {
 	s.startHost(n)
 }
 
-// masterKilled ends a master with SIGKILL, and its daemons with it; what runs under starters lives on.
+// masterKilled ends a master with SIGKILL, and its daemons with it; what runs under
+// starters lives on.
 func (s *soakPool) masterKilled(ctx context.Context, b *soakFault) {
 	n := s.nodes[b.host]
 	n.killMaster()
@@ -239,7 +249,8 @@ func (s *soakPool) masterKilled(ctx context.Context, b *soakFault) {
 	s.startHost(n)
 }
 
-// startHost starts a host again. What it printed to the terminal before is in nobody's interest any more.
+// startHost starts a host again. What it printed to the terminal before is in nobody's
+// interest any more.
 func (s *soakPool) startHost(n *testHost) {
 	n.mu.Lock()
 	if n.output.Len() > 1<<20 {
@@ -272,7 +283,8 @@ func (s *soakPool) freezeProcesses(ctx context.Context, b *soakFault, pids ...in
 	}
 }
 
-// machineAsleep has everything on a host stand still, from one moment to the next for all that runs there: the clocks go on, and nothing else.
+// machineAsleep has everything on a host stand still, from one moment to the next for all
+// that runs there: the clocks go on, and nothing else.
 func (s *soakPool) machineAsleep(ctx context.Context, b *soakFault) {
 	from := time.Now()
 	s.freezeProcesses(ctx, b, namespaceProcesses(s.net.namespaceName(b.host))...)
@@ -310,7 +322,8 @@ func (s *soakPool) cutOneWay(ctx context.Context, b *soakFault) {
 }
 
 func (s *soakPool) cutBetween(ctx context.Context, b *soakFault) {
-	s.runLinkFault(ctx, b, &linkFault{from: []string{b.host}, to: []string{b.other}, loss: 1}, &linkFault{from: []string{b.other}, to: []string{b.host}, loss: 1})
+	s.runLinkFault(ctx, b, &linkFault{from: []string{b.host}, to: []string{b.other}, loss: 1},
+		&linkFault{from: []string{b.other}, to: []string{b.host}, loss: 1})
 }
 
 func (s *soakPool) cableFlaps(ctx context.Context, b *soakFault) {
@@ -352,7 +365,8 @@ func (s *soakPool) ownerBack(ctx context.Context, b *soakFault) {
 		return
 	}
 	defer t.Close()
-	for until := time.Now().Add(b.duration); time.Now().Before(until) && ctx.Err() == nil; waitReal(ctx, 300*time.Millisecond) {
+	for until := time.Now().Add(b.duration); time.Now().Before(until) &&
+		ctx.Err() == nil; waitReal(ctx, 300*time.Millisecond) {
 		t.PressKey()
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// soakScript is what a task runs. The lock tells two attempts that live at the same time; the lines, when which ran where; the output is as long as it was
-// told to be, unless the task was told in its turn that its machine's disk is full.
+// soakScript is what a task runs. The lock tells two attempts that live at the same time;
+// the lines, when which ran where; the output is as long as it was told to be, unless the
+// task was told in its turn that its machine's disk is full.
 const soakScript = `#!/bin/bash
 key=$1 ledger=$2 lock=$3 seconds=$4 lines=$5 codes=$6
 index=${ROOST_TASK_INDEX:-0}
@@ -61,7 +62,8 @@ type soakJob struct {
 // holdInterval is when a hold was acknowledged, and when the release was asked for.
 type holdInterval struct{ from, to time.Time }
 
-// runUser has somebody submit jobs and do things to them until the round is over. It returns when all that was asked for has been acknowledged.
+// runUser has somebody submit jobs and do things to them until the round is over. It
+// returns when all that was asked for has been acknowledged.
 func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *rand.Rand) {
 	var last *soakJob
 	for n := 0; ctx.Err() == nil && !s.Failed(); n++ {
@@ -72,8 +74,9 @@ func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *ran
 			continue
 		}
 		w := &soakJob{
-			key: fmt.Sprintf("soak%d-%d-%d", u.uid-someone.uid, round, n), user: u, submitNode: soakSubmits[rng.IntN(len(soakSubmits))],
-			count: 1 + rng.IntN(8), lines: 10 + rng.IntN(200), codes: 1 + rng.IntN(3), requestedAt: time.Now(),
+			key: fmt.Sprintf("soak%d-%d-%d", u.uid-someone.uid, round, n), user: u,
+			submitNode: soakSubmits[rng.IntN(len(soakSubmits))],
+			count:      1 + rng.IntN(8), lines: 10 + rng.IntN(200), codes: 1 + rng.IntN(3), requestedAt: time.Now(),
 		}
 		seconds := rng.Float64() * 4
 		act := rng.IntN(20)
@@ -110,16 +113,19 @@ func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *ran
 	}
 }
 
-// submitJob asks for a job, again and again with the same key, until its id is told; and now and then once more (P2).
+// submitJob asks for a job, again and again with the same key, until its id is told; and
+// now and then once more (P2).
 func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 	ledger := s.hostPool.newTaskLog(w.key)
 	more := "checkpoint { enabled = false }\n"
-	command := fmt.Sprintf(`"/bin/bash", %q, %q, %q, %q, "%.2f", "%d", "%d"`, filepath.Join(s.dir, "task.sh"), w.key, ledger, filepath.Join(s.dir, "locks", w.key), seconds, w.lines, w.codes)
+	command := fmt.Sprintf(`"/bin/bash", %q, %q, %q, %q, "%.2f", "%d", "%d"`, filepath.Join(s.dir, "task.sh"), w.key,
+		ledger, filepath.Join(s.dir, "locks", w.key), seconds, w.lines, w.codes)
 	if w.dependsOn != nil {
 		more += fmt.Sprintf("  depends_on = [%q]", w.dependsOn.id)
 	}
 	if w.countsSteps {
-		command = fmt.Sprintf(`%q, %q, %q, "%d"`, s.counting.worker, ledger, filepath.Join(s.dir, "gate-"+w.key), 200+int(150*seconds))
+		command = fmt.Sprintf(`%q, %q, %q, "%d"`, s.counting.worker, ledger, filepath.Join(s.dir, "gate-"+w.key),
+			200+int(150*seconds))
 		more = "checkpoint { every = \"10s\" }"
 	}
 	text := fmt.Sprintf(`job %q {
@@ -169,7 +175,8 @@ func (s *soakPool) submitFile(w *soakJob, path string) (id, why string) {
 	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 	defer cancel()
 	out, errs, code := s.runCommand(ctx, w.user, w.submitNode, "submit", "--json", "--key", w.key, path)
-	if mayFail := []int{0, -1, roost.Unavailable.ExitCode(), roost.Exhausted.ExitCode(), roost.NoOutput.ExitCode()}; !slices.Contains(mayFail, code) {
+	if mayFail := []int{0, -1, roost.Unavailable.ExitCode(), roost.Exhausted.ExitCode(),
+		roost.NoOutput.ExitCode()}; !slices.Contains(mayFail, code) {
 		s.Errorf("%s at %s: exit code %d: %s", w.key, w.submitNode, code, errs)
 	}
 	var reply struct{ Jobs []struct{ ID string } }
@@ -190,11 +197,13 @@ func runOutput(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// changeJob does something to a job until that is acknowledged, and notes when; it reports false where it could not be done any more.
+// changeJob does something to a job until that is acknowledged, and notes when; it
+// reports false where it could not be done any more.
 func (s *soakPool) changeJob(w *soakJob, verb wire.ActRequest_Verb, acknowledged *time.Time) bool {
 	for late := time.Now().Add(5 * time.Minute); ; {
 		ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
-		reply, err := s.clients[w.submitNode].Act(ctx, &wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{w.id}}, Again: true})
+		reply, err := s.clients[w.submitNode].Act(ctx,
+			&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{w.id}}, Again: true})
 		cancel()
 		if err == nil && len(reply.Results) == 1 {
 			if s.logLine("%v %s: %q", verb, w.id, reply.Results[0].Error); reply.Results[0].Error != "" {

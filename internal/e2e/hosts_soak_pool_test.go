@@ -34,7 +34,8 @@ func startSoak(t *testing.T) *soakPool {
 	net.virtualSwitch = newSwitch(t)
 	points := t.TempDir()
 	s := &soakPool{
-		cellHostPool: makeCellOn(t, net, hostPoolOptions{sharesCgroups: true, tags: []string{"faults"}, failpointDir: points}), clients: map[string]wire.ScheddClient{}, seed: uint64(time.Now().UnixNano()),
+		cellHostPool: makeCellOn(t, net, hostPoolOptions{sharesCgroups: true, tags: []string{"faults"},
+			failpointDir: points}), clients: map[string]wire.ScheddClient{}, seed: uint64(time.Now().UnixNano()),
 		lockedHosts: map[string]bool{}, faults: map[string]int{}, lastUsed: map[string]float64{}, began: time.Now(),
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("ROOST_SOAK_SEED"), 10, 64); err == nil {
@@ -45,7 +46,10 @@ func startSoak(t *testing.T) *soakPool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.faultLog.Close() })
-	s.addCellHost("submit2", "10.111.0.6", s.issueCertificate(filepath.Join(s.dir, "ca"), "submit2", auth.Schedd), func(n *config.Node) { n.Schedd = &config.ScheddSettings{SocketMode: 0o666} })
+	s.addCellHost("submit2", "10.111.0.6", s.issueCertificate(filepath.Join(s.dir, "ca"), "submit2", auth.Schedd),
+		func(n *config.Node) {
+			n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
+		})
 	for _, name := range soakSubmits { // what was looked at goes, or the disks would be full for good
 		n := s.nodes[name]
 		n.node.Schedd.KeepHistory = 10 * time.Minute
@@ -70,7 +74,9 @@ func startSoak(t *testing.T) *soakPool {
 	for _, n := range s.nodes {
 		n.start()
 	}
-	s.awaitFor(scaledTimeout(), "all machines", func() bool { return slices.Equal(s.machineNames(), []string{"desk1", "exec1", "exec2", "exec3"}) })
+	s.awaitFor(scaledTimeout(), "all machines", func() bool {
+		return slices.Equal(s.machineNames(), []string{"desk1", "exec1", "exec2", "exec3"})
+	})
 	s.awaitThreeVoters()
 	for _, name := range soakSubmits {
 		conn, err := rpc.Dial("unix:"+filepath.Join(s.nodes[name].dir, "run", "schedd.sock"), nil, "")
@@ -90,7 +96,8 @@ func startSoak(t *testing.T) *soakPool {
 
 func (s *soakPool) newSwitch() *virtualSwitch { return s.net.virtualSwitch }
 
-// newDisk is the directory of a host that has a file system of its own, which can be full.
+// newDisk is the directory of a host that has a file system of its own, which can be
+// full.
 func (s *soakPool) newDisk(name string) string {
 	switch n := s.nodes[name]; {
 	case n.node.Negotiator != nil:
@@ -104,17 +111,20 @@ func (s *soakPool) newDisk(name string) string {
 
 // addDesktop adds an execute node with a person at it.
 func (s *soakPool) addDesktop(name, address string) {
-	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, auth.Startd), func(n *config.Node) {
-		own := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
-		own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30
-		own.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter, LeaveAfter: leaveAfter}
-		n.Owner.File = n.Dir + "-owner.hcl"
-		n.Startds = []config.StartdSettings{own}
-	})
+	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, auth.Startd),
+		func(n *config.Node) {
+			own := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
+			own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30
+			own.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter,
+				LeaveAfter: leaveAfter}
+			n.Owner.File = n.Dir + "-owner.hcl"
+			n.Startds = []config.StartdSettings{own}
+		})
 	n := s.nodes[name]
 	n.onlyTerminals = true
 	// What the other machines do would be somebody's work, as they are all one.
-	if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"), 0o644); err != nil {
+	if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"),
+		0o644); err != nil {
 		s.Fatal(err)
 	}
 	s.desk = &ownedDesktop{testHost: n, address: address}
@@ -158,7 +168,8 @@ func (s *soakPool) makeUsers() {
 }
 
 // runCommand runs a roost command as a user at a submit node.
-func (s *soakPool) runCommand(ctx context.Context, u *soakUser, at string, args ...string) (stdout, stderr string, code int) {
+func (s *soakPool) runCommand(ctx context.Context, u *soakUser, at string,
+	args ...string) (stdout, stderr string, code int) {
 	cmd := s.command(ctx, u.commandUser, args...)
 	cmd.Dir = u.home
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ROOST_DIR=" + s.nodes[at].dir, "HOME=" + u.home}

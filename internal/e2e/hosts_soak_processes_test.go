@@ -18,11 +18,14 @@ type heartbeatSpan struct {
 	attemptRecord
 }
 
-// checkNoProcesses holds that no process of a task is left when all have ended and every lease is over (P10).
+// checkNoProcesses holds that no process of a task is left when all have ended and every
+// lease is over (P10).
 func (s *soakPool) checkNoProcesses() {
 	s.Helper()
 	var left []heartbeatSpan
-	for late := time.Now().Add(time.Duration(float64(shortLease+deathDelay) * scaledTimeout().Minutes())); ; waitReal(s.Context(), 200*time.Millisecond) {
+	for late := time.Now().Add(time.Duration(float64(shortLease+deathDelay) * scaledTimeout().Minutes())); ; waitReal(
+		s.Context(), 200*time.Millisecond,
+	) {
 		if left = slices.Collect(maps.Keys(s.taskProcesses())); len(left) == 0 {
 			return
 		}
@@ -34,7 +37,8 @@ func (s *soakPool) checkNoProcesses() {
 	}
 }
 
-// recordProcesses notes twice a second which attempts have processes, by what stands in these processes' environment, until it is told to stop.
+// recordProcesses notes twice a second which attempts have processes, by what stands in
+// these processes' environment, until it is told to stop.
 func (s *soakPool) recordProcesses(ctx context.Context) {
 	for ; ctx.Err() == nil; waitReal(ctx, 500*time.Millisecond) {
 		now := s.taskProcesses()
@@ -73,7 +77,8 @@ func (s *soakPool) taskProcesses() map[heartbeatSpan]time.Time {
 	return all
 }
 
-// checkUsageGrowth holds that what users have used only grows, by no more than the pool has (P6).
+// checkUsageGrowth holds that what users have used only grows, by no more than the pool
+// has (P6).
 func (s *soakPool) checkUsageGrowth() {
 	s.Helper()
 	var all struct{ Submitters []submitterRecord }

@@ -21,8 +21,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// soakPool is a pool of three central managers, two submit nodes, three servers and a desktop, whose users work while everything that can break does; and what is
-// known of both.
+// soakPool is a pool of three central managers, two submit nodes, three servers and a
+// desktop, whose users work while everything that can break does; and what is known of
+// both.
 //
 //	central1 10.111.0.1, central2 .3, central3 .4   collector, negotiator
 //	submit   10.111.0.2, submit2 .6                 schedd
@@ -55,20 +56,29 @@ type soakPool struct {
 type soakTotals struct {
 	rounds, jobs, tasks, attempts, restarted, removed, held, restored, askedAgain int
 
-	lostTasks, duplicateTasks, otherErrors int // what was found: tasks that have not been done, or were not right; that were done twice, or beside themselves; and what else was broken
+	// what was found: tasks that have not been done, or were not right; that were done
+	// twice, or beside themselves; and what else was broken
+	lostTasks, duplicateTasks, otherErrors int
 }
 
-// longestRound is for how long there are faults before they stop until everything has ended and was looked at.
+// longestRound is for how long there are faults before they stop until everything has
+// ended and was looked at.
 const longestRound = time.Minute
 
-// TestSoak has real processes go through what the simulator has simulated ones go through, at hundreds of faults an hour, for so many minutes as
-// ROOST_SOAK_MINUTES says: daemons, starters and machines that are killed, stand still or sleep, crash at each named instant, cables that are cut, cut one way,
-// between some, or flap, networks that lose, delay, double and reorder frames, disks that are full, and an owner who comes and goes. After each minute of that
-// it stops; everything has to end within a minute then (P9), and all that the tasks have written themselves, the logs of the jobs, the replicas and the
-// processes that are left are held against the promises of the design, §5.
+// TestSoak has real processes go through what the simulator has simulated ones go
+// through, at hundreds of faults an hour, for so many minutes as ROOST_SOAK_MINUTES says:
+// daemons, starters and machines that are killed, stand still or sleep, crash at each
+// named instant, cables that are cut, cut one way, between some, or flap, networks that
+// lose, delay, double and reorder frames, disks that are full, and an owner who comes and
+// goes. After each minute of that it stops; everything has to end within a minute then
+// (P9), and all that the tasks have written themselves, the logs of the jobs, the
+// replicas and the processes that are left are held against the promises of the design,
+// §5.
 //
-// ROOST_SOAK_SEED draws the faults of a former run again: the same in the same order at the same times, as far as the processes let them. Clocks on the wall
-// are not set: the machine has one for all, and no namespace has its own. Clocks that are, are what internal/sim is for.
+// ROOST_SOAK_SEED draws the faults of a former run again: the same in the same order at
+// the same times, as far as the processes let them. Clocks on the wall are not set: the
+// machine has one for all, and no namespace has its own. Clocks that are, are what
+// internal/sim is for.
 func TestSoak(t *testing.T) {
 	minutes, err := strconv.ParseFloat(os.Getenv("ROOST_SOAK_MINUTES"), 64)
 	if err != nil {
@@ -78,10 +88,12 @@ func TestSoak(t *testing.T) {
 	defer s.saveEvidence()
 	defer s.printTable()
 	total := time.Duration(minutes * float64(time.Minute))
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // then this round is the last, and shorter
+	// then this round is the last, and shorter
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	s.printLine("seed %d: %v of faults, drawn anew for each round of a minute; ROOST_SOAK_SEED=%d draws them again", s.seed, total, s.seed)
+	s.printLine("seed %d: %v of faults, drawn anew for each round of a minute; ROOST_SOAK_SEED=%d draws them again",
+		s.seed, total, s.seed)
 	for n := 1; total > 0 && ctx.Err() == nil && !t.Failed(); n++ {
 		length := min(longestRound, total)
 		s.runRound(ctx, n, length)
@@ -90,7 +102,8 @@ func TestSoak(t *testing.T) {
 	s.finishSoak()
 }
 
-// runRound has faults for a while, then none, and then looks at what has become of everything.
+// runRound has faults for a while, then none, and then looks at what has become of
+// everything.
 func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, length)
@@ -122,16 +135,19 @@ func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 	s.totals.rounds++
 	s.faultTime += calm.Sub(began)
 	s.printLine("minute %.1f: %d faults, %d tasks in %d jobs done, all within %.1f s of the last fault, %s; load %.1f",
-		s.faultTime.Minutes(), s.faultCount(), s.totals.tasks, s.totals.jobs, recovered.Seconds(), map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], loadAverage())
+		s.faultTime.Minutes(), s.faultCount(), s.totals.tasks, s.totals.jobs, recovered.Seconds(),
+		map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], loadAverage())
 }
 
-// scaledTimeout is how long something may take that a machine with nothing else to do has a minute for (P9). Where others keep this one busy it is as much longer as
-// they make everything, and three times at most.
+// scaledTimeout is how long something may take that a machine with nothing else to do has
+// a minute for (P9). Where others keep this one busy it is as much longer as they make
+// everything, and three times at most.
 func scaledTimeout() time.Duration {
 	return time.Duration(float64(time.Minute) * min(max(1, loadAverage()/float64(2*runtime.NumCPU())), 3))
 }
 
-// awaitRoundEnd waits until every job of the round has come to its end with no hand laid on (P9).
+// awaitRoundEnd waits until every job of the round has come to its end with no hand laid
+// on (P9).
 func (s *soakPool) awaitRoundEnd(after time.Duration, calm time.Time) {
 	late := calm.Add(after + scaledTimeout())
 	for {
@@ -147,7 +163,9 @@ func (s *soakPool) awaitRoundEnd(after time.Duration, calm time.Time) {
 		}
 		if time.Now().After(late) {
 			for _, w := range open[:min(len(open), 5)] {
-				s.Errorf("P9: %v after the last fault %s (%s) has not ended: %s\n%s", time.Since(calm).Round(time.Second), w.id, w.key, w.state, jobLogText(s.jobEvents(s.clients[w.submitNode], w.id)))
+				s.Errorf("P9: %v after the last fault %s (%s) has not ended: %s\n%s",
+					time.Since(calm).Round(time.Second), w.id, w.key, w.state,
+					jobLogText(s.jobEvents(s.clients[w.submitNode], w.id)))
 			}
 			for _, w := range open {
 				s.totals.lostTasks += w.count
@@ -179,10 +197,12 @@ func (s *soakPool) printLine(format string, args ...any) {
 func (s *soakPool) logLine(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.faultLog, "%s %9.3fs "+format+"\n", append([]any{clockText(time.Now()), time.Since(s.began).Seconds()}, args...)...)
+	fmt.Fprintf(s.faultLog, "%s %9.3fs "+format+"\n",
+		append([]any{clockText(time.Now()), time.Since(s.began).Seconds()}, args...)...)
 }
 
-// finishSoak stops the pool, holds that nothing is left of it (P10), and prints what happened.
+// finishSoak stops the pool, holds that nothing is left of it (P10), and prints what
+// happened.
 func (s *soakPool) finishSoak() {
 	if s.Failed() {
 		return
@@ -197,7 +217,8 @@ func (s *soakPool) finishSoak() {
 			s.Errorf("P10: on %s process %d is left: %q", name, pid, args)
 		}
 		for line := range strings.Lines(s.nodes[name].logText()) {
-			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "not all of it has ended") {
+			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
+				strings.Contains(line, "not all of it has ended") {
 				s.Errorf("%s: %s", name, line)
 			}
 		}
@@ -212,16 +233,21 @@ func (s *soakPool) printTable() {
 	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
 		fmt.Fprintf(&b, "  %-42s %8d\n", kind, s.faults[kind])
 	}
-	fmt.Fprintf(&b, "  %-42s %8d   (%.0f an hour; %d more met a host that another had its hands on)\n", "all", total, float64(total)/max(hours, 1e-9), s.skipped)
-	fmt.Fprintf(&b, "  %-42s %8d   of %d\n\n", "frames lost", s.newSwitch().lost.Load(), s.newSwitch().carried.Load()+s.newSwitch().lost.Load())
+	fmt.Fprintf(&b, "  %-42s %8d   (%.0f an hour; %d more met a host that another had its hands on)\n", "all", total,
+		float64(total)/max(hours, 1e-9), s.skipped)
+	fmt.Fprintf(&b, "  %-42s %8d   of %d\n\n", "frames lost", s.newSwitch().lost.Load(),
+		s.newSwitch().carried.Load()+s.newSwitch().lost.Load())
 	for _, row := range []struct {
 		what string
 		n    int
 	}{
-		{"rounds", s.totals.rounds}, {"jobs", s.totals.jobs}, {"tasks done", s.totals.tasks - s.totals.removed}, {"tasks removed", s.totals.removed},
-		{"attempts", s.totals.attempts}, {"attempts that were lost, and made again", s.totals.restarted}, {"tasks that went on from an image", s.totals.restored},
+		{"rounds", s.totals.rounds}, {"jobs", s.totals.jobs}, {"tasks done", s.totals.tasks - s.totals.removed},
+		{"tasks removed", s.totals.removed},
+		{"attempts", s.totals.attempts}, {"attempts that were lost, and made again", s.totals.restarted},
+		{"tasks that went on from an image", s.totals.restored},
 		{"jobs held and released", s.totals.held}, {"submits asked for again with the same key", s.totals.askedAgain},
-		{"tasks lost", s.totals.lostTasks}, {"tasks done twice", s.totals.duplicateTasks}, {"other promises broken", s.totals.otherErrors},
+		{"tasks lost", s.totals.lostTasks}, {"tasks done twice", s.totals.duplicateTasks},
+		{"other promises broken", s.totals.otherErrors},
 	} {
 		fmt.Fprintf(&b, "%-44s %8d\n", row.what, row.n)
 	}
@@ -230,7 +256,8 @@ func (s *soakPool) printTable() {
 	fmt.Fprint(s.Output(), b.String())
 }
 
-// saveEvidence saves what is known of a soak that has found something, where it outlives the test.
+// saveEvidence saves what is known of a soak that has found something, where it outlives
+// the test.
 func (s *soakPool) saveEvidence() {
 	if !s.Failed() {
 		return

@@ -27,9 +27,10 @@ var submitNodes = map[string]string{"s1": "10.111.0.21", "s2": "10.111.0.22", "s
 func startSubmitNodes(t *testing.T) *submitNodesPool {
 	h := &submitNodesPool{hostPool: startHosts(t), at: map[string]*hostPool{}, ids: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(submitNodes)) {
-		h.addHost(name, submitNodes[name], h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Schedd), func(n *config.Node) {
-			n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{submitNodes[name] + ":9705"}}
-		}).start()
+		h.addHost(name, submitNodes[name], h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Schedd),
+			func(n *config.Node) {
+				n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{submitNodes[name] + ":9705"}}
+			}).start()
 		at := h.forSubtest(t)
 		at.nodes = maps.Clone(h.nodes)
 		at.nodes["submit"] = h.nodes[name]
@@ -37,7 +38,9 @@ func startSubmitNodes(t *testing.T) *submitNodesPool {
 	}
 	for name, at := range h.at {
 		h.awaitTrue(name+" serves", func() bool { _, _, code := at.runAs(someone, "jobs"); return code == 0 })
-		h.ids[name] = at.submitJob(fmt.Sprintf("job \"of-%s\" {\n  command = [\"sleep\", \"1000\"]\n  environment = { TOKEN = \"hunter2\" }\n}", name))
+		h.ids[name] = at.submitJob(fmt.Sprintf(
+			"job \"of-%s\" {\n  command = [\"sleep\", \"1000\"]\n  environment = { TOKEN = \"hunter2\" }\n}", name,
+		))
 	}
 	return h
 }
@@ -60,7 +63,8 @@ func (h *submitNodesPool) listJobs(from string) (l jobListing, took time.Duratio
 	return l, time.Since(began)
 }
 
-// TestManySchedds shows the jobs of all schedds from each of them; one that is dead, or stands still, or is cut off, is named and holds nobody up for long.
+// TestManySchedds shows the jobs of all schedds from each of them; one that is dead, or
+// stands still, or is cut off, is named and holds nobody up for long.
 func TestManySchedds(t *testing.T) {
 	h := startSubmitNodes(t)
 	for from := range h.at {
@@ -83,10 +87,12 @@ func TestManySchedds(t *testing.T) {
 	h.nodeIsCutOff()
 }
 
-// remoteJobCommands holds what can be done to the job of another node without being known there: nothing, and its secrets are not shown.
+// remoteJobCommands holds what can be done to the job of another node without being known
+// there: nothing, and its secrets are not shown.
 func (h *submitNodesPool) remoteJobCommands() {
 	id := h.ids["s2"]
-	if out := h.at["s1"].mustAs("show", "--ad", id); strings.Contains(out, "hunter2") || !strings.Contains(out, "only its owner is shown") {
+	if out := h.at["s1"].mustAs("show", "--ad", id); strings.Contains(out, "hunter2") ||
+		!strings.Contains(out, "only its owner is shown") {
 		h.Errorf("roost show --ad %s at s1: %s", id, out)
 	}
 	if out := h.at["s2"].mustAs("show", "--ad", id); !strings.Contains(out, "hunter2") {
@@ -94,7 +100,8 @@ func (h *submitNodesPool) remoteJobCommands() {
 	}
 	for _, line := range []string{"rm", "hold", "release", "retry", "suspend", "resume", "checkpoint", "logs", "ssh"} {
 		for _, who := range []commandUser{someone, {0, 0}} {
-			if out, errs, code := h.at["s1"].runAs(who, line, id); code == 0 || !strings.Contains(out+errs, "in s2's queue") {
+			if out, errs, code := h.at["s1"].runAs(who, line, id); code == 0 ||
+				!strings.Contains(out+errs, "in s2's queue") {
 				h.Errorf("roost %s %s at s1: exit %d, %s%s", line, id, code, out, errs)
 			}
 		}
@@ -108,28 +115,39 @@ func (h *submitNodesPool) remoteJobCommands() {
 	}
 }
 
-// checkUnreachable holds that a list from s1 comes soon, has the job of s2, and names s3; and that a second one is quick.
+// checkUnreachable holds that a list from s1 comes soon, has the job of s2, and names s3;
+// and that a second one is quick.
 func (h *submitNodesPool) checkUnreachable(how string) {
 	h.Helper()
-	limits := []time.Duration{4 * time.Second, 1500 * time.Millisecond} // two seconds, and one and a half to start programs on a busy machine
+	// two seconds, and one and a half to start programs on a busy machine
+	limits := []time.Duration{4 * time.Second, 1500 * time.Millisecond}
 	for i, limit := range limits {
 		l, took := h.listJobs("s1")
 		h.Logf("%s, list %d: %v, %v", how, i+1, took.Round(time.Millisecond), l.Unreachable)
-		if !l.containsJob(h.ids["s1"]) || !l.containsJob(h.ids["s2"]) || l.containsJob(h.ids["s3"]) || !slices.ContainsFunc(l.Unreachable, func(u struct{ Node, Why string }) bool { return u.Node == "s3" }) {
+		if !l.containsJob(h.ids["s1"]) || !l.containsJob(h.ids["s2"]) || l.containsJob(h.ids["s3"]) ||
+			!slices.ContainsFunc(l.Unreachable, func(u struct {
+				Node, Why string
+			}) bool {
+				return u.Node == "s3"
+			}) {
 			h.Errorf("%s, list %d: %v", how, i+1, l)
 		}
 		if took > limit {
 			h.Errorf("%s, list %d took %v", how, i+1, took)
 		}
 	}
-	if _, errs, code := h.at["s1"].runAs(someone, "show", h.ids["s3"]); code == 0 || !strings.Contains(errs, "s3 did not answer") {
+	if _, errs, code := h.at["s1"].runAs(someone, "show", h.ids["s3"]); code == 0 ||
+		!strings.Contains(errs, "s3 did not answer") {
 		h.Errorf("%s: roost show: exit %d, %s", how, code, errs)
 	}
 }
 
 func (h *submitNodesPool) checkAllReachable(how string) {
 	h.Helper()
-	h.awaitTrue("s3 is back after it was "+how, func() bool { l, _ := h.listJobs("s1"); return l.containsJob(h.ids["s3"]) })
+	h.awaitTrue("s3 is back after it was "+how, func() bool {
+		l, _ := h.listJobs("s1")
+		return l.containsJob(h.ids["s3"])
+	})
 }
 
 func (h *submitNodesPool) scheddIsKilled() {

@@ -33,8 +33,9 @@ var someone = commandUser{12345, 12345}
 // commandUser is whose rights a command has.
 type commandUser struct{ uid, gid uint32 }
 
-// hostPool is a pool of several hosts: each is a network namespace with a directory of its own, a file system domain of its own and a certificate of
-// its own. The users' commands reach the submit node by its socket.
+// hostPool is a pool of several hosts: each is a network namespace with a directory of
+// its own, a file system domain of its own and a certificate of its own. The users'
+// commands reach the submit node by its socket.
 //
 //	central 10.111.0.1   collector, negotiator
 //	submit  10.111.0.2   schedd
@@ -42,12 +43,14 @@ type commandUser struct{ uid, gid uint32 }
 //	exec2   10.111.0.12  startd
 type hostPool struct {
 	*testing.T
-	net         *testNetwork
-	roost       string
-	dir         string // all of it is below
-	home        string // the user's directory at the submit node
-	nodes       map[string]*testHost
-	commandHost string // the host in whose network commands are run; empty: in the machine's own, where only sockets of the pool can be reached
+	net   *testNetwork
+	roost string
+	dir   string // all of it is below
+	home  string // the user's directory at the submit node
+	nodes map[string]*testHost
+	// the host in whose network commands are run; empty: in the machine's own, where only
+	// sockets of the pool can be reached
+	commandHost string
 
 	hostPoolOptions
 }
@@ -57,18 +60,22 @@ type hostPoolOptions struct {
 	sharesCgroups bool // its daemons see the machine's control groups, which "ip netns exec" hides
 	root          bool // jobs of root are taken
 
-	env          []string // of its daemons, beside this process's
-	tags         []string // that the programs are built with, at least
-	failpointDir string   // the directory of the named instants at which a host's daemons kill themselves (internal/failpoint), one below it for each; empty: there are none
+	env  []string // of its daemons, beside this process's
+	tags []string // that the programs are built with, at least
+	// the directory of the named instants at which a host's daemons kill themselves
+	// (internal/failpoint), one below it for each; empty: there are none
+	failpointDir string
 }
 
 // testHost is one node and the master on it.
 type testHost struct {
 	*hostPool
-	name, dir     string
-	node          *config.Node
-	attackName    []attack.AttackKind // what its daemons do to the others; the pool's programs are built with -tags attacks then
-	onlyTerminals bool                // it has terminals, and nothing else that a person could touch; see SetsidCommand
+	name, dir string
+	node      *config.Node
+	// what its daemons do to the others; the pool's programs are built with -tags attacks
+	// then
+	attackName    []attack.AttackKind
+	onlyTerminals bool // it has terminals, and nothing else that a person could touch; see SetsidCommand
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -81,7 +88,8 @@ const (
 	negotiatorAddr = "10.111.0.1:9702"
 )
 
-// startHosts builds the programs, the network and the pool, and waits until everybody is there.
+// startHosts builds the programs, the network and the pool, and waits until everybody is
+// there.
 func startHosts(t *testing.T) *hostPool { return startHostsAs(t, hostPoolOptions{}) }
 
 func startHostsAs(t *testing.T, as hostPoolOptions) *hostPool {
@@ -96,7 +104,8 @@ func startHostsAs(t *testing.T, as hostPoolOptions) *hostPool {
 	return h
 }
 
-// bareHosts makes the central manager and the submit node, and the authority below ca. Nothing runs yet.
+// bareHosts makes the central manager and the submit node, and the authority below ca.
+// Nothing runs yet.
 func bareHosts(t *testing.T, as hostPoolOptions) *hostPool {
 	dir := openDir(t) // it goes after all that runs
 	h := &hostPool{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*testHost{}, hostPoolOptions: as}
@@ -108,10 +117,11 @@ func bareHosts(t *testing.T, as hostPoolOptions) *hostPool {
 		t.Fatal(err)
 	}
 	ca := h.startAuthority("ca")
-	h.addHost("central", "10.111.0.1", h.issueCertificate(ca, "central", auth.Collector, auth.Negotiator), func(n *config.Node) {
-		n.Collector = &config.CollectorSettings{Listen: []string{collectorAddr}}
-		n.Negotiator = &config.NegotiatorSettings{Listen: []string{negotiatorAddr}, Cycle: 5 * time.Second}
-	})
+	h.addHost("central", "10.111.0.1", h.issueCertificate(ca, "central", auth.Collector, auth.Negotiator),
+		func(n *config.Node) {
+			n.Collector = &config.CollectorSettings{Listen: []string{collectorAddr}}
+			n.Negotiator = &config.NegotiatorSettings{Listen: []string{negotiatorAddr}, Cycle: 5 * time.Second}
+		})
 	h.addHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", auth.Schedd), func(n *config.Node) {
 		n.Schedd = &config.ScheddSettings{SocketMode: 0o666, AllowRoot: as.root}
 	})
@@ -184,15 +194,19 @@ func (h *hostPool) addExecuteNode(name, address string, tls *config.TLSFiles) *t
 	})
 }
 
-// start starts the node's master inside of its namespace, or on the machine itself if it has none.
+// start starts the node's master inside of its namespace, or on the machine itself if it
+// has none.
 func (n *testHost) start() {
 	if n.net == nil {
 		n.cmd = exec.Command(n.roost, "master", "--config", n.dir+".hcl")
-	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.namespaceName(n.name), n.roost, "master", "--config", n.dir+".hcl"); n.sharesCgroups {
-		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.namespaceName(n.name), n.roost, "master", "--config", n.dir+".hcl")
+	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.namespaceName(n.name), n.roost, "master", "--config",
+		n.dir+".hcl"); n.sharesCgroups {
+		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.namespaceName(n.name), n.roost, "master", "--config",
+			n.dir+".hcl")
 	}
 	if n.onlyTerminals {
-		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.namespaceName(n.name)}, SetsidCommand(n.roost, "master", "--config", n.dir+".hcl")...)...)
+		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.namespaceName(n.name)},
+			SetsidCommand(n.roost, "master", "--config", n.dir+".hcl")...)...)
 	}
 	n.cmd.Env = append(os.Environ(), n.env...)
 	if n.failpointDir != "" {
@@ -294,7 +308,8 @@ func (h *hostPool) printLogs() {
 	}
 }
 
-// runAs runs a roost command at the submit node with the rights of a user, someone's in the user's directory.
+// runAs runs a roost command at the submit node with the rights of a user, someone's in
+// the user's directory.
 func (h *hostPool) runAs(who commandUser, args ...string) (stdout, stderr string, code int) {
 	cmd := h.command(h.Context(), who, args...)
 	var out, errs bytes.Buffer
@@ -309,7 +324,8 @@ func (h *hostPool) runAs(who commandUser, args ...string) (stdout, stderr string
 func (h *hostPool) command(ctx context.Context, who commandUser, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.roost, args...)
 	if h.commandHost != "" {
-		enter := []string{"--net=/run/netns/" + h.net.namespaceName(h.commandHost), "setpriv", "--clear-groups", "--reuid", fmt.Sprint(who.uid), "--regid", fmt.Sprint(who.gid), h.roost}
+		enter := []string{"--net=/run/netns/" + h.net.namespaceName(h.commandHost), "setpriv", "--clear-groups",
+			"--reuid", fmt.Sprint(who.uid), "--regid", fmt.Sprint(who.gid), h.roost}
 		cmd = exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
 	}
 	if cmd.Dir = "/"; who == someone {
@@ -340,12 +356,14 @@ func (h *hostPool) queryJSON(into any, args ...string) bool {
 	return code == 0 && json.Unmarshal([]byte(stdout), into) == nil
 }
 
-// querySubmitNode is like ask for what the submit node tells everybody alike. It is cheap enough to be asked again and again.
+// querySubmitNode is like ask for what the submit node tells everybody alike. It is cheap
+// enough to be asked again and again.
 func (h *hostPool) querySubmitNode(into any, args ...string) bool {
 	if h.commandHost != "" {
 		return h.queryJSON(into, args...) // its sockets are in another network
 	}
-	stdout, _, code := runInProcess(h.Context(), []string{"ROOST_DIR=" + h.nodes["submit"].dir}, append([]string{"roost"}, append(args, "--json")...)...)
+	stdout, _, code := runInProcess(h.Context(), []string{"ROOST_DIR=" + h.nodes["submit"].dir},
+		append([]string{"roost"}, append(args, "--json")...)...)
 	return code == 0 && json.Unmarshal([]byte(stdout), into) == nil
 }
 

@@ -9,10 +9,12 @@ import (
 	"syscall"
 )
 
-// largeInputBytes is how much travels while something breaks, in bytes: enough that it is under way when that happens.
+// largeInputBytes is how much travels while something breaks, in bytes: enough that it is
+// under way when that happens.
 const largeInputBytes = 40_000_000
 
-// Whatever breaks while files travel, they arrive, and the task runs to its end once: the link, the startd, the submit node, in each direction.
+// Whatever breaks while files travel, they arrive, and the task runs to its end once: the
+// link, the startd, the submit node, in each direction.
 func (h *hostPool) transfersAreBroken() {
 	in := filepath.Join(h.home, "bulk.in")
 	if err := os.WriteFile(in, []byte(strings.Repeat("0123456789", largeInputBytes/10)), 0o644); err != nil {
@@ -41,13 +43,15 @@ func (h *hostPool) transfersAreBroken() {
 		tt.upset()
 		h.awaitTrue(tt.name+" ends", func() bool { return h.showTask(id).State == "failed" })
 		if got := h.showTask(id); got.Exit.Code != 8 || got.Exit.Cause != "exited" {
-			h.Errorf("%s: it ended with code %d, cause %s (%s)", tt.name, got.Exit.Code, got.Exit.Cause, got.Exit.Reason)
+			h.Errorf("%s: it ended with code %d, cause %s (%s)", tt.name, got.Exit.Code, got.Exit.Cause,
+				got.Exit.Reason)
 		}
 		whole := sha256.Sum256([]byte(h.readOutputFile("bulk.in") + h.readOutputFile("bulk.in")))
 		if got := sha256.Sum256([]byte(h.readOutputFile("bulk-" + tt.name))); got != whole {
 			h.Errorf("%s: the output is not whole", tt.name)
 		}
-		if got, want := h.mustAs("logs", id), fmt.Sprintf("%x  bulk.in\n", sha256.Sum256([]byte(h.readOutputFile("bulk.in")))); got != want {
+		if got, want := h.mustAs("logs", id),
+			fmt.Sprintf("%x  bulk.in\n", sha256.Sum256([]byte(h.readOutputFile("bulk.in")))); got != want {
 			h.Errorf("%s: the task read %q, want %q", tt.name, got, want)
 		}
 	}

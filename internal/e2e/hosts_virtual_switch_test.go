@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// virtualSwitch is a switch in this process, in place of the kernel's: each host's plug is a TAP device, and each frame is carried by hand. So frames can be lost, late,
-// out of order, doubled, and go one way alone, on kernels that have no netem too.
+// virtualSwitch is a switch in this process, in place of the kernel's: each host's plug
+// is a TAP device, and each frame is carried by hand. So frames can be lost, late, out of
+// order, doubled, and go one way alone, on kernels that have no netem too.
 type virtualSwitch struct {
 	mu            sync.RWMutex
 	ports         map[string]*os.File     // by host
@@ -41,21 +42,24 @@ type linkFault struct {
 	spread   time.Duration // up to so much is added to the delay, so that frames overtake each other
 }
 
-// Bounds of the switch: a frame is no longer than the devices' 1500 bytes and a header; and those that would be held back beyond a number are lost, as by a
-// switch whose memory is full.
+// Bounds of the switch: a frame is no longer than the devices' 1500 bytes and a header;
+// and those that would be held back beyond a number are lost, as by a switch whose memory
+// is full.
 const (
 	maxFrameSize     = 2048
 	maxDelayedFrames = 10000
 )
 
-// newSwitch makes a switch without ports, or skips the test where it cannot be. It ends with the test.
+// newSwitch makes a switch without ports, or skips the test where it cannot be. It ends
+// with the test.
 func newSwitch(t *testing.T) *virtualSwitch {
 	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); err != nil {
 		t.Skipf("SKIPPED: no switch of one's own without TAP devices: %v; no frame is lost or late", err)
 	} else {
 		f.Close()
 	}
-	e := &virtualSwitch{ports: map[string]*os.File{}, owner: map[hardwareAddr]string{}, faults: map[*linkFault]struct{}{}}
+	e := &virtualSwitch{ports: map[string]*os.File{}, owner: map[hardwareAddr]string{},
+		faults: map[*linkFault]struct{}{}}
 	t.Cleanup(e.close)
 	return e
 }
@@ -69,7 +73,8 @@ func (e *virtualSwitch) close() {
 	clear(e.ports)
 }
 
-// addPort makes the device eth0 in a network namespace, which has no address yet, and carries its frames from then on.
+// addPort makes the device eth0 in a network namespace, which has no address yet, and
+// carries its frames from then on.
 func (e *virtualSwitch) addPort(host, space string) error {
 	var port *os.File
 	var err error
@@ -132,7 +137,8 @@ func (e *virtualSwitch) readFrames(host string, port *os.File) {
 	}
 }
 
-// forward sends a frame to the host that it is for, or to all if nobody knows which that is.
+// forward sends a frame to the host that it is for, or to all if nobody knows which that
+// is.
 func (e *virtualSwitch) forward(from string, frame []byte) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -206,7 +212,8 @@ func (e *virtualSwitch) clearFault(w *linkFault) {
 	delete(e.faults, w)
 }
 
-// TestVirtualSwitch sends packets between two hosts through the switch in good and in bad weather: all arrive, none, one way alone, late, or twice.
+// TestVirtualSwitch sends packets between two hosts through the switch in good and in bad
+// weather: all arrive, none, one way alone, late, or twice.
 func TestVirtualSwitch(t *testing.T) {
 	n := newNetwork(t)
 	n.virtualSwitch = newSwitch(t)
@@ -215,7 +222,8 @@ func TestVirtualSwitch(t *testing.T) {
 	send, receive := datagrams(t, n, "a", "10.111.0.1"), datagrams(t, n, "b", "10.111.0.2")
 	to := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 111, 0, 2}}
 	back := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 111, 0, 1}}
-	// passes sends some packets one way, waits until as many have arrived as should, and for a moment more, and counts them.
+	// passes sends some packets one way, waits until as many have arrived as should, and
+	// for a moment more, and counts them.
 	passes := func(from, at int, to unix.Sockaddr, want int) (arrived int, took time.Duration) {
 		began := time.Now()
 		for i := range 5 {
@@ -257,7 +265,8 @@ func TestVirtualSwitch(t *testing.T) {
 		here, _ := passes(receive, send, back, tt.back)
 		n.virtualSwitch.clearFault(&tt.weather)
 		if there != tt.there || here != tt.back || took < tt.weather.delay {
-			t.Errorf("%s: %d arrive there in %v, %d back; want %d and %d", tt.name, there, took, here, tt.there, tt.back)
+			t.Errorf("%s: %d arrive there in %v, %d back; want %d and %d", tt.name, there, took, here,
+				tt.there, tt.back)
 		}
 	}
 	if got, _ := passes(send, receive, to, 5); got != 5 {

@@ -31,8 +31,9 @@ var programDir = sync.OnceValues(func() (string, error) {
 	return dir, err
 })
 
-// The programs as users have them, and those that can misbehave. They are built when the first test asks for them: the linker takes three seconds of a core, and
-// each set of tags a compilation of all daemons.
+// The programs as users have them, and those that can misbehave. They are built when the
+// first test asks for them: the linker takes three seconds of a core, and each set of
+// tags a compilation of all daemons.
 var (
 	builtPrograms       = buildOnce()
 	misbehavingPrograms = buildOnce("attacks", "faults")
@@ -52,7 +53,8 @@ func buildOnce(tags ...string) func() (string, error) {
 	})
 }
 
-// program returns the path of roost, built with at least these tags; roost-starter lies beside it.
+// program returns the path of roost, built with at least these tags; roost-starter lies
+// beside it.
 func program(t *testing.T, tags ...string) string {
 	t.Helper()
 	build := builtPrograms
@@ -66,15 +68,17 @@ func program(t *testing.T, tags ...string) string {
 	return roost
 }
 
-// runInProcess runs a roost command that only reads, in this process and with its rights. Polls start no program so, which would take 15 ms of a core.
+// runInProcess runs a roost command that only reads, in this process and with its rights.
+// Polls start no program so, which would take 15 ms of a core.
 func runInProcess(ctx context.Context, env []string, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	code = cli.New(strings.NewReader(""), &out, &errs, env).Run(ctx, args)
 	return out.String(), errs.String(), code
 }
 
-// pollUntil asks until something is so, or the limit has passed, and reports whether it is. Between two questions it rests for three times as long as one took, so
-// that polls leave most of a busy machine to what they wait for.
+// pollUntil asks until something is so, or the limit has passed, and reports whether it
+// is. Between two questions it rests for three times as long as one took, so that polls
+// leave most of a busy machine to what they wait for.
 func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 	late := time.Now().Add(limit)
 	for {

@@ -13,14 +13,16 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// apart is what a program is started with that is to see terminals of its own, and nothing else that a person, or a machine he carries, could touch:
-// several owners live on one machine then, and none of them is the one who runs the test.
+// apart is what a program is started with that is to see terminals of its own, and
+// nothing else that a person, or a machine he carries, could touch: several owners live
+// on one machine then, and none of them is the one who runs the test.
 const apart = `for d in /dev/input /run/dbus /run/systemd /sys/class/input /sys/class/power_supply /sys/class/thermal; do
 	[ ! -d $d ] || mount -t tmpfs none $d || exit
 done
 mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && exec "$@"`
 
-// SetsidCommand is the command line by which root starts a program so that it sees terminals of its own, which OpenTerminal opens.
+// SetsidCommand is the command line by which root starts a program so that it sees
+// terminals of its own, which OpenTerminal opens.
 func SetsidCommand(command ...string) []string {
 	return append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", apart, "sh"}, command...)
 }
@@ -28,7 +30,8 @@ func SetsidCommand(command ...string) []string {
 // OwnerTerminal is one into which somebody types: both its ends.
 type OwnerTerminal struct{ keys, screen *os.File }
 
-// OpenTerminal opens a new terminal among those that a process sees, with a program that reads what is typed there.
+// OpenTerminal opens a new terminal among those that a process sees, with a program that
+// reads what is typed there.
 func OpenTerminal(pid int) (*OwnerTerminal, error) {
 	dir := fmt.Sprintf("/proc/%d/root/dev/pts", pid)
 	keys, err := openRaw(filepath.Join(dir, "ptmx"))
@@ -75,7 +78,8 @@ func (t *OwnerTerminal) Close() {
 	t.screen.Close()
 }
 
-// TaskCgroups are the directories in which the tasks of a node are, as its guard has written them down, those alone that have a process.
+// TaskCgroups are the directories in which the tasks of a node are, as its guard has
+// written them down, those alone that have a process.
 func TaskCgroups(nodeDir string) (all []cgroup.TaskDir) {
 	var guardState struct{ Startds []struct{ Parents []string } }
 	text, _ := os.ReadFile(filepath.Join(nodeDir, "owner", "startds.json"))

@@ -1,5 +1,6 @@
-// Package e2e runs whole pools of real processes for tests and benchmarks: it builds the programs, starts roost up in a directory, speaks to
-// its schedd as a user's command would, and finds and kills its daemons.
+// Package e2e runs whole pools of real processes for tests and benchmarks: it builds the
+// programs, starts roost up in a directory, speaks to its schedd as a user's command
+// would, and finds and kills its daemons.
 package e2e
 
 import (
@@ -26,15 +27,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles roost and roost-starter into dir, with the build tags given, and returns the path of roost. The module is found from the
-// working directory.
+// Build compiles roost and roost-starter into dir, with the build tags given, and returns
+// the path of roost. The module is found from the working directory.
 func Build(ctx context.Context, dir string, tags ...string) (roost string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	for _, program := range []string{"roost", "roost-starter"} {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", strings.Join(tags, ","),
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags",
+			strings.Join(tags, ","),
 			"-o", filepath.Join(dir, program), "./cmd/"+program)
 		build.Dir = strings.TrimSpace(string(root))
 		if out, err := build.CombinedOutput(); err != nil {
@@ -73,7 +75,8 @@ type Pool struct {
 // Start starts roost up and returns when its schedd answers.
 func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 	p := &Pool{PoolOptions: opt, done: make(chan struct{})}
-	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop)}
+	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus",
+		strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop)}
 	if opt.Node != nil {
 		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
 			return nil, err
@@ -193,7 +196,8 @@ func (p *Pool) Stop() error {
 	}
 }
 
-// Kill ends the master with SIGKILL; its daemons die with it, and what runs under starters lives on.
+// Kill ends the master with SIGKILL; its daemons die with it, and what runs under
+// starters lives on.
 func (p *Pool) Kill() {
 	p.conn.Close()
 	p.cmd.Process.Kill()

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// startReclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks leave, a second after their start.
+// startReclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks
+// leave, a second after their start.
 func startReclaimPool(t *testing.T) *Pool {
 	t.Helper()
 	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Enforcement().Memory {
@@ -25,9 +26,11 @@ func startReclaimPool(t *testing.T) *Pool {
 	dir := openDir(t)
 	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd: &config.ScheddSettings{AllowRoot: true},
 		Startds: []config.StartdSettings{{
-			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB, Disk: roost.GiB},
+			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB,
+				Disk: roost.GiB},
 			Limits: config.LimitSettings{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
 		}},
 	}
@@ -59,7 +62,8 @@ func startReclaimPool(t *testing.T) *Pool {
 func (p *Pool) submitTask(t *testing.T, band string, mib int, script string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(p.Dir), band+".hcl")
-	text := fmt.Sprintf("job %q {\n  band = %q\n  memory = \"%dMiB\"\n  script = <<EOT\n%s\nEOT\n}\n", band, band, mib, script)
+	text := fmt.Sprintf("job %q {\n  band = %q\n  memory = \"%dMiB\"\n  script = <<EOT\n%s\nEOT\n}\n", band, band,
+		mib, script)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +94,9 @@ func (p *Pool) awaitTask(t *testing.T, what, id string, is func(taskRecord) bool
 	return now
 }
 
-// TestReclaimedTask: batch work starts in what production leaves, makes room when that is wanted back, is told by whom, and goes on when there is room
-// again. Production runs through it all.
+// TestReclaimedTask: batch work starts in what production leaves, makes room when that is
+// wanted back, is told by whom, and goes on when there is room again. Production runs
+// through it all.
 func TestReclaimedTask(t *testing.T) {
 	t.Parallel()
 	p := startReclaimPool(t)
@@ -103,7 +108,9 @@ dd if=/dev/zero bs=300M count=1 2>/dev/null | until [ -e %s ]; do sleep 0.1; don
 sleep 1000`, grow, shrink))
 	p.awaitTask(t, "production starts", prod, func(k taskRecord) bool { return k.State == "running" })
 	batch := p.submitTask(t, "batch", 256, "sleep 1000")
-	p.awaitTask(t, "batch starts in what production leaves", batch, func(k taskRecord) bool { return k.State == "running" && k.Attempt == 1 })
+	p.awaitTask(t, "batch starts in what production leaves", batch, func(k taskRecord) bool {
+		return k.State == "running" && k.Attempt == 1
+	})
 	if err := os.WriteFile(grow, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +120,9 @@ sleep 1000`, grow, shrink))
 	if err := os.WriteFile(shrink, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitTask(t, "batch starts again", batch, func(k taskRecord) bool { return k.State == "running" && k.Attempt == 2 })
+	p.awaitTask(t, "batch starts again", batch, func(k taskRecord) bool {
+		return k.State == "running" && k.Attempt == 2
+	})
 	if k := p.shownTasks(t, prod); k.State != "running" || k.Attempt != 1 {
 		t.Errorf("production is %+v", k)
 	}

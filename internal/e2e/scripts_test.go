@@ -21,9 +21,10 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// The scripts below testdata/script are what users type, and what they see then. Each has a pool of two nodes and eight cores for itself, in
-// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's
-// first job is 1.$HOST; $ETC holds the samples that come with Roost.
+// The scripts below testdata/script are what users type, and what they see then. Each has
+// a pool of two nodes and eight cores for itself, in $ROOST_DIR, and finds roost and the
+// PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job
+// is 1.$HOST; $ETC holds the samples that come with Roost.
 //
 // Beside the commands of testscript there are:
 //
@@ -41,7 +42,10 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	bin, program := t.TempDir(), program(t)
-	for _, name := range []string{"roost", "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qmsg", "qrerun", "qselect", "tracejob", "qalter", "qmove", "qorder", "qrun", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart", "qstop", "pbsdsh", "pbs_tmrsh", "pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach", "pbs_hostn"} {
+	for _, name := range []string{"roost", "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qmsg", "qrerun",
+		"qselect", "tracejob", "qalter", "qmove", "qorder", "qrun", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart",
+		"qstop", "pbsdsh", "pbs_tmrsh", "pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach",
+		"pbs_hostn"} {
 		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +91,9 @@ func TestScripts(t *testing.T) {
 			return err == nil && h.Enforcement().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exitsCmd, "until": untilCmd, "capture": captureCmd, "json": jsonCmd, "remember": rememberCmd, "unchanged": unchangedCmd, "pool": controlCmd, "desktop": desktopCmd, "make": mkfileCmd, "written": checkWritten, "damage": damageWords,
+			"exits": exitsCmd, "until": untilCmd, "capture": captureCmd, "json": jsonCmd, "remember": rememberCmd,
+			"unchanged": unchangedCmd, "pool": controlCmd, "desktop": desktopCmd, "make": mkfileCmd,
+			"written": checkWritten, "damage": damageWords,
 		},
 	})
 }
@@ -199,7 +205,8 @@ func isQuery(args []string) bool {
 // runSilently runs a command as the script would, and keeps it out of the script's log.
 func runSilently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	path := ts.Getenv("PATH")
-	env := []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR"), "ROOST_DIALECT=" + ts.Getenv("ROOST_DIALECT")}
+	env := []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR"),
+		"ROOST_DIALECT=" + ts.Getenv("ROOST_DIALECT")}
 	if isQuery(args) {
 		stdout, stderr, _ := runInProcess(context.Background(), env, args...)
 		return []byte(stdout + stderr), nil
@@ -216,7 +223,8 @@ func runSilently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: not in PATH", args[0])
 }
 
-// captureCmd keeps what the first group of a regular expression matches in the last command's output.
+// captureCmd keeps what the first group of a regular expression matches in the last
+// command's output.
 func captureCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture NAME 'regexp'")
@@ -311,7 +319,8 @@ func mkfileCmd(ts *testscript.TestScript, neg bool, args []string) {
 	var text string
 	switch args[0] {
 	case "huge": // 100 MB, all of it well formed
-		text = head + strings.Repeat("  # nothing but a comment, so many times that nobody would read it\n", 100_000_000/67) + tail
+		text = head + strings.Repeat("  # nothing but a comment, so many times that nobody would read it\n",
+			100_000_000/67) + tail
 	case "deep":
 		text = head + "  labels = " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "\n" + tail
 	case "binary":

@@ -9,7 +9,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestInteractiveJob sits at a terminal as users of qsub -I do: the wait, the shell and its window, every way in which it ends.
+// TestInteractiveJob sits at a terminal as users of qsub -I do: the wait, the shell and
+// its window, every way in which it ends.
 func TestInteractiveJob(t *testing.T) {
 	t.Parallel()
 	p := startForTerminals(t)

@@ -21,7 +21,8 @@ type testTerminal struct {
 	output bytes.Buffer
 }
 
-// startForTerminals starts a pool of one node with two cores, whose users have sh for a login shell. Who starts it stops it.
+// startForTerminals starts a pool of one node with two cores, whose users have sh for a
+// login shell. Who starts it stops it.
 func startForTerminals(t *testing.T) *Pool {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pool") // t.TempDir is too long for the names of sockets
@@ -29,7 +30,8 @@ func startForTerminals(t *testing.T) *Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
+	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: dir, Nodes: 1, CPUs: 2,
+		Env: []string{"SHELL=/bin/sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +76,8 @@ func (w *testTerminal) typeText(text string) {
 	}
 }
 
-// TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the size of the window, the end of it; and what becomes of a shell
-// whose user has gone.
+// TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the
+// size of the window, the end of it; and what becomes of a shell whose user has gone.
 func TestShellTerminal(t *testing.T) {
 	t.Parallel()
 	p := startForTerminals(t)
@@ -111,7 +113,9 @@ func TestShellTerminal(t *testing.T) {
 	awaitTrue(t, "the shell's command runs", func() bool { return hasCommandLine("sleep\x00434343") })
 	w.cmd.Process.Signal(syscall.SIGKILL)
 	w.cmd.Wait()
-	awaitTrue(t, "nothing is left of a shell whose user has gone", func() bool { return !hasCommandLine("sleep\x00434343") })
+	awaitTrue(t, "nothing is left of a shell whose user has gone", func() bool {
+		return !hasCommandLine("sleep\x00434343")
+	})
 
 	w = openTerminal(t, p, "ssh", id)
 	w.typeText("echo $((40+2))\n")

@@ -28,7 +28,8 @@ func nodePool(t *testing.T, n *config.Node) *Pool {
 	t.Helper()
 	dir := openDir(t)
 	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
-	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.CollectorSettings{}, &config.NegotiatorSettings{}, &config.ScheddSettings{AllowRoot: true}
+	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.CollectorSettings{},
+		&config.NegotiatorSettings{}, &config.ScheddSettings{AllowRoot: true}
 	for i := range n.Startds {
 		n.Startds[i].AllowRoot = true
 	}
@@ -63,7 +64,8 @@ func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
 	t.Helper()
 	dir := openDir(t)
 	file, done := filepath.Join(dir, "job.hcl"), filepath.Join(dir, "done")
-	job := "job \"" + name + "\" {\n  script = \"while [ ! -e " + done + " ]; do sleep 0.05; done\"\n  memory = \"64MiB\"\n" + settings + "}\n"
+	job := "job \"" + name + "\" {\n  script = \"while [ ! -e " + done +
+		" ]; do sleep 0.05; done\"\n  memory = \"64MiB\"\n" + settings + "}\n"
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,8 @@ func (p *Pool) awaitSuccess(t *testing.T, name string) {
 	}
 }
 
-// TestUnits: a machine of two units of two cores each, in whose queues one task each may wait.
+// TestUnits: a machine of two units of two cores each, in whose queues one task each may
+// wait.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -121,15 +124,18 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestGPUShares: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits, and more than the card has is refused.
+// TestGPUShares: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits,
+// and more than the card has is refused.
 func TestGPUShares(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
-	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 64 * roost.GiB, Celsius: 40}}})
+	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test",
+		Memory: 64 * roost.GiB, Celsius: 40}}})
 	p := unitPool(t, config.StartdSettings{
-		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
+		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB},
+		GPUs:      config.GPUSettings{Library: m.Library},
 	})
 	p.awaitOutput(t, "GPU-a", "nodes", "--gpus")
 	finish := p.sleepersOf(t, "shares", "  count = 4\n  cpus = 1\n  gpu_memory = \"20GiB\"\n")

@@ -12,14 +12,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// writtenFile is a kind of file below the directory of a pool or of a node: who reads it, and what a damaged one leads to.
+// writtenFile is a kind of file below the directory of a pool or of a node: who reads it,
+// and what a damaged one leads to.
 type writtenFile struct {
-	path         string // a regular expression
-	test         string // the package and the test that damages it at random; empty: nothing that is acknowledged rests on it
+	path string // a regular expression
+	// the package and the test that damages it at random; empty: nothing that is
+	// acknowledged rests on it
+	test         string
 	noTestReason string // where there is no test
 }
 
-// writtenFiles lists all files that daemons write. ROOST_DAMAGES=1000 has each of the tests try a thousand damages.
+// writtenFiles lists all files that daemons write. ROOST_DAMAGES=1000 has each of the
+// tests try a thousand damages.
 func writtenFiles() []writtenFile {
 	return []writtenFile{
 		{`schedd/queue\.db(\.mark)?`, "schedd/journal TestRepairs", ""},
@@ -41,7 +45,8 @@ func writtenFiles() []writtenFile {
 		{`startd/[^/]+/claims/generation`, "startd TestDamage", ""},
 		{`startd/[^/]+/(reliability|today)`, "startd TestDamage", ""},
 		{`startd/[^/]+/claims/[0-9]+/journal`, "startd/starter/proto TestDamage", ""},
-		{`startd/[^/]+/claims/[0-9]+/(starter\.log|lock|ready|log|sock|box|pid)`, "", "of the running starter: a lock, or words for people"},
+		{`startd/[^/]+/claims/[0-9]+/(starter\.log|lock|ready|log|sock|box|pid)`,
+			"", "of the running starter: a lock, or words for people"},
 		{`startd/[^/]+/(io|scratch|tmp|jobs)/.*`, "", "the task's own data"},
 		{`run/.*`, "", "what is so now: written anew at each start"},
 		{`(etc|log)/.*`, "", "text that people read or write"},
@@ -93,7 +98,8 @@ func damageWords(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(args[0], b, 0o600))
 }
 
-// Each file of a daemon has a test that damages it, which is there and damages as many times as ROOST_DAMAGES says.
+// Each file of a daemon has a test that damages it, which is there and damages as many
+// times as ROOST_DAMAGES says.
 func TestWrittenFiles(t *testing.T) {
 	for _, w := range writtenFiles() {
 		if w.test == "" {

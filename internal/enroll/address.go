@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The ports of a pool, unless its authority listens on another one: then they follow that.
+// The ports of a pool, unless its authority listens on another one: then they follow
+// that.
 const (
 	authorityPort  = 9700
 	collectorPort  = 1 // after the authority's; so the rest
@@ -33,14 +34,16 @@ func SplitHostPort(text string) (host string, port int, err error) {
 	}
 	port, err = strconv.Atoi(digits)
 	if err != nil || port < 1 || port > 65535-scheddPort || host == "" {
-		return "", 0, fmt.Errorf("address %q: %w: write it as HOST or HOST:PORT, with a port from 1 to %d", text, roost.Usage, 65535-scheddPort)
+		return "", 0, fmt.Errorf("address %q: %w: write it as HOST or HOST:PORT, with a port from 1 to %d", text,
+			roost.Usage, 65535-scheddPort)
 	}
 	return host, port, nil
 }
 
 func joinHostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// ownAddress is the address by which others are likely to reach this machine: the first that is not its own loop.
+// ownAddress is the address by which others are likely to reach this machine: the first
+// that is not its own loop.
 func ownAddress() (string, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -60,7 +63,8 @@ func ownAddress() (string, error) {
 		}
 	}
 	if six == "" {
-		return "", fmt.Errorf("address: %w: this machine has none that others reach: connect it to a network, or name one with --address", roost.Unavailable)
+		return "", fmt.Errorf("address: %w: this machine has none that others reach: connect it to a network, "+
+			"or name one with --address", roost.Unavailable)
 	}
 	return six, nil
 }
@@ -71,11 +75,14 @@ func checkPortFree(host string, ports ...int) error {
 		l, err := net.Listen("tcp", joinHostPort(host, port))
 		switch {
 		case errors.Is(err, unix.EADDRINUSE):
-			return fmt.Errorf("port %d: %w: another program listens there: stop it, or choose another with --address %s", port, roost.Conflict, joinHostPort(host, port+10))
+			return fmt.Errorf("port %d: %w: another program listens there: stop it, or choose another "+
+				"with --address %s", port, roost.Conflict, joinHostPort(host, port+10))
 		case errors.Is(err, unix.EADDRNOTAVAIL):
-			return fmt.Errorf("address %s: %w: it is none of this machine's: name one that is, with --address", host, roost.Usage)
+			return fmt.Errorf("address %s: %w: it is none of this machine's: name one that is, with --address", host,
+				roost.Usage)
 		case errors.Is(err, unix.EACCES):
-			return fmt.Errorf("port %d: %w: only root may use it: choose one above 1023 with --address", port, roost.PermissionDenied)
+			return fmt.Errorf("port %d: %w: only root may use it: choose one above 1023 with --address", port,
+				roost.PermissionDenied)
 		case err != nil:
 			return fmt.Errorf("address %s: %w: %w", joinHostPort(host, port), roost.Usage, err)
 		}

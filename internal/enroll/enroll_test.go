@@ -22,12 +22,14 @@ func TestSplit(t *testing.T) {
 		given, host string
 		port        int
 	}{
-		{"10.0.0.1", "10.0.0.1", 9700}, {"10.0.0.1:80", "10.0.0.1", 80}, {"central.example", "central.example", 9700}, {"[2001:db8::1]:9", "2001:db8::1", 9}, {"2001:db8::1", "2001:db8::1", 9700},
+		{"10.0.0.1", "10.0.0.1", 9700}, {"10.0.0.1:80", "10.0.0.1", 80}, {"central.example", "central.example", 9700},
+		{"[2001:db8::1]:9", "2001:db8::1", 9}, {"2001:db8::1", "2001:db8::1", 9700},
 		{"", "", 0}, {"x:y:z", "", 0}, {"x:0", "", 0}, {"x:65535", "", 0}, {"x:port", "", 0}, {":9700", "", 0},
 	}
 	for _, tt := range tests {
 		host, port, err := SplitHostPort(tt.given)
-		if host != tt.host && tt.port != 0 || port != tt.port && tt.port != 0 || (tt.port == 0) != errors.Is(err, roost.Usage) {
+		if host != tt.host && tt.port != 0 || port != tt.port && tt.port != 0 ||
+			(tt.port == 0) != errors.Is(err, roost.Usage) {
 			t.Errorf("%q: got %q, %d, %v", tt.given, host, port, err)
 		}
 	}
@@ -46,12 +48,14 @@ func ports(t *testing.T) (base int) {
 }
 
 func TestInitPool(t *testing.T) {
-	f := InitOptions{NodePaths: NodePaths{t.TempDir()}, Pool: "lab", Address: joinHostPort("127.0.0.1", ports(t)), Server: true}
+	f := InitOptions{NodePaths: NodePaths{t.TempDir()}, Pool: "lab", Address: joinHostPort("127.0.0.1", ports(t)),
+		Server: true}
 	n, token, err := Init(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Pool != "lab" || n.File != f.NodeFile() || len(n.Startds) != 1 || n.AuthorityAt != f.Address || !strings.HasPrefix(token, "rt1") {
+	if n.Pool != "lab" || n.File != f.NodeFile() || len(n.Startds) != 1 || n.AuthorityAt != f.Address ||
+		!strings.HasPrefix(token, "rt1") {
 		t.Errorf("got %+v, %s", n, token)
 	}
 	id, err := pki.Load(n.TLS)
@@ -92,7 +96,8 @@ func TestInitPoolRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for address, says := range map[string]string{l.Addr().String(): "another program listens there", "203.0.113.7": "none of this machine's", "x:y:z": "HOST:PORT"} {
+	for address, says := range map[string]string{l.Addr().String(): "another program listens there",
+		"203.0.113.7": "none of this machine's", "x:y:z": "HOST:PORT"} {
 		f := InitOptions{NodePaths: NodePaths{t.TempDir()}, Address: address}
 		if _, _, err := Init(f); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", address, err)
@@ -101,16 +106,20 @@ func TestInitPoolRefused(t *testing.T) {
 			t.Errorf("%s: it has left something behind", address)
 		}
 	}
-	if _, _, err := Init(InitOptions{NodePaths: NodePaths{t.TempDir()}, Pool: "a b", Address: joinHostPort("127.0.0.1", ports(t))}); !errors.Is(err, roost.Usage) {
+	if _, _, err := Init(InitOptions{NodePaths: NodePaths{t.TempDir()}, Pool: "a b",
+		Address: joinHostPort("127.0.0.1", ports(t))}); !errors.Is(err, roost.Usage) {
 		t.Errorf("a pool's name: got %v", err)
 	}
 }
 
-// What a machine is to be decides what must be free on it, and what stands in its node file.
+// What a machine is to be decides what must be free on it, and what stands in its node
+// file.
 func TestNodeParts(t *testing.T) {
-	reply := &wire.JoinReply{Name: "n1", Pool: "lab", Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702"}, Authority: "10.0.0.1:9700"}
+	reply := &wire.JoinReply{Name: "n1", Pool: "lab", Collectors: []string{"10.0.0.1:9701"},
+		Negotiators: []string{"10.0.0.1:9702"}, Authority: "10.0.0.1:9700"}
 	for part, roles := range map[authority.NodePart]string{
-		authority.Server: "schedd startd", authority.Desktop: "schedd startd", authority.Submit: "schedd", authority.Central: "collector negotiator schedd",
+		authority.Server: "schedd startd", authority.Desktop: "schedd startd", authority.Submit: "schedd",
+		authority.Central: "collector negotiator schedd",
 	} {
 		reply.Part = string(part)
 		j := JoinOptions{NodePaths: NodePaths{t.TempDir()}, Part: part}
@@ -150,7 +159,8 @@ func TestNodeParts(t *testing.T) {
 	}
 }
 
-// TestDesktopHasGuard: the pause with which it begins is only as good as the guard that keeps it.
+// TestDesktopHasGuard: the pause with which it begins is only as good as the guard that
+// keeps it.
 func TestDesktopHasGuard(t *testing.T) {
 	if d := newDesktop("d1", "10.0.0.7:9703"); !d.NeedsGuard() {
 		t.Errorf("no guard watches over it: %+v", d)
@@ -164,14 +174,17 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	i := InstallOptions{NodePaths: NodePaths{t.TempDir()}, Prefix: "/opt/roost", Program: filepath.Join(from, "roost"), LinkNames: []string{"qsub", "qstat"}, Completions: map[string]string{"bash": "# words"}}
+	i := InstallOptions{NodePaths: NodePaths{t.TempDir()}, Prefix: "/opt/roost", Program: filepath.Join(from, "roost"),
+		LinkNames: []string{"qsub", "qstat"}, Completions: map[string]string{"bash": "# words"}}
 	n, err := Install(i)
 	if err != nil || n < 20 {
 		t.Fatalf("got %d, %v", n, err)
 	}
 	for path, says := range map[string]string{
-		"opt/roost/bin/roost-starter": "roost-starter", "opt/roost/bin/qsub": "roost", "opt/roost/share/man/man1/roost-join.1": "roost join",
-		"opt/roost/share/bash-completion/completions/roost": "words", "opt/roost/lib/systemd/system/roost.service": "/opt/roost/bin/roost master",
+		"opt/roost/bin/roost-starter": "roost-starter", "opt/roost/bin/qsub": "roost",
+		"opt/roost/share/man/man1/roost-join.1":             "roost join",
+		"opt/roost/share/bash-completion/completions/roost": "words",
+		"opt/roost/lib/systemd/system/roost.service":        "/opt/roost/bin/roost master",
 	} {
 		if text, err := os.ReadFile(filepath.Join(i.Root, path)); err != nil || !strings.Contains(string(text), says) {
 			t.Errorf("%s: got %.80q, %v", path, text, err)
@@ -192,9 +205,11 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestUnits: what is installed systemd finds sound, and a desktop is given the guard's unit beside the node's, which it goes before.
+// TestUnits: what is installed systemd finds sound, and a desktop is given the guard's
+// unit beside the node's, which it goes before.
 func TestUnits(t *testing.T) {
-	if got := NodeUnits(true); !slices.Equal(got, []string{"roost.service", "roost-guard.service"}) || !slices.Equal(NodeUnits(false), got[:1]) {
+	if got := NodeUnits(true); !slices.Equal(got, []string{"roost.service", "roost-guard.service"}) ||
+		!slices.Equal(NodeUnits(false), got[:1]) {
 		t.Errorf("a desktop has %v, and others %v", got, NodeUnits(false))
 	}
 	from, root := t.TempDir(), t.TempDir()
@@ -210,7 +225,8 @@ func TestUnits(t *testing.T) {
 		t.Skip("SKIPPED: there is no systemd-analyze here, so nobody has looked at the units")
 	}
 	for _, unit := range NodeUnits(true) {
-		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "--man=no", "verify", filepath.Join(root, "lib/systemd/system", unit)).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "--man=no", "verify",
+			filepath.Join(root, "lib/systemd/system", unit)).CombinedOutput()
 		if err != nil || strings.Contains(string(out), unit) {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
@@ -243,7 +259,8 @@ func TestLeaveRemovesKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := p.TLS()
-	for from, to := range map[string]string{made.CA: files.CA, made.Certificate: files.Certificate, made.Key: files.Key} {
+	for from, to := range map[string]string{made.CA: files.CA, made.Certificate: files.Certificate,
+		made.Key: files.Key} {
 		if err := os.Rename(from, to); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +274,8 @@ func TestLeaveRemovesKeys(t *testing.T) {
 	if err != nil || authorityErr == nil || left.Name != "n1" {
 		t.Fatalf("got %v, %v, %v", left, authorityErr, err)
 	}
-	for file, want := range map[string]bool{files.Key: false, files.Certificate: false, p.NodeFile(): false, p.NodeFile() + ".left": true} {
+	for file, want := range map[string]bool{files.Key: false, files.Certificate: false, p.NodeFile(): false,
+		p.NodeFile() + ".left": true} {
 		if _, err := os.Stat(file); (err == nil) != want {
 			t.Errorf("%s: got %v", file, err)
 		}

@@ -20,7 +20,8 @@ type InitOptions struct {
 	Server  bool   // jobs run on this machine, too
 }
 
-// Init makes the pool's authority, this machine's key and certificate, and its node file. It returns the node, and a first token for a server. Nothing is started.
+// Init makes the pool's authority, this machine's key and certificate, and its node file.
+// It returns the node, and a first token for a server. Nothing is started.
 func Init(f InitOptions) (node *config.Node, token string, err error) {
 	if err := f.checkUnused(); err != nil {
 		return nil, "", err
@@ -37,7 +38,8 @@ func Init(f InitOptions) (node *config.Node, token string, err error) {
 		return nil, "", err
 	}
 	dir := filepath.Join(f.Dir(), "authority")
-	leaf, ca, err := authority.Init(dir, authority.InitialNode{Pool: n.Pool, Name: n.Name, Roles: n.CertificateRoles(), Request: request})
+	leaf, ca, err := authority.Init(dir,
+		authority.InitialNode{Pool: n.Pool, Name: n.Name, Roles: n.CertificateRoles(), Request: request})
 	if err != nil {
 		return nil, "", err
 	}
@@ -69,9 +71,11 @@ func (f InitOptions) node() (*config.Node, error) {
 		pool = name
 	}
 	if !config.IsValidName(pool) {
-		return nil, fmt.Errorf("pool %q: %w: a name has letters, digits, \".\", \"-\" and \"_\", at most 64 of them", pool, roost.Usage)
+		return nil, fmt.Errorf("pool %q: %w: a name has letters, digits, \".\", \"-\" and \"_\", at most 64 of them",
+			pool, roost.Usage)
 	}
-	if err := checkPortFree(host, port, port+collectorPort, port+negotiatorPort, port+startdPort, port+scheddPort); err != nil {
+	if err := checkPortFree(host, port, port+collectorPort, port+negotiatorPort, port+startdPort,
+		port+scheddPort); err != nil {
 		return nil, err
 	}
 	n := f.newNode(name, pool)

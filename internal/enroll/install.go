@@ -26,8 +26,9 @@ type InstallOptions struct {
 
 const defaultPrefix = "/usr/local"
 
-// Install copies programs, manual, completions and units. What is there already and the same is left alone, and what changes is replaced in one step, so that it
-// can be done again, and while daemons run. It returns how many files have changed.
+// Install copies programs, manual, completions and units. What is there already and the
+// same is left alone, and what changes is replaced in one step, so that it can be done
+// again, and while daemons run. It returns how many files have changed.
 func Install(i InstallOptions) (changed int, err error) {
 	if i.Prefix == "" {
 		i.Prefix = defaultPrefix
@@ -78,7 +79,8 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 		}
 		text, err := os.ReadFile(from)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build puts it", from, roost.NoInput, err)
+			return nil, fmt.Errorf("%s: %w: %w: it belongs beside roost, where make build puts it", from,
+				roost.NoInput, err)
 		}
 		all = append(all, installedFile{"bin/" + name, 0o755, text})
 	}
@@ -91,9 +93,11 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, installedFile{"share/man/man" + strings.TrimPrefix(filepath.Ext(page), ".") + "/" + page, 0o644, text})
+		all = append(all, installedFile{"share/man/man" + strings.TrimPrefix(filepath.Ext(page), ".") + "/" + page,
+			0o644, text})
 	}
-	for shell, path := range map[string]string{"bash": "bash-completion/completions/roost", "zsh": "zsh/site-functions/_roost", "fish": "fish/vendor_completions.d/roost.fish"} {
+	for shell, path := range map[string]string{"bash": "bash-completion/completions/roost",
+		"zsh": "zsh/site-functions/_roost", "fish": "fish/vendor_completions.d/roost.fish"} {
 		if text, ok := i.Completions[shell]; ok {
 			all = append(all, installedFile{"share/" + path, 0o644, []byte(text)})
 		}
@@ -107,7 +111,8 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, installedFile{"lib/systemd/system/" + name, 0o644, bytes.ReplaceAll(text, []byte(defaultPrefix), []byte(i.Prefix))})
+		all = append(all, installedFile{"lib/systemd/system/" + name, 0o644,
+			bytes.ReplaceAll(text, []byte(defaultPrefix), []byte(i.Prefix))})
 	}
 	return all, nil
 }
@@ -123,7 +128,8 @@ func unitNames() (names []string, err error) {
 
 // writeTo writes the file to path, if it is not there already.
 func (f installedFile) writeTo(path string) (changed int, err error) {
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == f.mode && info.Size() == int64(len(f.text)) && sameContent(path, f.text) {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == f.mode && info.Size() == int64(len(f.text)) &&
+		sameContent(path, f.text) {
 		return 0, nil
 	}
 	err = os.MkdirAll(filepath.Dir(path), 0o755)
@@ -132,7 +138,8 @@ func (f installedFile) writeTo(path string) (changed int, err error) {
 		next, err = os.CreateTemp(filepath.Dir(path), ".roost-")
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return 0, fmt.Errorf("%s: %w: become root for this (sudo), or name another place with --prefix", path, roost.PermissionDenied)
+		return 0, fmt.Errorf("%s: %w: become root for this (sudo), or name another place with --prefix", path,
+			roost.PermissionDenied)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)

@@ -20,17 +20,22 @@ type JoinOptions struct {
 	Token     authority.JoinToken //
 	Part      authority.NodePart  // what the token is for unless set
 	Name      string              // of the node; what the token is for, or else this machine's, unless set
-	Address   string              // HOST[:PORT] where its daemons listen; the address that leads to the authority unless set
+	// HOST[:PORT] where its daemons listen; the address that leads to the authority
+	// unless set
+	Address string
 }
 
 // JoinResult is what came of it.
 type JoinResult struct {
-	Node        *config.Node
-	Part        authority.NodePart
-	SeenAddress string // the address from which the authority sees this machine, where that is not its own: a router stands between
+	Node *config.Node
+	Part authority.NodePart
+	// the address from which the authority sees this machine, where that is not its own:
+	// a router stands between
+	SeenAddress string
 }
 
-// Join gets a certificate for this machine and writes its node file. Nothing is started. Whatever fails, it can be tried again with the same token.
+// Join gets a certificate for this machine and writes its node file. Nothing is started.
+// Whatever fails, it can be tried again with the same token.
 func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 	if err := j.checkUnused(); err != nil {
 		return nil, err
@@ -68,7 +73,8 @@ func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(pki.SaveAuthority(files, door.Authority), pki.SaveCertificate(files, reply.GetCertificate())); err != nil {
+	if err := errors.Join(pki.SaveAuthority(files, door.Authority),
+		pki.SaveCertificate(files, reply.GetCertificate())); err != nil {
 		return nil, err
 	}
 	done := &JoinResult{Part: authority.NodePart(reply.GetPart())}
@@ -85,7 +91,8 @@ func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 	return done, err
 }
 
-// ports are those that the machine's daemons will listen on. What it will be is not known for certain where only the token says so; most run jobs.
+// ports are those that the machine's daemons will listen on. What it will be is not known
+// for certain where only the token says so; most run jobs.
 func (j JoinOptions) ports(base int) []int {
 	switch j.Part {
 	case authority.Submit:
@@ -101,7 +108,8 @@ func (j JoinOptions) node(reply *wire.JoinReply, host string, port int) *config.
 	n := j.newNode(reply.GetName(), reply.GetPool())
 	n.Collectors, n.Negotiators = reply.GetCollectors(), reply.GetNegotiators()
 	n.AuthorityAt, n.ImageServer = reply.GetAuthority(), reply.GetCheckpointServer()
-	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)} // so that the other submit nodes can ask for its jobs
+	// so that the other submit nodes can ask for its jobs
+	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)}
 	switch authority.NodePart(reply.GetPart()) {
 	case authority.Server:
 		n.Startds = []config.StartdSettings{{Name: n.Name, Listen: []string{joinHostPort(host, port+startdPort)}}}

@@ -12,15 +12,17 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// Leave has the machine's certificate revoked and takes its keys and its node file away; the node file stays beside it as node.hcl.left. What the node keeps in its
-// directory is left alone. Told is nil when the authority has heard of it.
+// Leave has the machine's certificate revoked and takes its keys and its node file away;
+// the node file stays beside it as node.hcl.left. What the node keeps in its directory is
+// left alone. Told is nil when the authority has heard of it.
 func (p NodePaths) Leave(ctx context.Context) (node *config.Node, authorityErr, err error) {
 	n, err := config.Load(p.NodeFile())
 	if err != nil {
 		return nil, nil, fmt.Errorf("leave: %w", err)
 	}
 	if n.Authority != nil {
-		return nil, nil, fmt.Errorf("leave: %w: this machine has the pool's authority: the pool ends with it. Remove %s by hand if that is what you want", roost.Conflict, p.NodeFile())
+		return nil, nil, fmt.Errorf("leave: %w: this machine has the pool's authority: the pool ends with it. Remove "+
+			"%s by hand if that is what you want", roost.Conflict, p.NodeFile())
 	}
 	if n.AuthorityAt == "" || n.TLS == nil {
 		authorityErr = errors.New("no authority is named in the node file")

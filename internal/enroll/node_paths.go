@@ -11,10 +11,12 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// NodePaths is where a node's files are on a machine: below Root, which is "/" unless somebody tries things out.
+// NodePaths is where a node's files are on a machine: below Root, which is "/" unless
+// somebody tries things out.
 type NodePaths struct{ Root string }
 
-// IsSystem reports whether the node is the machine's own, and not one that is tried out below some directory.
+// IsSystem reports whether the node is the machine's own, and not one that is tried out
+// below some directory.
 func (p NodePaths) IsSystem() bool { return p.Root == "" || filepath.Clean(p.Root) == "/" }
 
 func (p NodePaths) resolve(path string) string { return filepath.Join("/", p.Root, path) }
@@ -27,16 +29,19 @@ func (p NodePaths) Dir() string { return p.resolve("var/lib/roost") }
 
 // TLS are the files of the node's identity.
 func (p NodePaths) TLS() *config.TLSFiles {
-	return &config.TLSFiles{CA: p.resolve("etc/roost/ca.pem"), Certificate: p.resolve("etc/roost/node.pem"), Key: p.resolve("etc/roost/node.key")}
+	return &config.TLSFiles{CA: p.resolve("etc/roost/ca.pem"), Certificate: p.resolve("etc/roost/node.pem"),
+		Key: p.resolve("etc/roost/node.key")}
 }
 
-// newNode is the beginning of a node file. It says where things are only where they are not in the usual places.
+// newNode is the beginning of a node file. It says where things are only where they are
+// not in the usual places.
 func (p NodePaths) newNode(name, pool string) *config.Node {
 	n := &config.Node{Name: name, Pool: pool, TLS: p.TLS(), Schedd: &config.ScheddSettings{}}
 	if !p.IsSystem() {
 		n.Dir = p.Dir()
 		n.Schedd.SocketMode = 0o666
-		n.Owner.File = p.resolve("etc/roost/owner.hcl") // whose machine this is says nothing of a node that is tried out
+		// whose machine this is says nothing of a node that is tried out
+		n.Owner.File = p.resolve("etc/roost/owner.hcl")
 	}
 	return n
 }
@@ -61,7 +66,8 @@ func (p NodePaths) makeDirs() error {
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(p.NodeFile()): 0o755, p.Dir(): 0o711} {
 		err := os.MkdirAll(dir, mode)
 		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("directory %s: %w: become root for this (sudo), or try it out below another directory with --root", dir, roost.PermissionDenied)
+			return fmt.Errorf("directory %s: %w: become root for this (sudo), or try it out below another directory "+
+				"with --root", dir, roost.PermissionDenied)
 		}
 		if err != nil {
 			return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
@@ -70,10 +76,12 @@ func (p NodePaths) makeDirs() error {
 	return nil
 }
 
-// writeNodeFile puts the node file in its place, once it has been read as the daemons will.
+// writeNodeFile puts the node file in its place, once it has been read as the daemons
+// will.
 func (p NodePaths) writeNodeFile(n *config.Node, remark string) (*config.Node, error) {
 	next := p.NodeFile() + ".new"
-	text := append([]byte("# "+remark+" It is yours to change; roost-node(5) tells what can stand here.\n\n"), config.Write(n)...)
+	text := append([]byte("# "+remark+" It is yours to change; roost-node(5) tells what can stand here.\n\n"),
+		config.Write(n)...)
 	if err := os.WriteFile(next, text, 0o644); err != nil {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
 	}

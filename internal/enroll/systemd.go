@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Systemd reports whether systemd runs this machine (sd_booted(3)), and so starts this node's daemons.
+// Systemd reports whether systemd runs this machine (sd_booted(3)), and so starts this
+// node's daemons.
 func (p NodePaths) Systemd() bool {
 	info, err := os.Lstat("/run/systemd/system")
 	return p.IsSystem() && err == nil && info.IsDir()
@@ -22,7 +23,8 @@ func (p NodePaths) Systemd() bool {
 func UnitsInstalled() bool { return unitsInstalled("roost.service") }
 
 func unitsInstalled(unit string) bool {
-	for _, dir := range []string{"/etc/systemd/system", defaultPrefix + "/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
+	for _, dir := range []string{"/etc/systemd/system", defaultPrefix + "/lib/systemd/system",
+		"/usr/lib/systemd/system", "/lib/systemd/system"} {
 		if _, err := os.Stat(filepath.Join(dir, unit)); err == nil {
 			return true
 		}
@@ -45,13 +47,15 @@ func systemctl(ctx context.Context, verb string, args ...string) error {
 	for _, words := range [][]string{{"daemon-reload"}, append([]string{verb}, args...)} {
 		out, err := exec.CommandContext(ctx, "systemctl", words...).CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("systemctl %s: %w: %w: %s", strings.Join(words, " "), roost.Unavailable, err, strings.TrimSpace(string(out)))
+			return fmt.Errorf("systemctl %s: %w: %w: %s", strings.Join(words, " "), roost.Unavailable,
+				err, strings.TrimSpace(string(out)))
 		}
 	}
 	return nil
 }
 
-// NodeUnits are the units that a machine with that node needs, of those that there are: one that people sit at has a guard that outlives the rest.
+// NodeUnits are the units that a machine with that node needs, of those that there are:
+// one that people sit at has a guard that outlives the rest.
 func NodeUnits(desktop bool) []string {
 	wanted := []string{"roost.service"}
 	all, _ := unitNames() // of this program itself

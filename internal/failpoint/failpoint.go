@@ -1,6 +1,7 @@
-// Package fault names the instants at which a crash is interesting. In an ordinary build Point is empty and costs nothing; built with
-// -tags faults, a process that passes a point for which a file of that name lies in $ROOST_FAULT_DIR removes the file and kills itself
-// with SIGKILL, so that each file stands for exactly one crash.
+// Package fault names the instants at which a crash is interesting. In an ordinary build
+// Point is empty and costs nothing; built with -tags faults, a process that passes a
+// point for which a file of that name lies in $ROOST_FAULT_DIR removes the file and kills
+// itself with SIGKILL, so that each file stands for exactly one crash.
 package failpoint
 
 // The points. Each durable step has one before and one after it.
@@ -28,8 +29,11 @@ const (
 // Names lists every point, for tests that want to hit each.
 func Names() []string {
 	return []string{
-		ScheddBeforeAppend, ScheddAfterAppend, ScheddAfterFsync, ScheddAfterAnswer, ScheddBeforeClaim, ScheddAfterActivate,
-		ScheddAfterOutputCopied, ScheddAfterExitRecorded, StartdAfterClaim, StartdBeforeStarter, StartdAfterStarter, StartdBeforeExitSent,
-		StarterBeforeFork, StarterAfterFork, StarterBeforeExitFile, StarterAfterExitFile, NegotiatorBeforeGrant, NegotiatorAfterGrant,
+		ScheddBeforeAppend, ScheddAfterAppend, ScheddAfterFsync, ScheddAfterAnswer, ScheddBeforeClaim,
+		ScheddAfterActivate,
+		ScheddAfterOutputCopied, ScheddAfterExitRecorded, StartdAfterClaim, StartdBeforeStarter, StartdAfterStarter,
+		StartdBeforeExitSent,
+		StarterBeforeFork, StarterAfterFork, StarterBeforeExitFile, StarterAfterExitFile, NegotiatorBeforeGrant,
+		NegotiatorAfterGrant,
 	}
 }

@@ -1,8 +1,11 @@
-// Package kernfs reads and writes the files by which the kernel is told and asked things: those of control groups and of sysfs.
+// Package kernfs reads and writes the files by which the kernel is told and asked things:
+// those of control groups and of sysfs.
 //
-// The plain way, os.ReadFile and os.File.Write, may never return. The kernel lets such files be polled, so package os hands them to the runtime's
-// poller; where the kernel then answers EAGAIN, the runtime takes that for "not ready yet" and waits for an event that never comes. Here EAGAIN is an
-// answer like any other: memory.reclaim gives it when less could be taken back than was asked for, a thermal zone when its sensor sleeps.
+// The plain way, os.ReadFile and os.File.Write, may never return. The kernel lets such
+// files be polled, so package os hands them to the runtime's poller; where the kernel
+// then answers EAGAIN, the runtime takes that for "not ready yet" and waits for an event
+// that never comes. Here EAGAIN is an answer like any other: memory.reclaim gives it when
+// less could be taken back than was asked for, a thermal zone when its sensor sleeps.
 package kernfs
 
 import (
@@ -12,11 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxRead bounds what ReadFile takes in: the kernel's tables are smaller, and a file that never ends is none of them.
+// maxRead bounds what ReadFile takes in: the kernel's tables are smaller, and a file that
+// never ends is none of them.
 const maxRead = 16 << 20
 
-// WriteFile writes a text to a file in one write(2), and never makes one. What the kernel says of it is in the error, an *fs.PathError; EAGAIN is among it. A
-// call that a signal interrupted is made again.
+// WriteFile writes a text to a file in one write(2), and never makes one. What the kernel
+// says of it is in the error, an *fs.PathError; EAGAIN is among it. A call that a signal
+// interrupted is made again.
 func WriteFile(path string, text []byte) error {
 	fd, err := openNonblocking(path, unix.O_WRONLY)
 	if err != nil {
@@ -30,7 +35,8 @@ func WriteFile(path string, text []byte) error {
 	return wrapError("write", path, err)
 }
 
-// ReadFile reads a whole file, of which the kernel answers EAGAIN at times: that is an error, an *fs.PathError, as any other.
+// ReadFile reads a whole file, of which the kernel answers EAGAIN at times: that is an
+// error, an *fs.PathError, as any other.
 func ReadFile(path string) ([]byte, error) {
 	fd, err := openNonblocking(path, unix.O_RDONLY)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// openFIFO makes a fifo and holds both of its ends. It can be polled, as a control file can, and says EAGAIN where there is nothing to read, or no room.
+// openFIFO makes a fifo and holds both of its ends. It can be polled, as a control file
+// can, and says EAGAIN where there is nothing to read, or no room.
 func openFIFO(t *testing.T) (path string, fd int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "control")

@@ -120,7 +120,8 @@ func TestImportOrder(t *testing.T) {
 			if packageRank(to) >= packageRank(s.pkg) {
 				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.position(spec), s.pkg, to)
 			}
-			if a, b := daemonTree(s.pkg), daemonTree(to); a != "" && b != "" && a != b && !slices.Contains(sharedCores()[s.pkg], to) {
+			if a, b := daemonTree(s.pkg), daemonTree(to); a != "" && b != "" && a != b &&
+				!slices.Contains(sharedCores()[s.pkg], to) {
 				t.Errorf("%s: %s may not import %s: daemons meet on the wire", s.position(spec), s.pkg, to)
 			}
 		})
@@ -133,7 +134,9 @@ func TestPurity(t *testing.T) {
 			continue
 		}
 		s.imports(func(spec *ast.ImportSpec, path string) {
-			if slices.ContainsFunc(impurePackages(), func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+			if slices.ContainsFunc(impurePackages(), func(p string) bool {
+				return path == p || strings.HasPrefix(path, p+"/")
+			}) {
 				t.Errorf("%s: %s is pure and may not import %s", s.position(spec), s.pkg, path)
 			}
 		})
@@ -145,7 +148,8 @@ func TestPurity(t *testing.T) {
 				t.Errorf("%s: %s is pure and has nobody to talk to over a channel", s.position(n), s.pkg)
 			case *ast.SelectorExpr:
 				if callsAny(n, "time", clockFuncs()...) {
-					t.Errorf("%s: %s is pure and may not call time.%s: time comes in as an argument", s.position(n), s.pkg, n.Sel.Name)
+					t.Errorf("%s: %s is pure and may not call time.%s: time comes in as an argument", s.position(n),
+						s.pkg, n.Sel.Name)
 				}
 			}
 			return true
@@ -175,7 +179,8 @@ func TestLibraries(t *testing.T) {
 			if library == "" {
 				t.Errorf("%s: %s is not among the libraries in places.go", s.position(spec), path)
 			} else if !slices.Contains(libraries()[library], s.pkg) {
-				t.Errorf("%s: %s may not import %s: it is for %s", s.position(spec), s.pkg, library, strings.Join(libraries()[library], ", "))
+				t.Errorf("%s: %s may not import %s: it is for %s", s.position(spec), s.pkg, library,
+					strings.Join(libraries()[library], ", "))
 			}
 		})
 	}
@@ -186,7 +191,8 @@ func TestPackages(t *testing.T) {
 	for _, s := range nonTestFiles(t) {
 		comments[s.pkg] = comments[s.pkg] || s.Doc != nil
 		if slices.Contains(vagueNames(), s.File.Name.Name) {
-			t.Errorf("%s: a package called %s may hold anything: name it by its one idea", s.position(s.File.Name), s.File.Name.Name)
+			t.Errorf("%s: a package called %s may hold anything: name it by its one idea", s.position(s.File.Name),
+				s.File.Name.Name)
 		}
 	}
 	for pkg, has := range comments {
@@ -221,7 +227,8 @@ func TestFiles(t *testing.T) {
 		}
 		ast.Inspect(s.File, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok && callsAny(sel, "time", "Sleep") {
-				t.Errorf("%s: a test that sleeps is slow or wrong: wait for what happens, or sleep in a synctest bubble", s.position(n))
+				t.Errorf("%s: a test that sleeps is slow or wrong: wait for what happens, or sleep in "+
+					"a synctest bubble", s.position(n))
 			}
 			return true
 		})

@@ -1,12 +1,14 @@
 package layout
 
-// packageOrder is one package in the order of the house. It imports only packages that stand above it.
+// packageOrder is one package in the order of the house. It imports only packages that
+// stand above it.
 type packageOrder struct {
 	path string // below the module
 	pure bool   // no I/O, no goroutines, no clock, no global randomness
 }
 
-// packageOrders is the import order, from the words that everybody speaks down to the programs.
+// packageOrders is the import order, from the words that everybody speaks down to the
+// programs.
 func packageOrders() []packageOrder {
 	return []packageOrder{
 		{".", true},
@@ -119,30 +121,42 @@ func daemons() []string {
 	return []string{"collector", "negotiator", "schedd", "startd", "checkpoint/server"}
 }
 
-// sharedCores are what a package of one daemon may import of another all the same, and nothing else of it may. Where schedds place batch requests on their
-// own copies of the cell, two minds that differ would only conflict: the one that plans for the leader, which is pure, plans for them, too.
+// sharedCores are what a package of one daemon may import of another all the same, and
+// nothing else of it may. Where schedds place batch requests on their own copies of the
+// cell, two minds that differ would only conflict: the one that plans for the leader,
+// which is pure, plans for them, too.
 func sharedCores() map[string][]string {
 	return map[string][]string{"schedd/selfplace": {"negotiator/match", "negotiator/fairshare"}}
 }
 
-// libraries says which packages may import each third-party library, by the beginning of its path.
+// libraries says which packages may import each third-party library, by the beginning of
+// its path.
 func libraries() map[string][]string {
 	return map[string][]string{
-		"github.com/hashicorp/raft":                {"internal/replica"},
-		"github.com/hashicorp/raft-wal":            {"internal/replica"},
-		"github.com/anishathalye/porcupine":        {"internal/replica"},
-		"github.com/hashicorp/go-hclog":            {"internal/replica"},
-		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
-		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},
-		"go.etcd.io/bbolt":                         {"internal/boltfile", "schedd/journal", "schedd/history", "negotiator", "internal/authority"},
-		"github.com/urfave/cli/v2":                 {"internal/cli", "cmd/roost"},
-		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
-		"golang.org/x/term":                        {"internal/cli"},
-		"golang.org/x/time":                        {"internal/adclient", "collector", "negotiator", "schedd", "startd"},
-		"golang.org/x/sync":                        {"internal/rpc", "internal/adclient", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
-		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/login", "internal/authority", "internal/authority/caclient"},
-		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/adclient", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/caclient", "internal/cli", "internal/e2e", "bench"},
-		"google.golang.org/protobuf":               {"checkpoint/criu", "checkpoint/store", "internal/wire", "internal/rpc", "internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
+		"github.com/hashicorp/raft":         {"internal/replica"},
+		"github.com/hashicorp/raft-wal":     {"internal/replica"},
+		"github.com/anishathalye/porcupine": {"internal/replica"},
+		"github.com/hashicorp/go-hclog":     {"internal/replica"},
+		"github.com/hashicorp/hcl/v2":       {"internal/submit", "internal/config"},
+		"github.com/zclconf/go-cty":         {"internal/submit", "internal/config"},
+		"go.etcd.io/bbolt": {"internal/boltfile", "schedd/journal", "schedd/history",
+			"negotiator", "internal/authority"},
+		"github.com/urfave/cli/v2":     {"internal/cli", "cmd/roost"},
+		"github.com/vbauerster/mpb/v8": {"internal/cli"},
+		"golang.org/x/term":            {"internal/cli"},
+		"golang.org/x/time": {"internal/adclient", "collector", "negotiator",
+			"schedd", "startd"},
+		"golang.org/x/sync": {"internal/rpc", "internal/adclient", "collector", "negotiator",
+			"schedd", "startd", "internal/cli", "bench", "bench/peers"},
+		"google.golang.org/grpc/credentials": {"internal/rpc", "internal/auth", "internal/login",
+			"internal/authority", "internal/authority/caclient"},
+		"google.golang.org/grpc": {"internal/wire", "internal/rpc", "internal/auth",
+			"internal/replica", "internal/adclient", "collector", "negotiator", "schedd", "startd", "startd/guard",
+			"checkpoint/server", "internal/authority", "internal/authority/caclient", "internal/cli",
+			"internal/e2e", "bench"},
+		"google.golang.org/protobuf": {"checkpoint/criu", "checkpoint/store", "internal/wire",
+			"internal/rpc", "internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd",
+			"schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
@@ -151,13 +165,19 @@ func libraries() map[string][]string {
 		"github.com/godbus/dbus/v5":                {"startd/idle"},
 		"gonum.org/v1/plot":                        {"internal/plot"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/kernfs", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles", "internal/rpc", "internal/authority/caclient", "internal/enroll", "internal/master", "internal/cli", "startd", "startd/starterclient", "startd/starter", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
+		"golang.org/x/sys": {"internal/boottime", "internal/kernfs", "internal/cgroup",
+			"checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles", "internal/rpc",
+			"internal/authority/caclient", "internal/enroll", "internal/master", "internal/cli", "startd",
+			"startd/starterclient", "startd/starter", "startd/shell", "startd/idle", "startd/guard", "schedd",
+			"schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
 	}
 }
 
-// impurePackages are the packages of the standard library that a pure package may not import, with everything below them.
+// impurePackages are the packages of the standard library that a pure package may not
+// import, with everything below them.
 func impurePackages() []string {
-	return []string{"os", "net", "syscall", "io/ioutil", "sync", "math/rand", "crypto/rand", "runtime", "log", "path/filepath", "context", "plugin", "database", "testing"}
+	return []string{"os", "net", "syscall", "io/ioutil", "sync", "math/rand", "crypto/rand", "runtime", "log",
+		"path/filepath", "context", "plugin", "database", "testing"}
 }
 
 // clockFuncs are the functions of package time that look at a clock or wait for it.

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// writtenFiles says of every source file that writes files what they are, and what becomes of a bit that a disk flips in them, or of a cut. A new one fails the test
-// until somebody has thought of that.
+// writtenFiles says of every source file that writes files what they are, and what
+// becomes of a bit that a disk flips in them, or of a cut. A new one fails the test until
+// somebody has thought of that.
 func writtenFiles() map[string]string {
 	const (
 		records  = "a checksum for each record, a seal and a mark: internal/boltfile TestDamage"
@@ -67,12 +68,15 @@ func writtenFiles() map[string]string {
 // TestWrittenFiles holds the table against the code, both ways.
 func TestWrittenFiles(t *testing.T) {
 	table, used := writtenFiles(), map[string]bool{}
-	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica", "internal/login", "internal/pki", "internal/authority", "internal/master", "internal/daemon", "internal/userfiles", "internal/boltfile", "internal/cgroup"} {
+	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
+		"internal/login", "internal/pki", "internal/authority", "internal/master", "internal/daemon",
+		"internal/userfiles", "internal/boltfile", "internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path), filepath.Join("..", "..")+string(filepath.Separator)))
+			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path),
+				filepath.Join("..", "..")+string(filepath.Separator)))
 			writes, err := writesFiles(path)
 			if err != nil || !writes {
 				return err
@@ -124,7 +128,8 @@ func writesFiles(path string) (writes bool, err error) {
 			writes = writes || pkg.Name == "bolt"
 		case "OpenFile":
 			ast.Inspect(call, func(n ast.Node) bool {
-				if flag, ok := n.(*ast.SelectorExpr); ok && (flag.Sel.Name == "O_CREATE" || flag.Sel.Name == "O_APPEND") {
+				if flag, ok := n.(*ast.SelectorExpr); ok &&
+					(flag.Sel.Name == "O_CREATE" || flag.Sel.Name == "O_APPEND") {
 					writes = true
 				}
 				return true

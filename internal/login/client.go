@@ -22,7 +22,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// LoginEntry is what a machine keeps of a login: one file of the user's, which nobody else can read.
+// LoginEntry is what a machine keeps of a login: one file of the user's, which nobody
+// else can read.
 type LoginEntry struct {
 	Node        string `json:"node"`    // of the schedd
 	Address     string `json:"address"` // where it listens
@@ -32,7 +33,8 @@ type LoginEntry struct {
 	Authority   []byte `json:"authority"` // the schedd's own
 }
 
-// Dir is where a user's logins are: below $XDG_CONFIG_HOME, or ~/.config (XDG Base Directory Specification).
+// Dir is where a user's logins are: below $XDG_CONFIG_HOME, or ~/.config (XDG Base
+// Directory Specification).
 func Dir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(base) {
@@ -53,12 +55,14 @@ func Load(dir, node string) (*LoginEntry, error) {
 	}
 	file := filepath.Join(dir, node+entrySuffix)
 	info, err := os.Stat(file)
-	// After su and sudo, $HOME may be another user's, and closed: his logins are not ours, and on this host none is needed.
+	// After su and sudo, $HOME may be another user's, and closed: his logins are not
+	// ours, and on this host none is needed.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("login at %s: %w", node, roost.NotFound)
 	}
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("login %s: %w: others can read it (mode %04o): revoke it on %s with roost logins rm, and log in again", file, roost.BadConfig, info.Mode().Perm(), node)
+		return nil, fmt.Errorf("login %s: %w: others can read it (mode %04o): revoke it on %s with roost logins rm, "+
+			"and log in again", file, roost.BadConfig, info.Mode().Perm(), node)
 	}
 	e := &LoginEntry{}
 	text, err := os.ReadFile(file)
@@ -126,15 +130,18 @@ func (e *LoginEntry) Identity() (*rpc.Identity, error) {
 		return nil, fmt.Errorf("login at %s: %w: %w", e.Node, roost.BadConfig, err)
 	}
 	if ends := e.Expires(); time.Now().After(ends) {
-		return nil, fmt.Errorf("login at %s: %w: it ended on %s: on %s run roost token --user, and here the line that it prints", e.Node, roost.Unauthenticated, ends.Format(time.DateOnly), e.Node)
+		return nil, fmt.Errorf("login at %s: %w: it ended on %s: on %s run roost token --user, and here the line "+
+			"that it prints", e.Node, roost.Unauthenticated, ends.Format(time.DateOnly), e.Node)
 	}
-	return clientTLS(tls.Certificate{Certificate: [][]byte{e.Certificate}, PrivateKey: key}, func(leaf, _ *x509.Certificate) error {
-		return checkServer(leaf, ca, e.Node)
-	}), nil
+	return clientTLS(tls.Certificate{Certificate: [][]byte{e.Certificate}, PrivateKey: key},
+		func(leaf, _ *x509.Certificate) error {
+			return checkServer(leaf, ca, e.Node)
+		}), nil
 }
 
-// LoginRequest is how a login begins: there is no certificate yet, and of the schedd's own authority one knows the digest in the token. The authority is in
-// seen when the handshake is over.
+// LoginRequest is how a login begins: there is no certificate yet, and of the schedd's
+// own authority one knows the digest in the token. The authority is in seen when the
+// handshake is over.
 type LoginRequest struct {
 	*rpc.Identity
 	Key  ed25519.PrivateKey
@@ -150,7 +157,8 @@ func NewRequest(t LoginToken) (*LoginRequest, error) {
 	g := &LoginRequest{Key: key, seen: make(chan *x509.Certificate, 1)}
 	g.Identity = clientTLS(tls.Certificate{}, func(leaf, ca *x509.Certificate) error {
 		if ca == nil || sha256.Sum256(ca.Raw) != t.Fingerprint {
-			return fmt.Errorf("%w: this is not the schedd that made the token: is somebody in between, or was it installed anew?", roost.Unauthenticated)
+			return fmt.Errorf("%w: this is not the schedd that made the token: is somebody in between, or was "+
+				"it installed anew?", roost.Unauthenticated)
 		}
 		if err := checkServer(leaf, ca, leaf.Subject.CommonName); err != nil {
 			return err
@@ -184,13 +192,15 @@ func (g *LoginRequest) Entry(ctx context.Context, node, address, user string, ce
 	}
 	select {
 	case ca := <-g.seen:
-		return &LoginEntry{Node: node, Address: address, User: user, Certificate: certificate, Key: key, Authority: ca.Raw}, nil
+		return &LoginEntry{Node: node, Address: address, User: user, Certificate: certificate, Key: key,
+			Authority: ca.Raw}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// clientTLS is the user's side of TLS; check is given what the other side has shown: its own certificate, and the one that has signed it.
+// clientTLS is the user's side of TLS; check is given what the other side has shown: its
+// own certificate, and the one that has signed it.
 func clientTLS(pair tls.Certificate, check func(leaf, ca *x509.Certificate) error) *rpc.Identity {
 	return &rpc.Identity{PinnedAuthority: true, TLS: func() *tls.Config {
 		config := &tls.Config{
@@ -218,12 +228,15 @@ func clientTLS(pair tls.Certificate, check func(leaf, ca *x509.Certificate) erro
 func checkServer(leaf, ca *x509.Certificate, node string) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca)
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	if err != nil {
-		return fmt.Errorf("%w: this is not the schedd of %s that one logged in at: %w", roost.Unauthenticated, node, err)
+		return fmt.Errorf("%w: this is not the schedd of %s that one logged in at: %w", roost.Unauthenticated,
+			node, err)
 	}
 	if leaf.Subject.CommonName != node {
-		return fmt.Errorf("%w: this is the schedd of %s and not of %s", roost.Unauthenticated, leaf.Subject.CommonName, node)
+		return fmt.Errorf("%w: this is the schedd of %s and not of %s", roost.Unauthenticated,
+			leaf.Subject.CommonName, node)
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in the book of logins and tokens: it is what was written, or it is refused, with its name and what to do.
+// Whatever is damaged in the book of logins and tokens: it is what was written, or it is
+// refused, with its name and what to do.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)

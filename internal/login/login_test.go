@@ -39,7 +39,8 @@ func open(t *testing.T, dir string) *Store {
 
 var ann = HostAccount{"ann", 1000, 1000}
 
-// TestTokens holds that a token is good once and for its time, that a lost answer does no harm, and that all that survives a restart.
+// TestTokens holds that a token is good once and for its time, that a lost answer does no
+// harm, and that all that survives a restart.
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -67,7 +68,8 @@ func TestTokens(t *testing.T) {
 	if err != nil || string(again) != string(der) || same.Serial != l.Serial {
 		t.Errorf("the same key again: %v, %v", same, err)
 	}
-	if _, _, err := k.Redeem(token.Secret[:], thiefs, "10.0.0.66", noon); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "used already") {
+	if _, _, err := k.Redeem(token.Secret[:], thiefs, "10.0.0.66", noon); !errors.Is(err, roost.PermissionDenied) ||
+		!strings.Contains(err.Error(), "used already") {
 		t.Errorf("another key: %v", err)
 	}
 	if n := len(k.List(func(HostAccount) bool { return true })); n != 1 {
@@ -83,7 +85,9 @@ func TestRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	anns, bobs := func(a HostAccount) bool { return a.UID == ann.UID }, func(a HostAccount) bool { return a.UID == 1001 }
+	anns, bobs := func(a HostAccount) bool {
+		return a.UID == ann.UID
+	}, func(a HostAccount) bool { return a.UID == 1001 }
 	if who, err := k.Account(l.Serial, noon); err != nil || who != ann {
 		t.Errorf("got %v, %v", who, err)
 	}
@@ -101,7 +105,8 @@ func TestRevoke(t *testing.T) {
 	if _, err := k.Revoke(l.ID(), anns, noon); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, dir).Account(l.Serial, noon); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "revoked") {
+	if _, err := open(t, dir).Account(l.Serial, noon); !errors.Is(err, roost.Unauthenticated) ||
+		!strings.Contains(err.Error(), "revoked") {
 		t.Errorf("when it is revoked: %v", err)
 	}
 }
@@ -196,7 +201,8 @@ func redeem(t *testing.T, addr string, token LoginToken) (*LoginEntry, error) {
 		t.Fatal(err)
 	}
 	client := dial(t, addr, g.Identity)
-	if _, err := client.Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) && !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
+	if _, err := client.Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err),
+		roost.PermissionDenied) && !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
 		t.Errorf("who has no certificate asks for something else: %v", err)
 	}
 	reply, err := client.Login(t.Context(), &wire.LoginRequest{Secret: token.Secret[:], Request: request})
@@ -224,7 +230,8 @@ func TestLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := redeem(t, elsewhere, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "not the schedd that made the token") {
+	if _, err := redeem(t, elsewhere, token); !errors.Is(err, roost.Unavailable) ||
+		!strings.Contains(err.Error(), "not the schedd that made the token") {
 		t.Errorf("at another schedd: %v", err)
 	}
 	e, err := redeem(t, addr, token)
@@ -254,7 +261,8 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := <-c.peers
-	if who, err := k.Account(p.Serial, time.Now()); err != nil || who != ann || p.User != "ann" || p.Local || len(p.Certified) > 0 {
+	if who, err := k.Account(p.Serial, time.Now()); err != nil || who != ann || p.User != "ann" || p.Local ||
+		len(p.Certified) > 0 {
 		t.Errorf("it is %+v: %v, %v", p, who, err)
 	}
 	for _, role := range append(auth.DaemonRoles(), auth.Anonymous) {
@@ -262,7 +270,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("a user plays %s", role)
 		}
 	}
-	if _, err := dial(t, elsewhere, id).Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
+	if _, err := dial(t, elsewhere, id).Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err),
+		roost.Unavailable) {
 		t.Errorf("another schedd believes it: %v", err)
 	}
 	if _, err := k.Revoke(p.Serial, func(HostAccount) bool { return true }, time.Now()); err != nil {
@@ -277,7 +286,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNodesAreNotUsers holds that a certificate of the pool is still a node's, at the same address, and that it is nobody's in the other world.
+// TestNodesAreNotUsers holds that a certificate of the pool is still a node's, at the
+// same address, and that it is nobody's in the other world.
 func TestNodesAreNotUsers(t *testing.T) {
 	pool := filepath.Join(t.TempDir(), "ca")
 	if err := pki.Init(pool, "lab"); err != nil {
@@ -301,7 +311,8 @@ func TestNodesAreNotUsers(t *testing.T) {
 	asUser.ServerName = ServerName
 	asUser.VerifyConnection = nil
 	sly := &rpc.Identity{TLS: func() *tls.Config { return asUser.Clone() }}
-	if _, err = dial(t, addr, sly).Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
+	if _, err = dial(t, addr, sly).Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err),
+		roost.Unavailable) {
 		t.Errorf("a node says that it is a user: %v", err)
 	}
 }

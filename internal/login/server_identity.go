@@ -17,7 +17,8 @@ import (
 // ServerName is what users ask for. It is no host's.
 const ServerName = "users.roost"
 
-// Identity is how a schedd serves users and the pool at the same address. pool is what it is in the pool.
+// Identity is how a schedd serves users and the pool at the same address. pool is what it
+// is in the pool.
 func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 	pair, err := k.authority.Pair(k.node, []auth.Role{auth.Schedd}, pki.AuthorityValidity)
 	if err != nil {
@@ -33,7 +34,8 @@ func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 			if len(cs.PeerCertificates) == 0 {
 				return nil
 			}
-			// Whether it was revoked is told in the answer to a call, in words: TLS has none.
+			// Whether it was revoked is told in the answer to a call, in words: TLS has
+			// none.
 			return k.authority.CheckUser(cs.PeerCertificates[0])
 		},
 	}

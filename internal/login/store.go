@@ -74,7 +74,8 @@ type storeFile struct {
 	Logins []Login       `json:"logins"`
 }
 
-// Open reads the keeper's directory, or makes it: the schedd's own authority, and its book.
+// Open reads the keeper's directory, or makes it: the schedd's own authority, and its
+// book.
 func Open(dir, node string) (*Store, error) {
 	if !pki.IsAuthority(dir) {
 		if err := pki.Init(dir, "users of "+node); err != nil {
@@ -97,7 +98,8 @@ func Open(dir, node string) (*Store, error) {
 		err = json.Unmarshal(text, &k.state)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("logins %s: %w: %w: move it away, and everybody has to log in again", k.file, roost.BadConfig, err)
+		return nil, fmt.Errorf("logins %s: %w: %w: move it away, and everybody has to log in again", k.file,
+			roost.BadConfig, err)
 	}
 	return k, nil
 }
@@ -144,11 +146,14 @@ func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (L
 	})
 }
 
-// errBadToken is for every token that lets nobody in: only who has the right secret learns more.
-var errBadToken = fmt.Errorf("login: %w: the token is wrong, or ran out: on the schedd's host run roost token --user again", roost.PermissionDenied)
+// errBadToken is for every token that lets nobody in: only who has the right secret
+// learns more.
+var errBadToken = fmt.Errorf("login: %w: the token is wrong, or ran out: on the schedd's host run roost token "+
+	"--user again", roost.PermissionDenied)
 
 // Redeem spends a token: it returns a certificate for that key, in DER.
-func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string, now time.Time) (der []byte, l Login, err error) {
+func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string,
+	now time.Time) (der []byte, l Login, err error) {
 	err = k.update(now, func(b *storeFile) error {
 		i := slices.IndexFunc(b.Tokens, func(t issuedToken) bool { return t.Digest == digest(secret) })
 		if i < 0 {
@@ -157,7 +162,8 @@ func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string, now ti
 		t := &b.Tokens[i]
 		if t.Key != nil {
 			if !key.Equal(ed25519.PublicKey(t.Key)) {
-				return fmt.Errorf("login: %w: the token was used already; if not by you, see roost logins on %s", roost.PermissionDenied, k.node)
+				return fmt.Errorf("login: %w: the token was used already; if not by you, see roost logins on %s",
+					roost.PermissionDenied, k.node)
 			}
 			der = t.DER // the answer was lost
 			return k.loginBySerial(b, der, &l)
@@ -177,7 +183,8 @@ func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string, now ti
 		}
 		der = cert.Raw
 		t.Key, t.DER = key, der
-		b.Logins = append(b.Logins, Login{HostAccount: t.HostAccount, Serial: cert.SerialNumber.Text(16), From: from, Made: now, Expires: cert.NotAfter})
+		b.Logins = append(b.Logins, Login{HostAccount: t.HostAccount, Serial: cert.SerialNumber.Text(16), From: from,
+			Made: now, Expires: cert.NotAfter})
 		return k.loginBySerial(b, der, &l)
 	})
 	return der, l, err
@@ -206,10 +213,12 @@ func (k *Store) Account(serial string, now time.Time) (HostAccount, error) {
 			continue
 		}
 		if !l.Revoked.IsZero() {
-			return HostAccount{}, fmt.Errorf("login: %w: it was revoked on %s: log in again", roost.Unauthenticated, l.Revoked.Format(time.DateTime))
+			return HostAccount{}, fmt.Errorf("login: %w: it was revoked on %s: log in again", roost.Unauthenticated,
+				l.Revoked.Format(time.DateTime))
 		}
 		if now.After(l.Expires) {
-			return HostAccount{}, fmt.Errorf("login: %w: it ended on %s: log in again", roost.Unauthenticated, l.Expires.Format(time.DateOnly))
+			return HostAccount{}, fmt.Errorf("login: %w: it ended on %s: log in again", roost.Unauthenticated,
+				l.Expires.Format(time.DateOnly))
 		}
 		return l.HostAccount, nil
 	}

@@ -31,14 +31,16 @@ func newToken(authority *x509.Certificate) (t LoginToken) {
 	return t
 }
 
-// String is the token as one word, in which a letter that was changed or lost is noticed before anything is sent.
+// String is the token as one word, in which a letter that was changed or lost is noticed
+// before anything is sent.
 func (t LoginToken) String() string {
 	text := append(t.Secret[:], t.Fingerprint[:]...)
 	sum := sha256.Sum256(text)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:checksumSize]...))
 }
 
-// ParseToken reads what String writes. An error is of kind roost.Usage and does not repeat what was given, which is nearly a secret.
+// ParseToken reads what String writes. An error is of kind roost.Usage and does not
+// repeat what was given, which is nearly a secret.
 func ParseToken(text string) (t LoginToken, err error) {
 	const cure = "paste the whole line that roost token --user has printed"
 	code, ok := strings.CutPrefix(text, tokenPrefix)

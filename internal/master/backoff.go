@@ -9,11 +9,13 @@ const (
 	recoveryTime = time.Second // a daemon that served so long has recovered
 )
 
-// restartBackoff says how long to wait before a daemon is started again: not at all the first time, because most deaths are single ones and the
-// queue is waiting; then longer and longer, because a daemon that cannot start would otherwise eat the machine.
+// restartBackoff says how long to wait before a daemon is started again: not at all the
+// first time, because most deaths are single ones and the queue is waiting; then longer
+// and longer, because a daemon that cannot start would otherwise eat the machine.
 type restartBackoff struct{ next time.Duration }
 
-// nextDelay returns the pause after a death. Served is how long the daemon served, 0 if it never did.
+// nextDelay returns the pause after a death. Served is how long the daemon served, 0 if
+// it never did.
 func (r *restartBackoff) nextDelay(served time.Duration) time.Duration {
 	if served >= recoveryTime {
 		r.next = 0

@@ -43,7 +43,8 @@ type childProcess struct {
 	drained      chan struct{} // closed when everything the process printed is in the log
 }
 
-// guardRole is the guard of a host. It meets its startds on a unix socket, so that no certificate has such a role.
+// guardRole is the guard of a host. It meets its startds on a unix socket, so that no
+// certificate has such a role.
 const guardRole auth.Role = "guard"
 
 // title names a daemon for people and its log.
@@ -54,14 +55,17 @@ func (c *childProcess) title() string {
 	return string(c.role)
 }
 
-// stopOrder is the order in which daemons are stopped: first those that hold work, then the one that the others report to, last the one that sees to
-// it that nothing runs which the machine's owner does not want.
+// stopOrder is the order in which daemons are stopped: first those that hold work, then
+// the one that the others report to, last the one that sees to it that nothing runs which
+// the machine's owner does not want.
 func stopOrder() []auth.Role {
-	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority, guardRole}
+	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority,
+		guardRole}
 }
 
-// childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
-// is refused pauses before it tries again, so the whole is ready sooner when what the others connect to comes first.
+// childrenOf lists the node's daemons. All of them could be started at once, because each
+// waits for the others; but one that is refused pauses before it tries again, so the
+// whole is ready sooner when what the others connect to comes first.
 func childrenOf(n *config.Node) []*childProcess {
 	var all []*childProcess
 	add := func(role auth.Role, name string, needs ...auth.Role) {
@@ -113,7 +117,8 @@ func (c *childProcess) kill(sig unix.Signal) {
 	}
 }
 
-// drain copies what the process prints into its log until nobody can print any more, or the reading end is closed.
+// drain copies what the process prints into its log until nobody can print any more, or
+// the reading end is closed.
 func (c *childProcess) drain(output *os.File) {
 	done := make(chan struct{})
 	c.drained = done
@@ -125,7 +130,8 @@ func (c *childProcess) drain(output *os.File) {
 }
 
 func (c *childProcess) process() DaemonState {
-	p := DaemonState{Role: string(c.role), Name: c.name, PID: c.pid, Ready: c.phase == serving && c.pid != 0, Restarts: c.restarts, LastExit: c.lastExit, Log: c.log.path}
+	p := DaemonState{Role: string(c.role), Name: c.name, PID: c.pid, Ready: c.phase == serving && c.pid != 0,
+		Restarts: c.restarts, LastExit: c.lastExit, Log: c.log.path}
 	if c.pid != 0 {
 		p.Started = c.started.UTC()
 	}

@@ -11,11 +11,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxLog bounds a log file; with the one before it that is kept, a daemon's logs take twice as much.
+// maxLog bounds a log file; with the one before it that is kept, a daemon's logs take
+// twice as much.
 const maxLog = 16 * roost.MiB
 
-// logFile is a log of bounded size. When it is full it becomes FILE.1, in place of the one before, and a new one begins.
-// It remembers the last words written, to be shown when the daemon has died.
+// logFile is a log of bounded size. When it is full it becomes FILE.1, in place of the
+// one before, and a new one begins. It remembers the last words written, to be shown when
+// the daemon has died.
 type logFile struct {
 	path string
 	max  int64
@@ -48,7 +50,8 @@ func (l *logFile) open() error {
 	return nil
 }
 
-// Write appends p. A log that cannot be written loses lines and harms nothing else: a full disk must not stop a pool.
+// Write appends p. A log that cannot be written loses lines and harms nothing else: a
+// full disk must not stop a pool.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +76,8 @@ func (l *logFile) rotate() {
 	_ = l.open()
 }
 
-// rememberLine keeps the last line. What follows a panic are stacks, which say less than its reason.
+// rememberLine keeps the last line. What follows a panic are stacks, which say less than
+// its reason.
 func (l *logFile) rememberLine(p []byte) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte("\n"))
@@ -92,7 +96,8 @@ func isPanic(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// lastWords returns the line that tells most about the end of whoever wrote, and forgets it.
+// lastWords returns the line that tells most about the end of whoever wrote, and forgets
+// it.
 func (l *logFile) lastWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,10 +14,12 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 )
 
-// testDaemonEnv is the variable that makes this test's binary play a master or one of its daemons.
+// testDaemonEnv is the variable that makes this test's binary play a master or one of its
+// daemons.
 const testDaemonEnv = "ROOST_TEST_STAND_IN"
 
-// TestMain plays a part when the binary is started as one: "run FILE" and "up DIR NODES" are masters, anything else is a daemon.
+// TestMain plays a part when the binary is started as one: "run FILE" and "up DIR NODES"
+// are masters, anything else is a daemon.
 func TestMain(m *testing.M) {
 	if os.Getenv(testDaemonEnv) == "" {
 		os.Exit(m.Run())
@@ -72,7 +74,8 @@ func playDaemon(ctx context.Context, args []string) error {
 		if err := child.Start(); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(node.Dir, "child"), fmt.Append(nil, child.Process.Pid), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(node.Dir, "child"), fmt.Append(nil, child.Process.Pid),
+			0o600); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,8 @@ type nodeMaster struct {
 	lastSaved NodeState // as written down
 }
 
-// childEvent is news from one process of a child: it serves, or it has died and what it printed is in the log.
+// childEvent is news from one process of a child: it serves, or it has died and what it
+// printed is in the log.
 type childEvent struct {
 	child *childProcess
 	pid   int
@@ -110,13 +111,16 @@ func (m *nodeMaster) startDue() {
 		}
 	}
 	if m.opt.Strict && !m.ready && m.stage < 0 && time.Since(m.startedAt) > startTimeout {
-		m.fail(fmt.Errorf("%s: %w: not ready after %v; see %s", m.notReady(), roost.Unavailable, startTimeout, m.node.LogDir()))
+		m.fail(fmt.Errorf("%s: %w: not ready after %v; see %s", m.notReady(), roost.Unavailable, startTimeout,
+			m.node.LogDir()))
 	}
 }
 
 // allServed reports whether every daemon of those roles on this node has served once.
 func (m *nodeMaster) allServed(roles []auth.Role) bool {
-	return !slices.ContainsFunc(m.children, func(c *childProcess) bool { return slices.Contains(roles, c.role) && !c.servedOnce })
+	return !slices.ContainsFunc(m.children, func(c *childProcess) bool {
+		return slices.Contains(roles, c.role) && !c.servedOnce
+	})
 }
 
 func (m *nodeMaster) notReady() string {
@@ -154,8 +158,9 @@ func (m *nodeMaster) sendEvent(e childEvent) {
 	}
 }
 
-// reap takes in the children that have ended. The death of a daemon is news only when its last words are in the log, which may
-// be a moment later; or never, if something that it started holds the pipe.
+// reap takes in the children that have ended. The death of a daemon is news only when its
+// last words are in the log, which may be a moment later; or never, if something that it
+// started holds the pipe.
 func (m *nodeMaster) reap() {
 	for _, e := range reapChildren() {
 		i := slices.IndexFunc(m.children, func(c *childProcess) bool { return c.pid == e.pid })
@@ -234,7 +239,8 @@ func (m *nodeMaster) fail(err error) {
 	m.stop()
 }
 
-// saveState keeps the state file true. It is for people and tests; that it cannot be written stops nothing.
+// saveState keeps the state file true. It is for people and tests; that it cannot be
+// written stops nothing.
 func (m *nodeMaster) saveState() {
 	s := NodeState{PID: os.Getpid(), Node: m.node.Name, Config: m.node.File, Ready: m.ready}
 	for _, c := range m.children {

@@ -39,7 +39,8 @@ func (m *nodeMaster) signalStage() {
 	}
 }
 
-// advanceStage goes from stage to stage as the daemons of each are gone, and kills those that do not go.
+// advanceStage goes from stage to stage as the daemons of each are gone, and kills those
+// that do not go.
 func (m *nodeMaster) advanceStage() {
 	for m.stage >= 0 && m.stage < len(stopOrder()) {
 		left := 0

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// NodeState is what the master writes down about its daemons, in run/master.json below the node's directory.
+// NodeState is what the master writes down about its daemons, in run/master.json below
+// the node's directory.
 type NodeState struct {
 	PID     int           `json:"pid"` // of the master
 	Node    string        `json:"node"`
@@ -39,7 +40,8 @@ type DaemonState struct {
 func statePath(dir string) string { return filepath.Join(dir, "run", "master.json") }
 func lockPath(dir string) string  { return filepath.Join(dir, "run", "master.lock") }
 
-// ReadState reads what the master of the node in dir wrote down. Running reports whether that master is still there.
+// ReadState reads what the master of the node in dir wrote down. Running reports whether
+// that master is still there.
 func ReadState(dir string) (state *NodeState, running bool, err error) {
 	text, err := os.ReadFile(statePath(dir))
 	if err != nil {
@@ -71,7 +73,8 @@ func (s *NodeState) save(dir string) error {
 	return os.Rename(next, statePath(dir))
 }
 
-// takeLock makes this process the only master in dir until the file is closed or the process ends.
+// takeLock makes this process the only master in dir until the file is closed or the
+// process ends.
 func takeLock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(lockPath(dir), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -84,7 +87,8 @@ func takeLock(dir string) (*os.File, error) {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock of %s: %w", dir, err)
 		}
-		return nil, fmt.Errorf("%s: %w: a pool runs there already, under process %s; stop that one, or choose another directory with --dir",
+		return nil, fmt.Errorf("%s: %w: a pool runs there already, under process %s; stop that one, or choose "+
+			"another directory with --dir",
 			dir, roost.Conflict, strings.TrimSpace(string(holder[:n])))
 	}
 	if err := f.Truncate(0); err != nil {

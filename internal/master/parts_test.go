@@ -21,9 +21,12 @@ func TestBackoff(t *testing.T) {
 	}{
 		{"at once the first time", []time.Duration{0}, []time.Duration{0}},
 		{"then longer and longer", make([]time.Duration, 10),
-			[]time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}},
-		{"until it recovers", []time.Duration{0, 0, 0, recoveryTime, 0}, []time.Duration{0, 100 * ms, 200 * ms, 0, 100 * ms}},
-		{"a short life is no recovery", []time.Duration{recoveryTime - 1, recoveryTime - 1}, []time.Duration{0, 100 * ms}},
+			[]time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2 * time.Second, 2 * time.Second,
+				2 * time.Second, 2 * time.Second}},
+		{"until it recovers", []time.Duration{0, 0, 0, recoveryTime, 0},
+			[]time.Duration{0, 100 * ms, 200 * ms, 0, 100 * ms}},
+		{"a short life is no recovery", []time.Duration{recoveryTime - 1, recoveryTime - 1},
+			[]time.Duration{0, 100 * ms}},
 	}
 	for _, tt := range tests {
 		var r restartBackoff
@@ -68,7 +71,8 @@ func TestLastLineRemembered(t *testing.T) {
 		{"in pieces", []string{"on", "e\ntw", "o\n", "\n"}, "two"},
 		{"without an end", []string{"one\n", "tw"}, "one"},
 		{"nothing but a piece", []string{"tw"}, "tw"},
-		{"a panic, not its stack", []string{"x\npanic: broken\n\ngoroutine 1 [running]:\nmain.main()\n"}, "panic: broken"},
+		{"a panic, not its stack", []string{"x\npanic: broken\n\ngoroutine 1 [running]:\nmain.main()\n"},
+			"panic: broken"},
 		{"a long line", []string{strings.Repeat("x", 5000) + "\n"}, strings.Repeat("x", maxLastLine)},
 	}
 	for _, tt := range tests {
@@ -97,10 +101,13 @@ func TestShare(t *testing.T) {
 		want roost.Resources
 	}{
 		{"one node measures itself", UpOptions{Nodes: 1}, roost.Resources{}},
-		{"one node, told", UpOptions{Nodes: 1, CPUs: 2500, Memory: roost.GiB}, roost.Resources{CPU: 2500, Memory: roost.GiB}},
+		{"one node, told", UpOptions{Nodes: 1, CPUs: 2500, Memory: roost.GiB},
+			roost.Resources{CPU: 2500, Memory: roost.GiB}},
 		{"two nodes", UpOptions{Nodes: 2}, roost.Resources{CPU: 4000, Memory: 8 * roost.GiB, Disk: 50 * roost.GiB}},
-		{"more than there is", UpOptions{Nodes: 2, CPUs: 64000}, roost.Resources{CPU: 32000, Memory: 8 * roost.GiB, Disk: 50 * roost.GiB}},
-		{"more nodes than cores", UpOptions{Nodes: 16}, roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 6400 * roost.MiB}},
+		{"more than there is", UpOptions{Nodes: 2, CPUs: 64000},
+			roost.Resources{CPU: 32000, Memory: 8 * roost.GiB, Disk: 50 * roost.GiB}},
+		{"more nodes than cores", UpOptions{Nodes: 16},
+			roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 6400 * roost.MiB}},
 	}
 	for _, tt := range tests {
 		if got := nodeResources(tt.opt, whole); got != tt.want {
@@ -110,7 +117,8 @@ func TestShare(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := daemonEnv([]string{"PATH=/bin", "SECRET=1", "ROOST_READY_FD=9", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LD_PRELOAD=/x", "LC_ALL=C"})
+	got := daemonEnv([]string{"PATH=/bin", "SECRET=1", "ROOST_READY_FD=9", "ROOST_DEBUG=1", "GOMAXPROCS=2",
+		"LD_PRELOAD=/x", "LC_ALL=C"})
 	want := []string{"PATH=/bin", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LC_ALL=C"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -40,8 +40,9 @@ func reapChildren() []exitStatus {
 	}
 }
 
-// killDescendants kills whatever still descends from this process. As a subreaper it inherits the children of those it kills, so it
-// goes on until there are none. Only this process reaps them: a process id cannot come to mean another meanwhile.
+// killDescendants kills whatever still descends from this process. As a subreaper it
+// inherits the children of those it kills, so it goes on until there are none. Only this
+// process reaps them: a process id cannot come to mean another meanwhile.
 func killDescendants(bound time.Duration) (killed int) {
 	deadline := time.Now().Add(bound)
 	seen := map[int]bool{}

@@ -22,10 +22,12 @@ import (
 
 // RunOptions is how a master runs.
 type RunOptions struct {
-	Program     string        // what is started as "Program ROLE --config FILE [--name NAME]"; this program unless set
-	Log         io.Writer     // the master's own log; standard error unless set
-	Ready       func()        // called once, when every daemon serves
-	Strict      bool          // a daemon that dies before it first serves ends the master, with the daemon's last words as the error
+	Program string    // what is started as "Program ROLE --config FILE [--name NAME]"; this program unless set
+	Log     io.Writer // the master's own log; standard error unless set
+	Ready   func()    // called once, when every daemon serves
+	// a daemon that dies before it first serves ends the master, with the daemon's last
+	// words as the error
+	Strict      bool
 	Sweep       bool          // at the end, kill every process that is still descended from the master
 	StopTimeout time.Duration // how long daemons have to stop before they are killed; 75 s unless set
 }
@@ -36,9 +38,11 @@ const (
 	sweepTimeout       = 10 * time.Second
 )
 
-// Run starts the daemons of the node, keeps them running, and returns when ctx has ended and all of them are gone. The node must have been
-// loaded from a file, because that is what the daemons read. A master that holds the directory already makes it return an error of kind
-// roost.Conflict that names the holder. Run owns all children of its process: call it from a process that has no others.
+// Run starts the daemons of the node, keeps them running, and returns when ctx has ended
+// and all of them are gone. The node must have been loaded from a file, because that is
+// what the daemons read. A master that holds the directory already makes it return an
+// error of kind roost.Conflict that names the holder. Run owns all children of its
+// process: call it from a process that has no others.
 //
 // While it stops, a second SIGINT or SIGTERM kills what is left at once.
 func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
@@ -50,7 +54,8 @@ func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	return run(ctx, node, opt)
 }
 
-// prepareDirs makes the directories that daemons expect and takes the lock of the node's directory.
+// prepareDirs makes the directories that daemons expect and takes the lock of the node's
+// directory.
 func prepareDirs(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	dirs := []struct {
 		path string
@@ -99,7 +104,8 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 			return fmt.Errorf("log of %s: %w: %w", c.title(), roost.NoOutput, err)
 		}
 	}
-	// Nothing is lost between two looks at the children: the channel remembers that there was a signal, and reap takes all.
+	// Nothing is lost between two looks at the children: the channel remembers that there
+	// was a signal, and reap takes all.
 	chld := make(chan os.Signal, 1)
 	signal.Notify(chld, syscall.SIGCHLD)
 	defer signal.Stop(chld)
@@ -109,13 +115,15 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	return m.loop(ctx, chld)
 }
 
-// runCertRenewer keeps the node a member of its pool until the function that it returns is called: also while the daemons are going down.
+// runCertRenewer keeps the node a member of its pool until the function that it returns
+// is called: also while the daemons are going down.
 func (m *nodeMaster) runCertRenewer() (stop func()) {
 	if m.node.TLS == nil || m.node.AuthorityAt == "" {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	keeper := &caclient.CertRenewer{Files: m.node.TLS, Authority: &caclient.RemoteAuthority{Addr: m.node.AuthorityAt, Files: m.node.TLS}, Log: m.log}
+	keeper := &caclient.CertRenewer{Files: m.node.TLS,
+		Authority: &caclient.RemoteAuthority{Addr: m.node.AuthorityAt, Files: m.node.TLS}, Log: m.log}
 	var running sync.WaitGroup
 	running.Go(func() { keeper.Run(ctx) })
 	return func() {

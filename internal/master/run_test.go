@@ -96,7 +96,8 @@ func poolFile(t *testing.T, behave ...string) (dir, file string) {
 	dir = t.TempDir()
 	file = filepath.Join(dir, "node.hcl")
 	text := config.Write(&config.Node{
-		Name: "test", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{},
+		Name: "test", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd:  &config.ScheddSettings{},
 		Startds: []config.StartdSettings{{Name: "n1"}, {Name: "n2"}},
 	})
 	write(t, file, text)
@@ -185,12 +186,14 @@ func TestPoolLifecycle(t *testing.T) {
 	checkOrder(t, read(t, dir, "events"))
 }
 
-// TestGuardStartsFirstStopsLast: a node with a desktop's policy has one, and at no moment a startd without it.
+// TestGuardStartsFirstStopsLast: a node with a desktop's policy has one, and at no moment
+// a startd without it.
 func TestGuardStartsFirstStopsLast(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.hcl")
 	write(t, file, config.Write(&config.Node{
-		Name: "test", Dir: dir, Collector: &config.CollectorSettings{}, Startds: []config.StartdSettings{{Name: "n1", Policy: config.OwnerPolicy{Preset: "desktop"}}},
+		Name: "test", Dir: dir, Collector: &config.CollectorSettings{},
+		Startds: []config.StartdSettings{{Name: "n1", Policy: config.OwnerPolicy{Preset: "desktop"}}},
 	}))
 	m := startMaster(t, "run", file)
 	m.waitLine(m.stdout, "ready")
@@ -199,18 +202,22 @@ func TestGuardStartsFirstStopsLast(t *testing.T) {
 		t.Errorf("got %v\n%s", err, output)
 	}
 	events := read(t, dir, "events")
-	for _, pair := range [][2]string{{"guard serves", "startd --name n1 starts"}, {"startd --name n1 stops", "collector stops"}, {"collector stops", "guard stops"}} {
-		if first, second := strings.Index(events, pair[0]), strings.Index(events, pair[1]); first < 0 || second < 0 || first > second {
+	for _, pair := range [][2]string{{"guard serves", "startd --name n1 starts"},
+		{"startd --name n1 stops", "collector stops"}, {"collector stops", "guard stops"}} {
+		if first, second := strings.Index(events, pair[0]), strings.Index(events, pair[1]); first < 0 || second < 0 ||
+			first > second {
 			t.Errorf("want %q before %q in\n%s", pair[0], pair[1], events)
 		}
 	}
 }
 
-// checkOrder holds the order of events in a pool that was started and stopped against what depends on what.
+// checkOrder holds the order of events in a pool that was started and stopped against
+// what depends on what.
 func checkOrder(t *testing.T, events string) {
 	t.Helper()
 	before := [][2]string{
-		{"collector serves", "negotiator starts"}, {"collector serves", "startd --name n1 starts"}, {"negotiator serves", "schedd starts"},
+		{"collector serves", "negotiator starts"}, {"collector serves", "startd --name n1 starts"},
+		{"negotiator serves", "schedd starts"},
 		{"startd --name n1 stops", "schedd stops"}, {"startd --name n2 stops", "schedd stops"},
 		{"schedd stops", "negotiator stops"}, {"negotiator stops", "collector stops"},
 	}
@@ -265,7 +272,8 @@ func TestLastLogLine(t *testing.T) {
 	_, file := poolFile(t, "negotiator", "die")
 	m := startMaster(t, "strict", file)
 	output, err := m.wait()
-	if err == nil || !strings.Contains(output, "negotiator did not start: unavailable: exit status 1: negotiator: the disk is on fire") {
+	if err == nil || !strings.Contains(output,
+		"negotiator did not start: unavailable: exit status 1: negotiator: the disk is on fire") {
 		t.Errorf("got %v\n%s", err, output)
 	}
 }
@@ -321,7 +329,8 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, info, err)
 		}
 	}
-	if node := read(t, dir, "etc", "node.hcl"); !strings.Contains(node, `startd "n2.`) || !bytes.Contains([]byte(node), []byte("cpus ")) {
+	if node := read(t, dir, "etc", "node.hcl"); !strings.Contains(node, `startd "n2.`) ||
+		!bytes.Contains([]byte(node), []byte("cpus ")) {
 		t.Errorf("node file: got\n%s", node)
 	}
 	m.signal(syscall.SIGINT)
@@ -336,7 +345,8 @@ func TestUpRefusesForeignDir(t *testing.T) {
 	if err := os.Chmod(dir, 0o1777); err != nil {
 		t.Fatal(err)
 	}
-	if err := Up(t.Context(), UpOptions{Dir: dir}); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "others can write") {
+	if err := Up(t.Context(), UpOptions{Dir: dir}); !errors.Is(err, roost.PermissionDenied) ||
+		!strings.Contains(err.Error(), "others can write") {
 		t.Errorf("got %v", err)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o777 {

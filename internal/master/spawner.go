@@ -14,8 +14,9 @@ import (
 // readyFD is the descriptor on which a daemon finds the pipe to say that it serves.
 const readyFD = 3
 
-// spawner starts processes from one thread that does not end before they do. PR_SET_PDEATHSIG fires when the thread that forked ends,
-// and the threads of a Go program come and go.
+// spawner starts processes from one thread that does not end before they do.
+// PR_SET_PDEATHSIG fires when the thread that forked ends, and the threads of a Go
+// program come and go.
 type spawner struct {
 	requests chan spawnCmd
 	done     chan struct{}
@@ -52,8 +53,9 @@ func (s *spawner) stop() {
 	<-s.done
 }
 
-// start runs argv in a session of its own, so that Ctrl-C reaches the master alone. It returns the ends of two pipes: one on
-// which the daemon says that it serves, and one with everything that it prints.
+// start runs argv in a session of its own, so that Ctrl-C reaches the master alone. It
+// returns the ends of two pipes: one on which the daemon says that it serves, and one
+// with everything that it prints.
 func (s *spawner) start(argv []string) (pid int, ready, output *os.File, err error) {
 	var files [4]*os.File // reading and writing ends of both
 	defer func() {
@@ -88,7 +90,8 @@ func (s *spawner) start(argv []string) (pid int, ready, output *os.File, err err
 	return got.pid, files[0], files[2], nil
 }
 
-// daemonEnv picks what daemons need from the master's own. Whatever else the person who typed "roost up" has set is none of theirs.
+// daemonEnv picks what daemons need from the master's own. Whatever else the person who
+// typed "roost up" has set is none of theirs.
 func daemonEnv(all []string) []string {
 	var env []string
 	for _, pair := range all {
@@ -97,14 +100,16 @@ func daemonEnv(all []string) []string {
 		case name == daemon.ReadyFD:
 		case strings.HasPrefix(name, "ROOST_"), strings.HasPrefix(name, "GO"), strings.HasPrefix(name, "LC_"):
 			env = append(env, pair)
-		case name == "PATH", name == "HOME", name == "USER", name == "LOGNAME", name == "TZ", name == "LANG", name == "TMPDIR", name == "SHELL":
+		case name == "PATH", name == "HOME", name == "USER", name == "LOGNAME", name == "TZ", name == "LANG",
+			name == "TMPDIR", name == "SHELL":
 			env = append(env, pair)
 		}
 	}
 	return env
 }
 
-// waitReady waits for the line of daemon.ReportReady. It reports false when the daemon closes the pipe without it.
+// waitReady waits for the line of daemon.ReportReady. It reports false when the daemon
+// closes the pipe without it.
 func waitReady(r io.Reader) bool {
 	line := make([]byte, 16)
 	n, _ := r.Read(line)

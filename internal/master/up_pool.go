@@ -30,8 +30,10 @@ type UpOptions struct {
 // maxNodes bounds the nodes of one machine: each is a process.
 const maxNodes = 256
 
-// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and schedd and some startds, on unix sockets below a
-// directory that only this user can change, in one that only this user can enter. When it returns only the directory is left.
+// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and
+// schedd and some startds, on unix sockets below a directory that only this user can
+// change, in one that only this user can enter. When it returns only the directory is
+// left.
 func Up(ctx context.Context, opt UpOptions) error {
 	if opt.Nodes == 0 {
 		opt.Nodes = 1
@@ -68,8 +70,9 @@ func Up(ctx context.Context, opt UpOptions) error {
 	}})
 }
 
-// makePrivateDir makes the directory, or makes sure that it is this user's alone to change: who could write there could take over the pool.
-// The mode of one that is there already is left as it is: it may be a home directory, or /tmp.
+// makePrivateDir makes the directory, or makes sure that it is this user's alone to
+// change: who could write there could take over the pool. The mode of one that is there
+// already is left as it is: it may be a home directory, or /tmp.
 func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
@@ -79,10 +82,12 @@ func makePrivateDir(dir string) error {
 		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("directory %s: %w: it belongs to user %d; choose another with --dir", dir, roost.PermissionDenied, st.Uid)
+		return fmt.Errorf("directory %s: %w: it belongs to user %d; choose another with --dir", dir,
+			roost.PermissionDenied, st.Uid)
 	}
 	if st.Mode&0o022 != 0 {
-		return fmt.Errorf("directory %s: %w: others can write to it (mode %04o); choose another with --dir", dir, roost.PermissionDenied, st.Mode&0o7777)
+		return fmt.Errorf("directory %s: %w: others can write to it (mode %04o); choose another with --dir", dir,
+			roost.PermissionDenied, st.Mode&0o7777)
 	}
 	return nil
 }
@@ -93,19 +98,22 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("directory %s: %w: %w", filepath.Dir(file), roost.NoOutput, err)
 	}
-	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"), config.Write(singleHostNode(dir, opt))...)
+	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"),
+		config.Write(singleHostNode(dir, opt))...)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
 	}
 	return config.Load(file)
 }
 
-// singleHostNode is the node of a pool on one machine. Root runs jobs there as well as anybody: it is nobody else's pool.
+// singleHostNode is the node of a pool on one machine. Root runs jobs there as well as
+// anybody: it is nobody else's pool.
 func singleHostNode(dir string, opt UpOptions) *config.Node {
 	host := config.HostName()
 	n := &config.Node{
 		Name: host, Dir: dir,
-		Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{},
+		Schedd: &config.ScheddSettings{AllowRoot: true},
 	}
 	share := nodeResources(opt, machineResources(dir))
 	for i := range opt.Nodes {
@@ -124,7 +132,8 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 	return n
 }
 
-// nodeResources is what each node hands out. One node that is told nothing measures the machine itself.
+// nodeResources is what each node hands out. One node that is told nothing measures the
+// machine itself.
 func nodeResources(opt UpOptions, whole roost.Resources) roost.Resources {
 	if opt.Nodes == 1 {
 		return roost.Resources{CPU: opt.CPUs, Memory: opt.Memory}
@@ -143,7 +152,8 @@ func nodeResources(opt UpOptions, whole roost.Resources) roost.Resources {
 	}
 }
 
-// divideCores divides into whole cores, at least one each: a machine with fewer cores than nodes runs them by turns.
+// divideCores divides into whole cores, at least one each: a machine with fewer cores
+// than nodes runs them by turns.
 func divideCores(cpu roost.MilliCPU, nodes int) roost.MilliCPU {
 	return max(cpu/roost.MilliCPU(nodes)/1000*1000, 1000)
 }
@@ -188,7 +198,8 @@ func welcomeText(n *config.Node, took time.Duration, getenv func(string) string)
 // shellQuote makes one word of a path for a shell.
 func shellQuote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+:@%", r))
 	}) {
 		return path
 	}

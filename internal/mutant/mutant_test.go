@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Each bug has a name and a promise, each promise a bug, and each bug a place in the code that runs.
+// Each bug has a name and a promise, each promise a bug, and each bug a place in the code
+// that runs.
 func TestAll(t *testing.T) {
 	broken, seen, placed := map[int]bool{}, map[string]bool{}, map[string]int{}
 	for _, b := range All() {

@@ -41,12 +41,14 @@ const (
 	alterFlagsWithValue = "aAcehjklmMNopPrRSuvW"
 )
 
-// ParseQalter reads the arguments of qalter, without its name: those of OpenPBS, and -v of Torque. What no job could have is refused at once, with an *Error.
+// ParseQalter reads the arguments of qalter, without its name: those of OpenPBS, and -v
+// of Torque. What no job could have is refused at once, with an *Error.
 func ParseQalter(args []string, caller QsubCaller) (*JobAlteration, error) {
 	a := &JobAlteration{caller: caller}
 	var command []string
 	var err error
-	if a.options, a.Operands, command, err = splitOptionsFor(args, true, alterFlags, alterFlagsWithValue, alterUsage); err != nil {
+	if a.options, a.Operands, command, err = splitOptionsFor(args, true, alterFlags, alterFlagsWithValue,
+		alterUsage); err != nil {
 		return nil, asQalterError(err)
 	}
 	if a.Operands = append(a.Operands, command...); len(a.Operands) == 0 {
@@ -109,8 +111,9 @@ func parseHold(v string) (word string, ok bool) {
 	return "hold", true
 }
 
-// ChangeFor says what becomes of a job, which messages call id. What a job of qsub says is taken apart and put together twice, as it is and with the options: what
-// differs is the change. So an alteration touches what its options are about, and nothing else.
+// ChangeFor says what becomes of a job, which messages call id. What a job of qsub says
+// is taken apart and put together twice, as it is and with the options: what differs is
+// the change. So an alteration touches what its options are about, and nothing else.
 func (a *JobAlteration) ChangeFor(j CurrentJob, id string) (JobChange, error) {
 	if err := a.checkRunningJob(j, id); err != nil {
 		return JobChange{}, err
@@ -135,7 +138,8 @@ func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
 		return JobChange{}, err
 	}
 	was.caller.Inventory = was.caller.Inventory.withNamesOnly()
-	if !slices.ContainsFunc(a.options, func(o optionValue) bool { return o.letter == 'l' }) { // a word may be gone with its machine
+	// a word may be gone with its machine
+	if !slices.ContainsFunc(a.options, func(o optionValue) bool { return o.letter == 'l' }) {
 		is.caller.Inventory = was.caller.Inventory
 	}
 	a.dropReplacedResources(is)
@@ -194,7 +198,8 @@ func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
 
 func (s *jobSubmission) isSet(attribute string) bool { _, ok := s.attributes[attribute]; return ok }
 
-// changedAttributes is what changes of the ad that a job has, where what it would be submitted as now differs from what it would have been.
+// changedAttributes is what changes of the ad that a job has, where what it would be
+// submitted as now differs from what it would have been.
 func (a *JobAlteration) changedAttributes(has, before, after *classad.Ad) *classad.Ad {
 	changes := classad.New()
 	for _, name := range differingAttributes(before, after) {
@@ -265,7 +270,8 @@ func mergeEnvironment(own, was, is []string) []string {
 	return out
 }
 
-// mergeRecord puts what differs between the records of two ads into the one that a job has.
+// mergeRecord puts what differs between the records of two ads into the one that a job
+// has.
 func mergeRecord(record, before, after *classad.Ad) *classad.Ad {
 	record = record.Copy()
 	was, _ := before.Sub(roost.AttrPBS)
@@ -294,7 +300,8 @@ func dropFromRecord(changes, has *classad.Ad, name string) {
 	}
 }
 
-// dropReplacedResources takes out of a submission what options ask for in other words: a select replaces what nodes or ncpus said.
+// dropReplacedResources takes out of a submission what options ask for in other words: a
+// select replaces what nodes or ncpus said.
 func (a *JobAlteration) dropReplacedResources(s *jobSubmission) {
 	stated := &jobSubmission{resourceValues: map[string]string{}}
 	for _, o := range a.options {
@@ -334,7 +341,8 @@ func (a *JobAlteration) currentSubmission(j CurrentJob) (*jobSubmission, error) 
 		}
 		return ""
 	}
-	s := &jobSubmission{caller: a.caller, name: plain(roost.AttrJobName), queue: text(roost.AttrQueue), server: j.Host, attributes: map[string]string{}}
+	s := &jobSubmission{caller: a.caller, name: plain(roost.AttrJobName), queue: text(roost.AttrQueue), server: j.Host,
+		attributes: map[string]string{}}
 	s.caller.User = j.Owner
 	env, _ := j.Ad.Strings(roost.AttrEnvironment)
 	if dir, ok := lookUpVariable(env, "PBS_O_WORKDIR"); ok {
@@ -353,7 +361,8 @@ func (a *JobAlteration) currentSubmission(j CurrentJob) (*jobSubmission, error) 
 		s.account = text(roost.AttrGroup)
 	}
 	s.keepFiles, s.remove = stated("Keep_Files", "n"), stated("Remove_Files", "")
-	s.mail, s.mailTo, s.shellOptions = stated("Mail_Points", "a"), stated("Mail_Users", ""), stated("Shell_Path_List", "")
+	s.mail, s.mailTo, s.shellOptions = stated("Mail_Points", "a"), stated("Mail_Users", ""),
+		stated("Shell_Path_List", "")
 	s.join = stated("Join_Path", "n")
 	for _, name := range []string{"comment", "sandbox", "stagein", "stageout", "umask"} {
 		if v := stated(name, ""); v != "" {
@@ -392,7 +401,8 @@ func (s *jobSubmission) preservePaths(ad *classad.Ad) {
 	}
 }
 
-// resetJoinedStream has a stream that went where the other does go where it would have by itself.
+// resetJoinedStream has a stream that went where the other does go where it would have by
+// itself.
 func (s *jobSubmission) resetJoinedStream() {
 	for letter, path := range s.paths {
 		if path == "" {
@@ -415,11 +425,13 @@ func (s *jobSubmission) readCurrentArray(j CurrentJob) {
 	}
 }
 
-// recordedResources are those of the record, without what was only made of others; a job that has no record has those of its ad.
+// recordedResources are those of the record, without what was only made of others; a job
+// that has no record has those of its ad.
 func (s *jobSubmission) recordedResources(ad, record *classad.Ad, ofQsub bool) {
 	s.resourceValues = map[string]string{}
 	if !ofQsub {
-		for name, attribute := range map[string]string{"mem": roost.AttrRequestMemory, "ngpus": roost.AttrRequestGpus, "ncpus": roost.AttrRequestCpus} {
+		for name, attribute := range map[string]string{"mem": roost.AttrRequestMemory, "ngpus": roost.AttrRequestGpus,
+			"ncpus": roost.AttrRequestCpus} {
 			if n, ok := ad.Int(attribute); ok && n > 0 {
 				s.resourceValues[name] = decimalText(int(n)) + map[string]string{"mem": "mb"}[name]
 			}
@@ -438,7 +450,8 @@ func (s *jobSubmission) recordedResources(ad, record *classad.Ad, ofQsub bool) {
 		v, _ := list.Str(name)
 		s.resourceValues[name] = v
 		_, counted := parseCustomCount(name, v)
-		simple = simple || chunkResources[name] != nil || name == "nodes" || name == "procs" || jobWideResources[name] == nil && !counted
+		simple = simple || chunkResources[name] != nil || name == "nodes" || name == "procs" ||
+			jobWideResources[name] == nil && !counted
 	}
 	delete(s.resourceValues, "nodect")
 	if simple || cmp.Or(s.resourceValues["select"], "1:ncpus=1") == "1:ncpus=1" && s.resourceValues["place"] == "pack" {

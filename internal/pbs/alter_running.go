@@ -8,8 +8,10 @@ import (
 
 func decimalText(n int) string { return strconv.Itoa(n) }
 
-const alterUsage = "usage: qalter [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min] [-e path] [-h u|o|s|n] [-j oe|eo|n] [-k keep] [-l resources]\n" +
-	"              [-m events] [-M users] [-N name] [-o path] [-p priority] [-P project] [-r y|n] [-R o|e|oe] [-S shell] [-u user]\n" +
+const alterUsage = "usage: qalter [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min] [-e path] [-h u|o|s|n] [-j " +
+	"oe|eo|n] [-k keep] [-l resources]\n" +
+	"              [-m events] [-M users] [-N name] [-o path] [-p priority] [-P project] [-r y|n] [-R o|e|oe] [-S " +
+	"shell] [-u user]\n" +
 	"              [-v variables] [-W attributes] job..."
 
 // The exit statuses of qalter beside those of qsub.
@@ -28,11 +30,13 @@ func optionAttributes(letter byte) string {
 	return map[byte]string{'h': "Hold_Types", 'r': "Rerunable"}[letter]
 }
 
-// jobContinues are the attributes that can be changed while a job runs (OpenPBS: those with ATR_DFLAG_ALTRUN in master_job_attr_def.xml; but not the paths of its
-// output, which POSIX has stand), and below the resources.
+// jobContinues are the attributes that can be changed while a job runs (OpenPBS: those
+// with ATR_DFLAG_ALTRUN in master_job_attr_def.xml; but not the paths of its output,
+// which POSIX has stand), and below the resources.
 var (
 	jobContinues = []string{
-		"Execution_Time", "Checkpoint", "Hold_Types", "Mail_Points", "Mail_Users", "Job_Name", "Priority", "Rerunable", "Shell_Path_List", "run_count", "max_run_subjobs", "comment",
+		"Execution_Time", "Checkpoint", "Hold_Types", "Mail_Points", "Mail_Users", "Job_Name", "Priority", "Rerunable",
+		"Shell_Path_List", "run_count", "max_run_subjobs", "comment",
 		"release_nodes_on_stageout", "tolerate_node_failures",
 	}
 	jobContinuesWith = []string{"cput", "walltime", "min_walltime", "max_walltime"}
@@ -65,7 +69,8 @@ func (a *JobAlteration) touchedAttributes() (names []string) {
 func (a *JobAlteration) checkRunningJob(j CurrentJob, id string) error {
 	for _, name := range a.touchedAttributes() {
 		if slices.Contains(readOnlyAttributes, name) {
-			return &RefusalError{"qalter: Cannot set attribute, read only or insufficient permission  " + name + " " + id, exitReadOnly}
+			return &RefusalError{"qalter: Cannot set attribute, read only or insufficient permission  " + name + " " +
+				id, exitReadOnly}
 		}
 		resource, ofJob := strings.CutPrefix(name, "Resource_List.")
 		if j.Runs && !(ofJob && slices.Contains(jobContinuesWith, resource)) && !slices.Contains(jobContinues, name) {

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// setArray reads OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and single indexes.
+// setArray reads OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and
+// single indexes.
 func (s *jobSubmission) setArray(letter byte, v string) error {
 	bad := illegalValueError(letter)
 	v, most, limited := strings.Cut(v, "%")

@@ -6,22 +6,28 @@ import (
 	"strings"
 )
 
-// listAttributes are the keys of -W whose values are lists: what follows a comma and has no "=" belongs to them.
+// listAttributes are the keys of -W whose values are lists: what follows a comma and has
+// no "=" belongs to them.
 var listAttributes = []string{"comment", "depend", "stagein", "stageout", "group_list"}
 
-// namedAttributes are the attributes of a job that -W sets as an option of their own does.
+// namedAttributes are the attributes of a job that -W sets as an option of their own
+// does.
 var namedAttributes = map[string]byte{
-	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j', "Keep_Files": 'k', "Mail_Points": 'm',
-	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S', "User_List": 'u', "Variable_List": 'v',
+	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j',
+	"Keep_Files": 'k', "Mail_Points": 'm',
+	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S',
+	"User_List": 'u', "Variable_List": 'v',
 }
 
-// AttributeOption is the option that sets the same attribute of a job as -W does under this name.
+// AttributeOption is the option that sets the same attribute of a job as -W does under
+// this name.
 func AttributeOption(attribute string) (letter byte, ok bool) {
 	letter, ok = namedAttributes[attribute]
 	return letter, ok
 }
 
-// addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its value.
+// addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its
+// value.
 func (s *jobSubmission) addAttributes(value string) error {
 	key := ""
 	for _, item := range SplitList(value) {
@@ -39,7 +45,8 @@ func (s *jobSubmission) addAttributes(value string) error {
 	return nil
 }
 
-// entryOf is an entry of a list as the list has it. A comma in the name of a file is no end of its entry.
+// entryOf is an entry of a list as the list has it. A comma in the name of a file is no
+// end of its entry.
 func entryOf(key, entry string) string {
 	if key == "stagein" || key == "stageout" {
 		return strings.ReplaceAll(entry, ",", `\,`)
@@ -55,8 +62,10 @@ func (s *jobSubmission) parseAttributes() error {
 			return err
 		}
 	}
-	if s.ownDirectory = s.attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.ownDirectory && s.dir != "" {
-		return refusalf("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein or stageout", exitUsage)
+	if s.ownDirectory = s.attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.ownDirectory &&
+		s.dir != "" {
+		return refusalf("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein "+
+			"or stageout", exitUsage)
 	}
 	return nil
 }
@@ -100,7 +109,8 @@ func (s *jobSubmission) parseAttribute(key, v string) (err error) {
 		return s.setInteractive(v)
 	case "create_resv_from_job":
 		return refusalf("-W "+key+" is not supported yet: roost reservation makes one", exitUsage)
-	case "release_nodes_on_stageout", "tolerate_node_failures": // they are about the other machines of a job, of which there are none
+	// they are about the other machines of a job, of which there are none
+	case "release_nodes_on_stageout", "tolerate_node_failures":
 	default:
 		if letter, known := namedAttributes[key]; known {
 			return s.applyOptions([]optionValue{{letter, v}})
@@ -113,8 +123,9 @@ func (s *jobSubmission) parseAttribute(key, v string) (err error) {
 	return nil
 }
 
-// setAccess reads Moab's words: with whom the job shares its machines. They are in the list that -W x= has, with semicolons between them. Others mean nothing to
-// Torque itself, which takes them, and OpenPBS knows none.
+// setAccess reads Moab's words: with whom the job shares its machines. They are in the
+// list that -W x= has, with semicolons between them. Others mean nothing to Torque
+// itself, which takes them, and OpenPBS knows none.
 func (s *jobSubmission) setAccess(v string) error {
 	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		name, policy, _ := strings.Cut(strings.ReplaceAll(strings.ToUpper(word), "=", ":"), ":")
@@ -128,8 +139,9 @@ func (s *jobSubmission) setAccess(v string) error {
 	return nil
 }
 
-// setGroup reads "group[@host],…": the group that the job runs in, which its user has to be in. Where it will run is not known yet, so that of the server
-// counts, or else the one without a host.
+// setGroup reads "group[@host],…": the group that the job runs in, which its user has to
+// be in. Where it will run is not known yet, so that of the server counts, or else the
+// one without a host.
 func (s *jobSubmission) setGroup(v string) error {
 	seen := map[string]bool{}
 	for _, item := range listItems(v) {

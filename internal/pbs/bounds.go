@@ -7,9 +7,12 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setBounds says in the ad what the job's processes may use beside walltime and memory (OpenPBS pbs_resources(7)).
+// setBounds says in the ad what the job's processes may use beside walltime and memory
+// (OpenPBS pbs_resources(7)).
 func (s *jobSubmission) setBounds(ad *classad.Ad) {
-	for _, b := range []struct{ resource, attribute string }{{"cput", roost.AttrCPUTime}, {"pcput", roost.AttrProcessCPU}} {
+	for _, b := range []struct {
+		resource, attribute string
+	}{{"cput", roost.AttrCPUTime}, {"pcput", roost.AttrProcessCPU}} {
 		if d, ok := parseDuration(s.resourceValues[b.resource]); ok {
 			ad.SetInt(b.attribute, wholeSeconds(d))
 		}

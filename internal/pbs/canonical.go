@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// CanonicalValue is the value of a resource as OpenPBS shows it, however it was spelled: lengths of time as 01:02:03, sizes in small letters with a b at
-// the end. A value that makes no sense stays as it is.
+// CanonicalValue is the value of a resource as OpenPBS shows it, however it was spelled:
+// lengths of time as 01:02:03, sizes in small letters with a b at the end. A value that
+// makes no sense stays as it is.
 func CanonicalValue(resource, value string) string {
 	check := jobWideResources[resource]
 	if check == nil {

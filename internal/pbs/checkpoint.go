@@ -11,8 +11,9 @@ import (
 // maxMinutes bounds an interval of -c: a hundred years.
 const maxMinutes = 100 * 365 * 24 * 60
 
-// setCheckpoint reads -c (POSIX XCU qsub; w as in OpenPBS): n never, s only when the task has to leave its machine, c and w from time to time, with
-// "=minutes" so often. c counts CPU time there; here both count the time that the task runs.
+// setCheckpoint reads -c (POSIX XCU qsub; w as in OpenPBS): n never, s only when the task
+// has to leave its machine, c and w from time to time, with "=minutes" so often. c counts
+// CPU time there; here both count the time that the task runs.
 func (s *jobSubmission) setCheckpoint(v string) error {
 	kind, minutes, timed := strings.Cut(v, "=")
 	switch {

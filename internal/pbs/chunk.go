@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// resourceChunk is a set of resources that lies on one machine, and how many such there are.
+// resourceChunk is a set of resources that lies on one machine, and how many such there
+// are.
 type resourceChunk struct {
 	count         int
 	cpus          int
@@ -32,7 +33,8 @@ type resourceChunk struct {
 
 func newChunk() resourceChunk { return resourceChunk{count: 1, cpus: 1, processes: -1} }
 
-// selectText writes the chunk as -l select would, as OpenPBS does with what older options asked for.
+// selectText writes the chunk as -l select would, as OpenPBS does with what older options
+// asked for.
 func (c *resourceChunk) selectText() string {
 	return strings.Join(append([]string{strconv.Itoa(c.count), "ncpus=" + strconv.Itoa(c.cpus)}, c.selectWords...), ":")
 }
@@ -54,7 +56,8 @@ func parseSelect(v string) ([]resourceChunk, error) {
 				return nil, bad
 			}
 			if seen[name] {
-				return nil, refusalf("Duplicated resource within a section of a select specification, resource is: "+name, exitDuplicateResource)
+				return nil, refusalf("Duplicated resource within a section of a select specification, resource is: "+
+					name, exitDuplicateResource)
 			}
 			seen[name] = true
 			if err := c.setResource(name, value); err != nil {
@@ -66,7 +69,8 @@ func parseSelect(v string) ([]resourceChunk, error) {
 	return all, nil
 }
 
-// parseNodes reads Torque's "N[:ppn=M][:property…][+…][#excl|#shared]"; for a number there can be the name of a machine.
+// parseNodes reads Torque's "N[:ppn=M][:property…][+…][#excl|#shared]"; for a number
+// there can be the name of a machine.
 func parseNodes(v string) ([]resourceChunk, error) {
 	bad := illegalResourceError("nodes", "")
 	spec, suffix, suffixed := strings.Cut(v, "#")
@@ -107,7 +111,8 @@ func parseNodes(v string) ([]resourceChunk, error) {
 	return all, nil
 }
 
-// setResource sets one resource of the chunk. What PBS does not know itself is custom (custom.go).
+// setResource sets one resource of the chunk. What PBS does not know itself is custom
+// (custom.go).
 func (c *resourceChunk) setResource(name, v string) error {
 	if check := chunkResources[name]; check != nil {
 		if !check(v) {
@@ -133,7 +138,8 @@ func (c *resourceChunk) setResource(name, v string) error {
 	case isTruth:
 		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" =!= true"), append(c.customWords, name)
 	default:
-		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" == "+classad.StringValue(v).String()), append(c.customWords, name)
+		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" == "+classad.StringValue(v).String()),
+			append(c.customWords, name)
 	}
 	return nil
 }
@@ -171,9 +177,11 @@ func (c *resourceChunk) setKnownResource(name, v string) {
 	}
 }
 
-// addProperty asks for what stands alone in -l nodes: a machine of that name, or one of which an administrator has said so.
+// addProperty asks for what stands alone in -l nodes: a machine of that name, or one of
+// which an administrator has said so.
 func (c *resourceChunk) addProperty(name string) {
-	c.properties, c.selectWords = append(c.properties, nodeProperty{name, len(c.selectWords)}), append(c.selectWords, name+"=true")
+	c.properties, c.selectWords = append(c.properties, nodeProperty{name, len(c.selectWords)}),
+		append(c.selectWords, name+"=true")
 }
 
 func isMachineName(name string) string {
@@ -188,7 +196,8 @@ type chunkPlacement struct {
 	group       string // the resource of which all their machines have the same value; "" for none
 }
 
-// isExclusive reports whether the job has its machines alone: a machine is a host and its one vnode.
+// isExclusive reports whether the job has its machines alone: a machine is a host and its
+// one vnode.
 func (p *chunkPlacement) isExclusive() bool {
 	return p.sharingMode == "excl" || p.sharingMode == "exclhost"
 }
@@ -204,7 +213,8 @@ func (p *chunkPlacement) groupAttribute() string {
 	return p.group
 }
 
-// parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
+// parsePlace reads
+// "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
 func parsePlace(v string) (p chunkPlacement, err error) {
 	p.arrangement = "free"
 	arranged := false

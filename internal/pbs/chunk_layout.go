@@ -9,8 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// A job of several chunks is a gang of tasks, one for each chunk, in their order: the first runs the script, and the others hold what they have of their
-// machines for it. Chunks that are to lie together (place=pack) are added up to one.
+// A job of several chunks is a gang of tasks, one for each chunk, in their order: the
+// first runs the script, and the others hold what they have of their machines for it.
+// Chunks that are to lie together (place=pack) are added up to one.
 
 // maxChunks is how many chunks can start together: the schedd's bound.
 const maxChunks = 2048
@@ -27,17 +28,21 @@ func (s *jobSubmission) layOutChunks(chunks []resourceChunk, at chunkPlacement) 
 	s.request.chunks, s.request.exclusive = n, at.isExclusive()
 	switch {
 	case at.isExclusive() && s.resourceValues["app_class"] == roost.AppStream:
-		return nil, refusalf("app_class=stream shares its machines with batch, and cannot have them alone", exitIllegalValue)
+		return nil, refusalf("app_class=stream shares its machines with batch, and cannot have them alone",
+			exitIllegalValue)
 	case at.arrangement == "pack" || n == 1:
 		one, err := packChunks(chunks)
 		return []resourceChunk{one}, err
 	case n > maxChunks:
-		return nil, illegalResourceError("select", "the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
+		return nil, illegalResourceError("select",
+			"the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
 	case s.array != nil && s.array.Len() > maxParts/n:
-		return nil, illegalResourceError("select", "an array of "+strconv.Itoa(s.array.Len())+" jobs of "+strconv.Itoa(n)+" chunks each has more than the "+strconv.Itoa(maxParts)+
+		return nil, illegalResourceError("select", "an array of "+strconv.Itoa(s.array.Len())+" jobs of "+
+			strconv.Itoa(n)+" chunks each has more than the "+strconv.Itoa(maxParts)+
 			" chunks that it may have; with -l place=pack, which lays those of a job on one machine, they count as one")
 	case s.resourceValues["app_class"] == roost.AppStream:
-		return nil, refusalf("app_class=stream with several chunks is not supported; with -l place=pack they lie on one machine", exitIllegalValue)
+		return nil, refusalf("app_class=stream with several chunks is not supported; with -l place=pack they lie on "+
+			"one machine", exitIllegalValue)
 	}
 	s.request.placementSet = at.groupAttribute()
 	s.request.scatter = at.arrangement == "scatter" || at.arrangement == "vscatter"
@@ -62,7 +67,8 @@ func packChunks(chunks []resourceChunk) (sum resourceChunk, err error) {
 	for _, c := range chunks {
 		for _, h := range c.hosts {
 			if host != "" && !strings.EqualFold(h, host) {
-				return sum, refusalf("Can Never Run: the chunks are to lie on one machine, and "+host+" and "+h+" are named", exitIllegalValue)
+				return sum, refusalf("Can Never Run: the chunks are to lie on one machine, and "+host+" and "+h+
+					" are named", exitIllegalValue)
 			}
 			host = h
 		}
@@ -96,7 +102,8 @@ func (c *resourceChunk) nodeFileLines() int {
 	return c.processes
 }
 
-// ProcessCount is how many processes the chunks of a select are for together; said is false if none of them says.
+// ProcessCount is how many processes the chunks of a select are for together; said is
+// false if none of them says.
 func ProcessCount(selection string) (n int, stated bool) {
 	chunks, err := parseSelect(selection)
 	if err != nil {
@@ -108,10 +115,13 @@ func ProcessCount(selection string) (n int, stated bool) {
 	return n, stated
 }
 
-// RequestsNoCPU reports whether a select asks for no processor, though a job of Roost has one to begin with.
+// RequestsNoCPU reports whether a select asks for no processor, though a job of Roost has
+// one to begin with.
 func RequestsNoCPU(selection string) bool {
 	chunks, err := parseSelect(selection)
-	return err == nil && selection != "" && !slices.ContainsFunc(chunks, func(c resourceChunk) bool { return c.cpus > 0 })
+	return err == nil && selection != "" && !slices.ContainsFunc(chunks, func(c resourceChunk) bool {
+		return c.cpus > 0
+	})
 }
 
 // memoryLimit is what memory a chunk holds at most; 0 for what is usual.
@@ -122,7 +132,8 @@ func (c *resourceChunk) memoryLimit() roost.Bytes {
 	return c.memory
 }
 
-// machineConditions is what the machine of a chunk has to be, as an expression; "" for anything.
+// machineConditions is what the machine of a chunk has to be, as an expression; "" for
+// anything.
 func (c *resourceChunk) machineConditions() string {
 	all := slices.Clone(c.requirements)
 	for _, h := range c.hosts {
@@ -143,7 +154,9 @@ func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
 	}{
 		{roost.AttrRequestCpus, func(c *resourceChunk) string { return number(int64(max(c.cpus, 1))) }},
 		{roost.AttrRequestMemory, func(c *resourceChunk) string { return number(int64(c.memoryRequest())) }},
-		{roost.AttrRequestDisk, func(c *resourceChunk) string { return number(int64((c.disk + roost.KiB - 1) / roost.KiB * roost.KiB)) }},
+		{roost.AttrRequestDisk, func(c *resourceChunk) string {
+			return number(int64((c.disk + roost.KiB - 1) / roost.KiB * roost.KiB))
+		}},
 		{roost.AttrRequestGpus, func(c *resourceChunk) string { return number(int64(c.gpus)) }},
 		{roost.AttrRequestGpuMem, func(c *resourceChunk) string { return number(int64(c.gpuMemory)) }},
 		{roost.AttrProcesses, func(c *resourceChunk) string { return number(int64(c.nodeFileLines())) }},
@@ -175,8 +188,9 @@ func (c *resourceChunk) memoryRequest() roost.Bytes {
 	return (memory + roost.MiB - 1) / roost.MiB * roost.MiB
 }
 
-// addJobWideShare gives what the job as a whole asks for to its chunks: of memory, disk and GPUs to each the same (PBS User's Guide, conversion of node specifications), of
-// all else to the first.
+// addJobWideShare gives what the job as a whole asks for to its chunks: of memory, disk
+// and GPUs to each the same (PBS User's Guide, conversion of node specifications), of all
+// else to the first.
 func addJobWideShare(chunks []resourceChunk, name, v string) {
 	n := 0
 	for _, c := range chunks {

@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Resources that PBS does not know itself are custom (OpenPBS Administrator's Guide, "Custom resources"). One with a number is counted for the whole pool, as
-// licences are, and the schedd knows which there are. All others are attributes of machines that their administrators have set: true or false, or a word.
+// Resources that PBS does not know itself are custom (OpenPBS Administrator's Guide,
+// "Custom resources"). One with a number is counted for the whole pool, as licences are,
+// and the schedd knows which there are. All others are attributes of machines that their
+// administrators have set: true or false, or a word.
 
 // identifier is what can be the name of an attribute without quotes.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -29,17 +31,20 @@ func isMachineAttribute(name, v string) bool {
 	return identifier.MatchString(name) && v != "" && (v[0] < '0' || v[0] > '9')
 }
 
-// machineAttributes lists the attributes of machines that the job asks for as a whole; without a select all its chunks have them.
+// machineAttributes lists the attributes of machines that the job asks for as a whole;
+// without a select all its chunks have them.
 func (s *jobSubmission) machineAttributes() (names []string) {
 	for _, name := range sortedNames(s.resourceValues) {
-		if _, counted := parseCustomCount(name, s.resourceValues[name]); !counted && jobWideResources[name] == nil && chunkResources[name] == nil {
+		if _, counted := parseCustomCount(name, s.resourceValues[name]); !counted && jobWideResources[name] == nil &&
+			chunkResources[name] == nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// setCountedResources says in the ad what the job takes of what is counted, its chunks together.
+// setCountedResources says in the ad what the job takes of what is counted, its chunks
+// together.
 func (s *jobSubmission) setCountedResources(ad *classad.Ad) error {
 	all := map[string]int{}
 	for name, v := range s.resourceValues {

@@ -7,9 +7,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dependTypes are the types of dependency of OpenPBS and Torque, and what stands behind each.
+// dependTypes are the types of dependency of OpenPBS and Torque, and what stands behind
+// each.
 func dependTypes() map[string]dependencyKind {
-	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs, "syncwith": takesJobs}
+	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs,
+		"syncwith": takesJobs}
 	for _, when := range []string{"", "ok", "notok", "any"} {
 		kinds["after"+when], kinds["before"+when] = takesJobs, takesJobs
 		array := when + "array"
@@ -30,8 +32,8 @@ const (
 	takesNumber
 )
 
-// setDepend reads "type:id[:id…][,type:…]" and "on:N". A job waits for whole jobs: a subjob or a range of them is none. Each id goes into the ad with its
-// type before it.
+// setDepend reads "type:id[:id…][,type:…]" and "on:N". A job waits for whole jobs: a
+// subjob or a range of them is none. Each id goes into the ad with its type before it.
 func (s *jobSubmission) setDepend(value string) error {
 	for _, group := range strings.Split(value, ",") {
 		kind, ids, _ := strings.Cut(strings.TrimSpace(group), ":")
@@ -56,8 +58,9 @@ func (s *jobSubmission) setDepend(value string) error {
 	return nil
 }
 
-// parseDependencyID reads the id of a job with or without a server, and of an array with how many of its subjobs where that is allowed: "12", "12[].host",
-// "12[3].host@server" and "12[][3]". The queue reads it again, and knows more.
+// parseDependencyID reads the id of a job with or without a server, and of an array with
+// how many of its subjobs where that is allowed: "12", "12[].host", "12[3].host@server"
+// and "12[][3]". The queue reads it again, and knows more.
 func parseDependencyID(id string, counted bool) (name string, ok bool) {
 	id, server, _ := strings.Cut(id, "@")
 	plain, count := id, ""

@@ -5,7 +5,8 @@ import "strings"
 // maxPrefix is OpenPBS's bound for what directives begin with.
 const maxPrefix = 32
 
-// directivePrefix is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty means that there are none.
+// directivePrefix is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty
+// means that there are none.
 func directivePrefix(line []optionValue, environ []string) string {
 	prefix := "#PBS"
 	if p, ok := lookUpVariable(environ, "PBS_DPREFIX"); ok {
@@ -19,8 +20,9 @@ func directivePrefix(line []optionValue, environ []string) string {
 	return prefix[:min(len(prefix), maxPrefix)]
 }
 
-// findDirectives finds the directives of a script: the lines that begin with the prefix, up to the first line that a shell would
-// execute. A directive that ends in a backslash goes on in the next line; the script that is stored has them joined.
+// findDirectives finds the directives of a script: the lines that begin with the prefix,
+// up to the first line that a shell would execute. A directive that ends in a backslash
+// goes on in the next line; the script that is stored has them joined.
 func findDirectives(text, prefix string) (script string, directives []string, err error) {
 	if strings.Contains(text, "\r\n") {
 		return "", nil, refusalf("script contains cr, lf", exitScript)

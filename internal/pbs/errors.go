@@ -1,6 +1,7 @@
 package pbs
 
-// RefusalError is a refusal in PBS's own words, with the exit status that clients of PBS test for.
+// RefusalError is a refusal in PBS's own words, with the exit status that clients of PBS
+// test for.
 type RefusalError struct {
 	Text       string // whole lines for stderr, "qsub: illegal -N value"
 	ExitStatus int
@@ -8,12 +9,14 @@ type RefusalError struct {
 
 func (e *RefusalError) Error() string { return e.Text }
 
-// isServerError reports whether it is OpenPBS's server that would have refused, and not the command.
+// isServerError reports whether it is OpenPBS's server that would have refused, and not
+// the command.
 func (e *RefusalError) isServerError() bool {
 	return e.ExitStatus != exitScript && e.ExitStatus != exitUsage && e.ExitStatus != exitUnreadable
 }
 
-// The exit statuses of qsub: PBS's error code modulo 256 where it has one (OpenPBS, pbs_error.h).
+// The exit statuses of qsub: PBS's error code modulo 256 where it has one (OpenPBS,
+// pbs_error.h).
 const (
 	exitScript              = 1
 	exitUsage               = 2
@@ -45,9 +48,12 @@ const (
 	exitDependency          = 206
 )
 
-const usage = "usage: qsub [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min|u] [-C prefix] [-d dir] [-e path] [-F arguments] [-h] [-j oe|eo|n]\n" +
-	"            [-J X-Y[:Z][%N]] [-k keep] [-l resources] [-m events] [-M users] [-N name] [-o path] [-p priority] [-P project]\n" +
-	"            [-q destination] [-r y|n] [-R o|e|oe] [-S shell] [-t list[%N]] [-u user] [-v variables] [-V] [-W attributes] [-z]\n" +
+const usage = "usage: qsub [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min|u] [-C prefix] [-d dir] [-e path] [-F " +
+	"arguments] [-h] [-j oe|eo|n]\n" +
+	"            [-J X-Y[:Z][%N]] [-k keep] [-l resources] [-m events] [-M users] [-N name] [-o path] [-p priority] " +
+	"[-P project]\n" +
+	"            [-q destination] [-r y|n] [-R o|e|oe] [-S shell] [-t list[%N]] [-u user] [-v variables] [-V] [-W " +
+	"attributes] [-z]\n" +
 	"            [script | - | -- command [arguments]]"
 
 func usageError() *RefusalError { return &RefusalError{usage, exitUsage} }

@@ -8,13 +8,16 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What qsub says on standard error of options that mean nothing to an interactive job, and goes on (OpenPBS).
+// What qsub says on standard error of options that mean nothing to an interactive job,
+// and goes on (OpenPBS).
 const (
-	warnBlock = "qsub (Warning) : setting \"block\" attribute as \"true\" for an interactive job will not return job's exit status"
+	warnBlock = "qsub (Warning) : setting \"block\" attribute as \"true\" for an interactive job will not return " +
+		"job's exit status"
 	warnRerun = "qsub (Warning): Interactive jobs will be treated as not rerunnable"
 )
 
-// asksInteractive reports whether the command line wants an interactive job: then nothing is read from standard input, which is the terminal.
+// asksInteractive reports whether the command line wants an interactive job: then nothing
+// is read from standard input, which is the terminal.
 func asksInteractive(line []optionValue) bool {
 	return slices.ContainsFunc(line, func(o optionValue) bool {
 		return o.letter == 'I' || o.letter == 'W' && slices.Contains(SplitList(o.value), "interactive=true")
@@ -42,7 +45,8 @@ func (s *jobSubmission) checkInteractive() error {
 	return nil
 }
 
-// setTerminal sets what runs on the terminal: the command behind "--", or else a login shell. A script is of no use but for its directives.
+// setTerminal sets what runs on the terminal: the command behind "--", or else a login
+// shell. A script is of no use but for its directives.
 func (s *jobSubmission) setTerminal(ad *classad.Ad) {
 	ad.SetBool(roost.AttrInteractive, true)
 	if s.command == nil {

@@ -5,16 +5,21 @@ import (
 	"strings"
 )
 
-// What a job names of the pool is looked up when it is submitted, where the pool can be asked: a machine may be named by what stands before the first point of
-// its name, and a word that no machine has and no administrator has made is refused, as OpenPBS does, and not waited for.
+// What a job names of the pool is looked up when it is submitted, where the pool can be
+// asked: a machine may be named by what stands before the first point of its name, and a
+// word that no machine has and no administrator has made is refused, as OpenPBS does, and
+// not waited for.
 
-// PoolInventory is what qsub can ask the pool. An error means that nobody knows: then what the job names is taken as it is.
+// PoolInventory is what qsub can ask the pool. An error means that nobody knows: then
+// what the job names is taken as it is.
 type PoolInventory struct {
-	Machines   func() ([]string, error)            // the names of all machines
-	IsDeclared func(resource string) (bool, error) // whether a machine has it as an attribute, or an administrator has made it
+	Machines func() ([]string, error) // the names of all machines
+	// whether a machine has it as an attribute, or an administrator has made it
+	IsDeclared func(resource string) (bool, error)
 }
 
-// fullMachineName is the whole name of a machine; ok is false where there is none of that name, or nobody knows.
+// fullMachineName is the whole name of a machine; ok is false where there is none of that
+// name, or nobody knows.
 func (v *PoolInventory) fullMachineName(name string) (whole string, ok bool, err error) {
 	if v == nil {
 		return name, false, nil
@@ -33,7 +38,8 @@ func (v *PoolInventory) fullMachineName(name string) (whole string, ok bool, err
 	return name, false, illegalResourceError("host", name+" may be "+strings.Join(found, " or "))
 }
 
-// MatchingMachines are the machines that a name may mean: the one of that name, or else all whose names begin with it up to their first point.
+// MatchingMachines are the machines that a name may mean: the one of that name, or else
+// all whose names begin with it up to their first point.
 func MatchingMachines(name string, all []string) (found []string) {
 	for _, whole := range all {
 		short, _, _ := strings.Cut(whole, ".")
@@ -47,7 +53,8 @@ func MatchingMachines(name string, all []string) (found []string) {
 	return found
 }
 
-// resolveMachines gives chunks the whole names of the machines that they name, and says which of the words of -l nodes are names.
+// resolveMachines gives chunks the whole names of the machines that they name, and says
+// which of the words of -l nodes are names.
 func (s *jobSubmission) resolveMachines(chunks []resourceChunk) error {
 	for i := range chunks {
 		c := &chunks[i]
@@ -67,7 +74,8 @@ func (s *jobSubmission) resolveMachines(chunks []resourceChunk) error {
 				c.hosts, c.selectWords[p.wordIndex] = append(c.hosts, whole), "host="+p.name
 				continue
 			}
-			c.requirements, c.customWords = append(c.requirements, isMachineName(p.name)+" || TARGET."+p.name+" =?= true"), append(c.customWords, p.name)
+			c.requirements, c.customWords = append(c.requirements,
+				isMachineName(p.name)+" || TARGET."+p.name+" =?= true"), append(c.customWords, p.name)
 		}
 		c.properties = nil
 	}
@@ -87,14 +95,16 @@ func (s *jobSubmission) checkProperties(chunks []resourceChunk) error {
 			}
 			seen[name] = true
 			if known, err := s.caller.Inventory.IsDeclared(name); err == nil && !known {
-				return refusalf("Unknown resource: "+name+": no machine has it, and no administrator has made it", exitUnknown)
+				return refusalf("Unknown resource: "+name+": no machine has it, and no administrator has made it",
+					exitUnknown)
 			}
 		}
 	}
 	return nil
 }
 
-// nodeProperty is a word of -l nodes that is the name of a machine or of an attribute of machines.
+// nodeProperty is a word of -l nodes that is the name of a machine or of an attribute of
+// machines.
 type nodeProperty struct {
 	name      string
 	wordIndex int // among the chunk's words

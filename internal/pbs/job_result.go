@@ -44,7 +44,8 @@ func (s *jobSubmission) newResult() (QsubResult, error) {
 	if s.interactive {
 		s.setTerminal(ad)
 	}
-	return QsubResult{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block, Interactive: s.interactive, Warnings: s.warnings}, nil
+	return QsubResult{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block,
+		Interactive: s.interactive, Warnings: s.warnings}, nil
 }
 
 // setProgram sets the script with its shell, or the command behind "--".

@@ -5,8 +5,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setNotices says in the ad what somebody is to be told of: what -m says, or a where only -M says whom. Without both it is nothing, where OpenPBS has a: who
-// wants mail says so.
+// setNotices says in the ad what somebody is to be told of: what -m says, or a where only
+// -M says whom. Without both it is nothing, where OpenPBS has a: who wants mail says so.
 func (s *jobSubmission) setNotices(ad *classad.Ad) {
 	points := s.mail
 	if points == "" && s.mailTo != "" {

@@ -13,14 +13,16 @@ const (
 	flagsWithValue = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
 )
 
-// splitOptions reads options as getopt does: combined ("-hz"), with the value in the same word ("-joe", "-lnodes=1") or the next.
-// What stands behind "--" is a command. With permute options may follow operands, as clients write them.
+// splitOptions reads options as getopt does: combined ("-hz"), with the value in the same
+// word ("-joe", "-lnodes=1") or the next. What stands behind "--" is a command. With
+// permute options may follow operands, as clients write them.
 func splitOptions(args []string, permute bool) (options []optionValue, operands, command []string, err error) {
 	return splitOptionsFor(args, permute, flags, flagsWithValue, usage)
 }
 
 // splitOptionsFor is split with the options, and the help, of another command.
-func splitOptionsFor(args []string, permute bool, flags, valued, usage string) (options []optionValue, operands, command []string, err error) {
+func splitOptionsFor(args []string, permute bool,
+	flags, valued, usage string) (options []optionValue, operands, command []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {
@@ -40,12 +42,14 @@ func splitOptionsFor(args []string, permute bool, flags, valued, usage string) (
 				continue
 			}
 			if strings.IndexByte(valued, letter) < 0 {
-				return nil, nil, nil, &RefusalError{"qsub: invalid option -- '" + string(letter) + "'\n" + usage, exitUsage}
+				return nil, nil, nil, &RefusalError{"qsub: invalid option -- '" + string(letter) + "'\n" + usage,
+					exitUsage}
 			}
 			value := word[k+1:]
 			if value == "" {
 				if i++; i == len(args) {
-					return nil, nil, nil, &RefusalError{"qsub: option requires an argument -- '" + string(letter) + "'\n" + usage, exitUsage}
+					return nil, nil, nil, &RefusalError{"qsub: option requires an argument -- '" + string(letter) +
+						"'\n" + usage, exitUsage}
 				}
 				value = args[i]
 			}

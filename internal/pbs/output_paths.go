@@ -43,7 +43,8 @@ func (s *jobSubmission) absolutePath(p string) string {
 	return path.Join(s.caller.Dir, p)
 }
 
-// workingDirectory is where the job starts: home, as everywhere in PBS, unless Torque's -d or -w says otherwise.
+// workingDirectory is where the job starts: home, as everywhere in PBS, unless Torque's
+// -d or -w says otherwise.
 func (s *jobSubmission) workingDirectory() string {
 	if s.dir != "" {
 		return s.absolutePath(s.dir)
@@ -51,7 +52,8 @@ func (s *jobSubmission) workingDirectory() string {
 	return s.caller.Home
 }
 
-// setPaths says where output goes. With -j the streams meet in the file of the first letter.
+// setPaths says where output goes. With -j the streams meet in the file of the first
+// letter.
 func (s *jobSubmission) setPaths(ad *classad.Ad) {
 	out, err := s.outputPath(s.out, 'o', ".OU"), s.outputPath(s.err, 'e', ".ER")
 	join := s.join != "" || out == err && out != "/dev/null" // two descriptors on one file would overwrite each other
@@ -70,7 +72,8 @@ func (s *jobSubmission) setPaths(ad *classad.Ad) {
 	}
 }
 
-// setRemoval says which files go when the job has succeeded. Joined streams go with the file of the letter that gave it its name.
+// setRemoval says which files go when the job has succeeded. Joined streams go with the
+// file of the letter that gave it its name.
 func (s *jobSubmission) setRemoval(ad *classad.Ad, join bool) {
 	gone := ""
 	if strings.Contains(s.remove, cmp.Or(s.join, "o")[:1]) {
@@ -84,8 +87,10 @@ func (s *jobSubmission) setRemoval(ad *classad.Ad, join bool) {
 	}
 }
 
-// outputPath is where one stream goes, as an ad holds it: -k keeps it in the home directory, and else -o or -e names a file, or a directory in which
-// the file is called after the job's id, or in Torque as it is without them. Without any it is called after the job and lies where qsub ran.
+// outputPath is where one stream goes, as an ad holds it: -k keeps it in the home
+// directory, and else -o or -e names a file, or a directory in which the file is called
+// after the job's id, or in Torque as it is without them. Without any it is called after
+// the job and lies where qsub ran.
 func (s *jobSubmission) outputPath(given string, letter byte, suffix string) string {
 	if standing, ok := s.paths[letter]; ok {
 		return standing
@@ -103,7 +108,8 @@ func (s *jobSubmission) outputPath(given string, letter byte, suffix string) str
 		return joinBelow(s.caller.Dir, standard)
 	}
 	full := s.localPath(given)
-	if strings.HasSuffix(given, "/") || s.caller.IsDir != nil && !strings.ContainsAny(given, "$^") && s.caller.IsDir(full) {
+	if strings.HasSuffix(given, "/") || s.caller.IsDir != nil && !strings.ContainsAny(given, "$^") &&
+		s.caller.IsDir(full) {
 		if s.caller.isTorque() {
 			return s.expandPath(full) + "/" + standard
 		}
@@ -117,8 +123,10 @@ func joinBelow(dir, name string) string {
 	return submit.EscapeLiteral(strings.TrimSuffix(dir, "/")) + "/" + name
 }
 
-// localPath makes "[host:]path" absolute. A path that is relative is meant from where qsub ran, or with a host from home there (POSIX XCU qsub). Files go to
-// the machine in whose queue the job is, whatever host is named. What begins with "./" or has a slash before its colon has no host.
+// localPath makes "[host:]path" absolute. A path that is relative is meant from where
+// qsub ran, or with a host from home there (POSIX XCU qsub). Files go to the machine in
+// whose queue the job is, whatever host is named. What begins with "./" or has a slash
+// before its colon has no host.
 func (s *jobSubmission) localPath(given string) string {
 	host, p, ok := strings.Cut(given, ":")
 	switch {
@@ -138,8 +146,10 @@ func (s *jobSubmission) serverHost() string { return cmp.Or(s.server, s.caller.S
 // expandPath replaces what OpenPBS replaces in a path.
 func (s *jobSubmission) expandPath(p string) string {
 	index := s.indexReference()
-	return strings.NewReplacer("${PBS_JOBID}", s.pbsJobID(), "$PBS_JOBID", s.pbsJobID(), "^array_index^", index, "${PBS_ARRAY_INDEX}", index, "$PBS_ARRAY_INDEX", index,
-		"${PBS_ARRAYID}", index, "$PBS_ARRAYID", index, "${PBS_JOBNAME}", submit.EscapeLiteral(s.name), "$PBS_JOBNAME", submit.EscapeLiteral(s.name), "$", "$$").Replace(p)
+	return strings.NewReplacer("${PBS_JOBID}", s.pbsJobID(), "$PBS_JOBID", s.pbsJobID(), "^array_index^", index,
+		"${PBS_ARRAY_INDEX}", index, "$PBS_ARRAY_INDEX", index,
+		"${PBS_ARRAYID}", index, "$PBS_ARRAYID", index, "${PBS_JOBNAME}", submit.EscapeLiteral(s.name), "$PBS_JOBNAME",
+		submit.EscapeLiteral(s.name), "$", "$$").Replace(p)
 }
 
 // pbsJobID is PBS's id of the job, or of the subjob.

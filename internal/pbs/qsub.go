@@ -13,23 +13,27 @@ import (
 
 // QsubCaller is who runs qsub and how the outside world is reached.
 type QsubCaller struct {
-	Dir       string // absolute working directory
-	Home      string
-	User      string
-	Group     string // the name of the user's own group
-	Host      string // where qsub runs, and the host part of the ids that the schedd there gives
-	Server    string // the node in whose queue jobs go unless -q names one; empty: Host
-	Environ   []string
-	Now       time.Time                            // its location is the user's time zone
-	Read      func(path string) ([]byte, error)    // reads a script of at most MaxScript bytes; the path is absolute. Its error is roost.Exhausted if there is more
+	Dir     string // absolute working directory
+	Home    string
+	User    string
+	Group   string // the name of the user's own group
+	Host    string // where qsub runs, and the host part of the ids that the schedd there gives
+	Server  string // the node in whose queue jobs go unless -q names one; empty: Host
+	Environ []string
+	Now     time.Time // its location is the user's time zone
+	// reads a script of at most MaxScript bytes; the path is absolute. Its error is
+	// roost.Exhausted if there is more
+	Read      func(path string) ([]byte, error)
 	Stdin     func() ([]byte, error)               // reads the script from standard input, likewise
 	IsDir     func(path string) bool               // whether an absolute path is a directory
 	LookPath  func(program string) (string, error) // finds a program along PATH
 	Inventory *PoolInventory                       // nil: the pool cannot be asked
-	Dialect   func() roost.PBSDialect              // that the user speaks; it is asked only where it matters. Nil: OpenPBS
+	// that the user speaks; it is asked only where it matters. Nil: OpenPBS
+	Dialect func() roost.PBSDialect
 }
 
-// isTorque reports whether what the user says is meant as Torque has it, where that differs.
+// isTorque reports whether what the user says is meant as Torque has it, where that
+// differs.
 func (c *QsubCaller) isTorque() bool { return c.Dialect != nil && c.Dialect() == roost.Torque }
 
 // QsubResult is what qsub is to do.
@@ -48,7 +52,8 @@ type QsubResult struct {
 // MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
 const MaxScript = 100 << 20
 
-// ParseQsub reads the arguments of qsub (without its name) and the script that they name. Its errors are of type *Error.
+// ParseQsub reads the arguments of qsub (without its name) and the script that they name.
+// Its errors are of type *Error.
 func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 	line, operands, command, err := splitOptions(args, true)
 	if err != nil {
@@ -57,7 +62,8 @@ func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 	if len(operands) > 1 || command != nil && (len(operands) > 0 || len(command) == 0) {
 		return QsubResult{}, usageError()
 	}
-	s := &jobSubmission{caller: caller, name: stdinJobName, command: command, resourceValues: map[string]string{}, attributes: map[string]string{}}
+	s := &jobSubmission{caller: caller, name: stdinJobName, command: command, resourceValues: map[string]string{},
+		attributes: map[string]string{}}
 	if command == nil && (!asksInteractive(line) || len(operands) > 0 && operands[0] != "-") {
 		if err := s.readScript(operands, line); err != nil {
 			return QsubResult{}, err
@@ -67,7 +73,9 @@ func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 		return QsubResult{}, err
 	}
 	result, err := s.newResult()
-	if err == nil && len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return strings.IndexByte(a, 0) >= 0 }) {
+	if err == nil && len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool {
+		return strings.IndexByte(a, 0) >= 0
+	}) {
 		result.Job.Ad.SetStrings(roost.AttrSubmitArguments, args)
 	}
 	return result, err
@@ -76,7 +84,8 @@ func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 // stdinJobName is the name of a job whose script has none.
 const stdinJobName = "STDIN"
 
-// readScript reads the script, and applies its directives; those of the command line come after and win.
+// readScript reads the script, and applies its directives; those of the command line come
+// after and win.
 func (s *jobSubmission) readScript(operands []string, line []optionValue) error {
 	text, err := s.scriptText(operands)
 	if err != nil {
@@ -96,7 +105,9 @@ func (s *jobSubmission) readScript(operands []string, line []optionValue) error 
 		if err != nil || len(operands) > 0 || command != nil {
 			return refusalf("directive error: "+d, exitScript)
 		}
-		if err := s.applyOptions(slices.DeleteFunc(options, func(o optionValue) bool { return isOverridden(o, line) })); err != nil {
+		if err := s.applyOptions(slices.DeleteFunc(options, func(o optionValue) bool {
+			return isOverridden(o, line)
+		})); err != nil {
 			return err
 		}
 	}
@@ -114,14 +125,16 @@ func (s *jobSubmission) scriptText(operands []string) (text []byte, err error) {
 	}
 	switch {
 	case errors.Is(err, roost.Exhausted) || len(text) > MaxScript:
-		return nil, refusalf("Job script exceeds size "+strings.ToLower(roost.Bytes(MaxScript).String())+": let it start a program that lies in a file", exitScriptSize)
+		return nil, refusalf("Job script exceeds size "+strings.ToLower(roost.Bytes(MaxScript).String())+
+			": let it start a program that lies in a file", exitScriptSize)
 	case err != nil:
 		return nil, refusalf(what+" cannot be read: "+errorCause(err), exitUnreadable)
 	}
 	return text, nil
 }
 
-// errorCause leaves the path away that an error of the file system begins with: the message names it as the user did.
+// errorCause leaves the path away that an error of the file system begins with: the
+// message names it as the user did.
 func errorCause(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -129,8 +142,9 @@ func errorCause(err error) string {
 	return err.Error()
 }
 
-// isOverridden reports whether the command line gives an option that a directive gives, too. -l and -W are merged, resource by resource and key by key;
-// -J and -t are two ways to say the same; -C has no meaning in a script.
+// isOverridden reports whether the command line gives an option that a directive gives,
+// too. -l and -W are merged, resource by resource and key by key; -J and -t are two ways
+// to say the same; -C has no meaning in a script.
 func isOverridden(o optionValue, line []optionValue) bool {
 	if o.letter == 'C' {
 		return true

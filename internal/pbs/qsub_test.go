@@ -17,7 +17,8 @@ import (
 
 func testCaller(script string) QsubCaller {
 	return QsubCaller{
-		Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "optics", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "optics", Host: "srv",
+		Now:     time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Environ: []string{"PATH=/usr/bin", "SHELL=/bin/bash", "HOME=/home/ann", "COST=5$"},
 		Read: func(path string) ([]byte, error) {
 			if strings.HasPrefix(path, "/data/ann/") && !strings.Contains(path, "missing") {
@@ -33,10 +34,13 @@ func testCaller(script string) QsubCaller {
 
 const helloScript = "#!/bin/sh\necho hello\n"
 
-// TestStories runs the tables of what qsub makes of its arguments and its script: "qsub ARGUMENT…", the script in the lines below it if there are
-// any, and what comes of it: the refusal with the exit status, or what is other than for the plain script. Below "quoted ARGUMENT…" stands the script as
-// one text of Go's; "with NAME=value ARGUMENT…" is qsub with that in its environment, "torque ARGUMENT…" that of who speaks Torque, and "pool ARGUMENT…" that where a pool can
-// be asked, with the machines n1.vm, n2.vm, n7.a, n7.b and gpu, of which some have bigmem and model.
+// TestStories runs the tables of what qsub makes of its arguments and its script: "qsub
+// ARGUMENT…", the script in the lines below it if there are any, and what comes of it:
+// the refusal with the exit status, or what is other than for the plain script. Below
+// "quoted ARGUMENT…" stands the script as one text of Go's; "with NAME=value ARGUMENT…"
+// is qsub with that in its environment, "torque ARGUMENT…" that of who speaks Torque, and
+// "pool ARGUMENT…" that where a pool can be asked, with the machines n1.vm, n2.vm, n7.a,
+// n7.b and gpu, of which some have bigmem and model.
 func TestStories(t *testing.T) {
 	plain, err := ParseQsub(nil, testCaller(helloScript))
 	if err != nil {
@@ -66,7 +70,9 @@ func TestStories(t *testing.T) {
 			}
 			if s.Command == "pool" {
 				who.Inventory = &PoolInventory{
-					Machines:   func() ([]string, error) { return []string{"n1.vm", "n2.vm", "n7.a", "n7.b", "gpu"}, nil },
+					Machines: func() ([]string, error) {
+						return []string{"n1.vm", "n2.vm", "n7.a", "n7.b", "gpu"}, nil
+					},
 					IsDeclared: func(word string) (bool, error) { return word == "bigmem" || word == "model", nil },
 				}
 			}
@@ -97,7 +103,8 @@ func resultText(t *testing.T, args []string, who QsubCaller, script string, plai
 		m := map[string]string{}
 		for _, name := range r.Job.Ad.Names() {
 			e, _ := r.Job.Ad.Lookup(name)
-			if m[name] = e.String(); name == roost.AttrEnvironment || name == roost.AttrPBS || name == roost.AttrSubmitArguments {
+			if m[name] = e.String(); name == roost.AttrEnvironment || name == roost.AttrPBS ||
+				name == roost.AttrSubmitArguments {
 				delete(m, name)
 			}
 		}
@@ -122,7 +129,8 @@ func resultText(t *testing.T, args []string, who QsubCaller, script string, plai
 		}
 		m["server"] = r.Server
 		m["interactive"], m["warnings"] = strconv.FormatBool(r.Interactive), strings.Join(r.Warnings, "; ")
-		m["quiet"], m["block"], m["array"] = strconv.FormatBool(r.Quiet), strconv.FormatBool(r.Block), strconv.FormatBool(r.Job.Array)
+		m["quiet"], m["block"], m["array"] = strconv.FormatBool(r.Quiet), strconv.FormatBool(r.Block),
+			strconv.FormatBool(r.Job.Array)
 		return m
 	}
 	have, usual := resultLines(got), resultLines(plain)
@@ -143,8 +151,9 @@ func resultText(t *testing.T, args []string, who QsubCaller, script string, plai
 	return strings.Join(lines, "\n")
 }
 
-// TestNoticeIsUnset holds that a job of qsub says nothing of how long it gets between SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's
-// ten seconds, which a job without a notice gets.
+// TestNoticeIsUnset holds that a job of qsub says nothing of how long it gets between
+// SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's ten seconds, which a
+// job without a notice gets.
 func TestNoticeIsUnset(t *testing.T) {
 	got, err := ParseQsub([]string{"f"}, testCaller("true"))
 	if err != nil {
@@ -197,7 +206,8 @@ func FuzzQsub(f *testing.F) {
 	})
 }
 
-// FuzzWords holds that what is quoted for a directive comes back as it was, whatever it is, and that no line makes the splitter fail.
+// FuzzWords holds that what is quoted for a directive comes back as it was, whatever it
+// is, and that no line makes the splitter fail.
 func FuzzWords(f *testing.F) {
 	f.Add("a b", "c'd")
 	f.Add(`x\`, `"`)
@@ -212,8 +222,9 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzDirectives holds that directives are lines of the script with the prefix, that lines are joined and otherwise left as they are, and that finding
-// them again in the stored script gives the same.
+// FuzzDirectives holds that directives are lines of the script with the prefix, that
+// lines are joined and otherwise left as they are, and that finding them again in the
+// stored script gives the same.
 func FuzzDirectives(f *testing.F) {
 	f.Add("#!/bin/sh\n#PBS -N x \\\n-p 3\n# c \\\ntrue\n#PBS -h\n")
 	f.Add("  #PBS\\")
@@ -239,7 +250,8 @@ func FuzzDirectives(f *testing.F) {
 }
 
 func TestProcesses(t *testing.T) {
-	for text, want := range map[string]int{"2:ncpus=4": -1, "2:ncpus=4:mpiprocs=3": 6, "1:ncpus=4:mpiprocs=2+2:ncpus=1": 4, "1:ncpus=0:mpiprocs=0": 0, "2:odd": -1, "": -1} {
+	for text, want := range map[string]int{"2:ncpus=4": -1, "2:ncpus=4:mpiprocs=3": 6,
+		"1:ncpus=4:mpiprocs=2+2:ncpus=1": 4, "1:ncpus=0:mpiprocs=0": 0, "2:odd": -1, "": -1} {
 		n, stated := ProcessCount(text)
 		if !stated {
 			n = -1

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setRecord keeps in the ad what was asked for in PBS's own words, by the names of PBS's attributes, so that qstat -f can show it as it was written
-// (a select of several kilobytes, too). Nothing decides by it.
+// setRecord keeps in the ad what was asked for in PBS's own words, by the names of PBS's
+// attributes, so that qstat -f can show it as it was written (a select of several
+// kilobytes, too). Nothing decides by it.
 func (s *jobSubmission) setRecord(ad *classad.Ad) {
 	record, resources := classad.New(), classad.New()
 	for _, name := range sortedNames(s.resourceValues) {
@@ -29,11 +30,16 @@ func (s *jobSubmission) setRecord(ad *classad.Ad) {
 	}
 	record.SetString("Join_Path", join)
 	for _, a := range []struct{ name, value, otherwise string }{
-		{"Account_Name", s.account, ""}, {"project", s.project, "_pbs_project_default"}, {"Keep_Files", s.keepFiles, "n"}, {"Remove_Files", s.remove, ""},
-		{"Mail_Points", s.mail, "a"}, {"Mail_Users", s.mailTo, ""}, {"Shell_Path_List", s.shellOptions, ""}, {"array_indices_submitted", s.arrayRange, ""},
-		{"depend", s.attributes["depend"], ""}, {"group_list", s.attributes["group_list"], ""}, {"run_count", s.attributes["run_count"], ""},
-		{"sandbox", s.attributes["sandbox"], ""}, {"stagein", s.attributes["stagein"], ""}, {"stageout", s.attributes["stageout"], ""},
-		{"umask", s.attributes["umask"], ""}, {"comment", s.attributes["comment"], ""}, {"egroup", s.group, s.caller.Group},
+		{"Account_Name", s.account, ""}, {"project", s.project, "_pbs_project_default"},
+		{"Keep_Files", s.keepFiles, "n"}, {"Remove_Files", s.remove, ""},
+		{"Mail_Points", s.mail, "a"}, {"Mail_Users", s.mailTo, ""}, {"Shell_Path_List", s.shellOptions, ""},
+		{"array_indices_submitted", s.arrayRange, ""},
+		{"depend", s.attributes["depend"], ""}, {"group_list", s.attributes["group_list"], ""},
+		{"run_count", s.attributes["run_count"], ""},
+		{"sandbox", s.attributes["sandbox"], ""}, {"stagein", s.attributes["stagein"], ""},
+		{"stageout", s.attributes["stageout"], ""},
+		{"umask", s.attributes["umask"], ""}, {"comment", s.attributes["comment"], ""},
+		{"egroup", s.group, s.caller.Group},
 	} {
 		if a.value == "" {
 			a.value = a.otherwise

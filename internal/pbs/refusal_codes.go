@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// RefusalFor puts a schedd's refusal of a job into PBS's words, with PBS's exit status: clients test for both. The schedd's own words follow, for they say
-// what to do. Of other failures ok is false.
+// RefusalFor puts a schedd's refusal of a job into PBS's words, with PBS's exit status:
+// clients test for both. The schedd's own words follow, for they say what to do. Of other
+// failures ok is false.
 func RefusalFor(kind roost.ErrorKind, text string) (refusal *RefusalError, ok bool) {
 	words, code := "", 0
 	switch ofQueue := strings.HasPrefix(text, "queue "); {
@@ -34,7 +35,8 @@ func RefusalFor(kind roost.ErrorKind, text string) (refusal *RefusalError, ok bo
 		words, code = "Unauthorized Request", exitNotAllowed
 	case ofQueue && kind == roost.PermissionDenied:
 		words, code = "Access to queue is denied", exitNoAccess
-	case kind == roost.Exhausted && (strings.Contains(text, " a task asks for ") || strings.Contains(text, " parts together ask for ")):
+	case kind == roost.Exhausted && (strings.Contains(text, " a task asks for ") ||
+		strings.Contains(text, " parts together ask for ")):
 		words, code = "Job violates queue and/or server resource limits", exitLimits
 	case kind == roost.Exhausted && parseLimitRefusal().MatchString(text):
 		words, code = limitErrorText(parseLimitRefusal().FindStringSubmatch(text))
@@ -48,13 +50,17 @@ func RefusalFor(kind roost.ErrorKind, text string) (refusal *RefusalError, ok bo
 	return refusalf(words+": "+text, code), true
 }
 
-// parseLimitRefusal takes the negotiator's refusal apart of what would be too much in a queue, or in the pool.
+// parseLimitRefusal takes the negotiator's refusal apart of what would be too much in a
+// queue, or in the pool.
 func parseLimitRefusal() *regexp.Regexp {
-	return regexp.MustCompile(`^limit reached: (?:queue (\S+)|pool): .* and not done, .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$|` +
-		`^limit reached: (?:queue (\S+)|pool): tasks.* ask for \S+ of (\S+), .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$`)
+	return regexp.MustCompile(
+		`^limit reached: (?:queue (\S+)|pool): .* and not done, .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$|` +
+			`^limit reached: (?:queue (\S+)|pool): tasks.* ask for \S+ of (\S+), .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$`,
+	)
 }
 
-// limitErrorText is what OpenPBS says of it. Of users each of whom may have so much it speaks of a queue called generic, whatever the queue's name is.
+// limitErrorText is what OpenPBS says of it. Of users each of whom may have so much it
+// speaks of a queue called generic, whatever the queue's name is.
 func limitErrorText(m []string) (words string, code int) {
 	queue, each, of, name, resource := m[1], m[2], m[3], m[4], ""
 	if m[6] != "" {

@@ -60,7 +60,8 @@ func (s *jobSubmission) buildRequest() error {
 	return s.buildJobWideRequest()
 }
 
-// requestedChunks are those of -l select or -l nodes, else the one that the other resources make up.
+// requestedChunks are those of -l select or -l nodes, else the one that the other
+// resources make up.
 func (s *jobSubmission) requestedChunks() (chunks []resourceChunk, at chunkPlacement, err error) {
 	if v, ok := s.resourceValues["select"]; ok {
 		if chunks, err = parseSelect(v); err != nil {
@@ -116,7 +117,8 @@ func (s *jobSubmission) requestedChunks() (chunks []resourceChunk, at chunkPlace
 	return chunks, at, nil
 }
 
-// makeExclusive does as Torque's -n says, unless it is said otherwise with whom the machines are shared.
+// makeExclusive does as Torque's -n says, unless it is said otherwise with whom the
+// machines are shared.
 func (s *jobSubmission) makeExclusive(at *chunkPlacement) {
 	if s.exclusive && at.sharingMode == "" {
 		at.sharingMode = "excl"
@@ -154,20 +156,23 @@ func (s *jobSubmission) buildJobWideRequest() error {
 	case least && bounded && low > high:
 		return refusalf("\"min_walltime\" can not be greater than \"max_walltime\"", exitMinAboveMax)
 	case least && given:
-		return illegalResourceError("min_walltime", "write min_walltime, with a max_walltime that is not less, instead of walltime")
+		return illegalResourceError("min_walltime",
+			"write min_walltime, with a max_walltime that is not less, instead of walltime")
 	}
 	for _, name := range []string{"cput", "pcput"} {
 		if v, given := s.resourceValues[name]; given && length(name) == 0 {
 			return illegalResourceError(name, v+" is no time to do anything in")
 		}
 	}
-	if r.appClass = s.resourceValues["app_class"]; r.appClass != "" && r.appClass != roost.AppBatch && r.appClass != roost.AppStream {
+	if r.appClass = s.resourceValues["app_class"]; r.appClass != "" && r.appClass != roost.AppBatch &&
+		r.appClass != roost.AppStream {
 		return illegalResourceError("app_class", "app_class is batch or stream")
 	}
 	return nil
 }
 
-// setRequest says in the ad what the job takes of the machine of its first chunk, and returns in what the others differ.
+// setRequest says in the ad what the job takes of the machine of its first chunk, and
+// returns in what the others differ.
 func (s *jobSubmission) setRequest(ad *classad.Ad) []submit.TaskColumn {
 	r, first := &s.request, &s.request.gangParts[0]
 	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))

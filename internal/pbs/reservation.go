@@ -18,14 +18,17 @@ type ReservationRequest struct {
 	Memory     roost.Bytes
 }
 
-// ReservationName reports whether a destination is the reservation of that name, as pbs_rsub names them, and not a queue.
+// ReservationName reports whether a destination is the reservation of that name, as
+// pbs_rsub names them, and not a queue.
 func ReservationName(name string) bool {
 	digits, ok := strings.CutPrefix(name, "R")
 	return ok && digits != "" && len(digits) <= 9 && strings.Trim(digits, "0123456789") == ""
 }
 
-// ParseReservation reads the values of -R, -E and -D, each empty if it was not given, and those of -l. Its errors are of type *Error.
-func ParseReservation(start, end, duration string, resources []string, caller QsubCaller) (w ReservationRequest, err error) {
+// ParseReservation reads the values of -R, -E and -D, each empty if it was not given, and
+// those of -l. Its errors are of type *Error.
+func ParseReservation(start, end, duration string, resources []string,
+	caller QsubCaller) (w ReservationRequest, err error) {
 	ok := true
 	date := func(text string) (at time.Time) {
 		if text != "" && ok {
@@ -56,9 +59,11 @@ func ParseReservation(start, end, duration string, resources []string, caller Qs
 	return w, w.sumChunks(s)
 }
 
-// sumChunks says what of the pool the chunks are together. A reservation is of amounts wherever they are, or of machines that are whole.
+// sumChunks says what of the pool the chunks are together. A reservation is of amounts
+// wherever they are, or of machines that are whole.
 func (w *ReservationRequest) sumChunks(s *jobSubmission) error {
-	const reservationHelp = "a reservation keeps ncpus, mem and ngpus wherever they are, or machines that host= names, whole"
+	const reservationHelp = "a reservation keeps ncpus, mem and ngpus wherever they are, or machines that host= " +
+		"names, whole"
 	for _, name := range sortedNames(s.resourceValues) {
 		if !slices.Contains([]string{"select", "place", "nodes", "ncpus", "mem", "ngpus", "host", "vnode"}, name) {
 			return illegalResourceError(name, reservationHelp)
@@ -84,7 +89,8 @@ func (w *ReservationRequest) sumChunks(s *jobSubmission) error {
 			return illegalResourceError("mem", "it is more than can be counted")
 		}
 		w.Nodes = append(w.Nodes, c.hosts...)
-		w.CPUs, w.GPUs, w.Memory = w.CPUs+c.count*c.cpus, w.GPUs+c.count*c.gpus, w.Memory+roost.Bytes(c.count)*c.memoryRequest()
+		w.CPUs, w.GPUs, w.Memory = w.CPUs+c.count*c.cpus, w.GPUs+c.count*c.gpus,
+			w.Memory+roost.Bytes(c.count)*c.memoryRequest()
 	}
 	_, placed := s.resourceValues["place"]
 	switch w.Nodes = slices.Compact(slices.Sorted(slices.Values(w.Nodes))); {
@@ -98,7 +104,8 @@ func (w *ReservationRequest) sumChunks(s *jobSubmission) error {
 	return nil
 }
 
-// Period is from when until when a reservation is to be, which has been from one time until another so far, or not at all.
+// Period is from when until when a reservation is to be, which has been from one time
+// until another so far, or not at all.
 func (w *ReservationRequest) Period(from, until, now time.Time) (start, end time.Time, err error) {
 	start, end = w.Start, w.End
 	switch starts, ends := !start.IsZero(), !end.IsZero(); {

@@ -9,10 +9,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestReservations holds what pbs_rsub and pbs_ralter understand: the options -R, -E and -D, "-" for none, then those of -l.
+// TestReservations holds what pbs_rsub and pbs_ralter understand: the options -R, -E and
+// -D, "-" for none, then those of -l.
 func TestReservations(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	caller := QsubCaller{Now: now, Inventory: &PoolInventory{Machines: func() ([]string, error) { return []string{"n1.lab", "n2.lab"}, nil }}}
+	caller := QsubCaller{Now: now, Inventory: &PoolInventory{Machines: func() ([]string, error) {
+		return []string{"n1.lab", "n2.lab"}, nil
+	}}}
 	for _, c := range []struct{ line, want string }{
 		{"1300 1400 -", "13:00-14:00 1 cpus 256MiB"},
 		{"1300 - 30:00", "13:00-13:30 1 cpus 256MiB"},
@@ -20,7 +23,8 @@ func TestReservations(t *testing.T) {
 		{"1300 - - walltime=1:00:00", "13:00-14:00 1 cpus 256MiB"},
 		{"1300 - 600 walltime=1:00:00", "13:00-13:10 1 cpus 256MiB"},
 		{"1300 1400 1:00:00 ncpus=3,mem=2gb", "13:00-14:00 3 cpus 2GiB"},
-		{"1300 1400 - select=2:ncpus=4:mem=1gb:ngpus=1+1:ncpus=1:mem=512mb place=free", "13:00-14:00 9 cpus 2.5GiB 2 gpus"},
+		{"1300 1400 - select=2:ncpus=4:mem=1gb:ngpus=1+1:ncpus=1:mem=512mb place=free",
+			"13:00-14:00 9 cpus 2.5GiB 2 gpus"},
 		{"1300 1400 - nodes=2:ppn=4", "13:00-14:00 8 cpus 512MiB"},
 		{"1300 1400 - select=1:host=n2+1:host=n1.lab+1:vnode=n2", "13:00-14:00 n1.lab n2.lab"},
 		{"1300 1400 - nodes=n1+n2:ppn=2", "13:00-14:00 n1.lab n2.lab"},
@@ -31,12 +35,16 @@ func TestReservations(t *testing.T) {
 		{"13 1400 -", "Bad time specification(s): a time is"},
 		{"1300 - 0", "Bad time specification(s): a time is"},
 		{"1300 - - walltime=0", "Illegal attribute or resource value Resource_List.walltime"},
-		{"1300 1400 - select=2:ncpus=1 place=scatter", "Illegal attribute or resource value Resource_List.place: a reservation keeps"},
+		{"1300 1400 - select=2:ncpus=1 place=scatter",
+			"Illegal attribute or resource value Resource_List.place: a reservation keeps"},
 		{"1300 1400 - nodes=1#excl", "Illegal attribute or resource value Resource_List.place: a reservation keeps"},
-		{"1300 1400 - select=1:ncpus=1:fast=true", "Illegal attribute or resource value Resource_List.select: a reservation keeps"},
-		{"1300 1400 - select=1:matlab=1", "Illegal attribute or resource value Resource_List.select: a reservation keeps"},
+		{"1300 1400 - select=1:ncpus=1:fast=true",
+			"Illegal attribute or resource value Resource_List.select: a reservation keeps"},
+		{"1300 1400 - select=1:matlab=1",
+			"Illegal attribute or resource value Resource_List.select: a reservation keeps"},
 		{"1300 1400 - cput=5", "Illegal attribute or resource value Resource_List.cput: a reservation keeps"},
-		{"1300 1400 - select=1:host=n1+1:ncpus=2", "Illegal attribute or resource value Resource_List.select: either each chunk"},
+		{"1300 1400 - select=1:host=n1+1:ncpus=2",
+			"Illegal attribute or resource value Resource_List.select: either each chunk"},
 	} {
 		words := strings.Fields(strings.ReplaceAll(" "+c.line, " - ", "  \x00 "))
 		for i := range words {
@@ -83,7 +91,8 @@ func TestReservationChanges(t *testing.T) {
 		{ReservationRequest{Duration: 3 * time.Hour}, -time.Hour, 2 * time.Hour},
 		{ReservationRequest{Start: now.Add(time.Hour), Duration: time.Hour}, time.Hour, 2 * time.Hour},
 	} {
-		if start, end, err := c.wish.Period(from, until, now); err != nil || start.Sub(now) != c.start || end.Sub(now) != c.end {
+		if start, end, err := c.wish.Period(from, until, now); err != nil || start.Sub(now) != c.start ||
+			end.Sub(now) != c.end {
 			t.Errorf("%+v: from %v until %v (%v)", c.wish, start, end, err)
 		}
 	}
@@ -96,7 +105,8 @@ func TestReservationChanges(t *testing.T) {
 
 // TestReservationNames holds which destinations are reservations.
 func TestReservationNames(t *testing.T) {
-	for name, want := range map[string]bool{"R1": true, "R123456789": true, "R1234567890": false, "R": false, "r1": false, "R1x": false, roost.DefaultQueueName: false, "": false} {
+	for name, want := range map[string]bool{"R1": true, "R123456789": true, "R1234567890": false, "R": false,
+		"r1": false, "R1x": false, roost.DefaultQueueName: false, "": false} {
 		if ReservationName(name) != want {
 			t.Errorf("%q: %v", name, !want)
 		}

@@ -8,20 +8,27 @@ import (
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// jobWideResources are the resources that a job has as a whole, with what reads their values.
+// jobWideResources are the resources that a job has as a whole, with what reads their
+// values.
 var jobWideResources = map[string]func(v string) bool{
-	"walltime": isDurationResource, "min_walltime": isDurationResource, "max_walltime": isDurationResource, "soft_walltime": isDurationResource, "cput": isDurationResource, "pcput": isDurationResource,
-	"pmem": isSizeResource, "pvmem": isSizeResource, "file": isSizeResource, "nice": isNiceResource, "software": isTextResource, "nodect": isCountResource, "app_class": isTextResource, "place": isTextResource, "select": isTextResource,
-	"nodes": isTextResource, "procs": isCountResource, "neednodes": isTextResource,
+	"walltime": isDurationResource, "min_walltime": isDurationResource, "max_walltime": isDurationResource,
+	"soft_walltime": isDurationResource, "cput": isDurationResource, "pcput": isDurationResource,
+	"pmem": isSizeResource, "pvmem": isSizeResource, "file": isSizeResource, "nice": isNiceResource,
+	"software": isTextResource, "nodect": isCountResource, "app_class": isTextResource, "place": isTextResource,
+	"select": isTextResource,
+	"nodes":  isTextResource, "procs": isCountResource, "neednodes": isTextResource,
 }
 
-// chunkResources are the resources of a chunk. Without -l select they are those of the one chunk that there is.
+// chunkResources are the resources of a chunk. Without -l select they are those of the
+// one chunk that there is.
 var chunkResources = map[string]func(v string) bool{
-	"ncpus": isCountResource, "mem": isSizeResource, "vmem": isSizeResource, "ngpus": isCountResource, "gpu_mem": isSizeResource, "mpiprocs": isCountResource, "ompthreads": isCountResource, "host": isPlainName,
+	"ncpus": isCountResource, "mem": isSizeResource, "vmem": isSizeResource, "ngpus": isCountResource,
+	"gpu_mem": isSizeResource, "mpiprocs": isCountResource, "ompthreads": isCountResource, "host": isPlainName,
 	"vnode": isPlainName, "arch": isPlainName, scratchLocal: isDiskResource,
 }
 
-// scratchLocal is the resource by which sites of PBS have the room for files on each machine counted, which Roost counts as disk.
+// scratchLocal is the resource by which sites of PBS have the room for files on each
+// machine counted, which Roost counts as disk.
 const scratchLocal = "scratch_local"
 
 // maxDisk bounds the disk of a chunk, as queues of Roost do.
@@ -29,7 +36,8 @@ const maxDisk = 1 << 52
 
 func isDiskResource(v string) bool { n, ok := parseSize(v); return ok && n <= maxDisk }
 
-// IsBuiltinResource reports whether a resource is one that needs not be made: Roost knows what it is.
+// IsBuiltinResource reports whether a resource is one that needs not be made: Roost knows
+// what it is.
 func IsBuiltinResource(name string) bool {
 	return jobWideResources[name] != nil || chunkResources[name] != nil
 }
@@ -58,7 +66,8 @@ func parseCount(v string) (int, bool) {
 	return n, n <= maxCount
 }
 
-// addResources reads -l: "name=value[,name=value…]". A resource that comes again replaces its value.
+// addResources reads -l: "name=value[,name=value…]". A resource that comes again replaces
+// its value.
 func (s *jobSubmission) addResources(value string) error {
 	for _, item := range SplitList(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
@@ -93,11 +102,13 @@ func (s *jobSubmission) parseResources() error {
 		check := jobWideResources[name]
 		if own := chunkResources[name]; own != nil {
 			if check = own; chunks {
-				return refusalf("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name, exitInvalidBesideSelect)
+				return refusalf("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name,
+					exitInvalidBesideSelect)
 			}
 		}
 		if check == nil {
-			if _, counted := parseCustomCount(name, s.resourceValues[name]); counted || !chunks && isMachineAttribute(name, s.resourceValues[name]) && isPlainName(s.resourceValues[name]) {
+			if _, counted := parseCustomCount(name, s.resourceValues[name]); counted ||
+				!chunks && isMachineAttribute(name, s.resourceValues[name]) && isPlainName(s.resourceValues[name]) {
 				continue
 			}
 			return refusalf("Unknown resource: "+name, exitUnknown)
@@ -117,5 +128,6 @@ func (s *jobSubmission) parseResources() error {
 	return s.buildRequest()
 }
 
-// refusalTexts says what a value should have been where PBS's own words do not help: these resources are Roost's.
+// refusalTexts says what a value should have been where PBS's own words do not help:
+// these resources are Roost's.
 var refusalTexts = map[string]string{"gpu_mem": "gpu_mem is memory of each GPU, as in gpu_mem=10gb"}

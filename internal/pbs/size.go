@@ -9,8 +9,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// parseSize reads an amount as PBS writes it: a whole number, of bytes or of words of 8 bytes, with k, m, g, t or p before that for powers of 1024, in
-// letters of any case. The result is rounded up to a KiB.
+// parseSize reads an amount as PBS writes it: a whole number, of bytes or of words of 8
+// bytes, with k, m, g, t or p before that for powers of 1024, in letters of any case. The
+// result is rounded up to a KiB.
 func parseSize(s string) (roost.Bytes, bool) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
@@ -38,8 +39,9 @@ func parseSize(s string) (roost.Bytes, bool) {
 // maxDuration bounds lengths of time: a hundred years.
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// parseDuration reads a length of time as PBS writes it: seconds, or [[[days:]hours:]minutes:]seconds (days: Torque), each of any width, the seconds with
-// a fraction or not.
+// parseDuration reads a length of time as PBS writes it: seconds, or
+// [[[days:]hours:]minutes:]seconds (days: Torque), each of any width, the seconds with a
+// fraction or not.
 func parseDuration(s string) (time.Duration, bool) {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	if dotted && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {

@@ -5,7 +5,8 @@ import "strings"
 // maxWords bounds the words of one directive, as OpenPBS does.
 const maxWords = 128
 
-// SplitWords splits a directive as a shell would, without expanding anything: quotes of both kinds, and backslashes.
+// SplitWords splits a directive as a shell would, without expanding anything: quotes of
+// both kinds, and backslashes.
 func SplitWords(s string) (words []string, ok bool) {
 	var word strings.Builder
 	quote, open := byte(0), false
@@ -39,7 +40,8 @@ func SplitWords(s string) (words []string, ok bool) {
 	return words, quote == 0
 }
 
-// SplitList splits at commas outside of quotes and not behind a backslash; the quotes themselves go.
+// SplitList splits at commas outside of quotes and not behind a backslash; the quotes
+// themselves go.
 func SplitList(s string) []string {
 	var out []string
 	var part strings.Builder

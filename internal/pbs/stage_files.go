@@ -11,14 +11,16 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// stageFile is what travels: its name below the job's directory, which may be a pattern on the way out, and its path on the submit side, which may be one on the
-// way in. Of a pattern, and of what goes into a directory, the other end is that directory.
+// stageFile is what travels: its name below the job's directory, which may be a pattern
+// on the way out, and its path on the submit side, which may be one on the way in. Of a
+// pattern, and of what goes into a directory, the other end is that directory.
 type stageFile struct {
 	name, path  string
 	destination bool
 }
 
-// setStage reads "name@host:path[,…]". The files go to a directory that the job has to itself, or come from it, so names are relative; the host is this one.
+// setStage reads "name@host:path[,…]". The files go to a directory that the job has to
+// itself, or come from it, so names are relative; the host is this one.
 func (s *jobSubmission) setStage(key, v string) error {
 	var all []stageFile
 	for _, item := range listItems(v) {
@@ -27,12 +29,15 @@ func (s *jobSubmission) setStage(key, v string) error {
 		if !at || !ok || name == "" || host == "" || p == "" || strings.Contains(item, " => ") {
 			return refusalf("illegal -W value: "+key+": "+strconv.Quote(item)+" is not NAME@HOST:PATH", 2)
 		}
-		if own, _, _ := strings.Cut(s.serverHost(), "."); !strings.EqualFold(host, s.serverHost()) && !strings.EqualFold(host, own) && host != "localhost" {
-			return refusalf("-W "+key+": "+host+" is another machine: files travel between the job and the machine in whose queue it is, "+s.serverHost(), exitIllegalValue)
+		if own, _, _ := strings.Cut(s.serverHost(), "."); !strings.EqualFold(host, s.serverHost()) &&
+			!strings.EqualFold(host, own) && host != "localhost" {
+			return refusalf("-W "+key+": "+host+" is another machine: files travel between the job and the machine "+
+				"in whose queue it is, "+s.serverHost(), exitIllegalValue)
 		}
 		clean := path.Clean(name)
 		if path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") {
-			return refusalf("-W "+key+": "+name+" is not below the job's own directory: write a relative path", exitIllegalValue)
+			return refusalf("-W "+key+": "+name+" is not below the job's own directory: write a relative path",
+				exitIllegalValue)
 		}
 		full := path.Clean(p)
 		if !path.IsAbs(p) {
@@ -43,7 +48,8 @@ func (s *jobSubmission) setStage(key, v string) error {
 			continue
 		}
 		f := stageFile{clean, full, isPattern(clean)}
-		if !f.destination && clean != "." && (strings.HasSuffix(p, "/") || s.caller.IsDir != nil && s.caller.IsDir(full)) {
+		if !f.destination && clean != "." &&
+			(strings.HasSuffix(p, "/") || s.caller.IsDir != nil && s.caller.IsDir(full)) {
 			f.path = path.Join(full, path.Base(clean))
 		}
 		all = append(all, f)
@@ -58,7 +64,8 @@ func (s *jobSubmission) setStage(key, v string) error {
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// outputDirectory is the directory below which the outputs of a job come back that has a directory to itself: the one that holds all of them.
+// outputDirectory is the directory below which the outputs of a job come back that has a
+// directory to itself: the one that holds all of them.
 func (s *jobSubmission) outputDirectory() string {
 	if len(s.stageOut) == 0 {
 		return s.caller.Dir

@@ -75,24 +75,49 @@ func (s *jobSubmission) applyOptions(options []optionValue) error {
 	return nil
 }
 
-// optionReaders says what each option means (OpenPBS qsub(1B); -d, -D, -F, -n, -t, -T, -w and -x: Torque qsub(1B)).
+// optionReaders says what each option means (OpenPBS qsub(1B); -d, -D, -F, -n, -t, -T, -w
+// and -x: Torque qsub(1B)).
 func optionReaders() map[byte]func(s *jobSubmission, v string) error {
 	return map[byte]func(s *jobSubmission, v string) error{
-		'a': (*jobSubmission).setStart, 'A': textOption('A', func(s *jobSubmission) *string { return &s.account }), 'c': (*jobSubmission).setCheckpoint,
-		'd': textOption('d', func(s *jobSubmission) *string { return &s.dir }), 'D': textOption('D', func(s *jobSubmission) *string { return &s.dir }),
-		'e': textOption('e', func(s *jobSubmission) *string { return &s.err }), 'F': (*jobSubmission).setArguments, 'h': func(s *jobSubmission, _ string) error { s.held = true; return nil },
-		'I': interactiveCommand, 'j': (*jobSubmission).setJoin, 'J': func(s *jobSubmission, v string) error { return s.setArray('J', v) },
-		'k': (*jobSubmission).setKeep, 'l': (*jobSubmission).addResources, 'm': (*jobSubmission).setMail, 'M': textOption('M', func(s *jobSubmission) *string { return &s.mailTo }),
-		'n': func(s *jobSubmission, _ string) error { s.exclusive = true; return nil }, 'N': (*jobSubmission).setName, 'o': textOption('o', func(s *jobSubmission) *string { return &s.out }),
+		'a': (*jobSubmission).setStart, 'A': textOption('A', func(s *jobSubmission) *string {
+			return &s.account
+		}), 'c': (*jobSubmission).setCheckpoint,
+		'd': textOption('d', func(s *jobSubmission) *string {
+			return &s.dir
+		}), 'D': textOption('D', func(s *jobSubmission) *string { return &s.dir }),
+		'e': textOption('e', func(s *jobSubmission) *string {
+			return &s.err
+		}), 'F': (*jobSubmission).setArguments, 'h': func(s *jobSubmission, _ string) error {
+			s.held = true
+			return nil
+		},
+		'I': interactiveCommand, 'j': (*jobSubmission).setJoin, 'J': func(s *jobSubmission, v string) error {
+			return s.setArray('J', v)
+		},
+		'k': (*jobSubmission).setKeep, 'l': (*jobSubmission).addResources, 'm': (*jobSubmission).setMail,
+		'M': textOption('M', func(s *jobSubmission) *string {
+			return &s.mailTo
+		}),
+		'n': func(s *jobSubmission, _ string) error {
+			s.exclusive = true
+			return nil
+		}, 'N': (*jobSubmission).setName, 'o': textOption('o', func(s *jobSubmission) *string { return &s.out }),
 		'p': (*jobSubmission).setPriority, 'P': (*jobSubmission).setProject, 'q': (*jobSubmission).setDestination,
-		'r': (*jobSubmission).setRerunnable, 'R': (*jobSubmission).setRemove, 'S': (*jobSubmission).setShell, 't': func(s *jobSubmission, v string) error { return s.setArray('t', v) },
+		'r': (*jobSubmission).setRerunnable, 'R': (*jobSubmission).setRemove, 'S': (*jobSubmission).setShell,
+		't': func(s *jobSubmission, v string) error {
+			return s.setArray('t', v)
+		},
 		'T': func(*jobSubmission, string) error {
 			return refusalf("-T is not supported: prologue and epilogue are the machines' own", exitUsage)
 		},
-		'u': (*jobSubmission).setUser, 'v': (*jobSubmission).setVariables, 'V': func(s *jobSubmission, _ string) error { s.exportAll = true; return nil },
+		'u': (*jobSubmission).setUser, 'v': (*jobSubmission).setVariables, 'V': func(s *jobSubmission, _ string) error {
+			s.exportAll = true
+			return nil
+		},
 		'w': textOption('w', func(s *jobSubmission) *string { return &s.dir }), 'W': (*jobSubmission).addAttributes,
 		'x': func(*jobSubmission, string) error {
-			return refusalf("-x is not supported: the script of an interactive job is read for its directives only", exitUsage)
+			return refusalf("-x is not supported: the script of an interactive job is read for its directives only",
+				exitUsage)
 		},
 		'X': func(s *jobSubmission, _ string) error { s.x11Forwarding = true; return nil },
 		'z': func(s *jobSubmission, _ string) error { s.quiet = true; return nil },
@@ -118,10 +143,12 @@ func (s *jobSubmission) setName(v string) error {
 	return nil
 }
 
-// isJobName reports whether s can be the name of a job: at most 230 characters, of which the first is no dot (OpenPBS).
+// isJobName reports whether s can be the name of a job: at most 230 characters, of which
+// the first is no dot (OpenPBS).
 func isJobName(s string) bool { return len(s) <= 230 && isPlainName(s) && s[0] != '.' }
 
-// setProject reads -P: the project, and in Torque the user that the job is to be of, who has to be the one who submits it.
+// setProject reads -P: the project, and in Torque the user that the job is to be of, who
+// has to be the one who submits it.
 func (s *jobSubmission) setProject(v string) error {
 	if v == "" {
 		return illegalValueError('P')
@@ -131,7 +158,8 @@ func (s *jobSubmission) setProject(v string) error {
 		return nil
 	}
 	if user, _, _ := strings.Cut(v, ":"); user != s.caller.User {
-		return refusalf("Unauthorized Request: jobs are of who submits them, "+s.caller.User+", and not of "+user, exitNotAllowed)
+		return refusalf("Unauthorized Request: jobs are of who submits them, "+s.caller.User+", and not of "+user,
+			exitNotAllowed)
 	}
 	return nil
 }
@@ -171,7 +199,8 @@ func (s *jobSubmission) setRerunnable(v string) error {
 	return nil
 }
 
-// setShell reads "path[@host],…". Where the job will run is not known yet, so the path without a host counts; with none it is the login shell.
+// setShell reads "path[@host],…". Where the job will run is not known yet, so the path
+// without a host counts; with none it is the login shell.
 func (s *jobSubmission) setShell(v string) error {
 	seen := map[string]bool{}
 	shell := ""
@@ -240,7 +269,9 @@ func (s *jobSubmission) checkConflicts() error {
 		return refusalf("-F gives arguments to a script, and there is a command", exitUsage)
 	case s.command == nil && !s.interactive && strings.TrimSpace(s.script) == "":
 		return refusalf("Job has no script", exitScript)
-	case slices.ContainsFunc(append(slices.Clone(s.command), s.arguments...), func(a string) bool { return strings.IndexByte(a, 0) >= 0 }):
+	case slices.ContainsFunc(append(slices.Clone(s.command), s.arguments...), func(a string) bool {
+		return strings.IndexByte(a, 0) >= 0
+	}):
 		return refusalf("an argument holds a zero byte", exitUsage)
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it has where qsub runs.
+// setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it
+// has where qsub runs.
 func (s *jobSubmission) setVariables(value string) error {
 	s.export = map[string]string{}
 	for _, item := range SplitList(value) {
@@ -34,8 +35,9 @@ func (s *jobSubmission) setVariables(value string) error {
 	return nil
 }
 
-// jobEnvironment is what the job finds: what -V and -v take along, and the variables of POSIX, OpenPBS and Torque. What is known only where the job
-// runs (PBS_NODEFILE, PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE) is not among them.
+// jobEnvironment is what the job finds: what -V and -v take along, and the variables of
+// POSIX, OpenPBS and Torque. What is known only where the job runs (PBS_NODEFILE,
+// PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE) is not among them.
 func (s *jobSubmission) jobEnvironment() []string {
 	set := map[string]string{}
 	put := func(name, value string) {

@@ -78,7 +78,8 @@ func (d *jsonPrinter) Print(n *Node) error {
 	return d.endObject()
 }
 
-// writeResources adds what there is of each; of what is assigned only what is not 0, as OpenPBS does.
+// writeResources adds what there is of each; of what is assigned only what is not 0, as
+// OpenPBS does.
 func (d *jsonPrinter) writeResources(list []qstat.ObjectAttribute, first bool) {
 	d.writeMember(3, list[0].Name, "{", first)
 	any := false

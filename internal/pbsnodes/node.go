@@ -1,5 +1,6 @@
-// Package pbsnodes lays out what pbsnodes prints of machines, in the formats of OpenPBS (pbsnodes(8B) of its manual, whose columns, attributes and keys
-// clients rely on), and reads its command line. It is pure: what there is to print comes in, text comes out.
+// Package pbsnodes lays out what pbsnodes prints of machines, in the formats of OpenPBS
+// (pbsnodes(8B) of its manual, whose columns, attributes and keys clients rely on), and
+// reads its command line. It is pure: what there is to print comes in, text comes out.
 package pbsnodes
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/qstat"
 )
 
-// Node is a machine, or with a vnode's name a part of one, as its ad and the jobs on it have it.
+// Node is a machine, or with a vnode's name a part of one, as its ad and the jobs on it
+// have it.
 type Node struct {
 	Name      string
 	Host      string // the machine that the node is of
@@ -52,15 +54,18 @@ type NodeCondition struct {
 	Asleep    bool
 }
 
-// State is the node's state in PBS's words, several with commas between them, in OpenPBS's order. All processors handed out is job-busy.
+// State is the node's state in PBS's words, several with commas between them, in
+// OpenPBS's order. All processors handed out is job-busy.
 func (n *Node) State() string {
 	var list []string
 	for _, s := range []struct {
 		is   bool
 		name string
 	}{
-		{n.Condition.Unknown, "state-unknown"}, {n.Condition.Down || n.Condition.Unknown, "down"}, {n.Condition.Offline, "offline"},
-		{n.isFull() && !n.Condition.Exclusive, "job-busy"}, {n.Condition.Exclusive, "job-exclusive"}, {n.Condition.Busy, "busy"}, {n.Condition.Reserved, "resv-exclusive"}, {n.Condition.Asleep, "sleep"},
+		{n.Condition.Unknown, "state-unknown"}, {n.Condition.Down || n.Condition.Unknown, "down"},
+		{n.Condition.Offline, "offline"},
+		{n.isFull() && !n.Condition.Exclusive, "job-busy"}, {n.Condition.Exclusive, "job-exclusive"},
+		{n.Condition.Busy, "busy"}, {n.Condition.Reserved, "resv-exclusive"}, {n.Condition.Asleep, "sleep"},
 	} {
 		if s.is {
 			list = append(list, s.name)
@@ -73,7 +78,8 @@ func (n *Node) State() string {
 }
 
 func (n *Node) isFull() bool {
-	return n.CPUs > 0 && n.UsedCPUs > roost.MilliCPU(1000*(n.CPUs-1)) || n.CPUs == 0 && n.GPUs > 0 && n.UsedGPUs >= n.GPUs
+	return n.CPUs > 0 && n.UsedCPUs > roost.MilliCPU(1000*(n.CPUs-1)) || n.CPUs == 0 && n.GPUs > 0 &&
+		n.UsedGPUs >= n.GPUs
 }
 
 // IsUnavailable reports whether pbsnodes -l lists the node.
@@ -146,7 +152,8 @@ func unixTime(t time.Time) string {
 	return strconv.FormatInt(t.Unix(), 10)
 }
 
-// jobProcessors are the processors that jobs have, one after the other: "12.srv/0, 12.srv/1, 15.srv/2".
+// jobProcessors are the processors that jobs have, one after the other: "12.srv/0,
+// 12.srv/1, 15.srv/2".
 func (n *Node) jobProcessors() string {
 	var b strings.Builder
 	next := 0

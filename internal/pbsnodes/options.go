@@ -58,10 +58,12 @@ type GivenOption struct {
 	Value  string
 }
 
-// OptionSpec are the options in getopt's words: those of OpenPBS, and A, n, N and x of Torque.
+// OptionSpec are the options in getopt's words: those of OpenPBS, and A, n, N and x of
+// Torque.
 const OptionSpec = "aA:cC:dD:F:HjlLnN:oqrs:Svx"
 
-// Usage is what is printed for a command line that makes no sense; the exit status is 1 then.
+// Usage is what is printed for a command line that makes no sense; the exit status is 1
+// then.
 const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n" +
 	"\tpbsnodes -l [-s server]\n" +
 	"\tpbsnodes [-s server] -v vnode vnode ...\n" +
@@ -77,8 +79,10 @@ const TorqueUsage = "usage:\tpbsnodes [-{c|o|r}] [-s server] [-n] [-N \"note\"] 
 // unknownNode is what PBS says of a name that no node has.
 const unknownNode = "Unknown node "
 
-// ParseCommandLine understands a command line; false where it makes no sense. What goes with what is OpenPBS's: it depends on the order of the options, too. In Torque all
-// nodes are shown where nothing is said, and those that are named with -a; -l takes a state before names.
+// ParseCommandLine understands a command line; false where it makes no sense. What goes
+// with what is OpenPBS's: it depends on the order of the options, too. In Torque all
+// nodes are shown where nothing is said, and those that are named with -a; -l takes a
+// state before names.
 func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions, ok bool) {
 	o.Delimiter, ok = "|", len(given) > 0 || d == roost.Torque
 	showing := func() bool { return o.Action == ShowNamed || o.Action == ShowAll || o.Action == ShowVnodes }
@@ -124,7 +128,8 @@ func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions
 			ok = ok && o.readFormat(g.Value)
 		case 'j', 'L', 'S':
 			ok = ok && showing()
-			o.Jobs, o.Long, o.Summary = o.Jobs || g.Letter == 'j', o.Long || g.Letter == 'L', o.Summary || g.Letter == 'S'
+			o.Jobs, o.Long, o.Summary = o.Jobs || g.Letter == 'j', o.Long || g.Letter == 'L', o.Summary ||
+				g.Letter == 'S'
 		case 'q':
 			o.Quiet = true
 		case 's':
@@ -140,7 +145,8 @@ func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions
 		o.readTorque()
 	}
 	named := len(o.Nodes) > 0
-	return o, ok && (o.Action == ShowAll || o.Action == ListUnavailable && d == roost.Torque || o.Action == ListUnavailable != named)
+	return o, ok && (o.Action == ShowAll || o.Action == ListUnavailable && d == roost.Torque ||
+		o.Action == ListUnavailable != named)
 }
 
 // readTorque makes of a command line what Torque does.
@@ -160,7 +166,8 @@ func (o *CommandOptions) readTorque() {
 
 // torqueStateWords are the words that may stand behind -l.
 func torqueStateWords() []string {
-	return []string{"free", "offline", "down", "reserve", "job-exclusive", "job-sharing", "busy", "time-shared", "state-unknown", "active", "all", "up"}
+	return []string{"free", "offline", "down", "reserve", "job-exclusive", "job-sharing", "busy", "time-shared",
+		"state-unknown", "active", "all", "up"}
 }
 
 func (o *CommandOptions) readFormat(name string) bool {

@@ -21,26 +21,34 @@ func nodes() []*Node {
 	return []*Node{
 		{Name: "n1", Host: "n1", Arch: "linux", CPUs: 8, Memory: 16 * roost.GiB, Changed: at},
 		{
-			Name: "n2.example.org", Host: "n2.example.org", Arch: "linux", Version: "roost-1", CPUs: 4, GPUs: 2, Memory: 8174924 * roost.KiB, UsedCPUs: 4000, UsedGPUs: 1, UsedMem: 5 * roost.GiB,
+			Name: "n2.example.org", Host: "n2.example.org", Arch: "linux", Version: "roost-1", CPUs: 4, GPUs: 2,
+			Memory: 8174924 * roost.KiB, UsedCPUs: 4000, UsedGPUs: 1, UsedMem: 5 * roost.GiB,
 			Jobs:    []RunningTask{{"12.srv", 2, false}, {"13[4].srv", 1, true}, {"14.srv", 0, false}},
 			Comment: "a \"new\"\nfan", Condition: NodeCondition{Offline: true}, Changed: at, Used: at.Add(time.Hour),
 		},
-		{Name: "desk", Host: "desk", Arch: "linux", CPUs: 2, Memory: 1000 * roost.MiB, UsedCPUs: 500, UsedMem: 100, Jobs: []RunningTask{{"15.srv", 1, true}}, Condition: NodeCondition{Busy: true}},
+		{Name: "desk", Host: "desk", Arch: "linux", CPUs: 2, Memory: 1000 * roost.MiB, UsedCPUs: 500, UsedMem: 100,
+			Jobs: []RunningTask{{"15.srv", 1, true}}, Condition: NodeCondition{Busy: true}},
 		{Name: "gone", Host: "gone", Condition: NodeCondition{Unknown: true, Offline: true}, Comment: "burnt"},
-		{Name: "a-machine-with-a-long-name", Host: "a-machine-with-a-long-name", CPUs: 128, Memory: 2 * roost.TiB, Condition: NodeCondition{Reserved: true, Asleep: true}},
+		{Name: "a-machine-with-a-long-name", Host: "a-machine-with-a-long-name", CPUs: 128, Memory: 2 * roost.TiB,
+			Condition: NodeCondition{Reserved: true, Asleep: true}},
 	}
 }
 
 // TestFormats holds every format, byte for byte.
 func TestFormats(t *testing.T) {
 	for name, o := range map[string]CommandOptions{
-		"lines": {}, "dsv": {Format: Delimited, Delimiter: "|"}, "json": {Format: JSON}, "S": {Summary: true}, "Sj": {Summary: true, Jobs: true},
-		"SjL": {Summary: true, Jobs: true, Long: true}, "SL": {Summary: true, Long: true}, "S-dsv": {Summary: true, Format: Delimited, Delimiter: ";;"},
-		"Sj-dsv": {Summary: true, Jobs: true, Format: Delimited, Delimiter: "|"}, "torque": {Format: Torque}, "xml": {Format: XML}, "S-json": {Summary: true, Format: JSON}, "Sj-json": {Summary: true, Jobs: true, Format: JSON},
+		"lines": {}, "dsv": {Format: Delimited, Delimiter: "|"}, "json": {Format: JSON}, "S": {Summary: true},
+		"Sj":  {Summary: true, Jobs: true},
+		"SjL": {Summary: true, Jobs: true, Long: true}, "SL": {Summary: true, Long: true},
+		"S-dsv":  {Summary: true, Format: Delimited, Delimiter: ";;"},
+		"Sj-dsv": {Summary: true, Jobs: true, Format: Delimited, Delimiter: "|"}, "torque": {Format: Torque},
+		"xml": {Format: XML}, "S-json": {Summary: true, Format: JSON},
+		"Sj-json": {Summary: true, Jobs: true, Format: JSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			p := NewPrinter(&got, &o, JSONHeader{Now: time.Unix(1795266000, 0).UTC(), Version: "roost-1", Server: "srv"})
+			p := NewPrinter(&got, &o, JSONHeader{Now: time.Unix(1795266000, 0).UTC(), Version: "roost-1",
+				Server: "srv"})
 			for _, n := range nodes() {
 				if err := p.Print(n); err != nil {
 					t.Fatal(err)
@@ -74,7 +82,8 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestNoNodes holds that JSON has its key without nodes, too, and that nothing else prints anything.
+// TestNoNodes holds that JSON has its key without nodes, too, and that nothing else
+// prints anything.
 func TestNoNodes(t *testing.T) {
 	for _, o := range []CommandOptions{{}, {Summary: true}, {Format: Delimited}, {Format: JSON}} {
 		var got bytes.Buffer
@@ -82,7 +91,8 @@ func TestNoNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var doc struct{ Nodes map[string]any }
-		if o.Format != JSON && got.Len() > 0 || o.Format == JSON && (json.Unmarshal(got.Bytes(), &doc) != nil || doc.Nodes == nil) {
+		if o.Format != JSON && got.Len() > 0 || o.Format == JSON &&
+			(json.Unmarshal(got.Bytes(), &doc) != nil || doc.Nodes == nil) {
 			t.Errorf("%+v: got %q", o, got.String())
 		}
 	}
@@ -91,7 +101,8 @@ func TestNoNodes(t *testing.T) {
 // TestShort holds how memory is rounded: as OpenPBS does it, from kilobytes up.
 func TestShort(t *testing.T) {
 	for size, want := range map[roost.Bytes]string{
-		0: "0kb", 1: "1kb", 999 * roost.KiB: "999kb", 1000 * roost.KiB: "1mb", 8174924 * roost.KiB: "8gb", 16 * roost.GiB: "16gb", 2 * roost.TiB: "2tb", 900 * roost.MiB: "900mb",
+		0: "0kb", 1: "1kb", 999 * roost.KiB: "999kb", 1000 * roost.KiB: "1mb", 8174924 * roost.KiB: "8gb",
+		16 * roost.GiB: "16gb", 2 * roost.TiB: "2tb", 900 * roost.MiB: "900mb",
 	} {
 		if got := shortSize(size); got != want {
 			t.Errorf("%d: got %s, want %s", size, got, want)
@@ -112,7 +123,8 @@ func givenOf(line string) (given []GivenOption) {
 	return given
 }
 
-// TestRead holds which command lines make sense. Each is written as letters, "=" and what follows up to a blank being a value, and words operands.
+// TestRead holds which command lines make sense. Each is written as letters, "=" and what
+// follows up to a blank being a value, and words operands.
 func TestRead(t *testing.T) {
 	for line, want := range map[string]string{
 		"":              "usage",
@@ -216,7 +228,8 @@ func setFields(o CommandOptions) string {
 	return fmt.Sprint(strings.Join(words, " "), " ", o.Nodes)
 }
 
-// TestExclusiveNode: a machine that a job has alone is told so, though all of it is handed out.
+// TestExclusiveNode: a machine that a job has alone is told so, though all of it is
+// handed out.
 func TestExclusiveNode(t *testing.T) {
 	n := Node{CPUs: 4, UsedCPUs: 4000, Condition: NodeCondition{Exclusive: true}}
 	if got, want := n.State(), "job-exclusive"; got != want {

@@ -12,7 +12,8 @@ import (
 // NodePrinter prints nodes in one of the formats.
 type NodePrinter interface {
 	Print(n *Node) error
-	// Unknown says that there is no node of that name. It reports whether that is printed; else the caller says it.
+	// Unknown says that there is no node of that name. It reports whether that is
+	// printed; else the caller says it.
 	Unknown(name string) (printed bool, err error)
 	Close() error
 }

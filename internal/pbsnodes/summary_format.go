@@ -11,13 +11,16 @@ import (
 
 const noValue = "--" // for what there is nothing to say of
 
-// The heads of the two tables, with the columns of OpenPBS. There are no MICs, and clients that look for the column find none free.
+// The heads of the two tables, with the columns of OpenPBS. There are no MICs, and
+// clients that look for the column find none free.
 const (
 	jobsHeader = "                                                        mem       ncpus   nmics   ngpus\n" +
 		"vnode           state           njobs   run   susp      f/t        f/t     f/t     f/t   jobs\n" +
 		"--------------- --------------- ------ ----- ------ ------------ ------- ------- ------- -------\n"
-	nodesHeader = "vnode           state           OS       hardware host            queue        mem     ncpus   nmics   ngpus  comment\n" +
-		"--------------- --------------- -------- -------- --------------- ---------- -------- ------- ------- ------- ---------\n"
+	nodesHeader = "vnode           state           OS       hardware host            queue        mem     ncpus   " +
+		"nmics   ngpus  comment\n" +
+		"--------------- --------------- -------- -------- --------------- ---------- -------- ------- ------- " +
+		"------- ---------\n"
 )
 
 // summaryRow is what the tables say of a node.
@@ -28,7 +31,8 @@ type summaryRow struct {
 	mem, cpus, mics, gpus      string
 }
 
-// summaryRowOf sums a node up. With jobs, what is free stands before what there is; without long only the first word of the state counts.
+// summaryRowOf sums a node up. With jobs, what is free stands before what there is;
+// without long only the first word of the state counts.
 func summaryRowOf(n *Node, jobs, long bool) summaryRow {
 	r := summaryRow{name: n.Name, state: n.State(), host: n.Host, comment: n.Comment, jobs: n.jobIDs(), mics: "0"}
 	if first, _, _ := strings.Cut(r.state, ","); !long {
@@ -69,7 +73,8 @@ func shortSize(b roost.Bytes) string {
 	return fmt.Sprintf("%d%cb", n, "kmgtp"[unit])
 }
 
-// summaryPrinter is -S: a table, with -j of jobs, with -L as wide as it has to be; or with a delimiter -F dsv of it.
+// summaryPrinter is -S: a table, with -j of jobs, with -L as wide as it has to be; or
+// with a delimiter -F dsv of it.
 type summaryPrinter struct {
 	w                io.Writer
 	jobs, wideFormat bool
@@ -96,11 +101,13 @@ func (s *summaryPrinter) Print(n *Node) error {
 	}
 	var err error
 	if s.jobs {
-		_, err = fmt.Fprintf(s.w, "%s%-15s %-15s %6d %5d %6d %12s %7s %7s %7s %s\n", head, cut(r.name, 15), cut(r.state, 15), r.running+r.suspended, r.running, r.suspended,
+		_, err = fmt.Fprintf(s.w, "%s%-15s %-15s %6d %5d %6d %12s %7s %7s %7s %s\n", head, cut(r.name, 15),
+			cut(r.state, 15), r.running+r.suspended, r.running, r.suspended,
 			cut(r.mem, 12), cut(r.cpus, 7), r.mics, cut(r.gpus, 7), r.jobList())
 		return err
 	}
-	_, err = fmt.Fprintf(s.w, "%s%-15s %-15s %-8s %-8s %-15s %-10s %8s %7s %7s %7s %s\n", head, cut(r.name, 15), cut(r.state, 15), noValue, noValue, cut(r.host, 15), noValue,
+	_, err = fmt.Fprintf(s.w, "%s%-15s %-15s %-8s %-8s %-15s %-10s %8s %7s %7s %7s %s\n", head, cut(r.name, 15),
+		cut(r.state, 15), noValue, noValue, cut(r.host, 15), noValue,
 		cut(r.mem, 8), cut(r.cpus, 7), r.mics, cut(r.gpus, 7), qstat.VisibleText(r.comment))
 	return err
 }
@@ -116,10 +123,12 @@ func (r *summaryRow) jobList() string {
 func (s *summaryPrinter) printDelimited(r *summaryRow) error {
 	fields := []string{"vnode=" + r.name, "state=" + r.state}
 	if s.jobs {
-		fields = append(fields, fmt.Sprintf("njobs=%d", r.running+r.suspended), fmt.Sprintf("run=%d", r.running), fmt.Sprintf("susp=%d", r.suspended),
+		fields = append(fields, fmt.Sprintf("njobs=%d", r.running+r.suspended), fmt.Sprintf("run=%d", r.running),
+			fmt.Sprintf("susp=%d", r.suspended),
 			"mem(f/t)="+r.mem, "ncpus(f/t)="+r.cpus, "nmics(f/t)="+r.mics, "ngpus(f/t)="+r.gpus, "jobs="+r.jobList())
 	} else {
-		fields = append(fields, "OS="+noValue, "hardware="+noValue, "host="+r.host, "queue="+noValue, "mem="+r.mem, "ncpus="+r.cpus, "nmics="+r.mics, "ngpus="+r.gpus,
+		fields = append(fields, "OS="+noValue, "hardware="+noValue, "host="+r.host, "queue="+noValue, "mem="+r.mem,
+			"ncpus="+r.cpus, "nmics="+r.mics, "ngpus="+r.gpus,
 			"comment="+qstat.VisibleText(r.comment))
 	}
 	_, err := fmt.Fprintln(s.w, strings.Join(fields, s.delimiter))

@@ -11,15 +11,18 @@ import (
 	"github.com/roost-batch/roost/internal/qstat"
 )
 
-// Machines as Torque tells of them (its pbsnodes(8)): fewer attributes, with what was measured in one of them, "status", and other words for two states.
+// Machines as Torque tells of them (its pbsnodes(8)): fewer attributes, with what was
+// measured in one of them, "status", and other words for two states.
 
 // TorqueState is the node's state in Torque's words.
 func (n *Node) TorqueState() string {
-	state := strings.NewReplacer("job-busy", "job-exclusive", "resv-exclusive", "reserve", ",sleep", "", "sleep", "free").Replace(n.State())
+	state := strings.NewReplacer("job-busy", "job-exclusive", "resv-exclusive", "reserve", ",sleep", "", "sleep",
+		"free").Replace(n.State())
 	return strings.Replace(state, "state-unknown,down", "down", 1)
 }
 
-// IsWanted reports whether pbsnodes -l lists the node: with a state behind it those that are in that, else as Marked has it.
+// IsWanted reports whether pbsnodes -l lists the node: with a state behind it those that
+// are in that, else as Marked has it.
 func (o *CommandOptions) IsWanted(n *Node) bool {
 	state := n.TorqueState()
 	switch o.Wanted {
@@ -56,7 +59,8 @@ func (n *Node) torqueAttributes(now time.Time) (list []qstat.ObjectAttribute) {
 		if n.Condition.Busy || n.isFull() {
 			state = "busy"
 		}
-		add("status", fmt.Sprintf("rectime=%d,opsys=%s,ncpus=%d,physmem=%s,availmem=%s,state=%s,jobs=%s", now.Unix(), cmp.Or(n.Arch, "linux"), n.CPUs, kilobytes(n.Memory),
+		add("status", fmt.Sprintf("rectime=%d,opsys=%s,ncpus=%d,physmem=%s,availmem=%s,state=%s,jobs=%s", now.Unix(),
+			cmp.Or(n.Arch, "linux"), n.CPUs, kilobytes(n.Memory),
 			kilobytes(max(n.Memory-n.UsedMem, 0)), state, strings.Join(n.jobIDs(), " ")))
 	}
 	add("note", n.Comment)

@@ -1,6 +1,8 @@
-// Package pki makes and reads the certificates by which the nodes of a pool know each other. A pool has one authority; each node has
-// a key of its own and a certificate in which the common name is the node's and the organizational units are its roles. Names of hosts
-// and addresses play no part: a node is known by its name and its roles, wherever it is.
+// Package pki makes and reads the certificates by which the nodes of a pool know each
+// other. A pool has one authority; each node has a key of its own and a certificate in
+// which the common name is the node's and the organizational units are its roles. Names
+// of hosts and addresses play no part: a node is known by its name and its roles,
+// wherever it is.
 package pki
 
 import (
@@ -69,9 +71,10 @@ func (a *Authority) Issue(name string, roles []auth.Role, validity time.Duration
 	return encodeCertificate(signed), key, err
 }
 
-// Certify makes a certificate for the node of that name, whose key it is. Roles are those of auth.DaemonRoles; without any the node may only talk to what
-// is open to users.
-func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.Role, validity time.Duration) (*x509.Certificate, error) {
+// Certify makes a certificate for the node of that name, whose key it is. Roles are those
+// of auth.DaemonRoles; without any the node may only talk to what is open to users.
+func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.Role,
+	validity time.Duration) (*x509.Certificate, error) {
 	if name == "" || len(name) > 64 {
 		return nil, fmt.Errorf("node %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
 	}
@@ -99,20 +102,23 @@ func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.
 // Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// Check says why a node's certificate does not hold now, and nil if it does. Whether it was revoked is not looked at.
+// Check says why a node's certificate does not hold now, and nil if it does. Whether it
+// was revoked is not looked at.
 func (a *Authority) Check(leaf *x509.Certificate) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.cert)
 	return verifyCert(leaf, authorities)
 }
 
-// PEM returns the authority's certificate, which every node has, and its key, which nobody else has.
+// PEM returns the authority's certificate, which every node has, and its key, which
+// nobody else has.
 func (a *Authority) PEM() (cert, key []byte, err error) {
 	key, err = encodeKey(a.key)
 	return encodeCertificate(a.cert), key, err
 }
 
-func signCert(template, parent *x509.Certificate, public ed25519.PublicKey, key ed25519.PrivateKey) (*x509.Certificate, error) {
+func signCert(template, parent *x509.Certificate, public ed25519.PublicKey,
+	key ed25519.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err

@@ -16,8 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// certReloader is what is in a node's files now: they are read again when one of them has changed. What cannot be read, or is worse than what is known, changes
-// nothing: half of a renewal is seen when the certificate is there and the key is not.
+// certReloader is what is in a node's files now: they are read again when one of them has
+// changed. What cannot be read, or is worse than what is known, changes nothing: half of
+// a renewal is seen when the certificate is there and the key is not.
 type certReloader struct {
 	files config.TLSFiles
 
@@ -29,7 +30,8 @@ type certReloader struct {
 	revoked     map[string]time.Time // since when, by serial number in hexadecimal
 }
 
-// fileStamp is by what a file is known to have changed. Each change is a rename, so the inode says it even where the clock does not.
+// fileStamp is by what a file is known to have changed. Each change is a rename, so the
+// inode says it even where the clock does not.
 type fileStamp struct {
 	info os.FileInfo // nil: no file
 }
@@ -53,7 +55,8 @@ func (f *certReloader) stampFiles() (all [4]fileStamp) {
 	return all
 }
 
-// refresh reads again what has changed, and says so. A file that is wrong is told about once.
+// refresh reads again what has changed, and says so. A file that is wrong is told about
+// once.
 func (f *certReloader) refresh() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,9 +64,11 @@ func (f *certReloader) refresh() {
 	f.stamps = f.stampFiles()
 	if !before[0].same(f.stamps[0]) || !before[1].same(f.stamps[1]) || !before[2].same(f.stamps[2]) {
 		if err := f.loadCert(); err != nil {
-			slog.Error("the certificate that this node has now is not used; the one before is, until it ends", "err", err)
+			slog.Error("the certificate that this node has now is not used; the one before is, until it ends",
+				"err", err)
 		} else {
-			slog.Info("certificate", "node", f.pair.Leaf.Subject.CommonName, "ends", f.pair.Leaf.NotAfter, "roles", f.pair.Leaf.Subject.OrganizationalUnit)
+			slog.Info("certificate", "node", f.pair.Leaf.Subject.CommonName, "ends", f.pair.Leaf.NotAfter, "roles",
+				f.pair.Leaf.Subject.OrganizationalUnit)
 		}
 	}
 	if !before[revocationListIndex].same(f.stamps[revocationListIndex]) {
@@ -79,7 +84,8 @@ func (f *certReloader) loadCert() error {
 	}
 	authorities, err := authoritiesIn(text)
 	if err != nil {
-		return fmt.Errorf("authority %s: %w: %w: copy it from another node of the pool", f.files.CA, roost.BadConfig, err)
+		return fmt.Errorf("authority %s: %w: %w: copy it from another node of the pool", f.files.CA,
+			roost.BadConfig, err)
 	}
 	pair, err := loadPair(f.files.Certificate, f.files.Key)
 	if err != nil {
@@ -87,7 +93,8 @@ func (f *certReloader) loadCert() error {
 	}
 	err = verifyCert(pair.Leaf, authorities)
 	if errors.Is(err, errForeign) {
-		return fmt.Errorf("certificate %s: %w: %w, or it is damaged: let the machine join again (roost token, roost join)", f.files.Certificate, roost.BadConfig, err)
+		return fmt.Errorf("certificate %s: %w: %w, or it is damaged: let the machine join again (roost token, "+
+			"roost join)", f.files.Certificate, roost.BadConfig, err)
 	}
 	if err != nil {
 		return fmt.Errorf("certificate %s: %w: %w", f.files.Certificate, roost.BadConfig, err)
@@ -96,7 +103,8 @@ func (f *certReloader) loadCert() error {
 	return nil
 }
 
-// authoritiesIn reads the certificates of a file, which have signed themselves: a flipped bit in one is noticed.
+// authoritiesIn reads the certificates of a file, which have signed themselves: a flipped
+// bit in one is noticed.
 func authoritiesIn(text []byte) (*x509.CertPool, error) {
 	authorities, n := x509.NewCertPool(), 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -116,34 +124,41 @@ func authoritiesIn(text []byte) (*x509.CertPool, error) {
 	return authorities, nil
 }
 
-// loadRevocations takes in the list of revoked certificates. One that the authority has not signed, or that is older than what is known, is left alone: who can
-// put a file there must not be able to let anybody in again.
+// loadRevocations takes in the list of revoked certificates. One that the authority has
+// not signed, or that is older than what is known, is left alone: who can put a file
+// there must not be able to let anybody in again.
 func (f *certReloader) loadRevocations() {
 	found, err := ReadRevocations(&f.files)
 	if err == nil && found == nil {
 		if f.number > 0 {
-			slog.Error("the list of revoked certificates is gone; what was on it stays revoked", "file", RevocationsFile(&f.files))
+			slog.Error("the list of revoked certificates is gone; what was on it stays revoked", "file",
+				RevocationsFile(&f.files))
 		}
 		return
 	}
 	if err == nil && found.Number.Int64() < f.number {
-		err = fmt.Errorf("%s: %w: it is number %v, and number %d was here before", RevocationsFile(&f.files), roost.Stale, found.Number, f.number)
+		err = fmt.Errorf("%s: %w: it is number %v, and number %d was here before", RevocationsFile(&f.files),
+			roost.Stale, found.Number, f.number)
 	}
 	if err != nil {
 		slog.Error("a list of revoked certificates is not used", "err", err)
 		return
 	}
 	level := slog.LevelInfo
-	if f.number == 0 { // what was there from the beginning is no news: the master and roost leave read it each time anew
+	// what was there from the beginning is no news: the master and roost leave read it
+	// each time anew
+	if f.number == 0 {
 		level = slog.LevelDebug
 	}
 	f.number, f.revoked = found.Number.Int64(), map[string]time.Time{}
 	for _, r := range found.RevokedCertificateEntries {
 		f.revoked[r.SerialNumber.Text(16)] = r.RevocationTime
 	}
-	slog.Log(context.Background(), level, "list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
+	slog.Log(context.Background(), level, "list of revoked certificates", "number", f.number, "certificates",
+		len(f.revoked))
 	if at, ok := f.revoked[f.pair.Leaf.SerialNumber.Text(16)]; ok {
-		slog.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)", "since", at)
+		slog.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)",
+			"since", at)
 	}
 }
 
@@ -158,7 +173,8 @@ func (f *certReloader) checkCert(leaf *x509.Certificate) error {
 	return f.checkPeer(leaf)
 }
 
-// isRevoked reports whether the certificate of that number, in hexadecimal, is on the list.
+// isRevoked reports whether the certificate of that number, in hexadecimal, is on the
+// list.
 func (f *certReloader) isRevoked(serial string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,7 +190,8 @@ func (f *certReloader) checkPeer(leaf *x509.Certificate) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if at, ok := f.revoked[leaf.SerialNumber.Text(16)]; ok {
-		return errors.New("the certificate was revoked on " + at.Format(time.RFC3339) + ": let the node join anew if it is to come back (roost token)")
+		return errors.New("the certificate was revoked on " + at.Format(time.RFC3339) +
+			": let the node join anew if it is to come back (roost token)")
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// Request asks for a certificate for the key in that file, as PKCS #10 in DER; a key is made where there is no file. The key never leaves the node: who
-// asks again, because an answer was lost, asks with the same one.
+// Request asks for a certificate for the key in that file, as PKCS #10 in DER; a key is
+// made where there is no file. The key never leaves the node: who asks again, because an
+// answer was lost, asks with the same one.
 func Request(keyFile string) ([]byte, error) {
 	key, err := readKey(keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,14 +26,16 @@ func Request(keyFile string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"Roost node"}}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"Roost node"}}}, key)
 	if err != nil {
 		return nil, fmt.Errorf("key %s: %w", keyFile, err)
 	}
 	return der, nil
 }
 
-// ParseRequest returns the key that a request is for; its sender has proved that it has the other half.
+// ParseRequest returns the key that a request is for; its sender has proved that it has
+// the other half.
 func ParseRequest(der []byte) (ed25519.PublicKey, error) {
 	request, err := x509.ParseCertificateRequest(der)
 	if err == nil {
@@ -43,7 +46,8 @@ func ParseRequest(der []byte) (ed25519.PublicKey, error) {
 	}
 	public, ok := request.PublicKey.(ed25519.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("certificate request: %w: its key is a %v and not an Ed25519", roost.Invalid, request.PublicKeyAlgorithm)
+		return nil, fmt.Errorf("certificate request: %w: its key is a %v and not an Ed25519", roost.Invalid,
+			request.PublicKeyAlgorithm)
 	}
 	return public, nil
 }
@@ -70,7 +74,8 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("key %s: %w: there is no key in it: remove the file, and a new one is made", file, roost.BadConfig)
+		return nil, fmt.Errorf("key %s: %w: there is no key in it: remove the file, and a new one is made", file,
+			roost.BadConfig)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -78,12 +83,14 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 	}
 	key, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("key %s: %w: it is not an Ed25519 key: remove the file, and a new one is made", file, roost.BadConfig)
+		return nil, fmt.Errorf("key %s: %w: it is not an Ed25519 key: remove the file, and a new one is made", file,
+			roost.BadConfig)
 	}
 	return key, nil
 }
 
-// SaveCertificate writes a node's new certificate, in DER, where its daemons read it, if it fits the node's key and holds under the authority there.
+// SaveCertificate writes a node's new certificate, in DER, where its daemons read it, if
+// it fits the node's key and holds under the authority there.
 func SaveCertificate(files *config.TLSFiles, der []byte) error {
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -94,7 +101,8 @@ func SaveCertificate(files *config.TLSFiles, der []byte) error {
 		return err
 	}
 	if public, ok := leaf.PublicKey.(ed25519.PublicKey); !ok || !public.Equal(key.Public()) {
-		return fmt.Errorf("certificate of %q: %w: it is not for the key in %s", leaf.Subject.CommonName, roost.Conflict, files.Key)
+		return fmt.Errorf("certificate of %q: %w: it is not for the key in %s", leaf.Subject.CommonName,
+			roost.Conflict, files.Key)
 	}
 	ca, err := ReadCertificate(files.CA)
 	if err != nil {

@@ -41,7 +41,8 @@ func certify(t *testing.T, dir string, request []byte) []byte {
 func TestKeyStaysWithNode(t *testing.T) {
 	dir := filepath.Dir(issuePool(t, "n1")["n1"].CA)
 	own := t.TempDir()
-	files := &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(own, "node.pem"), Key: filepath.Join(own, "node.key")}
+	files := &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(own, "node.pem"),
+		Key: filepath.Join(own, "node.key")}
 	first, err := Request(files.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,8 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 	forged := bytes.Clone(good)
 	forged[len(forged)-1] ^= 1
-	for name, text := range map[string][]byte{"another kind of key": der, "a signature of nobody": forged, "nothing": nil, "noise": []byte("x")} {
+	for name, text := range map[string][]byte{"another kind of key": der, "a signature of nobody": forged,
+		"nothing": nil, "noise": []byte("x")} {
 		if _, err := ParseRequest(text); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -123,7 +125,8 @@ func TestRevocationsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := ReadRevocations(files)
-	if err != nil || list.Number.Int64() != 7 || len(list.RevokedCertificateEntries) != 1 || list.RevokedCertificateEntries[0].SerialNumber.Int64() != 42 {
+	if err != nil || list.Number.Int64() != 7 || len(list.RevokedCertificateEntries) != 1 ||
+		list.RevokedCertificateEntries[0].SerialNumber.Int64() != 42 {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	id, err := Load(files)
@@ -131,7 +134,8 @@ func TestRevocationsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !id.IsRevoked("2a") || id.IsRevoked("2b") {
-		t.Errorf("of number 42 and 43: got %v and %v, want that the first is revoked", id.IsRevoked("2a"), id.IsRevoked("2b"))
+		t.Errorf("of number 42 and 43: got %v and %v, want that the first is revoked", id.IsRevoked("2a"),
+			id.IsRevoked("2b"))
 	}
 	foreign, err := NewAuthority("lab", time.Hour)
 	if err != nil {
@@ -148,7 +152,8 @@ func TestRevocationsSaved(t *testing.T) {
 	}
 }
 
-// A list that was there from the beginning is no news: commands that read it each time anew have nothing to say of it.
+// A list that was there from the beginning is no news: commands that read it each time
+// anew have nothing to say of it.
 func TestUnchangedListNotLogged(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	a, err := LoadAuthority(filepath.Dir(files.CA))
@@ -157,7 +162,8 @@ func TestUnchangedListNotLogged(t *testing.T) {
 	}
 	publish := func(number int64) {
 		t.Helper()
-		der, err := a.Revocations(number, []RevokedCert{{Serial: big.NewInt(number), At: time.Now()}}, time.Now(), time.Hour)
+		der, err := a.Revocations(number, []RevokedCert{{Serial: big.NewInt(number), At: time.Now()}},
+			time.Now(), time.Hour)
 		if err == nil {
 			err = SaveRevocations(files, der)
 		}

@@ -12,25 +12,29 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in a file of a node's identity: the identity is the one that was issued, or it is refused with the name of the file and what to do.
+// Whatever is damaged in a file of a node's identity: the identity is the one that was
+// issued, or it is refused with the name of the file and what to do.
 func TestDamage(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	was := load(t, files)
 	leaf, authority := was.TLS().Certificates[0].Leaf.Raw, was.TLS().Certificates[0].Leaf.RawIssuer
-	for name, path := range map[string]string{"authority": files.CA, "certificate": files.Certificate, "key": files.Key} {
+	for name, path := range map[string]string{"authority": files.CA, "certificate": files.Certificate,
+		"key": files.Key} {
 		t.Run(name, func(t *testing.T) {
 			refused := 0
 			damage.ForEach(t, path, 300, func(what string) {
 				got, err := Load(files)
 				if err != nil {
 					refused++
-					if text := err.Error(); !strings.Contains(text, path) || !strings.Contains(text, "roost join") && !strings.Contains(text, "copy it from another node") {
+					if text := err.Error(); !strings.Contains(text, path) || !strings.Contains(text, "roost join") &&
+						!strings.Contains(text, "copy it from another node") {
 						t.Fatalf("%s: %v", what, err)
 					}
 					return
 				}
 				now := got.TLS().Certificates[0].Leaf
-				if got.Name != "n1" || !bytes.Equal(now.Raw, leaf) || !bytes.Equal(now.RawIssuer, authority) || len(got.Roles) != len(was.Roles) {
+				if got.Name != "n1" || !bytes.Equal(now.Raw, leaf) || !bytes.Equal(now.RawIssuer, authority) ||
+					len(got.Roles) != len(was.Roles) {
 					t.Fatalf("%s: it is another identity, without a word", what)
 				}
 			})
@@ -41,7 +45,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Whatever is damaged in the list of revoked certificates, who was revoked stays so: the second copy is read. Where both are damaged, the file is named.
+// Whatever is damaged in the list of revoked certificates, who was revoked stays so: the
+// second copy is read. Where both are damaged, the file is named.
 func TestDamagedRevocations(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	a, err := LoadAuthority(filepath.Dir(files.CA))

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// The files of an authority in its directory. A node's are NAME.pem and NAME.key beside them.
+// The files of an authority in its directory. A node's are NAME.pem and NAME.key beside
+// them.
 const (
 	authorityCert = "ca.pem"
 	authorityKey  = "ca.key"
@@ -37,7 +38,8 @@ func Init(dir, pool string) error {
 	}
 	f, err := os.OpenFile(filepath.Join(dir, authorityKey), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("authority in %s: %w: there is one already, and the certificates of a pool hang on it", dir, roost.Conflict)
+		return fmt.Errorf("authority in %s: %w: there is one already, and the certificates of a pool hang on it", dir,
+			roost.Conflict)
 	}
 	if err != nil {
 		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
@@ -49,16 +51,20 @@ func Init(dir, pool string) error {
 	return replaceFile(filepath.Join(dir, authorityCert), cert, 0o644)
 }
 
-// IssueTo makes a key and a certificate for a node with the authority in dir, and writes them there. The three files that it
-// returns are what the node's tls block names. A node that has a certificate gets a new one.
+// IssueTo makes a key and a certificate for a node with the authority in dir, and writes
+// them there. The three files that it returns are what the node's tls block names. A node
+// that has a certificate gets a new one.
 func IssueTo(dir, name string, roles []auth.Role) (config.TLSFiles, error) {
-	files := config.TLSFiles{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"), Key: filepath.Join(dir, name+".key")}
+	files := config.TLSFiles{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"),
+		Key: filepath.Join(dir, name+".key")}
 	if name == "ca" || !config.IsValidName(name) {
 		return config.TLSFiles{}, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
 	}
 	if twins, err := NamesDifferingInCase(dir, name); err != nil || len(twins) > 0 {
-		return config.TLSFiles{}, cmp.Or(err, fmt.Errorf("node %s: %w: there is a certificate of %s, and names that differ by the case of letters only are one: choose another, or remove that one's files",
-			name, roost.Conflict, strings.Join(twins, " and ")))
+		return config.TLSFiles{}, cmp.Or(err,
+			fmt.Errorf("node %s: %w: there is a certificate of %s, and names that differ by the case of letters only "+
+				"are one: choose another, or remove that one's files",
+				name, roost.Conflict, strings.Join(twins, " and ")))
 	}
 	a, err := LoadAuthority(dir)
 	if err != nil {
@@ -74,7 +80,8 @@ func IssueTo(dir, name string, roles []auth.Role) (config.TLSFiles, error) {
 	return files, replaceFile(files.Certificate, cert, 0o644)
 }
 
-// NamesDifferingInCase lists the nodes whose certificates are in an authority's directory, and whose names differ from that one by the case of letters only.
+// NamesDifferingInCase lists the nodes whose certificates are in an authority's
+// directory, and whose names differ from that one by the case of letters only.
 func NamesDifferingInCase(dir, name string) (twins []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -101,8 +108,10 @@ func LoadAuthority(dir string) (*Authority, error) {
 	if !ok || !pair.Leaf.IsCA {
 		return nil, fmt.Errorf("authority in %s: %w: this is not a pool's authority", dir, roost.BadConfig)
 	}
-	if err := pair.Leaf.CheckSignature(pair.Leaf.SignatureAlgorithm, pair.Leaf.RawTBSCertificate, pair.Leaf.Signature); err != nil {
-		return nil, fmt.Errorf("authority in %s: %w: its certificate is damaged: %w: bring %s back, which each node has a copy of", dir, roost.BadConfig, err, authorityCert)
+	if err := pair.Leaf.CheckSignature(pair.Leaf.SignatureAlgorithm, pair.Leaf.RawTBSCertificate,
+		pair.Leaf.Signature); err != nil {
+		return nil, fmt.Errorf("authority in %s: %w: its certificate is damaged: %w: bring %s back, which each node "+
+			"has a copy of", dir, roost.BadConfig, err, authorityCert)
 	}
 	return &Authority{pair.Leaf, key}, nil
 }
@@ -123,18 +132,22 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 		return tls.Certificate{}, fileError("certificate", err)
 	}
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w: they have to come from the same roost join, or roost pki issue", certFile, keyFile,
+		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w: they have to come from the same "+
+			"roost join, or roost pki issue", certFile, keyFile,
 			roost.BadConfig, err)
 	}
 	return pair, nil
 }
 
-// fileError says what is to be done where a file of a node's identity cannot be read; err names it.
+// fileError says what is to be done where a file of a node's identity cannot be read; err
+// names it.
 func fileError(what string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%s: %w: %w: the daemons of a pool of several machines run as the user who owns it, root mostly", what, roost.NoInput, err)
+		return fmt.Errorf("%s: %w: %w: the daemons of a pool of several machines run as the user who owns it, "+
+			"root mostly", what, roost.NoInput, err)
 	}
-	return fmt.Errorf("%s: %w: %w: bring it back, or let the machine join again (roost token, roost join)", what, roost.NoInput, err)
+	return fmt.Errorf("%s: %w: %w: bring it back, or let the machine join again (roost token, roost join)", what,
+		roost.NoInput, err)
 }
 
 // checkPrivate makes sure that nobody else can read a key.
@@ -144,7 +157,8 @@ func checkPrivate(keyFile string) error {
 		return fileError("key", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",
+		return fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one "+
+			"if anybody may have",
 			keyFile, roost.BadConfig, info.Mode().Perm())
 	}
 	return nil

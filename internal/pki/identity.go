@@ -13,8 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Load reads a node's identity. Nil files give a nil identity, which speaks over unix sockets only. A certificate that the other nodes
-// would refuse is an error already here. What changes in the files later counts from the next handshake on, without a restart.
+// Load reads a node's identity. Nil files give a nil identity, which speaks over unix
+// sockets only. A certificate that the other nodes would refuse is an error already here.
+// What changes in the files later counts from the next handshake on, without a restart.
 func Load(files *config.TLSFiles) (*rpc.Identity, error) {
 	if files == nil {
 		return nil, nil
@@ -26,7 +27,8 @@ func Load(files *config.TLSFiles) (*rpc.Identity, error) {
 	}
 	f.loadRevocations()
 	leaf := f.pair.Leaf
-	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: certRoles(leaf), TLS: f.tlsConfig, Refresh: f.refresh, CheckValid: f.checkPeer, IsRevoked: f.isRevoked}, nil
+	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: certRoles(leaf), TLS: f.tlsConfig, Refresh: f.refresh,
+		CheckValid: f.checkPeer, IsRevoked: f.isRevoked}, nil
 }
 
 func certRoles(leaf *x509.Certificate) (all []auth.Role) {
@@ -36,8 +38,9 @@ func certRoles(leaf *x509.Certificate) (all []auth.Role) {
 	return all
 }
 
-// tlsConfig is the configuration of either side, of what is in the files now. The names of hosts are not looked at, so the standard check, which wants
-// one, is replaced by check; it runs in every handshake of both sides.
+// tlsConfig is the configuration of either side, of what is in the files now. The names
+// of hosts are not looked at, so the standard check, which wants one, is replaced by
+// check; it runs in every handshake of both sides.
 func (f *certReloader) tlsConfig() *tls.Config {
 	f.refresh()
 	f.mu.Lock()
@@ -90,7 +93,8 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))
 	}
 	if now.Before(leaf.NotBefore) {
-		return fmt.Errorf("the certificate holds from %s on: is this node's clock right?", leaf.NotBefore.Format(time.RFC3339))
+		return fmt.Errorf("the certificate holds from %s on: is this node's clock right?",
+			leaf.NotBefore.Format(time.RFC3339))
 	}
 	return nil
 }

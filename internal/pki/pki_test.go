@@ -18,7 +18,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// issuePool makes an authority in a directory of its own and issues certificates of every role to the nodes.
+// issuePool makes an authority in a directory of its own and issues certificates of every
+// role to the nodes.
 func issuePool(t *testing.T, nodes ...string) map[string]*config.TLSFiles {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +46,8 @@ func load(t *testing.T, files *config.TLSFiles) *rpc.Identity {
 	return id
 }
 
-// connPair returns the ends of a connection with buffers: over net.Pipe two sides that both write wait for each other.
+// connPair returns the ends of a connection with buffers: over net.Pipe two sides that
+// both write wait for each other.
 func connPair() (net.Conn, net.Conn) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -98,12 +100,14 @@ func TestNodesAuthenticate(t *testing.T) {
 func TestForeignCertsRefused(t *testing.T) {
 	here := load(t, issuePool(t, "n1")["n1"])
 	there := load(t, issuePool(t, "n1")["n1"])
-	if c, _ := doHandshake(here.TLS(), there.TLS()); !errors.Is(c, roost.Unauthenticated) || !strings.Contains(c.Error(), "another pool's authority") {
+	if c, _ := doHandshake(here.TLS(), there.TLS()); !errors.Is(c, roost.Unauthenticated) ||
+		!strings.Contains(c.Error(), "another pool's authority") {
 		t.Errorf("a foreign server: got %v", c)
 	}
 	foreign := there.TLS()
 	foreign.VerifyConnection = nil // it would believe anybody
-	if _, s := doHandshake(foreign, here.TLS()); !errors.Is(s, roost.Unauthenticated) || !strings.Contains(s.Error(), "another pool's authority") {
+	if _, s := doHandshake(foreign, here.TLS()); !errors.Is(s, roost.Unauthenticated) ||
+		!strings.Contains(s.Error(), "another pool's authority") {
 		t.Errorf("a foreign client: got %v", s)
 	}
 	nobody := here.TLS()
@@ -122,16 +126,19 @@ func TestExpiry(t *testing.T) {
 	files := issuePool(t, "n1", "n2")
 	synctest.Test(t, func(t *testing.T) {
 		// The bubble's clock stands in the year 2000, before the certificates hold.
-		if _, err := Load(files["n1"]); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "clock right?") {
+		if _, err := Load(files["n1"]); !errors.Is(err, roost.BadConfig) ||
+			!strings.Contains(err.Error(), "clock right?") {
 			t.Errorf("too early: got %v", err)
 		}
 		again := issuePool(t, "n1", "n2")
 		one, two := load(t, again["n1"]), load(t, again["n2"])
 		time.Sleep(NodeValidity + time.Minute)
-		if _, err := Load(again["n1"]); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "expired on 2000-12-31") {
+		if _, err := Load(again["n1"]); !errors.Is(err, roost.BadConfig) ||
+			!strings.Contains(err.Error(), "expired on 2000-12-31") {
 			t.Errorf("too late: got %v", err)
 		}
-		if c, _ := doHandshake(one.TLS(), two.TLS()); !errors.Is(c, roost.Unauthenticated) || !strings.Contains(c.Error(), "expired") {
+		if c, _ := doHandshake(one.TLS(), two.TLS()); !errors.Is(c, roost.Unauthenticated) ||
+			!strings.Contains(c.Error(), "expired") {
 			t.Errorf("a handshake too late: got %v", c)
 		}
 	})
@@ -159,13 +166,19 @@ func TestFilesAreChecked(t *testing.T) {
 		kind  roost.ErrorKind
 		says  string
 	}{
-		{"an open key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: open}, roost.BadConfig, "others can read it (mode 0644)"},
-		{"no key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: dir + "/none"}, roost.NoInput, "let the machine join again"},
+		{"an open key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: open}, roost.BadConfig,
+			"others can read it (mode 0644)"},
+		{"no key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: dir + "/none"}, roost.NoInput,
+			"let the machine join again"},
 		{"no certificate", config.TLSFiles{CA: n1.CA, Certificate: dir + "/none", Key: n1.Key}, roost.NoInput, "none"},
-		{"no authority", config.TLSFiles{CA: dir + "/none", Certificate: n1.Certificate, Key: n1.Key}, roost.NoInput, "none"},
-		{"a broken authority", config.TLSFiles{CA: broken, Certificate: n1.Certificate, Key: n1.Key}, roost.BadConfig, "no certificate in it"},
-		{"another's key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: files["n2"].Key}, roost.BadConfig, "does not match public key: they have to come from the same roost join"},
-		{"an authority as a node", config.TLSFiles{CA: n1.CA, Certificate: n1.CA, Key: dir + "/ca.key"}, roost.BadConfig, "not a node's"},
+		{"no authority", config.TLSFiles{CA: dir + "/none", Certificate: n1.Certificate, Key: n1.Key},
+			roost.NoInput, "none"},
+		{"a broken authority", config.TLSFiles{CA: broken, Certificate: n1.Certificate, Key: n1.Key}, roost.BadConfig,
+			"no certificate in it"},
+		{"another's key", config.TLSFiles{CA: n1.CA, Certificate: n1.Certificate, Key: files["n2"].Key},
+			roost.BadConfig, "does not match public key: they have to come from the same roost join"},
+		{"an authority as a node", config.TLSFiles{CA: n1.CA, Certificate: n1.CA, Key: dir + "/ca.key"},
+			roost.BadConfig, "not a node's"},
 	}
 	for _, tt := range tests {
 		if _, err := Load(&tt.files); !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says) {
@@ -179,7 +192,8 @@ func TestFilesAreChecked(t *testing.T) {
 
 func TestAuthorityInitOnce(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := IssueTo(dir, "n1", nil); !errors.Is(err, roost.NoInput) || !strings.Contains(err.Error(), "roost pki init") {
+	if _, err := IssueTo(dir, "n1", nil); !errors.Is(err, roost.NoInput) ||
+		!strings.Contains(err.Error(), "roost pki init") {
 		t.Errorf("without an authority: got %v", err)
 	}
 	if err := Init(dir, "lab"); err != nil {
@@ -198,7 +212,8 @@ func TestAuthorityInitOnce(t *testing.T) {
 	}
 	for _, name := range []string{"ca.key", "ca.pem"} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if want := map[string]os.FileMode{"ca.key": 0o600, "ca.pem": 0o644}[name]; err != nil || info.Mode().Perm() != want {
+		if want := map[string]os.FileMode{"ca.key": 0o600, "ca.pem": 0o644}[name]; err != nil ||
+			info.Mode().Perm() != want {
 			t.Errorf("%s: got %v, %v", name, info.Mode(), err)
 		}
 	}

@@ -17,12 +17,14 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// RevocationsFile is where a node keeps the list of revoked certificates: beside its authority's certificate.
+// RevocationsFile is where a node keeps the list of revoked certificates: beside its
+// authority's certificate.
 func RevocationsFile(files *config.TLSFiles) string {
 	return filepath.Join(filepath.Dir(files.CA), "crl.pem")
 }
 
-// copySuffix is behind the name of the second copy of that list: with one that a disk has damaged, nobody would be revoked until the authority answers.
+// copySuffix is behind the name of the second copy of that list: with one that a disk has
+// damaged, nobody would be revoked until the authority answers.
 const copySuffix = ".copy"
 
 // A RevokedCert certificate is refused from that time on.
@@ -31,14 +33,17 @@ type RevokedCert struct {
 	At     time.Time
 }
 
-// Revocations signs the list of that number (RFC 5280, section 5), in DER. Numbers rise, so that nobody can be given an older list for a newer one.
+// Revocations signs the list of that number (RFC 5280, section 5), in DER. Numbers rise,
+// so that nobody can be given an older list for a newer one.
 func (a *Authority) Revocations(number int64, list []RevokedCert, now time.Time, life time.Duration) ([]byte, error) {
 	template := &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: now, NextUpdate: now.Add(life)}
 	for _, r := range list {
-		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: r.Serial, RevocationTime: r.At})
+		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries,
+			x509.RevocationListEntry{SerialNumber: r.Serial, RevocationTime: r.At})
 	}
 	if a.cert.KeyUsage&x509.KeyUsageCRLSign == 0 {
-		return nil, fmt.Errorf("authority of %s: %w: its certificate does not let it revoke any: make a new one with roost pki init", a.cert.Subject.CommonName, roost.BadConfig)
+		return nil, fmt.Errorf("authority of %s: %w: its certificate does not let it revoke any: make a new one with "+
+			"roost pki init", a.cert.Subject.CommonName, roost.BadConfig)
 	}
 	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
 	if err != nil {
@@ -47,7 +52,8 @@ func (a *Authority) Revocations(number int64, list []RevokedCert, now time.Time,
 	return der, nil
 }
 
-// ParseRevocations reads a list, in DER or PEM, and makes sure that the authority has signed it.
+// ParseRevocations reads a list, in DER or PEM, and makes sure that the authority has
+// signed it.
 func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.RevocationList, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		text = block.Bytes
@@ -65,7 +71,8 @@ func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.Revocatio
 	return list, nil
 }
 
-// ReadRevocations reads the list that a node keeps, signed by the authority that it believes. A damaged one is read from its second copy. Nil: it has none.
+// ReadRevocations reads the list that a node keeps, signed by the authority that it
+// believes. A damaged one is read from its second copy. Nil: it has none.
 func ReadRevocations(files *config.TLSFiles) (*x509.RevocationList, error) {
 	path := RevocationsFile(files)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +87,8 @@ func ReadRevocations(files *config.TLSFiles) (*x509.RevocationList, error) {
 		return list, nil
 	}
 	if list, second := readRevocations(path+copySuffix, authority); second == nil {
-		slog.Warn("the list of revoked certificates is damaged, and its second copy is used", "number", list.Number, "err", err)
+		slog.Warn("the list of revoked certificates is damaged, and its second copy is used", "number", list.Number,
+			"err", err)
 		return list, nil
 	}
 	return nil, err
@@ -98,7 +106,8 @@ func readRevocations(path string, authority *x509.Certificate) (*x509.Revocation
 	return list, nil
 }
 
-// SaveRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is written first, so that it is never older than the first.
+// SaveRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is
+// written first, so that it is never older than the first.
 func SaveRevocations(files *config.TLSFiles, der []byte) error {
 	path, text := RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 	if err := replaceFile(path+copySuffix, text, 0o644); err != nil {

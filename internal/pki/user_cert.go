@@ -13,8 +13,10 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// CertifyUser makes a certificate for a user's key. It lets nobody serve anything: who has it is a client, and never taken for a node.
-func (a *Authority) CertifyUser(public ed25519.PublicKey, user string, validity time.Duration) (*x509.Certificate, error) {
+// CertifyUser makes a certificate for a user's key. It lets nobody serve anything: who
+// has it is a client, and never taken for a node.
+func (a *Authority) CertifyUser(public ed25519.PublicKey, user string,
+	validity time.Duration) (*x509.Certificate, error) {
 	if user == "" || len(user) > 64 {
 		return nil, fmt.Errorf("user %q: %w: a name has 1 to 64 letters", user, roost.Invalid)
 	}
@@ -32,7 +34,8 @@ func (a *Authority) CertifyUser(public ed25519.PublicKey, user string, validity 
 	return cert, nil
 }
 
-// CheckUser says why a user's certificate does not hold now, and nil if it does. Whether it was revoked is not looked at.
+// CheckUser says why a user's certificate does not hold now, and nil if it does. Whether
+// it was revoked is not looked at.
 func (a *Authority) CheckUser(leaf *x509.Certificate) error {
 	now := time.Now()
 	if now.After(leaf.NotAfter) {
@@ -40,14 +43,17 @@ func (a *Authority) CheckUser(leaf *x509.Certificate) error {
 	}
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.cert)
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	if err == nil && (leaf.IsCA || len(leaf.Subject.OrganizationalUnit) != 1 || leaf.Subject.OrganizationalUnit[0] != string(auth.User)) {
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err == nil && (leaf.IsCA || len(leaf.Subject.OrganizationalUnit) != 1 ||
+		leaf.Subject.OrganizationalUnit[0] != string(auth.User)) {
 		err = errors.New("the certificate is not a user's")
 	}
 	return err
 }
 
-// Pair makes a fresh key and the certificate of a node for it, with the authority's own behind it, for a daemon that keeps neither.
+// Pair makes a fresh key and the certificate of a node for it, with the authority's own
+// behind it, for a daemon that keeps neither.
 func (a *Authority) Pair(name string, roles []auth.Role, validity time.Duration) (tls.Certificate, error) {
 	cert, key, err := a.Issue(name, roles, validity)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// linearTicks are the ticks of a linear scale: at multiples of 1, 2, 2.5 or 5 times a power of ten, of which there are four to nine.
+// linearTicks are the ticks of a linear scale: at multiples of 1, 2, 2.5 or 5 times a
+// power of ten, of which there are four to nine.
 type linearTicks struct{}
 
 func (linearTicks) Ticks(from, to float64) (ticks []plot.Tick) {
@@ -35,7 +36,8 @@ func decimalDigits(gap float64) int {
 	return d
 }
 
-// logTicks are the ticks of a logarithmic scale: 1, 10, 100, …, and 2 and 5 between them where there are few.
+// logTicks are the ticks of a logarithmic scale: 1, 10, 100, …, and 2 and 5 between them
+// where there are few.
 type logTicks struct{}
 
 func (logTicks) Ticks(from, to float64) (ticks []plot.Tick) {
@@ -102,7 +104,8 @@ func formatNumber(v float64, decimals int) string {
 	return sign + whole + rest
 }
 
-// shortNumber is a number with the three digits that count, or what stands before the point.
+// shortNumber is a number with the three digits that count, or what stands before the
+// point.
 func shortNumber(v float64) string {
 	if v == 0 {
 		return "0"

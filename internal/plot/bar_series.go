@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// barSeries are the bars of one series. The library's own begin at zero, which a scale of powers of ten does not have.
+// barSeries are the bars of one series. The library's own begin at zero, which a scale of
+// powers of ten does not have.
 type barSeries struct {
 	points        []DataPoint
 	color         color.Color
@@ -36,19 +37,22 @@ func (c *Chart) bars(i int) *barSeries {
 // Plot draws the bars.
 func (b *barSeries) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	style := text.Style{Color: inkColor, Font: p.X.Tick.Label.Font, XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: p.X.Tick.Label.Handler}
+	style := text.Style{Color: inkColor, Font: p.X.Tick.Label.Font, XAlign: draw.XCenter, YAlign: draw.YBottom,
+		Handler: p.X.Tick.Label.Handler}
 	bottom := c.Min.Y
 	if !b.logarithmic {
 		bottom = y(0)
 	}
 	for _, at := range b.points {
 		left, right, top := x(at.X+b.offset)+1, x(at.X+b.offset+b.width)-1, y(at.Y)
-		c.FillPolygon(b.color, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+		c.FillPolygon(b.color, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top},
+			{X: left, Y: top}})
 		c.FillText(style, vg.Point{X: (left + right) / 2, Y: max(top, bottom) + 2}, shortNumber(at.Y))
 	}
 }
 
-// DataRange implements [plot.DataRanger]. Above the tallest bar there is room for its value.
+// DataRange implements [plot.DataRanger]. Above the tallest bar there is room for its
+// value.
 func (b *barSeries) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, xmax, ymin, ymax = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	for _, at := range b.points {
@@ -63,5 +67,6 @@ func (b *barSeries) DataRange() (xmin, xmax, ymin, ymax float64) {
 
 // Thumbnail implements [plot.Thumbnailer].
 func (b *barSeries) Thumbnail(c *draw.Canvas) {
-	c.FillPolygon(b.color, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y}, {X: c.Min.X, Y: c.Max.Y}})
+	c.FillPolygon(b.color, []vg.Point{{X: c.Min.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Min.Y}, {X: c.Max.X, Y: c.Max.Y},
+		{X: c.Min.X, Y: c.Max.Y}})
 }

@@ -26,7 +26,8 @@ type Chart struct {
 type ChartAxis struct {
 	Label string // what it shows, with the unit: "wait (s)"
 	Log   bool   // a scale of powers of ten, for points above 0
-	// Min and Max are the least range that is shown, for a chart that has to compare with another; where both are 0 the points say what they need.
+	// Min and Max are the least range that is shown, for a chart that has to compare with
+	// another; where both are 0 the points say what they need.
 	Min, Max float64
 	// Names are those of the places 0, 1, 2, … on the X axis of a chart of [Bars].
 	Names []string
@@ -41,8 +42,12 @@ const (
 	Step                           // a value holds until the next: how many wait, how much is used
 	LineWithDots                   // a line with a dot at each point, where there are few and each was measured
 	Dots                           // a dot at each point, and nothing between them: what is known of a few places only
-	Reference                      // a thin line of dashes behind the others: a bound, or what somebody else has measured
-	Bars                           // at each place of the X axis a bar, and its value above it; the bars of several series stand side by side
+	// a thin line of dashes behind the others: a bound, or what somebody else has
+	// measured
+	Reference
+	// at each place of the X axis a bar, and its value above it; the bars of several
+	// series stand side by side
+	Bars
 )
 
 // DataPoint is one value.
@@ -64,8 +69,9 @@ const (
 // maxPoints bounds what is worked on for one chart. Nobody plots more by intent.
 const maxPoints = 1 << 26
 
-// Write draws charts one below the other. It is [roost.Invalid] to draw none, a value that is no number or, on a scale of powers of ten, not above zero, and
-// bars without names for their places.
+// Write draws charts one below the other. It is [roost.Invalid] to draw none, a value
+// that is no number or, on a scale of powers of ten, not above zero, and bars without
+// names for their places.
 func Write(w io.Writer, charts ...Chart) error {
 	if len(charts) == 0 {
 		return fmt.Errorf("picture: %w: it has no chart", roost.Invalid)
@@ -87,8 +93,10 @@ func Write(w io.Writer, charts ...Chart) error {
 	if _, err := picture.WriteTo(&text); err != nil {
 		return err
 	}
-	// The library names one font, with which it measured. Where it isn't installed one that looks alike has to be found, not the serifs of a browser.
-	_, err := w.Write(bytes.ReplaceAll(text.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")))
+	// The library names one font, with which it measured. Where it isn't installed one
+	// that looks alike has to be found, not the serifs of a browser.
+	_, err := w.Write(bytes.ReplaceAll(text.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")))
 	return err
 }
 
@@ -109,9 +117,11 @@ func (c *Chart) check() error {
 			case isNotFinite(p.X) || isNotFinite(p.Y):
 				return fmt.Errorf("series %q: point %d: %w: (%v, %v) is no place", s.Name, k+1, roost.Invalid, p.X, p.Y)
 			case c.X.Log && p.X <= 0 || c.Y.Log && p.Y <= 0:
-				return fmt.Errorf("series %q: point %d: %w: (%v, %v) has no logarithm", s.Name, k+1, roost.Invalid, p.X, p.Y)
+				return fmt.Errorf("series %q: point %d: %w: (%v, %v) has no logarithm", s.Name, k+1,
+					roost.Invalid, p.X, p.Y)
 			case s.Kind == Bars && (p.X != math.Trunc(p.X) || p.X < 0 || p.X >= float64(len(c.X.Names))):
-				return fmt.Errorf("series %q: point %d: %w: place %v of %d names", s.Name, k+1, roost.Invalid, p.X, len(c.X.Names))
+				return fmt.Errorf("series %q: point %d: %w: place %v of %d names", s.Name, k+1, roost.Invalid, p.X,
+					len(c.X.Names))
 			}
 		}
 	}
@@ -120,7 +130,8 @@ func (c *Chart) check() error {
 
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// printable is a text as a picture may have it: names come out of files, and XML cannot hold every character.
+// printable is a text as a picture may have it: names come out of files, and XML cannot
+// hold every character.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -98,7 +98,8 @@ func (c *Chart) styleAxes(p *plot.Plot) {
 	}{{&c.X, &p.X}, {&c.Y, &p.Y}} {
 		a.to.Label.Text = printable(a.from.Label)
 		a.to.Label.Padding = 6
-		a.to.Label.TextStyle.Color, a.to.Tick.Label.Color, a.to.Color, a.to.Tick.Color = inkColor, inkColor, inkColor, inkColor
+		a.to.Label.TextStyle.Color, a.to.Tick.Label.Color, a.to.Color, a.to.Tick.Color = inkColor, inkColor,
+			inkColor, inkColor
 		sansFont(&a.to.Label.TextStyle.Font, labelSize)
 		sansFont(&a.to.Tick.Label.Font, tickSize)
 		a.to.Tick.Length, a.to.Padding, a.to.Width = 5, 0, 1
@@ -109,7 +110,8 @@ func sansFont(f *font.Font, size vg.Length) {
 	f.Typeface, f.Variant, f.Size = "Liberation", "Sans", size
 }
 
-// setScale gives an axis its scale and the range that was asked for, with zero in it if it has to be.
+// setScale gives an axis its scale and the range that was asked for, with zero in it if
+// it has to be.
 func (a *ChartAxis) setScale(to *plot.Axis, zero bool) {
 	if a.Min != 0 || a.Max != 0 {
 		to.Min, to.Max = a.Min, a.Max
@@ -128,7 +130,8 @@ func (a *ChartAxis) setScale(to *plot.Axis, zero bool) {
 	}
 }
 
-// setRange widens what the series have left without a width, and rounds it where lines would end in the frame.
+// setRange widens what the series have left without a width, and rounds it where lines
+// would end in the frame.
 func (c *Chart) setRange(p *plot.Plot) {
 	for _, a := range []struct {
 		from *ChartAxis
@@ -174,7 +177,8 @@ func (c *Chart) plotter(i int) plot.Plotter {
 	case Reference:
 		line.Width, line.Dashes = 1.5, []vg.Length{4, 4}
 	case LineWithDots, Dots:
-		dots := &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: palette(i), Radius: 4, Shape: draw.CircleGlyph{}}}
+		dots := &plotter.Scatter{XYs: points,
+			GlyphStyle: draw.GlyphStyle{Color: palette(i), Radius: 4, Shape: draw.CircleGlyph{}}}
 		if s.Kind == Dots {
 			dots.Radius, dots.Shape = 5, draw.PyramidGlyph{}
 			return dots

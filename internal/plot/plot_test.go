@@ -34,21 +34,35 @@ func sampleCharts() []Chart {
 		waits[i] = math.Exp(r.NormFloat64()*2 + 4)
 	}
 	return []Chart{
-		{Title: "Utilisation", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "used (%)", Max: 100}, Series: []ChartSeries{{Name: "processors", Kind: Step, Points: used}}},
-		{Title: "Queue", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "tasks"}, Series: []ChartSeries{{"waiting", Step, queue}, {"a bound that was promised & <kept>", Reference, []DataPoint{{0, 3000}, {100, 3000}}}}},
-		{Title: "How long they waited", X: ChartAxis{Label: "wait (s)", Log: true}, Y: ChartAxis{Label: "tasks (%)", Max: 100}, Series: []ChartSeries{{"easy", Step, CDF(waits)}, {"first come, first served", Step, CDF(waits[:100])}}},
-		{Title: "Delay", X: ChartAxis{Label: "jobs"}, Y: ChartAxis{Label: "delay (ms)", Log: true}, Series: []ChartSeries{
-			{"central", LineWithDots, []DataPoint{{60, 7}, {120, 13.5}, {180, 21}}}, {"six schedulers", LineWithDots, []DataPoint{{60, 9}, {120, 10}, {180, 12}}}, {"the paper", Reference, []DataPoint{{60, 50}, {120, 90}, {180, 14000}}}, {"another paper", Dots, []DataPoint{{60, 500}, {180, 2500}}},
-		}},
-		{Title: "Jobs a second", X: ChartAxis{Label: "system", Names: []string{"sleep 0", "true", "array of 1,000"}}, Y: ChartAxis{Label: "jobs/s", Log: true}, Series: []ChartSeries{
-			{"Roost", Bars, []DataPoint{{0, 2500}, {1, 3150}, {2, 12345}}}, {"HTCondor", Bars, []DataPoint{{0, 11.5}, {1, 12}}}, {"Slurm", Bars, []DataPoint{{0, 250}, {1, 222}, {2, 480}}},
-		}},
-		{Title: "Bars from zero", X: ChartAxis{Label: "policy", Names: []string{"a", "b"}}, Y: ChartAxis{Label: "machines"}, Series: []ChartSeries{{"", Bars, []DataPoint{{0, 1213}, {1, 1190}}}}},
-		{Title: "Nothing happened", X: ChartAxis{Label: "time (s)"}, Y: ChartAxis{Label: "tasks"}, Series: []ChartSeries{{"waiting", Step, nil}, {"once", LineWithDots, []DataPoint{{3, 0}}}}},
+		{Title: "Utilisation", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "used (%)", Max: 100},
+			Series: []ChartSeries{{Name: "processors", Kind: Step, Points: used}}},
+		{Title: "Queue", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "tasks"},
+			Series: []ChartSeries{{"waiting", Step, queue},
+				{"a bound that was promised & <kept>", Reference, []DataPoint{{0, 3000}, {100, 3000}}}}},
+		{Title: "How long they waited", X: ChartAxis{Label: "wait (s)", Log: true},
+			Y: ChartAxis{Label: "tasks (%)", Max: 100}, Series: []ChartSeries{{"easy", Step, CDF(waits)},
+				{"first come, first served", Step, CDF(waits[:100])}}},
+		{Title: "Delay", X: ChartAxis{Label: "jobs"}, Y: ChartAxis{Label: "delay (ms)", Log: true},
+			Series: []ChartSeries{
+				{"central", LineWithDots, []DataPoint{{60, 7}, {120, 13.5}, {180, 21}}},
+				{"six schedulers", LineWithDots, []DataPoint{{60, 9}, {120, 10}, {180, 12}}},
+				{"the paper", Reference, []DataPoint{{60, 50}, {120, 90}, {180, 14000}}},
+				{"another paper", Dots, []DataPoint{{60, 500}, {180, 2500}}},
+			}},
+		{Title: "Jobs a second", X: ChartAxis{Label: "system", Names: []string{"sleep 0", "true", "array of 1,000"}},
+			Y: ChartAxis{Label: "jobs/s", Log: true}, Series: []ChartSeries{
+				{"Roost", Bars, []DataPoint{{0, 2500}, {1, 3150}, {2, 12345}}}, {"HTCondor", Bars,
+					[]DataPoint{{0, 11.5}, {1, 12}}}, {"Slurm", Bars, []DataPoint{{0, 250}, {1, 222}, {2, 480}}},
+			}},
+		{Title: "Bars from zero", X: ChartAxis{Label: "policy", Names: []string{"a", "b"}},
+			Y: ChartAxis{Label: "machines"}, Series: []ChartSeries{{"", Bars, []DataPoint{{0, 1213}, {1, 1190}}}}},
+		{Title: "Nothing happened", X: ChartAxis{Label: "time (s)"}, Y: ChartAxis{Label: "tasks"},
+			Series: []ChartSeries{{"waiting", Step, nil}, {"once", LineWithDots, []DataPoint{{3, 0}}}}},
 	}
 }
 
-// TestWrite holds that the pictures are well formed, say what they should, come out the same again, and stay small.
+// TestWrite holds that the pictures are well formed, say what they should, come out the
+// same again, and stay small.
 func TestWrite(t *testing.T) {
 	var first, second bytes.Buffer
 	if err := errors.Join(Write(&first, sampleCharts()...), Write(&second, sampleCharts()...)); err != nil {
@@ -78,7 +92,8 @@ func TestWrite(t *testing.T) {
 			texts = append(texts, string(text))
 		}
 	}
-	for _, want := range []string{"Utilisation", "time (days)", "a bound that was promised & <kept>", "12,345", "11.5", "array of 1,000", "HTCondor", "1,213", "2,500", "0.25"} {
+	for _, want := range []string{"Utilisation", "time (days)", "a bound that was promised & <kept>", "12,345", "11.5",
+		"array of 1,000", "HTCondor", "1,213", "2,500", "0.25"} {
 		if !slices.Contains(texts, want) {
 			t.Errorf("it does not say %q in %q", want, texts)
 		}
@@ -95,11 +110,13 @@ func TestRefused(t *testing.T) {
 		chart Chart
 		want  string
 	}{
-		{Chart{Title: "c", Series: line(DataPoint{1, 1}, DataPoint{2, math.NaN()})}, `chart "c": series "s": point 2: invalid request: (2, NaN) is no place`},
+		{Chart{Title: "c", Series: line(DataPoint{1, 1}, DataPoint{2, math.NaN()})},
+			`chart "c": series "s": point 2: invalid request: (2, NaN) is no place`},
 		{Chart{Title: "c", Series: line(DataPoint{math.Inf(1), 1})}, "is no place"},
 		{Chart{Title: "c", Y: ChartAxis{Log: true}, Series: line(DataPoint{1, 0})}, "(1, 0) has no logarithm"},
 		{Chart{Title: "c", Y: ChartAxis{Label: "y", Min: 2, Max: 1}}, `axis "y": invalid request: a range from 2 to 1`},
-		{Chart{Title: "c", X: ChartAxis{Names: []string{"a"}}, Series: []ChartSeries{{Name: "s", Kind: Bars, Points: []DataPoint{{1, 2}}}}}, "place 1 of 1 names"},
+		{Chart{Title: "c", X: ChartAxis{Names: []string{"a"}},
+			Series: []ChartSeries{{Name: "s", Kind: Bars, Points: []DataPoint{{1, 2}}}}}, "place 1 of 1 names"},
 	} {
 		err := Write(io.Discard, test.chart)
 		if err == nil || !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), test.want) {
@@ -110,12 +127,14 @@ func TestRefused(t *testing.T) {
 		t.Errorf("no chart: %v", err)
 	}
 	var out bytes.Buffer
-	if err := Write(&out, Chart{Title: "a\x1b[2J\xff\u202eb", Series: line(DataPoint{1, 1})}); err != nil || !strings.Contains(out.String(), ">a?[2J??b<") {
+	if err := Write(&out, Chart{Title: "a\x1b[2J\xff\u202eb", Series: line(DataPoint{1, 1})}); err != nil ||
+		!strings.Contains(out.String(), ">a?[2J??b<") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
 
-// TestThin holds that what is left of a long series has its extremes, its ends and its order, and few points.
+// TestThin holds that what is left of a long series has its extremes, its ends and its
+// order, and few points.
 func TestThin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 1; n < 200_000; n *= 3 {
@@ -133,7 +152,8 @@ func TestThin(t *testing.T) {
 		for _, p := range got {
 			remaining = append(remaining, DataPoint(p))
 		}
-		if !slices.Contains(remaining, low) || !slices.Contains(remaining, high) || remaining[0] != points[0] || remaining[len(remaining)-1] != points[n-1] {
+		if !slices.Contains(remaining, low) || !slices.Contains(remaining, high) || remaining[0] != points[0] ||
+			remaining[len(remaining)-1] != points[n-1] {
 			t.Errorf("of %d points it lost an extreme or an end", n)
 		}
 		i := 0
@@ -169,7 +189,9 @@ func TestThinPowers(t *testing.T) {
 func TestCDF(t *testing.T) {
 	values := []float64{3, 1, 1, 7, 3, 3}
 	points := CDF(values)
-	if points[0] != (DataPoint{1, 0}) || !slices.IsSortedFunc(points, func(a, b DataPoint) int { return int(a.Y - b.Y) }) || len(points) != 4 {
+	if points[0] != (DataPoint{1, 0}) || !slices.IsSortedFunc(points, func(a, b DataPoint) int {
+		return int(a.Y - b.Y)
+	}) || len(points) != 4 {
 		t.Errorf("got %v", points)
 	}
 	for _, p := range points[1:] {
@@ -190,7 +212,8 @@ func TestCDF(t *testing.T) {
 
 // TestNumbers holds how numbers are written.
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", 0.012345: "0.0123", 99.96: "100", 5: "5", -1500: "-1,500", 1e-9: "1e-09", 2.5: "2.5", 100: "100", 1e12: "1e+12"} {
+	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", 0.012345: "0.0123", 99.96: "100", 5: "5",
+		-1500: "-1,500", 1e-9: "1e-09", 2.5: "2.5", 100: "100", 1e12: "1e+12"} {
 		if got := shortNumber(v); got != want {
 			t.Errorf("%v: got %s, want %s", v, got, want)
 		}

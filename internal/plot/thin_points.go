@@ -8,11 +8,14 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// thinColumns is into how many a series is cut that has too many points: no picture shows more.
+// thinColumns is into how many a series is cut that has too many points: no picture shows
+// more.
 const thinColumns = 1200
 
-// thinPoints is a series with no more points than a picture can show: of each column's points the first, the lowest, the highest and the last in their order. On
-// a scale of powers of ten columns are as wide as they are there: otherwise all that is small would lie in the first. What leads back is left as it is.
+// thinPoints is a series with no more points than a picture can show: of each column's
+// points the first, the lowest, the highest and the last in their order. On a scale of
+// powers of ten columns are as wide as they are there: otherwise all that is small would
+// lie in the first. What leads back is left as it is.
 func thinPoints(points []DataPoint, powers bool) plotter.XYs {
 	back := func(a, b DataPoint) int { return cmp.Compare(a.X, b.X) }
 	if len(points) <= 4*thinColumns || !slices.IsSortedFunc(points, back) {
@@ -60,7 +63,8 @@ func allPoints(points []DataPoint) plotter.XYs {
 	return out
 }
 
-// CDF is how values are spread: at each value, how many per cent are no larger. It is drawn as a [Step].
+// CDF is how values are spread: at each value, how many per cent are no larger. It is
+// drawn as a [Step].
 func CDF(values []float64) []DataPoint {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)

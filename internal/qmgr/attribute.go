@@ -18,11 +18,13 @@ type Object struct {
 	Pool  ledger.PoolLimits   // of the server, as are the next two
 	// DefaultQueue is where jobs go that name none.
 	DefaultQueue        string
-	MaxTasks            int64            // of an array, where the pool says nothing
-	Managers, Operators []string         // each as user@host; a host may be *
-	Words               map[string]bool  // names of resources that are attributes of machines, and whether one is true or false
-	Counted             []string         // names of resources that are counted for the pool
-	Available           []AttributeValue // of the server: resources that are counted for the pool; Text is how many
+	MaxTasks            int64    // of an array, where the pool says nothing
+	Managers, Operators []string // each as user@host; a host may be *
+	// names of resources that are attributes of machines, and whether one is true or
+	// false
+	Words     map[string]bool
+	Counted   []string         // names of resources that are counted for the pool
+	Available []AttributeValue // of the server: resources that are counted for the pool; Text is how many
 }
 
 // AttributeValue is one attribute as it is told. Of a list there is one for each item.
@@ -94,7 +96,8 @@ func listAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 }
 
 // numberAttribute is a whole number that may be absent.
-func numberAttribute(name string, at func(o *Object) **int64, read func(string) (int64, error), text func(int64) string) attributeSpec {
+func numberAttribute(name string, at func(o *Object) **int64, read func(string) (int64, error),
+	text func(int64) string) attributeSpec {
 	return attributeSpec{name: name, queue: true,
 		text: func(o *Object) []string {
 			if *at(o) == nil {
@@ -145,7 +148,9 @@ func amountLimitAttribute(name string, at func(o *Object) *ledger.AmountLimits) 
 			}
 			return all
 		},
-		setResource: func(o *Object, resource, op, text string) error { return changeAmount(at(o), resource, op, text) },
+		setResource: func(o *Object, resource, op, text string) error {
+			return changeAmount(at(o), resource, op, text)
+		},
 	}
 }
 
@@ -302,10 +307,12 @@ func priorityText(o *Object) []string {
 	return []string{strconv.Itoa(int(o.Queue.Priority))}
 }
 
-// expressPriority is from which priority on a queue is an express one, whose jobs displace others (OpenPBS, preempt_queue_prio).
+// expressPriority is from which priority on a queue is an express one, whose jobs
+// displace others (OpenPBS, preempt_queue_prio).
 const expressPriority = 150
 
-// setPriority sets the priority of a queue. Express queues are of band production, unless they have a band.
+// setPriority sets the priority of a queue. Express queues are of band production, unless
+// they have a band.
 func setPriority(o *Object, op, text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	switch {
@@ -317,7 +324,8 @@ func setPriority(o *Object, op, text string) error {
 		n = int64(o.Queue.Priority) - n
 	}
 	if n < roost.MinPriority || n > roost.MaxPriority {
-		return fmt.Errorf("%w: a priority of %d is not between %d and %d", errValue, n, roost.MinPriority, roost.MaxPriority)
+		return fmt.Errorf("%w: a priority of %d is not between %d and %d", errValue, n, roost.MinPriority,
+			roost.MaxPriority)
 	}
 	if o.Queue.Priority = int32(n); n >= expressPriority && o.Queue.Band == "" {
 		o.Queue.Band = roost.ProductionBand.String()

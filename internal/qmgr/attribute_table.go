@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-func (o *Object) countLimits(queue func(*ledger.QueuePolicy) *ledger.CountLimits, pool func(*ledger.PoolLimits) *ledger.CountLimits) *ledger.CountLimits {
+func (o *Object) countLimits(queue func(*ledger.QueuePolicy) *ledger.CountLimits,
+	pool func(*ledger.PoolLimits) *ledger.CountLimits) *ledger.CountLimits {
 	if o.Queue != nil {
 		return queue(o.Queue)
 	}
@@ -16,15 +17,21 @@ func (o *Object) countLimits(queue func(*ledger.QueuePolicy) *ledger.CountLimits
 }
 
 func (o *Object) runLimits() *ledger.CountLimits {
-	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.Running }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Running })
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits {
+		return &q.Running
+	}, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Running })
 }
 
 func (o *Object) queueLimits() *ledger.CountLimits {
-	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.Queued }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Queued })
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits {
+		return &q.Queued
+	}, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Queued })
 }
 
 func (o *Object) softRunLimits() *ledger.CountLimits {
-	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.RunningSoft }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.RunningSoft })
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits {
+		return &q.RunningSoft
+	}, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.RunningSoft })
 }
 
 // queueOnly is an attribute that the server has otherwise.
@@ -47,7 +54,8 @@ func runAmountLimits(o *Object, soft bool) *ledger.AmountLimits {
 }
 
 // extentOf and amountOf choose between what a queue and the pool have alike.
-func extentOf(queue func(*ledger.QueuePolicy) *ledger.ResourceRange, pool func(*ledger.PoolLimits) *ledger.ResourceRange) func(o *Object) *ledger.ResourceRange {
+func extentOf(queue func(*ledger.QueuePolicy) *ledger.ResourceRange,
+	pool func(*ledger.PoolLimits) *ledger.ResourceRange) func(o *Object) *ledger.ResourceRange {
 	return func(o *Object) *ledger.ResourceRange {
 		if o.Queue != nil {
 			return queue(o.Queue)
@@ -56,7 +64,8 @@ func extentOf(queue func(*ledger.QueuePolicy) *ledger.ResourceRange, pool func(*
 	}
 }
 
-func amountOf(queue func(*ledger.QueuePolicy) *ledger.AmountLimits, pool func(*ledger.PoolLimits) *ledger.AmountLimits) func(o *Object) *ledger.AmountLimits {
+func amountOf(queue func(*ledger.QueuePolicy) *ledger.AmountLimits,
+	pool func(*ledger.PoolLimits) *ledger.AmountLimits) func(o *Object) *ledger.AmountLimits {
 	return func(o *Object) *ledger.AmountLimits {
 		if o.Queue != nil {
 			return queue(o.Queue)
@@ -94,53 +103,98 @@ func attributeTable() []attributeSpec {
 		return []string{countText(o.MaxTasks)}
 	}
 	all := []attributeSpec{
-		{name: "queue_type", queue: true, text: typeText, set: setType, unset: func(o *Object) { o.Queue.Routing, o.Queue.Destinations = false, nil }},
+		{name: "queue_type", queue: true, text: typeText, set: setType, unset: func(o *Object) {
+			o.Queue.Routing, o.Queue.Destinations = false, nil
+		}},
 		{name: "band", queue: true, text: bandText, set: setBand, unset: func(o *Object) { o.Queue.Band = "" }},
-		{name: "Priority", queue: true, text: priorityText, set: setPriority, unset: func(o *Object) { o.Queue.Priority = 0 }},
+		{name: "Priority", queue: true, text: priorityText, set: setPriority, unset: func(o *Object) {
+			o.Queue.Priority = 0
+		}},
 		schedulingText(),
 		serverText("comment", func(o *Object) *string { return &o.Pool.Comment }),
-		usersAttribute("managers", func(o *Object) *[]string { return &o.Managers }), usersAttribute("operators", func(o *Object) *[]string { return &o.Operators }),
+		usersAttribute("managers", func(o *Object) *[]string {
+			return &o.Managers
+		}), usersAttribute("operators", func(o *Object) *[]string { return &o.Operators }),
 		availableAmounts(),
-		{name: "default_queue", server: true, text: defaultText, set: setDefault, unset: func(o *Object) { o.DefaultQueue = "" }},
+		{name: "default_queue", server: true, text: defaultText, set: setDefault, unset: func(o *Object) {
+			o.DefaultQueue = ""
+		}},
 		fixedAttribute("query_other_jobs", "True"),
 		limitAttribute("max_queued", (*Object).queueLimits),
-		amountLimitAttribute("max_queued_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.QueuedAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.QueuedAmounts })),
+		amountLimitAttribute("max_queued_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits {
+			return &q.QueuedAmounts
+		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.QueuedAmounts })),
 	}
 	for _, r := range []struct {
 		name string
 		at   func(o *Object) *ledger.ACL
 	}{
-		{"acl_user", func(o *Object) *ledger.ACL { return &accessOf(o).Users }}, {"acl_group", func(o *Object) *ledger.ACL { return &accessOf(o).Groups }},
+		{"acl_user", func(o *Object) *ledger.ACL {
+			return &accessOf(o).Users
+		}}, {"acl_group", func(o *Object) *ledger.ACL { return &accessOf(o).Groups }},
 		{"acl_host", func(o *Object) *ledger.ACL { return &accessOf(o).Hosts }},
 	} {
-		enable, entries := boolAttribute(r.name+"_enable", func(o *Object) *bool { return &r.at(o).Enforced }, false), listAttribute(r.name+"s", func(o *Object) *[]string { return &r.at(o).Entries })
+		enable, entries := boolAttribute(r.name+"_enable", func(o *Object) *bool {
+			return &r.at(o).Enforced
+		}, false), listAttribute(r.name+"s", func(o *Object) *[]string { return &r.at(o).Entries })
 		enable.server, entries.server = true, true
 		all = append(all, enable, entries)
 	}
 	running := func(o *Object) *ledger.CountLimits { return o.runLimits() }
 	return append(all,
-		listAttribute("allowed_users", func(o *Object) *[]string { return &o.Queue.Users }), listAttribute("allowed_groups", func(o *Object) *[]string { return &o.Queue.Groups }),
-		boolAttribute("route_held_jobs", func(o *Object) *bool { return &o.Queue.RouteHeld }, false), boolAttribute("route_waiting_jobs", func(o *Object) *bool { return &o.Queue.RouteWaiting }, false),
+		listAttribute("allowed_users", func(o *Object) *[]string {
+			return &o.Queue.Users
+		}), listAttribute("allowed_groups", func(o *Object) *[]string { return &o.Queue.Groups }),
+		boolAttribute("route_held_jobs", func(o *Object) *bool {
+			return &o.Queue.RouteHeld
+		}, false), boolAttribute("route_waiting_jobs", func(o *Object) *bool { return &o.Queue.RouteWaiting }, false),
 		boolAttribute("from_route_only", func(o *Object) *bool { return &o.Queue.FromRouteOnly }, false),
-		amountsAttribute("resources_max", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.MaxResources }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MaxResources })),
-		amountsAttribute("resources_min", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.MinResources }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MinResources })),
-		amountsAttribute("resources_default", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.Defaults }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.Defaults })),
-		amountsAttribute("default_chunk", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.DefaultChunk }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.DefaultChunk })),
+		amountsAttribute("resources_max", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange {
+			return &q.MaxResources
+		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MaxResources })),
+		amountsAttribute("resources_min", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange {
+			return &q.MinResources
+		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MinResources })),
+		amountsAttribute("resources_default", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange {
+			return &q.Defaults
+		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.Defaults })),
+		amountsAttribute("default_chunk", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange {
+			return &q.DefaultChunk
+		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.DefaultChunk })),
 		listAttribute("route_destinations", func(o *Object) *[]string { return &o.Queue.Destinations }),
 		arrays,
 		numberAttribute("kill_delay", func(o *Object) **int64 { return &o.Queue.KillDelay }, parseCount, countText),
 		limitAttribute("max_run", running),
-		amountLimitAttribute("max_run_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.RunningAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningAmounts })),
+		amountLimitAttribute("max_run_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits {
+			return &q.RunningAmounts
+		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningAmounts })),
 		limitAttribute("max_run_soft", (*Object).softRunLimits),
-		amountLimitAttribute("max_run_res_soft", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.RunningSoftAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningSoftAmounts })),
-		queueOnly(oldAmountLimitAttribute("resources_available", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) })),
-		oldLimitAttribute("max_user_run_soft", "u:"+eachEntity, (*Object).softRunLimits, true), oldLimitAttribute("max_group_run_soft", "g:"+eachEntity, (*Object).softRunLimits, true),
-		oldAmountLimitAttribute("max_user_res", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }), oldAmountLimitAttribute("max_group_res", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }),
-		oldAmountLimitAttribute("max_user_res_soft", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, true) }), oldAmountLimitAttribute("max_group_res_soft", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, true) }),
-		oldLimitAttribute("max_running", "o:"+anyEntity, running, true), oldLimitAttribute("max_user_run", "u:"+eachEntity, running, true), oldLimitAttribute("max_group_run", "g:"+eachEntity, running, true),
-		oldLimitAttribute("max_queuable", "o:"+anyEntity, (*Object).queueLimits, false), oldLimitAttribute("max_user_queuable", "u:"+eachEntity, (*Object).queueLimits, false),
+		amountLimitAttribute("max_run_res_soft", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits {
+			return &q.RunningSoftAmounts
+		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningSoftAmounts })),
+		queueOnly(oldAmountLimitAttribute("resources_available", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits {
+			return runAmountLimits(o, false)
+		})),
+		oldLimitAttribute("max_user_run_soft", "u:"+eachEntity, (*Object).softRunLimits, true),
+		oldLimitAttribute("max_group_run_soft", "g:"+eachEntity, (*Object).softRunLimits, true),
+		oldAmountLimitAttribute("max_user_res", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits {
+			return runAmountLimits(o, false)
+		}), oldAmountLimitAttribute("max_group_res", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits {
+			return runAmountLimits(o, false)
+		}),
+		oldAmountLimitAttribute("max_user_res_soft", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits {
+			return runAmountLimits(o, true)
+		}), oldAmountLimitAttribute("max_group_res_soft", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits {
+			return runAmountLimits(o, true)
+		}),
+		oldLimitAttribute("max_running", "o:"+anyEntity, running, true), oldLimitAttribute("max_user_run",
+			"u:"+eachEntity, running, true), oldLimitAttribute("max_group_run", "g:"+eachEntity, running, true),
+		oldLimitAttribute("max_queuable", "o:"+anyEntity, (*Object).queueLimits, false),
+		oldLimitAttribute("max_user_queuable", "u:"+eachEntity, (*Object).queueLimits, false),
 		fixedAttribute("job_history_enable", "True"),
-		boolAttribute("enabled", func(o *Object) *bool { return &o.Queue.Enabled }, true), boolAttribute("started", func(o *Object) *bool { return &o.Queue.Started }, true),
+		boolAttribute("enabled", func(o *Object) *bool {
+			return &o.Queue.Enabled
+		}, true), boolAttribute("started", func(o *Object) *bool { return &o.Queue.Started }, true),
 	)
 }
 
@@ -228,7 +282,8 @@ func Attributes(o *Object) (all []AttributeValue) {
 // ApplyChange makes a change. An error leaves the object as it was.
 func ApplyChange(o *Object, c AttributeChange) error {
 	for _, r := range attributeTable() {
-		if !r.appliesTo(o) || !strings.EqualFold(r.name, c.Name) { // OpenPBS looks them up so, and pages on the web write "priority"
+		// OpenPBS looks them up so, and pages on the web write "priority"
+		if !r.appliesTo(o) || !strings.EqualFold(r.name, c.Name) {
 			continue
 		}
 		switch {
@@ -266,5 +321,6 @@ func ApplyChange(o *Object, c AttributeChange) error {
 
 // readOnlyAttributes are attributes that are told of objects and that nobody sets.
 func readOnlyAttributes() []string {
-	return []string{"total_jobs", "state_count", "server_state", "server_host", "pbs_version", "resources_assigned", "hasnodes"}
+	return []string{"total_jobs", "state_count", "server_state", "server_host", "pbs_version", "resources_assigned",
+		"hasnodes"}
 }

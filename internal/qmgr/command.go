@@ -81,7 +81,8 @@ var (
 	kinds = []ObjectKind{Hook, Node, Queue, Resource, Sched, Server}
 )
 
-// SplitCommands takes a line apart into the commands that are in it, which end with semicolons. A comment begins with a # before which there is nothing or a blank.
+// SplitCommands takes a line apart into the commands that are in it, which end with
+// semicolons. A comment begins with a # before which there is nothing or a blank.
 func SplitCommands(line string) (commands []string) {
 	start, quote := 0, byte(0)
 	for i := 0; i < len(line); i++ {
@@ -136,7 +137,8 @@ func ParseCommand(line string) (c Command, ok bool, err error) {
 		return c, false, p.syntaxError(-1, "qmgr: No object type given")
 	}
 	for _, k := range kinds {
-		if w := strings.ToLower(word); w != "" && c.Kind == "" && (strings.HasPrefix(string(k), w) || w == string(k)+"s") {
+		if w := strings.ToLower(word); w != "" && c.Kind == "" &&
+			(strings.HasPrefix(string(k), w) || w == string(k)+"s") {
 			c.Kind = k
 		}
 	}
@@ -185,12 +187,14 @@ var change = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+
 // attribute is one that is only named.
 var attribute = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(,|$)`)
 
-// parseNames reads the names of objects, if the next word is no attribute with something set.
+// parseNames reads the names of objects, if the next word is no attribute with something
+// set.
 func (p *commandParser) parseNames(c *Command) error {
 	if p.skipBlanks(); change.MatchString(p.line[p.position:]) || p.position == len(p.line) {
 		return nil
 	}
-	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.position:], "@") && attribute.MatchString(p.line[p.position:]) {
+	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.position:], "@") &&
+		attribute.MatchString(p.line[p.position:]) {
 		return nil // there is one server: what is named is an attribute of it
 	}
 	at := p.position
@@ -237,7 +241,8 @@ func (p *commandParser) parseAttributes(c *Command) error {
 	return nil
 }
 
-// parseValue reads what an attribute is set to: up to a comma behind which another one is set, or in quotes.
+// parseValue reads what an attribute is set to: up to a comma behind which another one is
+// set, or in quotes.
 func (p *commandParser) parseValue() (string, error) {
 	start := p.position
 	if p.position < len(p.line) && (p.line[p.position] == '"' || p.line[p.position] == '\'') {

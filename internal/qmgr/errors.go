@@ -15,9 +15,11 @@ const (
 	errSupport   = refusalReason("No support for requested service")
 )
 
-// ErrorNumber is PBS's error number of why a change was refused, and 0 of what is no refusal of this package.
+// ErrorNumber is PBS's error number of why a change was refused, and 0 of what is no
+// refusal of this package.
 func ErrorNumber(err error) int {
 	var r refusalReason
 	errors.As(err, &r)
-	return map[refusalReason]int{errValue: 15014, errAttribute: 15002, errReadOnly: 15003, errResource: 15035, errSupport: 15029}[r]
+	return map[refusalReason]int{errValue: 15014, errAttribute: 15002, errReadOnly: 15003, errResource: 15035,
+		errSupport: 15029}[r]
 }

@@ -5,12 +5,17 @@ import "strings"
 // HelpText says what a command does, or what there is.
 func HelpText(topic string) string {
 	for _, h := range []struct{ word, text string }{
-		{"create", "create queue|resource NAME[,NAME…] [ATTRIBUTE = VALUE[,…]]: make queues, which are neither enabled nor started unless that is said, or resources.\n"},
+		{"create", "create queue|resource NAME[,NAME…] [ATTRIBUTE = VALUE[,…]]: make queues, which are neither " +
+			"enabled nor started unless that is said, or resources.\n"},
 		{"delete", "delete queue|resource NAME[,NAME…]: take queues away in which no jobs are, or resources.\n"},
-		{"set", "set server|queue|node|resource [NAME[,…]] ATTRIBUTE[.RESOURCE] =|+=|-= VALUE[,…]: set, add to or take from attributes. A value with commas or blanks stands in quotes.\n"},
-		{"unset", "unset server|queue|node|resource [NAME[,…]] ATTRIBUTE[.RESOURCE][,…]: put attributes back to what they are without a word.\n"},
-		{"list", "list server|queue|node|resource|sched|hook [NAME[,…]] [ATTRIBUTE[,…]]: show objects, with what they are at the moment.\n"},
-		{"print", "print server|queue|node|resource|sched [NAME[,…]] [ATTRIBUTE[,…]]: show the commands that make objects what they are. print server shows all resources and queues, too.\n"},
+		{"set", "set server|queue|node|resource [NAME[,…]] ATTRIBUTE[.RESOURCE] =|+=|-= VALUE[,…]: set, add to " +
+			"or take from attributes. A value with commas or blanks stands in quotes.\n"},
+		{"unset", "unset server|queue|node|resource [NAME[,…]] ATTRIBUTE[.RESOURCE][,…]: put attributes back to what " +
+			"they are without a word.\n"},
+		{"list", "list server|queue|node|resource|sched|hook [NAME[,…]] [ATTRIBUTE[,…]]: show objects, with what " +
+			"they are at the moment.\n"},
+		{"print", "print server|queue|node|resource|sched [NAME[,…]] [ATTRIBUTE[,…]]: show the commands that make " +
+			"objects what they are. print server shows all resources and queues, too.\n"},
 		{"active", "active [server|queue|node [NAME[,…]]]: what commands act upon that name nothing.\n"},
 		{"quit", "quit, exit: end.\n"},
 	} {
@@ -18,6 +23,7 @@ func HelpText(topic string) string {
 			return h.text
 		}
 	}
-	return "Commands are active, create, delete, help, list, print, quit, set and unset; help COMMAND says more. Words may be shortened. \\ at the end of a line continues it, ; ends a command, and # begins a comment.\n" +
+	return "Commands are active, create, delete, help, list, print, quit, set and unset; help COMMAND says more. " +
+		"Words may be shortened. \\ at the end of a line continues it, ; ends a command, and # begins a comment.\n" +
 		"Objects are server, queue, node, resource, sched and hook; @default behind one means this pool.\n"
 }

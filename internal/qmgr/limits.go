@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Limits are written as lists of "[u:ada=10]": a letter for whom it is (o overall, u of users, g of Unix groups, p of projects, which are our groups), a
-// name, PBS_GENERIC for each that is not named, and PBS_ALL of o (OpenPBS Administrator's Guide, "Managing Resource Usage").
+// Limits are written as lists of "[u:ada=10]": a letter for whom it is (o overall, u of
+// users, g of Unix groups, p of projects, which are our groups), a name, PBS_GENERIC for
+// each that is not named, and PBS_ALL of o (OpenPBS Administrator's Guide, "Managing
+// Resource Usage").
 
 const (
 	anyEntity  = "PBS_ALL"
@@ -37,7 +39,8 @@ func readLimits(text string) ([]limitEntry, error) {
 		who, name, ok := strings.Cut(strings.TrimSpace(spec), ":")
 		name = strings.Trim(strings.TrimSpace(name), `"'`)
 		if !ok || len(who) != 1 || !strings.Contains("oupg", who) || name == "" || (who == "o") != (name == anyEntity) {
-			return nil, fmt.Errorf("%w: [%s] is none of [o:PBS_ALL=N], [u:NAME=N], [g:NAME=N] and [p:NAME=N]", errValue, body)
+			return nil, fmt.Errorf("%w: [%s] is none of [o:PBS_ALL=N], [u:NAME=N], [g:NAME=N] and [p:NAME=N]",
+				errValue, body)
 		}
 		all = append(all, limitEntry{who, name, strings.TrimSpace(most)})
 		rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(after), ","))
@@ -83,7 +86,8 @@ func changeLimits(c *ledger.CountLimits, op, text string, parse func(string) (in
 	if op == "=" {
 		next = ledger.CountLimits{}
 	}
-	next.Users, next.Groups, next.UnixGroups = maps.Clone(next.Users), maps.Clone(next.Groups), maps.Clone(next.UnixGroups)
+	next.Users, next.Groups, next.UnixGroups = maps.Clone(next.Users), maps.Clone(next.Groups),
+		maps.Clone(next.UnixGroups)
 	for _, l := range list {
 		if err := nextUnquoted(&next, op, l, parse); err != nil {
 			return err

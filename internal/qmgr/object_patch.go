@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// PatchFor says what makes an object of another, as RFC 7396 has it: fields that neither knows stay as they are.
+// PatchFor says what makes an object of another, as RFC 7396 has it: fields that neither
+// knows stay as they are.
 func PatchFor(before, after any) (map[string]any, error) {
 	var docs [2]map[string]any
 	for i, o := range []any{before, after} {

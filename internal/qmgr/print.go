@@ -10,7 +10,8 @@ func (v AttributeValue) Attribute() string {
 	return AttributeChange{Name: v.Name, Resource: v.Resource}.Attribute()
 }
 
-// isSelected reports whether a value is among the attributes that were asked for; all, if none were.
+// isSelected reports whether a value is among the attributes that were asked for; all, if
+// none were.
 func isSelected(v AttributeValue, only []AttributeChange) bool {
 	for _, c := range only {
 		if strings.EqualFold(c.Name, v.Name) && (c.Resource == "" || c.Resource == v.Resource) {
@@ -20,7 +21,8 @@ func isSelected(v AttributeValue, only []AttributeChange) bool {
 	return len(only) == 0
 }
 
-// PrintCommands writes what makes an object what it is: the items of a list, and limits, each in a line of its own.
+// PrintCommands writes what makes an object what it is: the items of a list, and limits,
+// each in a line of its own.
 func PrintCommands(kind ObjectKind, name string, values []AttributeValue, only []AttributeChange) string {
 	var b strings.Builder
 	subject := string(kind)

@@ -17,10 +17,13 @@ func TestParse(t *testing.T) {
 		line, want string // as text, or the error
 	}{
 		{"", ""}, {"   # a comment", ""},
-		{"create queue short queue_type=execution,enabled = True", "create queue [short] queue_type = execution; enabled = True"},
+		{"create queue short queue_type=execution,enabled = True",
+			"create queue [short] queue_type = execution; enabled = True"},
 		{"c q a,b", "create queue [a b] "},
-		{"s q short@default max_run = \"[u:PBS_GENERIC=3],[u:ada=10]\"", "set queue [short] max_run = [u:PBS_GENERIC=3],[u:ada=10]"},
-		{"set queue short max_run = [u:PBS_GENERIC=3],[u:ada=10], enabled=t", "set queue [short] max_run = [u:PBS_GENERIC=3],[u:ada=10]; enabled = t"},
+		{"s q short@default max_run = \"[u:PBS_GENERIC=3],[u:ada=10]\"",
+			"set queue [short] max_run = [u:PBS_GENERIC=3],[u:ada=10]"},
+		{"set queue short max_run = [u:PBS_GENERIC=3],[u:ada=10], enabled=t",
+			"set queue [short] max_run = [u:PBS_GENERIC=3],[u:ada=10]; enabled = t"},
 		{"set queue short acl_users += ann, acl_users += bob", "set queue [short] acl_users += ann; acl_users += bob"},
 		{"set queue @default started = False", "set queue [] started = False"},
 		{"set server resources_default.walltime = 1:00:00", "set server [] resources_default.walltime = 1:00:00"},
@@ -28,8 +31,10 @@ func TestParse(t *testing.T) {
 		{"unset queue short resources_max.mem,max_run", "unset queue [short] resources_max.mem  ; max_run  "},
 		{"unset server max_run", "unset server [] max_run  "},
 		{"p s", "print server [] "}, {"print server default_queue", "print server [] default_queue  "},
-		{"list queue", "list queue [] "}, {"l queues @default", "list queue [] "}, {"list q short enabled", "list queue [short] enabled  "},
-		{"set node n1.example.org state=offline,comment='a b, c'", "set node [n1.example.org] state = offline; comment = a b, c"},
+		{"list queue", "list queue [] "}, {"l queues @default", "list queue [] "},
+		{"list q short enabled", "list queue [short] enabled  "},
+		{"set node n1.example.org state=offline,comment='a b, c'",
+			"set node [n1.example.org] state = offline; comment = a b, c"},
 		{"help set", "help  [] "}, {"exit", "quit  [] "}, {"active queue a", "active queue [a] "},
 		{"frobnicate queue a", "qmgr: Illegal operation: frobnicate\nTry 'help' if you are having trouble."},
 		{"set cloud a b=c", "qmgr: Illegal object type: cloud."},
@@ -58,7 +63,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestApply holds what changes make of a queue that has a limit and a list, and what is refused.
+// TestApply holds what changes make of a queue that has a limit and a list, and what is
+// refused.
 func TestApply(t *testing.T) {
 	for _, c := range []struct{ change, want string }{
 		{"max_run = [u:ada=3]", "max_run = [u:ada=3]"},
@@ -84,12 +90,14 @@ func TestApply(t *testing.T) {
 		{"queue_type = r", "queue_type = Route"},
 		{"queue_type = x", `Illegal attribute or resource value: "x" is neither Execution nor Route`},
 		{"max_run = 3", "Illegal attribute or resource value: write limits as in [u:PBS_GENERIC=3],[u:ada=10]"},
-		{"max_run = [x:a=3]", "Illegal attribute or resource value: [x:a=3] is none of [o:PBS_ALL=N], [u:NAME=N], [g:NAME=N] and [p:NAME=N]"},
+		{"max_run = [x:a=3]", "Illegal attribute or resource value: [x:a=3] is none of [o:PBS_ALL=N], [u:NAME=N], " +
+			"[g:NAME=N] and [p:NAME=N]"},
 		{"total_jobs = 3", "Cannot set attribute, read only or insufficient permission: total_jobs"},
 		{"colour = blue", "Undefined attribute: colour"},
 		{"scheduling = True", "Undefined attribute: scheduling"},
 	} {
-		q := ledger.QueuePolicy{Name: "q", Access: &ledger.QueueAccess{Users: ledger.ACL{Entries: []string{"-eve", "+"}}}}
+		q := ledger.QueuePolicy{Name: "q",
+			Access: &ledger.QueueAccess{Users: ledger.ACL{Entries: []string{"-eve", "+"}}}}
 		total, user := int64(9), int64(2)
 		q.Running = ledger.CountLimits{Total: &total, PerUser: &user}
 		cmd, _, err := ParseCommand("set queue q " + c.change)
@@ -114,16 +122,20 @@ func TestApply(t *testing.T) {
 func randomChanges(rng *rand.Rand) (lines []string) {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	for range rng.IntN(25) {
-		attr := pick("max_run", "max_queued", "max_run_res.ncpus", "max_queued_res.mem", "acl_users", "acl_hosts", "acl_user_enable", "route_destinations", "queue_type", "resources_max.mem",
-			"resources_min.ncpus", "resources_default.walltime", "default_chunk.ngpus", "resources_max.nodect", "max_array_size", "kill_delay", "enabled", "started", "from_route_only",
+		attr := pick("max_run", "max_queued", "max_run_res.ncpus", "max_queued_res.mem", "acl_users", "acl_hosts",
+			"acl_user_enable", "route_destinations", "queue_type", "resources_max.mem",
+			"resources_min.ncpus", "resources_default.walltime", "default_chunk.ngpus", "resources_max.nodect",
+			"max_array_size", "kill_delay", "enabled", "started", "from_route_only",
 			"Priority", "band", "allowed_users", "max_running", "nonsense")
-		value := pick("[u:PBS_GENERIC=3]", "[u:ada=10],[g:phys=2gb]", "[o:PBS_ALL=7]", "[p:sci=4],[p:PBS_GENERIC=1]", "ann,-bob@*.x", "True", "False", "a,b", "Route", "Execution", "17", "4gb", "1:00:00", "production", "batch")
+		value := pick("[u:PBS_GENERIC=3]", "[u:ada=10],[g:phys=2gb]", "[o:PBS_ALL=7]", "[p:sci=4],[p:PBS_GENERIC=1]",
+			"ann,-bob@*.x", "True", "False", "a,b", "Route", "Execution", "17", "4gb", "1:00:00", "production", "batch")
 		lines = append(lines, fmt.Sprintf("set queue q %s %s %s", attr, pick("=", "=", "+=", "-="), quotedText(value)))
 	}
 	return lines
 }
 
-// TestRoundTrip holds that what is printed of a queue makes the same queue again, and that a patch makes one of the other.
+// TestRoundTrip holds that what is printed of a queue makes the same queue again, and
+// that a patch makes one of the other.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -203,7 +215,8 @@ func TestSplit(t *testing.T) {
 		want []string
 	}{
 		{"print server", []string{"print server"}},
-		{"create queue a; set queue a b = c # and no more; not this", []string{"create queue a", " set queue a b = c "}},
+		{"create queue a; set queue a b = c # and no more; not this",
+			[]string{"create queue a", " set queue a b = c "}},
 		{`set server comment = "a; b # c"; quit`, []string{`set server comment = "a; b # c"`, " quit"}},
 		{`set queue a b = 'x;"y'`, []string{`set queue a b = 'x;"y'`}},
 		{"# all of it; is a comment", []string{""}},
@@ -219,7 +232,8 @@ func TestSplit(t *testing.T) {
 
 // TestAll holds that all objects are meant only by whoever says so.
 func TestAll(t *testing.T) {
-	for line, want := range map[string]bool{"delete queue": false, "delete queue @default": true, "delete queue a@default": false, "set node @ state = offline": true, "set node state = offline": false} {
+	for line, want := range map[string]bool{"delete queue": false, "delete queue @default": true,
+		"delete queue a@default": false, "set node @ state = offline": true, "set node state = offline": false} {
 		if cmd, _, err := ParseCommand(line); err != nil || cmd.All != want {
 			t.Errorf("%q: got %v, %v, want %v", line, cmd.All, err, want)
 		}

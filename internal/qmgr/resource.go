@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// resourceSpec is one by PBS's name: where it stands in an extent, how it is read and written, and how it is called where amounts are counted.
+// resourceSpec is one by PBS's name: where it stands in an extent, how it is read and
+// written, and how it is called where amounts are counted.
 type resourceSpec struct {
 	name   string
 	amount string // in a ledger.AmountLimits; empty: it is not counted there
@@ -29,7 +30,8 @@ func builtinResources() []resourceSpec {
 			return func() *int64 { return *at(e) }, func(n *int64) { *at(e) = n }
 		}
 	}
-	size := func(at func(*ledger.ResourceRange) **roost.Bytes) func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+	size := func(at func(*ledger.ResourceRange) **roost.Bytes) func(e *ledger.ResourceRange) (func() *int64,
+		func(*int64)) {
 		return func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
 			return func() *int64 { return (*int64)(*at(e)) }, func(n *int64) { *at(e) = (*roost.Bytes)(n) }
 		}
@@ -44,9 +46,13 @@ func builtinResources() []resourceSpec {
 	}
 	return []resourceSpec{
 		{"cput", "", other("cput"), parseDuration, durationText},
-		{"disk", "disk_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes { return &e.Disk }), parseSize, sizeText},
+		{"disk", "disk_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes {
+			return &e.Disk
+		}), parseSize, sizeText},
 		{"file", "", other("file"), parseSize, sizeText},
-		{"mem", "memory_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes { return &e.Memory }), parseSize, sizeText},
+		{"mem", "memory_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes {
+			return &e.Memory
+		}), parseSize, sizeText},
 		{"ncpus", "cpus", cores, parseCores, func(n int64) string { return roost.MilliCPU(n).String() }},
 		{"ngpus", "gpus", plain(func(e *ledger.ResourceRange) **int64 { return &e.GPUs }), parseCount, countText},
 		{"nodect", "", plain(func(e *ledger.ResourceRange) **int64 { return &e.Nodes }), parseCount, countText},
@@ -54,11 +60,14 @@ func builtinResources() []resourceSpec {
 		{"pmem", "", other("pmem"), parseSize, sizeText},
 		{"pvmem", "", other("pvmem"), parseSize, sizeText},
 		{"vmem", "", other("vmem"), parseSize, sizeText},
-		{"walltime", "", plain(func(e *ledger.ResourceRange) **int64 { return &e.Walltime }), parseDuration, durationText},
+		{"walltime", "", plain(func(e *ledger.ResourceRange) **int64 {
+			return &e.Walltime
+		}), parseDuration, durationText},
 	}
 }
 
-// otherAmount and setOtherAmount are how one of the others of an extent is read and set. The map may be another object's, too.
+// otherAmount and setOtherAmount are how one of the others of an extent is read and set.
+// The map may be another object's, too.
 func otherAmount(e *ledger.ResourceRange, name string) func() *int64 {
 	return func() *int64 {
 		if n, ok := e.OtherBounds[name]; ok {
@@ -93,7 +102,8 @@ func countedResource(name string) resourceSpec {
 	return resourceSpec{name: name, field: field, parse: parseCount, text: countText}
 }
 
-// allResources lists the resources of an extent, with those that are counted for the pool.
+// allResources lists the resources of an extent, with those that are counted for the
+// pool.
 func allResources(e *ledger.ResourceRange) []resourceSpec {
 	list := builtinResources()
 	for _, name := range slices.Sorted(maps.Keys(e.OtherBounds)) {
@@ -114,7 +124,8 @@ func findResource(name string) (resourceSpec, error) {
 	return resourceSpec{}, fmt.Errorf("%w: %s", errResource, name)
 }
 
-// countAccess is how a resource is read and written where amounts of it are counted: cores are whole there.
+// countAccess is how a resource is read and written where amounts of it are counted:
+// cores are whole there.
 func (r resourceSpec) countAccess() (parse func(string) (int64, error), text func(int64) string) {
 	if r.name == "ncpus" {
 		return parseCount, countText

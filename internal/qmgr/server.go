@@ -56,8 +56,10 @@ func usersAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	r.set = func(o *Object, op, text string) error {
 		for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 			user, host, at := strings.Cut(one, "@")
-			if !at || user == "" || host == "" || strings.Contains(user, "*") || strings.Contains(host, "*") && host != "*" {
-				return fmt.Errorf("%w: %s: write USER@NODE, or USER@* for a user of that name on any node", errValue, one)
+			if !at || user == "" || host == "" || strings.Contains(user, "*") || strings.Contains(host, "*") &&
+				host != "*" {
+				return fmt.Errorf("%w: %s: write USER@NODE, or USER@* for a user of that name on any node",
+					errValue, one)
 			}
 		}
 		return change(o, op, text)
@@ -65,13 +67,16 @@ func usersAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	return r
 }
 
-// availableAmounts is how much there is of what is counted for the whole pool. Of what machines have it is how much of it may be in use at once, and so a limit.
+// availableAmounts is how much there is of what is counted for the whole pool. Of what
+// machines have it is how much of it may be in use at once, and so a limit.
 func availableAmounts() attributeSpec {
 	return attributeSpec{name: "resources_available", server: true,
 		resourceTexts: func(o *Object) []AttributeValue { return o.Available },
 		setResource: func(o *Object, resource, op, text string) error {
 			if r, err := findResource(resource); err == nil && r.amount != "" {
-				return oldAmountLimitAttribute("", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }).setResource(o, resource, op, text)
+				return oldAmountLimitAttribute("", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits {
+					return runAmountLimits(o, false)
+				}).setResource(o, resource, op, text)
 			} else if err == nil {
 				return fmt.Errorf("%w: %s is not counted", errResource, r.name)
 			}
@@ -89,7 +94,8 @@ func availableAmounts() attributeSpec {
 				return fmt.Errorf("%w: %q of %s, which is counted in whole numbers", errValue, text, resource)
 			}
 			if at < 0 {
-				now, at = append(now, AttributeValue{Name: "resources_available", Resource: resource, Text: "0"}), len(now)
+				now, at = append(now, AttributeValue{Name: "resources_available", Resource: resource, Text: "0"}),
+					len(now)
 			}
 			has, _ := parseCount(now[at].Text)
 			if op == "+=" {

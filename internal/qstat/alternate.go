@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// AlternateList is the other list of OpenPBS, that of -a, -i, -r, -u, -n, -s, -H, -G, -M and -T.
+// AlternateList is the other list of OpenPBS, that of -a, -i, -r, -u, -n, -s, -H, -G, -M
+// and -T.
 type AlternateList struct {
 	Writer    io.Writer
 	Server    string // the name above the list
@@ -36,7 +37,8 @@ func (t *AlternateList) Print(r *JobRow) error {
 	return t.printRow(r)
 }
 
-// Close prints what was held back for its order: what runs first, by its start, then what is expected to, and last what nobody can say of.
+// Close prints what was held back for its order: what runs first, by its start, then what
+// is expected to, and last what nobody can say of.
 func (t *AlternateList) Close() error {
 	now := t.Now.Unix()
 	slices.SortStableFunc(t.pendingRows, func(a, b *JobRow) int {
@@ -105,7 +107,8 @@ func (t *AlternateList) printHeader() error {
 	return err
 }
 
-// noValue stands for what there is not. Columns show as much of it as they have space for.
+// noValue stands for what there is not. Columns show as much of it as they have space
+// for.
 const noValue = " -- "
 
 func (t *AlternateList) printRow(r *JobRow) error {
@@ -143,7 +146,8 @@ func (t *AlternateList) printRow(r *JobRow) error {
 	if t.SameLine {
 		end = " "
 	}
-	_, err := fmt.Fprintf(t.Writer, "%-*s %-*s %-*s %-*s %*s %*s %*s %6s %5s %1s %5s%s", w[0], fit(r.ID, w[0]), w[1], fit(r.User, w[1]), w[2], fit(r.Queue, w[2]),
+	_, err := fmt.Fprintf(t.Writer, "%-*s %-*s %-*s %-*s %*s %*s %*s %6s %5s %1s %5s%s", w[0], fit(r.ID, w[0]), w[1],
+		fit(r.User, w[1]), w[2], fit(r.Queue, w[2]),
 		w[3], fit(r.Name, w[3]), w[4], fit(r.Session, w[4]), w[5], fit(r.Nodes, w[5]), w[6], fit(r.Tasks, w[6]),
 		plain(t.sizeText(r.Memory), 6), plain(wanted, 5), plain(r.State, 1), plain(spent, 5), end)
 	if err == nil && t.Hosts {
@@ -169,7 +173,8 @@ func (t *AlternateList) commentText(text string) string {
 	return strings.ToValidUTF8(text[:most-4], "") + "..."
 }
 
-// printHosts prints where a job runs, the machines without their domains, as many to a line as fit.
+// printHosts prints where a job runs, the machines without their domains, as many to a
+// line as fit.
 func (t *AlternateList) printHosts(list string) error {
 	if list == "" {
 		list = noValue

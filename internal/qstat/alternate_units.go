@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// sizeText is an amount of memory in the column of the other list: in the unit that it was asked for in, with -G in gigabytes, and with -M in millions of
-// words of 8 bytes; in a larger one where there are more than four digits. It is rounded up.
+// sizeText is an amount of memory in the column of the other list: in the unit that it
+// was asked for in, with -G in gigabytes, and with -M in millions of words of 8 bytes; in
+// a larger one where there are more than four digits. It is rounded up.
 func (t *AlternateList) sizeText(text string) string { return sizeIn(text, t.Gigabytes, t.Megawords) }
 
 func sizeIn(text string, gigabytes, megawords bool) string {
@@ -45,7 +46,8 @@ func sizeIn(text string, gigabytes, megawords bool) string {
 	return strings.ReplaceAll(fmt.Sprintf("%d%c%s", n, " kmgtp"[out], suffix), " ", "")
 }
 
-// estimateText is when a job is expected to start, in five columns: the hour of today, the day of this week, the month of this year, or the year.
+// estimateText is when a job is expected to start, in five columns: the hour of today,
+// the day of this week, the month of this year, or the year.
 func estimateText(unix int64, now time.Time) string {
 	at := time.Unix(unix, 0).In(now.Location())
 	switch {

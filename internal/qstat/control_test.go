@@ -8,13 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// TestNoFormatPassesControlCharacters prints values that move the cursor of a terminal in all formats: nothing of them gets through, be it short enough for
-// a line, folded, or in a list.
+// TestNoFormatPassesControlCharacters prints values that move the cursor of a terminal in
+// all formats: nothing of them gets through, be it short enough for a line, folded, or in
+// a list.
 func TestNoFormatPassesControlCharacters(t *testing.T) {
 	evil := "/tmp/e\x1b[31m\x9bx\u009b2J\x07\r\x9b\x9b\xff\x9by é\x80"
 	long := strings.Repeat("p", 100) + evil + strings.Repeat(",q", 50) + evil
 	o := &Object{Kind: Jobs, Name: "1.pool", Attributes: []ObjectAttribute{
-		{Name: "Account_Name", Value: evil}, {Name: "Output_Path", Value: long}, {Name: "Resource_List", Resource: "software", Value: evil}, {Name: "Variable_List", List: []string{"A=" + evil, "B=" + long}},
+		{Name: "Account_Name", Value: evil}, {Name: "Output_Path", Value: long}, {Name: "Resource_List",
+			Resource: "software", Value: evil}, {Name: "Variable_List", List: []string{"A=" + evil, "B=" + long}},
 	}}
 	for name, of := range map[string]func(*bytes.Buffer) FullPrinter{
 		"lines": func(b *bytes.Buffer) FullPrinter { return NewLines(b, false) },

@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// FullPrinter prints everything about objects, one after the other. Nothing is kept of what was printed, however many there are. Close ends the text.
+// FullPrinter prints everything about objects, one after the other. Nothing is kept of
+// what was printed, however many there are. Close ends the text.
 type FullPrinter interface {
 	Print(o *Object) error
 	Close() error
 }
 
-// linePrinter is the format of qstat -f: an attribute a line, and an empty line behind each object.
+// linePrinter is the format of qstat -f: an attribute a line, and an empty line behind
+// each object.
 type linePrinter struct {
 	w        io.Writer
 	unfolded bool // nothing is folded
@@ -45,15 +47,18 @@ func (l *linePrinter) Print(o *Object) error {
 
 func (l *linePrinter) Close() error { return nil }
 
-// The column at which lines of qstat -f end, and the one at which what is folded begins, as OpenPBS counts: a tab is 8.
+// The column at which lines of qstat -f end, and the one at which what is folded begins,
+// as OpenPBS counts: a tab is 8.
 const (
 	lastColumn  = 78
 	tabColumn   = 8
 	afterColumn = 9
 )
 
-// foldValue adds a value behind the column of what stands before it. It is broken behind commas, and a piece that is too long for a line by itself at its
-// last column, as OpenPBS does: what follows stands behind a newline and a tab, which clients take out again.
+// foldValue adds a value behind the column of what stands before it. It is broken behind
+// commas, and a piece that is too long for a line by itself at its last column, as
+// OpenPBS does: what follows stands behind a newline and a tab, which clients take out
+// again.
 func foldValue(b []byte, column int, value string) []byte {
 	for first := true; ; first = false {
 		piece, rest, more := strings.Cut(value, ",")

@@ -1,5 +1,6 @@
-// Package qstat lays out what qstat prints: jobs, queues and servers, in the formats of OpenPBS (qstat(1B) of its manual, whose columns, widths and
-// folding clients rely on) and the XML of Torque. It is pure: what there is to print comes in, text comes out.
+// Package qstat lays out what qstat prints: jobs, queues and servers, in the formats of
+// OpenPBS (qstat(1B) of its manual, whose columns, widths and folding clients rely on)
+// and the XML of Torque. It is pure: what there is to print comes in, text comes out.
 package qstat
 
 import (
@@ -7,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// ObjectAttribute is something that is known of an object, as PBS names it: "Priority", or with a resource "Resource_List" and "ncpus".
+// ObjectAttribute is something that is known of an object, as PBS names it: "Priority",
+// or with a resource "Resource_List" and "ncpus".
 type ObjectAttribute struct {
 	Name     string
 	Resource string
@@ -15,7 +17,8 @@ type ObjectAttribute struct {
 	List     []string // instead of Value: items, each "name=value", as in Variable_List
 }
 
-// Text is the value in one piece. Commas within items are told from those between them by a backslash, as in OpenPBS.
+// Text is the value in one piece. Commas within items are told from those between them by
+// a backslash, as in OpenPBS.
 func (a *ObjectAttribute) Text() string {
 	if a.List == nil {
 		return a.Value
@@ -41,7 +44,8 @@ const (
 	Nodes // of pbsnodes -x only
 )
 
-// heading is what stands before an object's name, and key what holds all of a kind in JSON.
+// heading is what stands before an object's name, and key what holds all of a kind in
+// JSON.
 func (k ObjectKind) heading() string { return [...]string{"Job Id", "Queue", "Server"}[k] }
 func (k ObjectKind) jsonKey() string { return [...]string{"Jobs", "Queue", "Server"}[k] }
 
@@ -52,8 +56,10 @@ type Object struct {
 	Attributes []ObjectAttribute
 }
 
-// appendVisible adds a text with what moves the cursor of a terminal made visible: control characters as ^X, as in OpenPBS, but line feed and form feed as \n
-// and \f, because a value that begins a line of its own could pass for another attribute, or another job.
+// appendVisible adds a text with what moves the cursor of a terminal made visible:
+// control characters as ^X, as in OpenPBS, but line feed and form feed as \n and \f,
+// because a value that begins a line of its own could pass for another attribute, or
+// another job.
 func appendVisible(b []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -101,7 +107,8 @@ func ShortHost(name string) string {
 	return name
 }
 
-// ShortHosts is a list of places, as in "n1.pool/0*4+n2.pool/0", with short names of hosts.
+// ShortHosts is a list of places, as in "n1.pool/0*4+n2.pool/0", with short names of
+// hosts.
 func ShortHosts(places string) string {
 	if !strings.Contains(places, ".") {
 		return places

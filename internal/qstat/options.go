@@ -46,7 +46,8 @@ const (
 	ListServers
 )
 
-// OptionSpec are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e, l and R of Torque.
+// OptionSpec are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e,
+// l and R of Torque.
 const OptionSpec = "ainpqrstwxu:fGHJMQEBW:T1F:D:celR"
 
 // GivenOption is what getopt found: the letters in their order, each with its value.
@@ -72,8 +73,10 @@ const (
 	markW
 )
 
-// ParseCommandLine understands a command line. The messages are those of options that do not go together; with any the command is not done. They are OpenPBS's but
-// for -f -1, which in Torque folds nothing, and for -f with -u, -i, -r and -H, which shows everything about the jobs that these choose.
+// ParseCommandLine understands a command line. The messages are those of options that do
+// not go together; with any the command is not done. They are OpenPBS's but for -f -1,
+// which in Torque folds nothing, and for -f with -u, -i, -r and -H, which shows
+// everything about the jobs that these choose.
 func ParseCommandLine(given []GivenOption) (o CommandOptions, messages []string) {
 	r := optionParser{CommandOptions: o}
 	for _, g := range given {
@@ -117,17 +120,21 @@ func ParseCommandLine(given []GivenOption) (o CommandOptions, messages []string)
 	return r.CommandOptions, nil
 }
 
-// InDialect makes of a command line what it means in a dialect. In Torque's -x asks for XML, which has everything about jobs, and not for those that have ended:
-// these are shown for a while in any case. The formats of -F are OpenPBS's, and with them everybody speaks that.
+// InDialect makes of a command line what it means in a dialect. In Torque's -x asks for
+// XML, which has everything about jobs, and not for those that have ended: these are
+// shown for a while in any case. The formats of -F are OpenPBS's, and with them everybody
+// speaks that.
 func (o *CommandOptions) InDialect(d roost.PBSDialect) {
 	if o.Dialect = d; o.Format != "" {
 		o.Dialect = roost.OpenPBS
 	}
-	o.ArrayElements = o.Dialect == roost.Torque && o.Mode == ListJobs && !o.Arrays && !o.OnlyEnded && (o.States != "" || len(o.Users) > 0)
+	o.ArrayElements = o.Dialect == roost.Torque && o.Mode == ListJobs && !o.Arrays && !o.OnlyEnded &&
+		(o.States != "" || len(o.Users) > 0)
 	if o.Dialect != roost.Torque || o.Mode != ListJobs || !o.Ended || o.OnlyEnded {
 		return
 	}
-	if o.Ended, o.XML = false, !o.Hosts && !o.Comments && !o.Gigabytes && !o.Megawords && !o.Estimates && !o.PercentDone; o.XML {
+	if o.Ended, o.XML = false, !o.Hosts && !o.Comments && !o.Gigabytes && !o.Megawords && !o.Estimates &&
+		!o.PercentDone; o.XML {
 		o.Full, o.Alternate = true, false
 	}
 }
@@ -155,9 +162,12 @@ var plainOptions = map[byte]func(r *optionParser){
 	'B': func(r *optionParser) { r.Mode, r.servers = ListServers, true },
 	'Q': func(r *optionParser) { r.Mode, r.queues = ListQueues, true },
 	'c': func(r *optionParser) { r.ExcludeEnded = true },
-	'e': func(*optionParser) {},                               // of Torque: only jobs in execution queues, where those are that are shown
-	'l': func(*optionParser) {},                               // likewise: with aliases of servers, of which there are none
-	'R': func(r *optionParser) { r.takeAlternateOption('a') }, // likewise: it adds columns about disks of machines that are no more
+	// of Torque: only jobs in execution queues, where those are that are shown
+	'e': func(*optionParser) {},
+	// likewise: with aliases of servers, of which there are none
+	'l': func(*optionParser) {},
+	// likewise: it adds columns about disks of machines that are no more
+	'R': func(r *optionParser) { r.takeAlternateOption('a') },
 }
 
 func (r *optionParser) takeOption(letter byte, value string) {
@@ -229,7 +239,8 @@ var alternateOptions = map[byte]struct {
 	'T': {markT, func(o *CommandOptions) { o.Estimates = true }},
 }
 
-// takeAlternateOption takes an option of the other list; any other is none of its business.
+// takeAlternateOption takes an option of the other list; any other is none of its
+// business.
 func (r *optionParser) takeAlternateOption(letter byte) {
 	if a, ok := alternateOptions[letter]; ok {
 		r.marks |= a.mark

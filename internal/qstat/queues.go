@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// StateCounts are the jobs of a queue or of a server by their states. Each task of an array counts, as in OpenPBS.
+// StateCounts are the jobs of a queue or of a server by their states. Each task of an
+// array counts, as in OpenPBS.
 type StateCounts struct{ Transit, Queued, Held, Waiting, Running, Exiting, Begun int }
 
 // Total is how many there are.
@@ -16,10 +17,12 @@ func (c StateCounts) Total() int {
 
 // Text is the value of state_count.
 func (c StateCounts) Text() string {
-	return fmt.Sprintf("Transit:%d Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", c.Transit, c.Queued, c.Held, c.Waiting, c.Running, c.Exiting, c.Begun)
+	return fmt.Sprintf("Transit:%d Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", c.Transit, c.Queued,
+		c.Held, c.Waiting, c.Running, c.Exiting, c.Begun)
 }
 
-// Add counts one more in a state, by its letter. Those that are suspended run, in the eyes of who counts.
+// Add counts one more in a state, by its letter. Those that are suspended run, in the
+// eyes of who counts.
 func (c *StateCounts) Add(letter string, n int) {
 	switch letter {
 	case "T":
@@ -57,8 +60,10 @@ func QueueTable(w io.Writer, rows []QueueRow) error {
 	for i := range rows {
 		r := &rows[i]
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-16s %5s %5s %3s %3s %5s %5s %5s %5s %5s %5s %-4s\n", cutText(r.Name, 16), cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), yesOrNo(r.Enabled), yesOrNo(r.Started),
-				numberOrDashes(r.Queued), numberOrDashes(r.Running), numberOrDashes(r.Held), numberOrDashes(r.Waiting), numberOrDashes(r.Transit), numberOrDashes(r.Exiting), cutText(r.Type, 4))
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %3s %3s %5s %5s %5s %5s %5s %5s %-4s\n", cutText(r.Name, 16),
+				cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), yesOrNo(r.Enabled), yesOrNo(r.Started),
+				numberOrDashes(r.Queued), numberOrDashes(r.Running), numberOrDashes(r.Held), numberOrDashes(r.Waiting),
+				numberOrDashes(r.Transit), numberOrDashes(r.Exiting), cutText(r.Type, 4))
 		}
 	}
 	return err
@@ -108,7 +113,8 @@ func QueueLimits(w io.Writer, server string, rows []QueueRow, gigabytes, megawor
 		}
 		const no = "  --   "
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-16.16s %6s %8s %8s %4s %5d %5d %4s   %c %c\n", r.Name, or(memory, "--  ", 6), or(r.CPU, no, 8), or(r.Walltime, no, 8), or(r.Nodes, "-- ", 4),
+			_, err = fmt.Fprintf(w, "%-16.16s %6s %8s %8s %4s %5d %5d %4s   %c %c\n", r.Name, or(memory, "--  ", 6),
+				or(r.CPU, no, 8), or(r.Walltime, no, 8), or(r.Nodes, "-- ", 4),
 				r.Running, waiting, or(r.MaxRun, no, 4), enabled, started)
 		}
 	}
@@ -132,7 +138,9 @@ func ServerTable(w io.Writer, rows []ServerRow) error {
 	for i := range rows {
 		r := &rows[i]
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-16s %5s %5s %5s %5s %5s %5s %5s %5s %-10s\n", cutText(r.Name, 16), cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), numberOrDashes(r.Queued), numberOrDashes(r.Running), numberOrDashes(r.Held),
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %5s %5s %5s %5s %5s %5s %-10s\n", cutText(r.Name, 16),
+				cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), numberOrDashes(r.Queued),
+				numberOrDashes(r.Running), numberOrDashes(r.Held),
 				numberOrDashes(r.Waiting), numberOrDashes(r.Transit), numberOrDashes(r.Exiting), cutText(r.Status, 10))
 		}
 	}

@@ -33,10 +33,12 @@ func NewTable(w io.Writer, wide, done bool) *JobTable {
 	return &JobTable{w: w, wide: wide, percentDone: done}
 }
 
-// NewTorqueTable returns the list of Torque, which has other widths, and of a long name the end.
+// NewTorqueTable returns the list of Torque, which has other widths, and of a long name
+// the end.
 func NewTorqueTable(w io.Writer) *JobTable { return &JobTable{w: w, torque: true} }
 
-// Print adds a line. The first has the heading before it, so that nothing is printed when there is nothing.
+// Print adds a line. The first has the heading before it, so that nothing is printed when
+// there is nothing.
 func (t *JobTable) Print(r *JobRow) error {
 	used := r.CPU
 	if used == "" {
@@ -54,11 +56,14 @@ func (t *JobTable) Print(r *JobRow) error {
 	id := shortHostName(r.ID)
 	var err error
 	if t.torque {
-		_, err = fmt.Fprintf(t.w, "%-25s %-16s %-15s %8s %1s %-15s\n", truncateText(r.ID, 33), cutTail(r.Name, 16), truncateText(r.User, 15), truncateText(used, 8), truncateText(r.State, 1), truncateText(r.Queue, 15))
+		_, err = fmt.Fprintf(t.w, "%-25s %-16s %-15s %8s %1s %-15s\n", truncateText(r.ID, 33), cutTail(r.Name, 16),
+			truncateText(r.User, 15), truncateText(used, 8), truncateText(r.State, 1), truncateText(r.Queue, 15))
 	} else if t.wide {
-		_, err = fmt.Fprintf(t.w, "%-30s %-15s %-15s  %8s %1s %-15s\n", cutText(id, 30), cutJobName(r.Name, 15), cutText(r.User, 15), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 15))
+		_, err = fmt.Fprintf(t.w, "%-30s %-15s %-15s  %8s %1s %-15s\n", cutText(id, 30), cutJobName(r.Name, 15),
+			cutText(r.User, 15), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 15))
 	} else {
-		_, err = fmt.Fprintf(t.w, "%-17s %-16s %-16s  %8s %1s %-16s\n", cutText(id, 17), cutJobName(r.Name, 16), cutText(r.User, 16), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 16))
+		_, err = fmt.Fprintf(t.w, "%-17s %-16s %-16s  %8s %1s %-16s\n", cutText(id, 17), cutJobName(r.Name, 16),
+			cutText(r.User, 16), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 16))
 	}
 	return err
 }
@@ -68,11 +73,14 @@ func (t *JobTable) printHeader() error {
 	if t.percentDone {
 		used = " % done "
 	}
-	head := "Job id            Name             User              " + used + " S Queue\n----------------  ---------------- ----------------  -------- - -----\n"
+	head := "Job id            Name             User              " + used +
+		" S Queue\n----------------  ---------------- ----------------  -------- - -----\n"
 	if t.torque {
-		head = "Job ID                    Name             User            Time Use S Queue\n------------------------- ---------------- --------------- -------- - -----\n"
+		head = "Job ID                    Name             User            Time Use S " +
+			"Queue\n------------------------- ---------------- --------------- -------- - -----\n"
 	} else if t.wide {
-		head = "Job id                         Name            User             " + used + " S Queue\n-----------------------------  --------------- ---------------  -------- - ---------------\n"
+		head = "Job id                         Name            User             " + used +
+			" S Queue\n-----------------------------  --------------- ---------------  -------- - ---------------\n"
 	}
 	_, err := io.WriteString(t.w, head)
 	return err
@@ -107,7 +115,8 @@ func cutJobName(name string, width int) string {
 // truncateText is as much of a text as a column of Torque's shows.
 func truncateText(text string, width int) string { return text[:min(len(text), width)] }
 
-// cutTail is the end of a text that is too long for a column of Torque's, behind three points.
+// cutTail is the end of a text that is too long for a column of Torque's, behind three
+// points.
 func cutTail(text string, width int) string {
 	if len(text) <= width {
 		return text
@@ -115,7 +124,8 @@ func cutTail(text string, width int) string {
 	return "..." + text[len(text)-width+3:]
 }
 
-// percentDone is how much of a job is done: of an array the subjobs that have ended, of others the time, whichever of its limits is nearer.
+// percentDone is how much of a job is done: of an array the subjobs that have ended, of
+// others the time, whichever of its limits is nearer.
 func percentDone(r *JobRow) string {
 	switch {
 	case r.State == "Q" || r.State == "T" || r.State == "W":

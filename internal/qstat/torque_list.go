@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// TorqueList is the other list of Torque, that of -a, -i, -r, -u, -n, -s, -G, -M and -R: the columns of OpenPBS's, other widths, and times with their seconds.
+// TorqueList is the other list of Torque, that of -a, -i, -r, -u, -n, -s, -G, -M and -R:
+// the columns of OpenPBS's, other widths, and times with their seconds.
 type TorqueList struct {
 	AlternateList
 }
 
-const torqueHead = "\n                                                                                  Req'd       Req'd       Elap\n" +
+const torqueHead = "\n                                                                                  Req'd       " +
+	"Req'd       Elap\n" +
 	"Job ID                  Username    Queue    Jobname          SessID  NDS   TSK   Memory      Time    S   Time\n" +
-	"----------------------- ----------- -------- ---------------- ------ ----- ------ --------- --------- - ---------\n"
+	"----------------------- ----------- -------- ---------------- ------ ----- ------ --------- --------- " +
+	"- ---------\n"
 
 // Print adds a job.
 func (t *TorqueList) Print(r *JobRow) error {
@@ -36,7 +39,8 @@ func (t *TorqueList) Print(r *JobRow) error {
 	if strings.Contains("QCH", or(r.State)) {
 		spent = ""
 	}
-	_, err := fmt.Fprintf(t.Writer, "%-23s %-11.11s %-8.8s %-16.16s %6.6s %5.5s %6.6s %9.9s %9.9s %1.1s %9.9s", r.ID, r.User, r.Queue, r.Name,
+	_, err := fmt.Fprintf(t.Writer, "%-23s %-11.11s %-8.8s %-16.16s %6.6s %5.5s %6.6s %9.9s %9.9s %1.1s %9.9s", r.ID,
+		r.User, r.Queue, r.Name,
 		or(r.Session), or(r.Nodes), or(r.Tasks), or(t.sizeText(r.Memory)), or(wanted), or(r.State), or(spent))
 	if err == nil && !t.SameLine {
 		_, err = io.WriteString(t.Writer, "\n")

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// xmlPrinter is the format of Torque's qstat -x and pbsnodes -x: one document, in one line behind its declaration.
+// xmlPrinter is the format of Torque's qstat -x and pbsnodes -x: one document, in one
+// line behind its declaration.
 type xmlPrinter struct {
 	w               io.Writer
 	encoder         *xml.Encoder
@@ -16,7 +17,8 @@ type xmlPrinter struct {
 	alwaysDocument  bool // also of nothing there is a document
 }
 
-// NewXML returns what prints one XML document of all objects, as Torque does. Of nothing it prints nothing, unless it must.
+// NewXML returns what prints one XML document of all objects, as Torque does. Of nothing
+// it prints nothing, unless it must.
 func NewXML(w io.Writer, must bool) FullPrinter {
 	return &xmlPrinter{w: w, encoder: xml.NewEncoder(w), alwaysDocument: must}
 }
@@ -75,7 +77,8 @@ func (t *xmlPrinter) Print(o *Object) error {
 	return err
 }
 
-// elementText is the value of an attribute without the control characters above ASCII, which XML may hold; it replaces those below by itself.
+// elementText is the value of an attribute without the control characters above ASCII,
+// which XML may hold; it replaces those below by itself.
 func elementText(a *ObjectAttribute) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x7f && r < 0xa0 {

@@ -49,7 +49,8 @@ type servedReplicas struct {
 	leaderChanges chan struct{}
 }
 
-// newServedReplicas opens their sockets, in the same way for all, and starts them. They end with the test.
+// newServedReplicas opens their sockets, in the same way for all, and starts them. They
+// end with the test.
 func newServedReplicas(t testing.TB, dir string, addr func(int) string, who func(int) *rpc.Identity) *servedReplicas {
 	c := &servedReplicas{t: t, dir: dir, nodes: who, leaderChanges: make(chan struct{}, 1)}
 	var listeners []net.Listener
@@ -79,7 +80,8 @@ func newServedReplicas(t testing.TB, dir string, addr func(int) string, who func
 func (c *servedReplicas) startReplica(i int, l net.Listener) {
 	id := c.nodes(i)
 	r, err := replica.Open(replica.Config{
-		Dir: fmt.Sprintf("%s/%d", c.dir, i), Name: fmt.Sprintf("n%d", i), Address: c.addresses[i], Peers: c.addresses, Identity: id, Log: slog.New(slog.DiscardHandler),
+		Dir: fmt.Sprintf("%s/%d", c.dir, i), Name: fmt.Sprintf("n%d", i), Address: c.addresses[i], Peers: c.addresses,
+		Identity: id, Log: slog.New(slog.DiscardHandler),
 	}, &countingMachine{})
 	if err != nil {
 		c.t.Fatal(err)
@@ -138,17 +140,21 @@ func commitEntry(r *replica.Replica, entry []byte) error {
 	return <-lastProblem
 }
 
-// benchReplicas is on the disk that /var/tmp is on, as a temporary directory may be in memory, and over unix sockets.
+// benchReplicas is on the disk that /var/tmp is on, as a temporary directory may be in
+// memory, and over unix sockets.
 func benchReplicas(b *testing.B) *servedReplicas {
 	dir, err := os.MkdirTemp("/var/tmp", "roost-bench-")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	return newServedReplicas(b, dir, func(i int) string { return fmt.Sprintf("unix:%s/%d.sock", dir, i) }, func(int) *rpc.Identity { return nil })
+	return newServedReplicas(b, dir, func(i int) string {
+		return fmt.Sprintf("unix:%s/%d.sock", dir, i)
+	}, func(int) *rpc.Identity { return nil })
 }
 
-// BenchmarkGrants commits entries of so many grants each on three replicas, of which each writes to disk, with so many entries on their way.
+// BenchmarkGrants commits entries of so many grants each on three replicas, of which each
+// writes to disk, with so many entries on their way.
 func BenchmarkGrants(b *testing.B) {
 	for _, grants := range []int{1, 10, 100} {
 		for _, flying := range []int{1, 16} {
@@ -184,15 +190,18 @@ func grantsEntry(n int) []byte {
 	e := ledger.LogEntry{At: time.Now().UnixNano(), Epoch: uint64(time.Now().Unix())}
 	for i := range n {
 		e.Grants = append(e.Grants, ledger.RecordedGrant{
-			ID: uint64(1000 + i), Units: 1, Schedd: "submit.example.org", Request: 17, Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand,
-			Machine: fmt.Sprintf("node%04d.example.org", i), Started: e.At, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB, Disk: roost.GiB},
+			ID: uint64(1000 + i), Units: 1, Schedd: "submit.example.org", Request: 17,
+			Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand,
+			Machine: fmt.Sprintf("node%04d.example.org", i), Started: e.At,
+			Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB, Disk: roost.GiB},
 		})
 	}
 	return e.Encode(nil)
 }
 
-// BenchmarkFailover kills the leader of three, and measures how long it takes until another has committed an entry: the median of so many as
-// the benchmark is told to make, 11 with -benchtime 11x.
+// BenchmarkFailover kills the leader of three, and measures how long it takes until
+// another has committed an entry: the median of so many as the benchmark is told to make,
+// 11 with -benchtime 11x.
 func BenchmarkFailover(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {

@@ -20,7 +20,8 @@ const (
 	maxRoundInterval = 2 * time.Second // between two rounds of asking
 )
 
-// findOrJoinCell finds this replica its place whenever there is no leader: it bootstraps, or asks to be taken in. Asking is harmless.
+// findOrJoinCell finds this replica its place whenever there is no leader: it bootstraps,
+// or asks to be taken in. Asking is harmless.
 func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 	if err := r.startAlone(rf); err != nil {
 		r.fail(err)
@@ -46,11 +47,13 @@ func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// startAlone bootstraps a replica that has no peers, and lets one that is the only voter be elected at once: there is nobody who could tell
-// it in the time of an election that there is another leader.
+// startAlone bootstraps a replica that has no peers, and lets one that is the only voter
+// be elected at once: there is nobody who could tell it in the time of an election that
+// there is another leader.
 func (r *Replica) startAlone(rf *raft.Raft) error {
 	if rf.LastIndex() == 0 && len(r.config.Peers) == 1 {
-		if err := r.bootstrapCell(rf, []raft.Server{{ID: raft.ServerID(r.identity.Load().ID), Address: raft.ServerAddress(r.config.Address)}}); err != nil {
+		if err := r.bootstrapCell(rf, []raft.Server{{ID: raft.ServerID(r.identity.Load().ID),
+			Address: raft.ServerAddress(r.config.Address)}}); err != nil {
 			return err
 		}
 	}
@@ -66,7 +69,8 @@ func (r *Replica) startAlone(rf *raft.Raft) error {
 // campaignNow lets this replica ask for votes now, as if a leader had handed over to it.
 func (r *Replica) campaignNow() {
 	id, addr := raft.ServerID(r.identity.Load().ID), raft.ServerAddress(r.config.Address)
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(addr)}}
+	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax,
+		ID: []byte(id), Addr: []byte(addr)}}
 	if err := r.transport.TimeoutNow(id, addr, request, &raft.TimeoutNowResponse{}); err != nil {
 		r.log.Debug("election at once", "err", err) // then after the usual time
 	}
@@ -149,7 +153,8 @@ func (r *Replica) askPeersOnce(ctx context.Context, rf *raft.Raft) (trouble stri
 	}
 	servers := make([]raft.Server, 0, len(answers))
 	for _, a := range answers {
-		servers = append(servers, raft.Server{ID: raft.ServerID(a.state.GetId()), Address: raft.ServerAddress(a.address)})
+		servers = append(servers, raft.Server{ID: raft.ServerID(a.state.GetId()),
+			Address: raft.ServerAddress(a.address)})
 	}
 	if err := r.bootstrapCell(rf, servers); err != nil {
 		return err.Error()
@@ -165,18 +170,26 @@ func (r *Replica) peerProblem(a peerState, empty bool) string {
 	case a.err != nil:
 		return fmt.Sprintf("%s: %v", a.address, a.err)
 	case self.Cell != "" && state.GetCell() != "" && state.GetCell() != self.Cell:
-		return fmt.Sprintf("%s is of another cell, which was begun or recovered without this replica: stop it, remove its directory %s, and start it again", a.address, r.config.Dir)
-	case state.GetLeads() && !empty && !slices.ContainsFunc(state.GetMembers(), func(m *wire.ReplicaMember) bool { return m.GetId() == self.ID }):
-		return fmt.Sprintf("%s leads, and has removed this replica from the cell: stop it, or add it with roost cell add %s", a.address, r.config.Address)
+		return fmt.Sprintf("%s is of another cell, which was begun or recovered without this replica: stop it, "+
+			"remove its directory %s, and start it again", a.address, r.config.Dir)
+	case state.GetLeads() && !empty && !slices.ContainsFunc(state.GetMembers(), func(m *wire.ReplicaMember) bool {
+		return m.GetId() == self.ID
+	}):
+		return fmt.Sprintf("%s leads, and has removed this replica from the cell: stop it, or add it with roost "+
+			"cell add %s", a.address, r.config.Address)
 	case !empty:
 		return ""
 	case !state.GetEmpty():
-		if !slices.ContainsFunc(state.GetMembers(), func(m *wire.ReplicaMember) bool { return m.GetAddress() == r.config.Address }) {
-			return fmt.Sprintf("the cell of %s has no member at %s: add it with roost cell add %s", a.address, r.config.Address, r.config.Address)
+		if !slices.ContainsFunc(state.GetMembers(), func(m *wire.ReplicaMember) bool {
+			return m.GetAddress() == r.config.Address
+		}) {
+			return fmt.Sprintf("the cell of %s has no member at %s: add it with roost cell add %s", a.address,
+				r.config.Address, r.config.Address)
 		}
 		return fmt.Sprintf("it waits to be taken in by the cell of %s", a.address)
 	case !slices.Equal(state.GetPeers(), r.config.Peers):
-		return fmt.Sprintf("%v: %s is to begin a cell of %s, and this replica one of %s: name the same negotiators in both node files",
+		return fmt.Sprintf("%v: %s is to begin a cell of %s, and this replica one of %s: name the same negotiators "+
+			"in both node files",
 			roost.BadConfig, a.address, strings.Join(state.GetPeers(), ", "), strings.Join(r.config.Peers, ", "))
 	}
 	return ""

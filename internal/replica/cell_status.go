@@ -41,7 +41,8 @@ type CellMember struct {
 	Digest      []byte // of its state
 }
 
-// maxClockDifference is how far the clocks of two replicas may differ before somebody is told. Whoever leads charges use by its own.
+// maxClockDifference is how far the clocks of two replicas may differ before somebody is
+// told. Whoever leads charges use by its own.
 const maxClockDifference = 5 * time.Second
 
 // Status says how the cell stands, without asking anybody.
@@ -57,13 +58,15 @@ func (r *Replica) Status() CellStatus {
 	s.SnapshotIndex, _ = strconv.ParseUint(rf.Stats()["last_snapshot_index"], 10, 64)
 	for _, m := range r.members() {
 		s.Members = append(s.Members, CellMember{
-			ID: string(m.ID), Name: nodeNameOf(string(m.ID)), Address: string(m.Address), IsVoter: m.Suffrage == raft.Voter, IsLeader: string(m.Address) == s.Leader,
+			ID: string(m.ID), Name: nodeNameOf(string(m.ID)), Address: string(m.Address),
+			IsVoter: m.Suffrage == raft.Voter, IsLeader: string(m.Address) == s.Leader,
 		})
 	}
 	return s
 }
 
-// Survey is Status with what each member says of itself; it takes as long as the slowest, a second at most.
+// Survey is Status with what each member says of itself; it takes as long as the slowest,
+// a second at most.
 func (r *Replica) Survey(ctx context.Context) CellStatus {
 	s := r.Status()
 	addresses := make([]string, len(s.Members))
@@ -88,21 +91,25 @@ func (r *Replica) Survey(ctx context.Context) CellStatus {
 	return s
 }
 
-// clockProblem says what is wrong with a clock that was read between two moments of this replica's own; "" if nothing is.
+// clockProblem says what is wrong with a clock that was read between two moments of this
+// replica's own; "" if nothing is.
 func clockProblem(clock int64, after, before time.Time) string {
 	at := time.Unix(0, clock)
 	switch early, late := after.Sub(at), at.Sub(before); {
 	case clock == 0: // of an older version
 		return ""
 	case early > maxClockDifference:
-		return fmt.Sprintf("its clock is behind by %v: set it, or use is charged wrongly when it leads", early.Round(time.Second))
+		return fmt.Sprintf("its clock is behind by %v: set it, or use is charged wrongly when it leads",
+			early.Round(time.Second))
 	case late > maxClockDifference:
-		return fmt.Sprintf("its clock is ahead by %v: set it, or use is charged wrongly when it leads", late.Round(time.Second))
+		return fmt.Sprintf("its clock is ahead by %v: set it, or use is charged wrongly when it leads",
+			late.Round(time.Second))
 	}
 	return ""
 }
 
-// compareDigests finds replicas whose state is another than that of the leader, or else of the first that says it, at the same entry. That cannot be.
+// compareDigests finds replicas whose state is another than that of the leader, or else
+// of the first that says it, at the same entry. That cannot be.
 func (s *CellStatus) compareDigests() {
 	first := -1
 	for i, m := range s.Members {
@@ -112,13 +119,16 @@ func (s *CellStatus) compareDigests() {
 	}
 	for i := range s.Members {
 		m := &s.Members[i]
-		if first >= 0 && m.DigestIndex == s.Members[first].DigestIndex && !bytes.Equal(m.Digest, s.Members[first].Digest) {
-			m.Problem = fmt.Sprintf("its state is another than that of %s after entry %d: stop it, remove its replica directory, and start it again", s.Members[first].Name, m.DigestIndex)
+		if first >= 0 && m.DigestIndex == s.Members[first].DigestIndex &&
+			!bytes.Equal(m.Digest, s.Members[first].Digest) {
+			m.Problem = fmt.Sprintf("its state is another than that of %s after entry %d: stop it, remove its "+
+				"replica directory, and start it again", s.Members[first].Name, m.DigestIndex)
 		}
 	}
 }
 
-// SpareVoters is how many more voters the surveyed cell can lose and still decide; negative where it cannot decide now.
+// SpareVoters is how many more voters the surveyed cell can lose and still decide;
+// negative where it cannot decide now.
 func (s CellStatus) SpareVoters() int {
 	voters, up := 0, 0
 	for _, m := range s.Members {
@@ -143,8 +153,9 @@ func (r *Replica) addDigest(state *wire.ReplicaState) {
 func (r *Replica) ownState(rf *raft.Raft) *wire.ReplicaState {
 	s := r.Status()
 	state := &wire.ReplicaState{
-		Id: s.ID, Cell: s.Cell, Name: r.config.Name, Version: roost.Version, Empty: rf.LastIndex() == 0, Peers: r.config.Peers,
-		Last: s.LastIndex, Applied: s.AppliedIndex, Term: s.Term, Leader: s.Leader, Leads: s.IsLeader,
+		Id: s.ID, Cell: s.Cell, Name: r.config.Name, Version: roost.Version, Empty: rf.LastIndex() == 0,
+		Peers: r.config.Peers,
+		Last:  s.LastIndex, Applied: s.AppliedIndex, Term: s.Term, Leader: s.Leader, Leads: s.IsLeader,
 		Clock: time.Now().UnixNano(),
 	}
 	for _, m := range s.Members {

@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// TestCompare holds that a replica whose state differs is found where it can be compared, and that the leader is believed.
+// TestCompare holds that a replica whose state differs is found where it can be compared,
+// and that the leader is believed.
 func TestCompare(t *testing.T) {
 	s := CellStatus{Members: []CellMember{
-		{Name: "n1", DigestIndex: 7, Digest: []byte("b")}, {Name: "n2", DigestIndex: 7, Digest: []byte("a"), IsLeader: true}, {Name: "n3", DigestIndex: 7, Digest: []byte("a")},
+		{Name: "n1", DigestIndex: 7, Digest: []byte("b")}, {Name: "n2", DigestIndex: 7, Digest: []byte("a"),
+			IsLeader: true}, {Name: "n3", DigestIndex: 7, Digest: []byte("a")},
 		{Name: "n4", DigestIndex: 6, Digest: []byte("c")}, {Name: "n5"},
 	}}
 	s.compareDigests()
@@ -20,13 +22,15 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestClockProblem holds that a clock which was read between two moments is blamed for what these cannot explain.
+// TestClockProblem holds that a clock which was read between two moments is blamed for
+// what these cannot explain.
 func TestClockProblem(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, tt := range []struct {
 		apart time.Duration
 		want  string
-	}{{0, ""}, {-4 * time.Second, ""}, {7 * time.Second, ""}, {-time.Minute, "behind by 1m"}, {time.Hour, "ahead by 59m57s"}} {
+	}{{0, ""}, {-4 * time.Second, ""}, {7 * time.Second, ""}, {-time.Minute, "behind by 1m"},
+		{time.Hour, "ahead by 59m57s"}} {
 		got := clockProblem(now.Add(tt.apart).UnixNano(), now, now.Add(3*time.Second))
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%v: %q, want %q", tt.apart, got, tt.want)

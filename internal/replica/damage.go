@@ -25,14 +25,16 @@ func (e *damageError) Error() string {
 	if n := len(names) - maxShownDamages; n > 0 {
 		names, more = names[:maxShownDamages], fmt.Sprintf("; and %d more places", n)
 	}
-	return fmt.Sprintf("%v: what is on disk is damaged: %s%s; all else in %s is whole: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
+	return fmt.Sprintf("%v: what is on disk is damaged: %s%s; all else in %s is whole: to see what would be taken "+
+		"out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
 		roost.BadConfig, strings.Join(names, "; "), more, e.dir)
 }
 
 // Unwrap is the kind of the error.
 func (e *damageError) Unwrap() error { return roost.BadConfig }
 
-// damagesOf are the damages that an error tells of; none where it is about something else.
+// damagesOf are the damages that an error tells of; none where it is about something
+// else.
 func damagesOf(err error) []string {
 	var own *damageError
 	var file *boltfile.DamageError
@@ -58,7 +60,8 @@ func (s *diskStore) checkAll(dir string) error {
 	if damaged = append(damaged, found.damages...); len(damaged) > 0 {
 		return &damageError{dir, damaged}
 	}
-	if first := found.checksummedFrom; s.mark.lastWritten != found.last || s.mark.checksummedFrom != first || !s.mark.existed {
+	if first := found.checksummedFrom; s.mark.lastWritten != found.last || s.mark.checksummedFrom != first ||
+		!s.mark.existed {
 		return s.mark.writeMark(found.last, first)
 	}
 	return nil
@@ -94,7 +97,8 @@ func (s *diskStore) checkLog() (f logScan, err error) {
 		}
 	}
 	if s.mark.existed && s.mark.lastWritten > f.last {
-		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are gone from the end of the log", f.last+1, s.mark.lastWritten))
+		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are gone from the end of the log", f.last+1,
+			s.mark.lastWritten))
 	}
 	list, err := s.snapshots.List()
 	if err != nil {
@@ -105,7 +109,8 @@ func (s *diskStore) checkLog() (f logScan, err error) {
 		newest = list[0].Index
 	}
 	if f.first > newest+1 {
-		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are neither in the log nor in a snapshot", newest+1, f.first-1))
+		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are neither in the log nor in a snapshot", newest+1,
+			f.first-1))
 	}
 	return f, nil
 }

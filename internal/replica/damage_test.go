@@ -39,7 +39,8 @@ func filesBelow(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// restoreFiles makes a directory what it was. Zeros at the end of a file take no time to write.
+// restoreFiles makes a directory what it was. Zeros at the end of a file take no time to
+// write.
 func restoreFiles(t *testing.T, dir string, all map[string][]byte) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
@@ -59,7 +60,8 @@ func restoreFiles(t *testing.T, dir string, all map[string][]byte) {
 	}
 }
 
-// writeStore writes a log with a snapshot, a term, a vote, and an identity, as a replica that is alone has them.
+// writeStore writes a log with a snapshot, a term, a vote, and an identity, as a replica
+// that is alone has them.
 func writeStore(t *testing.T, dir string) (id memberIdentity) {
 	t.Helper()
 	id, err := readIdentity(dir, "n1")
@@ -87,17 +89,20 @@ func writeStore(t *testing.T, dir string) (id memberIdentity) {
 	if err == nil {
 		_, err = sink.Write(bytes.Repeat([]byte("state"), 500))
 	}
-	if err = errors.Join(err, sink.Close(), s.SetUint64([]byte(keyTerm), 7), s.SetUint64([]byte("LastVoteTerm"), 7), s.Set([]byte("LastVoteCand"), []byte("n1:1"))); err != nil {
+	if err = errors.Join(err, sink.Close(), s.SetUint64([]byte(keyTerm), 7), s.SetUint64([]byte("LastVoteTerm"), 7),
+		s.Set([]byte("LastVoteCand"), []byte("n1:1"))); err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
 func numberedEntry(index uint64) *raft.Log {
-	return &raft.Log{Index: index, Term: 1 + index/20, Type: raft.LogCommand, Data: bytes.Repeat([]byte{byte(index)}, int(20+index*7%90)), AppendedAt: time.Unix(int64(index), 0)}
+	return &raft.Log{Index: index, Term: 1 + index/20, Type: raft.LogCommand,
+		Data: bytes.Repeat([]byte{byte(index)}, int(20+index*7%90)), AppendedAt: time.Unix(int64(index), 0)}
 }
 
-// checkStore compares all that a store holds with what was acknowledged; lost says which entries may have been taken out.
+// checkStore compares all that a store holds with what was acknowledged; lost says which
+// entries may have been taken out.
 func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost string) (retained int) {
 	t.Helper()
 	if last, err := s.LastIndex(); err != nil || last != entriesWritten {
@@ -108,7 +113,8 @@ func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost 
 		err := s.GetLog(index, &got)
 		want := numberedEntry(index)
 		switch {
-		case err == nil && bytes.Equal(got.Data, want.Data) && got.Term == want.Term && got.Type == want.Type && len(got.Extensions) == 0:
+		case err == nil && bytes.Equal(got.Data, want.Data) && got.Term == want.Term && got.Type == want.Type &&
+			len(got.Extensions) == 0:
 			retained++
 		case lost != "" && (got.Type == raft.LogNoop || index <= 10 && errors.Is(err, raft.ErrLogNotFound)):
 		default:
@@ -128,8 +134,9 @@ func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost 
 	return retained
 }
 
-// Wherever a bit flips or a file is cut, in any file of a replica: it is refused with a name, or everything is as it was. After the repair of one that is
-// alone all entries are as they were but those that it named.
+// Wherever a bit flips or a file is cut, in any file of a replica: it is refused with a
+// name, or everything is as it was. After the repair of one that is alone all entries are
+// as they were but those that it named.
 func TestDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	id := writeStore(t, dir)
@@ -166,7 +173,8 @@ func TestDamage(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		before := filesBelow(t, dir)
-		if report, err := Repair(cfg, time.Unix(0, 0), true); err != nil || report == nil || !sameFiles(before, filesBelow(t, dir)) {
+		if report, err := Repair(cfg, time.Unix(0, 0), true); err != nil || report == nil ||
+			!sameFiles(before, filesBelow(t, dir)) {
 			t.Fatalf("%s: dry run: %v, %v", name, report, err)
 		}
 		report, err := Repair(cfg, time.Unix(0, 0), false)
@@ -179,9 +187,11 @@ func TestDamage(t *testing.T) {
 		retained, repaired = retained+checkStore(t, s, dir, id, strings.Join(report.Actions, "; ")), repaired+1
 		s.close()
 	}
-	t.Logf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained, repaired*entriesWritten)
+	t.Logf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained,
+		repaired*entriesWritten)
 	if refused < trials/4 || retained < repaired*entriesWritten*3/4 {
-		t.Errorf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained, repaired*entriesWritten)
+		t.Errorf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained,
+			repaired*entriesWritten)
 	}
 }
 
@@ -194,7 +204,8 @@ func sameFiles(a, b map[string][]byte) bool {
 	return true
 }
 
-// damageFile damages what is in a file; the zeros at its end, which are room for more, stay.
+// damageFile damages what is in a file; the zeros at its end, which are room for more,
+// stay.
 func damageFile(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
 	t.Helper()
 	used := max(1, len(bytes.TrimRight(whole, "\x00")))
@@ -210,7 +221,8 @@ func damageFile(t *testing.T, rng *rand.Rand, path string, whole []byte) string 
 	return path + ": " + what
 }
 
-// An end of the log that was acknowledged is missed, and is not taken for a write that was cut short.
+// An end of the log that was acknowledged is missed, and is not taken for a write that
+// was cut short.
 func TestLostEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	writeStore(t, dir)
@@ -227,7 +239,8 @@ func TestLostEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = openStore(dir, slog.New(slog.DiscardHandler), func(error) {})
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("to %d are gone from the end of the log", entriesWritten)) {
+	if err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("to %d are gone from the end of the log", entriesWritten)) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -255,7 +268,8 @@ func damageLog(t *testing.T, dir, entry string) {
 	}
 }
 
-// A replica of three whose log is damaged waits for a leader, becomes somebody new, gets all that the others have, and only then votes.
+// A replica of three whose log is damaged waits for a leader, becomes somebody new, gets
+// all that the others have, and only then votes.
 func TestDamagedReplica(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -272,7 +286,10 @@ func TestDamagedReplica(t *testing.T) {
 		c.waitForSameState(4)
 		c.waitUntil("it votes", func() bool {
 			after := c.nodeAt("n3:1").identity.Load().ID
-			return after != before.ID && slices.ContainsFunc(c.waitForLeader().Status().Members, func(m CellMember) bool { return m.ID == after && m.IsVoter })
+			return after != before.ID && slices.ContainsFunc(c.waitForLeader().Status().Members,
+				func(m CellMember) bool {
+					return m.ID == after && m.IsVoter
+				})
 		})
 		if aside, _ := filepath.Glob(filepath.Join(c.replicaDir("n3:1"), "log"+damagedSuffix+"*")); len(aside) != 1 {
 			t.Errorf("set aside is %v", aside)
@@ -282,7 +299,8 @@ func TestDamagedReplica(t *testing.T) {
 	})
 }
 
-// Where two of three are damaged none of them forgets what it has: the third cannot lead, and people decide.
+// Where two of three are damaged none of them forgets what it has: the third cannot lead,
+// and people decide.
 func TestTwoDamaged(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -317,7 +335,8 @@ func TestTwoDamaged(t *testing.T) {
 	})
 }
 
-// A replica that is alone does not begin by itself with what is left. Repaired, it has all entries but the damaged one.
+// A replica that is alone does not begin by itself with what is left. Repaired, it has
+// all entries but the damaged one.
 func TestDamagedAlone(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.commitEntries(c.startReplica("n1:1"), "one")
@@ -329,7 +348,8 @@ func TestDamagedAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err = r.Run(t.Context()); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "entry 5: its checksum is wrong") || !strings.Contains(err.Error(), "roost doctor --repair") {
+		if err = r.Run(t.Context()); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(),
+			"entry 5: its checksum is wrong") || !strings.Contains(err.Error(), "roost doctor --repair") {
 			t.Fatalf("got %v", err)
 		}
 		report, err := Repair(cfg, time.Now(), false)

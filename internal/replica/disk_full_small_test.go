@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// TestFullDisk fills a small disk with a log, at the end of one of its pieces or in the middle, opens the log again and again while the disk is full, and then
-// makes room: all that was acknowledged is there, and it goes on.
+// TestFullDisk fills a small disk with a log, at the end of one of its pieces or in the
+// middle, opens the log again and again while the disk is full, and then makes room: all
+// that was acknowledged is there, and it goes on.
 func TestFullDisk(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 2, 3, 4, 26} { // with the last there is hardly room for the first piece
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { fillDisk(t, rand.New(rand.NewPCG(seed, 4))) })
@@ -87,7 +88,8 @@ func fillDisk(t *testing.T, rng *rand.Rand) {
 		advised(wrong)
 		s.close()
 	}
-	if err := syscall.Mount("roost-test", dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", size+8*segmentSize)); err != nil {
+	if err := syscall.Mount("roost-test", dir, "tmpfs", syscall.MS_REMOUNT,
+		fmt.Sprintf("size=%d", size+8*segmentSize)); err != nil {
 		t.Fatal(err)
 	}
 	s, err := open()

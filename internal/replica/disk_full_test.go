@@ -10,12 +10,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestFull holds that who reads of a disk that is full is told what to do, and of nothing else.
+// TestFull holds that who reads of a disk that is full is told what to do, and of nothing
+// else.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	for _, err := range []error{syscall.ENOSPC, fmt.Errorf("write the log: %w", syscall.EDQUOT)} {
 		got := diskFullHint(dir, err)
-		if !errors.Is(got, err) || !errors.Is(got, roost.NoOutput) || !strings.Contains(got.Error(), "make room in "+dir) {
+		if !errors.Is(got, err) || !errors.Is(got, roost.NoOutput) ||
+			!strings.Contains(got.Error(), "make room in "+dir) {
 			t.Errorf("%v: got %v", err, got)
 		}
 	}

@@ -23,10 +23,12 @@ const (
 	retainedSnapshots = 2
 )
 
-// diskStore is what a replica has on disk: the log, the term and vote, and snapshots. Each is durable when a call that writes it returns.
+// diskStore is what a replica has on disk: the log, the term and vote, and snapshots.
+// Each is durable when a call that writes it returns.
 //
-// Raft goes on as a follower when its log cannot be written, and panics when its term cannot. Here both end the daemon: its master starts
-// it again from what is on disk, and where the disk is at fault somebody is told.
+// Raft goes on as a follower when its log cannot be written, and panics when its term
+// cannot. Here both end the daemon: its master starts it again from what is on disk, and
+// where the disk is at fault somebody is told.
 type diskStore struct {
 	*wal.WAL
 	lock          *os.File
@@ -47,7 +49,8 @@ func openStore(dir string, log *slog.Logger, breaks func(error)) (*diskStore, er
 	return openLocked(dir, lock, log, breaks)
 }
 
-// openLocked opens a store whose directory is locked already. The lock is let go with the store, or with an error.
+// openLocked opens a store whose directory is locked already. The lock is let go with the
+// store, or with an error.
 func openLocked(dir string, lock *os.File, log *slog.Logger, breaks func(error)) (*diskStore, error) {
 	s := &diskStore{lock: lock, onFailure: breaks}
 	path := filepath.Join(dir, "log")
@@ -67,7 +70,8 @@ func (s *diskStore) openFiles(dir, path string, log *slog.Logger) (err error) {
 	}
 	meta := &metaStore{} // which an Open that fails leaves open, and locked
 	err = recoverPanic(func() (err error) {
-		s.WAL, err = wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)), wal.WithMetaStore(meta))
+		s.WAL, err = wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)),
+			wal.WithMetaStore(meta))
 		return err
 	})
 	if err != nil {
@@ -89,7 +93,8 @@ func (s *diskStore) openFiles(dir, path string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// isEmpty reports whether nothing was ever stored: no entry and no snapshot. A term and a vote alone count for nothing.
+// isEmpty reports whether nothing was ever stored: no entry and no snapshot. A term and a
+// vote alone count for nothing.
 func (s *diskStore) isEmpty() (bool, error) {
 	last, err := s.LastIndex()
 	if err != nil {
@@ -107,7 +112,8 @@ func (s *diskStore) close() {
 	s.lock.Close()
 }
 
-// lockDir keeps a second process out of a replica's directory, where bbolt would wait for the first one without a word.
+// lockDir keeps a second process out of a replica's directory, where bbolt would wait for
+// the first one without a word.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -115,7 +121,8 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w: another process has this replica open: stop the negotiator of this node first", dir, roost.Conflict)
+		return nil, fmt.Errorf("%s: %w: another process has this replica open: stop the negotiator of this node first",
+			dir, roost.Conflict)
 	}
 	return f, nil
 }
@@ -129,7 +136,8 @@ func (s *diskStore) reportFailure(what string, err error) error {
 	return err
 }
 
-// reportFatal reports the failure of something without which raft panics, and ends the goroutine of raft's that called; Run then ends the others.
+// reportFatal reports the failure of something without which raft panics, and ends the
+// goroutine of raft's that called; Run then ends the others.
 func (s *diskStore) reportFatal(what string, err error) error {
 	if s.reportFailure(what, err) != nil && s.panicsGuarded.Load() {
 		runtime.Goexit()
@@ -211,7 +219,8 @@ func (s *diskStore) SetUint64(key []byte, value uint64) error {
 	return s.reportFatal("write the term", s.WAL.SetUint64(key, value))
 }
 
-// raftFSM gives raft the state machine. One that cannot be written or read ends the daemon too.
+// raftFSM gives raft the state machine. One that cannot be written or read ends the
+// daemon too.
 type raftFSM struct {
 	StateMachine
 	onFailure func(error)

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer what it has taken in and not looked at when it ends, and its end
-// must not wait for that. Each proposal is settled all the same, and once.
+// TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer
+// what it has taken in and not looked at when it ends, and its end must not wait for
+// that. Each proposal is settled all the same, and once.
 func TestEndsUnderLoad(t *testing.T) {
 	t.Run("told to", func(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(_ *Replica, cancel func()) { cancel() })
@@ -22,13 +23,16 @@ func TestEndsUnderLoad(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(r *Replica, _ func()) { r.fail(errKilled) })
 	})
 	t.Run("disk full", func(t *testing.T) {
-		endsUnderLoad(t, damage.SmallDisk(t, "", 3*segmentSize, 0o700), strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
+		// by itself
+		endsUnderLoad(t, damage.SmallDisk(t, "", 3*segmentSize, 0o700), strings.Repeat("x", 1000),
+			func(*Replica, func()) {})
 	})
 }
 
 func endsUnderLoad(t *testing.T, dir, entry string, end func(*Replica, func())) {
 	var asked, answered atomic.Int64
-	r, err := Open(Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &registerMachine{})
+	r, err := Open(Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)},
+		&registerMachine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Each entry has a checksum of Roost's own, over all that it says and its index: an entry that is another's, or an old one, is noticed as one with a flipped
-// bit is. It is a CRC-32C, which finds every error of up to three bits in an entry; it travels in what raft keeps for whoever wraps a log.
+// Each entry has a checksum of Roost's own, over all that it says and its index: an entry
+// that is another's, or an old one, is noticed as one with a flipped bit is. It is a
+// CRC-32C, which finds every error of up to three bits in an entry; it travels in what
+// raft keeps for whoever wraps a log.
 
 const (
 	checksumVersion = 1
@@ -37,7 +39,8 @@ func withChecksum(l *raft.Log) *raft.Log {
 	return &on
 }
 
-// checkEntry takes the checksum off an entry that was read from disk. One without belongs to an older release; summed says whether it has one.
+// checkEntry takes the checksum off an entry that was read from disk. One without belongs
+// to an older release; summed says whether it has one.
 func checkEntry(index uint64, l *raft.Log) (summed bool, err error) {
 	if l.Index != index {
 		return false, fmt.Errorf("entry %d: %w: entry %d stands there", index, errDamaged, l.Index)

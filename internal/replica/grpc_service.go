@@ -45,18 +45,21 @@ func (s *grpcService) Traffic(stream grpc.BidiStreamingServer[wire.ReplicaBytes,
 	return nil
 }
 
-// checkHello refuses what is meant for another replica, or comes from another cell. A replica that belongs to none yet joins that of the first
-// who knows its id: only a member of the same cell can.
+// checkHello refuses what is meant for another replica, or comes from another cell. A
+// replica that belongs to none yet joins that of the first who knows its id: only a
+// member of the same cell can.
 func (r *Replica) checkHello(first *wire.ReplicaBytes) error {
 	self := *r.identity.Load()
 	if first.GetTo() != self.ID {
-		return fmt.Errorf("replica %s: %w: it is %s, and not %s: what that one had on disk is gone", r.config.Address, roost.Stale, self.ID, first.GetTo())
+		return fmt.Errorf("replica %s: %w: it is %s, and not %s: what that one had on disk is gone", r.config.Address,
+			roost.Stale, self.ID, first.GetTo())
 	}
 	if _, err := r.runningRaft(); err != nil {
 		return err
 	}
 	if first.GetCell() == "" || self.Cell != "" && self.Cell != first.GetCell() {
-		return fmt.Errorf("replica %s: %w: it is of cell %s, and %s is of %s: this one, or its whole cell, was begun anew",
+		return fmt.Errorf("replica %s: %w: it is of cell %s, and %s is of %s: this one, or its whole cell, was "+
+			"begun anew",
 			r.config.Address, roost.Conflict, self.Cell, first.GetFrom(), first.GetCell())
 	}
 	return r.joinCell(first.GetCell())
@@ -84,7 +87,8 @@ func (r *Replica) joinCell(cell string) error {
 	}
 }
 
-// Hello says how this replica is. One that asks to be taken in is looked at by the leader.
+// Hello says how this replica is. One that asks to be taken in is looked at by the
+// leader.
 func (s *grpcService) Hello(_ context.Context, m *wire.ReplicaHello) (*wire.ReplicaState, error) {
 	rf, err := s.replica.runningRaft()
 	if err != nil {

@@ -41,8 +41,9 @@ func (r *Replica) watchLeadership(ctx context.Context, rf *raft.Raft, notify <-c
 	}
 }
 
-// signalCaughtUp says on caughtUp when all that was in the log before this term is applied here. Where leadership is lost before, it says nothing. Raft that ends
-// may leave it without an answer.
+// signalCaughtUp says on caughtUp when all that was in the log before this term is
+// applied here. Where leadership is lost before, it says nothing. Raft that ends may
+// leave it without an answer.
 func (r *Replica) signalCaughtUp(ctx context.Context, rf *raft.Raft, term uint64, caughtUp chan<- uint64) {
 	done := make(chan error, 1)
 	go func() { done <- rf.Barrier(0).Error() }()
@@ -60,7 +61,8 @@ func (r *Replica) signalCaughtUp(ctx context.Context, rf *raft.Raft, term uint64
 	}
 }
 
-// publishLeadership replaces the word that nobody has taken yet. Only follow calls it, so there is room.
+// publishLeadership replaces the word that nobody has taken yet. Only follow calls it, so
+// there is room.
 func (r *Replica) publishLeadership(now, before LeadershipChange) {
 	select {
 	case <-r.leadership:
@@ -89,8 +91,9 @@ func (r *Replica) leaderAddress() string {
 	return string(addr)
 }
 
-// Verify returns nil if this replica was still the leader at some moment after the call: a majority has just said so. What Apply has made of
-// all entries that were reported as committed before may then be read here.
+// Verify returns nil if this replica was still the leader at some moment after the call:
+// a majority has just said so. What Apply has made of all entries that were reported as
+// committed before may then be read here.
 func (r *Replica) Verify(ctx context.Context) error {
 	rf, err := r.runningRaft()
 	if err != nil {

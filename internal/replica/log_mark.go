@@ -10,10 +10,12 @@ import (
 	"sync"
 )
 
-// The log takes an end that it cannot read for a write that was cut short, and drops it without a word: after a crash that is right, and where a disk
-// has damaged what was acknowledged it is not. The mark tells the two apart: beside the log, it has the index of the last entry that is known to be
-// there. It is written when an entry is on disk, and not forced there; after a loss of power it may be too low. It is never too high: before
-// entries are taken out, it is lowered, and that is forced.
+// The log takes an end that it cannot read for a write that was cut short, and drops it
+// without a word: after a crash that is right, and where a disk has damaged what was
+// acknowledged it is not. The mark tells the two apart: beside the log, it has the index
+// of the last entry that is known to be there. It is written when an entry is on disk,
+// and not forced there; after a loss of power it may be too low. It is never too high:
+// before entries are taken out, it is lowered, and that is forced.
 
 // markFile is where the mark lies in a replica's directory.
 const markFile = "log.mark"
@@ -32,7 +34,8 @@ type logMark struct {
 	existed         bool   // it was there
 }
 
-// openMark reads the mark of the replica in dir. One that is damaged counts for one that is not there: the log is checked without it, and it is written anew.
+// openMark reads the mark of the replica in dir. One that is damaged counts for one that
+// is not there: the log is checked without it, and it is written anew.
 func openMark(dir string) (*logMark, error) {
 	path := filepath.Join(dir, markFile)
 	m := &logMark{}
@@ -40,8 +43,10 @@ func openMark(dir string) (*logMark, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if len(b) == markSize && string(b[:8]) == markMagic && binary.BigEndian.Uint32(b[markSize-4:]) == checksum(b[:markSize-4]) {
-		m.lastWritten, m.checksummedFrom, m.existed = binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:]), true
+	if len(b) == markSize && string(b[:8]) == markMagic &&
+		binary.BigEndian.Uint32(b[markSize-4:]) == checksum(b[:markSize-4]) {
+		m.lastWritten, m.checksummedFrom, m.existed = binary.BigEndian.Uint64(b[8:]),
+			binary.BigEndian.Uint64(b[16:]), true
 	}
 	m.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	return m, err
@@ -74,7 +79,8 @@ func (m *logMark) writeMark(last, first uint64) error {
 // raiseLast tells that entries up to that one are on disk.
 func (m *logMark) raiseLast(last uint64) error { return m.writeMark(last, m.checksummedFrom) }
 
-// lowerLast tells that entries are taken out from now on: the last will be this one, 0 if none is left.
+// lowerLast tells that entries are taken out from now on: the last will be this one, 0 if
+// none is left.
 func (m *logMark) lowerLast(last uint64) error {
 	if err := m.writeMark(last, min(m.checksummedFrom, last+1)); err != nil {
 		return err

@@ -65,11 +65,13 @@ func readIdentity(dir, name string) (id memberIdentity, err error) {
 	case spareErr == nil:
 		return spare, spare.writeTo(dir)
 	}
-	return id, fmt.Errorf("%s: %w: it should hold the id of this replica, and so should %s: both are damaged: %w (put one of them back from a copy)",
+	return id, fmt.Errorf("%s: %w: it should hold the id of this replica, and so should %s: both are damaged: %w "+
+		"(put one of them back from a copy)",
 		path, roost.BadConfig, path+secondCopySuffix, err)
 }
 
-// secondCopySuffix is behind the name of the second copy of an identity: without it, whose log this is could not be told.
+// secondCopySuffix is behind the name of the second copy of an identity: without it,
+// whose log this is could not be told.
 const secondCopySuffix = ".copy"
 
 // loadIdentity reads one of the two copies; older is one without a checksum.
@@ -91,7 +93,8 @@ func loadIdentity(path string) (id memberIdentity, older bool, err error) {
 	return id, on.Sum == "", nil
 }
 
-// writeTo keeps the identity in dir, so that after a crash at any moment either the old or the new one is there.
+// writeTo keeps the identity in dir, so that after a crash at any moment either the old
+// or the new one is there.
 func (id memberIdentity) writeTo(dir string) error {
 	text, err := json.Marshal(identityText{id.ID, id.Cell, id.checksum()})
 	if err != nil {
@@ -124,15 +127,18 @@ func replaceFile(path string, text []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// renewIdentity gives a replica that has been somebody, and has lost its log, a new identity: what it has voted for and stored is forgotten, and
-// so must be the name under which it did.
+// renewIdentity gives a replica that has been somebody, and has lost its log, a new
+// identity: what it has voted for and stored is forgotten, and so must be the name under
+// which it did.
 func (r *Replica) renewIdentity(store *diskStore) error {
 	empty, err := store.isEmpty()
 	if err != nil || !empty || r.identity.Load().Cell == "" {
 		return err
 	}
-	if aside, _ := filepath.Glob(filepath.Join(r.config.Dir, "log"+damagedSuffix+"*")); len(r.config.Peers) == 1 && len(aside) > 0 {
-		return fmt.Errorf("%w: its log was damaged, is set aside as %s, and is not replaced: put it back under its name and repair it again: roost doctor --repair; or, to begin with nothing, remove %s",
+	if aside, _ := filepath.Glob(filepath.Join(r.config.Dir, "log"+damagedSuffix+"*")); len(r.config.Peers) == 1 &&
+		len(aside) > 0 {
+		return fmt.Errorf("%w: its log was damaged, is set aside as %s, and is not replaced: put it back under "+
+			"its name and repair it again: roost doctor --repair; or, to begin with nothing, remove %s",
 			roost.BadConfig, aside[len(aside)-1], r.config.Dir)
 	}
 	id := newIdentity(r.config.Name)

@@ -18,7 +18,8 @@ const (
 	maxLearnerLag        = 64                     // entries: a learner no further behind gets its vote
 )
 
-// members is raft's configuration, the latest that this replica has seen, in the order of addresses.
+// members is raft's configuration, the latest that this replica has seen, in the order of
+// addresses.
 func (r *Replica) members() []raft.Server {
 	rf := r.raft.Load()
 	if rf == nil {
@@ -47,7 +48,8 @@ func (r *Replica) memberByID(is func(raft.Server) bool) raft.Server {
 	return raft.Server{}
 }
 
-// queueChange queues a change. One that finds no room is dropped: whoever wants it asks again.
+// queueChange queues a change. One that finds no room is dropped: whoever wants it asks
+// again.
 func (r *Replica) queueChange(do func(context.Context)) bool {
 	select {
 	case r.membershipChanges <- do:
@@ -57,7 +59,8 @@ func (r *Replica) queueChange(do func(context.Context)) bool {
 	}
 }
 
-// runMembership makes the changes of membership, one after another, and gives learners that have caught up their vote.
+// runMembership makes the changes of membership, one after another, and gives learners
+// that have caught up their vote.
 func (r *Replica) runMembership(ctx context.Context, rf *raft.Raft) {
 	tick := time.NewTicker(learnerCheckInterval)
 	defer tick.Stop()
@@ -75,12 +78,15 @@ func (r *Replica) runMembership(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// promoteLearners gives the vote to those learners that have nearly all that is committed, and sees to it that the cell has this leader's address.
+// promoteLearners gives the vote to those learners that have nearly all that is
+// committed, and sees to it that the cell has this leader's address.
 func (r *Replica) promoteLearners(ctx context.Context, rf *raft.Raft) {
 	for _, s := range r.members() {
 		if string(s.ID) == r.identity.Load().ID && string(s.Address) != r.config.Address {
-			if _, err := r.checkMember(ctx, rf, r.config.Address, false); err != nil { // its node file has another address than before
-				r.log.Warn("the cell has an old address of this replica", "is", r.config.Address, "was", s.Address, "err", err)
+			// its node file has another address than before
+			if _, err := r.checkMember(ctx, rf, r.config.Address, false); err != nil {
+				r.log.Warn("the cell has an old address of this replica", "is", r.config.Address, "was", s.Address,
+					"err", err)
 			}
 		}
 		if s.Suffrage == raft.Voter {
@@ -99,8 +105,9 @@ func (r *Replica) promoteLearners(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// checkMember looks at the replica at that address and brings the membership in line with what it finds: another id where a member is known
-// (its disk was lost), a member at another address, or, where the caller wants it, a new member. It returns the id.
+// checkMember looks at the replica at that address and brings the membership in line with
+// what it finds: another id where a member is known (its disk was lost), a member at
+// another address, or, where the caller wants it, a new member. It returns the id.
 func (r *Replica) checkMember(ctx context.Context, rf *raft.Raft, addr string, add bool) (string, error) {
 	if rf.State() != raft.Leader {
 		return "", r.explainError(raft.ErrNotLeader)
@@ -111,7 +118,8 @@ func (r *Replica) checkMember(ctx context.Context, rf *raft.Raft, addr string, a
 	}
 	id, cell := raft.ServerID(a.state.GetId()), a.state.GetCell()
 	if cell != "" && cell != r.identity.Load().Cell {
-		return "", fmt.Errorf("replica at %s: %w: it is of another cell: stop its negotiator, remove the directory of its replica, and start it again", addr, roost.Conflict)
+		return "", fmt.Errorf("replica at %s: %w: it is of another cell: stop its negotiator, remove the directory "+
+			"of its replica, and start it again", addr, roost.Conflict)
 	}
 	known := r.memberByID(func(s raft.Server) bool { return s.ID == id })
 	there := r.memberByID(func(s raft.Server) bool { return string(s.Address) == addr })
@@ -158,8 +166,9 @@ func (r *Replica) runOnLeader(ctx context.Context, do func(context.Context, *raf
 	}
 }
 
-// Add takes the replica at that address into the cell. It returns when the replica has caught up and votes; where ctx ends before, the
-// replica gets its vote later. Only the leader can.
+// Add takes the replica at that address into the cell. It returns when the replica has
+// caught up and votes; where ctx ends before, the replica gets its vote later. Only the
+// leader can.
 func (r *Replica) Add(ctx context.Context, addr string) error {
 	if _, _, err := rpc.SplitAddress(addr); err != nil {
 		return err
@@ -176,15 +185,17 @@ func (r *Replica) Add(ctx context.Context, addr string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("replica at %s: %w: it is taken in, and votes when it has caught up", addr, roost.Unavailable)
+			return fmt.Errorf("replica at %s: %w: it is taken in, and votes when it has caught up", addr,
+				roost.Unavailable)
 		case <-time.After(learnerCheckInterval / 5):
 		}
 	}
 	return err
 }
 
-// Remove strikes the replica of that node, or at that address, from the cell. It refuses where those that remain and can be reached
-// would be no majority. Only the leader can; where it removes itself another is elected.
+// Remove strikes the replica of that node, or at that address, from the cell. It refuses
+// where those that remain and can be reached would be no majority. Only the leader can;
+// where it removes itself another is elected.
 func (r *Replica) Remove(ctx context.Context, nameOrAddress string) error {
 	return r.runOnLeader(ctx, func(ctx context.Context, rf *raft.Raft) error {
 		if rf.State() != raft.Leader {
@@ -208,7 +219,8 @@ func (r *Replica) Remove(ctx context.Context, nameOrAddress string) error {
 func (r *Replica) findMember(nameOrAddress string) (raft.Server, error) {
 	var found []raft.Server
 	for _, s := range r.members() {
-		if nodeNameOf(string(s.ID)) == nameOrAddress || string(s.Address) == nameOrAddress || string(s.ID) == nameOrAddress {
+		if nodeNameOf(string(s.ID)) == nameOrAddress || string(s.Address) == nameOrAddress ||
+			string(s.ID) == nameOrAddress {
 			found = append(found, s)
 		}
 	}
@@ -216,9 +228,11 @@ func (r *Replica) findMember(nameOrAddress string) (raft.Server, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return raft.Server{}, fmt.Errorf("replica %s: %w: no member of the cell has that name or address", nameOrAddress, roost.NotFound)
+		return raft.Server{}, fmt.Errorf("replica %s: %w: no member of the cell has that name or address",
+			nameOrAddress, roost.NotFound)
 	}
-	return raft.Server{}, fmt.Errorf("replica %s: %w: %d members have that name; say the address", nameOrAddress, roost.Invalid, len(found))
+	return raft.Server{}, fmt.Errorf("replica %s: %w: %d members have that name; say the address", nameOrAddress,
+		roost.Invalid, len(found))
 }
 
 // checkQuorumWithout refuses a removal after which there would be no majority.
@@ -236,7 +250,8 @@ func (r *Replica) checkQuorumWithout(ctx context.Context, gone raft.Server) erro
 		}
 	}
 	if need := len(rest)/2 + 1; up < need {
-		return fmt.Errorf("replica %s: %w: of the %d that would remain %d can be reached, and the cell needs %d", gone.Address, roost.Conflict, len(rest), up, need)
+		return fmt.Errorf("replica %s: %w: of the %d that would remain %d can be reached, and the cell needs %d",
+			gone.Address, roost.Conflict, len(rest), up, need)
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// changeCallTimeout bounds how long an administrator waits for a new replica to get its vote. It gets it later too.
+// changeCallTimeout bounds how long an administrator waits for a new replica to get its
+// vote. It gets it later too.
 const changeCallTimeout = 20 * time.Second
 
 // The roles of members, as people are told them.
@@ -21,7 +22,8 @@ const (
 	roleUnreachable = "unreachable"
 )
 
-// Status tells an administrator how the cell stands: as the leader sees it, or, where none can be asked, as this replica does.
+// Status tells an administrator how the cell stands: as the leader sees it, or, where
+// none can be asked, as this replica does.
 func (s *grpcService) Status(ctx context.Context, q *wire.CellQuestion) (*wire.CellStatus, error) {
 	r := s.replica
 	if leader := r.otherLeader(); leader != "" && !q.GetPassed() {
@@ -39,11 +41,13 @@ func (s *grpcService) Status(ctx context.Context, q *wire.CellQuestion) (*wire.C
 	}
 	now := r.Survey(ctx)
 	reply := &wire.CellStatus{
-		Cell: now.Cell, Leader: now.Leader, Term: now.Term, Commit: now.CommitIndex, Spare: int32(now.SpareVoters()), Says: r.config.Name,
+		Cell: now.Cell, Leader: now.Leader, Term: now.Term, Commit: now.CommitIndex, Spare: int32(now.SpareVoters()),
+		Says: r.config.Name,
 	}
 	for _, m := range now.Members {
 		reply.Members = append(reply.Members, &wire.CellMember{
-			Id: m.ID, Name: m.Name, Address: m.Address, Role: m.roleText(), Behind: now.CommitIndex - min(m.LastIndex, now.CommitIndex), Version: m.Version, Trouble: m.Problem,
+			Id: m.ID, Name: m.Name, Address: m.Address, Role: m.roleText(),
+			Behind: now.CommitIndex - min(m.LastIndex, now.CommitIndex), Version: m.Version, Trouble: m.Problem,
 			DigestAt: m.DigestIndex, Digest: m.Digest,
 		})
 	}
@@ -66,7 +70,9 @@ func (m CellMember) roleText() string {
 func (s *grpcService) Add(ctx context.Context, m *wire.CellMember) (*wire.CellChanged, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeCallTimeout)
 	defer cancel()
-	return s.changeOrForward(m, func(c wire.ReplicaClient, m *wire.CellMember) (*wire.CellChanged, error) { return c.Add(ctx, m) },
+	return s.changeOrForward(m, func(c wire.ReplicaClient, m *wire.CellMember) (*wire.CellChanged, error) {
+		return c.Add(ctx, m)
+	},
 		func() error { return s.replica.Add(ctx, m.GetAddress()) })
 }
 
@@ -74,12 +80,15 @@ func (s *grpcService) Add(ctx context.Context, m *wire.CellMember) (*wire.CellCh
 func (s *grpcService) Remove(ctx context.Context, m *wire.CellMember) (*wire.CellChanged, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeCallTimeout)
 	defer cancel()
-	return s.changeOrForward(m, func(c wire.ReplicaClient, m *wire.CellMember) (*wire.CellChanged, error) { return c.Remove(ctx, m) },
+	return s.changeOrForward(m, func(c wire.ReplicaClient, m *wire.CellMember) (*wire.CellChanged, error) {
+		return c.Remove(ctx, m)
+	},
 		func() error { return s.replica.Remove(ctx, m.GetName()) })
 }
 
 // changeOrForward does here what only the leader can, or passes it on to it, once.
-func (s *grpcService) changeOrForward(m *wire.CellMember, there func(wire.ReplicaClient, *wire.CellMember) (*wire.CellChanged, error), here func() error) (*wire.CellChanged, error) {
+func (s *grpcService) changeOrForward(m *wire.CellMember, there func(wire.ReplicaClient,
+	*wire.CellMember) (*wire.CellChanged, error), here func() error) (*wire.CellChanged, error) {
 	r := s.replica
 	leader := r.otherLeader()
 	if leader == "" || m.GetPassed() {

@@ -49,7 +49,8 @@ func TestAdminViaFollower(t *testing.T) {
 		if len(roles) != 2 || roles[roleLeader] != 1 || roles[roleFollower] != 3 {
 			t.Errorf("got %v", roles)
 		}
-		if _, err := asked.Remove(t.Context(), &wire.CellMember{Name: "n5"}); err == nil || !strings.Contains(err.Error(), roost.NotFound.Error()) {
+		if _, err := asked.Remove(t.Context(), &wire.CellMember{Name: "n5"}); err == nil ||
+			!strings.Contains(err.Error(), roost.NotFound.Error()) {
 			t.Errorf("nobody: got %v", err)
 		}
 		if _, err := asked.Remove(t.Context(), &wire.CellMember{Name: "n4"}); err != nil {

@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// memoryNetwork joins addresses in memory. A cut direction loses nothing and delivers nothing, as TCP does not either while it tries again.
+// memoryNetwork joins addresses in memory. A cut direction loses nothing and delivers
+// nothing, as TCP does not either while it tries again.
 type memoryNetwork struct {
 	mu        sync.Mutex
 	change    *sync.Cond
@@ -88,7 +89,9 @@ func (l *memoryListener) Close() error {
 func (n *memoryNetwork) dialerFor(from string) func(string) (*grpc.ClientConn, error) {
 	return func(to string) (*grpc.ClientConn, error) {
 		return grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return n.connect(ctx, from, to) }))
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return n.connect(ctx, from, to)
+			}))
 	}
 }
 
@@ -140,5 +143,6 @@ func (l *memoryConn) Close() error {
 	return l.Conn.Close()
 }
 
-// SetWriteDeadline does not pass: gRPC sets none that matters here, and a write that waits at a cut would not feel it.
+// SetWriteDeadline does not pass: gRPC sets none that matters here, and a write that
+// waits at a cut would not feel it.
 func (l *memoryConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }

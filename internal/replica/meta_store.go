@@ -12,14 +12,16 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// metaStore keeps which pieces the log has, and raft's term and vote: a vote that is forgotten or changed could be given twice. It is the file that raft-wal
-// keeps itself, with a checksum for each record.
+// metaStore keeps which pieces the log has, and raft's term and vote: a vote that is
+// forgotten or changed could be given twice. It is the file that raft-wal keeps itself,
+// with a checksum for each record.
 type metaStore struct{ db *boltfile.DB }
 
 func metaPath(dir string) string { return filepath.Join(dir, metadb.FileName) }
 
 func metaKind() boltfile.ContentKind {
-	return boltfile.ContentKind{Description: "term and vote of the replica", Buckets: []string{metadb.MetaBucket, metadb.StableBucket}}
+	return boltfile.ContentKind{Description: "term and vote of the replica",
+		Buckets: []string{metadb.MetaBucket, metadb.StableBucket}}
 }
 
 // Load opens the file in dir, and says what is known of the log.

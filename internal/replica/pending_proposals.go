@@ -13,18 +13,23 @@ import (
 
 // Bounds on what is proposed.
 const (
-	maxProposed = 1024     // entries that were proposed and are not settled; raft takes no more at once into one message either
+	// entries that were proposed and are not settled; raft takes no more at once into one
+	// message either
+	maxProposed = 1024
 	maxEntry    = 32 << 20 // bytes
 )
 
-// Propose asks for an entry to be committed. It does not wait: many may be on their way, and are committed in the order in which they were
-// proposed. done is called exactly once, from one goroutine, in that order too, which it must not hold up; with the result of Apply, or with
-// an error of kind Unavailable where this replica does not lead, or has ceased to: then the next leader may commit the entry, or nobody
-// ever. Beyond a bound of entries in flight the error is of kind Exhausted, and the entry is not proposed.
+// Propose asks for an entry to be committed. It does not wait: many may be on their way,
+// and are committed in the order in which they were proposed. done is called exactly
+// once, from one goroutine, in that order too, which it must not hold up; with the result
+// of Apply, or with an error of kind Unavailable where this replica does not lead, or has
+// ceased to: then the next leader may commit the entry, or nobody ever. Beyond a bound of
+// entries in flight the error is of kind Exhausted, and the entry is not proposed.
 func (r *Replica) Propose(entry []byte, done func(result any, err error)) {
 	rf, err := r.runningRaft()
 	if err == nil && len(entry) > maxEntry {
-		err = fmt.Errorf("replica %s: %w: an entry of %d bytes, and %d is the most", r.config.Name, roost.Exhausted, len(entry), maxEntry)
+		err = fmt.Errorf("replica %s: %w: an entry of %d bytes, and %d is the most", r.config.Name, roost.Exhausted,
+			len(entry), maxEntry)
 	}
 	r.proposals.proposeEntry(func() raft.ApplyFuture { return rf.Apply(entry, 0) }, err, func(result any, err error) {
 		if err != nil {
@@ -44,7 +49,8 @@ func (r *Replica) explainError(err error) error {
 	if addr := r.leaderAddress(); addr != "" && addr != r.config.Address {
 		leader = "ask " + addr
 	}
-	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) || errors.Is(err, raft.ErrLeadershipLost) {
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) ||
+		errors.Is(err, raft.ErrLeadershipLost) {
 		return fmt.Errorf("replica %s: %w: %w; %s", r.config.Name, roost.Unavailable, err, leader)
 	}
 	return fmt.Errorf("replica %s: %w: %w", r.config.Name, roost.Unavailable, err)
@@ -52,8 +58,9 @@ func (r *Replica) explainError(err error) error {
 
 // pendingProposals are those that are not settled, in order.
 //
-// What raft has taken in and not looked at when it ends it never answers. So it is given nothing more before it ends, and time to answer what it has; and what
-// it has not answered by its end is settled without it.
+// What raft has taken in and not looked at when it ends it never answers. So it is given
+// nothing more before it ends, and time to answer what it has; and what it has not
+// answered by its end is settled without it.
 type pendingProposals struct {
 	mu       sync.Mutex
 	change   *sync.Cond
@@ -81,8 +88,9 @@ func (p *pendingProposals) init() {
 	p.futures, p.answerLoops = make(chan raft.ApplyFuture), make(chan error, 1)
 }
 
-// proposeEntry proposes, unless there is an error already, and queues what is to be told. The lock is held over apply, so that both orders are one;
-// apply never waits, since what raft can take is not less than maxProposed.
+// proposeEntry proposes, unless there is an error already, and queues what is to be told.
+// The lock is held over apply, so that both orders are one; apply never waits, since what
+// raft can take is not less than maxProposed.
 func (p *pendingProposals) proposeEntry(apply func() raft.ApplyFuture, err error, done func(any, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +119,8 @@ func (p *pendingProposals) startWaiting() {
 	p.mu.Unlock()
 }
 
-// waitForAnswers waits for the answers of raft, apart from run, which must not wait for one that never comes.
+// waitForAnswers waits for the answers of raft, apart from run, which must not wait for
+// one that never comes.
 func (p *pendingProposals) waitForAnswers() {
 	for future := range p.futures {
 		p.answerLoops <- future.Error()
@@ -175,8 +184,9 @@ func (p *pendingProposals) answerOf(future raft.ApplyFuture) error {
 	}
 }
 
-// closeAndWait refuses what is proposed from now on, and waits until raft has answered all that it was given, for so long at most: where it could not write its
-// term it answers nothing more.
+// closeAndWait refuses what is proposed from now on, and waits until raft has answered
+// all that it was given, for so long at most: where it could not write its term it
+// answers nothing more.
 func (p *pendingProposals) closeAndWait(limit time.Duration) {
 	p.mu.Lock()
 	p.closed = true

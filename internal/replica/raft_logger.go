@@ -9,10 +9,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logInterval is how often the same complaint of raft's is passed on: it makes one for each attempt to reach a replica that is away.
+// logInterval is how often the same complaint of raft's is passed on: it makes one for
+// each attempt to reach a replica that is away.
 const logInterval = 30 * time.Second
 
-// raftLogger passes on what raft says, a level lower than raft says it: what matters to people this package says itself.
+// raftLogger passes on what raft says, a level lower than raft says it: what matters to
+// people this package says itself.
 type raftLogger struct {
 	hclog.Logger // answers what is not asked here
 	log          *slog.Logger

@@ -19,14 +19,16 @@ import (
 // clientRequest is what a client asked for: to read where write is "".
 type clientRequest struct{ write string }
 
-// clientResult is what came of it. A write is answered with how many there were, a read with that and the last of them.
+// clientResult is what came of it. A write is answered with how many there were, a read
+// with that and the last of them.
 type clientResult struct {
 	value   string
 	count   int
 	unknown bool // the answer never came
 }
 
-// oneRegister is what the replicas together are to look like: a register with a counter, on one machine.
+// oneRegister is what the replicas together are to look like: a register with a counter,
+// on one machine.
 var oneRegister = porcupine.Model{
 	Init: func() any { return clientResult{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -40,8 +42,10 @@ var oneRegister = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 }
 
-// TestRandomFaults lets clients write and read on whichever replica leads, while links are cut one way and both ways, replicas die, lose their
-// disks, and return. The history is to be one that a single register could have had, and when the faults end all are the same.
+// TestRandomFaults lets clients write and read on whichever replica leads, while links
+// are cut one way and both ways, replicas die, lose their disks, and return. The history
+// is to be one that a single register could have had, and when the faults end all are the
+// same.
 func TestRandomFaults(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {
@@ -86,7 +90,8 @@ func randomFaults(t *testing.T, random *rand.Rand, replicas int) {
 	c.stopAll()
 }
 
-// injectFault lets one thing go wrong, or right again. A majority is kept on its feet, and no more than one disk is lost before the cell is whole.
+// injectFault lets one thing go wrong, or right again. A majority is kept on its feet,
+// and no more than one disk is lost before the cell is whole.
 func (c *testCell) injectFault(random *rand.Rand) {
 	a, b := c.addresses[random.IntN(len(c.addresses))], c.addresses[random.IntN(len(c.addresses))]
 	switch random.IntN(8) {

@@ -9,10 +9,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Recover makes of the replica in cfg.Dir, which must not be running, a cell of its own, with all that its log holds: also entries that a
-// majority may never have had. It is for when the majority is lost for good. The others must not be started again with what they have:
-// they would be a second cell. To this one they are strangers, since both the cell and this replica get new ids; with their directories
-// removed they can be added. The cell begins with what state's Snapshot writes after the last entry.
+// Recover makes of the replica in cfg.Dir, which must not be running, a cell of its own,
+// with all that its log holds: also entries that a majority may never have had. It is for
+// when the majority is lost for good. The others must not be started again with what they
+// have: they would be a second cell. To this one they are strangers, since both the cell
+// and this replica get new ids; with their directories removed they can be added. The
+// cell begins with what state's Snapshot writes after the last entry.
 func Recover(cfg Config, state StateMachine) error {
 	if err := recoverIn(cfg, state); err != nil {
 		return fmt.Errorf("recover %s: %w", cfg.Dir, diskFullHint(cfg.Dir, err))
@@ -34,7 +36,8 @@ func recoverIn(cfg Config, state StateMachine) error {
 	if empty, err := store.isEmpty(); err != nil || empty {
 		return errors.Join(err, fmt.Errorf("%w: there is nothing in it", roost.NotFound))
 	}
-	// The id first: if this is cut short the replica is out of the old cell, and the command can be given again.
+	// The id first: if this is cut short the replica is out of the old cell, and the
+	// command can be given again.
 	id := memberIdentity{ID: newIdentity(cfg.Name).ID, Cell: randomID()}
 	if err := id.writeTo(cfg.Dir); err != nil {
 		return err
@@ -44,7 +47,8 @@ func recoverIn(cfg Config, state StateMachine) error {
 	addr, transport := raft.NewInmemTransport(raft.ServerAddress(cfg.Address))
 	defer transport.Close()
 	only := raft.Configuration{Servers: []raft.Server{{ID: settings.LocalID, Address: addr}}}
-	if err := raft.RecoverCluster(settings, raftFSM{state, fails}, store, store, store.snapshots, transport, only); err != nil {
+	if err := raft.RecoverCluster(settings, raftFSM{state, fails}, store, store, store.snapshots, transport,
+		only); err != nil {
 		return errors.Join(err, failed)
 	}
 	return failed

@@ -13,12 +13,18 @@ import (
 // damagedSuffix is behind the name of what was set aside, before the date.
 const damagedSuffix = ".damaged-"
 
-// replaceDamagedLog replaces a damaged log by the others'. What is left of it must not vote: an entry that is missing may be one that was committed with this
-// replica's help, and with a shorter log it could help to elect somebody who has not got that entry. So it becomes somebody new, with nothing, and is
-// taken in as a learner; it gets its vote when it has caught up. The damaged log is set aside only when another replica leads, which a majority follows.
+// replaceDamagedLog replaces a damaged log by the others'. What is left of it must not
+// vote: an entry that is missing may be one that was committed with this replica's help,
+// and with a shorter log it could help to elect somebody who has not got that entry. So
+// it becomes somebody new, with nothing, and is taken in as a learner; it gets its vote
+// when it has caught up. The damaged log is set aside only when another replica leads,
+// which a majority follows.
 func (r *Replica) replaceDamagedLog(ctx context.Context, damages []string) (*diskStore, error) {
-	r.log.Error("what this replica has on disk is damaged: it waits for a leader, and then asks for all that the others have", "damaged", damages)
-	others := slices.DeleteFunc(slices.Clone(r.config.Peers), func(addr string) bool { return addr == r.config.Address })
+	r.log.Error("what this replica has on disk is damaged: it waits for a leader, and then asks for all that the "+
+		"others have", "damaged", damages)
+	others := slices.DeleteFunc(slices.Clone(r.config.Peers), func(addr string) bool {
+		return addr == r.config.Address
+	})
 	for !r.cellHasLeader(ctx, others) {
 		select {
 		case <-ctx.Done():
@@ -44,7 +50,8 @@ func (r *Replica) cellHasLeader(ctx context.Context, others []string) bool {
 	})
 }
 
-// setAside gives the log and the snapshots in dir other names, which tell the date. A replica without them is taken for one whose disk was lost: see fresh.
+// setAside gives the log and the snapshots in dir other names, which tell the date. A
+// replica without them is taken for one whose disk was lost: see fresh.
 func setAside(dir string, now time.Time) (aside string, err error) {
 	suffix := damagedSuffix + now.Format("20060102-150405")
 	for _, name := range []string{snapshotsDir, "log"} {

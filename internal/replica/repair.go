@@ -21,7 +21,8 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// maxFilledEntries is how many entries a repair makes up for those that are gone, at most.
+// maxFilledEntries is how many entries a repair makes up for those that are gone, at
+// most.
 const maxFilledEntries = 1 << 20
 
 // keyTerm is raft's name for the term.
@@ -30,10 +31,12 @@ const keyTerm = "CurrentTerm"
 // RepairReport says what is damaged on a replica's disk, and what was done about it.
 type RepairReport = boltfile.RepairReport
 
-// Repair takes out of the log of the replica in cfg.Dir what is damaged; dry only says what would be. It returns nil where nothing is. The replica must not run.
+// Repair takes out of the log of the replica in cfg.Dir what is damaged; dry only says
+// what would be. It returns nil where nothing is. The replica must not run.
 //
-// Of several replicas none is repaired so: when it starts, the others give it what they have. One that is alone keeps every entry that is whole; those that
-// are not are replaced by entries that say nothing.
+// Of several replicas none is repaired so: when it starts, the others give it what they
+// have. One that is alone keeps every entry that is whole; those that are not are
+// replaced by entries that say nothing.
 func Repair(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	report, err := repairIn(cfg, now, dry)
 	if err != nil {
@@ -56,8 +59,11 @@ func repairIn(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, erro
 		return nil, err
 	}
 	report := &boltfile.RepairReport{Path: cfg.Dir, Damages: damages}
-	if others := slices.DeleteFunc(slices.Clone(cfg.Peers), func(addr string) bool { return addr == cfg.Address }); len(others) > 0 {
-		report.Actions = []string{fmt.Sprintf("nothing: when the negotiator starts, it gets all that %s have", strings.Join(others, ", "))}
+	if others := slices.DeleteFunc(slices.Clone(cfg.Peers), func(addr string) bool {
+		return addr == cfg.Address
+	}); len(others) > 0 {
+		report.Actions = []string{fmt.Sprintf("nothing: when the negotiator starts, it gets all that %s have",
+			strings.Join(others, ", "))}
 		return report, nil
 	}
 	lock, err := lockDir(cfg.Dir)
@@ -86,7 +92,8 @@ type salvagedLog struct {
 	damagedSnapshots []string
 }
 
-// salvageLog reads entries wherever they are in the pieces of the log, without a word of what says where they should be.
+// salvageLog reads entries wherever they are in the pieces of the log, without a word of
+// what says where they should be.
 func salvageLog(cfg Config) (*salvagedLog, error) {
 	old := &salvagedLog{entries: map[uint64]*raft.Log{}, stableValues: map[string][]byte{}}
 	m, err := openMark(cfg.Dir)
@@ -117,13 +124,15 @@ func salvageLog(cfg Config) (*salvagedLog, error) {
 	return old, old.readSnapshots(cfg)
 }
 
-// The layout of a frame of raft-wal: its kind, three bytes of nothing, the length of what is in it; all begin at multiples of eight bytes.
+// The layout of a frame of raft-wal: its kind, three bytes of nothing, the length of what
+// is in it; all begin at multiples of eight bytes.
 const (
 	frameHeader = 8
 	frameEntry  = 1
 )
 
-// scanSegment finds the entries in a piece of the log. Of two with one index the later term counts: the other was replaced.
+// scanSegment finds the entries in a piece of the log. Of two with one index the later
+// term counts: the other was replaced.
 func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 	codec := &wal.BinaryCodec{}
 	for at := 0; at+frameHeader <= len(b); at += frameHeader {
@@ -132,7 +141,9 @@ func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 			continue
 		}
 		l := new(raft.Log)
-		if err := recoverPanic(func() error { return codec.Decode(b[at+frameHeader:at+frameHeader+n], l) }); err != nil || l.Index == 0 {
+		if err := recoverPanic(func() error {
+			return codec.Decode(b[at+frameHeader:at+frameHeader+n], l)
+		}); err != nil || l.Index == 0 {
 			continue
 		}
 		summed, err := checkEntry(l.Index, l)
@@ -148,7 +159,8 @@ func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 
 // readSnapshots finds out which snapshots are whole.
 func (old *salvagedLog) readSnapshots(cfg Config) error {
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, retainedSnapshots, newLogger(slog.New(slog.DiscardHandler)))
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, retainedSnapshots,
+		newLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
@@ -204,7 +216,8 @@ func (old *salvagedLog) repairActions() (all []string) {
 	return append(all, fmt.Sprintf("%d entries and %d snapshots are kept", retained, len(old.snapshots)))
 }
 
-// fillGaps makes a log without gaps. Where no snapshot is whole and no entry says who votes, the first that is made up says that this replica does.
+// fillGaps makes a log without gaps. Where no snapshot is whole and no entry says who
+// votes, the first that is made up says that this replica does.
 func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err error) {
 	id, err := readIdentity(cfg.Dir, cfg.Name)
 	if err != nil {
@@ -216,7 +229,8 @@ func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err
 		term, votes = max(term, l.Term), votes || l.Type == raft.LogConfiguration
 	}
 	if old.last-old.snapshot > maxFilledEntries {
-		return nil, 0, fmt.Errorf("%w: %d entries are gone: put the directory back from a copy", roost.BadConfig, old.last-old.snapshot)
+		return nil, 0, fmt.Errorf("%w: %d entries are gone: put the directory back from a copy", roost.BadConfig,
+			old.last-old.snapshot)
 	}
 	at := uint64(1)
 	for index := old.snapshot + 1; index <= old.last; index++ {
@@ -225,8 +239,10 @@ func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err
 		case l != nil:
 			at = max(at, l.Term)
 		case !votes:
-			only := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(id.ID), Address: raft.ServerAddress(cfg.Address)}}}
-			l, votes = &raft.Log{Index: index, Term: at, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(only)}, true
+			only := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(id.ID),
+				Address: raft.ServerAddress(cfg.Address)}}}
+			l, votes = &raft.Log{Index: index, Term: at, Type: raft.LogConfiguration,
+				Data: raft.EncodeConfiguration(only)}, true
 		default:
 			l = &raft.Log{Index: index, Term: at, Type: raft.LogNoop}
 		}

@@ -20,39 +20,48 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// DefaultElectionTimeout is for how long a follower goes without a word from the leader before it asks for votes; chance adds up to as much
-// again. Raft's own second makes a failover of nearly two.
+// DefaultElectionTimeout is for how long a follower goes without a word from the leader
+// before it asks for votes; chance adds up to as much again. Raft's own second makes a
+// failover of nearly two.
 const DefaultElectionTimeout = 250 * time.Millisecond
 
-// StateMachine is what is replicated. Its methods are called one at a time, Apply in the order of the log; what Apply does may depend on
-// the entries alone. Entries since the last snapshot are applied again after a restart.
+// StateMachine is what is replicated. Its methods are called one at a time, Apply in the
+// order of the log; what Apply does may depend on the entries alone. Entries since the
+// last snapshot are applied again after a restart.
 type StateMachine interface {
-	// Apply takes in a committed entry. What it returns is the result that Propose reports where the entry came from.
+	// Apply takes in a committed entry. What it returns is the result that Propose
+	// reports where the entry came from.
 	Apply(index uint64, entry []byte) any
-	// Snapshot returns what writes the state as it is now. It may be called while later entries are applied.
+	// Snapshot returns what writes the state as it is now. It may be called while later
+	// entries are applied.
 	Snapshot() (write func(io.Writer) error, err error)
 	// Restore replaces the state by one that was written.
 	Restore(io.Reader) error
 }
 
-// StateDigester is what a StateMachine may be, too: then it is compared where replicas stand at the same entry.
+// StateDigester is what a StateMachine may be, too: then it is compared where replicas
+// stand at the same entry.
 type StateDigester interface {
-	// Digest returns the index of the last entry that was applied, 0 if it is not known, and what the state then amounts to: two that are the same have
-	// the same. It may be called at any time.
+	// Digest returns the index of the last entry that was applied, 0 if it is not known,
+	// and what the state then amounts to: two that are the same have the same. It may be
+	// called at any time.
 	Digest() (index uint64, sum []byte)
 }
 
 // Config says which replica this is.
 type Config struct {
-	Dir             string        // what is on disk lies in here, and nothing else may
-	Name            string        // of the node, for people
-	Address         string        // at which the others reach this replica: "host:port", or "unix:/path"
-	Peers           []string      // addresses of all replicas that the cell starts with, this one too or not; none: it is alone
+	Dir     string // what is on disk lies in here, and nothing else may
+	Name    string // of the node, for people
+	Address string // at which the others reach this replica: "host:port", or "unix:/path"
+	// addresses of all replicas that the cell starts with, this one too or not; none: it
+	// is alone
+	Peers           []string
 	ElectionTimeout time.Duration // 0: DefaultElectionTimeout
 	Identity        *rpc.Identity // nil: over unix sockets only
 	Log             *slog.Logger
 
-	// Dial makes connections to other replicas; nil: rpc.Dial does, with the identity. Tests cut the network with it.
+	// Dial makes connections to other replicas; nil: rpc.Dial does, with the identity.
+	// Tests cut the network with it.
 	Dial func(address string) (*grpc.ClientConn, error)
 }
 
@@ -83,13 +92,15 @@ type Replica struct {
 	running           sync.WaitGroup
 }
 
-// Open reads which replica this is, and starts nothing. A directory that is empty gets an identity.
+// Open reads which replica this is, and starts nothing. A directory that is empty gets an
+// identity.
 func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	if cfg.ElectionTimeout <= 0 {
 		cfg.ElectionTimeout = DefaultElectionTimeout
 	}
 	if cfg.Address == "" {
-		return nil, fmt.Errorf("replica %s: %w: it has no address at which the others could reach it", cfg.Name, roost.BadConfig)
+		return nil, fmt.Errorf("replica %s: %w: it has no address at which the others could reach it", cfg.Name,
+			roost.BadConfig)
 	}
 	cfg.Peers = slices.Clone(cfg.Peers)
 	if !slices.Contains(cfg.Peers, cfg.Address) {
@@ -102,7 +113,8 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 		return nil, fmt.Errorf("replica %s: %w", cfg.Name, diskFullHint(cfg.Dir, err))
 	}
 	r := &Replica{
-		config: cfg, machine: machine, log: cfg.Log, leadership: make(chan LeadershipChange, 1), membershipChanges: make(chan func(context.Context), 16), failure: make(chan error, 16),
+		config: cfg, machine: machine, log: cfg.Log, leadership: make(chan LeadershipChange, 1),
+		membershipChanges: make(chan func(context.Context), 16), failure: make(chan error, 16),
 	}
 	if r.dial = cfg.Dial; r.dial == nil {
 		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
@@ -113,10 +125,12 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	return r, nil
 }
 
-// Leadership tells who leads. Only the latest word is kept, so a change may be missed; the term tells.
+// Leadership tells who leads. Only the latest word is kept, so a change may be missed;
+// the term tells.
 func (r *Replica) Leadership() <-chan LeadershipChange { return r.leadership }
 
-// Run takes part until ctx ends or the disk fails, and returns when all that it started is gone.
+// Run takes part until ctx ends or the disk fails, and returns when all that it started
+// is gone.
 func (r *Replica) Run(ctx context.Context) error {
 	store, err := openStore(r.config.Dir, r.log, r.fail)
 	if damages := damagesOf(err); len(damages) > 0 && len(r.config.Peers) > 1 {
@@ -164,7 +178,8 @@ func (r *Replica) Run(ctx context.Context) error {
 	return err
 }
 
-// transferLeadership lets another lead before this replica stops, if it does: nobody then has to find out by silence.
+// transferLeadership lets another lead before this replica stops, if it does: nobody then
+// has to find out by silence.
 func (r *Replica) transferLeadership(rf *raft.Raft) {
 	if rf.State() != raft.Leader || len(r.members()) < 2 {
 		return
@@ -191,7 +206,8 @@ func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(r.identity.Load().ID)
 	c.HeartbeatTimeout, c.ElectionTimeout = r.config.ElectionTimeout, r.config.ElectionTimeout
-	c.LeaderLeaseTimeout = max(r.config.ElectionTimeout*4/5, 5*time.Millisecond) // deposed before another can be elected, where clocks run alike
+	// deposed before another can be elected, where clocks run alike
+	c.LeaderLeaseTimeout = max(r.config.ElectionTimeout*4/5, 5*time.Millisecond)
 	c.CommitTimeout = 25 * time.Millisecond
 	c.MaxAppendEntries = maxProposed
 	c.BatchApplyCh = true
@@ -207,7 +223,8 @@ func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 func (r *Replica) newTransport() *raft.NetworkTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: r.streamLayer, MaxPool: 3, MaxRPCsInFlight: 32, Logger: newLogger(r.log), MsgpackUseNewTimeFormat: true,
-		Timeout: max(2*time.Second, 4*r.config.ElectionTimeout), // after this a call that the network has swallowed is made anew
+		// after this a call that the network has swallowed is made anew
+		Timeout: max(2*time.Second, 4*r.config.ElectionTimeout),
 	})
 }
 

@@ -47,7 +47,8 @@ func TestThree(t *testing.T) {
 	})
 }
 
-// TestLeaderStopped holds that a leader which is stopped leaves no gap: another leads before anybody could have missed it.
+// TestLeaderStopped holds that a leader which is stopped leaves no gap: another leads
+// before anybody could have missed it.
 func TestLeaderStopped(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -77,7 +78,8 @@ func TestLeaderKilled(t *testing.T) {
 	})
 }
 
-// TestLeaderIsolated cuts a leader off: another leads, and what the old one has proposed fails there, and is nowhere after the cut heals.
+// TestLeaderIsolated cuts a leader off: another leads, and what the old one has proposed
+// fails there, and is nowhere after the cut heals.
 func TestLeaderIsolated(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -97,7 +99,8 @@ func TestLeaderIsolated(t *testing.T) {
 	})
 }
 
-// TestOneWay cuts each direction of a follower's links alone. The others go on, and with pre-vote it unseats nobody when it is back.
+// TestOneWay cuts each direction of a follower's links alone. The others go on, and with
+// pre-vote it unseats nobody when it is back.
 func TestOneWay(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -128,7 +131,8 @@ func TestOneWay(t *testing.T) {
 	})
 }
 
-// TestWiped wipes a replica's disk. Under its old id nothing reaches it any more; it is taken in under a new one, and has everything.
+// TestWiped wipes a replica's disk. Under its old id nothing reaches it any more; it is
+// taken in under a new one, and has everything.
 func TestWiped(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -146,14 +150,17 @@ func TestWiped(t *testing.T) {
 		if n.identity.Load().ID == former {
 			t.Fatal("it has its old id")
 		}
-		err := n.checkHello(&wire.ReplicaBytes{From: leader.identity.Load().ID, To: former, Cell: leader.identity.Load().Cell})
+		err := n.checkHello(&wire.ReplicaBytes{From: leader.identity.Load().ID, To: former,
+			Cell: leader.identity.Load().Cell})
 		if !errors.Is(err, roost.Stale) {
 			t.Errorf("what is meant for its former self: got %v", err)
 		}
 		c.waitForSameState(2)
 		c.waitUntil("it votes", func() bool {
 			s := c.waitForLeader().Status()
-			return len(s.Members) == 3 && !slices.ContainsFunc(s.Members, func(m CellMember) bool { return !m.IsVoter || m.ID == former })
+			return len(s.Members) == 3 && !slices.ContainsFunc(s.Members, func(m CellMember) bool {
+				return !m.IsVoter || m.ID == former
+			})
 		})
 		c.killReplica(c.waitForLeader().config.Address) // it counts: without it there is no majority
 		c.commitEntries(c.waitForLeader(), "c")
@@ -161,15 +168,18 @@ func TestWiped(t *testing.T) {
 	})
 }
 
-// TestVoteAfterWipe wipes the one replica that shares the leader's last entry with it, and takes the leader away: the third, which has not got
-// the entry, must not be elected with the vote of somebody who has forgotten.
+// TestVoteAfterWipe wipes the one replica that shares the leader's last entry with it,
+// and takes the leader away: the third, which has not got the entry, must not be elected
+// with the vote of somebody who has forgotten.
 func TestVoteAfterWipe(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
 		leader := c.waitForLeader()
 		c.commitEntries(leader, "a")
 		c.waitForSameState(1)
-		others := slices.DeleteFunc(slices.Clone(c.addresses), func(a string) bool { return a == leader.config.Address })
+		others := slices.DeleteFunc(slices.Clone(c.addresses), func(a string) bool {
+			return a == leader.config.Address
+		})
 		wiped, behind := others[0], others[1]
 		c.network.isolateAddress(behind, c.addresses, true)
 		c.commitEntries(leader, "b")
@@ -209,7 +219,8 @@ func TestMembers(t *testing.T) {
 		c.commitEntries(leader, "b")
 		c.waitForSameState(2)
 		s := leader.Survey(t.Context())
-		if len(s.Members) != 3 || s.SpareVoters() != 1 || s.Members[1].Name != "n2" || !s.Members[1].IsVoter || s.Members[1].LastIndex != s.LastIndex {
+		if len(s.Members) != 3 || s.SpareVoters() != 1 || s.Members[1].Name != "n2" || !s.Members[1].IsVoter ||
+			s.Members[1].LastIndex != s.LastIndex {
 			t.Errorf("got %+v", s)
 		}
 		if err := c.nodeAt("n2:1").Remove(t.Context(), "n3"); !errors.Is(err, roost.Unavailable) {
@@ -240,7 +251,8 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// TestRecover loses two of three for good. What is left decides nothing, until it is made a cell of its own; then the others join anew.
+// TestRecover loses two of three for good. What is left decides nothing, until it is made
+// a cell of its own; then the others join anew.
 func TestRecover(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -273,12 +285,14 @@ func TestRecover(t *testing.T) {
 		}
 		c.waitForSameState(3)
 	})
-	if err := Recover(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &registerMachine{}); !errors.Is(err, roost.NotFound) {
+	if err := Recover(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)},
+		&registerMachine{}); !errors.Is(err, roost.NotFound) {
 		t.Errorf("nothing to recover: got %v", err)
 	}
 }
 
-// TestSnapshot lets a replica fall so far behind that the log no longer reaches back to it.
+// TestSnapshot lets a replica fall so far behind that the log no longer reaches back to
+// it.
 func TestSnapshot(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -327,7 +341,8 @@ func TestAllRestarted(t *testing.T) {
 	})
 }
 
-// TestBootstrap holds when a cell may begin: when all are there, are empty, and want the same one.
+// TestBootstrap holds when a cell may begin: when all are there, are empty, and want the
+// same one.
 func TestBootstrap(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startReplica("n1:1")
@@ -368,7 +383,8 @@ func TestChangedAddress(t *testing.T) {
 	})
 }
 
-// TestBrokenDisk takes the log's directory away from under a replica: it must not go on in silence.
+// TestBrokenDisk takes the log's directory away from under a replica: it must not go on
+// in silence.
 func TestBrokenDisk(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.startReplica("n1:1")

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// TestServed lets three replicas find each other over real sockets: with certificates, and as one user on one machine.
+// TestServed lets three replicas find each other over real sockets: with certificates,
+// and as one user on one machine.
 func TestServed(t *testing.T) {
 	authority := t.TempDir()
 	if err := pki.Init(authority, "lab"); err != nil {
@@ -33,7 +34,9 @@ func TestServed(t *testing.T) {
 		who  func(int) *rpc.Identity
 	}{
 		{"tls", func(int) string { return "127.0.0.1:0" }, certified},
-		{"unix", func(i int) string { return fmt.Sprintf("unix:%s/%d.sock", dir, i) }, func(int) *rpc.Identity { return nil }},
+		{"unix", func(i int) string {
+			return fmt.Sprintf("unix:%s/%d.sock", dir, i)
+		}, func(int) *rpc.Identity { return nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,14 +12,16 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshotStore are kept in files; the write of one that fails is as bad as that of the log.
+// snapshotStore are kept in files; the write of one that fails is as bad as that of the
+// log.
 type snapshotStore struct {
 	raft.SnapshotStore
 	dir       string // of the replica
 	onFailure func(error)
 }
 
-func (s snapshotStore) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
+func (s snapshotStore) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64,
+	t raft.Transport) (raft.SnapshotSink, error) {
 	sink, err := s.SnapshotStore.Create(v, index, term, c, ci, t)
 	if err != nil {
 		s.onFailure(fmt.Errorf("write a snapshot: %w", err))
@@ -53,7 +55,8 @@ func (w watchedSink) Close() error {
 	return err
 }
 
-// The names of a snapshot's files, below the directory of snapshots. Raft keeps a checksum of the state in the first, and none of the first itself.
+// The names of a snapshot's files, below the directory of snapshots. Raft keeps a
+// checksum of the state in the first, and none of the first itself.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
@@ -62,7 +65,8 @@ const (
 
 func snapshotFile(dir, id, name string) string { return filepath.Join(dir, snapshotsDir, id, name) }
 
-// writeSnapshotSum writes down the checksum of what a snapshot says of itself, and of its own name.
+// writeSnapshotSum writes down the checksum of what a snapshot says of itself, and of its
+// own name.
 func writeSnapshotSum(dir, id string) error {
 	text, err := os.ReadFile(snapshotFile(dir, id, snapshotMeta))
 	if err != nil {
@@ -76,7 +80,8 @@ func snapshotMetaSum(id string, text []byte) string {
 	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}) + "\n"
 }
 
-// checkSnapshots reads all snapshots of the replica in dir, and names those that are damaged. One of an older release gets its checksum.
+// checkSnapshots reads all snapshots of the replica in dir, and names those that are
+// damaged. One of an older release gets its checksum.
 func (s snapshotStore) checkSnapshots() (damaged []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, snapshotsDir))
 	if err != nil {

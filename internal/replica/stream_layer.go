@@ -19,8 +19,9 @@ import (
 
 const chunkSize = 64 << 10 // bytes of one message
 
-// streamLayer makes network.Conns for raft out of streams of gRPC: a pipe in memory, whose deadlines work, and on its far end somebody who carries
-// bytes between the pipe and the stream.
+// streamLayer makes network.Conns for raft out of streams of gRPC: a pipe in memory,
+// whose deadlines work, and on its far end somebody who carries bytes between the pipe
+// and the stream.
 type streamLayer struct {
 	replica  *Replica
 	incoming chan net.Conn
@@ -78,7 +79,8 @@ func (l *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	late := time.AfterFunc(timeout, cancel)
 	conn, stream, err := l.replica.openStream(ctx, string(target))
 	if err == nil && !late.Stop() {
-		err = errors.Join(fmt.Errorf("replica at %s: %w: no answer within %v", target, roost.Unavailable, timeout), conn.Close())
+		err = errors.Join(fmt.Errorf("replica at %s: %w: no answer within %v", target, roost.Unavailable, timeout),
+			conn.Close())
 	}
 	if err != nil {
 		cancel()
@@ -92,7 +94,8 @@ func (l *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	return near, nil
 }
 
-// openStream makes a connection and a stream on it, and waits until the other end has agreed.
+// openStream makes a connection and a stream on it, and waits until the other end has
+// agreed.
 func (r *Replica) openStream(ctx context.Context, target string) (*grpc.ClientConn, streamConn, error) {
 	to := r.memberByID(func(s raft.Server) bool { return string(s.Address) == target })
 	if to.ID == "" {
@@ -122,7 +125,8 @@ type streamConn interface {
 	Recv() (*wire.ReplicaBytes, error)
 }
 
-// copyStream moves bytes between the pipe and the stream until one of the ends is closed; stop makes a Recv return.
+// copyStream moves bytes between the pipe and the stream until one of the ends is closed;
+// stop makes a Recv return.
 func (l *streamLayer) copyStream(far net.Conn, s streamConn, stop func()) {
 	ended := make(chan struct{})
 	l.running.Go(func() {

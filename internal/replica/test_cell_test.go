@@ -21,7 +21,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// registerMachine is a state machine: the last entry, how many there were, and a hash over all of them in their order.
+// registerMachine is a state machine: the last entry, how many there were, and a hash
+// over all of them in their order.
 type registerMachine struct {
 	mu sync.Mutex
 	registerState
@@ -65,7 +66,8 @@ func (m *registerMachine) currentState() registerState {
 	return m.registerState
 }
 
-// testCell is several replicas in one process, in a bubble of synctest: their clocks are fake, and their network is cut at will.
+// testCell is several replicas in one process, in a bubble of synctest: their clocks are
+// fake, and their network is cut at will.
 type testCell struct {
 	t         *testing.T
 	dir       string
@@ -98,7 +100,8 @@ func runCellTest(t *testing.T, n int, play func(*testing.T, *testCell)) {
 }
 
 func newCell(t *testing.T, n int) *testCell {
-	c := &testCell{t: t, dir: t.TempDir(), network: newMemoryNetwork(), nodes: map[string]*testNode{}, log: slog.New(slog.DiscardHandler)}
+	c := &testCell{t: t, dir: t.TempDir(), network: newMemoryNetwork(), nodes: map[string]*testNode{},
+		log: slog.New(slog.DiscardHandler)}
 	if os.Getenv("ROOST_DEBUG") != "" {
 		c.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -111,7 +114,8 @@ func newCell(t *testing.T, n int) *testCell {
 func (c *testCell) replicaDir(addr string) string { return filepath.Join(c.dir, addr[:2]) }
 
 func (c *testCell) replicaConfig(addr string) Config {
-	return Config{Dir: c.replicaDir(addr), Name: addr[:2], Address: addr, Peers: c.addresses, Log: c.log.With("at", addr)}
+	return Config{Dir: c.replicaDir(addr), Name: addr[:2], Address: addr, Peers: c.addresses,
+		Log: c.log.With("at", addr)}
 }
 
 // nodeAt is the replica that runs at addr, nil for none.
@@ -146,7 +150,8 @@ func (c *testCell) startReplica(addr string) *testNode { return c.startWith(c.re
 
 func (c *testCell) startWith(cfg Config) *testNode {
 	c.t.Helper()
-	n := &testNode{state: &registerMachine{}, done: make(chan error, 1), server: grpc.NewServer(grpc.WaitForHandlers(true))}
+	n := &testNode{state: &registerMachine{}, done: make(chan error, 1),
+		server: grpc.NewServer(grpc.WaitForHandlers(true))}
 	var err error
 	if n.Replica, err = Open(cfg, n.state); err != nil {
 		c.t.Fatal(err)
@@ -180,7 +185,8 @@ func (c *testCell) startAll() {
 	}
 }
 
-// errKilled is how a replica ends that is killed: as with a disk that fails, nothing is said to the others.
+// errKilled is how a replica ends that is killed: as with a disk that fails, nothing is
+// said to the others.
 var errKilled = errors.New("killed")
 
 // killReplica ends a replica at once. Nothing is flushed that was not on disk before.
@@ -224,7 +230,8 @@ func (c *testCell) wipeDisk(addr string) {
 	}
 }
 
-// waitUntil waits for a condition. The clock is fake: an hour of waiting costs nothing, and one that never comes ends the test.
+// waitUntil waits for a condition. The clock is fake: an hour of waiting costs nothing,
+// and one that never comes ends the test.
 func (c *testCell) waitUntil(what string, is func() bool) {
 	c.t.Helper()
 	for range 12_000 {
@@ -245,7 +252,8 @@ func (n *testNode) isLeader() bool {
 	return n.lead.IsLeader
 }
 
-// waitForLeader waits for one that leads among those addresses, or all, and has just had that confirmed.
+// waitForLeader waits for one that leads among those addresses, or all, and has just had
+// that confirmed.
 func (c *testCell) waitForLeader(among ...string) (found *testNode) {
 	c.t.Helper()
 	if len(among) == 0 {

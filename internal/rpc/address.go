@@ -22,7 +22,8 @@ import (
 func SplitAddress(addr string) (network, target string, err error) {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		if !filepath.IsAbs(path) {
-			return "", "", fmt.Errorf("address %q: %w: a socket's path is absolute, as in unix:/run/roost/schedd.sock", addr, roost.Invalid)
+			return "", "", fmt.Errorf("address %q: %w: a socket's path is absolute, as in unix:/run/roost/schedd.sock",
+				addr, roost.Invalid)
 		}
 		return "unix", path, nil
 	}
@@ -33,7 +34,8 @@ func SplitAddress(addr string) (network, target string, err error) {
 	return "tcp", addr, nil
 }
 
-// Listen opens addr. A unix socket gets that mode, and a dead one in its place is removed; a live one is an error.
+// Listen opens addr. A unix socket gets that mode, and a dead one in its place is
+// removed; a live one is an error.
 func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	network, target, err := SplitAddress(addr)
 	if err != nil {
@@ -42,7 +44,8 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	if network == "tcp" {
 		l, err := net.Listen(network, target)
 		if errors.Is(err, unix.EADDRINUSE) {
-			return nil, fmt.Errorf("listen on %s: %w: the port is taken by another program: end that one (ss -ltnp tells which it is), or write another port into the node file", addr, roost.Unavailable)
+			return nil, fmt.Errorf("listen on %s: %w: the port is taken by another program: end that one (ss -ltnp "+
+				"tells which it is), or write another port into the node file", addr, roost.Unavailable)
 		}
 		return l, err
 	}
@@ -80,8 +83,9 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", short)
 }
 
-// ShortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer one (unix(7)), and directories of tests and
-// homes are longer than that. The long way round leads through a descriptor of its directory; done closes it.
+// ShortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer
+// one (unix(7)), and directories of tests and homes are longer than that. The long way
+// round leads through a descriptor of its directory; done closes it.
 func ShortPath(path string) (short string, done func(), err error) {
 	if len(path) < 104 {
 		return path, func() {}, nil

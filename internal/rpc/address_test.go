@@ -17,12 +17,14 @@ func TestSplitAddress(t *testing.T) {
 		{"10.0.0.5:9701", "tcp", "10.0.0.5:9701"},
 		{"[fe80::1]:9701", "tcp", "[fe80::1]:9701"},
 		{"central.example.org:1", "tcp", "central.example.org:1"},
-		{"unix:x.sock", "", ""}, {"unix:", "", ""}, {"", "", ""}, {"central", "", ""}, {"central:http", "", ""}, {"a:b:c", "", ""},
+		{"unix:x.sock", "", ""}, {"unix:", "", ""}, {"", "", ""}, {"central", "", ""}, {"central:http", "", ""},
+		{"a:b:c", "", ""},
 		{"10.0.0.5:70000", "", ""}, {"http://x:1/", "", ""},
 	}
 	for _, tt := range tests {
 		network, target, err := SplitAddress(tt.addr)
-		if network != tt.network || target != tt.target || (err == nil) != (tt.network != "") || (err != nil && !errors.Is(err, roost.Invalid)) {
+		if network != tt.network || target != tt.target || (err == nil) != (tt.network != "") ||
+			(err != nil && !errors.Is(err, roost.Invalid)) {
 			t.Errorf("%q: got %q, %q, %v", tt.addr, network, target, err)
 		}
 	}
@@ -55,7 +57,8 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer third.Close()
-	if _, err := Listen(third.Addr().String(), 0); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "ss -ltnp") {
+	if _, err := Listen(third.Addr().String(), 0); !errors.Is(err, roost.Unavailable) ||
+		!strings.Contains(err.Error(), "ss -ltnp") {
 		t.Errorf("on a taken port: got %v, want what to do", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// Bounds on those who have come without a certificate where that is allowed: what they may do is a matter of a moment and a few hundred bytes.
+// Bounds on those who have come without a certificate where that is allowed: what they
+// may do is a matter of a moment and a few hundred bytes.
 const (
 	maxAnonymous     = 64 // one more ends the oldest: honest ones are over in milliseconds
 	anonymousBytes   = 64 << 10

@@ -20,7 +20,8 @@ func readToEnd(conn net.Conn) (n int, err error) {
 	return n, err
 }
 
-// TestStrangersPass holds that who has no certificate can stay for a moment only, says little, and keeps nobody else out.
+// TestStrangersPass holds that who has no certificate can stay for a moment only, says
+// little, and keeps nobody else out.
 func TestStrangersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s anonymousConns

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// callLimiter looks at each call when its header has come and before anything else is read: who calls, whether he may, and how many calls he has already.
+// callLimiter looks at each call when its header has come and before anything else is
+// read: who calls, whether he may, and how many calls he has already.
 type callLimiter struct {
 	table    auth.AccessTable
 	limits   methodLimits
@@ -32,10 +33,12 @@ type callLimiter struct {
 }
 
 func newCallLimiter(table auth.AccessTable, refused *logLimiter) *callLimiter {
-	return &callLimiter{table: table, limits: newMethodLimits(), sizes: messageSizes(), refusals: refused, intake: newIntakeLimiter(maxIntakePerPeer, maxIntake), calls: map[string]int{}, uploads: map[string]int{}}
+	return &callLimiter{table: table, limits: newMethodLimits(), sizes: messageSizes(), refusals: refused,
+		intake: newIntakeLimiter(maxIntakePerPeer, maxIntake), calls: map[string]int{}, uploads: map[string]int{}}
 }
 
-// activeCall is a call that is under way. Its timer ends it where a peer makes it wait for too long.
+// activeCall is a call that is under way. Its timer ends it where a peer makes it wait
+// for too long.
 type activeCall struct {
 	method      string
 	peer        auth.Peer
@@ -65,7 +68,8 @@ func (c callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Err says that time was up where the call was ended for that: gRPC tells the peer what it finds here, and a cancelled call would look like his own doing.
+// Err says that time was up where the call was ended for that: gRPC tells the peer what
+// it finds here, and a cancelled call would look like his own doing.
 func (c callContext) Err() error {
 	err := c.Context.Err()
 	if err != nil && KindOf(context.Cause(c.Context)) == roost.Exhausted {
@@ -74,7 +78,8 @@ func (c callContext) Err() error {
 	return err
 }
 
-// beginCall is called with the header of a call. It runs in the goroutine that reads the connection.
+// beginCall is called with the header of a call. It runs in the goroutine that reads the
+// connection.
 func (d *callLimiter) beginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, err := d.authorize(ctx, info.FullMethodName)
 	if err != nil {
@@ -127,12 +132,15 @@ func (d *callLimiter) addCall(who, method string, upload bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if upload && d.uploads[who] >= maxUploadsPerUser {
-		d.refusals.log("refused a call: too many at once that send more than one message", who, "calls", maxUploadsPerUser)
-		return fmt.Errorf("%s: %w: %s has %d such calls under way, and no more are taken at once; let some of them end", method, roost.Exhausted, who, maxUploadsPerUser)
+		d.refusals.log("refused a call: too many at once that send more than one message", who, "calls",
+			maxUploadsPerUser)
+		return fmt.Errorf("%s: %w: %s has %d such calls under way, and no more are taken at once; let some of them end",
+			method, roost.Exhausted, who, maxUploadsPerUser)
 	}
 	if d.calls[who] >= maxCallsPerPeer {
 		d.refusals.log("refused a call: too many at once", who, "calls", maxCallsPerPeer)
-		return fmt.Errorf("%s: %w: %s has %d calls under way, and no more are taken at once; let some of them end", method, roost.Exhausted, who, maxCallsPerPeer)
+		return fmt.Errorf("%s: %w: %s has %d calls under way, and no more are taken at once; let some of them end",
+			method, roost.Exhausted, who, maxCallsPerPeer)
 	}
 	d.calls[who]++
 	if upload {
@@ -175,7 +183,8 @@ func (c *activeCall) stopTimer() {
 	}
 }
 
-// timeoutCause is the error of a call that was ended because its peer was too slow, and otherwise err.
+// timeoutCause is the error of a call that was ended because its peer was too slow, and
+// otherwise err.
 func timeoutCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && KindOf(cause) == roost.Exhausted {
 		return cause
@@ -183,7 +192,8 @@ func timeoutCause(ctx context.Context, err error) error {
 	return err
 }
 
-func (d *callLimiter) handleStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (d *callLimiter) handleStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) error {
 	c, ok := stream.Context().Value(callKey{}).(*activeCall)
 	if !ok {
 		return Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // it did not come by the desk
@@ -195,7 +205,8 @@ func (d *callLimiter) handleStream(srv any, stream grpc.ServerStream, _ *grpc.St
 	return Status(err)
 }
 
-// logIfRefused logs what a call returns if that is a refusal: because of who the caller is, or because there is no room.
+// logIfRefused logs what a call returns if that is a refusal: because of who the caller
+// is, or because there is no room.
 func logIfRefused(ctx context.Context, err error) {
 	switch KindOf(err) {
 	case roost.PermissionDenied, roost.Unauthenticated, roost.Exhausted:
@@ -203,8 +214,10 @@ func logIfRefused(ctx context.Context, err error) {
 	}
 }
 
-// LogRefusal logs that a call did not get what it wanted. What a call returns is logged where it says that the caller may not; a daemon calls this where one
-// call asks for several things, or sends what no honest peer does; what is one of a few words for what was asked, or "".
+// LogRefusal logs that a call did not get what it wanted. What a call returns is logged
+// where it says that the caller may not; a daemon calls this where one call asks for
+// several things, or sends what no honest peer does; what is one of a few words for what
+// was asked, or "".
 func LogRefusal(ctx context.Context, what string, why error) {
 	if c, ok := ctx.Value(callKey{}).(*activeCall); ok {
 		c.limiter.refusals.log(strings.TrimSpace("refused a call of "+c.method+" "+what), c.peer.String(), "why", why)
@@ -217,7 +230,8 @@ type deadlineStream struct {
 	call *activeCall
 }
 
-// RecvMsg receives a message. Where it is the only request of the call, its bytes are counted as held before they are read, and until the call ends.
+// RecvMsg receives a message. Where it is the only request of the call, its bytes are
+// counted as held before they are read, and until the call ends.
 func (t *deadlineStream) RecvMsg(m any) error {
 	c := t.call
 	if !c.limiter.limits.unary[c.method] {
@@ -235,15 +249,18 @@ func (t *deadlineStream) RecvMsg(m any) error {
 	return err
 }
 
-// logTooLong logs what gRPC refused to read. gRPC has answered already; FromStatus finds better words for that.
+// logTooLong logs what gRPC refused to read. gRPC has answered already; FromStatus finds
+// better words for that.
 func (c *activeCall) logTooLong(err error) error {
 	if status.Code(err) == codes.ResourceExhausted {
-		c.limiter.refusals.log("refused a message that is too long", c.peer.String(), "method", c.method, "most", c.limiter.sizes[c.method])
+		c.limiter.refusals.log("refused a message that is too long", c.peer.String(), "method", c.method, "most",
+			c.limiter.sizes[c.method])
 	}
 	return err
 }
 
-// SendMsg sends a message. It waits while the peer has a window's worth that it has not taken.
+// SendMsg sends a message. It waits while the peer has a window's worth that it has not
+// taken.
 func (t *deadlineStream) SendMsg(m any) error {
 	t.call.startTimer(t.call.sendTimeout, "what it was sent was not taken")
 	defer t.call.stopTimer()

@@ -8,15 +8,23 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// PeerProof is what a caller compares before it says anything to the other end of a connection.
+// PeerProof is what a caller compares before it says anything to the other end of a
+// connection.
 type PeerProof uint8
 
 // The proofs. An address proves nothing: whoever takes it answers there.
 const (
-	ProofByName   PeerProof = iota + 1 // the certificate is of the pool, has the role, and has the name of the node that is wanted
-	ProofByRole                        // it is of the pool and has the role: the node file names addresses only, and every node of that role is trusted alike
-	ProofByPin                         // the authority that signed it is the one whose certificate or digest the caller holds, and which signs for nobody else
-	ProofBySocket                      // nothing over the network: the directory of the unix socket says who may be there
+	// the certificate is of the pool, has the role, and has the name of the node that is
+	// wanted
+	ProofByName PeerProof = iota + 1
+	// it is of the pool and has the role: the node file names addresses only, and every
+	// node of that role is trusted alike
+	ProofByRole
+	// the authority that signed it is the one whose certificate or digest the caller
+	// holds, and which signs for nobody else
+	ProofByPin
+	// nothing over the network: the directory of the unix socket says who may be there
+	ProofBySocket
 )
 
 // CallRule is one row of the table of who calls whom.
@@ -25,13 +33,17 @@ type CallRule struct {
 	Service    string    // of internal/wire
 	ServerRole auth.Role // that the certificate of the other end must have
 	Proof      PeerProof
-	Claims     string // what the first message of the other end says of itself, and is compared with its certificate or with what was wanted
+	// what the first message of the other end says of itself, and is compared with its
+	// certificate or with what was wanted
+	Claims string
 }
 
-// CallRules is the table: one row for each role and service of auth.MethodAccess. DialNode and Dial obey it, and a test tries each row.
+// CallRules is the table: one row for each role and service of auth.MethodAccess.
+// DialNode and Dial obey it, and a test tries each row.
 func CallRules() []CallRule {
 	return []CallRule{
-		{auth.User, "Schedd", auth.Schedd, ProofByPin, "a login names the schedd's node, which is compared, too; on the schedd's host BySocket"},
+		{auth.User, "Schedd", auth.Schedd, ProofByPin,
+			"a login names the schedd's node, which is compared, too; on the schedd's host BySocket"},
 		{auth.Anonymous, "Schedd", auth.Schedd, ProofByPin, "the token has the digest of the schedd's own authority"},
 		{auth.Schedd, "Neighbour", auth.Schedd, ProofByName, "ids of jobs end in the name of its node"},
 
@@ -40,20 +52,24 @@ func CallRules() []CallRule {
 		{auth.Negotiator, "Collector", auth.Collector, ProofByRole, "nothing"},
 		{auth.Collector, "Collector", auth.Collector, ProofByRole, "nothing"},
 
-		{auth.Schedd, "Negotiator", auth.Negotiator, ProofByRole, "nothing: grants carry the epoch, and only the startd's key makes them good"},
+		{auth.Schedd, "Negotiator", auth.Negotiator, ProofByRole,
+			"nothing: grants carry the epoch, and only the startd's key makes them good"},
 		{auth.Negotiator, "Negotiator", auth.Negotiator, ProofByRole, "nothing"},
-		{auth.Negotiator, "Replica", auth.Negotiator, ProofByRole, "Traffic: it is the replica of the id that was wanted, of the same cell"},
+		{auth.Negotiator, "Replica", auth.Negotiator, ProofByRole,
+			"Traffic: it is the replica of the id that was wanted, of the same cell"},
 
 		{auth.Schedd, "Startd", auth.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
 
-		{auth.Startd, "CheckpointServer", auth.CheckpointServer, ProofByRole, "nothing: an image is authenticated with the job's key"},
+		{auth.Startd, "CheckpointServer", auth.CheckpointServer, ProofByRole,
+			"nothing: an image is authenticated with the job's key"},
 		{auth.Schedd, "CheckpointServer", auth.CheckpointServer, ProofByRole, "nothing"},
 
 		{auth.Startd, "Guard", "", ProofBySocket, "nothing"},
 		{auth.User, "Guard", "", ProofBySocket, "nothing"},
 
 		{auth.Anonymous, "Authority", auth.Authority, ProofByPin, "the token has the digest of the pool's authority"},
-		{auth.Collector, "Authority", auth.Authority, ProofByRole, "nothing: only the authority has a certificate of that role"},
+		{auth.Collector, "Authority", auth.Authority, ProofByRole,
+			"nothing: only the authority has a certificate of that role"},
 		{auth.Negotiator, "Authority", auth.Authority, ProofByRole, "nothing"},
 		{auth.Schedd, "Authority", auth.Authority, ProofByRole, "nothing"},
 		{auth.Startd, "Authority", auth.Authority, ProofByRole, "nothing"},
@@ -62,18 +78,23 @@ func CallRules() []CallRule {
 	}
 }
 
-// requiresNodeName reports whether the table has every node that calls a role name the node that it wants.
+// requiresNodeName reports whether the table has every node that calls a role name the
+// node that it wants.
 func requiresNodeName(role auth.Role) bool {
-	return slices.ContainsFunc(CallRules(), func(p CallRule) bool { return p.ServerRole == role && p.Proof == ProofByName })
+	return slices.ContainsFunc(CallRules(), func(p CallRule) bool {
+		return p.ServerRole == role && p.Proof == ProofByName
+	})
 }
 
 // checkDialable says why no connection can be made to such a one, before any is tried.
 func checkDialable(network, addr string, id *Identity, role auth.Role, node string) error {
 	switch {
 	case network == "unix" && id != nil && node != "" && node != id.Name:
-		return fmt.Errorf("%s of %s: %w: its address %s is a socket of this host, where only %s is", role, node, roost.PermissionDenied, addr, id.Name)
+		return fmt.Errorf("%s of %s: %w: its address %s is a socket of this host, where only %s is", role, node,
+			roost.PermissionDenied, addr, id.Name)
 	case network != "unix" && id != nil && !id.PinnedAuthority && node == "" && requiresNodeName(role):
-		return fmt.Errorf("%s at %s: %w: whoever calls one names its node: another node may have that address", role, addr, roost.Invalid)
+		return fmt.Errorf("%s at %s: %w: whoever calls one names its node: another node may have that address", role,
+			addr, roost.Invalid)
 	}
 	return nil
 }

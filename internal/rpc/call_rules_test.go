@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Each role that may call a method of a service has a row that says what it compares, and no row is of a pair that there is not.
+// Each role that may call a method of a service has a row that says what it compares, and
+// no row is of a pair that there is not.
 func TestEveryPairHasRule(t *testing.T) {
 	type pair struct {
 		caller  auth.Role
@@ -26,7 +27,8 @@ func TestEveryPairHasRule(t *testing.T) {
 	rows := map[pair]bool{}
 	for _, p := range rpc.CallRules() {
 		at := pair{p.Caller, p.Service}
-		if rows[at] || p.Proof < rpc.ProofByName || p.Proof > rpc.ProofBySocket || p.Claims == "" || (p.ServerRole == "") != (p.Service == "Guard") {
+		if rows[at] || p.Proof < rpc.ProofByName || p.Proof > rpc.ProofBySocket || p.Claims == "" ||
+			(p.ServerRole == "") != (p.Service == "Guard") {
 			t.Errorf("%s calls %s: its row is there twice, or says nothing", p.Caller, p.Service)
 		}
 		rows[at] = false
@@ -48,14 +50,16 @@ func TestEveryPairHasRule(t *testing.T) {
 	}
 }
 
-// pinnedRoles are the tests of other packages that try the rows whose proof is a pin: what is held is theirs.
+// pinnedRoles are the tests of other packages that try the rows whose proof is a pin:
+// what is held is theirs.
 var pinnedRoles = map[string]string{
 	"user Schedd":        "login/login_test.go TestLogin",
 	"stranger Schedd":    "login/login_test.go TestLogin",
 	"stranger Authority": "authority/service_test.go TestTheAuthorityIsTheOneOfTheToken",
 }
 
-// Each row is tried against a node that is the one that is wanted, one of the same role with another name, and one of the name without the role.
+// Each row is tried against a node that is the one that is wanted, one of the same role
+// with another name, and one of the name without the role.
 func TestPairs(t *testing.T) {
 	pool := authority(t)
 	callers := map[auth.Role]*rpc.Identity{}
@@ -74,7 +78,8 @@ func TestPairs(t *testing.T) {
 			continue // TestUnauthenticatedRefused
 		case rpc.ProofByPin:
 			file, test, _ := strings.Cut(pinnedRoles[row], " ")
-			if text, err := os.ReadFile(filepath.Join("..", file)); err != nil || !strings.Contains(string(text), "func "+test+"(") {
+			if text, err := os.ReadFile(filepath.Join("..", file)); err != nil ||
+				!strings.Contains(string(text), "func "+test+"(") {
 				t.Errorf("%s: no test %q: %v", row, pinnedRoles[row], err)
 			}
 			continue
@@ -100,7 +105,8 @@ func TestPairs(t *testing.T) {
 			{"a node of its name, in other letters", "N1", p.ServerRole, p.Proof == rpc.ProofByRole},
 			{"a node of another role", "n1", other, false},
 		} {
-			if got := canConnect(t, server(tt.node, tt.role), callers[p.Caller], p.ServerRole, want); got != tt.reached {
+			if got := canConnect(t, server(tt.node, tt.role), callers[p.Caller], p.ServerRole,
+				want); got != tt.reached {
 				t.Errorf("%s: %s: a connection is made: %v, want %v", row, tt.name, got, tt.reached)
 			}
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// connLimiter counts the connections of one server: strangers, whose handshake is not over, by address, and the others by who they are.
+// connLimiter counts the connections of one server: strangers, whose handshake is not
+// over, by address, and the others by who they are.
 type connLimiter struct {
 	maxConns, maxUserConns int // connections in all, and of users
 
@@ -39,10 +40,12 @@ func newConnLimiter() *connLimiter {
 		most = int(min(limit.Cur, 1<<20))
 	}
 	most = int(float64(most) * maxConnsFraction)
-	return &connLimiter{maxConns: most, maxUserConns: most / 3, handshakes: list.New(), byAddr: map[netip.Addr]*list.List{}, conns: map[string]int{}}
+	return &connLimiter{maxConns: most, maxUserConns: most / 3, handshakes: list.New(),
+		byAddr: map[netip.Addr]*list.List{}, conns: map[string]int{}}
 }
 
-// beginHandshake counts a stranger. Where there are too many, the one who has been at it for longest makes room and is returned: an honest one would be through.
+// beginHandshake counts a stranger. Where there are too many, the one who has been at it
+// for longest makes room and is returned: an honest one would be through.
 func (g *connLimiter) beginHandshake(conn net.Conn) (s, victim *pendingHandshake) {
 	s = &pendingHandshake{conn: conn, addr: LimitKey(conn.RemoteAddr())}
 	g.mu.Lock()
@@ -82,7 +85,8 @@ func (g *connLimiter) removeHandshake(s *pendingHandshake) {
 	s.listElem, s.addrElem = nil, nil
 }
 
-// countConn counts a connection of a peer who is known now, or says why there are too many. The connection that it returns is counted until it is closed.
+// countConn counts a connection of a peer who is known now, or says why there are too
+// many. The connection that it returns is counted until it is closed.
 func (g *connLimiter) countConn(conn net.Conn, p auth.Peer) (net.Conn, error) {
 	if isTrusted(p) {
 		return conn, nil
@@ -94,7 +98,8 @@ func (g *connLimiter) countConn(conn net.Conn, p auth.Peer) (net.Conn, error) {
 	case g.conns[who] >= maxConnsPerPeer:
 		return nil, fmt.Errorf("%s: %w: %d connections at once are the most", who, roost.Exhausted, maxConnsPerPeer)
 	case g.total >= g.maxConns || isUser(p) && g.users >= g.maxUserConns:
-		return nil, fmt.Errorf("%s: %w: there are %d connections (LimitNOFILE= of the unit says how many there may be)", who, roost.Exhausted, g.total)
+		return nil, fmt.Errorf("%s: %w: there are %d connections (LimitNOFILE= of the unit says how many there may be)",
+			who, roost.Exhausted, g.total)
 	}
 	g.addConn(who, isUser(p), 1)
 	return &countedConn{Conn: conn, onClose: sync.OnceFunc(func() {
@@ -132,7 +137,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// LimitKey is what strangers are counted by: the address, and of an IPv6 one the network, all of which one host can have.
+// LimitKey is what strangers are counted by: the address, and of an IPv6 one the network,
+// all of which one host can have.
 func LimitKey(addr net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {

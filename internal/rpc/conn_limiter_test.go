@@ -49,7 +49,8 @@ func TestOldestStrangerMakesRoom(t *testing.T) {
 	}
 }
 
-// TestHandshakesCounted lets strangers of many addresses come and go, and compares with a list.
+// TestHandshakesCounted lets strangers of many addresses come and go, and compares with a
+// list.
 func TestHandshakesCounted(t *testing.T) {
 	g := newConnLimiter()
 	var here []*pendingHandshake

@@ -10,9 +10,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// intakeLimiter bounds the bytes of requests that a server holds, of each peer and of all. A call of many connections could otherwise have a server read thousands of
-// requests of the longest kind at once. A call takes what its request may have before it is read, gives back what the request does not have, and the rest when
-// it ends; where there is no room, it waits, behind its peer's own calls first.
+// intakeLimiter bounds the bytes of requests that a server holds, of each peer and of
+// all. A call of many connections could otherwise have a server read thousands of
+// requests of the longest kind at once. A call takes what its request may have before it
+// is read, gives back what the request does not have, and the rest when it ends; where
+// there is no room, it waits, behind its peer's own calls first.
 type intakeLimiter struct {
 	perPeer int64
 	total   *semaphore.Weighted
@@ -106,8 +108,9 @@ func (h *callIntake) release() {
 	}
 }
 
-// ReserveIntake waits until the server may hold n bytes more for the call, which are given back when it ends. It is for requests that come in several messages; n is
-// what the peer has announced, and who calls takes no more than that.
+// ReserveIntake waits until the server may hold n bytes more for the call, which are
+// given back when it ends. It is for requests that come in several messages; n is what
+// the peer has announced, and who calls takes no more than that.
 func ReserveIntake(ctx context.Context, n uint64) error {
 	if n > maxMessageSize {
 		return fmt.Errorf("request: %w: it has %d bytes, and %d is the most", roost.Exhausted, n, maxMessageSize)

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// One peer's requests hold no more than their bound, and those of all no more than theirs; a peer who waits for its own calls is in nobody's way.
+// One peer's requests hold no more than their bound, and those of all no more than
+// theirs; a peer who waits for its own calls is in nobody's way.
 func TestIntake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newIntakeLimiter(100, 150)

@@ -18,13 +18,16 @@ const (
 	pingInterval     = 20 * time.Second // of silence; whoever does not answer within pingTimeout is gone
 	pingTimeout      = 10 * time.Second
 	minPingInterval  = 5 * time.Second // between pings of a client
-	streamWindow     = 1 << 20         // bytes that may be under way on a call before somebody takes them; it does not grow
+	// bytes that may be under way on a call before somebody takes them; it does not grow
+	streamWindow = 1 << 20
 )
 
-// Bounds on all connections of one server. A user's are counted by uid and a node's by name. Whoever could stop the daemon anyway, its own user and root,
-// is not counted.
+// Bounds on all connections of one server. A user's are counted by uid and a node's by
+// name. Whoever could stop the daemon anyway, its own user and root, is not counted.
 const (
-	maxHandshakes        = 1024 // unfinished ones in all; one more ends the oldest: honest ones are over in milliseconds
+	// unfinished ones in all; one more ends the oldest: honest ones are over in
+	// milliseconds
+	maxHandshakes        = 1024
 	maxHandshakesPerAddr = 128  // of one address
 	maxConnsPerPeer      = 1024 // of one user or node: each program that waits for a job has one
 	maxCallsPerPeer      = 1024 // at once
@@ -34,9 +37,11 @@ const (
 
 // Bounds on the time of one call.
 const (
-	requestTimeout                        = 30 * time.Second   // for the last byte of the request, where there is one request; it has 4 MiB at most
-	nodeSendTimeout                       = time.Minute        // for a daemon to take what was sent to it
-	userSendTimeout                       = 5 * time.Minute    // for a user: his output may stand still while he reads a page
+	// for the last byte of the request, where there is one request; it has 4 MiB at most
+	requestTimeout  = 30 * time.Second
+	nodeSendTimeout = time.Minute // for a daemon to take what was sent to it
+	// for a user: his output may stand still while he reads a page
+	userSendTimeout                       = 5 * time.Minute
 	maxMessageSize                        = 64 << 20           // bytes: of a submission, and of what clients take
 	maxReplySize                          = maxMessageSize / 2 // of what our own servers send to them
 	smallMessageSize, ordinaryMessageSize = 64 << 10, 4 << 20
@@ -44,20 +49,23 @@ const (
 	sessionMessageSize                    = programMessageSize // with a negotiator: a request has the ad of a job
 )
 
-// Bounds on the bytes of requests that a server holds. A call waits until they allow its request.
+// Bounds on the bytes of requests that a server holds. A call waits until they allow its
+// request.
 const (
 	maxIntakePerPeer = 96 << 20  // of one user or node: a submission of the longest kind, and some more
 	maxIntake        = 384 << 20 // of all
 )
 
-// WithProgramSizes and WithSessionSizes are the options of a server whose peers send longer messages than others: of a startd, and of a negotiator.
+// WithProgramSizes and WithSessionSizes are the options of a server whose peers send
+// longer messages than others: of a startd, and of a negotiator.
 func WithProgramSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(programMessageSize) }
 func WithSessionSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(sessionMessageSize) }
 
 // PartSize is how many bytes of a long list travel in one message.
 const PartSize = 1 << 20
 
-// messageSizes says how many bytes a message to each method may have. A longer one is refused before it is parsed.
+// messageSizes says how many bytes a message to each method may have. A longer one is
+// refused before it is parsed.
 func messageSizes() map[string]int {
 	const (
 		schedd     = "/roost.wire.Schedd/"
@@ -71,8 +79,9 @@ func messageSizes() map[string]int {
 		authority  = "/roost.wire.Authority/"
 	)
 	return map[string]int{
-		schedd + "Submit":         ordinaryMessageSize,
-		schedd + "SubmitParts":    ordinaryMessageSize, // pieces of 1 MiB; in all maxMessageSize: a million tasks with a column of values
+		schedd + "Submit": ordinaryMessageSize,
+		// pieces of 1 MiB; in all maxMessageSize: a million tasks with a column of values
+		schedd + "SubmitParts":    ordinaryMessageSize,
 		schedd + "KeepScript":     ordinaryMessageSize, // pieces of 256 KiB
 		schedd + "QueryPool":      ordinaryMessageSize,
 		schedd + "Query":          ordinaryMessageSize, // selections are as long as a command line can be, 2 MiB

@@ -22,7 +22,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestEveryMethodHasASize holds the table of sizes against that of rights, which another test holds against the services.
+// TestEveryMethodHasASize holds the table of sizes against that of rights, which another
+// test holds against the services.
 func TestEveryMethodHasASize(t *testing.T) {
 	sizes := rpc.MessageSizes()
 	for method := range auth.MethodAccess() {
@@ -64,8 +65,10 @@ func (b *busyCollector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate,
 	}
 }
 
-// startBusyCollector starts a busy collector in a bubble, and returns how to get to it and an identity that may call it.
-func startBusyCollector(t *testing.T, b *busyCollector) (open func(context.Context, string) (net.Conn, error), id *rpc.Identity) {
+// startBusyCollector starts a busy collector in a bubble, and returns how to get to it
+// and an identity that may call it.
+func startBusyCollector(t *testing.T,
+	b *busyCollector) (open func(context.Context, string) (net.Conn, error), id *rpc.Identity) {
 	t.Helper()
 	a, err := pki.NewAuthority("lab", pki.AuthorityValidity)
 	if err != nil {
@@ -76,10 +79,13 @@ func startBusyCollector(t *testing.T, b *busyCollector) (open func(context.Conte
 	wire.RegisterCollectorServer(s, b)
 	go s.Serve(l)
 	t.Cleanup(func() { s.Stop(); l.Close() })
-	return func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }, loadIdentity(t, writeNodeFiles(t, a, "n1", auth.Startd, time.Hour))
+	return func(ctx context.Context, _ string) (net.Conn, error) {
+		return l.DialContext(ctx)
+	}, loadIdentity(t, writeNodeFiles(t, a, "n1", auth.Startd, time.Hour))
 }
 
-func dialCollector(t *testing.T, open func(context.Context, string) (net.Conn, error), id *rpc.Identity) wire.CollectorClient {
+func dialCollector(t *testing.T, open func(context.Context, string) (net.Conn, error),
+	id *rpc.Identity) wire.CollectorClient {
 	t.Helper()
 	conn, err := rpc.DialTransport("central", id, auth.Collector, open)
 	if err != nil {
@@ -95,7 +101,8 @@ func TestLongMessageIsNotParsed(t *testing.T) {
 	addr, _ := startServer(t, "unix:"+dir+"/x.sock", nil)
 	conn := dial(t, addr, nil, auth.Schedd)
 	req := &wire.HealthRequest{}
-	req.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x07, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...)) // a field of 128 KiB that nobody knows
+	// a field of 128 KiB that nobody knows
+	req.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x07, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...))
 	_, err := wire.NewScheddClient(conn).Health(t.Context(), req)
 	if err == nil || !strings.Contains(err.Error(), "65536 is the most") {
 		t.Errorf("got %v", err)
@@ -160,7 +167,8 @@ func TestConcurrentCallsBounded(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if _, err := last.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) || !strings.Contains(err.Error(), "n1 has 1024 calls under way") {
+		if _, err := last.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) ||
+			!strings.Contains(err.Error(), "n1 has 1024 calls under way") {
 			t.Errorf("one too many: got %v", err)
 		}
 		cancel()
@@ -176,10 +184,12 @@ func TestConcurrentCallsBounded(t *testing.T) {
 	})
 }
 
-// headersFrame is an HTTP/2 HEADERS frame that opens a call (RFC 9113, RFC 7541: literals without an index and without Huffman's code).
+// headersFrame is an HTTP/2 HEADERS frame that opens a call (RFC 9113, RFC 7541: literals
+// without an index and without Huffman's code).
 func headersFrame(stream uint32, method string) []byte {
 	var block []byte
-	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"},
+		{"content-type", "application/grpc"}, {"te", "trailers"}} {
 		block = append(block, 0, byte(len(h[0])))
 		block = append(append(block, h[0]...), byte(len(h[1])))
 		block = append(block, h[1]...)
@@ -189,10 +199,12 @@ func headersFrame(stream uint32, method string) []byte {
 
 func http2Frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	n := len(payload)
-	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream), payload...)
+	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream),
+		payload...)
 }
 
-// TestRequestThatDoesNotArriveIsGivenUp writes a request as slowly as HTTP/2 lets it: the header, and a beginning of the message.
+// TestRequestThatDoesNotArriveIsGivenUp writes a request as slowly as HTTP/2 lets it: the
+// header, and a beginning of the message.
 func TestRequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 	log := listen(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +235,8 @@ func TestRequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 	})
 }
 
-// What is longer than any message may be is refused before it is read, in the words of what is refused before it is parsed.
+// What is longer than any message may be is refused before it is read, in the words of
+// what is refused before it is parsed.
 func TestLongMessageIsNotRead(t *testing.T) {
 	log := listen(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +246,8 @@ func TestLongMessageIsNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream.Send(&wire.AdUpdate{Ad: strings.Repeat("x", 5<<20)}) // its error is told by Recv
-		if _, err = stream.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) || !strings.Contains(rpc.FromStatus(err).Error(), "4194304 is the most") {
+		if _, err = stream.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) ||
+			!strings.Contains(rpc.FromStatus(err).Error(), "4194304 is the most") {
 			t.Errorf("got %v", err)
 		}
 		if !log.contains("refused a message that is too long") {

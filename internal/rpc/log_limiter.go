@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How often the same refusal of the same peer is told: whoever is refused may come again a thousand times a second, and the log is no place to fill a
-// disk from.
+// How often the same refusal of the same peer is told: whoever is refused may come again
+// a thousand times a second, and the log is no place to fill a disk from.
 const (
 	logRepeatInterval = time.Minute
 	maxRemembered     = 4096 // pairs of refusal and peer that are remembered; when there are more, all are forgotten
@@ -30,7 +30,8 @@ type logRecord struct {
 	repeats int // refusals since that were not told
 }
 
-// log logs a refusal, once a minute for each kind and peer. A kind is a few words that no peer can choose.
+// log logs a refusal, once a minute for each kind and peer. A kind is a few words that no
+// peer can choose.
 func (t *logLimiter) log(kind, peer string, more ...any) {
 	if more = t.recordDue(time.Now(), kind, peer, more); more != nil {
 		slog.Warn(kind, more...)

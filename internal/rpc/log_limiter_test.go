@@ -26,7 +26,8 @@ func TestRefusalsLoggedOnce(t *testing.T) {
 	}
 	for i, tt := range tests {
 		now = now.Add(tt.after)
-		if got := r.recordDue(now, tt.kind, tt.peer, nil); !slices.Equal(got, tt.want) || (got == nil) != (tt.want == nil) {
+		if got := r.recordDue(now, tt.kind, tt.peer, nil); !slices.Equal(got, tt.want) ||
+			(got == nil) != (tt.want == nil) {
 			t.Errorf("step %d: got %v, want %v", i, got, tt.want)
 		}
 	}

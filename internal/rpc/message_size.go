@@ -9,9 +9,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CheckDeliverable says why a message cannot be sent: its receiver takes no message of that length, or the wire cannot carry what is in it, such as a name
-// that is not UTF-8. A stream ends with the first message that it cannot carry, and takes with it what has nothing to do with that message. Whoever makes
-// messages of what others wrote asks here before it sends, and ends what the message is about instead.
+// CheckDeliverable says why a message cannot be sent: its receiver takes no message of
+// that length, or the wire cannot carry what is in it, such as a name that is not UTF-8.
+// A stream ends with the first message that it cannot carry, and takes with it what has
+// nothing to do with that message. Whoever makes messages of what others wrote asks here
+// before it sends, and ends what the message is about instead.
 func CheckDeliverable(m proto.Message) error {
 	if err := CheckSize(m); err != nil {
 		return err
@@ -38,7 +40,8 @@ func CheckSize(m proto.Message) error {
 // requestLimits are the bounds on what a server takes. They are found once.
 var requestLimits = sync.OnceValue(newMethodLimits)
 
-// PartLen reports how many of a list go into one message: as many as have PartSize bytes together, and one at least.
+// PartLen reports how many of a list go into one message: as many as have PartSize bytes
+// together, and one at least.
 func PartLen[M proto.Message](list []M) int {
 	size := 0
 	for i, m := range list {

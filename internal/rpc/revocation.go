@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// revocationInterval is how often it is looked whether the certificates of those who are connected still hold. A list of revoked certificates takes effect that
-// long after it has come.
+// revocationInterval is how often it is looked whether the certificates of those who are
+// connected still hold. A list of revoked certificates takes effect that long after it
+// has come.
 const revocationInterval = time.Second
 
-// revocationWatcher are the connections of an identity. TLS looks at a certificate once, at the beginning; a connection lasts for weeks. Somebody looks as long as
-// there is one, and nobody afterwards.
+// revocationWatcher are the connections of an identity. TLS looks at a certificate once,
+// at the beginning; a connection lasts for weeks. Somebody looks as long as there is one,
+// and nobody afterwards.
 type revocationWatcher struct {
 	mu       sync.Mutex
 	conns    map[*revocableConn]struct{}
@@ -65,8 +67,10 @@ func (id *Identity) checkConns() {
 	}
 	id.revocations.mu.Unlock()
 	for w, err := range cut {
-		slog.Warn("hung up on a peer", "peer", w.leaf.Subject.CommonName, "address", w.RemoteAddr().String(), "why", err)
-		// The connection itself and not TLS, which would say goodbye first and wait for who does not listen.
+		slog.Warn("hung up on a peer", "peer", w.leaf.Subject.CommonName, "address", w.RemoteAddr().String(),
+			"why", err)
+		// The connection itself and not TLS, which would say goodbye first and wait for
+		// who does not listen.
 		w.NetConn().Close()
 	}
 }

@@ -65,7 +65,8 @@ func (s *streamingCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingS
 	return stream.Context().Err()
 }
 
-// nodePair are two nodes of a pool with a directory each, as on two machines, and a stream from one to the other.
+// nodePair are two nodes of a pool with a directory each, as on two machines, and a
+// stream from one to the other.
 type nodePair struct {
 	t              *testing.T
 	authority      *pki.Authority
@@ -90,8 +91,10 @@ func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role auth.Role,
 	return files
 }
 
-// issueCertificate gives a node a new certificate for the key that it has, and returns its number.
-func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, name string, role auth.Role, life time.Duration) *big.Int {
+// issueCertificate gives a node a new certificate for the key that it has, and returns
+// its number.
+func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, name string, role auth.Role,
+	life time.Duration) *big.Int {
 	t.Helper()
 	der, err := pki.Request(files.Key)
 	if err != nil {
@@ -153,12 +156,16 @@ func startNodePair(t *testing.T, serverLife, clientLife time.Duration) *nodePair
 		t.Fatal(err)
 	}
 	p := &nodePair{t: t, authority: a, daemon: &streamingCollector{gone: make(chan error, 10)}}
-	p.server, p.client = writeNodeFiles(t, a, "central", auth.Collector, serverLife), writeNodeFiles(t, a, "n1", auth.Startd, clientLife)
+	p.server, p.client = writeNodeFiles(t, a, "central", auth.Collector, serverLife),
+		writeNodeFiles(t, a, "n1", auth.Startd, clientLife)
 	l := bufconn.Listen(1 << 16)
 	s := rpc.NewServer(loadIdentity(t, p.server), auth.MethodAccess())
 	wire.RegisterCollectorServer(s, p.daemon)
 	go s.Serve(l)
-	p.conn, err = rpc.DialTransport("central", loadIdentity(t, p.client), auth.Collector, func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })
+	p.conn, err = rpc.DialTransport("central", loadIdentity(t, p.client), auth.Collector,
+		func(ctx context.Context, _ string) (net.Conn, error) {
+			return l.DialContext(ctx)
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +186,8 @@ func (p *nodePair) query() grpc.ServerStreamingClient[wire.AdText] {
 	return stream
 }
 
-// expectCutOff waits for the end of the stream at both sides, and checks that it came within d.
+// expectCutOff waits for the end of the stream at both sides, and checks that it came
+// within d.
 func (p *nodePair) expectCutOff(d time.Duration) {
 	p.t.Helper()
 	began := time.Now()
@@ -214,7 +222,8 @@ func TestRevokedClientIsCutOff(t *testing.T) {
 		revoke(t, p.authority, p.server, 1, serialOf(t, p.client))
 		p.expectCutOff(2 * time.Second)
 		p.expectRefused("connection")
-		for _, words := range []string{`msg="hung up on a peer" peer=n1`, "was revoked on 2000-01-01", `msg="refused a connection"`} {
+		for _, words := range []string{`msg="hung up on a peer" peer=n1`, "was revoked on 2000-01-01",
+			`msg="refused a connection"`} {
 			if !log.contains(words) {
 				t.Errorf("the log lacks %q: %s", words, &log.text)
 			}

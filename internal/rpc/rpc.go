@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// NewServer returns a server that authenticates every connection and lets each peer call only what table allows it.
-// Its peers may send messages of 4 MiB, unless more says otherwise.
+// NewServer returns a server that authenticates every connection and lets each peer call
+// only what table allows it. Its peers may send messages of 4 MiB, unless more says
+// otherwise.
 func NewServer(id *Identity, table auth.AccessTable, more ...grpc.ServerOption) *Server {
 	refused := new(logLimiter)
 	calls := newCallLimiter(table, refused)
@@ -26,20 +27,24 @@ func NewServer(id *Identity, table auth.AccessTable, more ...grpc.ServerOption) 
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(streamWindow),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingInterval, Timeout: pingTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingInterval,
+			Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval,
+			PermitWithoutStream: true}),
 		grpc.InTapHandle(calls.beginCall),
 		grpc.ChainStreamInterceptor(calls.handleStream),
 	}, more...)...)}
 }
 
-// Dial makes a connection to a daemon of that role, for which its role is enough (see CallRules). It does not wait for the daemon to be there: calls do, if they
-// are asked to.
+// Dial makes a connection to a daemon of that role, for which its role is enough (see
+// CallRules). It does not wait for the daemon to be there: calls do, if they are asked
+// to.
 func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 	return DialNode(addr, id, role, "")
 }
 
-// DialNode is Dial to the daemon of that node: over the network its certificate has to have the node's name.
+// DialNode is Dial to the daemon of that node: over the network its certificate has to
+// have the node's name.
 func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.ClientConn, error) {
 	network, target, err := SplitAddress(addr)
 	if err == nil {
@@ -48,27 +53,32 @@ func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.Cli
 	if err != nil {
 		return nil, err
 	}
-	return dial(target, transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)}, func(ctx context.Context, target string) (net.Conn, error) {
-		if network == "unix" {
-			return dialUnix(ctx, target)
-		}
-		var d net.Dialer
-		return d.DialContext(ctx, network, target)
-	})
+	return dial(target, transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)},
+		func(ctx context.Context, target string) (net.Conn, error) {
+			if network == "unix" {
+				return dialUnix(ctx, target)
+			}
+			var d net.Dialer
+			return d.DialContext(ctx, network, target)
+		})
 }
 
-// DialTransport is Dial over connections that open makes: from another network namespace, or as another user.
-func DialTransport(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+// DialTransport is Dial over connections that open makes: from another network namespace,
+// or as another user.
+func DialTransport(target string, id *Identity, role auth.Role,
+	open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return dial(target, transportCredentials{id: id, wantRole: role, refusals: new(logLimiter)}, open)
 }
 
-func dial(target string, to transportCredentials, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+func dial(target string, to transportCredentials,
+	open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+target,
 		grpc.WithTransportCredentials(to),
 		grpc.WithContextDialer(open),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: 2 * time.Second},
 			MinConnectTimeout: handshakeTimeout,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),

@@ -41,7 +41,8 @@ func (fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wi
 	return stream.Send(&wire.AdText{Ad: "[]"})
 }
 
-// startServer starts both services on addr until the test ends, and returns where and who asked Health.
+// startServer starts both services on addr until the test ends, and returns where and who
+// asked Health.
 func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Peer) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
@@ -152,8 +153,10 @@ func TestCertificateIdentifiesCaller(t *testing.T) {
 		{"a role that may", startd, auth.Collector, callQuery, nil, ""},
 		{"a user's method", startd, auth.Collector, callHealth, roost.PermissionDenied, "Health"},
 		{"no role", identity(t, ours, "n2"), auth.Collector, callQuery, roost.PermissionDenied, "Query"},
-		{"a server of another role", startd, auth.Negotiator, callQuery, roost.Unavailable, "central is not a negotiator"},
-		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, callQuery, roost.Unavailable, "another pool's authority"},
+		{"a server of another role", startd, auth.Negotiator, callQuery, roost.Unavailable,
+			"central is not a negotiator"},
+		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, callQuery, roost.Unavailable,
+			"another pool's authority"},
 		{"no identity", nil, auth.Collector, callQuery, roost.Unavailable, "no certificate"},
 	}
 	for _, tt := range tests {

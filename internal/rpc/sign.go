@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// Sign signs a text with the node's key, for others to show: use says what for, so that a signature is good for nothing else. The certificates are the node's
-// own, DER, and those between it and the authority.
+// Sign signs a text with the node's key, for others to show: use says what for, so that a
+// signature is good for nothing else. The certificates are the node's own, DER, and those
+// between it and the authority.
 func (id *Identity) Sign(use string, text []byte) (signature []byte, certificates [][]byte, err error) {
 	own := id.TLS().Certificates
 	if len(own) == 0 {
@@ -24,7 +25,8 @@ func (id *Identity) Sign(use string, text []byte) (signature []byte, certificate
 	return ed25519.Sign(key, signedText(use, text)), own[0].Certificate, nil
 }
 
-// Signer is the node that signed a text, if its certificate holds now as one would with which it came itself.
+// Signer is the node that signed a text, if its certificate holds now as one would with
+// which it came itself.
 func (id *Identity) Signer(use string, text, signature []byte, certificates [][]byte) (auth.Peer, error) {
 	if len(certificates) == 0 {
 		return auth.Peer{}, fmt.Errorf("signature: %w: no certificate", roost.Unauthenticated)
@@ -38,7 +40,8 @@ func (id *Identity) Signer(use string, text, signature []byte, certificates [][]
 	}
 	key, ok := leaf.PublicKey.(ed25519.PublicKey)
 	if !ok || !ed25519.Verify(key, signedText(use, text), signature) {
-		return auth.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName, roost.Unauthenticated)
+		return auth.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName,
+			roost.Unauthenticated)
 	}
 	p := auth.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
 	for _, unit := range leaf.Subject.OrganizationalUnit {

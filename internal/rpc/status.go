@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// grpcCodes maps each kind of error to the code that it travels under; the kind itself travels as a detail.
+// grpcCodes maps each kind of error to the code that it travels under; the kind itself
+// travels as a detail.
 var grpcCodes = map[roost.ErrorKind]codes.Code{
 	roost.Internal: codes.Internal, roost.Invalid: codes.InvalidArgument, roost.NotFound: codes.NotFound,
 	roost.Finished: codes.FailedPrecondition, roost.Conflict: codes.FailedPrecondition,
@@ -33,8 +34,9 @@ func KindOf(err error) roost.ErrorKind {
 	return roost.Internal
 }
 
-// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC pass unchanged; an error that came over the wire
-// and is passed on keeps its kind, and gets the words that were put before it.
+// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC
+// pass unchanged; an error that came over the wire and is passed on keeps its kind, and
+// gets the words that were put before it.
 func Status(err error) error {
 	if err == nil {
 		return nil
@@ -98,7 +100,8 @@ func FromStatus(err error) error {
 	return &remoteError{rewriteSizeError(unquoteCause(st.Message())), kind, st.Code()}
 }
 
-// rewriteSizeError puts gRPC's refusal of a long message, of which it has read nothing but the length, into the words of ours.
+// rewriteSizeError puts gRPC's refusal of a long message, of which it has read nothing
+// but the length, into the words of ours.
 func rewriteSizeError(text string) string {
 	var size, most int
 	if n, _ := fmt.Sscanf(text, "grpc: received message larger than max (%d vs. %d)", &size, &most); n != 2 {
@@ -107,11 +110,13 @@ func rewriteSizeError(text string) string {
 	return fmt.Sprintf("%v: the message has %d bytes, and %d is the most", roost.Exhausted, size, most)
 }
 
-// connErrorPrefix is how gRPC begins to say that it has no connection; the cause follows as a quoted string.
+// connErrorPrefix is how gRPC begins to say that it has no connection; the cause follows
+// as a quoted string.
 const connErrorPrefix = "connection error: desc = "
 
-// unquoteCause takes the quotes off that gRPC puts around the cause of a failed connection: the names in it have their own, and would be shown as \"n1\".
-// The words before it stay, for by them a failed connection is told from a refusal.
+// unquoteCause takes the quotes off that gRPC puts around the cause of a failed
+// connection: the names in it have their own, and would be shown as \"n1\". The words
+// before it stay, for by them a failed connection is told from a refusal.
 func unquoteCause(text string) string {
 	before, after, found := strings.Cut(text, connErrorPrefix)
 	if !found {

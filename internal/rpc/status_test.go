@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// allKinds is every kind there is: they are numbered from 1 without a gap, and beyond the last there is no text.
+// allKinds is every kind there is: they are numbered from 1 without a gap, and beyond the
+// last there is no text.
 func allKinds() []roost.ErrorKind {
 	var all []roost.ErrorKind
 	for k := roost.ErrorKind(1); k.Error() != roost.ErrorKind(0).Error(); k++ {
@@ -71,7 +72,8 @@ func TestUnquoted(t *testing.T) {
 		`connection error: desc = "cut off`:                                                                            `connection error: desc = "cut off`,
 		`name "n1": not found`:                                                                                         `name "n1": not found`,
 	} {
-		if got := FromStatus(status.Error(codes.Unavailable, text)); got.Error() != want || !errors.Is(got, roost.Unavailable) {
+		if got := FromStatus(status.Error(codes.Unavailable, text)); got.Error() != want ||
+			!errors.Is(got, roost.Unavailable) {
 			t.Errorf("got %v, want %s", got, want)
 		}
 	}

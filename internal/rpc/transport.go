@@ -14,25 +14,31 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// Identity is a node's key and certificate, and the authorities it believes. A nil Identity speaks over unix sockets only.
+// Identity is a node's key and certificate, and the authorities it believes. A nil
+// Identity speaks over unix sockets only.
 type Identity struct {
 	Name  string
 	Roles []auth.Role
-	// TLS returns a configuration for either side of a connection, with the node's certificate and the pool's authorities, TLS 1.3 and
-	// client certificates required. Each handshake asks for one.
+	// TLS returns a configuration for either side of a connection, with the node's
+	// certificate and the pool's authorities, TLS 1.3 and client certificates required.
+	// Each handshake asks for one.
 	TLS func() *tls.Config
-	// Refresh looks whether the node's files have changed, and CheckValid says why a peer's certificate, which held when the peer came, does not hold any
-	// more: it ended or was revoked. Nil: nothing changes.
+	// Refresh looks whether the node's files have changed, and CheckValid says why a
+	// peer's certificate, which held when the peer came, does not hold any more: it ended
+	// or was revoked. Nil: nothing changes.
 	Refresh    func()
 	CheckValid func(leaf *x509.Certificate) error
-	// IsRevoked reports whether the certificate of that number, as auth.Peer has it, was revoked. Nil: none is.
+	// IsRevoked reports whether the certificate of that number, as auth.Peer has it, was
+	// revoked. Nil: none is.
 	IsRevoked func(serial string) bool
 
-	// IdentifyUser, where there is one, says who has come to be served as something else than a node, and whether that is so. TLS has looked at what certificate
-	// there is; a peer without one may be an auth.Anonymous.
+	// IdentifyUser, where there is one, says who has come to be served as something else
+	// than a node, and whether that is so. TLS has looked at what certificate there is; a
+	// peer without one may be an auth.Anonymous.
 	IdentifyUser func(tls.ConnectionState) (auth.Peer, bool)
 
-	// PinnedAuthority says that TLS looks at who the other end is by itself: the authority that it believes signs for nobody else.
+	// PinnedAuthority says that TLS looks at who the other end is by itself: the
+	// authority that it believes signs for nobody else.
 	PinnedAuthority bool
 
 	revocations revocationWatcher
@@ -49,13 +55,15 @@ type transportCredentials struct {
 	conns    *connLimiter // serving
 }
 
-func (t transportCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t transportCredentials) ClientHandshake(ctx context.Context, authority string,
+	raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
 		p, err := peerCredentials(u)
 		return raw, p, err
 	}
 	if t.id == nil {
-		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(), roost.Unauthenticated)
+		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(),
+			roost.Unauthenticated)
 	}
 	conn, p, err := t.handshake(ctx, tls.Client(raw, t.id.TLS()))
 	return conn, p, err
@@ -87,7 +95,8 @@ func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, auth.Peer, err
 		return raw, p, err
 	}
 	if t.id == nil {
-		return nil, auth.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(), roost.Unauthenticated)
+		return nil, auth.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(),
+			roost.Unauthenticated)
 	}
 	s, victim := t.conns.beginHandshake(raw)
 	defer t.conns.endHandshake(s)
@@ -123,7 +132,8 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 		conn.Close()
 		return nil, auth.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
 	}
-	p := auth.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16), SecurityLevel: credentials.PrivacyAndIntegrity}
+	p := auth.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16),
+		SecurityLevel: credentials.PrivacyAndIntegrity}
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, auth.Role(unit))
 	}
@@ -135,13 +145,15 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 	return t.id.watchConn(conn, chain[0]), p, nil
 }
 
-// checkWanted says why the other end, whose certificate is of the pool, is not who was wanted.
+// checkWanted says why the other end, whose certificate is of the pool, is not who was
+// wanted.
 func (t transportCredentials) checkWanted(p auth.Peer) error {
 	switch {
 	case t.wantRole != "" && !p.Plays(t.wantRole):
 		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.wantRole)
 	case t.wantNode != "" && p.Name != t.wantNode:
-		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated, p.Name, t.wantNode)
+		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated,
+			p.Name, t.wantNode)
 	}
 	return nil
 }
@@ -170,5 +182,6 @@ func peerCredentials(conn *net.UnixConn) (auth.Peer, error) {
 	if cerr != nil {
 		return auth.Peer{}, fmt.Errorf("peer credentials: %w", cerr)
 	}
-	return auth.Peer{Local: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid, SecurityLevel: credentials.PrivacyAndIntegrity}, nil
+	return auth.Peer{Local: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid,
+		SecurityLevel: credentials.PrivacyAndIntegrity}, nil
 }

@@ -1,12 +1,14 @@
-// Package story runs the scripts that tell the rules of a pure core: a file of steps, each a command with its input, a line of four
-// dashes, and what is the case afterwards. Tests hold the outcomes; with -rewrite they write them, to be reviewed as prose.
+// Package story runs the scripts that tell the rules of a pure core: a file of steps,
+// each a command with its input, a line of four dashes, and what is the case afterwards.
+// Tests hold the outcomes; with -rewrite they write them, to be reviewed as prose.
 //
 //	cell
 //	node1 cpus=8 memory=16GiB
 //	----
 //	1 machine
 //
-// Steps are separated by empty lines, and lines that start with # before a step are kept and mean nothing.
+// Steps are separated by empty lines, and lines that start with # before a step are kept
+// and mean nothing.
 package script
 
 import (
@@ -30,7 +32,8 @@ type ScriptCommand struct {
 	want    string
 }
 
-// Run runs every story that pattern matches. Begin is called for each and returns what does its steps, in order, and says what came of each.
+// Run runs every story that pattern matches. Begin is called for each and returns what
+// does its steps, in order, and says what came of each.
 func Run(t *testing.T, pattern string, begin func(t *testing.T) func(ScriptCommand) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

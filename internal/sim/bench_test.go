@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkReplay plays published logs. On a machine that others use, too, what counts is how long a job takes of a processor.
+// BenchmarkReplay plays published logs. On a machine that others use, too, what counts is
+// how long a job takes of a processor.
 func BenchmarkReplay(b *testing.B) {
 	for _, test := range []struct {
 		name, log string
@@ -40,7 +41,8 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// processorTime is the processor time of this process, that of the collector of garbage included.
+// processorTime is the processor time of this process, that of the collector of garbage
+// included.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// naiveReplay plays a log as the simulator does that the published schedules are of (pyss), with nothing but lists: no matcher, no forecast, no heap.
+// naiveReplay plays a log as the simulator does that the published schedules are of
+// (pyss), with nothing but lists: no matcher, no forecast, no heap.
 type naiveReplay struct {
 	ReplayOptions
 	now     int64
@@ -48,12 +49,15 @@ func playNaively(log *swf.TraceLog, opt ReplayOptions) []naiveJob {
 		if j.RequestedTime <= 0 && opt.AssumeRuntime {
 			j.RequestedTime = j.RunTime
 		}
-		if procs <= 0 || procs > opt.Processors || j.Processors > opt.Processors || j.RunTime <= 0 || j.RequestedTime <= 0 {
+		if procs <= 0 || procs > opt.Processors || j.Processors > opt.Processors || j.RunTime <= 0 ||
+			j.RequestedTime <= 0 {
 			continue
 		}
 		n.jobs = append(n.jobs, naiveJob{TraceJob: j, procs: procs, length: min(j.RunTime, j.RequestedTime), start: -1})
 	}
-	slices.SortStableFunc(n.jobs, func(a, b naiveJob) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(n.jobs, func(a, b naiveJob) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
+	})
 	for i := range n.jobs {
 		n.addEvent(n.jobs[i].Submit, 1, i)
 	}
@@ -119,7 +123,8 @@ func (n *naiveReplay) expirePredictions(i int) {
 	}
 }
 
-// freeAt is how many processors nobody has at an instant, if all goes as it is expected to.
+// freeAt is how many processors nobody has at an instant, if all goes as it is expected
+// to.
 func (n *naiveReplay) freeAt(at int64) int64 {
 	free := n.Processors
 	for _, i := range n.running {
@@ -185,10 +190,12 @@ func (n *naiveReplay) fits(j, head *naiveJob, shadow int64) bool {
 	return true
 }
 
-// randomLog is a log in which much happens at the same time, on a machine of so many processors.
+// randomLog is a log in which much happens at the same time, on a machine of so many
+// processors.
 func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
 	log := &swf.TraceLog{}
-	grain := []int64{1, 1, 7, 60, 1 << 31 / 50}[rng.IntN(5)] // of all times: 60 is the first step of corrections; the last makes times huge
+	// of all times: 60 is the first step of corrections; the last makes times huge
+	grain := []int64{1, 1, 7, 60, 1 << 31 / 50}[rng.IntN(5)]
 	crowd := 1 + rng.Int64N(12)
 	at := int64(0)
 	for i := range 10 + rng.IntN(60) {
@@ -196,7 +203,8 @@ func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
 			at += grain * rng.Int64N(crowd)
 		}
 		run := grain * rng.Int64N(2*crowd)
-		j := swf.TraceJob{ID: int64(i), Line: i + 1, Submit: at, RunTime: run, Processors: 1 + rng.Int64N(procs), RequestedTime: run + grain*rng.Int64N(3*crowd), User: rng.Int64N(4)}
+		j := swf.TraceJob{ID: int64(i), Line: i + 1, Submit: at, RunTime: run, Processors: 1 + rng.Int64N(procs),
+			RequestedTime: run + grain*rng.Int64N(3*crowd), User: rng.Int64N(4)}
 		switch j.RequestedProcessors = j.Processors; rng.IntN(30) {
 		case 0:
 			j.Processors = -1
@@ -237,7 +245,8 @@ func TestOracle(t *testing.T) {
 				RuntimeEstimate
 				PredictionCorrection
 			}{{Asked, ByRequest}, {Known, ByRequest}, {LastTwo, ByRequest}, {LastTwo, BySteps}} {
-				opt := ReplayOptions{Processors: procs, Order: order, Estimate: how.RuntimeEstimate, Correction: how.PredictionCorrection, AssumeRuntime: seed%3 == 0}
+				opt := ReplayOptions{Processors: procs, Order: order, Estimate: how.RuntimeEstimate,
+					Correction: how.PredictionCorrection, AssumeRuntime: seed%3 == 0}
 				p, err := Replay(log, opt)
 				if err != nil {
 					t.Fatal(err)
@@ -261,14 +270,17 @@ func TestOracle(t *testing.T) {
 		}
 	}
 	if early < 1000 || outlived < 1000 {
-		t.Errorf("only %d jobs started before the head of the queue, and only %d times somebody outlived what was expected: these logs test little", early, outlived)
+		t.Errorf("only %d jobs started before the head of the queue, and only %d times somebody outlived what "+
+			"was expected: these logs test little", early, outlived)
 	}
 }
 
 func outcomeText(o *JobOutcome) string {
-	return fmt.Sprintf("job %d of %d processors, expected to take %d, starts at %d, early %t, outlived that %d times", o.ID, o.Procs, o.Expected, o.Start, o.Early, o.Outlived)
+	return fmt.Sprintf("job %d of %d processors, expected to take %d, starts at %d, early %t, outlived that %d times",
+		o.ID, o.Procs, o.Expected, o.Start, o.Early, o.Outlived)
 }
 
 func (j *naiveJob) outcomeText() string {
-	return fmt.Sprintf("job %d of %d processors, expected to take %d, starts at %d, early %t, outlived that %d times", j.ID, j.procs, j.firstPredicted, j.start, j.early, j.outlived)
+	return fmt.Sprintf("job %d of %d processors, expected to take %d, starts at %d, early %t, outlived that %d times",
+		j.ID, j.procs, j.firstPredicted, j.start, j.early, j.outlived)
 }

@@ -29,18 +29,23 @@ type RuntimeEstimate uint8
 
 // The estimates.
 const (
-	Asked   RuntimeEstimate = iota // as long as it asked for
-	Known                          // as long as it takes
-	LastTwo                        // as its user's last two that have ended took, on the mean, and no longer than it asked for (Tsafrir et al., §4)
+	Asked RuntimeEstimate = iota // as long as it asked for
+	Known                        // as long as it takes
+	// as its user's last two that have ended took, on the mean, and no longer than it
+	// asked for (Tsafrir et al., §4)
+	LastTwo
 )
 
-// PredictionCorrection is how long a job is taken to run that has outlived what was expected of it.
+// PredictionCorrection is how long a job is taken to run that has outlived what was
+// expected of it.
 type PredictionCorrection uint8
 
 // The corrections.
 const (
 	ByRequest PredictionCorrection = iota // as long as it asked for
-	BySteps                               // a little longer, each time more (Tsafrir et al., §4.1), and no longer than it asked for
+	// a little longer, each time more (Tsafrir et al., §4.1), and no longer than it asked
+	// for
+	BySteps
 )
 
 // ReplayOptions say how a log is replayed.
@@ -86,40 +91,47 @@ type waitingTask struct {
 // logReplay is a replay under way.
 type logReplay struct {
 	ReplayOptions
-	now             int64
-	jobs            []JobOutcome
-	submitted       int           // of the jobs
-	starting        []*replayTask // at this instant, in their order
-	announced       int           // how many of those have been
-	ends            endHeap
-	queue           []waitingTask              // in the order of submission
-	shortest        []waitingTask              // SJBF: the same, the shortest first
-	running         []*replayTask              // in the order in which they are taken to end
-	returns         []timeline.CapacityRelease // what they give back then
-	used            int64                      // their processors
-	freeAfterPass   int64                      // processors that were free after the last pass
-	unchanged       bool                       // nobody has ended since then before he was expected to, or outlived that
-	headReservation *match.BackfillReservation // what is known of the room that is held for the head of the queue; nil if nothing is
+	now           int64
+	jobs          []JobOutcome
+	submitted     int           // of the jobs
+	starting      []*replayTask // at this instant, in their order
+	announced     int           // how many of those have been
+	ends          endHeap
+	queue         []waitingTask              // in the order of submission
+	shortest      []waitingTask              // SJBF: the same, the shortest first
+	running       []*replayTask              // in the order in which they are taken to end
+	returns       []timeline.CapacityRelease // what they give back then
+	used          int64                      // their processors
+	freeAfterPass int64                      // processors that were free after the last pass
+	// nobody has ended since then before he was expected to, or outlived that
+	unchanged bool
+	// what is known of the room that is held for the head of the queue; nil if nothing is
+	headReservation *match.BackfillReservation
 
-	matcher        *match.Matcher
-	snapshot       match.Snapshot
-	classes        map[int64]*match.RequestClass // by processors
-	recentRuntimes map[int64][2]int64            // by user: how long the last two took, the last first; 0: there was none
-	reusable       []*replayTask                 // that have ended
-	candidates     []waitingTask                 // memory for those of one pass, who may start before the head
+	matcher  *match.Matcher
+	snapshot match.Snapshot
+	classes  map[int64]*match.RequestClass // by processors
+	// by user: how long the last two took, the last first; 0: there was none
+	recentRuntimes map[int64][2]int64
+	reusable       []*replayTask // that have ended
+	candidates     []waitingTask // memory for those of one pass, who may start before the head
 }
 
 // logOwner owns all jobs: in a replay of who came first there are no shares.
 var logOwner = fairshare.Submitter{Owner: "log"}
 
-// wallStart is the second of the virtual clock at which the log begins: no instant is 0, which means that nobody knows.
+// wallStart is the second of the virtual clock at which the log begins: no instant is 0,
+// which means that nobody knows.
 const wallStart = 1_000_000
 
 // Result is what a replay came to.
 type Result struct {
-	Jobs    []JobOutcome // in the order of their submission; of those at the same time, by number
-	Skipped int          // jobs of the log that had no length or no size, or one that is larger than the machine, or asked for no time
-	// SkippedNoRequest is how many of those would have been played if they had asked for a time.
+	Jobs []JobOutcome // in the order of their submission; of those at the same time, by number
+	// jobs of the log that had no length or no size, or one that is larger than the
+	// machine, or asked for no time
+	Skipped int
+	// SkippedNoRequest is how many of those would have been played if they had asked for
+	// a time.
 	SkippedNoRequest int
 	Events           int64
 	Digest           uint64 // of all events in their order: two replays with the same are the same
@@ -151,7 +163,8 @@ func Replay(log *swf.TraceLog, opt ReplayOptions) (*Result, error) {
 	return p, nil
 }
 
-// playableJobs lists the jobs of a log that can be played, in the order in which they are.
+// playableJobs lists the jobs of a log that can be played, in the order in which they
+// are.
 func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
 	type place struct {
 		submit, id int64
@@ -179,7 +192,8 @@ func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
 	p.Skipped = len(log.Jobs) - len(p.Jobs)
 }
 
-// jobOutcome is a job as it is played, if it has a length, and a size that the machine has. A log may know only one of how many processors it asked for and got: what it asked
+// jobOutcome is a job as it is played, if it has a length, and a size that the machine
+// has. A log may know only one of how many processors it asked for and got: what it asked
 // for is what a scheduler knows.
 func jobOutcome(j *swf.TraceJob, opt *ReplayOptions) (o JobOutcome, fits bool) {
 	o = JobOutcome{TraceJob: *j, Procs: j.RequestedProcessors, Length: j.RunTime, Start: -1}
@@ -196,12 +210,14 @@ func jobOutcome(j *swf.TraceJob, opt *ReplayOptions) (o JobOutcome, fits bool) {
 }
 
 func newReplay(opt ReplayOptions, jobs []JobOutcome) *logReplay {
-	r := &logReplay{ReplayOptions: opt, jobs: jobs, matcher: match.NewMatcher(), classes: map[int64]*match.RequestClass{}, recentRuntimes: map[int64][2]int64{}}
+	r := &logReplay{ReplayOptions: opt, jobs: jobs, matcher: match.NewMatcher(),
+		classes: map[int64]*match.RequestClass{}, recentRuntimes: map[int64][2]int64{}}
 	ad := classad.New()
 	ad.SetString(roost.AttrName, "machine")
 	ad.SetInt(roost.AttrTotalCpus, opt.Processors)
 	ad.SetInt(roost.AttrCpus, opt.Processors)
-	r.snapshot = match.Snapshot{Machines: []*match.Machine{match.NewMachine("machine", 1, 1, ad)}, Backfill: match.BackfillSettings{Mode: match.EASYBackfill}}
+	r.snapshot = match.Snapshot{Machines: []*match.Machine{match.NewMachine("machine", 1, 1, ad)},
+		Backfill: match.BackfillSettings{Mode: match.EASYBackfill}}
 	return r
 }
 
@@ -243,7 +259,8 @@ func (r *logReplay) handleEvent(e *replayEvent) error {
 			t.predicted = min(t.Expected+correctionSteps[t.Outlived-1], t.requested)
 		}
 		r.insertRunning(t)
-		if r.unchanged = false; r.headReservation != nil && !r.headReservation.AddDelayed(over, wallStart+t.expectedEnd()) {
+		if r.unchanged = false; r.headReservation != nil &&
+			!r.headReservation.AddDelayed(over, wallStart+t.expectedEnd()) {
 			r.headReservation = nil
 		}
 		r.schedulePrediction(t)
@@ -254,8 +271,9 @@ func (r *logReplay) handleEvent(e *replayEvent) error {
 	return nil
 }
 
-// enqueueTask plays a submission. Under EASY the published schedules do not look at the queue for a job that does not fit: not even at its head, for which a job may
-// have ended at that instant.
+// enqueueTask plays a submission. Under EASY the published schedules do not look at the
+// queue for a job that does not fit: not even at its head, for which a job may have ended
+// at that instant.
 func (r *logReplay) enqueueTask(t *replayTask) error {
 	t.Expected = r.expectedRuntime(t)
 	t.predicted = t.Expected
@@ -264,7 +282,8 @@ func (r *logReplay) enqueueTask(t *replayTask) error {
 		return err
 	}
 	t.request = match.Request{
-		Key: match.RequestKey{Schedd: "log", ID: t.number}, Submitter: logOwner, Band: roost.BatchBand, Oldest: int64(t.number) + 1, Wanted: 1, Class: class,
+		Key: match.RequestKey{Schedd: "log", ID: t.number}, Submitter: logOwner, Band: roost.BatchBand,
+		Oldest: int64(t.number) + 1, Wanted: 1, Class: class,
 	}
 	r.appendToQueue(t)
 	if r.Order != EASY || t.procs <= r.freeProcessors() {
@@ -273,8 +292,10 @@ func (r *logReplay) enqueueTask(t *replayTask) error {
 	return nil
 }
 
-// correctionSteps are by how much an expectation that was too short is put off, in seconds, the first time, the second, and so on (Tsafrir et al., §4.1).
-var correctionSteps = [...]int64{60, 5 * 60, 15 * 60, 30 * 60, 3600, 2 * 3600, 5 * 3600, 10 * 3600, 20 * 3600, 50 * 3600, 100 * 3600}
+// correctionSteps are by how much an expectation that was too short is put off, in
+// seconds, the first time, the second, and so on (Tsafrir et al., §4.1).
+var correctionSteps = [...]int64{60, 5 * 60, 15 * 60, 30 * 60, 3600, 2 * 3600, 5 * 3600, 10 * 3600, 20 * 3600,
+	50 * 3600, 100 * 3600}
 
 // schedulePrediction notes when a task will have outlived what is expected of it.
 func (r *logReplay) schedulePrediction(t *replayTask) {
@@ -310,7 +331,8 @@ func processorResources(procs int64) roost.Resources {
 	return roost.Resources{CPU: 1000 * roost.MilliCPU(procs)}
 }
 
-// insertRunning puts a task among those that run, behind all that are taken to end no later.
+// insertRunning puts a task among those that run, behind all that are taken to end no
+// later.
 func (r *logReplay) insertRunning(t *replayTask) {
 	over := wallStart + t.expectedEnd()
 	i := r.firstEndingFrom(over + 1)
@@ -329,7 +351,8 @@ func (r *logReplay) removeRunning(t *replayTask) {
 	r.used -= t.procs
 }
 
-// firstEndingFrom is the place of the first of those that run who is taken to end at an instant or later.
+// firstEndingFrom is the place of the first of those that run who is taken to end at an
+// instant or later.
 func (r *logReplay) firstEndingFrom(at int64) int {
 	low, high := 0, len(r.returns)
 	for low < high {

@@ -10,14 +10,18 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Who starts is decided by match alone. But it is not asked what it has answered: a pass puts those requests into its snapshot of which the last plan has not said
-// already that they have to wait. What that is about is the room that it holds for the head of the queue ([match.BackfillReservation]). Time alone makes no room, and what is held
-// comes nearer.
+// Who starts is decided by match alone. But it is not asked what it has answered: a pass
+// puts those requests into its snapshot of which the last plan has not said already that
+// they have to wait. What that is about is the room that it holds for the head of the
+// queue ([match.BackfillReservation]). Time alone makes no room, and what is held comes
+// nearer.
 
-// backfillBatch is how many it is asked of at a time that may start before the head: what of them starts often leaves no room for the others.
+// backfillBatch is how many it is asked of at a time that may start before the head: what
+// of them starts often leaves no room for the others.
 const backfillBatch = 3
 
-// runCycle starts what can start now. One that follows a submission is of the last in the queue.
+// runCycle starts what can start now. One that follows a submission is of the last in the
+// queue.
 func (r *logReplay) runCycle(submitted bool) {
 	free := r.freeProcessors()
 	if r.unchanged && free == r.freeAfterPass {
@@ -30,7 +34,8 @@ func (r *logReplay) runCycle(submitted bool) {
 	r.unchanged = true
 }
 
-// startFitting starts what can start now of what stands in the queue from a place on, and of those at its front.
+// startFitting starts what can start now of what stands in the queue from a place on, and
+// of those at its front.
 func (r *logReplay) startFitting(free int64, from int) {
 	r.freeAfterPass = free
 	front, rest := 0, free
@@ -64,18 +69,21 @@ func (r *logReplay) startFitting(free int64, from int) {
 	}
 }
 
-// backfillCandidates adds to a list who of some behind the head of the queue may start before it, as far as is known of what is held for that: those for whom there are enough
+// backfillCandidates adds to a list who of some behind the head of the queue may start
+// before it, as far as is known of what is held for that: those for whom there are enough
 // processors.
 func (r *logReplay) backfillCandidates(list, of []waitingTask, head uint64, free int64) []waitingTask {
 	for _, w := range of {
-		if w.procs <= free && w.number > head && (r.headReservation == nil || r.headReservation.LeavesRoom(wallStart+r.now+w.predicted, processorResources(w.procs))) {
+		if w.procs <= free && w.number > head && (r.headReservation == nil ||
+			r.headReservation.LeavesRoom(wallStart+r.now+w.predicted, processorResources(w.procs))) {
 			list = append(list, w)
 		}
 	}
 	return list
 }
 
-// startPlanned asks who of the first in the queue starts, in their order, and who of others, and starts them.
+// startPlanned asks who of the first in the queue starts, in their order, and who of
+// others, and starts them.
 func (r *logReplay) startPlanned(first int, others []waitingTask) {
 	requests := r.snapshot.Requests[:0]
 	for _, w := range r.queue[:first] {
@@ -102,7 +110,8 @@ func (r *logReplay) requestOf(w waitingTask, priority int32) *match.Request {
 	return q
 }
 
-// freeProcessors is how many processors are: those of jobs that are taken to have ended by now are, even where the end is told of only a moment later.
+// freeProcessors is how many processors are: those of jobs that are taken to have ended
+// by now are, even where the end is told of only a moment later.
 func (r *logReplay) freeProcessors() int64 {
 	free := r.Processors - r.used
 	for i := range r.returns {
@@ -120,7 +129,9 @@ func (r *logReplay) updateMachine() {
 	for over < len(r.returns) && r.returns[over].At <= wallStart+r.now {
 		over++
 	}
-	r.snapshot.Machines[0] = r.snapshot.Machines[0].WithReturning(roost.Resources{CPU: 1000 * roost.MilliCPU(r.freeAfterPass)}, r.returns[over:])
+	r.snapshot.Machines[0] = r.snapshot.Machines[0].WithReturning(
+		roost.Resources{CPU: 1000 * roost.MilliCPU(r.freeAfterPass)}, r.returns[over:],
+	)
 	r.snapshot.Now = time.Unix(wallStart+r.now, 0)
 }
 
@@ -134,7 +145,8 @@ func (r *logReplay) appendToQueue(t *replayTask) {
 	}
 }
 
-// compareRuntime orders by how long tasks are taken to run, then by who was submitted first.
+// compareRuntime orders by how long tasks are taken to run, then by who was submitted
+// first.
 func compareRuntime(a, b waitingTask) int {
 	if a.predicted != b.predicted {
 		return cmp.Compare(a.predicted, b.predicted)
@@ -144,7 +156,9 @@ func compareRuntime(a, b waitingTask) int {
 
 // startTask starts a task.
 func (r *logReplay) startTask(q *match.Request) {
-	i, _ := slices.BinarySearchFunc(r.queue, q.Key.ID, func(w waitingTask, number uint64) int { return cmp.Compare(w.number, number) })
+	i, _ := slices.BinarySearchFunc(r.queue, q.Key.ID, func(w waitingTask, number uint64) int {
+		return cmp.Compare(w.number, number)
+	})
 	w := r.queue[i]
 	if i == 0 && len(r.queue) > minQueueShift {
 		r.queue = r.queue[1:]

@@ -1,7 +1,7 @@
 package sim
 
-// eventKind is a kind of event. Of events at the same instant the lower kinds come first, and of one kind those that were planned first: so the published
-// schedules do.
+// eventKind is a kind of event. Of events at the same instant the lower kinds come first,
+// and of one kind those that were planned first: so the published schedules do.
 type eventKind uint8
 
 const (
@@ -73,8 +73,9 @@ func (a *endHeap) pop() replayEvent {
 	return first
 }
 
-// nextEvent is the next event. Submissions are known from the beginning, in their order, and what starts does so at the instant at which that is decided: so only what
-// running tasks come to needs a heap.
+// nextEvent is the next event. Submissions are known from the beginning, in their order,
+// and what starts does so at the instant at which that is decided: so only what running
+// tasks come to needs a heap.
 func (r *logReplay) nextEvent() (e replayEvent, ok bool) {
 	if r.submitted < len(r.jobs) {
 		e, ok = replayEvent{at: r.jobs[r.submitted].Submit, order: int64(jobSubmission) << kindBits}, true
@@ -83,7 +84,8 @@ func (r *logReplay) nextEvent() (e replayEvent, ok bool) {
 		e, ok = r.ends.events[0], true
 	}
 	if r.announced < len(r.starting) {
-		if s := (replayEvent{at: r.now, order: int64(taskStart) << kindBits, task: r.starting[r.announced]}); !ok || s.before(&e) {
+		if s := (replayEvent{at: r.now, order: int64(taskStart) << kindBits, task: r.starting[r.announced]}); !ok ||
+			s.before(&e) {
 			if r.announced++; r.announced == len(r.starting) {
 				r.starting, r.announced = r.starting[:0], 0
 			}

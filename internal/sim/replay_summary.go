@@ -26,7 +26,8 @@ type ValueSpread struct {
 	Median, P95, P99, Max int64
 }
 
-// slowdownBound is the length below which a job counts as one of that length, in seconds: nobody minds that one of a second waits for ten.
+// slowdownBound is the length below which a job counts as one of that length, in seconds:
+// nobody minds that one of a second waits for ten.
 const slowdownBound = 10
 
 // Summarize works out the figures of a replay on so many processors.
@@ -69,7 +70,8 @@ func Summarize(p *Result, processors int64) ReplaySummary {
 	return s
 }
 
-// ScheduleLog is what happened as a log with such a header: each job's wait, length and processors are those of the replay.
+// ScheduleLog is what happened as a log with such a header: each job's wait, length and
+// processors are those of the replay.
 func (p *Result) ScheduleLog(headers []swf.HeaderField) *swf.TraceLog {
 	log := &swf.TraceLog{Headers: headers, Jobs: make([]swf.TraceJob, len(p.Jobs))}
 	for i := range p.Jobs {

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// publishedSchedule reads a schedule of pyss's, of the experiments of Gaussier et al. (SC'15).
+// publishedSchedule reads a schedule of pyss's, of the experiments of Gaussier et al.
+// (SC'15).
 func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	dir := os.Getenv("ROOST_SHARED")
 	if dir == "" {
@@ -39,9 +40,10 @@ func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	return log
 }
 
-// TestPublished holds that the schedules are the published ones, job by job: how long each waits, whether it starts before the head of the queue, how long it was
-// expected to take and how often it outlived that. In the fields of the format that it has no use for pyss writes the last three: 16, 18 and 17, of which -1 is
-// never and 0 is once.
+// TestPublished holds that the schedules are the published ones, job by job: how long
+// each waits, whether it starts before the head of the queue, how long it was expected to
+// take and how often it outlived that. In the fields of the format that it has no use for
+// pyss writes the last three: 16, 18 and 17, of which -1 is never and 0 is once.
 func TestPublished(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -64,19 +66,22 @@ func TestPublished(t *testing.T) {
 				}
 				if !same {
 					if differ++; differ <= 5 {
-						t.Errorf("job %d of line %d: %s; it waited for %d s, want %d", o.ID, o.Line, outcomeText(o), o.Waited(), o.Wait)
+						t.Errorf("job %d of line %d: %s; it waited for %d s, want %d", o.ID, o.Line, outcomeText(o),
+							o.Waited(), o.Wait)
 					}
 				}
 			}
 			if got := fmt.Sprintf("%.2f", Summarize(p, procs).Slowdown); got != test.slowdown || p.Skipped > 0 {
-				t.Errorf("the mean bounded slowdown is %s, want %s; %d jobs were left out", got, test.slowdown, p.Skipped)
+				t.Errorf("the mean bounded slowdown is %s, want %s; %d jobs were left out", got,
+					test.slowdown, p.Skipped)
 			}
 			t.Logf("%d jobs on %d processors: %d differ; %d events", len(p.Jobs), procs, differ, p.Events)
 		})
 	}
 }
 
-// TestPublishedMeans holds that the mean bounded slowdowns are the published ones where no schedule is published.
+// TestPublishedMeans holds that the mean bounded slowdowns are the published ones where
+// no schedule is published.
 func TestPublishedMeans(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -113,14 +118,16 @@ func playPublished(t *testing.T, name string, opt ReplayOptions) (*Result, int64
 	return p, procs
 }
 
-// TestReplayedTwice holds that a replay comes out the same each time, in each way of replaying.
+// TestReplayedTwice holds that a replay comes out the same each time, in each way of
+// replaying.
 func TestReplayedTwice(t *testing.T) {
 	log := &swf.TraceLog{}
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i, at := 0, int64(0); i < 500; i++ {
 		at += rng.Int64N(300)
 		run := 1 + rng.Int64N(2000)
-		log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i), Submit: at, RunTime: run, Processors: 1 + rng.Int64N(16), RequestedTime: run + rng.Int64N(3000), User: rng.Int64N(5)})
+		log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i), Submit: at, RunTime: run, Processors: 1 + rng.Int64N(16),
+			RequestedTime: run + rng.Int64N(3000), User: rng.Int64N(5)})
 	}
 	seen := map[uint64]bool{}
 	for _, order := range []QueueOrder{FirstComeFirstServed, EASY, SJBF} {
@@ -143,7 +150,8 @@ func TestReplayedTwice(t *testing.T) {
 	}
 }
 
-// checkFits holds that all jobs ran, none before it was submitted, and never more than the machine has.
+// checkFits holds that all jobs ran, none before it was submitted, and never more than
+// the machine has.
 func checkFits(t *testing.T, p *Result, procs int64) {
 	t.Helper()
 	change := map[int64]int64{}
@@ -163,9 +171,11 @@ func checkFits(t *testing.T, p *Result, procs int64) {
 	}
 }
 
-// TestFirstComeFirstServed replays four jobs in the three orders, which can be followed by hand.
+// TestFirstComeFirstServed replays four jobs in the three orders, which can be followed
+// by hand.
 func TestFirstComeFirstServed(t *testing.T) {
-	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay it and job 3 would not.
+	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay it
+	// and job 3 would not.
 	log := &swf.TraceLog{Jobs: []swf.TraceJob{
 		{ID: 0, Submit: 0, RunTime: 100, Processors: 3, RequestedTime: 100},
 		{ID: 1, Submit: 1, RunTime: 50, Processors: 4, RequestedTime: 50},
@@ -173,7 +183,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 		{ID: 3, Submit: 3, RunTime: 50, Processors: 1, RequestedTime: 60},
 		{ID: 4, Submit: 4, RunTime: 10, Processors: 1, RequestedTime: 20},
 	}}
-	for order, want := range map[QueueOrder][]int64{FirstComeFirstServed: {0, 100, 150, 150, 150}, EASY: {0, 100, 150, 3, 53}, SJBF: {0, 100, 150, 3, 53}} {
+	for order, want := range map[QueueOrder][]int64{FirstComeFirstServed: {0, 100, 150, 150, 150},
+		EASY: {0, 100, 150, 3, 53}, SJBF: {0, 100, 150, 3, 53}} {
 		p, err := Replay(log, ReplayOptions{Processors: 4, Order: order})
 		if err != nil {
 			t.Fatal(err)
@@ -186,16 +197,21 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// FuzzReplay holds that whatever can be read as a log can be played, always ends, and comes out the same twice.
+// FuzzReplay holds that whatever can be read as a log can be played, always ends, and
+// comes out the same twice.
 func FuzzReplay(f *testing.F) {
-	f.Add("1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n", uint8(4), uint8(0))
-	f.Add("9 4294967296 -1 4294967296 1 -1 -1 1 4294967296 -1 1 1 -1 -1 -1 -1 -1 -1\n9 0 -1 -7 -9 -1 -1 0 -3 -1 1 1 -1 -1 -1 -1 -1 -1\n", uint8(1), uint8(5))
+	f.Add("1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n",
+		uint8(4), uint8(0))
+	f.Add("9 4294967296 -1 4294967296 1 -1 -1 1 4294967296 -1 1 1 -1 -1 -1 -1 -1 -1\n9 0 -1 -7 -9 -1 -1 0 -3 -1 "+
+		"1 1 -1 -1 -1 -1 -1 -1\n", uint8(1), uint8(5))
 	f.Fuzz(func(t *testing.T, text string, processors, how uint8) {
 		log, err := swf.Read(strings.NewReader(text))
 		if err != nil || len(log.Jobs) > 100 {
 			return
 		}
-		opt := ReplayOptions{Processors: int64(processors), Order: QueueOrder(how % 3), Estimate: RuntimeEstimate(how / 3 % 3), Correction: PredictionCorrection(how / 9 % 2), AssumeRuntime: how >= 128}
+		opt := ReplayOptions{Processors: int64(processors), Order: QueueOrder(how % 3),
+			Estimate: RuntimeEstimate(how / 3 % 3), Correction: PredictionCorrection(how / 9 % 2),
+			AssumeRuntime: how >= 128}
 		p, err := Replay(log, opt)
 		if err != nil {
 			if processors == 0 {

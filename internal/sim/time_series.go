@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// TimeSeries is how a replay went over time, in spans of equal length: what a picture of it shows.
+// TimeSeries is how a replay went over time, in spans of equal length: what a picture of
+// it shows.
 type TimeSeries struct {
 	From   int64   // when the first span begins: the first submission, in seconds of the log
 	Length int64   // of a span, in seconds
@@ -24,7 +25,8 @@ type TimeSpan struct {
 	UsedBy      []float64 // processors that each of the users used, and last all others
 }
 
-// NewTimeSeries works out how a replay went, in no more than so many spans and with so many users by name. There are no spans if there were no jobs.
+// NewTimeSeries works out how a replay went, in no more than so many spans and with so
+// many users by name. There are no spans if there were no jobs.
 func NewTimeSeries(p *Result, spans, users int) *TimeSeries {
 	c := &TimeSeries{}
 	if len(p.Jobs) == 0 {
@@ -77,7 +79,8 @@ func topUsers(used map[int64]int64, n int) []int64 {
 	return users[:min(n, len(users))]
 }
 
-// countStarts counts who started in each span, how long they had waited, and how many did at once.
+// countStarts counts who started in each span, how long they had waited, and how many did
+// at once.
 func (c *TimeSeries) countStarts(p *Result) {
 	started := make([]*JobOutcome, len(p.Jobs))
 	for i := range p.Jobs {
@@ -89,8 +92,10 @@ func (c *TimeSeries) countStarts(p *Result) {
 		s, to := &c.Spans[i], c.From+int64(i+1)*c.Length
 		s.MaxWaiting = waiting
 		for next < len(p.Jobs) && p.Jobs[next].Submit < to || len(started) > 0 && started[0].Start < to {
-			// Who starts leaves before who comes later; who starts as he comes has not waited.
-			if len(started) > 0 && (next == len(p.Jobs) || started[0].Start < p.Jobs[next].Submit || started[0].Start == p.Jobs[next].Submit && waiting > 0) {
+			// Who starts leaves before who comes later; who starts as he comes has not
+			// waited.
+			if len(started) > 0 && (next == len(p.Jobs) || started[0].Start < p.Jobs[next].Submit ||
+				started[0].Start == p.Jobs[next].Submit && waiting > 0) {
 				o := started[0]
 				started = started[1:]
 				waiting--
@@ -111,7 +116,8 @@ func (c *TimeSeries) countStarts(p *Result) {
 	}
 }
 
-// spanMean gathers amounts that hold for a time, and gives their mean in each span. What covers many spans costs no more than what lies in one.
+// spanMean gathers amounts that hold for a time, and gives their mean in each span. What
+// covers many spans costs no more than what lies in one.
 type spanMean struct {
 	from, length int64
 	partSpans    []float64 // of what begins or ends in a span, times its seconds

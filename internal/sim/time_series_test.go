@@ -16,7 +16,8 @@ func TestTimeSeries(t *testing.T) {
 		for i := range 1 + r.IntN(60) {
 			at += int64(r.IntN(12))
 			run := int64(1 + r.IntN(90))
-			log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i + 1), Submit: at, RunTime: run, Processors: int64(1 + r.IntN(4)), RequestedTime: run, User: int64(r.IntN(5))})
+			log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i + 1), Submit: at, RunTime: run,
+				Processors: int64(1 + r.IntN(4)), RequestedTime: run, User: int64(r.IntN(5))})
 		}
 		p, err := Replay(log, ReplayOptions{Processors: 4, Order: EASY})
 		if err != nil {
@@ -57,11 +58,13 @@ func TestTimeSeries(t *testing.T) {
 				want.Wait /= float64(want.Started)
 			}
 			near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
-			same := near(s.Used, want.Used) && near(s.Waiting, want.Waiting) && near(s.Wait, want.Wait) && s.Started == want.Started && s.LongestWait == want.LongestWait
+			same := near(s.Used, want.Used) && near(s.Waiting, want.Waiting) && near(s.Wait, want.Wait) &&
+				s.Started == want.Started && s.LongestWait == want.LongestWait
 			for k := range want.UsedBy {
 				same = same && near(s.UsedBy[k], want.UsedBy[k])
 			}
-			// At once may be more than a second shows: between two that come and go in the same one.
+			// At once may be more than a second shows: between two that come and go in
+			// the same one.
 			if !same || s.MaxWaiting < want.MaxWaiting {
 				t.Fatalf("round %d, span %d of %d s: got %+v, want %+v", round, i, c.Length, s, want)
 			}

@@ -12,11 +12,13 @@ const wideJob = `job "wide" {
 }
 `
 
-// TestAlikeTasksAreCheap holds that alike tasks are never looked at one by one: a hundred thousand within 20 ms, with room for a slow machine.
+// TestAlikeTasksAreCheap holds that alike tasks are never looked at one by one: a hundred
+// thousand within 20 ms, with room for a slow machine.
 func TestAlikeTasksAreCheap(t *testing.T) {
 	start := time.Now()
 	jobs, diags := ParseFile([]byte(wideJob), testOptions("wide.hcl"))
-	if took := time.Since(start); diags.HasErrors() || len(jobs) != 1 || len(jobs[0].Columns) != 0 || took > 200*time.Millisecond {
+	if took := time.Since(start); diags.HasErrors() || len(jobs) != 1 || len(jobs[0].Columns) != 0 ||
+		took > 200*time.Millisecond {
 		t.Fatalf("%d jobs in %v: %v", len(jobs), took, diags)
 	}
 }

@@ -12,12 +12,18 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// jobSettings are the names of what can be set in a job, and where roost-job(5) is silent about one a test fails.
+// jobSettings are the names of what can be set in a job, and where roost-job(5) is silent
+// about one a test fails.
 var jobSettings = []string{
-	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin", "stdout", "stderr",
-	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class", "band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
-	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask", "unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue", "hold", "rerunnable",
-	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice", "run_count", "mail_on", "mail_to", "empty_output", "remove_output",
+	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin",
+	"stdout", "stderr",
+	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class",
+	"band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
+	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask",
+	"unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue",
+	"hold", "rerunnable",
+	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice",
+	"run_count", "mail_on", "mail_to", "empty_output", "remove_output",
 }
 
 // jobBuilder makes one job of a block.
@@ -37,7 +43,8 @@ type jobBuilder struct {
 }
 
 func newBuilder(p *fileParser, block *hclsyntax.Block, name string) *jobBuilder {
-	return &jobBuilder{parser: p, block: block, body: block.Body, name: name, ad: classad.New(), columnByExpr: map[string]string{}}
+	return &jobBuilder{parser: p, block: block, body: block.Body, name: name, ad: classad.New(),
+		columnByExpr: map[string]string{}}
 }
 
 // reportProblem reports a mistake.
@@ -45,7 +52,8 @@ func (b *jobBuilder) reportProblem(at hcl.Range, summary, detail string) {
 	b.parser.report(newDiagnostic(&at, summary, detail))
 }
 
-// buildJob reads the block into the ad. The order matters: columns need the tasks, and paths the directory.
+// buildJob reads the block into the ad. The order matters: columns need the tasks, and
+// paths the directory.
 func (b *jobBuilder) buildJob() {
 	b.parser.refuseUnknown(b.block, "a job", jobSettings, []string{"override", "checkpoint"})
 	b.readTasks()
@@ -74,7 +82,8 @@ func (b *jobBuilder) attribute(name string, roots ...string) (*hclsyntax.Attribu
 	return a, a != nil && b.parser.checkNames(a.Expr, roots)
 }
 
-// constantValue returns the value of a setting that is the same for all tasks; null counts as unset.
+// constantValue returns the value of a setting that is the same for all tasks; null
+// counts as unset.
 func (b *jobBuilder) constantValue(name string) (v cty.Value, at hcl.Range, ok bool) {
 	a, ok := b.attribute(name)
 	if !ok {
@@ -100,7 +109,8 @@ func (b *jobBuilder) constantText(name, hint string) (s string, at hcl.Range, ok
 func (b *jobBuilder) constantBool(name string) (value, ok bool) {
 	v, at, ok := b.constantValue(name)
 	if ok && v.Type() != cty.Bool {
-		b.reportProblem(at, name+" has to be true or false", fmt.Sprintf("It is %s. Write true or false, not in quotes.", describeValue(v)))
+		b.reportProblem(at, name+" has to be true or false",
+			fmt.Sprintf("It is %s. Write true or false, not in quotes.", describeValue(v)))
 		return false, false
 	}
 	return ok && v.True(), ok
@@ -115,7 +125,8 @@ func (b *jobBuilder) constantInt(name string, least, most int64, hint string) (i
 }
 
 // checkInteger checks that v is a whole number within bounds.
-func (b *jobBuilder) checkInteger(v cty.Value, at hcl.Range, name string, least, most int64, hint string) (int64, bool) {
+func (b *jobBuilder) checkInteger(v cty.Value, at hcl.Range, name string, least, most int64,
+	hint string) (int64, bool) {
 	if v.Type() != cty.Number {
 		b.reportProblem(at, name+" has to be a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint))
 		return 0, false
@@ -126,7 +137,8 @@ func (b *jobBuilder) checkInteger(v cty.Value, at hcl.Range, name string, least,
 		return 0, false
 	}
 	if f.Cmp(big.NewFloat(float64(least))) < 0 || f.Cmp(big.NewFloat(float64(most))) > 0 {
-		b.reportProblem(at, name+" is out of range", fmt.Sprintf("It is %s, and can be from %d to %d. %s", truncateText(numberText(v)), least, most, hint))
+		b.reportProblem(at, name+" is out of range",
+			fmt.Sprintf("It is %s, and can be from %d to %d. %s", truncateText(numberText(v)), least, most, hint))
 		return 0, false
 	}
 	n, _ := f.Int64()

@@ -11,14 +11,18 @@ import (
 )
 
 // checkpointSettings are what a checkpoint block can say.
-var checkpointSettings = []string{"enabled", "every", "on_vacate", "before_walltime", "method", "signal", "exit_code", "files"}
+var checkpointSettings = []string{"enabled", "every", "on_vacate", "before_walltime", "method", "signal",
+	"exit_code", "files"}
 
-// minInterval is how soon one checkpoint may follow another: each stops the task for a moment and sends all of its memory away.
+// minInterval is how soon one checkpoint may follow another: each stops the task for a
+// moment and sends all of its memory away.
 const minInterval = 10 * time.Second
 
-const intervalHint = "Write a length of time (every = \"30m\"), \"auto\" (the machine chooses), or \"never\" (only when the task has to leave its machine, and when you ask)."
+const intervalHint = "Write a length of time (every = \"30m\"), \"auto\" (the machine chooses), or \"never\" (only " +
+	"when the task has to leave its machine, and when you ask)."
 
-// readCheckpoint reads the checkpoint block: whether and how the work of a task is kept when it has to leave its machine.
+// readCheckpoint reads the checkpoint block: whether and how the work of a task is kept
+// when it has to leave its machine.
 func (b *jobBuilder) readCheckpoint() {
 	var block *hclsyntax.Block
 	for _, inner := range b.body.Blocks {
@@ -31,7 +35,8 @@ func (b *jobBuilder) readCheckpoint() {
 		}
 		block = inner
 	}
-	if block == nil || !b.parser.refuseLabels(block, "checkpoint { every = \"30m\" }") || !b.parser.refuseUnknown(block, "a checkpoint block", checkpointSettings, nil) {
+	if block == nil || !b.parser.refuseLabels(block, "checkpoint { every = \"30m\" }") ||
+		!b.parser.refuseUnknown(block, "a checkpoint block", checkpointSettings, nil) {
 		return
 	}
 	inner := *b // the same job; names are looked up in the block
@@ -48,18 +53,21 @@ func (b *jobBuilder) readCheckpoint() {
 	if v, ok := inner.constantBool("before_walltime"); ok {
 		b.ad.SetBool(roost.AttrCheckpointAtLimit, v)
 		if n, _ := b.ad.Int(roost.AttrWalltime); v && n == 0 {
-			inner.reportProblem(block.Body.Attributes["before_walltime"].NameRange, "this job has no walltime", "A checkpoint before its end means nothing then. Set walltime, or remove before_walltime.")
+			inner.reportProblem(block.Body.Attributes["before_walltime"].NameRange, "this job has no walltime",
+				"A checkpoint before its end means nothing then. Set walltime, or remove before_walltime.")
 		}
 	}
 	inner.readMethod()
 }
 
-// refuseCheckpointSettings is for a job that forbids checkpoints: whatever else the block says would mean nothing.
+// refuseCheckpointSettings is for a job that forbids checkpoints: whatever else the block
+// says would mean nothing.
 func (b *jobBuilder) refuseCheckpointSettings() {
 	b.ad.SetBool(roost.AttrCheckpoint, false)
 	for _, name := range checkpointSettings {
 		if a := b.body.Attributes[name]; a != nil && name != "enabled" {
-			b.reportProblem(a.NameRange, name+" means nothing where no checkpoints are taken", "Remove it, or remove enabled = false.")
+			b.reportProblem(a.NameRange, name+" means nothing where no checkpoints are taken",
+				"Remove it, or remove enabled = false.")
 			return
 		}
 	}
@@ -78,7 +86,9 @@ func (b *jobBuilder) readEvery() {
 		if err != nil {
 			b.reportProblem(at, fmt.Sprintf("%q is no length of time", truncateText(s)), intervalHint)
 		} else if d < minInterval {
-			b.reportProblem(at, "every is too short", fmt.Sprintf("It is %q, and has to be at least %v: each checkpoint stops the task for a moment.", s, minInterval))
+			b.reportProblem(at, "every is too short",
+				fmt.Sprintf("It is %q, and has to be at least %v: each checkpoint stops the task for a moment.",
+					s, minInterval))
 		} else {
 			b.ad.SetInt(roost.AttrCheckpointEvery, seconds(d))
 		}
@@ -87,7 +97,8 @@ func (b *jobBuilder) readEvery() {
 
 // readMethod reads who makes the checkpoint, the machine or the program itself.
 func (b *jobBuilder) readMethod() {
-	const hint = "It is \"image\" (the machine saves the processes as they are) or \"self\" (the program saves its own state)."
+	const hint = "It is \"image\" (the machine saves the processes as they are) or \"self\" (the program saves its " +
+		"own state)."
 	methods := []string{"image", "self"}
 	s, at, ok := b.constantText("method", hint)
 	if ok && !slices.Contains(methods, s) {
@@ -97,25 +108,31 @@ func (b *jobBuilder) readMethod() {
 	if s != "self" {
 		for _, name := range []string{"signal", "exit_code", "files"} {
 			if a := b.body.Attributes[name]; a != nil {
-				b.reportProblem(a.NameRange, name+" is for programs that save their own state", "Add method = \"self\" if yours does; else remove it.")
+				b.reportProblem(a.NameRange, name+" is for programs that save their own state",
+					"Add method = \"self\" if yours does; else remove it.")
 				return
 			}
 		}
 		return
 	}
 	b.ad.SetBool(roost.AttrCheckpointSelf, true)
-	if b.body.Attributes["signal"] == nil && b.body.Attributes["exit_code"] == nil && b.body.Attributes["files"] == nil {
-		b.reportProblem(at, "it is not said how the program saves its state", "Say what asks for it (signal = \"USR2\"), what the program ends with when it is done (exit_code = 85), and which files have its state (files = [\"state/*\"]); not all are needed.")
+	if b.body.Attributes["signal"] == nil && b.body.Attributes["exit_code"] == nil &&
+		b.body.Attributes["files"] == nil {
+		b.reportProblem(at, "it is not said how the program saves its state",
+			"Say what asks for it (signal = \"USR2\"), what the program ends with when it is done (exit_code = 85), "+
+				"and which files have its state (files = [\"state/*\"]); not all are needed.")
 		return
 	}
 	if name, at, ok := b.constantText("signal", "Write the name of a signal: signal = \"USR2\"."); ok {
 		if _, err := roost.SignalNumber(name); err != nil {
-			b.reportProblem(at, fmt.Sprintf("a program cannot be told with %q", truncateText(name)), "Write a signal that it can catch, such as \"USR1\", \"USR2\" or \"TERM\".")
+			b.reportProblem(at, fmt.Sprintf("a program cannot be told with %q", truncateText(name)),
+				"Write a signal that it can catch, such as \"USR1\", \"USR2\" or \"TERM\".")
 		} else {
 			b.ad.SetString(roost.AttrCheckpointSignal, name)
 		}
 	}
-	if n, ok := b.constantInt("exit_code", 1, 255, "It is what the program ends with after it has saved its state, to be started again: exit_code = 85."); ok {
+	if n, ok := b.constantInt("exit_code", 1, 255,
+		"It is what the program ends with after it has saved its state, to be started again: exit_code = 85."); ok {
 		b.ad.SetInt(roost.AttrCheckpointCode, n)
 	}
 	b.readCheckpointFiles()
@@ -133,7 +150,8 @@ func (b *jobBuilder) readCheckpointFiles() {
 	}
 	for _, f := range list {
 		if !isLocalPath(f) || path.Clean(f) == "." {
-			b.reportProblem(at, fmt.Sprintf("%q does not lie below the task's directory", truncateText(f)), "Write relative paths or patterns without \"..\": files = [\"state/*\"].")
+			b.reportProblem(at, fmt.Sprintf("%q does not lie below the task's directory", truncateText(f)),
+				"Write relative paths or patterns without \"..\": files = [\"state/*\"].")
 			return
 		}
 	}

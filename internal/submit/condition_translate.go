@@ -18,8 +18,9 @@ import (
 //
 //	machine.memory >= "4GiB" && machine.arch == "x86_64"   becomes   TARGET.Memory >= 4096 && TARGET.Arch == "x86_64"
 //
-// What does not speak of a machine is folded to its value first, so variables, locals, each and every function can stand in
-// it. Only what ClassAd can say too can be said about a machine.
+// What does not speak of a machine is folded to its value first, so variables, locals,
+// each and every function can stand in it. Only what ClassAd can say too can be said
+// about a machine.
 type conditionTranslator struct {
 	builder   *jobBuilder
 	scope     *hcl.EvalContext
@@ -58,10 +59,13 @@ func operatorOf(op *hclsyntax.Operation) (adOperator, bool) {
 	}{
 		{hclsyntax.OpLogicalOr, adOperator{"||", precOr}}, {hclsyntax.OpLogicalAnd, adOperator{"&&", precAnd}},
 		{hclsyntax.OpEqual, adOperator{"==", precEqual}}, {hclsyntax.OpNotEqual, adOperator{"!=", precEqual}},
-		{hclsyntax.OpGreaterThan, adOperator{">", precCompare}}, {hclsyntax.OpGreaterThanOrEqual, adOperator{">=", precCompare}},
-		{hclsyntax.OpLessThan, adOperator{"<", precCompare}}, {hclsyntax.OpLessThanOrEqual, adOperator{"<=", precCompare}},
+		{hclsyntax.OpGreaterThan, adOperator{">", precCompare}},
+		{hclsyntax.OpGreaterThanOrEqual, adOperator{">=", precCompare}},
+		{hclsyntax.OpLessThan, adOperator{"<", precCompare}},
+		{hclsyntax.OpLessThanOrEqual, adOperator{"<=", precCompare}},
 		{hclsyntax.OpAdd, adOperator{"+", precAdd}}, {hclsyntax.OpSubtract, adOperator{"-", precAdd}},
-		{hclsyntax.OpMultiply, adOperator{"*", precMultiply}}, {hclsyntax.OpDivide, adOperator{"/", precMultiply}}, {hclsyntax.OpModulo, adOperator{"%", precMultiply}},
+		{hclsyntax.OpMultiply, adOperator{"*", precMultiply}}, {hclsyntax.OpDivide, adOperator{"/", precMultiply}},
+		{hclsyntax.OpModulo, adOperator{"%", precMultiply}},
 	} {
 		if o.op == op {
 			return o.adOperator, true
@@ -70,7 +74,8 @@ func operatorOf(op *hclsyntax.Operation) (adOperator, bool) {
 	return adOperator{}, false
 }
 
-// translateExpr translates, in parentheses when an operator of precedence outer could tear the result apart.
+// translateExpr translates, in parentheses when an operator of precedence outer could
+// tear the result apart.
 func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) string {
 	if t.hasFailed {
 		return ""
@@ -86,7 +91,8 @@ func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) s
 	case *hclsyntax.BinaryOpExpr:
 		op, ok := operatorOf(e.Op)
 		if !ok {
-			return t.reportProblem(e.Range(), "this operator is not known to machines", "Use == != < <= > >= && || + - * / and %.")
+			return t.reportProblem(e.Range(), "this operator is not known to machines",
+				"Use == != < <= > >= && || + - * / and %.")
 		}
 		u := t.comparisonUnit(e.LHS, e.RHS)
 		left, right := t.translateOperand(e.LHS, u, op.prec), t.translateOperand(e.RHS, u, op.prec+1)
@@ -98,7 +104,8 @@ func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) s
 		}
 		return t.parenthesize(sign+t.translateExpr(e.Val, precUnary), precUnary, outer)
 	case *hclsyntax.ConditionalExpr:
-		s := t.translateExpr(e.Condition, precConditional+1) + " ? " + t.translateExpr(e.TrueResult, precConditional+1) + " : " + t.translateExpr(e.FalseResult, precConditional)
+		s := t.translateExpr(e.Condition, precConditional+1) + " ? " +
+			t.translateExpr(e.TrueResult, precConditional+1) + " : " + t.translateExpr(e.FalseResult, precConditional)
 		return t.parenthesize(s, precConditional, outer)
 	case *hclsyntax.FunctionCallExpr:
 		return t.translateCall(e)
@@ -107,7 +114,9 @@ func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) s
 	case *hclsyntax.TemplateExpr:
 		return t.translateTemplate(e)
 	}
-	return t.reportProblem(e.Range(), "this cannot be asked of a machine", "Conditions compare the attributes of a machine with values and join the comparisons with && and ||. For more, write a ClassAd expression in quotes.")
+	return t.reportProblem(e.Range(), "this cannot be asked of a machine",
+		"Conditions compare the attributes of a machine with values and join the comparisons with && and ||. For "+
+			"more, write a ClassAd expression in quotes.")
 }
 
 func (t *conditionTranslator) parenthesize(s string, prec, outer int) string {
@@ -150,18 +159,22 @@ func (t *conditionTranslator) translateAttribute(e *hclsyntax.ScopeTraversalExpr
 	at := e.Range()
 	name, ok := traversalStepName(e.Traversal, 1)
 	if !ok || len(e.Traversal) != 2 {
-		return t.reportProblem(at, "machine has attributes, and nothing more", "Write machine.NAME, as in machine.memory.")
+		return t.reportProblem(at, "machine has attributes, and nothing more",
+			"Write machine.NAME, as in machine.memory.")
 	}
 	if m, ok := findMachineAttr(name); ok {
 		return "TARGET." + m.attribute
 	}
 	names := machineAttrNames()
-	if near := nearestName(name, names); near != "" && suggest.Distance(normalizeName(name), normalizeName(near)) <= 2 && len(normalizeName(name)) > 2 {
+	if near := nearestName(name, names); near != "" &&
+		suggest.Distance(normalizeName(name), normalizeName(near)) <= 2 && len(normalizeName(name)) > 2 {
 		return t.reportProblem(e.Traversal[1].SourceRange(), fmt.Sprintf("machines have no attribute %q", name),
-			fmt.Sprintf("Did you mean machine.%s? An attribute of your own pool whose name is so like that one can be asked for in a ClassAd expression: \"TARGET.%s …\".", near, name))
+			fmt.Sprintf("Did you mean machine.%s? An attribute of your own pool whose name is so like that one can "+
+				"be asked for in a ClassAd expression: \"TARGET.%s …\".", near, name))
 	}
 	if !envName.matches(name) {
-		return t.reportProblem(e.Traversal[1].SourceRange(), fmt.Sprintf("%q cannot be the name of an attribute", name), "A name is made of letters, digits and _.")
+		return t.reportProblem(e.Traversal[1].SourceRange(), fmt.Sprintf("%q cannot be the name of an attribute", name),
+			"A name is made of letters, digits and _.")
 	}
 	return "TARGET." + name
 }
@@ -184,7 +197,9 @@ func (t *conditionTranslator) literalText(v cty.Value, at hcl.Range, u attribute
 	case ty == cty.Bool:
 		return strconv.FormatBool(v.True())
 	case ty == cty.Number && u != unitText && v.AsBigFloat().Sign() != 0:
-		return t.reportProblem(at, "this size has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write it as a text with a unit, %q.", describeValue(v), numberText(v)+"GiB"))
+		return t.reportProblem(at, "this size has no unit",
+			fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write it as a text with a unit, %q.",
+				describeValue(v), numberText(v)+"GiB"))
 	case ty == cty.Number:
 		return realText(v.AsBigFloat())
 	case ty == cty.String && u != unitText:
@@ -199,7 +214,8 @@ func (t *conditionTranslator) literalText(v cty.Value, at hcl.Range, u attribute
 		}
 		return "{ " + strings.Join(parts, ", ") + " }"
 	}
-	return t.reportProblem(at, "this cannot be compared with an attribute of a machine", fmt.Sprintf("It is %s. Compare with a number, a text, or use contains([…], machine.NAME).", describeValue(v)))
+	return t.reportProblem(at, "this cannot be compared with an attribute of a machine",
+		fmt.Sprintf("It is %s. Compare with a number, a text, or use contains([…], machine.NAME).", describeValue(v)))
 }
 
 func (t *conditionTranslator) sizeLiteral(v cty.Value, at hcl.Range, u attributeUnit) string {
@@ -228,8 +244,10 @@ func realText(f *big.Float) string {
 // translateCall translates the functions that ClassAd has too.
 func (t *conditionTranslator) translateCall(e *hclsyntax.FunctionCallExpr) string {
 	arg := func(i int) string { return t.translateExpr(e.Args[i], 0) }
-	if want := map[string]int{"contains": 2, "startswith": 2, "endswith": 2, "regex": 2, "lower": 1, "upper": 1, "floor": 1, "ceil": 1, "length": 1}[e.Name]; want != 0 && len(e.Args) != want {
-		return t.reportProblem(e.NameRange, fmt.Sprintf("%s takes %d arguments", e.Name, want), fmt.Sprintf("Here it has %d.", len(e.Args)))
+	if want := map[string]int{"contains": 2, "startswith": 2, "endswith": 2, "regex": 2, "lower": 1, "upper": 1,
+		"floor": 1, "ceil": 1, "length": 1}[e.Name]; want != 0 && len(e.Args) != want {
+		return t.reportProblem(e.NameRange, fmt.Sprintf("%s takes %d arguments", e.Name, want),
+			fmt.Sprintf("Here it has %d.", len(e.Args)))
 	}
 	switch e.Name {
 	case "contains": // contains(list, value): member(value, list)
@@ -256,14 +274,18 @@ func (t *conditionTranslator) translateCall(e *hclsyntax.FunctionCallExpr) strin
 		}
 		return e.Name + "({ " + strings.Join(parts, ", ") + " })"
 	}
-	return t.reportProblem(e.NameRange, fmt.Sprintf("%s cannot be asked of a machine", e.Name), "Of a machine's attributes can be asked contains, startswith, endswith, regex, lower, upper, floor, ceil, length, min and max. "+
-		"A ClassAd expression in quotes can say more.")
+	return t.reportProblem(e.NameRange, fmt.Sprintf("%s cannot be asked of a machine", e.Name),
+		"Of a machine's attributes can be asked contains, startswith, endswith, regex, lower, upper, floor, ceil, "+
+			"length, min and max. "+
+			"A ClassAd expression in quotes can say more.")
 }
 
-// translateAffix translates startswith and endswith by comparing a piece of the text. == of texts does not look at case in ClassAd, so =?= is used.
+// translateAffix translates startswith and endswith by comparing a piece of the text. ==
+// of texts does not look at case in ClassAd, so =?= is used.
 func (t *conditionTranslator) translateAffix(e *hclsyntax.FunctionCallExpr) string {
 	if t.builder.usesMachine(e.Args[1]) {
-		return t.reportProblem(e.Args[1].Range(), "this has to be a fixed text", "It cannot be an attribute of the machine. A ClassAd expression in quotes can say more.")
+		return t.reportProblem(e.Args[1].Range(), "this has to be a fixed text",
+			"It cannot be an attribute of the machine. A ClassAd expression in quotes can say more.")
 	}
 	v, ok := t.builder.parser.evaluate(e.Args[1], t.scope)
 	if !ok || v.IsNull() || v.Type() != cty.String {
@@ -271,7 +293,8 @@ func (t *conditionTranslator) translateAffix(e *hclsyntax.FunctionCallExpr) stri
 	}
 	n := len(v.AsString())
 	if e.Name == "endswith" {
-		return fmt.Sprintf("substr(%s, -%d) =?= %s", t.translateExpr(e.Args[0], 0), n, classad.StringValue(v.AsString()))
+		return fmt.Sprintf("substr(%s, -%d) =?= %s", t.translateExpr(e.Args[0], 0), n,
+			classad.StringValue(v.AsString()))
 	}
 	return fmt.Sprintf("substr(%s, 0, %d) =?= %s", t.translateExpr(e.Args[0], 0), n, classad.StringValue(v.AsString()))
 }

@@ -13,20 +13,24 @@ type diagnosticExtra struct {
 	kind roost.ErrorKind // Invalid, or NoInput for a file that is not there
 }
 
-// newDiagnostic makes a diagnostic: what is wrong in a few words, and why and how to mend it in sentences.
+// newDiagnostic makes a diagnostic: what is wrong in a few words, and why and how to mend
+// it in sentences.
 func newDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: at, Extra: &diagnosticExtra{kind: roost.Invalid}}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: at,
+		Extra: &diagnosticExtra{kind: roost.Invalid}}
 }
 
-// missingFileDiagnostic makes the diagnostic of a file that is not there or cannot be read.
+// missingFileDiagnostic makes the diagnostic of a file that is not there or cannot be
+// read.
 func missingFileDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {
 	d := newDiagnostic(at, summary, detail)
 	d.Extra = &diagnosticExtra{kind: roost.NoInput}
 	return d
 }
 
-// ExitKind returns the kind of error that diags amount to: NoInput when all that is wrong is a file that is missing or
-// cannot be read, Invalid for everything else, and 0 when there is no error.
+// ExitKind returns the kind of error that diags amount to: NoInput when all that is wrong
+// is a file that is missing or cannot be read, Invalid for everything else, and 0 when
+// there is no error.
 func ExitKind(diags hcl.Diagnostics) roost.ErrorKind {
 	kind := roost.ErrorKind(0)
 	for _, d := range diags {
@@ -42,39 +46,58 @@ func ExitKind(diags hcl.Diagnostics) roost.ErrorKind {
 	return kind
 }
 
-// hclWordings replaces the words of hcl for the mistakes that people make most; an empty detail keeps hcl's.
+// hclWordings replaces the words of hcl for the mistakes that people make most; an empty
+// detail keeps hcl's.
 var hclWordings = map[string]struct{ summary, detail string }{
-	"Invalid multi-line string":                  {"this text has no closing quote", "The line ends before the text does. Put a \" at its end, or write text of several lines as\n\n  script = <<-END\n    first line\n  END"},
-	"Unterminated template string":               {"this text has no closing quote", "The file ends before the text does. Put a \" at its end."},
-	"Unclosed configuration block":               {"this block is never closed", "The file ends before the block does. Put a } on a line of its own behind its last line."},
-	"Unclosed template interpolation sequence":   {"a ${ has no closing }", "Close it, or write $${ for the two characters themselves."},
-	"Attribute redefined":                        {"this is set twice", ""},
-	"Missing newline after argument":             {"there is more on this line than one setting", "Write one setting a line. A text stands in quotes, and so does a size: memory = \"4GiB\"."},
-	"Invalid character":                          {"this character has no meaning here", ""},
-	"Invalid single-argument block definition":   {"this block is written on one line with several settings", "A block on one line holds a single setting. Put each on a line of its own."},
-	"Unbalanced parentheses":                     {"a parenthesis is not closed", ""},
-	"Unterminated tuple constructor expression":  {"a [ has no closing ]", "The file ends, or a new setting begins, before the list is closed. Put a ] behind its last element."},
-	"Missing item separator":                     {"two elements of a list have no comma between them", "Put a , behind each element, or the ] that closes the list."},
+	"Invalid multi-line string": {"this text has no closing quote",
+		"The line ends before the text does. Put a \" at its end, or write text of several lines as\n\n  script " +
+			"= <<-END\n    first line\n  END"},
+	"Unterminated template string": {"this text has no closing quote",
+		"The file ends before the text does. Put a \" at its end."},
+	"Unclosed configuration block": {"this block is never closed",
+		"The file ends before the block does. Put a } on a line of its own behind its last line."},
+	"Unclosed template interpolation sequence": {"a ${ has no closing }",
+		"Close it, or write $${ for the two characters themselves."},
+	"Attribute redefined": {"this is set twice", ""},
+	"Missing newline after argument": {"there is more on this line than one setting",
+		"Write one setting a line. A text stands in quotes, and so does a size: memory = \"4GiB\"."},
+	"Invalid character": {"this character has no meaning here", ""},
+	"Invalid single-argument block definition": {"this block is written on one line with several settings",
+		"A block on one line holds a single setting. Put each on a line of its own."},
+	"Unbalanced parentheses": {"a parenthesis is not closed", ""},
+	"Unterminated tuple constructor expression": {"a [ has no closing ]",
+		"The file ends, or a new setting begins, before the list is closed. Put a ] behind its last element."},
+	"Missing item separator": {"two elements of a list have no comma between them",
+		"Put a , behind each element, or the ] that closes the list."},
 	"Unterminated object constructor expression": {"a { has no closing }", "Put a } behind the last element."},
-	"Missing attribute separator":                {"two elements have neither a comma nor a new line between them", "Put a , between them, or each on a line of its own."},
-	"Invalid expression":                         {"a value is expected here", "Behind the = stands a number, true, false, a \"text\", a [list], a {map} or an expression. A text has to be in double quotes."},
-	"Unterminated function call":                 {"the parenthesis of this function call is not closed", "Put a ) behind its last argument."},
-	"Missing argument separator":                 {"two arguments have no comma between them", "Put a , between them, or the ) that closes the call."},
-	"Argument or block definition required":      {"a setting or a block is expected here", "Write a setting as name = value, and a job as job \"name\" { … }."},
-	"Invalid block definition":                   {"this is neither a setting nor a block", "Write a setting as name = value, and a job as job \"name\" { … } with the { on the same line."},
-	"Invalid argument name":                      {"a name is not written in quotes here", "Write a setting as name = value."},
-	"Invalid escape sequence":                    {"this escape sequence is not known", "Known are \\n, \\r, \\t, \\\", \\\\, \\uNNNN and \\UNNNNNNNN. For a backslash itself write \\\\."},
-	"Not enough function arguments":              {"an argument is missing", ""},
-	"Too many function arguments":                {"there are too many arguments", ""},
-	"Invalid function argument":                  {"this argument does not fit the function", ""},
-	"Error in function call":                     {"the function could not do this", ""},
-	"Invalid operand":                            {"this operator does not work on such a value", ""},
-	"Invalid index":                              {"there is no such element", ""},
-	"Invalid template interpolation value":       {"this value cannot be put into a text", ""},
-	"Iteration over non-iterable value":          {"for cannot go over such a value", ""},
-	"Incorrect condition type":                   {"a condition has to be true or false", ""},
-	"Unsupported attribute":                      {"there is no such attribute", ""},
-	"Inconsistent conditional result types":      {"the two results of this condition are of different types", ""},
+	"Missing attribute separator": {"two elements have neither a comma nor a new line between them",
+		"Put a , between them, or each on a line of its own."},
+	"Invalid expression": {"a value is expected here",
+		"Behind the = stands a number, true, false, a \"text\", a [list], a {map} or an expression. A text has to be " +
+			"in double quotes."},
+	"Unterminated function call": {"the parenthesis of this function call is not closed",
+		"Put a ) behind its last argument."},
+	"Missing argument separator": {"two arguments have no comma between them",
+		"Put a , between them, or the ) that closes the call."},
+	"Argument or block definition required": {"a setting or a block is expected here",
+		"Write a setting as name = value, and a job as job \"name\" { … }."},
+	"Invalid block definition": {"this is neither a setting nor a block",
+		"Write a setting as name = value, and a job as job \"name\" { … } with the { on the same line."},
+	"Invalid argument name": {"a name is not written in quotes here",
+		"Write a setting as name = value."},
+	"Invalid escape sequence": {"this escape sequence is not known",
+		"Known are \\n, \\r, \\t, \\\", \\\\, \\uNNNN and \\UNNNNNNNN. For a backslash itself write \\\\."},
+	"Not enough function arguments":         {"an argument is missing", ""},
+	"Too many function arguments":           {"there are too many arguments", ""},
+	"Invalid function argument":             {"this argument does not fit the function", ""},
+	"Error in function call":                {"the function could not do this", ""},
+	"Invalid operand":                       {"this operator does not work on such a value", ""},
+	"Invalid index":                         {"there is no such element", ""},
+	"Invalid template interpolation value":  {"this value cannot be put into a text", ""},
+	"Iteration over non-iterable value":     {"for cannot go over such a value", ""},
+	"Incorrect condition type":              {"a condition has to be true or false", ""},
+	"Unsupported attribute":                 {"there is no such attribute", ""},
+	"Inconsistent conditional result types": {"the two results of this condition are of different types", ""},
 }
 
 // rewordDiagnostic puts a diagnostic of hcl into our words.
@@ -93,14 +116,16 @@ func rewordDiagnostic(d *hcl.Diagnostic) {
 	d.Extra = &diagnosticExtra{kind: roost.Invalid}
 }
 
-// finishDiagnostics makes the diagnostics of a file ready to be seen: in our words, with the job that each is in, one for each place
-// and in the order of the file, and not more of them than anybody reads.
+// finishDiagnostics makes the diagnostics of a file ready to be seen: in our words, with
+// the job that each is in, one for each place and in the order of the file, and not more
+// of them than anybody reads.
 func (p *fileParser) finishDiagnostics() hcl.Diagnostics {
 	sortByPlace(p.diags)
 	var mergedDiags hcl.Diagnostics
 	for _, d := range p.diags {
 		rewordDiagnostic(d)
-		if n := len(mergedDiags); n > 0 && d.Subject != nil && mergedDiags[n-1].Subject != nil && *d.Subject == *mergedDiags[n-1].Subject {
+		if n := len(mergedDiags); n > 0 && d.Subject != nil && mergedDiags[n-1].Subject != nil &&
+			*d.Subject == *mergedDiags[n-1].Subject {
 			continue
 		}
 		if d.Subject != nil {

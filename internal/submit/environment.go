@@ -10,7 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readEnvironment reads getenv, which takes variables of the submitter along, and environment, which wins over it.
+// readEnvironment reads getenv, which takes variables of the submitter along, and
+// environment, which wins over it.
 func (b *jobBuilder) readEnvironment() {
 	values := map[string]taskText{}
 	b.readGetenv(values)
@@ -21,7 +22,8 @@ func (b *jobBuilder) readEnvironment() {
 		}
 		for name, t := range set {
 			if !envName.matches(name) {
-				b.reportProblem(t.sourceRange, fmt.Sprintf("%q cannot be the name of an environment variable", truncateText(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
+				b.reportProblem(t.sourceRange, fmt.Sprintf("%q cannot be the name of an environment variable",
+					truncateText(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
 				continue
 			}
 			values[name] = t
@@ -62,7 +64,9 @@ func (b *jobBuilder) readGetenv(values map[string]taskText) {
 	for _, name := range names {
 		value, there := have[name]
 		if !there {
-			b.reportProblem(at, fmt.Sprintf("your environment has no variable %q", truncateText(name)), "getenv takes variables along that are set where the job is submitted. Set it, or write its value: environment = { "+truncateText(name)+" = \"…\" }."+nearestHint(name, sortedKeys(have)))
+			b.reportProblem(at, fmt.Sprintf("your environment has no variable %q", truncateText(name)),
+				"getenv takes variables along that are set where the job is submitted. Set it, or write its value: "+
+					"environment = { "+truncateText(name)+" = \"…\" }."+nearestHint(name, sortedKeys(have)))
 			continue
 		}
 		values[name] = fixedText(value, at)
@@ -106,12 +110,14 @@ func (b *jobBuilder) textMap(expr hclsyntax.Expression, what string) (map[string
 	return b.computeMap(expr, what)
 }
 
-// readMapLiteral reads a map that is written out, of which each value is taken apart on its own.
+// readMapLiteral reads a map that is written out, of which each value is taken apart on
+// its own.
 func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (map[string]taskText, bool) {
 	out, all := map[string]taskText{}, true
 	for _, item := range e.Items {
 		if b.parser.isPerTask(item.KeyExpr) {
-			b.reportProblem(item.KeyExpr.Range(), "a name in "+what+" cannot differ between tasks", "Let the value differ instead.")
+			b.reportProblem(item.KeyExpr.Range(), "a name in "+what+" cannot differ between tasks",
+				"Let the value differ instead.")
 			return nil, false
 		}
 		key, ok := b.parser.evaluate(item.KeyExpr, b.parser.root)
@@ -123,7 +129,8 @@ func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (m
 			return nil, false
 		}
 		if _, twice := out[name]; twice {
-			b.reportProblem(item.KeyExpr.Range(), fmt.Sprintf("%q is set twice in %s", truncateText(name), what), "Only one value can be meant. Remove one of the two.")
+			b.reportProblem(item.KeyExpr.Range(), fmt.Sprintf("%q is set twice in %s", truncateText(name), what),
+				"Only one value can be meant. Remove one of the two.")
 			all = false
 			continue
 		}
@@ -149,7 +156,9 @@ func (b *jobBuilder) computeMap(expr hclsyntax.Expression, what string) (map[str
 			columns[name] = append(columns[name], s)
 		}
 		if len(m) != len(columns) {
-			b.reportProblem(expr.Range(), what+" has to have the same names for all tasks", fmt.Sprintf("The names for task %d are others than for the tasks before. Give the missing ones an empty value.", i))
+			b.reportProblem(expr.Range(), what+" has to have the same names for all tasks",
+				fmt.Sprintf("The names for task %d are others than for the tasks before. Give the missing ones an "+
+					"empty value.", i))
 			return false
 		}
 		return true
@@ -166,7 +175,8 @@ func (b *jobBuilder) computeMap(expr hclsyntax.Expression, what string) (map[str
 
 func (b *jobBuilder) mapElements(v cty.Value, at hcl.Range, what string) (map[string]string, bool) {
 	if ty := v.Type(); v.IsNull() || !(ty.IsMapType() || ty.IsObjectType()) {
-		b.reportProblem(at, what+" has to be a map", fmt.Sprintf("It is %s. Write a map in braces: %s = { NAME = \"value\" }.", describeValue(v), what))
+		b.reportProblem(at, what+" has to be a map",
+			fmt.Sprintf("It is %s. Write a map in braces: %s = { NAME = \"value\" }.", describeValue(v), what))
 		return nil, false
 	}
 	out := make(map[string]string, v.LengthInt())

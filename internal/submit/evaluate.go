@@ -12,17 +12,20 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// evaluate evaluates an expression that was checked. ok is false when it has no value, which has then been reported.
+// evaluate evaluates an expression that was checked. ok is false when it has no value,
+// which has then been reported.
 func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
 	p.hasUnreadFile = false
 	v, diags, err := p.meter.evaluate(expr, ctx)
 	if err == (numberTooLarge{}) {
-		p.report(newDiagnostic(expr.Range().Ptr(), "a number gets beyond all bounds here", "Something is divided by 0, or numbers grow beyond 1e308."))
+		p.report(newDiagnostic(expr.Range().Ptr(), "a number gets beyond all bounds here",
+			"Something is divided by 0, or numbers grow beyond 1e308."))
 		return cty.DynamicVal, false
 	}
 	if err != nil {
 		p.reportOnce("steps", newDiagnostic(expr.Range().Ptr(), "this file takes too much work to evaluate",
-			fmt.Sprintf("Its expressions make more than %d values, all together, and here they ran out. Make the lists smaller, nest fewer for expressions, or use count and task.index.", maxSteps)))
+			fmt.Sprintf("Its expressions make more than %d values, all together, and here they ran out. Make "+
+				"the lists smaller, nest fewer for expressions, or use count and task.index.", maxSteps)))
 		return cty.DynamicVal, false
 	}
 	for _, d := range diags {
@@ -42,13 +45,15 @@ func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (
 
 var callErrorPrefix = regexp.MustCompile(`^(Invalid value for "[^"]*" parameter|Call to function "[^"]*" failed): `)
 
-// functionErrorText leaves of a function's failure what happened; where it happened shows the caret.
+// functionErrorText leaves of a function's failure what happened; where it happened shows
+// the caret.
 func functionErrorText(detail string) string {
 	rest := callErrorPrefix.ReplaceAllString(detail, "")
 	return strings.ToUpper(rest[:min(1, len(rest))]) + rest[min(1, len(rest)):]
 }
 
-// constantExpr checks and evaluates an expression in which only var and local mean something.
+// constantExpr checks and evaluates an expression in which only var and local mean
+// something.
 func (p *fileParser) constantExpr(expr hclsyntax.Expression) (cty.Value, bool) {
 	if !p.checkNames(expr, nil) {
 		return cty.DynamicVal, false
@@ -56,8 +61,8 @@ func (p *fileParser) constantExpr(expr hclsyntax.Expression) (cty.Value, bool) {
 	return p.evaluate(expr, p.root)
 }
 
-// freeReferences returns the references of an expression that its own for clauses do not bind. The first answer is kept, because the
-// meter changes what is evaluated.
+// freeReferences returns the references of an expression that its own for clauses do not
+// bind. The first answer is kept, because the meter changes what is evaluated.
 func (p *fileParser) freeReferences(expr hclsyntax.Expression) []hcl.Traversal {
 	if list, ok := p.freeRefs[expr]; ok {
 		return list
@@ -67,8 +72,9 @@ func (p *fileParser) freeReferences(expr hclsyntax.Expression) []hcl.Traversal {
 	return list
 }
 
-// checkNames reports names in expr that mean nothing there, and functions that do not exist. Beside var and local those of roots
-// are allowed: "task", "each", "job" and "machine".
+// checkNames reports names in expr that mean nothing there, and functions that do not
+// exist. Beside var and local those of roots are allowed: "task", "each", "job" and
+// "machine".
 func (p *fileParser) checkNames(expr hclsyntax.Expression, roots []string) bool {
 	if ok, done := p.checkedExprs[expr]; done {
 		return ok
@@ -94,7 +100,8 @@ func (p *fileParser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic 
 	}
 	switch root {
 	case "var":
-		return p.checkMember(at, "variable", "Declare it: variable \"%s\" { default = … }.", name, named, sortedKeys(p.declared))
+		return p.checkMember(at, "variable", "Declare it: variable \"%s\" { default = … }.", name, named,
+			sortedKeys(p.declared))
 	case "local":
 		return p.checkMember(at, "local", "Set it: locals { %s = … }.", name, named, p.localNames)
 	}
@@ -104,11 +111,16 @@ func (p *fileParser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic 
 		}
 		switch {
 		case root == "task" && name != "index" && name != "count" && name != "job":
-			return newDiagnostic(at, "task has only index, count and job", "task.index is the number of the task, from 0, task.count is how many tasks the job has, and task.job is the number of the job.")
+			return newDiagnostic(at, "task has only index, count and job",
+				"task.index is the number of the task, from 0, task.count is how many tasks the job has, and "+
+					"task.job is the number of the job.")
 		case root == "each" && name != "key" && name != "value":
-			return newDiagnostic(at, "each has only key and value", "each.value is the element of for_each, or the index, that the task is for, and each.key its name or number. A member of it is each.value.NAME.")
+			return newDiagnostic(at, "each has only key and value",
+				"each.value is the element of for_each, or the index, that the task is for, and each.key its name "+
+					"or number. A member of it is each.value.NAME.")
 		case root == "job":
-			return p.checkMember(at, "job", "Jobs of other files are named by their id: depends_on = [\"123\"].", name, named, p.jobNames)
+			return p.checkMember(at, "job", "Jobs of other files are named by their id: depends_on = [\"123\"].", name,
+				named, p.jobNames)
 		}
 		return nil
 	}
@@ -127,7 +139,8 @@ func (p *fileParser) checkMember(at *hcl.Range, noun, hint, name string, named b
 	if strings.Contains(hint, "%s") {
 		hint = fmt.Sprintf(hint, name)
 	}
-	return newDiagnostic(at, fmt.Sprintf("there is no %s %q", noun, name), "The file declares no "+noun+" of that name. "+hint+didYouMean(name, names))
+	return newDiagnostic(at, fmt.Sprintf("there is no %s %q", noun, name),
+		"The file declares no "+noun+" of that name. "+hint+didYouMean(name, names))
 }
 
 // explainRoot explains a name that means nothing where it stands.
@@ -138,19 +151,26 @@ func (p *fileParser) explainRoot(t hcl.Traversal, at *hcl.Range, roots []string)
 	case root == "count" && len(t) > 1:
 		return newDiagnostic(at, "there is no \"count.index\" here", "The number of a task, from 0, is task.index.")
 	case root == "each" && containsName(roots, "task"):
-		return newDiagnostic(at, "each is not known in this job", "each.key and each.value are there in a job with for_each or indexes. The number of a task, from 0, is task.index.")
+		return newDiagnostic(at, "each is not known in this job",
+			"each.key and each.value are there in a job with for_each or indexes. The number of a task, from 0, is "+
+				"task.index.")
 	case root == "task" || root == "each":
-		return newDiagnostic(at, fmt.Sprintf("%s is not known here", root), "What is set here is the same for all tasks of a job, and cannot depend on one of them.")
+		return newDiagnostic(at, fmt.Sprintf("%s is not known here", root),
+			"What is set here is the same for all tasks of a job, and cannot depend on one of them.")
 	case root == "machine":
-		return newDiagnostic(at, "machine is not known here", "The attributes of machines can only be used in requirements, rank and prefer.")
+		return newDiagnostic(at, "machine is not known here",
+			"The attributes of machines can only be used in requirements, rank and prefer.")
 	case root == "job":
 		return newDiagnostic(at, "job is not known here", "Other jobs of the file can only be named in depends_on.")
 	case root == "env" || root == "ENV":
-		return newDiagnostic(at, "the environment is not known here", "Hand a value in with --var, or take variables along to the task: getenv = [\"NAME\"].")
+		return newDiagnostic(at, "the environment is not known here",
+			"Hand a value in with --var, or take variables along to the task: getenv = [\"NAME\"].")
 	case len(t) == 1 && containsName(sortedKeys(p.declared), root):
-		return newDiagnostic(first, fmt.Sprintf("nothing is called %q", root), fmt.Sprintf("A variable is referred to as var.%s.", root))
+		return newDiagnostic(first, fmt.Sprintf("nothing is called %q", root),
+			fmt.Sprintf("A variable is referred to as var.%s.", root))
 	case len(t) == 1 && containsName(p.localNames, root):
-		return newDiagnostic(first, fmt.Sprintf("nothing is called %q", root), fmt.Sprintf("A local is referred to as local.%s.", root))
+		return newDiagnostic(first, fmt.Sprintf("nothing is called %q", root),
+			fmt.Sprintf("A local is referred to as local.%s.", root))
 	}
 	known := append([]string{"var", "local"}, roots...)
 	hint := fmt.Sprintf("If it is meant as text, it has to stand in quotes: %q.", root)

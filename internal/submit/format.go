@@ -9,8 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Format prints diagnostics for people, each with its place, the line of src, a caret under the very columns, the cause
-// and the cure. Lines are folded at width (0: not at all). The form is Terraform's:
+// Format prints diagnostics for people, each with its place, the line of src, a caret
+// under the very columns, the cause and the cure. Lines are folded at width (0: not at
+// all). The form is Terraform's:
 //
 //	Error: there is no setting "memmory"
 //
@@ -87,7 +88,8 @@ func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p te
 	}
 	out.WriteString(number + lead + p.wrap("4", marked) + rest + "\n")
 	carets := max(cellWidth(marked), 1)
-	out.WriteString(strings.Repeat(" ", len(number)+cellWidth(lead)) + p.wrap("1;31", strings.Repeat("^", carets)) + "\n")
+	out.WriteString(strings.Repeat(" ", len(number)+cellWidth(lead)) +
+		p.wrap("1;31", strings.Repeat("^", carets)) + "\n")
 }
 
 // clipText shortens s to so many cells; what is cut shows as "…".
@@ -104,13 +106,15 @@ func clipText(s string, room int) string {
 	return s
 }
 
-// printableText replaces what would move the cursor: a job file may come from a stranger, and escape sequences with it.
+// printableText replaces what would move the cursor: a job file may come from a stranger,
+// and escape sequences with it.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
 			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == utf8.RuneError:
+		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
+			r >= 0x2066 && r <= 0x2069 || r == utf8.RuneError:
 			return '\uFFFD'
 		}
 		return r
@@ -126,19 +130,23 @@ func cellWidth(s string) int {
 	return n
 }
 
-// runeWidth follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two cells, combining marks none.
+// runeWidth follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two
+// cells, combining marks none.
 func runeWidth(r rune) int {
 	switch {
 	case r >= 0x300 && r <= 0x36f || r == 0xfe0f:
 		return 0
-	case r >= 0x1100 && r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
-		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd:
+	case r >= 0x1100 && r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 ||
+		r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff ||
+		r >= 0x20000 && r <= 0x3fffd:
 		return 2
 	}
 	return 1
 }
 
-// foldLine breaks a line at blanks, so that each part has at most width cells where that can be. Indented lines are left alone.
+// foldLine breaks a line at blanks, so that each part has at most width cells where that
+// can be. Indented lines are left alone.
 func foldLine(line string, width int) []string {
 	if width <= 0 || cellWidth(line) <= width || strings.HasPrefix(line, " ") {
 		return []string{line}

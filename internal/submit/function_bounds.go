@@ -13,8 +13,8 @@ import (
 // maxResult bounds the text that one function makes.
 const maxResult = 16 << 20
 
-// boundedFunc wraps a function of the standard library that makes much out of little: size estimates the bytes of the result,
-// and is asked before any work is done.
+// boundedFunc wraps a function of the standard library that makes much out of little:
+// size estimates the bytes of the result, and is asked before any work is done.
 func (p *fileParser) boundedFunc(f function.Function, size func(args []cty.Value) (int, error)) function.Function {
 	check := func(args []cty.Value) error {
 		for _, a := range args {
@@ -48,7 +48,8 @@ func textLen(v cty.Value) int {
 	return len(v.AsString())
 }
 
-// joinSize is the separator as often as there are elements; the elements themselves are there already.
+// joinSize is the separator as often as there are elements; the elements themselves are
+// there already.
 func joinSize(args []cty.Value) (int, error) {
 	n := 0
 	for _, list := range args[1:] {

@@ -21,25 +21,38 @@ const (
 	maxFileBytes = 1 << 20
 )
 
-// functions are what expressions may call. None of them knows the time or makes a random number: a job file means the same
-// whenever it is read.
+// functions are what expressions may call. None of them knows the time or makes a random
+// number: a job file means the same whenever it is read.
 func (p *fileParser) functions() map[string]function.Function {
 	return map[string]function.Function{
-		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc, "max": stdlib.MaxFunc,
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
+		"max": stdlib.MaxFunc,
 		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "signum": stdlib.SignumFunc,
-		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": p.boundedFunc(stdlib.FormatFunc, formatSize), "formatlist": p.boundedFunc(stdlib.FormatListFunc, formatSize), "indent": p.boundedFunc(stdlib.IndentFunc, indentSize),
-		"join": p.boundedFunc(stdlib.JoinFunc, joinSize), "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
-		"replace": p.boundedFunc(stdlib.ReplaceFunc, replaceSize), "split": stdlib.SplitFunc, "startswith": startswith, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
-		"title": stdlib.TitleFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
+		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": p.boundedFunc(stdlib.FormatFunc, formatSize),
+		"formatlist": p.boundedFunc(stdlib.FormatListFunc, formatSize),
+		"indent":     p.boundedFunc(stdlib.IndentFunc, indentSize),
+		"join":       p.boundedFunc(stdlib.JoinFunc, joinSize), "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc,
+		"regexall": stdlib.RegexAllFunc,
+		"replace":  p.boundedFunc(stdlib.ReplaceFunc, replaceSize), "split": stdlib.SplitFunc, "startswith": startswith,
+		"strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
+		"title": stdlib.TitleFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc,
+		"trimspace":  stdlib.TrimSpaceFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc,
-		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
-		"contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
-		"keys": stdlib.KeysFunc, "length": length, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "range": rangeFunc,
-		"reverse": stdlib.ReverseListFunc, "setproduct": p.setproduct(), "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
-		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
-		"tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String), "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
-		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": p.boundedFunc(stdlib.JSONDecodeFunc, jsonDepth), "jsonencode": stdlib.JSONEncodeFunc,
-		"basename": pathFunc(path.Base), "dirname": pathFunc(path.Dir),
+		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "compact": stdlib.CompactFunc,
+		"concat":   stdlib.ConcatFunc,
+		"contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc,
+		"flatten": stdlib.FlattenFunc,
+		"keys":    stdlib.KeysFunc, "length": length, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc,
+		"range":   rangeFunc,
+		"reverse": stdlib.ReverseListFunc, "setproduct": p.setproduct(), "slice": stdlib.SliceFunc,
+		"sort":     stdlib.SortFunc,
+		"toset":    stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+		"tolist":   stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+		"tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String),
+		"values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": p.boundedFunc(stdlib.JSONDecodeFunc, jsonDepth),
+		"jsonencode": stdlib.JSONEncodeFunc,
+		"basename":   pathFunc(path.Base), "dirname": pathFunc(path.Dir),
 		"matrix": p.matrix(), "files": p.filesFunc(), "file": p.fileFunc(),
 	}
 }
@@ -93,7 +106,8 @@ var length = function.New(&function.Spec{
 	},
 })
 
-// rangeFunc counts up or down: range(limit), range(start, limit) and range(start, limit, step).
+// rangeFunc counts up or down: range(limit), range(start, limit) and range(start, limit,
+// step).
 var rangeFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "numbers", Type: cty.Number},
 	Type:     function.StaticReturnType(cty.List(cty.Number)),
@@ -117,7 +131,8 @@ var rangeFunc = function.New(&function.Spec{
 			return cty.NilVal, fmt.Errorf("the step %v never leads from %v to %v", step, start, limit)
 		}
 		if (limit-start)/step > maxRange {
-			return cty.NilVal, fmt.Errorf("this would be a list of more than %d numbers; for a job of so many tasks write count = N, and task.index for the number", maxRange)
+			return cty.NilVal, fmt.Errorf("this would be a list of more than %d numbers; for a job of so many tasks "+
+				"write count = N, and task.index for the number", maxRange)
 		}
 		list := make([]cty.Value, 0, int((limit-start)/step)+1)
 		for i := 0; ; i++ {
@@ -154,8 +169,9 @@ func (p *fileParser) setproduct() function.Function {
 	})
 }
 
-// matrix makes the list of all combinations: matrix({a = [1, 2], b = ["x", "y"]}) is [{a=1, b="x"}, {a=1, b="y"}, {a=2, b="x"},
-// {a=2, b="y"}]. The names count in the order of the alphabet; the last one changes fastest.
+// matrix makes the list of all combinations: matrix({a = [1, 2], b = ["x", "y"]}) is
+// [{a=1, b="x"}, {a=1, b="y"}, {a=2, b="x"}, {a=2, b="y"}]. The names count in the order
+// of the alphabet; the last one changes fastest.
 func (p *fileParser) matrix() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "lists", Type: cty.DynamicPseudoType}},
@@ -165,11 +181,13 @@ func (p *fileParser) matrix() function.Function {
 				return cty.DynamicVal, nil
 			}
 			if ty := args[0].Type(); !ty.IsObjectType() && !ty.IsMapType() {
-				return cty.NilVal, function.NewArgErrorf(0, "a map of lists is wanted, as in matrix({lr = [0.1, 0.01], seed = range(10)})")
+				return cty.NilVal, function.NewArgErrorf(0,
+					"a map of lists is wanted, as in matrix({lr = [0.1, 0.01], seed = range(10)})")
 			}
 			lists, rows := args[0].AsValueMap(), 1
 			for name, list := range lists {
-				if list.IsNull() || !list.CanIterateElements() || list.Type().IsMapType() || list.Type().IsObjectType() {
+				if list.IsNull() || !list.CanIterateElements() || list.Type().IsMapType() ||
+					list.Type().IsObjectType() {
 					return cty.NilVal, function.NewArgErrorf(0, "%q has to be a list", name)
 				}
 				if rows *= list.LengthInt(); rows > maxMatrix {
@@ -223,7 +241,8 @@ func unifyTypes(list []cty.Value) []cty.Value {
 	return list
 }
 
-// filesFunc lists the files that a pattern matches, relative to the submit directory, sorted.
+// filesFunc lists the files that a pattern matches, relative to the submit directory,
+// sorted.
 func (p *fileParser) filesFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "pattern", Type: cty.String}},
@@ -277,7 +296,8 @@ func (p *fileParser) fileFunc() function.Function {
 	})
 }
 
-// innermostCause is the innermost words of a file's error, without the path, which the message has already.
+// innermostCause is the innermost words of a file's error, without the path, which the
+// message has already.
 func innermostCause(err error) error {
 	if pe, ok := err.(*fs.PathError); ok {
 		return pe.Err
@@ -285,7 +305,8 @@ func innermostCause(err error) error {
 	return err
 }
 
-// absolutePath makes a path absolute and clean: "~/" is the home directory, and anything relative starts at dir.
+// absolutePath makes a path absolute and clean: "~/" is the home directory, and anything
+// relative starts at dir.
 func absolutePath(name, dir, home string) string {
 	if name == "~" || strings.HasPrefix(name, "~/") {
 		return path.Join(home, name[1:])
@@ -303,7 +324,8 @@ func (p *fileParser) checkCalls(expr hclsyntax.Expression) (ok bool) {
 		if call, is := n.(*hclsyntax.FunctionCallExpr); is {
 			if _, known := p.root.Functions[call.Name]; !known {
 				ok = false
-				p.report(newDiagnostic(call.NameRange.Ptr(), fmt.Sprintf("there is no function %q", call.Name), functionHint(call.Name, functionNames(p.root.Functions))))
+				p.report(newDiagnostic(call.NameRange.Ptr(), fmt.Sprintf("there is no function %q", call.Name),
+					functionHint(call.Name, functionNames(p.root.Functions))))
 			}
 		}
 		return nil
@@ -314,9 +336,12 @@ func (p *fileParser) checkCalls(expr hclsyntax.Expression) (ok bool) {
 func functionHint(name string, names []string) string {
 	switch name {
 	case "timestamp", "uuid", "random", "rand":
-		return "A job file means the same whenever it is read, so nothing in it knows the time or makes a random number. Hand such a value in: variable \"x\" {}, and --var x=…."
+		return "A job file means the same whenever it is read, so nothing in it knows the time or makes a random " +
+			"number. Hand such a value in: variable \"x\" {}, and --var x=…."
 	case "env", "getenv":
-		return "The environment of the submitter is not read by expressions. Hand a value in with --var, or take variables along to the task: getenv = [\"NAME\"]."
+		return "The environment of the submitter is not read by expressions. Hand a value in with --var, or take " +
+			"variables along to the task: getenv = [\"NAME\"]."
 	}
-	return "Functions are those of Terraform that need neither time nor network, with matrix, files and file; roost-job(5) lists them." + didYouMean(name, names)
+	return "Functions are those of Terraform that need neither time nor network, with matrix, files and file; " +
+		"roost-job(5) lists them." + didYouMean(name, names)
 }

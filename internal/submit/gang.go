@@ -23,9 +23,12 @@ func (b *jobBuilder) readGang() {
 		switch {
 		case !ok:
 		case size > maxGang:
-			b.reportProblem(at, "the gang is too large", fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
+			b.reportProblem(at, "the gang is too large",
+				fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
 		case int64(b.tasks.count)%size != 0:
-			b.reportProblem(at, "the tasks are no whole number of gangs", fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.", b.tasks.count, size))
+			b.reportProblem(at, "the tasks are no whole number of gangs",
+				fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.",
+					b.tasks.count, size))
 		case b.body.Attributes["max_running"] != nil && size > 1:
 			b.reportProblem(at, "gang and max_running do not go together", "Remove one of them.")
 		case size > 1:
@@ -41,7 +44,8 @@ func (b *jobBuilder) readGang() {
 	}
 }
 
-// readMPIGang reads whether the first task of a gang is a program that has what the others hold, and where they may lie.
+// readMPIGang reads whether the first task of a gang is a program that has what the
+// others hold, and where they may lie.
 func (b *jobBuilder) readMPIGang() {
 	size, _ := b.ad.Int(roost.AttrGangSize)
 	if led, ok := b.constantBool("led"); ok && led {
@@ -55,7 +59,8 @@ func (b *jobBuilder) readMPIGang() {
 	}
 	if apart, ok := b.constantBool("apart"); ok && apart {
 		if _, at, _ := b.constantValue("apart"); size < 2 {
-			b.reportProblem(at, "apart is for gangs", "Write gang = true for tasks that start together, or spread = \"Machine\" for others.")
+			b.reportProblem(at, "apart is for gangs",
+				"Write gang = true for tasks that start together, or spread = \"Machine\" for others.")
 			return
 		}
 		b.ad.SetBool(roost.AttrScatter, true)
@@ -63,17 +68,20 @@ func (b *jobBuilder) readMPIGang() {
 	b.readPlacementShape(size)
 }
 
-// readPlacementShape reads whether tasks have their machines alone, and what the machines of a gang have in common.
+// readPlacementShape reads whether tasks have their machines alone, and what the machines
+// of a gang have in common.
 func (b *jobBuilder) readPlacementShape(size int64) {
 	if alone, ok := b.constantBool("exclusive"); ok && alone {
 		if class, _ := b.ad.Str(roost.AttrAppClass); class == roost.AppStream {
 			_, at, _ := b.constantValue("exclusive")
-			b.reportProblem(at, "exclusive is not for stream tasks", "They share their machines with batch, which gives way to them.")
+			b.reportProblem(at, "exclusive is not for stream tasks",
+				"They share their machines with batch, which gives way to them.")
 			return
 		}
 		b.ad.SetBool(roost.AttrExclusive, true)
 	}
-	const hint = "Write the attribute of machines that is to be the same of all that the gang runs on, as in together = \"Rack\"."
+	const hint = "Write the attribute of machines that is to be the same of all that the gang runs on, as " +
+		"in together = \"Rack\"."
 	if s, at, ok := b.constantText("together", hint); ok {
 		switch {
 		case !attributeName.matches(s):

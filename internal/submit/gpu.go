@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// resolveGPUs makes the number of GPUs and the memory of each agree: who asks for memory and says no number means one GPU, and who says none
-// cannot mean any memory. Where only some tasks have GPUs, gpu_memory is for those.
+// resolveGPUs makes the number of GPUs and the memory of each agree: who asks for memory
+// and says no number means one GPU, and who says none cannot mean any memory. Where only
+// some tasks have GPUs, gpu_memory is for those.
 func (b *jobBuilder) resolveGPUs() {
 	size := b.body.Attributes["gpu_memory"]
 	if size == nil {
@@ -19,14 +20,17 @@ func (b *jobBuilder) resolveGPUs() {
 		b.ad.SetInt(roost.AttrRequestGpus, 1)
 		return
 	}
-	if n, _ := b.ad.Int(roost.AttrRequestGpus); n == 0 && !b.hasColumn(roost.AttrRequestGpus) && !b.hasOverride("gpus") {
+	if n, _ := b.ad.Int(roost.AttrRequestGpus); n == 0 && !b.hasColumn(roost.AttrRequestGpus) &&
+		!b.hasOverride("gpus") {
 		b.refuseGPUSettings(size)
 		b.ad.Delete(roost.AttrRequestGpuMem)
 	}
 }
 
 func (b *jobBuilder) refuseGPUSettings(size *hclsyntax.Attribute) {
-	b.reportProblem(size.Expr.Range(), "gpu_memory without a GPU", "It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory away; the memory of the machine is set with memory.")
+	b.reportProblem(size.Expr.Range(), "gpu_memory without a GPU",
+		"It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory away; the memory "+
+			"of the machine is set with memory.")
 }
 
 func (b *jobBuilder) hasColumn(name string) bool {
@@ -67,12 +71,14 @@ var appClasses = []string{roost.AppBatch, roost.AppStream}
 
 // readAppClass reads which of the queues of a resource unit the tasks go to.
 func (b *jobBuilder) readAppClass() {
-	const hint = "A batch job may wait on a machine for its turn; a stream job, such as a server, starts at once and goes before batch jobs on its processors."
+	const hint = "A batch job may wait on a machine for its turn; a stream job, such as a server, starts at once " +
+		"and goes before batch jobs on its processors."
 	s, at, ok := b.constantText("app_class", hint)
 	switch {
 	case !ok:
 	case !slices.Contains(appClasses, s):
-		b.reportProblem(at, fmt.Sprintf("there is no app_class %q", truncateText(s)), "It is \"batch\" or \"stream\". "+hint+nearestHint(s, appClasses))
+		b.reportProblem(at, fmt.Sprintf("there is no app_class %q", truncateText(s)),
+			"It is \"batch\" or \"stream\". "+hint+nearestHint(s, appClasses))
 	case s == roost.AppStream:
 		b.ad.SetString(roost.AttrAppClass, s)
 	}

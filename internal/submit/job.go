@@ -37,7 +37,8 @@ type ParseOptions struct {
 	Defaults JobDefaults       // zero fields are filled from StandardDefaults
 }
 
-// FileAccess is how the package looks at the submitter's files, with the submitter's rights. Paths are absolute and clean.
+// FileAccess is how the package looks at the submitter's files, with the submitter's
+// rights. Paths are absolute and clean.
 type FileAccess interface {
 	// Stat follows symbolic links. Its error wraps fs.ErrNotExist when nothing is there.
 	Stat(path string) (fs.FileInfo, error)
@@ -47,7 +48,8 @@ type FileAccess interface {
 	Glob(pattern string) ([]string, error)
 	// Read returns a whole file, or an error when it has more than limit bytes.
 	Read(path string, limit int64) ([]byte, error)
-	// LookPath finds a program by its bare name along the user's PATH, as an absolute path.
+	// LookPath finds a program by its bare name along the user's PATH, as an absolute
+	// path.
 	LookPath(name string) (string, error)
 }
 
@@ -66,8 +68,9 @@ type JobDefaults struct {
 // StandardDefaults returns the defaults of an ordinary pool.
 func StandardDefaults() JobDefaults {
 	return JobDefaults{
-		CPU: roost.DefaultCPU, Memory: roost.DefaultMemory, Disk: 0, Band: roost.BatchBand, Shell: "/bin/sh", Transfer: "auto",
-		Notice: 30 * time.Second, Lease: 40 * time.Minute,
+		CPU: roost.DefaultCPU, Memory: roost.DefaultMemory, Disk: 0, Band: roost.BatchBand, Shell: "/bin/sh",
+		Transfer: "auto",
+		Notice:   30 * time.Second, Lease: 40 * time.Minute,
 	}
 }
 

@@ -20,22 +20,27 @@ type jobDependency struct {
 	sourceRange    hcl.Range
 }
 
-// dependencyTypes are the ways in which a job stands to another one, and numberTypes those in which it waits for so many jobs that are to come (OpenPBS and
-// Torque, qsub -W depend).
+// dependencyTypes are the ways in which a job stands to another one, and numberTypes
+// those in which it waits for so many jobs that are to come (OpenPBS and Torque, qsub -W
+// depend).
 var (
 	dependencyTypes = []string{
-		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone", "syncwith", "afterstartarray", "afterokarray",
+		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone",
+		"syncwith", "afterstartarray", "afterokarray",
 		"afternotokarray", "afteranyarray",
 	}
 	numberTypes = []string{"on", "synccount"}
 )
 
-// maxDependencies bounds how many jobs may be waited for that are to come: the schedd's bound.
+// maxDependencies bounds how many jobs may be waited for that are to come: the schedd's
+// bound.
 const maxDependencies = 1_000_000
 
-const dependsOnHint = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when = \"afterany\" }]."
+const dependsOnHint = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when " +
+	"= \"afterany\" }]."
 
-// readDependsOn reads depends_on. In it job.NAME is an object that only this function understands.
+// readDependsOn reads depends_on. In it job.NAME is an object that only this function
+// understands.
 func (b *jobBuilder) readDependsOn() {
 	a, ok := b.attribute("depends_on", "job")
 	if !ok {
@@ -75,7 +80,8 @@ func (b *jobBuilder) addDependency(v cty.Value, at hcl.Range, element bool) {
 	case (ty.IsObjectType() || ty.IsMapType()) && element:
 		b.addConditional(v.AsValueMap(), at)
 	default:
-		b.reportProblem(at, "this is not a job that can be waited for", fmt.Sprintf("It is %s. %s", describeValue(v), dependsOnHint))
+		b.reportProblem(at, "this is not a job that can be waited for",
+			fmt.Sprintf("It is %s. %s", describeValue(v), dependsOnHint))
 	}
 }
 
@@ -98,7 +104,10 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 			when = w.AsString()
 		}
 		if w.Type() != cty.String || !containsName(dependencyTypes, when) {
-			b.reportProblem(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended), after (it has started) or another one of roost-job(5).%s", describeValue(w), nearestHint(when, dependencyTypes)))
+			b.reportProblem(at, "when is not a way to wait",
+				fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany "+
+					"(all have ended), after (it has started) or another one of roost-job(5).%s", describeValue(w),
+					nearestHint(when, dependencyTypes)))
 			return
 		}
 	}
@@ -121,14 +130,16 @@ func (b *jobBuilder) addID(s string, at hcl.Range) {
 		if containsName(b.parser.jobNames, s) {
 			hint = fmt.Sprintf("The job of this file is named without quotes: job.%s.", s)
 		}
-		b.reportProblem(at, fmt.Sprintf("%q is not the id of a job", truncateText(s)), "An id is written as \"123\" or \"123.host\", with \"afterany:\" or the like before it. "+hint)
+		b.reportProblem(at, fmt.Sprintf("%q is not the id of a job", truncateText(s)),
+			"An id is written as \"123\" or \"123.host\", with \"afterany:\" or the like before it. "+hint)
 		return
 	}
 	dep.sourceRange = at
 	b.dependencies = append(b.dependencies, dep)
 }
 
-// parseDependency reads "[type:]id" and "on:N". Behind the id of an array can stand of how many tasks it has to be true: "afterokarray:12[][3]".
+// parseDependency reads "[type:]id" and "on:N". Behind the id of an array can stand of
+// how many tasks it has to be true: "afterokarray:12[][3]".
 func parseDependency(s string) (jobDependency, error) {
 	dep := jobDependency{dependencyType: "afterok", id: s}
 	if when, id, ok := strings.Cut(s, ":"); ok {
@@ -156,17 +167,21 @@ var taskDependency = regexp.MustCompile(`\[\]\[[1-9][0-9]{0,7}\]`)
 
 func (b *jobBuilder) addJob(when, name string, at hcl.Range) {
 	if name == b.name {
-		b.reportProblem(at, fmt.Sprintf("job %q waits for itself", name), "It would never start. Remove it from its own depends_on, or name another job.")
+		b.reportProblem(at, fmt.Sprintf("job %q waits for itself", name),
+			"It would never start. Remove it from its own depends_on, or name another job.")
 		return
 	}
 	if strings.HasPrefix(when, "before") || when == "runone" {
-		b.reportProblem(at, fmt.Sprintf("%s is for jobs that are there already", when), fmt.Sprintf("job.%s is submitted with this file: let it wait for this one, as with depends_on = [job.%s].", name, b.name))
+		b.reportProblem(at, fmt.Sprintf("%s is for jobs that are there already", when),
+			fmt.Sprintf("job.%s is submitted with this file: let it wait for this one, as with depends_on = [job.%s].",
+				name, b.name))
 		return
 	}
 	b.dependencies = append(b.dependencies, jobDependency{dependencyType: when, job: name, sourceRange: at})
 }
 
-// sortJobs sorts jobs so that each comes after those that it depends on, and in the order of the file where that leaves a choice.
+// sortJobs sorts jobs so that each comes after those that it depends on, and in the order
+// of the file where that leaves a choice.
 func (p *fileParser) sortJobs(builders []*jobBuilder) []*jobBuilder {
 	byName := map[string]*jobBuilder{}
 	for _, b := range builders {
@@ -184,7 +199,9 @@ func (p *fileParser) sortJobs(builders []*jobBuilder) []*jobBuilder {
 				continue
 			}
 			if state[next.name] == 1 {
-				p.report(newDiagnostic(d.sourceRange.Ptr(), "these jobs wait for each other in a ring", fmt.Sprintf("None of them could ever start: %s. Remove one of these dependencies.", cyclePath(path, next.name))))
+				p.report(newDiagnostic(d.sourceRange.Ptr(), "these jobs wait for each other in a ring",
+					fmt.Sprintf("None of them could ever start: %s. Remove one of these dependencies.",
+						cyclePath(path, next.name))))
 				return false
 			}
 			if !visit(next) {

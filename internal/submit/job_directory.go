@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// readDirectory reads the directory that relative paths start from, and that the task runs in where it can.
+// readDirectory reads the directory that relative paths start from, and that the task
+// runs in where it can.
 func (b *jobBuilder) readDirectory() {
 	b.workingDirectory = fixedText(b.parser.options.Dir, b.block.DefRange())
 	if a, ok := b.attribute("directory", b.taskRoots()...); ok {
@@ -30,9 +31,12 @@ func (b *jobBuilder) checkDirectory() {
 	info, err := b.parser.options.Files.Stat(where)
 	switch {
 	case err != nil:
-		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange, fmt.Sprintf("the directory %q is not there", truncateText(where)), "Make it with mkdir -p, or check the name"+b.similarFile(where)+"."))
+		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange,
+			fmt.Sprintf("the directory %q is not there", truncateText(where)),
+			"Make it with mkdir -p, or check the name"+b.similarFile(where)+"."))
 	case !info.IsDir():
-		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange, fmt.Sprintf("%q is not a directory", truncateText(where)), "The task's working directory has to be one."))
+		b.parser.report(missingFileDiagnostic(&b.workingDirectory.sourceRange,
+			fmt.Sprintf("%q is not a directory", truncateText(where)), "The task's working directory has to be one."))
 	}
 }
 
@@ -49,7 +53,8 @@ func (b *jobBuilder) absoluteText(t taskText, dir string) taskText {
 		rest := append([]textPiece{{fixed: first.fixed[1:]}}, t.pieces[1:]...)
 		return taskText{rest, t.sourceRange}.withAffixes(b.parser.options.Home, "")
 	}
-	if first.column != "" && !containsName([]string{taskIndex, arrayIndex, jobSequence}, first.column) { // one that may hold absolute paths
+	// one that may hold absolute paths
+	if first.column != "" && !containsName([]string{taskIndex, arrayIndex, jobSequence}, first.column) {
 		values := make([]string, b.tasks.count)
 		outside := false
 		for i := range values {

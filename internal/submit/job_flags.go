@@ -11,7 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// JobFlags is what the flags of a command say about a job; text is in the same form as in a job file, empty for unset.
+// JobFlags is what the flags of a command say about a job; text is in the same form as in
+// a job file, empty for unset.
 type JobFlags struct {
 	Name         string // empty: the program's
 	Directory    string
@@ -47,8 +48,9 @@ type JobFlags struct {
 	Hold         bool
 }
 
-// Command returns the job that runs argv. It is read like a job block whose settings are all plain values, so the same rules
-// hold and the same words are said. Its errors wrap roost.Invalid or roost.NoInput.
+// Command returns the job that runs argv. It is read like a job block whose settings are
+// all plain values, so the same rules hold and the same words are said. Its errors wrap
+// roost.Invalid or roost.NoInput.
 func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 	if len(argv) == 0 {
 		return Job{}, fmt.Errorf("there is no command to run: write it behind --: %w", roost.Usage)
@@ -60,7 +62,8 @@ func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 	body := &hclsyntax.Body{Attributes: request.attributes(argv)}
 	b := newBuilder(p, &hclsyntax.Block{Type: "job", Body: body}, request.jobName(argv))
 	if !jobName.matches(b.name) {
-		return Job{}, fmt.Errorf("name %q: a name is made of letters, digits and _ . + -, and begins with a letter or a digit: %w", b.name, roost.Invalid)
+		return Job{}, fmt.Errorf("name %q: a name is made of letters, digits and _ . + -, and begins with a letter "+
+			"or a digit: %w", b.name, roost.Invalid)
 	}
 	for _, entry := range request.Environment {
 		if _, _, ok := strings.Cut(entry, "="); !ok {
@@ -70,10 +73,12 @@ func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 	b.buildJob()
 	if len(p.diags) > 0 {
 		d := p.diags[0]
-		return Job{}, fmt.Errorf("%s. %s: %w", d.Summary, strings.TrimSuffix(d.Detail, "."), ExitKind(hcl.Diagnostics{d}))
+		return Job{}, fmt.Errorf("%s. %s: %w", d.Summary, strings.TrimSuffix(d.Detail, "."),
+			ExitKind(hcl.Diagnostics{d}))
 	}
 	b.setDependsOn()
-	return Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns, Array: b.tasks.array}, nil
+	return Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns, Array: b.tasks.array},
+		nil
 }
 
 // jobName is the job's name: the one that is set, or one made of the program's.
@@ -82,7 +87,8 @@ func (r JobFlags) jobName(argv []string) string {
 		return r.Name
 	}
 	name := strings.Map(func(c rune) rune {
-		if c == '_' || c == '.' || c == '+' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
+		if c == '_' || c == '.' || c == '+' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' ||
+			c >= 'a' && c <= 'z' {
 			return c
 		}
 		return '_'
@@ -97,16 +103,19 @@ func (r JobFlags) jobName(argv []string) string {
 func (r JobFlags) attributes(argv []string) hclsyntax.Attributes {
 	set := map[string]cty.Value{"command": textValues(argv)}
 	for name, s := range map[string]string{
-		"directory": r.Directory, "cpus": r.CPUs, "memory": r.Memory, "disk": r.Disk, "walltime": r.Walltime, "band": r.Band, "group": r.Group,
-		"requirements": r.Requirements, "rank": r.Rank, "stdin": r.Stdin, "stdout": r.Stdout, "stderr": r.Stderr, "transfer": r.Transfer,
-		"notice": r.Notice, "lease": r.Lease, "start_after": r.StartAfter,
+		"directory": r.Directory, "cpus": r.CPUs, "memory": r.Memory, "disk": r.Disk, "walltime": r.Walltime,
+		"band": r.Band, "group": r.Group,
+		"requirements": r.Requirements, "rank": r.Rank, "stdin": r.Stdin, "stdout": r.Stdout, "stderr": r.Stderr,
+		"transfer": r.Transfer,
+		"notice":   r.Notice, "lease": r.Lease, "start_after": r.StartAfter,
 		"gpu_memory": r.GPUMemory, "app_class": r.AppClass,
 	} {
 		if s != "" {
 			set[name] = cty.StringVal(s)
 		}
 	}
-	for name, n := range map[string]int{"gpus": r.GPUs, "priority": r.Priority, "count": r.Count, "retries": r.Retries, "max_running": r.MaxRunning} {
+	for name, n := range map[string]int{"gpus": r.GPUs, "priority": r.Priority, "count": r.Count, "retries": r.Retries,
+		"max_running": r.MaxRunning} {
 		if n != 0 {
 			set[name] = cty.NumberIntVal(int64(n))
 		}

@@ -19,8 +19,9 @@ type machineAttribute struct {
 	unit      attributeUnit
 }
 
-// machineAttrs are the attributes of machines that can be had by a plain name. Any other name is taken to be that of an
-// attribute that an administrator has put into the machines' ads.
+// machineAttrs are the attributes of machines that can be had by a plain name. Any other
+// name is taken to be that of an attribute that an administrator has put into the
+// machines' ads.
 var machineAttrs = []machineAttribute{
 	{"cpus", roost.AttrCpus, unitText},
 	{"memory", roost.AttrMemory, unitMiB},

@@ -10,8 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readConstraint reads requirements or rank: a text that is a ClassAd expression, or an expression of HCL that is translated
-// into one. The ad gets only what the user asked for; whether the resources fit is looked at elsewhere.
+// readConstraint reads requirements or rank: a text that is a ClassAd expression, or an
+// expression of HCL that is translated into one. The ad gets only what the user asked
+// for; whether the resources fit is looked at elsewhere.
 func (b *jobBuilder) readConstraint(name, attr string) {
 	a, ok := b.attribute(name, b.taskRoots("machine")...)
 	if !ok {
@@ -61,8 +62,10 @@ func (b *jobBuilder) condition(expr hclsyntax.Expression, scope *hcl.EvalContext
 	return s, ok && s != "" && b.checkClassAd(s, expr, name)
 }
 
-// translateExpression makes ClassAd text of an expression. One that does not speak of machines is evaluated: its text is ClassAd already.
-func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.EvalContext, name string) (string, bool) {
+// translateExpression makes ClassAd text of an expression. One that does not speak of
+// machines is evaluated: its text is ClassAd already.
+func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.EvalContext,
+	name string) (string, bool) {
 	if b.usesMachine(expr) {
 		t := conditionTranslator{builder: b, scope: scope}
 		return t.translateExpr(expr, 0), !t.hasFailed
@@ -75,7 +78,9 @@ func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.E
 	case cty.String, cty.Number, cty.Bool:
 		return b.valueText(v, expr.Range(), name)
 	}
-	b.reportProblem(expr.Range(), name+" has to be an expression", fmt.Sprintf("It is %s. Write a condition, machine.memory >= \"4GiB\" && machine.arch == \"x86_64\", or a ClassAd expression in quotes.", describeValue(v)))
+	b.reportProblem(expr.Range(), name+" has to be an expression",
+		fmt.Sprintf("It is %s. Write a condition, machine.memory >= \"4GiB\" && machine.arch == \"x86_64\", or "+
+			"a ClassAd expression in quotes.", describeValue(v)))
 	return "", false
 }
 
@@ -88,7 +93,8 @@ func (b *jobBuilder) usesMachine(expr hclsyntax.Expression) bool {
 	return false
 }
 
-// checkClassAd parses the text, and shows where it is wrong: inside the quotes, when they hold the very text.
+// checkClassAd parses the text, and shows where it is wrong: inside the quotes, when they
+// hold the very text.
 func (b *jobBuilder) checkClassAd(s string, expr hclsyntax.Expression, name string) bool {
 	_, err := classad.ParseExpr(s)
 	if err == nil {
@@ -104,6 +110,7 @@ func (b *jobBuilder) checkClassAd(s string, expr hclsyntax.Expression, name stri
 			detail += fmt.Sprintf(", at character %d of line %d of the text", se.Column, se.Line)
 		}
 	}
-	b.reportProblem(at, name+" is not a ClassAd expression", detail+". A plain condition needs no quotes: machine.memory >= \"4GiB\".")
+	b.reportProblem(at, name+" is not a ClassAd expression",
+		detail+". A plain condition needs no quotes: machine.memory >= \"4GiB\".")
 	return false
 }

@@ -17,7 +17,8 @@ const (
 	mailUsersHint  = "Write a list of addresses: mail_to = [\"ann@example.org\"]."
 )
 
-// readMail reads what is told of the job, and to whom. Who says only to whom means what goes wrong, as with qsub.
+// readMail reads what is told of the job, and to whom. Who says only to whom means what
+// goes wrong, as with qsub.
 func (b *jobBuilder) readMail() {
 	users, at, named := b.constantTextList("mail_to")
 	for _, u := range users {
@@ -40,13 +41,15 @@ func (b *jobBuilder) readMail() {
 	case !isGiven:
 		on = "a"
 	case on == "j":
-		b.reportProblem(at, "mail_on has only tasks", "It says that each task is told of by itself: add what of them is to be told. "+mailEventsHint)
+		b.reportProblem(at, "mail_on has only tasks",
+			"It says that each task is told of by itself: add what of them is to be told. "+mailEventsHint)
 		return
 	case on == "":
 		return // an empty list: nothing is told
 	}
 	if strings.Contains(on, "j") && !b.tasks.array {
-		b.reportProblem(at, "mail_on has tasks, and the job has one task only", "Remove it, or give the job a count. "+mailEventsHint)
+		b.reportProblem(at, "mail_on has tasks, and the job has one task only",
+			"Remove it, or give the job a count. "+mailEventsHint)
 		return
 	}
 	b.ad.SetString(roost.AttrMailPoints, on)

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// didYouMean returns a sentence that offers the nearest of the names, or lists them when none is near and they are few.
+// didYouMean returns a sentence that offers the nearest of the names, or lists them when
+// none is near and they are few.
 func didYouMean(name string, names []string) string {
 	if best := nearestName(name, names); best != "" {
 		return " Did you mean \"" + best + "\"?"
@@ -20,7 +21,8 @@ func didYouMean(name string, names []string) string {
 	return ""
 }
 
-// nearestName returns the one of names that name was most likely meant to be, or "". Case and underscores weigh nothing.
+// nearestName returns the one of names that name was most likely meant to be, or "". Case
+// and underscores weigh nothing.
 func nearestName(name string, names []string) string {
 	plain := normalizeName(name)
 	best, least := "", 1+max(1, len(plain)/3)

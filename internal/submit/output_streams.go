@@ -21,7 +21,8 @@ func (b *jobBuilder) readStreams() {
 	err := b.readOutput("stderr", roost.AttrErr)
 	join, _ := b.constantBool("join_output")
 	if join && err {
-		b.reportProblem(b.body.Attributes["stderr"].NameRange, "stderr and join_output cannot both be set", "With join_output = true the standard error goes where stdout goes. Remove one of the two.")
+		b.reportProblem(b.body.Attributes["stderr"].NameRange, "stderr and join_output cannot both be set",
+			"With join_output = true the standard error goes where stdout goes. Remove one of the two.")
 	}
 	if out && err && b.ad != nil {
 		o, _ := b.ad.Str(roost.AttrOut)
@@ -50,7 +51,8 @@ func (b *jobBuilder) readRemoval(joined bool) {
 			continue
 		}
 		if b.body.Attributes[s.name] == nil || joined && s.name == "stderr" {
-			b.reportProblem(at, "remove_output names a file that there is not", fmt.Sprintf("The job has no %s of its own. Say where it goes, or remove it from the list.", s.name))
+			b.reportProblem(at, "remove_output names a file that there is not",
+				fmt.Sprintf("The job has no %s of its own. Say where it goes, or remove it from the list.", s.name))
 			return
 		}
 		letters += s.letter
@@ -77,14 +79,16 @@ func (b *jobBuilder) readOutput(name, attr string) bool {
 	where, known := abs.fixedText()
 	switch {
 	case fixed && strings.HasSuffix(s, "/"):
-		b.reportProblem(t.sourceRange, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
+		b.reportProblem(t.sourceRange, name+" is a directory",
+			fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
 		return false
 	case abs.isSameForAll() && b.tasks.count > 1 && where != "/dev/null" && !b.isMPIGang():
 		ext := path.Ext(s)
 		if !fixed {
 			s, ext = name+".${task.job}", ""
 		}
-		b.reportProblem(t.sourceRange, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
+		b.reportProblem(t.sourceRange, "all tasks would write "+name+" to the same file",
+			fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
 		return false
 	case known && b.parser.options.Files != nil && where != "/dev/null":
 		if !b.checkParentExists(where, name, t.sourceRange) {
@@ -107,7 +111,8 @@ func (b *jobBuilder) isMPIGang() bool {
 
 func (b *jobBuilder) checkParentExists(where, name string, at hcl.Range) bool {
 	if info, err := b.parser.options.Files.Stat(where); err == nil && info.IsDir() {
-		b.reportProblem(at, fmt.Sprintf("%s: %q is a directory", name, truncateText(where)), "It has to be a file. Add a name to it.")
+		b.reportProblem(at, fmt.Sprintf("%s: %q is a directory", name, truncateText(where)),
+			"It has to be a file. Add a name to it.")
 		return false
 	}
 	parent := path.Dir(where)
@@ -115,7 +120,8 @@ func (b *jobBuilder) checkParentExists(where, name string, at hcl.Range) bool {
 		return true // was checked, or is where the submitter stands
 	}
 	if info, err := b.parser.options.Files.Stat(parent); err != nil || !info.IsDir() {
-		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the directory of %s is not there", name), fmt.Sprintf("There is no directory %s. Make it first: mkdir -p %s.", parent, parent)))
+		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the directory of %s is not there", name),
+			fmt.Sprintf("There is no directory %s. Make it first: mkdir -p %s.", parent, parent)))
 		return false
 	}
 	return true

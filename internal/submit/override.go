@@ -14,8 +14,8 @@ import (
 
 const overrideHint = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9,20\"."
 
-// readOverrides reads the override blocks: other resources, requirements or rank for some tasks. Of two blocks for the same
-// task the later one counts.
+// readOverrides reads the override blocks: other resources, requirements or rank for some
+// tasks. Of two blocks for the same task the later one counts.
 func (b *jobBuilder) readOverrides() {
 	columns := map[string][]string{}
 	for _, block := range b.body.Blocks {
@@ -30,8 +30,10 @@ func (b *jobBuilder) readOverrides() {
 }
 
 func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
-	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "requirements", "rank"}
-	if !b.parser.refuseLabels(block, "override { tasks = [0] … }") || !b.parser.refuseUnknown(block, "an override", names, nil) {
+	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime",
+		"requirements", "rank"}
+	if !b.parser.refuseLabels(block, "override { tasks = [0] … }") ||
+		!b.parser.refuseUnknown(block, "an override", names, nil) {
 		return
 	}
 	a := block.Body.Attributes["tasks"]
@@ -64,7 +66,8 @@ func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]s
 	}
 }
 
-// setColumnValues puts values into a column, which starts as what the tasks have without the override.
+// setColumnValues puts values into a column, which starts as what the tasks have without
+// the override.
 func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, chosen []int, values []string) {
 	if columns[attr] == nil {
 		columns[attr] = b.baseColumn(attr)
@@ -93,7 +96,8 @@ func (b *jobBuilder) baseColumn(attr string) []string {
 		text = e.String()
 	} else if attr == roost.AttrRequirements {
 		text = "true"
-	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses && !b.isMPIGang() {
+	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses &&
+		!b.isMPIGang() {
 		text = "0"
 	}
 	switch attr {
@@ -115,7 +119,9 @@ func (b *jobBuilder) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	var list []int
 	add := func(first, last int64) bool {
 		if first < 0 || last >= int64(b.tasks.count) || first > last {
-			b.reportProblem(at, "there is no such task", fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count, b.tasks.count-1))
+			b.reportProblem(at, "there is no such task",
+				fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count,
+					b.tasks.count-1))
 			return false
 		}
 		for i := first; i <= last; i++ {
@@ -155,6 +161,7 @@ func (b *jobBuilder) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 		}
 		return list, true
 	}
-	b.reportProblem(at, "tasks has to be a list of numbers", fmt.Sprintf("It is %s. %s", describeValue(v), overrideHint))
+	b.reportProblem(at, "tasks has to be a list of numbers",
+		fmt.Sprintf("It is %s. %s", describeValue(v), overrideHint))
 	return nil, false
 }

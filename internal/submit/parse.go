@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a file is submitted whole or not at all.
-// Jobs come in an order in which each depends only on earlier ones; DependsOn names those as "@0", "@1", ….
+// ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a
+// file is submitted whole or not at all. Jobs come in an order in which each depends only
+// on earlier ones; DependsOn names those as "@0", "@1", ….
 func ParseFile(src []byte, opts ParseOptions) ([]Job, hcl.Diagnostics) {
 	return parseFile(src, opts, nil)
 }
@@ -66,13 +67,15 @@ type fileParser struct {
 func newParser(src []byte, opts ParseOptions) *fileParser {
 	return &fileParser{
 		options: opts, source: src, meter: newMeter(), root: &hcl.EvalContext{Variables: map[string]cty.Value{}},
-		freeRefs: map[hclsyntax.Expression][]hcl.Traversal{}, checkedExprs: map[hclsyntax.Expression]bool{}, reportedOnce: map[string]bool{},
+		freeRefs: map[hclsyntax.Expression][]hcl.Traversal{}, checkedExprs: map[hclsyntax.Expression]bool{},
+		reportedOnce: map[string]bool{},
 	}
 }
 
 func (p *fileParser) report(d *hcl.Diagnostic) { p.diags = append(p.diags, d) }
 
-// reportOnce reports something that would otherwise be said of every expression that follows.
+// reportOnce reports something that would otherwise be said of every expression that
+// follows.
 func (p *fileParser) reportOnce(key string, d *hcl.Diagnostic) {
 	if !p.reportedOnce[key] {
 		p.reportedOnce[key] = true
@@ -87,7 +90,8 @@ func (p *fileParser) sourceText(r hcl.Range) string { return string(p.source[r.S
 func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 	for _, name := range sortedKeys(body.Attributes) {
 		a := body.Attributes[name]
-		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name), "Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
+		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name),
+			"Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
 	}
 	var variables, locals, mixed []*hclsyntax.Block
 	known := []string{"job", "variable", "locals"}
@@ -107,7 +111,8 @@ func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 				mixed = append(mixed, b)
 				continue
 			}
-			p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type), "A job file has blocks called job, variable and locals."+nearestHint(b.Type, known)))
+			p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type),
+				"A job file has blocks called job, variable and locals."+nearestHint(b.Type, known)))
 		}
 	}
 	p.readVariables(variables)
@@ -119,7 +124,8 @@ func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 		p.report(newDiagnostic(rangeAt(p.source, p.options.Filename, 0, 0), "there is no job in this file", emptyHint))
 	}
 	if len(p.blocks) > maxJobs {
-		p.report(newDiagnostic(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file", fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
+		p.report(newDiagnostic(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file",
+			fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
 		return nil
 	}
 	return p.readJobs()
@@ -133,7 +139,8 @@ func nearestHint(name string, names []string) string {
 	return ""
 }
 
-// readJobs reads the job blocks, and puts them into an order in which each comes after those that it depends on.
+// readJobs reads the job blocks, and puts them into an order in which each comes after
+// those that it depends on.
 func (p *fileParser) readJobs() []Job {
 	builders := make([]*jobBuilder, 0, len(p.blocks))
 	lines := map[string]int{}
@@ -143,7 +150,9 @@ func (p *fileParser) readJobs() []Job {
 			continue
 		}
 		if line, twice := lines[name]; twice {
-			p.report(newDiagnostic(block.LabelRanges[0].Ptr(), fmt.Sprintf("there are two jobs called %q", name), fmt.Sprintf("The other one is on line %d. Give one of them another name, or make them one job with for_each.", line)))
+			p.report(newDiagnostic(block.LabelRanges[0].Ptr(), fmt.Sprintf("there are two jobs called %q", name),
+				fmt.Sprintf("The other one is on line %d. Give one of them another name, or make them one job with "+
+					"for_each.", line)))
 			continue
 		}
 		lines[name] = block.DefRange().Start.Line
@@ -165,7 +174,8 @@ func (p *fileParser) readJobs() []Job {
 	}
 	for place, b := range order {
 		b.setDependsOn()
-		jobs[place] = Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns, Array: b.tasks.array}
+		jobs[place] = Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns,
+			Array: b.tasks.array}
 	}
 	return jobs
 }
@@ -174,13 +184,17 @@ func (p *fileParser) readJobs() []Job {
 func (p *fileParser) blockLabel(b *hclsyntax.Block, noun, example string) (string, bool) {
 	switch {
 	case len(b.Labels) == 0:
-		p.report(newDiagnostic(b.TypeRange.Ptr(), noun+" has to have a name", "Write it in quotes behind the word:\n\n  "+example+"\n"))
+		p.report(newDiagnostic(b.TypeRange.Ptr(), noun+" has to have a name",
+			"Write it in quotes behind the word:\n\n  "+example+"\n"))
 		return "", false
 	case len(b.Labels) > 1:
-		p.report(newDiagnostic(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several", "Write one name in quotes, without blanks:\n\n  "+example+"\n"))
+		p.report(newDiagnostic(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several",
+			"Write one name in quotes, without blanks:\n\n  "+example+"\n"))
 		return "", false
 	case !jobName.matches(b.Labels[0]):
-		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", truncateText(b.Labels[0])), "A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most 230 characters."))
+		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", truncateText(b.Labels[0])),
+			"A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most "+
+				"230 characters."))
 		return "", false
 	}
 	return b.Labels[0], true
@@ -188,13 +202,15 @@ func (p *fileParser) blockLabel(b *hclsyntax.Block, noun, example string) (strin
 
 func (p *fileParser) refuseLabels(b *hclsyntax.Block, example string) bool {
 	if len(b.Labels) > 0 {
-		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%s has no name", b.Type), "Write it as "+example+"."))
+		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%s has no name", b.Type),
+			"Write it as "+example+"."))
 		return false
 	}
 	return true
 }
 
-// refuseUnknown reports what does not belong into a block. names are the settings that do; nil allows all.
+// refuseUnknown reports what does not belong into a block. names are the settings that
+// do; nil allows all.
 func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, blocks []string) bool {
 	ok := true
 	for _, name := range sortedKeys(b.Body.Attributes) {
@@ -204,10 +220,12 @@ func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, block
 		ok = false
 		a := b.Body.Attributes[name]
 		if containsName(blocks, name) {
-			p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q is a block, not a setting", name), fmt.Sprintf("Write it without the =: %s { … }.", name)))
+			p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q is a block, not a setting", name),
+				fmt.Sprintf("Write it without the =: %s { … }.", name)))
 			continue
 		}
-		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("there is no setting %q", name), unknownHint(name, noun, names)))
+		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("there is no setting %q", name),
+			unknownHint(name, noun, names)))
 	}
 	for _, inner := range b.Body.Blocks {
 		if containsName(blocks, inner.Type) {
@@ -215,23 +233,33 @@ func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, block
 		}
 		ok = false
 		if containsName(names, inner.Type) {
-			p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("%q is a setting, not a block", inner.Type), fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
+			p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("%q is a setting, not a block", inner.Type),
+				fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
 			continue
 		}
-		p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun), "It has no meaning here."+nearestHint(inner.Type, append(append([]string(nil), blocks...), names...))))
+		p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun),
+			"It has no meaning here."+nearestHint(inner.Type, append(append([]string(nil), blocks...), names...))))
 	}
 	return ok
 }
 
 // foreignSettings names what other systems call our settings.
 var foreignSettings = map[string]string{
-	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus", "mem": "memory", "ram": "memory", "gpu": "gpus",
-	"ngpus": "gpus", "gpu_mem": "gpu_memory", "gmem": "gpu_memory", "vram": "gpu_memory", "request_gpu_memory": "gpu_memory", "class": "app_class", "time": "walltime", "timeout": "walltime", "time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
-	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group", "tasks": "count", "array": "count", "replicas": "count",
-	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command", "request_cpus": "cpus", "request_memory": "memory",
-	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv", "max_retries": "retries", "prio": "priority", "name": "",
-	"mail": "mail_to", "email": "mail_to", "notification": "mail_on", "notify_user": "mail_to", "mail_type": "mail_on", "mail_user": "mail_to", "cput": "cpu_time", "vmem": "virtual_memory",
-	"pcput": "process_cpu_time", "pmem": "process_memory", "pvmem": "process_virtual_memory", "fsize": "file_size", "transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
+	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus",
+	"mem": "memory", "ram": "memory", "gpu": "gpus",
+	"ngpus": "gpus", "gpu_mem": "gpu_memory", "gmem": "gpu_memory", "vram": "gpu_memory",
+	"request_gpu_memory": "gpu_memory", "class": "app_class", "time": "walltime", "timeout": "walltime",
+	"time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
+	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group",
+	"tasks": "count", "array": "count", "replicas": "count",
+	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command",
+	"request_cpus": "cpus", "request_memory": "memory",
+	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv",
+	"max_retries": "retries", "prio": "priority", "name": "",
+	"mail": "mail_to", "email": "mail_to", "notification": "mail_on", "notify_user": "mail_to", "mail_type": "mail_on",
+	"mail_user": "mail_to", "cput": "cpu_time", "vmem": "virtual_memory",
+	"pcput": "process_cpu_time", "pmem": "process_memory", "pvmem": "process_virtual_memory", "fsize": "file_size",
+	"transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
 }
 
 func unknownHint(name, noun string, names []string) string {

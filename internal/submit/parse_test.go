@@ -15,8 +15,9 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the expected results in testdata")
 
-// testTree is a directory that exists only in the test: paths to contents. A name ending in "/" is a directory; a leading "!" of
-// the contents means that the file cannot be read, and "#" that it can be executed.
+// testTree is a directory that exists only in the test: paths to contents. A name ending
+// in "/" is a directory; a leading "!" of the contents means that the file cannot be
+// read, and "#" that it can be executed.
 type testTree map[string]string
 
 type testTreeNode struct {
@@ -88,14 +89,16 @@ func (t testTree) LookPath(name string) (string, error) {
 var testFiles = testTree{
 	"/usr/bin/python3": "#", "/usr/bin/perl": "#", "/bin/sh": "#", "/bin/echo": "#", "/bin/bash": "#", "/bin/true": "#",
 	"/home/ann/sims/simulate": "#", "/home/ann/sims/bin/tool": "#", "/home/ann/sims/notes.txt": "hello\n",
-	"/home/ann/sims/data/a.csv": "x,y\n1,2\n3,4\n", "/home/ann/sims/data/b.csv": "x,y\n5,6\n", "/home/ann/sims/data/c.csv": "x,y\n",
+	"/home/ann/sims/data/a.csv": "x,y\n1,2\n3,4\n", "/home/ann/sims/data/b.csv": "x,y\n5,6\n",
+	"/home/ann/sims/data/c.csv": "x,y\n",
 	"/home/ann/sims/secret.txt": "!", "/home/ann/sims/logs/old.txt": "", "/shared/params.json": "{}",
 }
 
 func testOptions(name string) ParseOptions {
 	return ParseOptions{
 		Filename: name, Dir: "/home/ann/sims", Home: "/home/ann", User: "ann", Files: testFiles,
-		Environ: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PRICE=5$"}, Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Environ: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PRICE=5$"},
+		Now:     time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -130,8 +133,9 @@ func fileFlags(src []byte, opts *ParseOptions) {
 	}
 }
 
-// TestGolden reads each job file of testdata. Beside testdata/jobs/x.hcl stand the jobs that it makes, and beside
-// testdata/errors/x.hcl what is said about it and the exit status.
+// TestGolden reads each job file of testdata. Beside testdata/jobs/x.hcl stand the jobs
+// that it makes, and beside testdata/errors/x.hcl what is said about it and the exit
+// status.
 func TestGolden(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*/*.hcl")
 	if len(files) == 0 {
@@ -157,7 +161,8 @@ func TestGolden(t *testing.T) {
 				t.Errorf("errors: %v, want %v\n%s", diags.HasErrors(), bad, got)
 			}
 			compareGolden(t, strings.TrimSuffix(file, ".hcl")+".txt", got)
-			if jobs2, diags2 := ParseFile(src, opts); dumpJobs(jobs2)+Format(diags2, src, 100, false) != dumpJobs(jobs)+Format(diags, src, 100, false) {
+			if jobs2, diags2 := ParseFile(src, opts); dumpJobs(jobs2)+Format(diags2, src, 100, false) != dumpJobs(jobs)+
+				Format(diags, src, 100, false) {
 				t.Error("reading it twice gives two results")
 			}
 		})

@@ -18,25 +18,30 @@ func (b *jobBuilder) readPlacement() {
 	const bandHint = "The bands are free, batch, production and monitoring, from low to high."
 	if s, at, ok := b.constantText("band", bandHint); ok {
 		if _, err := roost.ParsePriorityBand(s); err != nil {
-			b.reportProblem(at, fmt.Sprintf("there is no band %q", truncateText(s)), bandHint+nearestHint(s, roost.BandNames()))
+			b.reportProblem(at, fmt.Sprintf("there is no band %q", truncateText(s)),
+				bandHint+nearestHint(s, roost.BandNames()))
 		} else {
 			b.ad.SetString(roost.AttrBand, s)
 		}
 	}
-	n, _ := b.constantInt("priority", roost.MinPriority, roost.MaxPriority, "It orders your own jobs in their band; a higher one goes first, and 0 is ordinary.")
+	n, _ := b.constantInt("priority", roost.MinPriority, roost.MaxPriority,
+		"It orders your own jobs in their band; a higher one goes first, and 0 is ordinary.")
 	b.ad.SetInt(roost.AttrPriority, n)
 	if s, at, ok := b.constantText("group", "Write the name of an accounting group."); ok {
 		if groupName.matches(s) {
 			b.ad.SetString(roost.AttrGroup, s)
 		} else {
-			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)), "A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)),
+				"A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
 		}
 	}
-	if s, at, ok := b.constantText("unix_group", "Write the name of a group that you are in, as id -Gn lists them."); ok {
+	if s, at, ok := b.constantText("unix_group",
+		"Write the name of a group that you are in, as id -Gn lists them."); ok {
 		if unixGroup.matches(strings.TrimSuffix(s, "$")) {
 			b.ad.SetString(roost.AttrUnixGroup, s)
 		} else {
-			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)), "Write the name of a group that you are in, as id -Gn lists them.")
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)),
+				"Write the name of a group that you are in, as id -Gn lists them.")
 		}
 	}
 	b.readConstraint("requirements", roost.AttrRequirements)
@@ -59,7 +64,8 @@ func (b *jobBuilder) readLimits() {
 	}
 	b.ad.SetInt(roost.AttrNoticePeriod, seconds(notice))
 	b.ad.SetInt(roost.AttrJobLease, seconds(lease))
-	if n, ok := b.constantInt("max_running", 1, roost.MaxTasks, "It says how many tasks of this job may run at once."); ok {
+	if n, ok := b.constantInt("max_running", 1, roost.MaxTasks,
+		"It says how many tasks of this job may run at once."); ok {
 		b.ad.SetInt(roost.AttrMaxRunning, n)
 	}
 	b.readGang()
@@ -82,12 +88,14 @@ func (b *jobBuilder) readUmask() {
 	}
 	const hint = "Write the octal digits in quotes, as in umask = \"022\"."
 	if v.Type() != cty.String {
-		b.reportProblem(at, "umask has to be a text", fmt.Sprintf("It is %s: a number here would be decimal. %s", describeValue(v), hint))
+		b.reportProblem(at, "umask has to be a text",
+			fmt.Sprintf("It is %s: a number here would be decimal. %s", describeValue(v), hint))
 		return
 	}
 	n, err := strconv.ParseUint(v.AsString(), 8, 16)
 	if err != nil || n > 0o777 {
-		b.reportProblem(at, "umask is not a mask of rights", fmt.Sprintf("It is %s, and can be from \"000\" to \"777\". %s", describeValue(v), hint))
+		b.reportProblem(at, "umask is not a mask of rights",
+			fmt.Sprintf("It is %s, and can be from \"000\" to \"777\". %s", describeValue(v), hint))
 		return
 	}
 	b.ad.SetInt(roost.AttrUmask, int64(n))
@@ -106,7 +114,8 @@ func (b *jobBuilder) readLabels() {
 	ad := classad.New()
 	for _, name := range sortedKeys(labels) {
 		if !envName.matches(name) {
-			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a label", truncateText(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a label", truncateText(name)),
+				"A name is made of letters, digits and _, and does not begin with a digit.")
 			return
 		}
 		ad.SetString(name, labels[name])
@@ -116,7 +125,8 @@ func (b *jobBuilder) readLabels() {
 
 // readStartAfter reads a time of day, a date with a time, or a length of time from now.
 func (b *jobBuilder) readStartAfter() {
-	const hint = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of time from now (\"2h\")."
+	const hint = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of " +
+		"time from now (\"2h\")."
 	s, at, ok := b.constantText("start_after", hint)
 	if !ok {
 		return
@@ -130,7 +140,8 @@ func (b *jobBuilder) readStartAfter() {
 }
 
 func parseStartTime(s string, now time.Time) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
+		"2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return t, true
 		}

@@ -19,15 +19,21 @@ func (b *jobBuilder) readProgram() {
 		}
 	}
 	if len(set) == 0 {
-		b.reportProblem(b.block.DefRange(), "this job has nothing to run", "Say what it runs with one of\n\n  command    = [\"python3\", \"train.py\", \"--seed=${task.index}\"]\n  executable = \"./simulate\"\n  script     = <<-END\n    echo hello\n  END\n")
+		b.reportProblem(b.block.DefRange(), "this job has nothing to run",
+			"Say what it runs with one of\n\n  command    = [\"python3\", \"train.py\", \"--seed=${task.index}\"]\n  "+
+				"executable = \"./simulate\"\n  script     = <<-END\n    echo hello\n  END\n")
 		return
 	}
 	if len(set) > 1 {
-		b.reportProblem(set[1].NameRange, fmt.Sprintf("%s and %s cannot both be set", set[0].Name, set[1].Name), "A job runs one thing: an executable with arguments, a command (both in one list), or a script. Remove one of the two.")
+		b.reportProblem(set[1].NameRange, fmt.Sprintf("%s and %s cannot both be set", set[0].Name, set[1].Name),
+			"A job runs one thing: an executable with arguments, a command (both in one list), or a script. Remove "+
+				"one of the two.")
 		return
 	}
 	if shell := b.body.Attributes["shell"]; shell != nil && set[0].Name != "script" {
-		b.reportProblem(shell.NameRange, "shell is only for a script", fmt.Sprintf("What this job runs is its %s, without a shell. For a shell's line write script = \"…\".", set[0].Name))
+		b.reportProblem(shell.NameRange, "shell is only for a script",
+			fmt.Sprintf("What this job runs is its %s, without a shell. For a shell's line write script = \"…\".",
+				set[0].Name))
 	}
 	arguments, _ := b.textListSetting("arguments")
 	a, ok := b.attribute(set[0].Name, b.taskRoots()...)
@@ -41,11 +47,14 @@ func (b *jobBuilder) readProgram() {
 		}
 	case "command":
 		if other := b.body.Attributes["arguments"]; other != nil {
-			b.reportProblem(other.NameRange, "command and arguments cannot both be set", "command holds the program and its arguments in one list; arguments belong to executable and to script.")
+			b.reportProblem(other.NameRange, "command and arguments cannot both be set",
+				"command holds the program and its arguments in one list; arguments belong to executable and "+
+					"to script.")
 		}
 		list, ok := b.readTextList(a.Expr, "command")
 		if ok && len(list) == 0 {
-			b.reportProblem(a.Expr.Range(), "command is empty", "Its first element is the program, and the others are its arguments: command = [\"echo\", \"hello\"].")
+			b.reportProblem(a.Expr.Range(), "command is empty",
+				"Its first element is the program, and the others are its arguments: command = [\"echo\", \"hello\"].")
 		} else if ok {
 			b.setProgram(list[0], list[1:])
 		}
@@ -54,7 +63,8 @@ func (b *jobBuilder) readProgram() {
 	}
 }
 
-// setProgram finds the program, as the user's shell would: a bare name in the job's directory or else along PATH.
+// setProgram finds the program, as the user's shell would: a bare name in the job's
+// directory or else along PATH.
 func (b *jobBuilder) setProgram(t taskText, arguments []taskText) {
 	b.setArguments(arguments)
 	name, fixed := t.fixedText()
@@ -79,7 +89,9 @@ func (b *jobBuilder) setPrograms(t taskText) {
 		cmd, ok := found[name]
 		if !ok {
 			if len(found) == maxCheckedInputs {
-				b.reportProblem(t.sourceRange, "the tasks run too many programs", fmt.Sprintf("A job runs at most %d different ones. Hand what differs over as arguments.", maxCheckedInputs))
+				b.reportProblem(t.sourceRange, "the tasks run too many programs",
+					fmt.Sprintf("A job runs at most %d different ones. Hand what differs over as arguments.",
+						maxCheckedInputs))
 				return
 			}
 			if cmd, ok = b.findProgram(name, t.sourceRange); !ok {
@@ -92,11 +104,13 @@ func (b *jobBuilder) setPrograms(t taskText) {
 	b.ad.SetString(roost.AttrCmd, "$("+b.addColumn("program", "", values)+")")
 }
 
-// findProgram returns the Cmd for a program: what is below the job's directory stays relative to it and is sent along when
-// files are transferred, so that it is found in both ways of running.
+// findProgram returns the Cmd for a program: what is below the job's directory stays
+// relative to it and is sent along when files are transferred, so that it is found in
+// both ways of running.
 func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	if strings.TrimSpace(name) == "" {
-		b.reportProblem(at, "the executable is empty", "Name a program: \"./simulate\", or \"python3\" for one along PATH.")
+		b.reportProblem(at, "the executable is empty",
+			"Name a program: \"./simulate\", or \"python3\" for one along PATH.")
 		return "", false
 	}
 	iwd, known := b.workingDirectory.fixedText()
@@ -108,18 +122,21 @@ func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	info, err := files.Stat(where)
 	switch {
 	case err == nil && info.IsDir() && (strings.Contains(name, "/") || b.findOnPath(name) == ""):
-		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q is a directory", name), "The executable has to be a program."))
+		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q is a directory", name),
+			"The executable has to be a program."))
 		return "", false
 	case err == nil && !info.IsDir():
 		if files.Access(where, true) != nil {
-			b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q cannot be executed", name), notExecutableError(where)))
+			b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q cannot be executed", name),
+				notExecutableError(where)))
 			return "", false
 		}
 		local := localName(name, where, iwd)
 		if local == "" {
 			return where, true
 		}
-		b.inputs = append(b.inputs, inputFile{sourcePath: fixedText(where, at), name: fixedText(local, at), program: true})
+		b.inputs = append(b.inputs, inputFile{sourcePath: fixedText(where, at), name: fixedText(local, at),
+			program: true})
 		if !strings.Contains(local, "/") {
 			local = "./" + local
 		}
@@ -133,7 +150,8 @@ func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 		hint = fmt.Sprintf("It is neither in the job's directory, %s, nor along PATH.", iwd)
 	}
 	if strings.Contains(name, " ") {
-		hint += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].", quoteWords(name))
+		hint += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].",
+			quoteWords(name))
 	} else {
 		hint += " Check the name" + b.similarFile(where) + ", or set directory = \"…\" to where it is."
 	}
@@ -141,9 +159,11 @@ func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	return "", false
 }
 
-// localName is the name of a file relative to the job's directory, or "" when it is outside of it.
+// localName is the name of a file relative to the job's directory, or "" when it is
+// outside of it.
 func localName(name, where, iwd string) string {
-	if strings.HasPrefix(where, strings.TrimSuffix(iwd, "/")+"/") && !path.IsAbs(name) && !strings.HasPrefix(name, "~") {
+	if strings.HasPrefix(where, strings.TrimSuffix(iwd, "/")+"/") && !path.IsAbs(name) &&
+		!strings.HasPrefix(name, "~") {
 		return where[len(strings.TrimSuffix(iwd, "/"))+1:]
 	}
 	return ""
@@ -161,7 +181,8 @@ func (b *jobBuilder) findOnPath(name string) string {
 }
 
 func notExecutableError(where string) string {
-	return fmt.Sprintf("You may not run it. Make it a program with chmod +x %s, or name its interpreter: command = [\"python3\", %q].", where, where)
+	return fmt.Sprintf("You may not run it. Make it a program with chmod +x %s, or name its interpreter: command "+
+		"= [\"python3\", %q].", where, where)
 }
 
 func quoteWords(s string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// resourceQuantity is a resource that a task takes: how it is written, and how an ad and a column hold it. Values are texts in the
-// column's unit: cores, bytes, pieces, seconds.
+// resourceQuantity is a resource that a task takes: how it is written, and how an ad and
+// a column hold it. Values are texts in the column's unit: cores, bytes, pieces, seconds.
 type resourceQuantity struct {
 	name      string // of the setting
 	attribute string // of the ad and of the column
@@ -25,16 +25,29 @@ type resourceQuantity struct {
 func quantities() []resourceQuantity {
 	return []resourceQuantity{
 		{"cpus", roost.AttrRequestCpus, readCores, func(b *jobBuilder, v string) { b.setCores(v) }},
-		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestMemory, v, roost.MiB) }},
-		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
-		{"gpus", roost.AttrRequestGpus, readGpus, func(b *jobBuilder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
-		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestGpuMem, v, roost.MiB) }},
-		{"processes", roost.AttrProcesses, readProcesses, func(b *jobBuilder, v string) { b.setWhole(roost.AttrProcesses, v) }},
-		{"walltime", roost.AttrWalltime, readWalltime, func(b *jobBuilder, v string) { b.setWhole(roost.AttrWalltime, v) }},
+		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *jobBuilder, v string) {
+			b.setSize(roost.AttrRequestMemory, v, roost.MiB)
+		}},
+		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *jobBuilder, v string) {
+			b.setSize(roost.AttrRequestDisk, v, roost.KiB)
+		}},
+		{"gpus", roost.AttrRequestGpus, readGpus, func(b *jobBuilder, v string) {
+			b.setWhole(roost.AttrRequestGpus, v)
+		}},
+		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *jobBuilder, v string) {
+			b.setSize(roost.AttrRequestGpuMem, v, roost.MiB)
+		}},
+		{"processes", roost.AttrProcesses, readProcesses, func(b *jobBuilder, v string) {
+			b.setWhole(roost.AttrProcesses, v)
+		}},
+		{"walltime", roost.AttrWalltime, readWalltime, func(b *jobBuilder, v string) {
+			b.setWhole(roost.AttrWalltime, v)
+		}},
 	}
 }
 
-// valueError is a mistake in a value, found by a reader that does not know where the value stands.
+// valueError is a mistake in a value, found by a reader that does not know where the
+// value stands.
 type valueError struct{ summary, detail string }
 
 func (w *valueError) Error() string { return w.summary + ". " + w.detail }
@@ -62,7 +75,8 @@ func (b *jobBuilder) readResources() {
 	b.resolveGPUs()
 }
 
-// readQuantity reads a value that may differ between tasks: one text when it does not, else one for each task.
+// readQuantity reads a value that may differ between tasks: one text when it does not,
+// else one for each task.
 func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression) ([]string, bool) {
 	one := func(v cty.Value) (string, bool) {
 		s, err := q.parse(v)
@@ -134,7 +148,8 @@ func readCores(v cty.Value) (string, error) {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
 			if _, err := roost.ParseBytes(v.AsString()); err == nil {
-				return "", &valueError{"cpus is a number of cores, not a size", fmt.Sprintf("It is %s. %s A size belongs to memory or disk.", describeValue(v), hint)}
+				return "", &valueError{"cpus is a number of cores, not a size",
+					fmt.Sprintf("It is %s. %s A size belongs to memory or disk.", describeValue(v), hint)}
 			}
 			return "", &valueError{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
@@ -148,9 +163,11 @@ func readCores(v cty.Value) (string, error) {
 	case cores < 0:
 		return "", &valueError{"cpus is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	case !(cores >= 0.001):
-		return "", &valueError{"cpus is less than a thousandth of a core", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
+		return "", &valueError{"cpus is less than a thousandth of a core",
+			fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	case cores > maxCores:
-		return "", &valueError{"cpus is more than any machine has", fmt.Sprintf("It is %s, and a task can ask for at most %d. %s", describeValue(v), maxCores, hint)}
+		return "", &valueError{"cpus is more than any machine has",
+			fmt.Sprintf("It is %s, and a task can ask for at most %d. %s", describeValue(v), maxCores, hint)}
 	}
 	return strconv.FormatFloat(float64(int64(cores*1000+0.5))/1000, 'f', -1, 64), nil
 }
@@ -163,7 +180,9 @@ func readSize(name string) func(v cty.Value) (string, error) {
 			if v.AsBigFloat().Sign() < 0 {
 				return "", &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 			}
-			return "", &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describeValue(v), guessUnit(numberText(v)))}
+			return "", &valueError{name + " has no unit",
+				fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.",
+					describeValue(v), guessUnit(numberText(v)))}
 		}
 		if v.IsNull() || v.Type() != cty.String {
 			return "", &valueError{name + " is not a size", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
@@ -173,7 +192,9 @@ func readSize(name string) func(v cty.Value) (string, error) {
 			return "", &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return "", &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describeValue(v), guessUnit(s))}
+			return "", &valueError{name + " has no unit",
+				fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.",
+					describeValue(v), guessUnit(s))}
 		}
 		n, err := roost.ParseBytes(s)
 		if err != nil {
@@ -186,7 +207,8 @@ func readSize(name string) func(v cty.Value) (string, error) {
 	}
 }
 
-// guessUnit adds the unit that a size was likely meant in: nobody asks for thousands of GiB.
+// guessUnit adds the unit that a size was likely meant in: nobody asks for thousands of
+// GiB.
 func guessUnit(number string) string {
 	if f, err := strconv.ParseFloat(number, 64); err == nil && f >= 1024 {
 		return truncateText(number) + "MiB"
@@ -202,7 +224,8 @@ func readGpus(v cty.Value) (string, error) {
 	f := v.AsBigFloat()
 	n, _ := f.Int64()
 	if !f.IsInt() || n < 0 || n > 1024 {
-		return "", &valueError{"gpus is not a number of devices", fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describeValue(v), hint)}
+		return "", &valueError{"gpus is not a number of devices",
+			fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describeValue(v), hint)}
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -218,7 +241,8 @@ func readProcesses(v cty.Value) (string, error) {
 	f := v.AsBigFloat()
 	n, _ := f.Int64()
 	if !f.IsInt() || n < 0 || n > maxProcesses {
-		return "", &valueError{"processes is out of range", fmt.Sprintf("It is %s, and can be a whole number from 0 to %d. %s", describeValue(v), maxProcesses, hint)}
+		return "", &valueError{"processes is out of range",
+			fmt.Sprintf("It is %s, and can be a whole number from 0 to %d. %s", describeValue(v), maxProcesses, hint)}
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -234,7 +258,9 @@ func readDuration(name string, v cty.Value) (time.Duration, error) {
 		if v.AsBigFloat().Sign() < 0 {
 			return 0, &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
-		return 0, &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be seconds, minutes or hours. Write %q if that is what is meant.", describeValue(v), truncateText(n)+"s")}
+		return 0, &valueError{name + " has no unit",
+			fmt.Sprintf("It is %s, which could be seconds, minutes or hours. Write %q if that is what is meant.",
+				describeValue(v), truncateText(n)+"s")}
 	}
 	if v.IsNull() || v.Type() != cty.String {
 		return 0, &valueError{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
@@ -247,7 +273,8 @@ func readDuration(name string, v cty.Value) (time.Duration, error) {
 		return 0, &valueError{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	if d > maxDuration {
-		return 0, &valueError{name + " is too long", fmt.Sprintf("It is %s, and can be ten years at most.", describeValue(v))}
+		return 0, &valueError{name + " is too long",
+			fmt.Sprintf("It is %s, and can be ten years at most.", describeValue(v))}
 	}
 	return d, nil
 }
@@ -258,7 +285,8 @@ func readWalltime(v cty.Value) (string, error) {
 		return "", err
 	}
 	if d < time.Second {
-		return "", &valueError{"walltime is less than a second", fmt.Sprintf("It is %s. Leave it away for no limit.", describeValue(v))}
+		return "", &valueError{"walltime is less than a second",
+			fmt.Sprintf("It is %s. Leave it away for no limit.", describeValue(v))}
 	}
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10), nil
 }
@@ -276,7 +304,8 @@ func (b *jobBuilder) constantDuration(name string, least time.Duration) (time.Du
 		return 0, at, false
 	}
 	if d < least {
-		b.reportProblem(at, name+" is too short", fmt.Sprintf("It is %s, and has to be at least %v.", describeValue(v), least))
+		b.reportProblem(at, name+" is too short",
+			fmt.Sprintf("It is %s, and has to be at least %v.", describeValue(v), least))
 		return 0, at, false
 	}
 	return d, at, true

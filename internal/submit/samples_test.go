@@ -47,8 +47,10 @@ func TestManual(t *testing.T) {
 			t.Errorf("roost-job(5) does not tell of %s", name)
 		}
 	}
-	known := strings.Join(append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...), " ") + " "
-	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).FindAllStringSubmatch(string(page), -1) {
+	known := strings.Join(append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...),
+		" ") + " "
+	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).
+		FindAllStringSubmatch(string(page), -1) {
 		if name := m[1] + m[2]; !strings.Contains(known, name+" ") {
 			t.Errorf("roost-job(5) tells of %s, which is no setting", name)
 		}

@@ -13,7 +13,8 @@ import (
 
 type hclDiags = hcl.Diagnostics
 
-// readVariables reads the variable blocks, and gives each its value: from --var, else its default.
+// readVariables reads the variable blocks, and gives each its value: from --var, else its
+// default.
 func (p *fileParser) readVariables(blocks []*hclsyntax.Block) {
 	values := map[string]cty.Value{}
 	for _, b := range blocks {
@@ -22,7 +23,8 @@ func (p *fileParser) readVariables(blocks []*hclsyntax.Block) {
 			continue
 		}
 		if _, twice := values[name]; twice {
-			p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("the variable %q is declared twice", name), "Remove one of the two blocks, or give it another name."))
+			p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("the variable %q is declared twice", name),
+				"Remove one of the two blocks, or give it another name."))
 			continue
 		}
 		values[name] = p.readVariable(b, name)
@@ -31,7 +33,8 @@ func (p *fileParser) readVariables(blocks []*hclsyntax.Block) {
 	for _, name := range sortedKeys(p.options.Vars) {
 		if _, ok := values[name]; !ok {
 			p.report(newDiagnostic(nil, fmt.Sprintf("--var %s: the job file declares no such variable", name),
-				fmt.Sprintf("Declare it: variable %q {}, and refer to it as var.%s.%s", name, name, didYouMean(name, sortedKeys(values)))))
+				fmt.Sprintf("Declare it: variable %q {}, and refer to it as var.%s.%s", name, name,
+					didYouMean(name, sortedKeys(values)))))
 		}
 	}
 	p.root.Variables["var"] = cty.ObjectVal(values)
@@ -45,7 +48,9 @@ func (p *fileParser) readVariable(b *hclsyntax.Block, name string) cty.Value {
 	if a := b.Body.Attributes["type"]; a != nil {
 		t, diags := typeexpr.TypeConstraint(a.Expr)
 		if diags.HasErrors() {
-			p.report(newDiagnostic(a.Expr.Range().Ptr(), "this is not a type", "Types are string, number, bool, any, list(string), set(string), map(number), object({a = string}) and the like, not in quotes."))
+			p.report(newDiagnostic(a.Expr.Range().Ptr(), "this is not a type",
+				"Types are string, number, bool, any, list(string), set(string), map(number), object({a = string}) "+
+					"and the like, not in quotes."))
 			return cty.DynamicVal
 		}
 		ty = t
@@ -66,17 +71,20 @@ func (p *fileParser) readVariable(b *hclsyntax.Block, name string) cty.Value {
 	}
 	got, err := convert.Convert(v, ty)
 	if err != nil {
-		p.report(newDiagnostic(a.Expr.Range().Ptr(), fmt.Sprintf("the default of %q is of another type than the variable", name),
+		p.report(newDiagnostic(a.Expr.Range().Ptr(),
+			fmt.Sprintf("the default of %q is of another type than the variable", name),
 			fmt.Sprintf("It is %s, and the block says type = %s.", describeValue(v), typeexpr.TypeString(ty))))
 		return cty.DynamicVal
 	}
 	return got
 }
 
-// parseVarFlag reads the text of --var. A variable without a type takes text as it stands, unless its default is a number or a truth.
+// parseVarFlag reads the text of --var. A variable without a type takes text as it
+// stands, unless its default is a number or a truth.
 func (p *fileParser) parseVarFlag(b *hclsyntax.Block, name, text string, ty cty.Type) cty.Value {
 	if len(text) > maxFileBytes || firstInvalidByte([]byte(text)) >= 0 {
-		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("--var %s: the value is not text of at most 1MiB", name), "Values are text in UTF-8. Hand a file in by its name, and read it with file(var."+name+")."))
+		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("--var %s: the value is not text of at most 1MiB",
+			name), "Values are text in UTF-8. Hand a file in by its name, and read it with file(var."+name+")."))
 		return cty.DynamicVal
 	}
 	if a := b.Body.Attributes["default"]; a != nil && ty == cty.DynamicPseudoType {
@@ -116,10 +124,12 @@ func (p *fileParser) parseVarFlag(b *hclsyntax.Block, name, text string, ty cty.
 
 func (p *fileParser) reportVarFlag(b *hclsyntax.Block, name, text string, ty cty.Type) *hcl.Diagnostic {
 	return newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("--var %s: the value does not fit the variable", name),
-		fmt.Sprintf("%q is not of type %s, which the variable has here. Lists and maps are written as in a job file: --var '%s=[1, 2]'.", truncateText(text), typeexpr.TypeString(ty), name))
+		fmt.Sprintf("%q is not of type %s, which the variable has here. Lists and maps are written as in a job file: "+
+			"--var '%s=[1, 2]'.", truncateText(text), typeexpr.TypeString(ty), name))
 }
 
-// evalLocals evaluates the locals blocks; locals may refer to each other in any order, but not in a ring.
+// evalLocals evaluates the locals blocks; locals may refer to each other in any order,
+// but not in a ring.
 func (p *fileParser) evalLocals(blocks []*hclsyntax.Block) {
 	attrs := map[string]*hclsyntax.Attribute{}
 	for _, b := range blocks {
@@ -128,7 +138,8 @@ func (p *fileParser) evalLocals(blocks []*hclsyntax.Block) {
 		}
 		for _, name := range sortedKeys(b.Body.Attributes) {
 			if old := attrs[name]; old != nil {
-				p.report(newDiagnostic(b.Body.Attributes[name].NameRange.Ptr(), fmt.Sprintf("local.%s is set twice", name), fmt.Sprintf("It was set on line %d before.", old.NameRange.Start.Line)))
+				p.report(newDiagnostic(b.Body.Attributes[name].NameRange.Ptr(), fmt.Sprintf("local.%s is set twice",
+					name), fmt.Sprintf("It was set on line %d before.", old.NameRange.Start.Line)))
 				continue
 			}
 			attrs[name] = b.Body.Attributes[name]
@@ -146,7 +157,8 @@ func (p *fileParser) evalLocals(blocks []*hclsyntax.Block) {
 	p.root.Variables["local"] = cty.ObjectVal(values)
 }
 
-func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribute, values map[string]cty.Value, state map[string]int, depth int) {
+func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribute, values map[string]cty.Value,
+	state map[string]int, depth int) {
 	if state[name] == 2 {
 		return
 	}
@@ -160,7 +172,8 @@ func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribut
 			continue
 		}
 		if state[next] == 1 || depth > 1000 {
-			p.report(newDiagnostic(t.SourceRange().Ptr(), fmt.Sprintf("local.%s depends on itself", name), fmt.Sprintf("To know local.%s one has to know local.%s first, and the other way round.", name, next)))
+			p.report(newDiagnostic(t.SourceRange().Ptr(), fmt.Sprintf("local.%s depends on itself", name),
+				fmt.Sprintf("To know local.%s one has to know local.%s first, and the other way round.", name, next)))
 			state[name] = 2
 			return
 		}
@@ -171,7 +184,9 @@ func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribut
 		state[name] = 2
 		return
 	}
-	ctx := p.root.NewChild() // only with what is used: an object of all locals for each local would take the square of them
+	// only with what is used: an object of all locals for each local would take the
+	// square of them
+	ctx := p.root.NewChild()
 	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(uses)}
 	if v, ok := p.evaluate(a.Expr, ctx); ok {
 		values[name] = v
@@ -179,7 +194,8 @@ func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribut
 	state[name] = 2
 }
 
-// traversalStepName returns the name at a place of a traversal: of var.x the name at 1 is x.
+// traversalStepName returns the name at a place of a traversal: of var.x the name at 1 is
+// x.
 func traversalStepName(t hcl.Traversal, i int) (string, bool) {
 	if i >= len(t) {
 		return "", false

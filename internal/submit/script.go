@@ -10,11 +10,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxInlineScript bounds a script that travels as an argument: Linux takes no argument of more than 128 KiB (MAX_ARG_STRLEN).
+// maxInlineScript bounds a script that travels as an argument: Linux takes no argument of
+// more than 128 KiB (MAX_ARG_STRLEN).
 const maxInlineScript = 100 << 10
 
-// readScript reads an inline script. The text of a script cannot refer to columns, because "$" means something else to a
-// shell: a script that differs between tasks is handed to its shell as an argument instead.
+// readScript reads an inline script. The text of a script cannot refer to columns,
+// because "$" means something else to a shell: a script that differs between tasks is
+// handed to its shell as an argument instead.
 func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	t, ok := b.readText(a.Expr, "script")
 	if !ok {
@@ -22,11 +24,14 @@ func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	}
 	body, fixed := t.fixedText()
 	if fixed && strings.TrimSpace(body) == "" {
-		b.reportProblem(a.Expr.Range(), "the script is empty", "Write the lines that are to be run:\n\n  script = <<-END\n    echo hello\n  END\n")
+		b.reportProblem(a.Expr.Range(), "the script is empty",
+			"Write the lines that are to be run:\n\n  script = <<-END\n    echo hello\n  END\n")
 		return
 	}
 	if len(body) > roost.MaxAdBytes/2 {
-		b.reportProblem(a.Expr.Range(), "the script is too long", fmt.Sprintf("It has %v, and at most %v can be sent. Save it as a file, and name that: executable = \"./script.sh\".", roost.Bytes(len(body)), roost.Bytes(roost.MaxAdBytes/2)))
+		b.reportProblem(a.Expr.Range(), "the script is too long",
+			fmt.Sprintf("It has %v, and at most %v can be sent. Save it as a file, and name that: executable "+
+				"= \"./script.sh\".", roost.Bytes(len(body)), roost.Bytes(roost.MaxAdBytes/2)))
 		return
 	}
 	first, _, _ := strings.Cut(t.pieces[0].fixed, "\n")
@@ -42,8 +47,11 @@ func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	}
 	flag := inlineFlag(shell)
 	if flag == "" || len(t.adText()) > maxInlineScript {
-		b.reportProblem(a.Expr.Range(), "this script cannot differ between tasks", fmt.Sprintf("Only a script of at most %v for a shell, Python or Perl can hold task.index or each. Hand the value in as an "+
-			"argument, arguments = [task.index], and read it in the script ($1 in a shell).", roost.Bytes(maxInlineScript)))
+		b.reportProblem(a.Expr.Range(), "this script cannot differ between tasks",
+			fmt.Sprintf("Only a script of at most %v for a shell, Python or Perl can hold task.index or each. Hand "+
+				"the value in as an "+
+				"argument, arguments = [task.index], and read it in the script ($1 in a shell).",
+				roost.Bytes(maxInlineScript)))
 		return
 	}
 	b.ad.SetString(roost.AttrCmd, EscapeLiteral(shell))
@@ -58,10 +66,12 @@ func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	b.setArguments(append(list, arguments...))
 }
 
-// inlineFlag is the option with which an interpreter takes its program as an argument, or "".
+// inlineFlag is the option with which an interpreter takes its program as an argument, or
+// "".
 func inlineFlag(shell string) string {
 	switch base := path.Base(shell); {
-	case base == "sh" || base == "bash" || base == "dash" || base == "ash" || base == "ksh" || base == "zsh" || strings.HasPrefix(base, "python"):
+	case base == "sh" || base == "bash" || base == "dash" || base == "ash" || base == "ksh" || base == "zsh" ||
+		strings.HasPrefix(base, "python"):
 		return "-c"
 	case base == "perl" || base == "ruby":
 		return "-e"
@@ -69,7 +79,8 @@ func inlineFlag(shell string) string {
 	return ""
 }
 
-// interpreter finds the interpreter: the shell that is set, the one that the first line names with "#!", or the default.
+// interpreter finds the interpreter: the shell that is set, the one that the first line
+// names with "#!", or the default.
 func (b *jobBuilder) interpreter(first string, at hcl.Range) (shell string, options []string, ok bool) {
 	words := []string{b.parser.options.Defaults.Shell}
 	if s, where, set := b.constantText("shell", "Write the path of a program: shell = \"/bin/bash\"."); set {
@@ -108,6 +119,7 @@ func (b *jobBuilder) findShell(name string, at hcl.Range) (string, bool) {
 			return where, true
 		}
 	}
-	b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the shell %q is not there", truncateText(name)), "Name an interpreter by its path, as in shell = \"/bin/bash\". It is given the script as a file."))
+	b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the shell %q is not there", truncateText(name)),
+		"Name an interpreter by its path, as in shell = \"/bin/bash\". It is given the script as a file."))
 	return "", false
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// SimPool is a pool that is to be simulated, and the jobs that come to it: a job file with three kinds of blocks more.
+// SimPool is a pool that is to be simulated, and the jobs that come to it: a job file
+// with three kinds of blocks more.
 //
 //	pool { managers = 3 }
 //	machines "node" { count = 100, cpus = 16, memory = "64GiB" }
@@ -57,7 +58,8 @@ const (
 	maxUsers    = 100_000
 )
 
-// ParseSimPool reads a file that describes a pool and the jobs that come to it. When the diagnostics hold an error it means nothing.
+// ParseSimPool reads a file that describes a pool and the jobs that come to it. When the
+// diagnostics hold an error it means nothing.
 func ParseSimPool(src []byte, opts ParseOptions) (*SimPool, hcl.Diagnostics) {
 	m := &simPoolParser{simPool: SimPool{Managers: 1, Schedds: 1}}
 	jobs, diags := parseFile(src, opts, m)
@@ -86,14 +88,16 @@ func (m *simPoolParser) readBlocks(p *fileParser, blocks []*hclsyntax.Block) {
 		switch b.Type {
 		case "pool":
 			if pools++; pools > 1 {
-				p.report(newDiagnostic(b.TypeRange.Ptr(), "there are two blocks called pool", "Write all that is to be said of the pool into one."))
+				p.report(newDiagnostic(b.TypeRange.Ptr(), "there are two blocks called pool",
+					"Write all that is to be said of the pool into one."))
 				continue
 			}
 			m.readPool(p, b)
 		case "machines":
 			name, ok := p.blockLabel(b, "a kind of machines", `machines "node" {`)
 			if ok && names[name] {
-				p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("there are two kinds of machines called %q", name), "Give one of them another name."))
+				p.report(newDiagnostic(b.LabelRanges[0].Ptr(),
+					fmt.Sprintf("there are two kinds of machines called %q", name), "Give one of them another name."))
 			}
 			if names[name] = true; ok {
 				m.readMachines(p, b, name)
@@ -101,7 +105,8 @@ func (m *simPoolParser) readBlocks(p *fileParser, blocks []*hclsyntax.Block) {
 		case "load":
 			name, ok := p.blockLabel(b, "a load", `load "short" {`)
 			if ok && m.loads[name] != nil {
-				p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("there are two loads of the job %q", name), "Write one block load for each job."))
+				p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("there are two loads of the job %q", name),
+					"Write one block load for each job."))
 			} else if ok {
 				m.loads[name] = b
 				m.readLoad(p, b, name)
@@ -109,7 +114,9 @@ func (m *simPoolParser) readBlocks(p *fileParser, blocks []*hclsyntax.Block) {
 		}
 	}
 	if len(m.simPool.Machines) == 0 && !p.diags.HasErrors() {
-		p.report(newDiagnostic(rangeAt(p.source, p.options.Filename, 0, 0), "the pool has no machines", "Say which there are:\n\n  machines \"node\" {\n    count = 10\n    cpus = 8\n    memory = \"32GiB\"\n  }\n"))
+		p.report(newDiagnostic(rangeAt(p.source, p.options.Filename, 0, 0), "the pool has no machines",
+			"Say which there are:\n\n  machines \"node\" {\n    count = 10\n    cpus = 8\n    memory = "+
+				"\"32GiB\"\n  }\n"))
 	}
 }
 
@@ -125,7 +132,8 @@ func (m *simPoolParser) readMachines(p *fileParser, b *hclsyntax.Block, name str
 	if !p.refuseUnknown(b, "a kind of machines", names, []string{"owner"}) {
 		return
 	}
-	k := SimMachines{Name: name, Count: 1, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 100 * roost.GiB}}
+	k := SimMachines{Name: name, Count: 1,
+		Resources: roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 100 * roost.GiB}}
 	p.readInteger(b, "count", 1, maxMachines, &k.Count)
 	p.readQuantity(b, "cpus", readCores, func(text string) {
 		cores, _ := strconv.ParseFloat(text, 64)
@@ -147,7 +155,8 @@ func (m *simPoolParser) readMachines(p *fileParser, b *hclsyntax.Block, name str
 		total += other.Count
 	}
 	if total > maxMachines {
-		p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("the pool has %d machines", total), fmt.Sprintf("At most %d can be simulated.", maxMachines)))
+		p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("the pool has %d machines", total),
+			fmt.Sprintf("At most %d can be simulated.", maxMachines)))
 	}
 	m.simPool.Machines = append(m.simPool.Machines, k)
 }
@@ -165,14 +174,16 @@ func (m *simPoolParser) readLoad(p *fileParser, b *hclsyntax.Block, name string)
 	p.readDuration(b, "run", &l.RunTime)
 	p.readQuantity(b, "spread", readSpread, func(text string) { l.RunTimeSigma, _ = strconv.ParseFloat(text, 64) })
 	if a := b.Body.Attributes["until"]; a != nil && l.End < l.Start {
-		p.report(newDiagnostic(a.NameRange.Ptr(), "it ends before it begins", "until is an instant since the beginning, as from is."))
+		p.report(newDiagnostic(a.NameRange.Ptr(), "it ends before it begins",
+			"until is an instant since the beginning, as from is."))
 	}
 	m.pendingLoads[name] = l
 }
 
 // readSpread reads the standard deviation of a logarithm.
 func readSpread(v cty.Value) (string, error) {
-	const hint = "Write a number from 0, where all run alike, to 5: the standard deviation of the logarithm. Real jobs have 1 to 2."
+	const hint = "Write a number from 0, where all run alike, to 5: the standard deviation of the logarithm. Real " +
+		"jobs have 1 to 2."
 	if v.IsNull() || v.Type() != cty.Number {
 		return "", &valueError{"spread is not a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
@@ -191,7 +202,9 @@ func (m *simPoolParser) linkLoads(src []byte, file string, jobs []Job) (*SimPool
 		known[j.Label] = true
 		l, ok := m.pendingLoads[j.Label]
 		if !ok {
-			p.report(newDiagnostic(rangeAt(src, file, 0, 0), fmt.Sprintf("nobody submits the job %q", j.Label), fmt.Sprintf("Say how it comes:\n\n  load %q {\n    jobs = 100\n    every = \"10s\"\n    run = \"5m\"\n  }\n", j.Label)))
+			p.report(newDiagnostic(rangeAt(src, file, 0, 0), fmt.Sprintf("nobody submits the job %q", j.Label),
+				fmt.Sprintf("Say how it comes:\n\n  load %q {\n    jobs = 100\n    every = \"10s\"\n    run "+
+					"= \"5m\"\n  }\n", j.Label)))
 			continue
 		}
 		l.Job = j
@@ -199,13 +212,15 @@ func (m *simPoolParser) linkLoads(src []byte, file string, jobs []Job) (*SimPool
 	}
 	for _, name := range sortedKeys(m.loads) {
 		if b := m.loads[name]; !known[name] {
-			p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("there is no job %q", name), "A load says how the job of that name comes."+nearestHint(name, sortedKeys(known))))
+			p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("there is no job %q", name),
+				"A load says how the job of that name comes."+nearestHint(name, sortedKeys(known))))
 		}
 	}
 	return &m.simPool, p.finishDiagnostics()
 }
 
-// evalSetting evaluates a setting of a block; ok is false where it is not there, or has no value.
+// evalSetting evaluates a setting of a block; ok is false where it is not there, or has
+// no value.
 func (p *fileParser) evalSetting(b *hclsyntax.Block, name string) (a *hclsyntax.Attribute, v cty.Value, ok bool) {
 	if a = b.Body.Attributes[name]; a == nil {
 		return nil, v, false
@@ -215,7 +230,8 @@ func (p *fileParser) evalSetting(b *hclsyntax.Block, name string) (a *hclsyntax.
 }
 
 // readQuantity reads a setting that is a quantity.
-func (p *fileParser) readQuantity(b *hclsyntax.Block, name string, read func(cty.Value) (string, error), set func(string)) {
+func (p *fileParser) readQuantity(b *hclsyntax.Block, name string, read func(cty.Value) (string, error),
+	set func(string)) {
 	a, v, ok := p.evalSetting(b, name)
 	if !ok {
 		return

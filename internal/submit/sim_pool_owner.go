@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// OwnerSchedule is how the owner of a machine comes and goes. Where both times and hours are given he comes as the times say, and is there only within the hours. The
-// zero value: he never comes.
+// OwnerSchedule is how the owner of a machine comes and goes. Where both times and hours
+// are given he comes as the times say, and is there only within the hours. The zero
+// value: he never comes.
 type OwnerSchedule struct {
 	MeanAway    time.Duration       // from his going until he comes again, on the mean; 0: he is there all the time
 	MeanPresent time.Duration       // for which he stays, on the mean; 0 where MeanAway is
@@ -22,10 +23,13 @@ type OwnerSchedule struct {
 // minVisit is the shortest mean of how long an owner is there, and is away.
 const minVisit = time.Second
 
-// policySettings are those of a startd block in a node file (package config) that say when a machine is lent.
-var policySettings = []string{"policy", "start", "suspend", "continue", "preempt", "kill", "start_after", "resume_after", "leave_after", "vacate_time"}
+// policySettings are those of a startd block in a node file (package config) that say
+// when a machine is lent.
+var policySettings = []string{"policy", "start", "suspend", "continue", "preempt", "kill", "start_after",
+	"resume_after", "leave_after", "vacate_time"}
 
-// readAvailability reads when machines of a kind are lent, and how their owners come and go.
+// readAvailability reads when machines of a kind are lent, and how their owners come and
+// go.
 func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *SimMachines) {
 	before := len(p.diags)
 	policy := p.readPolicy(b)
@@ -36,15 +40,18 @@ func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *S
 			continue
 		}
 		if seen {
-			p.report(newDiagnostic(inner.TypeRange.Ptr(), "there are two blocks called owner", "Write all that is to be said of the owner into one."))
+			p.report(newDiagnostic(inner.TypeRange.Ptr(), "there are two blocks called owner",
+				"Write all that is to be said of the owner into one."))
 			continue
 		}
 		seen = true
-		if p.refuseLabels(inner, "owner { … }") && p.refuseUnknown(inner, "an owner", []string{"away", "present", "hours"}, nil) {
+		if p.refuseLabels(inner, "owner { … }") &&
+			p.refuseUnknown(inner, "an owner", []string{"away", "present", "hours"}, nil) {
 			p.readOwnerSchedule(inner, &k.Schedule)
 		}
 		if !asks {
-			p.report(newDiagnostic(inner.TypeRange.Ptr(), "these machines do not ask whether their owner is there", "Say when they are lent, as in policy = \"desktop\", or leave the block away."))
+			p.report(newDiagnostic(inner.TypeRange.Ptr(), "these machines do not ask whether their owner is there",
+				"Say when they are lent, as in policy = \"desktop\", or leave the block away."))
 		}
 	}
 	for _, name := range policySettings {
@@ -66,14 +73,16 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
 	for _, e := range []struct {
 		name string
 		to   *string
-	}{{"start", &s.Start}, {"suspend", &s.Suspend}, {"continue", &s.Continue}, {"preempt", &s.Preempt}, {"kill", &s.Kill}} {
+	}{{"start", &s.Start}, {"suspend", &s.Suspend}, {"continue", &s.Continue}, {"preempt", &s.Preempt},
+		{"kill", &s.Kill}} {
 		p.readText(b, e.name, e.to, func(text string) (string, string) {
 			if _, err := classad.ParseExpr(text); err != nil {
 				return e.name + " is no expression", fmt.Sprintf("%v.", err)
 			}
 			for _, f := range owner.LintExpression(e.name, text, nil) {
 				if !f.MaybeIntended {
-					return e.name + ": " + f.Cause, "Machines that are simulated have no attributes of their own: " + f.Cure + "."
+					return e.name + ": " + f.Cause, "Machines that are simulated have no attributes of their own: " +
+						f.Cure + "."
 				}
 			}
 			return "", ""
@@ -84,7 +93,8 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
 	p.readDuration(b, "leave_after", &s.LeaveAfter)
 	p.readDuration(b, "vacate_time", &s.Vacate)
 	if a := b.Body.Attributes["resume_after"]; a != nil && s.ResumeAfter > 0 && s.ResumeAfter < owner.MinResumeDelay {
-		p.report(newDiagnostic(a.Expr.Range().Ptr(), "resume_after is too short", fmt.Sprintf("It is less than %v, in which a key may go unheard.", owner.MinResumeDelay)))
+		p.report(newDiagnostic(a.Expr.Range().Ptr(), "resume_after is too short",
+			fmt.Sprintf("It is less than %v, in which a key may go unheard.", owner.MinResumeDelay)))
 	}
 	policy, err := owner.NewPolicy(s)
 	if err != nil {
@@ -93,11 +103,14 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
 	return policy
 }
 
-// readText reads a setting that is a text; check says what is not right with it, and how to mend that.
-func (p *fileParser) readText(b *hclsyntax.Block, name string, to *string, check func(text string) (summary, detail string)) {
+// readText reads a setting that is a text; check says what is not right with it, and how
+// to mend that.
+func (p *fileParser) readText(b *hclsyntax.Block, name string, to *string,
+	check func(text string) (summary, detail string)) {
 	p.readQuantity(b, name, func(v cty.Value) (string, error) {
 		if v.IsNull() || v.Type() != cty.String {
-			return "", &valueError{name + " is not a text", fmt.Sprintf("It is %s. Write it in quotes.", describeValue(v))}
+			return "", &valueError{name + " is not a text",
+				fmt.Sprintf("It is %s. Write it in quotes.", describeValue(v))}
 		}
 		if summary, detail := check(v.AsString()); summary != "" {
 			return "", &valueError{summary, detail}
@@ -123,13 +136,16 @@ func (p *fileParser) readOwnerSchedule(b *hclsyntax.Block, to *OwnerSchedule) {
 		a := b.Body.Attributes[one.name]
 		switch {
 		case a != nil && b.Body.Attributes[one.other] == nil:
-			p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("there is %s, and no %s", one.name, one.other), "An owner is there for a while, and then away for another. "+both))
+			p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("there is %s, and no %s", one.name, one.other),
+				"An owner is there for a while, and then away for another. "+both))
 		case a != nil && one.is < minVisit:
-			p.report(newDiagnostic(a.Expr.Range().Ptr(), one.name+" is too short", fmt.Sprintf("It is %v; write %v at least.", one.is, minVisit)))
+			p.report(newDiagnostic(a.Expr.Range().Ptr(), one.name+" is too short",
+				fmt.Sprintf("It is %v; write %v at least.", one.is, minVisit)))
 		}
 	}
 	if len(b.Body.Attributes) == 0 {
-		p.report(newDiagnostic(b.TypeRange.Ptr(), "it is not said when the owner comes", "Write hours = [\"Mon-Fri 08:00-18:00\"], or how long he is away and present. "+both))
+		p.report(newDiagnostic(b.TypeRange.Ptr(), "it is not said when the owner comes",
+			"Write hours = [\"Mon-Fri 08:00-18:00\"], or how long he is away and present. "+both))
 	}
 }
 
@@ -142,7 +158,8 @@ func (p *fileParser) readHours(b *hclsyntax.Block, to *[]owner.WeeklyHours) {
 		}
 		for _, one := range v.AsValueSlice() {
 			if one.IsNull() || one.Type() != cty.String {
-				return "", &valueError{"hours is no list of times", fmt.Sprintf("In it there is %s. %s", describeValue(one), hint)}
+				return "", &valueError{"hours is no list of times",
+					fmt.Sprintf("In it there is %s. %s", describeValue(one), hint)}
 			}
 			h, err := owner.ParseHours(one.AsString())
 			if err != nil {

@@ -36,7 +36,8 @@ func TestSimPool(t *testing.T) {
 	if m.Managers != 3 || m.Schedds != 1 || k.Count != 3 || k.Resources.CPU != 2500 || k.Resources.Memory != 8<<30 {
 		t.Errorf("the pool is %+v", m)
 	}
-	if l.Jobs != 10 || l.Interval != time.Minute || l.End != time.Hour || l.RunTime != 90*time.Second || l.RunTimeSigma != 1.5 || l.Users != 2 || l.Job.Label != "a" {
+	if l.Jobs != 10 || l.Interval != time.Minute || l.End != time.Hour || l.RunTime != 90*time.Second ||
+		l.RunTimeSigma != 1.5 || l.Users != 2 || l.Job.Label != "a" {
 		t.Errorf("the load is %+v", l)
 	}
 	if _, diags := ParseFile([]byte(validSimPool), ParseOptions{Filename: "mix.hcl", Dir: "/"}); !diags.HasErrors() {
@@ -61,7 +62,8 @@ func TestSimPool(t *testing.T) {
 		src := strings.Replace(validSimPool, test.old, test.new, 1)
 		_, diags := ParseSimPool([]byte(src), ParseOptions{Filename: "mix.hcl", Dir: "/"})
 		text := Format(diags, []byte(src), 100, false)
-		if !diags.HasErrors() || !strings.Contains(text, test.says) || !strings.Contains(text, "mix.hcl:"+test.line) && !strings.Contains(text, "line "+test.line) {
+		if !diags.HasErrors() || !strings.Contains(text, test.says) || !strings.Contains(text, "mix.hcl:"+test.line) &&
+			!strings.Contains(text, "line "+test.line) {
 			t.Errorf("with %q it says:\n%s\nwant %q on line %s", test.new, text, test.says, test.line)
 		}
 	}
@@ -85,17 +87,20 @@ job "a" { command = ["/bin/true"] }
 load "a" { jobs = 10 }
 `
 
-// TestSimPoolOwners: machines are lent as a node file would say it, and what is wrong with that is said at its place.
+// TestSimPoolOwners: machines are lent as a node file would say it, and what is wrong
+// with that is said at its place.
 func TestSimPoolOwners(t *testing.T) {
 	m, diags := ParseSimPool([]byte(ownedSimPool), ParseOptions{Filename: "mix.hcl", Dir: "/"})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
 	desk, node := m.Machines[0], m.Machines[1]
-	if p := desk.Owner; p == nil || p.Name != "desktop" || len(p.Start) != 2 || p.ResumeDelay != time.Minute || p.VacateDelay != 5*time.Minute || p.StartDelay != 10*time.Minute {
+	if p := desk.Owner; p == nil || p.Name != "desktop" || len(p.Start) != 2 || p.ResumeDelay != time.Minute ||
+		p.VacateDelay != 5*time.Minute || p.StartDelay != 10*time.Minute {
 		t.Errorf("the policy is %+v", p)
 	}
-	if v := desk.Schedule; v.MeanAway != 2*time.Hour || v.MeanPresent != 20*time.Minute || len(v.Hours) != 2 || v.Hours[0].Text != "Mon-Fri 08:00-18:00" {
+	if v := desk.Schedule; v.MeanAway != 2*time.Hour || v.MeanPresent != 20*time.Minute || len(v.Hours) != 2 ||
+		v.Hours[0].Text != "Mon-Fri 08:00-18:00" {
 		t.Errorf("he comes as %+v", v)
 	}
 	if node.Owner != nil || node.Schedule.MeanAway != 0 {

@@ -17,7 +17,8 @@ const (
 	maxPreferBytes = 4096 // bytes of one of them
 )
 
-// readSoftConstraints reads which licences a job takes, and what it would like of machines without needing it.
+// readSoftConstraints reads which licences a job takes, and what it would like of
+// machines without needing it.
 func (b *jobBuilder) readSoftConstraints() {
 	b.readConcurrencyLimits()
 	if s, at, ok := b.constantText("spread", spreadHint); ok {
@@ -33,7 +34,8 @@ func (b *jobBuilder) readSoftConstraints() {
 	b.readPrefer()
 }
 
-const spreadHint = "Write the attribute of machines over whose values the tasks are to be spread, as in spread = \"Rack\"."
+const spreadHint = "Write the attribute of machines over whose values the tasks are to be spread, as in spread " +
+	"= \"Rack\"."
 
 // constantTextList reads a list of texts that is the same for all tasks.
 func (b *jobBuilder) constantTextList(name string) ([]string, hcl.Range, bool) {
@@ -54,7 +56,9 @@ func (b *jobBuilder) readConcurrencyLimits() {
 	all, err := roost.ParseLimitRequests(strings.Join(list, ","))
 	if err != nil {
 		why := strings.Replace(err.Error(), roost.Invalid.Error()+": ", "", 1)
-		b.reportProblem(at, "limits cannot be taken", capitalized(errors.New(why))+". Write the names of licences, and after a colon how many each task takes: limits = [\"matlab\", \"ansys:2\"].")
+		b.reportProblem(at, "limits cannot be taken", capitalized(errors.New(why))+
+			". Write the names of licences, and after a colon how many each task takes: limits = [\"matlab\", "+
+			"\"ansys:2\"].")
 		return
 	}
 	names := make([]string, len(all))
@@ -72,7 +76,8 @@ func (b *jobBuilder) checkListBounds(list []string, at hcl.Range, name string, m
 	}
 	for _, s := range list {
 		if s == "" || len(s) > maxPreferBytes {
-			b.reportProblem(at, "an element of "+name+" is empty or too long", fmt.Sprintf("It has %d bytes, and can have from 1 to %d.", len(s), maxPreferBytes))
+			b.reportProblem(at, "an element of "+name+" is empty or too long",
+				fmt.Sprintf("It has %d bytes, and can have from 1 to %d.", len(s), maxPreferBytes))
 			return false
 		}
 	}
@@ -87,7 +92,9 @@ func (b *jobBuilder) readPrefer() {
 	}
 	tuple, ok := a.Expr.(*hclsyntax.TupleConsExpr)
 	if !ok {
-		b.reportProblem(a.Expr.Range(), "prefer has to be a list of conditions", "Write them in brackets: prefer = [machine.has_ssd, machine.memory >= \"64GiB\"]. A machine is better the more of them it meets.")
+		b.reportProblem(a.Expr.Range(), "prefer has to be a list of conditions",
+			"Write them in brackets: prefer = [machine.has_ssd, machine.memory >= \"64GiB\"]. A machine is better "+
+				"the more of them it meets.")
 		return
 	}
 	var list []string

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestHostileSource holds that source which is too big or too deep is refused before anything recursive sees it.
+// TestHostileSource holds that source which is too big or too deep is refused before
+// anything recursive sees it.
 func TestHostileSource(t *testing.T) {
 	for name, src := range map[string]string{
 		"100 MB":           strings.Repeat("# junk\n", 15<<20),
@@ -36,7 +37,8 @@ func TestHostileSource(t *testing.T) {
 // TestCommand reads commands like job blocks.
 func TestCommand(t *testing.T) {
 	opts := testOptions("")
-	job, err := Command([]string{"echo", "$HOME"}, JobFlags{Memory: "1GiB", Count: 3, Environment: []string{"A=1"}, DependsOn: []string{"afterany:7"}, Stdout: "/dev/null"}, opts)
+	job, err := Command([]string{"echo", "$HOME"}, JobFlags{Memory: "1GiB", Count: 3, Environment: []string{"A=1"},
+		DependsOn: []string{"afterany:7"}, Stdout: "/dev/null"}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestCommand(t *testing.T) {
 
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(wideJob[:40]))
-	f.Add([]byte("job \"a\" {\n command = [\"echo\", each.value.x]\n for_each = matrix({x = range(3)})\n requirements = machine.memory > \"1G\"\n}\n"))
+	f.Add([]byte("job \"a\" {\n command = [\"echo\", each.value.x]\n for_each = matrix({x = range(3)})\n " +
+		"requirements = machine.memory > \"1G\"\n}\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		jobs, diags := ParseFile(src, testOptions("f.hcl"))
 		if diags.HasErrors() == (len(jobs) > 0) {

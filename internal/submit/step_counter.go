@@ -9,37 +9,41 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxSteps bounds the work of all expressions of one file. A step is a value that some expression makes or takes, or
-// sixteen bytes of text; a million of them take about a tenth of a second.
+// maxSteps bounds the work of all expressions of one file. A step is a value that some
+// expression makes or takes, or sixteen bytes of text; a million of them take about a
+// tenth of a second.
 const maxSteps = 10_000_000
 
 // stepCounter counts the steps of evaluations.
 //
-// hclsyntax evaluates without any bound: for expressions nest, and a list of ten lists of ten lists … costs ten times more
-// with every line of the file, though it takes hardly any memory because its parts are shared. So every place in an
-// expression where a value is made is wrapped in a counter before the expression is evaluated ([meter.wrapExpr]), which charges
-// for the whole of each value. No value with more than maxSteps parts can then exist, however much of it is shared.
+// hclsyntax evaluates without any bound: for expressions nest, and a list of ten lists of
+// ten lists … costs ten times more with every line of the file, though it takes hardly
+// any memory because its parts are shared. So every place in an expression where a value
+// is made is wrapped in a counter before the expression is evaluated ([meter.wrapExpr]),
+// which charges for the whole of each value. No value with more than maxSteps parts can
+// then exist, however much of it is shared.
 type stepCounter struct {
 	steps     int
 	wrapped   map[hclsyntax.Expression]bool
 	functions map[string]function.Function
 }
 
-// stepsExhausted is panicked with when the steps are used up: for expressions of hclsyntax go on to their end whatever errors the
-// parts report, so an error would not stop the work. Only [meter.evaluate] sees it.
-// The same holds for boundless.
+// stepsExhausted is panicked with when the steps are used up: for expressions of
+// hclsyntax go on to their end whatever errors the parts report, so an error would not
+// stop the work. Only [meter.evaluate] sees it. The same holds for boundless.
 type stepsExhausted struct{}
 
 func newMeter() *stepCounter {
 	return &stepCounter{steps: maxSteps, wrapped: map[hclsyntax.Expression]bool{}}
 }
 
-// numberTooLarge is panicked with when a number gets beyond what a float64 can hold: hcl computes with any exponent, and to print
-// such a number would take for ever.
+// numberTooLarge is panicked with when a number gets beyond what a float64 can hold: hcl
+// computes with any exponent, and to print such a number would take for ever.
 type numberTooLarge struct{}
 
 // evaluate evaluates an expression. The error is exhausted or boundless.
-func (m *stepCounter) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, err error) {
+func (m *stepCounter) evaluate(expr hclsyntax.Expression,
+	ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -113,7 +117,8 @@ func (c *countedExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnost
 	return v, diags
 }
 
-// hasHugeExponent reports whether a text that is a number has an exponent of more than three digits: reading it could take for ever.
+// hasHugeExponent reports whether a text that is a number has an exponent of more than
+// three digits: reading it could take for ever.
 func hasHugeExponent(number string) bool {
 	i := strings.LastIndexAny(number, "eEpP")
 	return i >= 0 && len(strings.TrimLeft(number[i+1:], "+-0")) > 3
@@ -130,8 +135,8 @@ func (m *stepCounter) wrapExpr(slot *hclsyntax.Expression) {
 	*slot = &countedExpression{Expression: *slot, meter: m}
 }
 
-// wrapParts wraps the expressions that expr is made of. What only refers to a value that is there, and is not consumed whole
-// (the list in list[3]), is not charged for.
+// wrapParts wraps the expressions that expr is made of. What only refers to a value that
+// is there, and is not consumed whole (the list in list[3]), is not charged for.
 func (m *stepCounter) wrapParts(expr hclsyntax.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -193,7 +198,8 @@ func (m *stepCounter) wrapAll(list []hclsyntax.Expression) {
 func (m *stepCounter) numericArgs(e *hclsyntax.FunctionCallExpr) {
 	f := m.functions[e.Name]
 	for i, arg := range e.Args {
-		if params := f.Params(); i < len(params) && params[i].Type == cty.Number || i >= len(params) && f.VarParam() != nil && f.VarParam().Type == cty.Number || e.Name == "tonumber" {
+		if params := f.Params(); i < len(params) && params[i].Type == cty.Number ||
+			i >= len(params) && f.VarParam() != nil && f.VarParam().Type == cty.Number || e.Name == "tonumber" {
 			arg.(*countedExpression).isNumeric = true
 		}
 	}

@@ -8,18 +8,23 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// reservedColumns are the names that mean something in every ad, and those whose columns override an attribute.
+// reservedColumns are the names that mean something in every ad, and those whose columns
+// override an attribute.
 var reservedColumns = []string{
-	taskIndex, "JobId", jobSequence, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
+	taskIndex, "JobId", jobSequence, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory,
+	roost.AttrRequestDisk, roost.AttrRequestGpus,
 	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
-// addColumn adds a column under a name like want, and remembers the source text that it stands for. It returns its name.
+// addColumn adds a column under a name like want, and remembers the source text that it
+// stands for. It returns its name.
 func (b *jobBuilder) addColumn(want, source string, values []string) string {
 	name := uniqueColumnName(want, b.columns)
 	if len(b.columns) == roost.MaxColumns {
-		b.parser.reportOnce("columns", newDiagnostic(b.block.DefRange().Ptr(), "this job differs between its tasks in too many ways",
-			fmt.Sprintf("Each expression that computes with task.index or each is a column, and a job has at most %d of them.", roost.MaxColumns)))
+		b.parser.reportOnce("columns", newDiagnostic(b.block.DefRange().Ptr(),
+			"this job differs between its tasks in too many ways",
+			fmt.Sprintf("Each expression that computes with task.index or each is a column, and a job has at most "+
+				"%d of them.", roost.MaxColumns)))
 		return name
 	}
 	b.columns = append(b.columns, TaskColumn{name, values})
@@ -29,7 +34,8 @@ func (b *jobBuilder) addColumn(want, source string, values []string) string {
 	return name
 }
 
-// uniqueColumnName makes a column's name of want: letters, digits and underscores, and like no name that is taken, whatever its case.
+// uniqueColumnName makes a column's name of want: letters, digits and underscores, and
+// like no name that is taken, whatever its case.
 func uniqueColumnName(want string, taken []TaskColumn) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -61,7 +67,8 @@ func isNameTaken(name string, taken []TaskColumn) bool {
 	return false
 }
 
-// overrideColumn makes a column that overrides an attribute for each task, or says that all tasks have the same value.
+// overrideColumn makes a column that overrides an attribute for each task, or says that
+// all tasks have the same value.
 func (b *jobBuilder) overrideColumn(attr string, values []string) (same bool) {
 	same = true
 	for _, v := range values {

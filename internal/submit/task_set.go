@@ -12,17 +12,21 @@ import (
 
 // taskSet says how many tasks a job has, and what each is for.
 type taskSet struct {
-	count     int
-	array     bool
-	keys      []cty.Value // of for_each; nil without
-	values    []cty.Value
-	indexes   *roost.ArrayIndexes // what the tasks are called by; nil: they are counted from 0
-	isInvalid bool                // the number could not be found out, which was reported: nothing is to be said about single tasks
+	count   int
+	array   bool
+	keys    []cty.Value // of for_each; nil without
+	values  []cty.Value
+	indexes *roost.ArrayIndexes // what the tasks are called by; nil: they are counted from 0
+	// the number could not be found out, which was reported: nothing is to be said about
+	// single tasks
+	isInvalid bool
 }
 
 const (
-	countHint   = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for a single task."
-	indexesHint = "Write whole numbers that are not negative, from low to high: indexes = \"1-10\", \"0-99:10\" or \"1,5,7-9\"."
+	countHint = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for " +
+		"a single task."
+	indexesHint = "Write whole numbers that are not negative, from low to high: indexes = \"1-10\", \"0-99:10\" " +
+		"or \"1,5,7-9\"."
 )
 
 // readTasks reads count, for_each or indexes.
@@ -31,7 +35,8 @@ func (b *jobBuilder) readTasks() {
 	count, each, marks := b.body.Attributes["count"], b.body.Attributes["for_each"], b.body.Attributes["indexes"]
 	switch {
 	case marks != nil && (count != nil || each != nil):
-		b.reportProblem(marks.NameRange, "indexes says how many tasks there are", "Remove count and for_each: there is a task for each index, which is each.value in it.")
+		b.reportProblem(marks.NameRange, "indexes says how many tasks there are",
+			"Remove count and for_each: there is a task for each index, which is each.value in it.")
 		b.tasks.isInvalid = true
 	case marks != nil:
 		b.readIndexes(marks)
@@ -40,8 +45,10 @@ func (b *jobBuilder) readTasks() {
 		if each.SrcRange.Start.Byte > count.SrcRange.Start.Byte {
 			later = each
 		}
-		b.reportProblem(later.NameRange, "count and for_each cannot both be set", "for_each makes a task for each of its elements, count makes so many tasks that know only task.index. Remove one of the two; for every element "+
-			"times a number write for_each = matrix({value = […], n = range(3)}).")
+		b.reportProblem(later.NameRange, "count and for_each cannot both be set",
+			"for_each makes a task for each of its elements, count makes so many tasks that know only task.index. "+
+				"Remove one of the two; for every element "+
+				"times a number write for_each = matrix({value = […], n = range(3)}).")
 		b.tasks.isInvalid = true
 	case count != nil:
 		b.readCount(count)
@@ -67,13 +74,16 @@ func (b *jobBuilder) readCount(a *hclsyntax.Attribute) {
 	at := a.Expr.Range()
 	switch {
 	case !n.IsInt():
-		b.reportProblem(at, "count is not a whole number", fmt.Sprintf("It is %s. Use ceil(…) or floor(…) to round it.", numberText(v)))
+		b.reportProblem(at, "count is not a whole number",
+			fmt.Sprintf("It is %s. Use ceil(…) or floor(…) to round it.", numberText(v)))
 	case n.Sign() < 0:
 		b.reportProblem(at, "count is negative", fmt.Sprintf("It is %s. %s", numberText(v), countHint))
 	case n.Sign() == 0:
 		b.reportProblem(at, "count is 0", "A job has at least one task. "+countHint)
 	case n.Cmp(big.NewFloat(roost.MaxTasks)) > 0:
-		b.reportProblem(at, "count is more than a job can have", fmt.Sprintf("It is %s, and a job has at most %d tasks. Let each task do more of the work.", truncateText(numberText(v)), roost.MaxTasks))
+		b.reportProblem(at, "count is more than a job can have",
+			fmt.Sprintf("It is %s, and a job has at most %d tasks. Let each task do more of the work.",
+				truncateText(numberText(v)), roost.MaxTasks))
 	default:
 		c, _ := n.Int64()
 		b.tasks.count, b.tasks.isInvalid = int(c), false
@@ -89,11 +99,15 @@ func (b *jobBuilder) readForEach(a *hclsyntax.Attribute) {
 	at := a.Expr.Range()
 	switch ty := v.Type(); {
 	case v.IsNull() || ty.IsPrimitiveType() || !v.CanIterateElements():
-		b.reportProblem(at, "for_each is not a list or a map", fmt.Sprintf("It is %s. Write a list of values, a map, range(N), files(\"*.csv\") or matrix({a = […], b = […]}).", describeValue(v)))
+		b.reportProblem(at, "for_each is not a list or a map",
+			fmt.Sprintf("It is %s. Write a list of values, a map, range(N), files(\"*.csv\") or matrix({a = […], b "+
+				"= […]}).", describeValue(v)))
 	case v.LengthInt() == 0:
-		b.reportProblem(at, "for_each is empty", "A job has at least one task. If the list comes from files(\"…\"), no file matches the pattern.")
+		b.reportProblem(at, "for_each is empty",
+			"A job has at least one task. If the list comes from files(\"…\"), no file matches the pattern.")
 	case v.LengthInt() > roost.MaxTasks:
-		b.reportProblem(at, "for_each has more elements than a job can have tasks", fmt.Sprintf("It has %d, and a job has at most %d tasks.", v.LengthInt(), roost.MaxTasks))
+		b.reportProblem(at, "for_each has more elements than a job can have tasks",
+			fmt.Sprintf("It has %d, and a job has at most %d tasks.", v.LengthInt(), roost.MaxTasks))
 	default:
 		named := ty.IsMapType() || ty.IsObjectType()
 		for it := v.ElementIterator(); it.Next(); {
@@ -107,7 +121,8 @@ func (b *jobBuilder) readForEach(a *hclsyntax.Attribute) {
 	}
 }
 
-// readIndexes reads what the tasks of an array are called by, as qsub -J and -t do. They are kept as they were written, however many there are.
+// readIndexes reads what the tasks of an array are called by, as qsub -J and -t do. They
+// are kept as they were written, however many there are.
 func (b *jobBuilder) readIndexes(a *hclsyntax.Attribute) {
 	b.tasks.array, b.tasks.isInvalid = true, true
 	v, ok := b.parser.constantExpr(a.Expr)
@@ -140,7 +155,8 @@ func (b *jobBuilder) taskRoots(more ...string) []string {
 func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
 	ctx := b.parser.root.NewChild()
 	ctx.Variables = map[string]cty.Value{
-		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i)), "count": cty.NumberIntVal(int64(b.tasks.count))}),
+		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i)),
+			"count": cty.NumberIntVal(int64(b.tasks.count))}),
 	}
 	if b.tasks.values != nil {
 		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[i], "value": b.tasks.values[i]})
@@ -152,7 +168,8 @@ func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
 	return ctx
 }
 
-// forEachTask evaluates an expression for every task, in their order, until use returns false or there is no value.
+// forEachTask evaluates an expression for every task, in their order, until use returns
+// false or there is no value.
 func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
 	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) {
 		return false
@@ -174,11 +191,14 @@ func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v ct
 	return true
 }
 
-// refuseComputedJobNumber reports task.job where it is computed with: nobody knows the number of a job before it has one.
+// refuseComputedJobNumber reports task.job where it is computed with: nobody knows the
+// number of a job before it has one.
 func (b *jobBuilder) refuseComputedJobNumber(expr hclsyntax.Expression) bool {
 	for _, t := range b.parser.freeReferences(expr) {
 		if first, _ := traversalStepName(t, 1); t.RootName() == "task" && first == "job" {
-			b.reportProblem(t.SourceRange(), "task.job cannot be computed with", "The job gets its number when it is submitted. It can stand in a text: stdout = \"train.o${task.job}\".")
+			b.reportProblem(t.SourceRange(), "task.job cannot be computed with",
+				"The job gets its number when it is submitted. It can stand in a text: stdout "+
+					"= \"train.o${task.job}\".")
 			return true
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// taskText is a text that may differ between tasks: pieces that are fixed, and pieces that stand for a column.
+// taskText is a text that may differ between tasks: pieces that are fixed, and pieces
+// that stand for a column.
 type taskText struct {
 	pieces      []textPiece
 	sourceRange hcl.Range
@@ -36,7 +37,8 @@ func (t taskText) fixedText() (string, bool) {
 	return s.String(), true
 }
 
-// adText is the text as a job ad holds it: columns as "$(Name)", and each dollar sign of the user doubled.
+// adText is the text as a job ad holds it: columns as "$(Name)", and each dollar sign of
+// the user doubled.
 func (t taskText) adText() string {
 	var s strings.Builder
 	for _, piece := range t.pieces {
@@ -52,12 +54,14 @@ func (t taskText) adText() string {
 // EscapeLiteral doubles the dollar signs of a text that is to stand in an ad as it is.
 func EscapeLiteral(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// isSameForAll reports whether all tasks have the same text, although the job's number may stand in it.
+// isSameForAll reports whether all tasks have the same text, although the job's number
+// may stand in it.
 func (t taskText) isSameForAll() bool {
 	return !slices.ContainsFunc(t.pieces, func(p textPiece) bool { return p.column != "" && p.column != jobSequence })
 }
 
-// hasJobNumber reports whether the job's number stands in it, which it gets when it is submitted.
+// hasJobNumber reports whether the job's number stands in it, which it gets when it is
+// submitted.
 func (t taskText) hasJobNumber() bool {
 	return slices.ContainsFunc(t.pieces, func(p textPiece) bool { return p.column == jobSequence })
 }
@@ -94,8 +98,8 @@ const (
 	jobSequence = "JobSeq"
 )
 
-// readText reads an expression that gives a text, taking it apart rather than evaluating it for each task where it can. what
-// names the place in messages: "an argument".
+// readText reads an expression that gives a text, taking it apart rather than evaluating
+// it for each task where it can. what names the place in messages: "an argument".
 func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText, bool) {
 	if !b.parser.isPerTask(expr) {
 		v, ok := b.parser.evaluate(expr, b.parser.root)
@@ -130,7 +134,8 @@ func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText,
 	return taskText{[]textPiece{{column: name}}, expr.Range()}, ok
 }
 
-// columnReference is a plain task.index, task.job, each.key or each.value.…: a column that nothing has to be computed for.
+// columnReference is a plain task.index, task.job, each.key or each.value.…: a column
+// that nothing has to be computed for.
 func (b *jobBuilder) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
 	first, _ := traversalStepName(e.Traversal, 1)
 	if e.Traversal.RootName() == "task" {
@@ -167,7 +172,8 @@ func (b *jobBuilder) columnReference(e *hclsyntax.ScopeTraversalExpr, what strin
 		if rest != nil {
 			var diags hcl.Diagnostics
 			if v, diags = rest.TraverseRel(v); diags.HasErrors() {
-				b.reportProblem(e.Range(), "not every element of for_each has this", fmt.Sprintf("Element %d is %s. %s", i, describeValue(source[i]), diags[0].Detail))
+				b.reportProblem(e.Range(), "not every element of for_each has this",
+					fmt.Sprintf("Element %d is %s. %s", i, describeValue(source[i]), diags[0].Detail))
 				return taskText{}, false
 			}
 		}
@@ -216,7 +222,8 @@ func (b *jobBuilder) valueText(v cty.Value, at hcl.Range, what string) (string, 
 	case v.Type() == cty.String:
 		s := v.AsString()
 		if strings.ContainsRune(s, 0) {
-			b.reportProblem(at, what+" holds a NUL", "The system ends a text at the character \\u0000, so it cannot be part of one.")
+			b.reportProblem(at, what+" holds a NUL",
+				"The system ends a text at the character \\u0000, so it cannot be part of one.")
 			return "", false
 		}
 		return s, true

@@ -66,7 +66,9 @@ func (b *jobBuilder) computeList(expr hclsyntax.Expression, what string) ([]task
 			columns = make([][]string, len(list))
 		}
 		if len(list) != len(columns) {
-			b.reportProblem(expr.Range(), what+" has to have the same length for all tasks", fmt.Sprintf("It has %d elements for task 0 and %d for task %d. Make one job for each length.", len(columns), len(list), i))
+			b.reportProblem(expr.Range(), what+" has to have the same length for all tasks",
+				fmt.Sprintf("It has %d elements for task 0 and %d for task %d. Make one job for each length.",
+					len(columns), len(list), i))
 			return false
 		}
 		for k, s := range list {

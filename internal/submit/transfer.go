@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxCheckedInputs bounds how many files of one setting are looked at when each task names its own.
+// maxCheckedInputs bounds how many files of one setting are looked at when each task
+// names its own.
 const maxCheckedInputs = 2000
 
 // inputFile is a file that goes to where the task runs, and what it is called there.
@@ -42,7 +43,8 @@ func (b *jobBuilder) readTransfer() {
 	const hint = "Write \"auto\" (files are sent to machines that do not see yours), \"always\" or \"never\"."
 	if s, at, ok := b.constantText("transfer", hint); ok {
 		if mode = s; mode != "auto" && mode != "always" && mode != "never" {
-			b.reportProblem(at, fmt.Sprintf("%q is not a way to transfer files", truncateText(s)), hint+nearestHint(s, []string{"auto", "always", "never"}))
+			b.reportProblem(at, fmt.Sprintf("%q is not a way to transfer files", truncateText(s)),
+				hint+nearestHint(s, []string{"auto", "always", "never"}))
 		}
 	}
 	b.ad.SetString(roost.AttrTransfer, mode)
@@ -55,7 +57,9 @@ func (b *jobBuilder) readTransfer() {
 		entry := in.sourcePath.adText() + " => " + in.name.adText()
 		if name := in.name.adText(); seen[name] {
 			if !in.program {
-				b.reportProblem(in.name.sourceRange, fmt.Sprintf("two inputs are called %q", truncateText(name)), "Each needs a name of its own where the task runs. Write inputs as a map from names to files: inputs = { \"a.csv\" = \"/data/1/x.csv\" }.")
+				b.reportProblem(in.name.sourceRange, fmt.Sprintf("two inputs are called %q", truncateText(name)),
+					"Each needs a name of its own where the task runs. Write inputs as a map from names to files: "+
+						"inputs = { \"a.csv\" = \"/data/1/x.csv\" }.")
 			}
 			continue
 		}
@@ -78,7 +82,8 @@ func (b *jobBuilder) readInputs(expr hclsyntax.Expression) {
 		for _, name := range sortedKeys(named) {
 			t := named[name]
 			if !isLocalPath(name) {
-				b.reportProblem(t.sourceRange, fmt.Sprintf("%q cannot be the name of an input", truncateText(name)), "It is what the file is called below the task's directory: a relative path without \"..\".")
+				b.reportProblem(t.sourceRange, fmt.Sprintf("%q cannot be the name of an input", truncateText(name)),
+					"It is what the file is called below the task's directory: a relative path without \"..\".")
 				continue
 			}
 			if b.checkInput(t) {
@@ -114,8 +119,9 @@ func (b *jobBuilder) isMapExpr(expr hclsyntax.Expression) bool {
 	return ok && !v.IsNull() && (v.Type().IsMapType() || v.Type().IsObjectType())
 }
 
-// listInput adds one path, or all that a pattern matches. A relative one keeps its name, so that the task finds it under the
-// same name whether it runs in place or elsewhere; any other goes by its last element.
+// listInput adds one path, or all that a pattern matches. A relative one keeps its name,
+// so that the task finds it under the same name whether it runs in place or elsewhere;
+// any other goes by its last element.
 func (b *jobBuilder) listInput(t taskText) {
 	name, fixed := t.fixedText()
 	if !fixed {
@@ -128,12 +134,15 @@ func (b *jobBuilder) listInput(t taskText) {
 	if strings.ContainsAny(name, "*?[") && known && b.parser.options.Files != nil {
 		found, err := b.parser.options.Files.Glob(absolutePath(name, iwd, b.parser.options.Home))
 		if err != nil || len(found) == 0 {
-			b.parser.report(missingFileDiagnostic(&t.sourceRange, fmt.Sprintf("no file matches %q", truncateText(name)), fmt.Sprintf("Patterns are looked up in %s, when the job is submitted. Check the pattern, or remove it.", iwd)))
+			b.parser.report(missingFileDiagnostic(&t.sourceRange, fmt.Sprintf("no file matches %q", truncateText(name)),
+				fmt.Sprintf("Patterns are looked up in %s, when the job is submitted. Check the pattern, or remove it.",
+					iwd)))
 			return
 		}
 		for _, f := range found {
 			keep := path.Base(f)
-			if !path.IsAbs(name) && !strings.HasPrefix(name, "~") && strings.HasPrefix(f, strings.TrimSuffix(iwd, "/")+"/") {
+			if !path.IsAbs(name) && !strings.HasPrefix(name, "~") &&
+				strings.HasPrefix(f, strings.TrimSuffix(iwd, "/")+"/") {
 				keep = f[len(strings.TrimSuffix(iwd, "/"))+1:]
 			}
 			b.addInput(fixedText(f, t.sourceRange), fixedText(keep, t.sourceRange))
@@ -147,7 +156,8 @@ func (b *jobBuilder) listInput(t taskText) {
 
 func (b *jobBuilder) addInput(from, name taskText) {
 	if strings.Contains(from.adText(), " => ") || strings.Contains(name.adText(), " => ") {
-		b.reportProblem(from.sourceRange, "an input cannot have \" => \" in its name", "It divides a file from its name where the task runs. Rename the file.")
+		b.reportProblem(from.sourceRange, "an input cannot have \" => \" in its name",
+			"It divides a file from its name where the task runs. Rename the file.")
 		return
 	}
 	b.inputs = append(b.inputs, inputFile{sourcePath: from, name: name})
@@ -162,7 +172,8 @@ func (b *jobBuilder) inputName(t taskText) taskText {
 		return fixedText(path.Base(s), t.sourceRange)
 	}
 	first := t.pieces[0]
-	if first.column == "" && !strings.HasPrefix(first.fixed, "/") && !strings.HasPrefix(first.fixed, "~") && !strings.Contains(first.fixed, "..") {
+	if first.column == "" && !strings.HasPrefix(first.fixed, "/") && !strings.HasPrefix(first.fixed, "~") &&
+		!strings.Contains(first.fixed, "..") {
 		return t
 	}
 	values := make([]string, b.tasks.count)
@@ -182,7 +193,8 @@ func (b *jobBuilder) inputName(t taskText) taskText {
 
 // isLocalPath reports whether a path stays below the directory that it starts from.
 func isLocalPath(name string) bool {
-	return name != "" && name != ".." && !path.IsAbs(name) && !strings.HasPrefix(path.Clean(name), "../") && path.Clean(name) != ".." && path.Clean(name) != "."
+	return name != "" && name != ".." && !path.IsAbs(name) && !strings.HasPrefix(path.Clean(name), "../") &&
+		path.Clean(name) != ".." && path.Clean(name) != "."
 }
 
 // checkInput checks that an input can be read, for every task.
@@ -230,24 +242,32 @@ func (b *jobBuilder) checkEachFile(t taskText, what string, exec bool) bool {
 	return true
 }
 
-// refuseJobNumber reports the job's number in the name of a file that has to be there before the job has one.
+// refuseJobNumber reports the job's number in the name of a file that has to be there
+// before the job has one.
 func (b *jobBuilder) refuseJobNumber(t taskText, what string) bool {
 	if !t.hasJobNumber() {
 		return false
 	}
-	b.reportProblem(t.sourceRange, "task.job cannot stand in the name of "+what, "The job gets its number when it is submitted, and this has to be there before. It can stand in stdout, stderr, arguments, environment and script.")
+	b.reportProblem(t.sourceRange, "task.job cannot stand in the name of "+what,
+		"The job gets its number when it is submitted, and this has to be there before. It can stand in stdout, "+
+			"stderr, arguments, environment and script.")
 	return true
 }
 
 func (b *jobBuilder) fileDiagnostic(where, what string, at hcl.Range, exec bool) *hcl.Diagnostic {
 	if _, err := b.parser.options.Files.Stat(where); err != nil {
-		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q is not there", what, truncateText(where)), fmt.Sprintf("%v. Check the name%s, or make the file before the job is submitted.", capitalized(innermostCause(err)), b.similarFile(where)))
+		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q is not there", what, truncateText(where)),
+			fmt.Sprintf("%v. Check the name%s, or make the file before the job is submitted.",
+				capitalized(innermostCause(err)), b.similarFile(where)))
 	}
 	if err := b.parser.options.Files.Access(where, exec); err != nil {
 		if exec {
-			return missingFileDiagnostic(&at, fmt.Sprintf("%q cannot be executed", truncateText(where)), notExecutableError(where))
+			return missingFileDiagnostic(&at, fmt.Sprintf("%q cannot be executed", truncateText(where)),
+				notExecutableError(where))
 		}
-		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q cannot be read", what, truncateText(where)), fmt.Sprintf("%v. Give yourself the right to read it: chmod u+r, or ask whom it belongs to.", capitalized(innermostCause(err))))
+		return missingFileDiagnostic(&at, fmt.Sprintf("the %s %q cannot be read", what, truncateText(where)),
+			fmt.Sprintf("%v. Give yourself the right to read it: chmod u+r, or ask whom it belongs to.",
+				capitalized(innermostCause(err))))
 	}
 	return nil
 }
@@ -261,7 +281,8 @@ func capitalized(err error) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// readOutputs reads the names and patterns of what comes back: a list, or a map to the names that it gets here.
+// readOutputs reads the names and patterns of what comes back: a list, or a map to the
+// names that it gets here.
 func (b *jobBuilder) readOutputs() {
 	if a, ok := b.attribute("outputs", b.taskRoots()...); ok && b.isMapExpr(a.Expr) {
 		b.renameOutputs(a)
@@ -273,7 +294,8 @@ func (b *jobBuilder) readOutputs() {
 	}
 }
 
-// renameOutputs reads a map of outputs. A task that runs where its files are would leave them as they are called there, so it does not.
+// renameOutputs reads a map of outputs. A task that runs where its files are would leave
+// them as they are called there, so it does not.
 func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 	named, ok := b.textMap(a.Expr, "outputs")
 	if !ok || len(named) == 0 {
@@ -281,7 +303,8 @@ func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 	}
 	if mode, _ := b.ad.Str(roost.AttrTransfer); mode != "always" {
 		if isGiven := b.body.Attributes["transfer"]; isGiven != nil {
-			b.reportProblem(isGiven.NameRange, "outputs that get another name need transfer = \"always\"", "On a machine that sees your files the task would leave them as it calls them.")
+			b.reportProblem(isGiven.NameRange, "outputs that get another name need transfer = \"always\"",
+				"On a machine that sees your files the task would leave them as it calls them.")
 			return
 		}
 		b.ad.SetString(roost.AttrTransfer, "always")
@@ -293,7 +316,8 @@ func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 			return
 		}
 		if strings.Contains(from.adText(), " => ") || strings.Contains(to.adText(), " => ") {
-			b.reportProblem(to.sourceRange, "an output cannot have \" => \" in its name", "It divides the file from its name here. Rename the file.")
+			b.reportProblem(to.sourceRange, "an output cannot have \" => \" in its name",
+				"It divides the file from its name here. Rename the file.")
 			return
 		}
 		list = append(list, from.adText()+" => "+to.adText())
@@ -316,10 +340,14 @@ func (b *jobBuilder) checkOutputsLocal(list []taskText) bool {
 		case fixed && first == "":
 			b.reportProblem(t.sourceRange, "an output is empty", "Name a file that the task writes, or remove it.")
 		case path.IsAbs(first) || strings.HasPrefix(first, "~"):
-			b.reportProblem(t.sourceRange, fmt.Sprintf("the output %q is not below the task's directory", truncateText(first)), "Outputs are relative to the directory that the task runs in, and come back to the same place below the job's directory. Write it "+
+			b.reportProblem(t.sourceRange, fmt.Sprintf("the output %q is not below the task's directory",
+				truncateText(first)), "Outputs are relative to the directory that the task runs in, and come back "+
+				"to the same place below the job's directory. Write it "+
 				"without the directory, and set directory = \"…\" to where it is to go.")
 		case strings.HasPrefix(path.Clean(first), ".."):
-			b.reportProblem(t.sourceRange, fmt.Sprintf("the output %q is outside of the task's directory", truncateText(first)), "A path with \"..\" cannot be brought back. Let the task write below its own directory, and set directory = \"…\" to where its outputs are to go.")
+			b.reportProblem(t.sourceRange, fmt.Sprintf("the output %q is outside of the task's directory",
+				truncateText(first)), "A path with \"..\" cannot be brought back. Let the task write below its own "+
+				"directory, and set directory = \"…\" to where its outputs are to go.")
 		}
 	}
 	return len(b.parser.diags) == before

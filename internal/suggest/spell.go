@@ -3,8 +3,9 @@ package suggest
 
 import "strings"
 
-// Distance is the number of edits between two words: an insertion, a deletion, a replacement or a swap of neighbours each count one
-// (optimal string alignment). Words of more than 64 bytes are 64 apart.
+// Distance is the number of edits between two words: an insertion, a deletion, a
+// replacement or a swap of neighbours each count one (optimal string alignment). Words of
+// more than 64 bytes are 64 apart.
 func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
@@ -33,7 +34,8 @@ func Distance(a, b string) int {
 // maxTypos is how many slips of the finger still make a name recognizable.
 const maxTypos = 2
 
-// Nearest is the known name that was most likely meant by another word, the first of several, or "". Small and capital letters are the same.
+// Nearest is the known name that was most likely meant by another word, the first of
+// several, or "". Small and capital letters are the same.
 func Nearest(word string, known []string) string {
 	best, least := "", maxTypos+1
 	for _, k := range known {

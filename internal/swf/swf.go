@@ -49,7 +49,8 @@ const fieldCount = 18
 // maxLine bounds a line, in bytes.
 const maxLine = 1 << 20
 
-// Read reads a log. An error names the line; a job with a number twice is none, for archives have such.
+// Read reads a log. An error names the line; a job with a number twice is none, for
+// archives have such.
 func Read(r io.Reader) (*TraceLog, error) {
 	log := &TraceLog{}
 	lines := bufio.NewScanner(r)
@@ -80,7 +81,8 @@ func Read(r io.Reader) (*TraceLog, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("line %d: %w: it is longer than %d bytes; is this a log of jobs?", n+1, roost.Invalid, maxLine)
+		return nil, fmt.Errorf("line %d: %w: it is longer than %d bytes; is this a log of jobs?", n+1,
+			roost.Invalid, maxLine)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("after line %d: %w: the file is cut off", n, roost.Invalid)
 	case err != nil:
@@ -130,7 +132,8 @@ const (
 // fields lists the fields in order.
 func (j *TraceJob) fields() [fieldCount]*int64 {
 	return [fieldCount]*int64{
-		&j.ID, &j.Submit, &j.Wait, &j.RunTime, &j.Processors, &j.CPU, &j.Memory, &j.RequestedProcessors, &j.RequestedTime, &j.RequestedMemory, &j.Status, &j.User, &j.Group, &j.Program,
+		&j.ID, &j.Submit, &j.Wait, &j.RunTime, &j.Processors, &j.CPU, &j.Memory, &j.RequestedProcessors,
+		&j.RequestedTime, &j.RequestedMemory, &j.Status, &j.User, &j.Group, &j.Program,
 		&j.Queue, &j.Partition, &j.PrecedingJob, &j.ThinkTime,
 	}
 }
@@ -157,7 +160,8 @@ func parseJob(text string) (j TraceJob, err error) {
 		field int
 		most  int64
 		name  string
-	}{{2, maxSeconds, "a time"}, {4, maxSeconds, "a time"}, {5, maxProcs, "a number of processors"}, {8, maxProcs, "a number of processors"}, {9, maxSeconds, "a time"}} {
+	}{{2, maxSeconds, "a time"}, {4, maxSeconds, "a time"}, {5, maxProcs, "a number of processors"},
+		{8, maxProcs, "a number of processors"}, {9, maxSeconds, "a time"}} {
 		if v := *place[p.field-1]; v > p.most {
 			return j, fmt.Errorf("field %d: %d is too much for %s", p.field, v, p.name)
 		}

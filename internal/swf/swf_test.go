@@ -28,7 +28,8 @@ func TestRead(t *testing.T) {
 		t.Fatalf("got %+v", log)
 	}
 	want := TraceJob{
-		Line: 6, ID: 2, Submit: 327952, RunTime: 9382, Processors: 80, CPU: 3, Memory: -1, RequestedProcessors: 80, RequestedTime: 14400, RequestedMemory: -1, User: 2, Group: -1, Program: -1,
+		Line: 6, ID: 2, Submit: 327952, RunTime: 9382, Processors: 80, CPU: 3, Memory: -1, RequestedProcessors: 80,
+		RequestedTime: 14400, RequestedMemory: -1, User: 2, Group: -1, Program: -1,
 		Queue: -1, Partition: -1, PrecedingJob: -1, ThinkTime: -1,
 	}
 	if log.Jobs[1] != want {
@@ -52,13 +53,19 @@ func TestRefused(t *testing.T) {
 		"; MaxProcs: 3\n":                  "invalid request: it has no jobs, of 1 lines",
 		good + "2 0 10 97225 56\n":         "line 2: invalid request: it has 5 fields, want 18",
 		good + good[:len(good)-1] + " 7\n": "line 2: invalid request: it has 19 fields, want 18",
-		good + strings.Replace(good, "97225", "soon", 1):           `line 2: invalid request: field 4: "soon" is no number`,
-		good + strings.Replace(good, "97225", "1e300", 1):          `line 2: invalid request: field 4: "1e300" is no number`,
-		good + strings.Replace(good, "97225", "NaN", 1):            `line 2: invalid request: field 4: "NaN" is no number`,
-		good + strings.Replace(good, "97225", "99999999999999", 1): "line 2: invalid request: field 4: 99999999999999 is too much for a time",
-		good + strings.Replace(good, " 56 2", " 5600000000 2", 1):  "line 2: invalid request: field 8: 5600000000 is too much for a number of processors",
-		good + "-" + good:                    "line 2: invalid request: field 1: a job's number cannot be -1",
-		good + strings.Repeat("1 ", 600_000): "line 2: invalid request: it is longer than 1048576 bytes; is this a log of jobs?",
+		good + strings.Replace(good, "97225", "soon",
+			1): `line 2: invalid request: field 4: "soon" is no number`,
+		good + strings.Replace(good, "97225", "1e300",
+			1): `line 2: invalid request: field 4: "1e300" is no number`,
+		good + strings.Replace(good, "97225", "NaN",
+			1): `line 2: invalid request: field 4: "NaN" is no number`,
+		good + strings.Replace(good, "97225", "99999999999999",
+			1): "line 2: invalid request: field 4: 99999999999999 is too much for a time",
+		good + strings.Replace(good, " 56 2", " 5600000000 2",
+			1): "line 2: invalid request: field 8: 5600000000 is too much for a number of processors",
+		good + "-" + good: "line 2: invalid request: field 1: a job's number cannot be -1",
+		good + strings.Repeat("1 ",
+			600_000): "line 2: invalid request: it is longer than 1048576 bytes; is this a log of jobs?",
 	} {
 		_, err := Read(strings.NewReader(text))
 		if err == nil || err.Error() != want {
@@ -80,14 +87,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile holds that of a file that cannot be read to its end it is said how far it could be, and not that its last line is none.
+// TestTruncatedFile holds that of a file that cannot be read to its end it is said how
+// far it could be, and not that its last line is none.
 func TestTruncatedFile(t *testing.T) {
 	good := "1 0 10 97225 56 -1 -1 56 210000 -1 1 1 -1 -1 -1 -1 -1 -1\n"
 	for cut := range 2 * len(good) {
 		_, err := Read(io.MultiReader(strings.NewReader((good + good)[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		want := fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good))
-		// What is left of a line may be a line: that it is not whole is seen by the error.
-		if err == nil || err.Error() != want && err.Error() != fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good)+1) {
+		// What is left of a line may be a line: that it is not whole is seen by the
+		// error.
+		if err == nil || err.Error() != want &&
+			err.Error() != fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good)+1) {
 			t.Fatalf("cut after %d bytes: %v, want %s", cut, err, want)
 		}
 	}

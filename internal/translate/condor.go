@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// condorSubmitFile is a submit description of HTCondor as far as it has been read (condor_submit(1)): what is set holds for the queue
-// commands below it.
+// condorSubmitFile is a submit description of HTCondor as far as it has been read
+// (condor_submit(1)): what is set holds for the queue commands below it.
 type condorSubmitFile struct {
 	*fileTranslation
 	set         map[string]submitSetting // by name in small letters
@@ -52,11 +52,13 @@ func (t *fileTranslation) translateCondor(text string) error {
 			switch strings.ToLower(m[1]) {
 			case "if":
 				depth++
-				f.noteLost(number, line, "Conditions are not evaluated: everything up to the endif is left out. Variables of a job file and c ? a : b do such things.")
+				f.noteLost(number, line, "Conditions are not evaluated: everything up to the endif is left out. "+
+					"Variables of a job file and c ? a : b do such things.")
 			case "endif":
 				depth = max(depth-1, 0)
 			case "include", "use":
-				f.noteLost(number, line, "Other files are not read. What they set belongs into the job; what several jobs share into locals.")
+				f.noteLost(number, line, "Other files are not read. What they set belongs into the job; what several "+
+					"jobs share into locals.")
 			}
 			continue
 		}
@@ -83,8 +85,9 @@ func (t *fileTranslation) translateCondor(text string) error {
 	return nil
 }
 
-// splitInlineItems finds the lines of a queue command that has its items in parentheses over several lines; end is the index of the line
-// with the closing one, or i where there are no such lines.
+// splitInlineItems finds the lines of a queue command that has its items in parentheses
+// over several lines; end is the index of the line with the closing one, or i where there
+// are no such lines.
 func splitInlineItems(rest string, lines []string, i int) (string, int) {
 	open := strings.LastIndexByte(rest, '(')
 	if open < 0 || strings.Contains(rest[open:], ")") {
@@ -122,7 +125,8 @@ func (f *condorSubmitFile) commandValue(names ...string) (submitSetting, bool) {
 	return submitSetting{}, false
 }
 
-// noteUnused notes what nobody asked for: commands that are not known, and macros that nothing uses.
+// noteUnused notes what nobody asked for: commands that are not known, and macros that
+// nothing uses.
 func (f *condorSubmitFile) noteUnused() {
 	for _, key := range f.names {
 		s := f.set[key]
@@ -171,7 +175,9 @@ func (q *condorJob) setName() {
 		}
 	}
 	q.job.name = newJobName(name)
-	for n := 2; slices.ContainsFunc(q.jobs[:len(q.jobs)-1], func(j *jobBlock) bool { return j.name == q.job.name }); n++ {
+	for n := 2; slices.ContainsFunc(q.jobs[:len(q.jobs)-1], func(j *jobBlock) bool {
+		return j.name == q.job.name
+	}); n++ {
 		q.job.name = newJobName(name) + "-" + strconv.Itoa(n)
 	}
 }

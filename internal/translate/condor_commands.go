@@ -35,7 +35,9 @@ func (q *condorJob) setProgram() {
 			j.setSource("arguments", list2source(list))
 		}
 	}, "arguments", "args")
-	q.carryOver(func(s submitSetting) { j.setSource("directory", q.expandMacros(s.value).hclSource()) }, "initialdir", "initial_dir")
+	q.carryOver(func(s submitSetting) {
+		j.setSource("directory", q.expandMacros(s.value).hclSource())
+	}, "initialdir", "initial_dir")
 	q.carryOver(func(s submitSetting) {
 		switch v := strings.TrimSpace(s.value); {
 		case parseBool(v):
@@ -53,7 +55,8 @@ func (q *condorJob) setProgram() {
 		switch v := strings.ToLower(strings.TrimSpace(s.value)); v {
 		case "vanilla", "5":
 		case "docker", "container":
-			q.noteCommandLost(s, "Tasks run on the machine itself, in namespaces of their own, not in images. A runtime such as apptainer can be the executable.")
+			q.noteCommandLost(s, "Tasks run on the machine itself, in namespaces of their own, not in images. "+
+				"A runtime such as apptainer can be the executable.")
 		case "parallel", "mpi":
 			q.setGang(s)
 		default:
@@ -111,7 +114,8 @@ func (q *condorJob) setFiles() {
 		q.noteDifferenceAt(s, "There is no log file: roost show ID tells what has happened, and roost wait ID waits.")
 	}, "log")
 	q.carryOver(func(s submitSetting) {
-		mode, ok := map[string]string{"yes": "always", "no": "never", "if_needed": "auto"}[strings.ToLower(strings.TrimSpace(s.value))]
+		mode, ok := map[string]string{"yes": "always", "no": "never",
+			"if_needed": "auto"}[strings.ToLower(strings.TrimSpace(s.value))]
 		if !ok {
 			q.noteCommandLost(s, "It is YES, NO or IF_NEEDED.")
 			return
@@ -120,7 +124,8 @@ func (q *condorJob) setFiles() {
 	}, "should_transfer_files")
 	q.carryOver(func(s submitSetting) {
 		if !strings.EqualFold(strings.TrimSpace(s.value), "ON_EXIT") {
-			q.noteDifferenceAt(s, "Output comes back when a task has ended. What it needs to go on elsewhere is a matter of a checkpoint block: method = \"self\".")
+			q.noteDifferenceAt(s, "Output comes back when a task has ended. What it needs to go on elsewhere is a "+
+				"matter of a checkpoint block: method = \"self\".")
 		}
 	}, "when_to_transfer_output")
 	q.carryOver(func(s submitSetting) {
@@ -133,7 +138,8 @@ func (q *condorJob) setFiles() {
 				q.noteCommandLost(s, "URLs are not fetched. Let the program do it.")
 			default:
 				if len(f) > 1 && strings.HasSuffix(f, "/") {
-					q.noteDifferenceAt(s, "A directory is brought as it is, with its name; with a / at the end HTCondor brings what is in it.")
+					q.noteDifferenceAt(s, "A directory is brought as it is, with its name; with a / at the end "+
+						"HTCondor brings what is in it.")
 					f = strings.TrimRight(f, "/")
 				}
 				list = append(list, q.assembleText(f).hclSource())
@@ -156,7 +162,8 @@ func (q *condorJob) setFiles() {
 	}, "transfer_output_files")
 }
 
-// setStream sets the file of a standard stream; tasks that are several get files of their own.
+// setStream sets the file of a standard stream; tasks that are several get files of their
+// own.
 func (q *condorJob) setStream(name string, s submitSetting) {
 	t := q.expandMacros(strings.Trim(s.value, `"`))
 	fixed, same := t.fixedText()
@@ -227,13 +234,17 @@ func (q *condorJob) setPlacement() {
 			j.setInt("priority", max(roost.MinPriority, min(roost.MaxPriority, n)))
 		}
 	}, "priority", "prio")
-	q.carryOver(func(s submitSetting) { j.setText("group", strings.Trim(strings.TrimSpace(s.value), `"`)) }, "accounting_group", "+accountinggroup", "+acctgroup")
+	q.carryOver(func(s submitSetting) {
+		j.setText("group", strings.Trim(strings.TrimSpace(s.value), `"`))
+	}, "accounting_group", "+accountinggroup", "+acctgroup")
 	q.carryOver(func(s submitSetting) {
 		if parseBool(s.value) {
 			j.setText("band", "free")
 		}
 	}, "nice_user")
-	q.carryOver(func(s submitSetting) { j.setSource("limits", textListSource(splitCommas(strings.Trim(s.value, `"`)))) }, "concurrency_limits")
+	q.carryOver(func(s submitSetting) {
+		j.setSource("limits", textListSource(splitCommas(strings.Trim(s.value, `"`))))
+	}, "concurrency_limits")
 	q.carryOver(func(s submitSetting) {
 		if parseBool(s.value) {
 			j.setSource("hold", "true")
@@ -250,7 +261,9 @@ func (q *condorJob) setPlacement() {
 var adWord = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_.]*[ \t]*\(?`)
 
 // machineAttributes are those that machines have here as they have there.
-var machineAttributes = strings.Fields("arch opsys memory disk cpus gpus machine name loadavg state activity totalcpus totalmemory totaldisk totalgpus filesystemdomain keyboardidle consoleidle clockmin clockday gpumodels gpumemorymax hascheckpoint " +
+var machineAttributes = strings.Fields("arch opsys memory disk cpus gpus machine name loadavg state activity " +
+	"totalcpus totalmemory totaldisk totalgpus filesystemdomain keyboardidle consoleidle clockmin clockday gpumodels " +
+	"gpumemorymax hascheckpoint " +
 	"true false undefined error is isnt and or not")
 
 // passExpression passes a ClassAd expression through.
@@ -260,16 +273,20 @@ func (q *condorJob) passExpression(name string, s submitSetting) {
 	var strange []string
 	for _, w := range adWord.FindAllString(s.value, -1) {
 		word := strings.ToLower(strings.TrimSpace(w))
-		if word[0] == '"' || strings.HasSuffix(word, "(") || strings.HasPrefix(word, "my.") || strings.HasPrefix(word, "request") {
+		if word[0] == '"' || strings.HasSuffix(word, "(") || strings.HasPrefix(word, "my.") ||
+			strings.HasPrefix(word, "request") {
 			continue
 		}
 		word = strings.TrimPrefix(word, "target.")
-		if !slices.Contains(machineAttributes, word) && !slices.Contains(strange, strings.TrimSpace(w)) && q.set[word].name == "" && q.itemVariables[word] == "" {
+		if !slices.Contains(machineAttributes, word) && !slices.Contains(strange, strings.TrimSpace(w)) &&
+			q.set[word].name == "" && q.itemVariables[word] == "" {
 			strange = append(strange, strings.TrimSpace(w))
 		}
 	}
 	if len(strange) > 0 {
-		q.noteDifferenceAt(s, "Machines do not have "+strings.Join(strange, ", ")+" by themselves here: their administrators add it in the node file, see roost-node(5), or the expression has to ask for something else.")
+		q.noteDifferenceAt(s, "Machines do not have "+strings.Join(strange, ", ")+
+			" by themselves here: their administrators add it in the node file, see roost-node(5), or the expression "+
+			"has to ask for something else.")
 	}
 }
 
@@ -308,7 +325,8 @@ func (q *condorJob) setPolicies() {
 func (q *condorJob) setMail() {
 	letters, to := "", []string(nil)
 	q.carryOver(func(s submitSetting) {
-		l, ok := map[string]string{"never": "", "error": "a", "complete": "ae", "always": "abe"}[strings.ToLower(strings.TrimSpace(s.value))]
+		l, ok := map[string]string{"never": "", "error": "a", "complete": "ae",
+			"always": "abe"}[strings.ToLower(strings.TrimSpace(s.value))]
 		if !ok {
 			q.noteCommandLost(s, "It is Always, Complete, Error or Never.")
 		}
@@ -334,6 +352,7 @@ func (q *condorJob) setLabels() {
 			q.noteDifferenceAt(s, "It becomes a label, a text for people and scripts: nothing is decided by it.")
 			continue
 		}
-		q.noteCommandLost(s, fmt.Sprintf("%s cannot be a label, which is a text that all tasks share.", shownLine(s.name)))
+		q.noteCommandLost(s, fmt.Sprintf("%s cannot be a label, which is a text that all tasks share.",
+			shownLine(s.name)))
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// exprMark stands for an expression in a text that is still to be taken apart: no text that is read holds a NUL.
+// exprMark stands for an expression in a text that is still to be taken apart: no text
+// that is read holds a NUL.
 const exprMark = "\x00"
 
 // maxMacros bounds how deep macros refer to macros.
 const maxMacros = 20
 
-// expandMacros replaces macros: those of the file by their text, and what differs between tasks by expressions.
+// expandMacros replaces macros: those of the file by their text, and what differs between
+// tasks by expressions.
 func (q *condorJob) expandMacros(s string) templateText {
 	return q.assembleText(q.flatText(s, 0))
 }
@@ -41,12 +43,14 @@ func (q *condorJob) flatText(s string, depth int) string {
 		case name == "":
 			b.WriteString(q.macroText(s[2:end], depth))
 		case name == "$":
-			q.noteCommandDifference("$$(…) is filled in by the machine that is found, which a job file cannot do: it stays as it is.")
+			q.noteCommandDifference("$$(…) is filled in by the machine that is found, which a job file cannot do: " +
+				"it stays as it is.")
 			b.WriteString(s[:end+1])
 		case strings.EqualFold(name, "ENV"):
 			b.WriteString(q.parseEnvironment(s[open+1 : end]))
 		default:
-			q.noteCommandDifference("$" + name + "(…) is not computed here: it stays as it is. Functions of job files are in roost-job(5).")
+			q.noteCommandDifference("$" + name +
+				"(…) is not computed here: it stays as it is. Functions of job files are in roost-job(5).")
 			b.WriteString(s[:end+1])
 		}
 		s = s[end+1:]
@@ -118,7 +122,8 @@ func (q *condorJob) parseEnvironment(name string) string {
 	if name == "HOME" {
 		return "~"
 	}
-	q.noteCommandDifference("$ENV(" + shownLine(name) + ") is not known in a job file; variable \"" + shownLine(name) + "\" {} and --var hand a value in.")
+	q.noteCommandDifference("$ENV(" + shownLine(name) + ") is not known in a job file; variable \"" + shownLine(name) +
+		"\" {} and --var hand a value in.")
 	return ""
 }
 
@@ -138,8 +143,9 @@ func (q *condorJob) assembleText(s string) templateText {
 	return out
 }
 
-// splitWords reads arguments or an environment: in double quotes separated by blanks, with single quotes around what holds some, and each quote
-// twice for itself; else separated by blanks, with \" for a double quote.
+// splitWords reads arguments or an environment: in double quotes separated by blanks,
+// with single quotes around what holds some, and each quote twice for itself; else
+// separated by blanks, with \" for a double quote.
 func (q *condorJob) splitWords(s string) (out []templateText) {
 	s = strings.TrimSpace(q.flatText(s, 0))
 	quoted := len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"'

@@ -22,7 +22,9 @@ type condorJob struct {
 	isSeveral       bool              // it may be more than one task
 }
 
-var queueForm = regexp.MustCompile(`^(?:([0-9]+|\$\([^)]*\))\s*)?(?:([A-Za-z_][A-Za-z0-9_, \t]*?)??\s*\b(?i:(in|from|matching))\b\s*(.*))?$`)
+var queueForm = regexp.MustCompile(
+	`^(?:([0-9]+|\$\([^)]*\))\s*)?(?:([A-Za-z_][A-Za-z0-9_, \t]*?)??\s*\b(?i:(in|from|matching))\b\s*(.*))?$`,
+)
 
 // parseQueueCommand reads what stands behind the word queue.
 func (q *condorJob) parseQueueCommand(rest string, lines []string) {
@@ -30,7 +32,8 @@ func (q *condorJob) parseQueueCommand(rest string, lines []string) {
 	q.current = submitSetting{line: q.line, source: q.source}
 	m := queueForm.FindStringSubmatch(rest)
 	if m == nil {
-		q.noteLost(q.line, q.source, "This form of queue is not understood; it is taken for a single job. A job file has count and for_each.")
+		q.noteLost(q.line, q.source,
+			"This form of queue is not understood; it is taken for a single job. A job file has count and for_each.")
 		return
 	}
 	if m[1] != "" {
@@ -57,7 +60,8 @@ var slicePattern = regexp.MustCompile(`^\[[-0-9: ]*\]\s*`)
 // setItems says what the tasks are for.
 func (q *condorJob) setItems(how string, names []string, rest string, lines []string) {
 	if how == "matching" {
-		if kind, after, ok := strings.Cut(rest+" ", " "); ok && (strings.EqualFold(kind, "files") || strings.EqualFold(kind, "dirs") || strings.EqualFold(kind, "any")) {
+		if kind, after, ok := strings.Cut(rest+" ", " "); ok &&
+			(strings.EqualFold(kind, "files") || strings.EqualFold(kind, "dirs") || strings.EqualFold(kind, "any")) {
 			rest = strings.TrimSpace(after)
 			if !strings.EqualFold(kind, "files") {
 				q.noteCommandDifference("files(…) matches files and directories alike.")
@@ -66,7 +70,8 @@ func (q *condorJob) setItems(how string, names []string, rest string, lines []st
 	}
 	if m := slicePattern.FindString(rest); m != "" {
 		rest = rest[len(m):]
-		q.noteCommandDifference("The slice is not carried over: there is a task for every item. slice(list, from, to) makes one.")
+		q.noteCommandDifference("The slice is not carried over: there is a task for every item. slice(list, from, " +
+			"to) makes one.")
 	}
 	var rows []string
 	inline := strings.HasPrefix(rest, "(")
@@ -92,7 +97,8 @@ func (q *condorJob) setItems(how string, names []string, rest string, lines []st
 	case how == "from" && inline:
 		q.setItemTable(names, rows)
 	case how == "from" && strings.HasSuffix(rest, "|"):
-		q.noteLost(q.line, q.source, "Commands are not run by a job file. Write what it prints to a file, and read that: for_each = split(\"\\n\", trimspace(file(\"items.txt\"))).")
+		q.noteLost(q.line, q.source, "Commands are not run by a job file. Write what it prints to a file, and "+
+			"read that: for_each = split(\"\\n\", trimspace(file(\"items.txt\"))).")
 	case how == "from":
 		q.setItemsFromFile(names, strings.Trim(rest, `"`))
 	default:
@@ -121,7 +127,8 @@ func (q *condorJob) setItemList(names, values []string) {
 	q.bindVariable(names[0], "each.value")
 }
 
-// setItemTable makes a task for each row of a table; the last variable has the rest of the line.
+// setItemTable makes a task for each row of a table; the last variable has the rest of
+// the line.
 func (q *condorJob) setItemTable(names, rows []string) {
 	if len(names) == 1 {
 		q.list2(names, rows)
@@ -205,7 +212,8 @@ func (q *condorJob) setItemsFromFile(names []string, file string) {
 	for _, n := range names {
 		q.bindVariable(n, "each.value."+n)
 	}
-	q.noteCommandDifference("The lines of the file are split at commas and blanks; every line has to have as many parts as there are variables.")
+	q.noteCommandDifference("The lines of the file are split at commas and blanks; every line has to have as many " +
+		"parts as there are variables.")
 }
 
 func (q *condorJob) setItemsMatching(name string, patterns []string) {
@@ -249,7 +257,8 @@ func (q *condorJob) setTasks() {
 	case q.tasksBefore > 0:
 		q.job.index = fmt.Sprintf("task.index + %d", q.tasksBefore)
 	case q.tasksBefore < 0:
-		q.noteDifference(q.line, q.source, "$(Process) counts on over all queue commands of a submit description; here it counts from 0 in each job.")
+		q.noteDifference(q.line, q.source,
+			"$(Process) counts on over all queue commands of a submit description; here it counts from 0 in each job.")
 	}
 	if q.itemCount < 0 {
 		q.tasksBefore = -1

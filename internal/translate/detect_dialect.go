@@ -13,7 +13,9 @@ import (
 // checkReadable checks that src is a text that can stand in a job file.
 func checkReadable(src []byte) (string, error) {
 	if len(src) > MaxSize {
-		return "", &translateError{roost.Invalid, fmt.Sprintf("it has %v, and at most %v are translated: keep data in files of their own", roost.Bytes(len(src)), roost.Bytes(MaxSize))}
+		return "", &translateError{roost.Invalid,
+			fmt.Sprintf("it has %v, and at most %v are translated: keep data in files of their own",
+				roost.Bytes(len(src)), roost.Bytes(MaxSize))}
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	for i, c := range src {
@@ -21,9 +23,12 @@ func checkReadable(src []byte) (string, error) {
 		case c == 0:
 			return "", unreadableError(lineAt(src, i), "a NUL stands there: it is not a text, but a program or data")
 		case c == '\r' && i+1 < len(src) && src[i+1] == '\n':
-			return "", unreadableError(lineAt(src, i), "it ends in CR LF, as on Windows, and no shell here runs that: sed -i 's/\\r$//' FILE mends it")
-		case c == '\r' || c < ' ' && c != '\n' && c != '\t' && c != '\f' && c != '\v' && c != 0x1b && c != '\a' && c != '\b':
-			return "", unreadableError(lineAt(src, i), fmt.Sprintf("a control character (0x%02x) stands there, which no job file can hold", c))
+			return "", unreadableError(lineAt(src, i),
+				"it ends in CR LF, as on Windows, and no shell here runs that: sed -i 's/\\r$//' FILE mends it")
+		case c == '\r' || c < ' ' && c != '\n' && c != '\t' && c != '\f' && c != '\v' && c != 0x1b && c != '\a' &&
+			c != '\b':
+			return "", unreadableError(lineAt(src, i),
+				fmt.Sprintf("a control character (0x%02x) stands there, which no job file can hold", c))
 		}
 	}
 	if !utf8.Valid(src) {
@@ -35,7 +40,8 @@ func checkReadable(src []byte) (string, error) {
 			}
 			i += size
 		}
-		return "", unreadableError(lineAt(src, i), "it is not in UTF-8: iconv -f latin1 -t utf-8 FILE converts what was written on an old system")
+		return "", unreadableError(lineAt(src, i),
+			"it is not in UTF-8: iconv -f latin1 -t utf-8 FILE converts what was written on an old system")
 	}
 	if len(bytes.TrimSpace(src)) == 0 {
 		return "", nothingError("the file is empty")
@@ -47,10 +53,14 @@ func lineAt(src []byte, offset int) int { return 1 + bytes.Count(src[:offset], [
 
 var (
 	queueLine  = regexp.MustCompile(`(?mi)^[ \t]*queue\b[^=\n]*$`)
-	condorLine = regexp.MustCompile(`(?mi)^[ \t]*(executable|arguments|universe|log|output|error|request_\w+|requirements|container_image|docker_image)[ \t]*=`)
+	condorLine = regexp.MustCompile(
+		`(?mi)^[ \t]*(executable|arguments|universe|log|output|error|request_\w+|requirements|container_image|docker_image)[ \t]*=`,
+	)
 	slurmLine  = regexp.MustCompile(`(?m)^#SBATCH\s`)
 	pbsLine    = regexp.MustCompile(`(?m)^[ \t]*#PBS\s`)
-	torqueMark = regexp.MustCompile(`(?m)^[ \t]*#PBS\s+(-t\b|-d\b|-T\b|-F\b|-l\s*procs=|-W\s*x=|.*:gpus=)|PBS_ARRAYID\b|PBS_NUM_PPN\b|PBS_GPUFILE\b|PBS_VNODENUM\b`)
+	torqueMark = regexp.MustCompile(
+		`(?m)^[ \t]*#PBS\s+(-t\b|-d\b|-T\b|-F\b|-l\s*procs=|-W\s*x=|.*:gpus=)|PBS_ARRAYID\b|PBS_NUM_PPN\b|PBS_GPUFILE\b|PBS_VNODENUM\b`,
+	)
 )
 
 // detectDialect tells what a text is written for, or "".

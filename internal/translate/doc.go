@@ -1,16 +1,20 @@
-// Package translate turns what people wrote for other batch systems into job files of HCL: scripts of PBS (OpenPBS and
-// Torque) and Slurm, and submit descriptions of HTCondor.
+// Package translate turns what people wrote for other batch systems into job files of
+// HCL: scripts of PBS (OpenPBS and Torque) and Slurm, and submit descriptions of
+// HTCondor.
 //
 //	text ──▶ directives ──▶ job (settings, script, notes) ──▶ HCL ──▶ internal/submit
 //	                                   ▲                                   │
 //	                                   └──── what it refuses: a note ◀─────┘
 //
-// The commands of a script stay as they are. Whatever has no counterpart, or means something slightly different here, becomes
-// a comment with the line that it stood in and what to do about it; nothing is dropped silently. What the script reads of the
-// other system's environment is set under the same names, so that it works unchanged where that is possible.
+// The commands of a script stay as they are. Whatever has no counterpart, or means
+// something slightly different here, becomes a comment with the line that it stood in and
+// what to do about it; nothing is dropped silently. What the script reads of the other
+// system's environment is set under the same names, so that it works unchanged where that
+// is possible.
 //
-// The result is given to internal/submit before it is returned, and a setting that is refused there becomes a comment, too: the
-// text always parses. The sources are the manuals: sbatch(1) of Slurm 24.11, qsub(1B) of OpenPBS and Torque, condor_submit(1).
+// The result is given to internal/submit before it is returned, and a setting that is
+// refused there becomes a comment, too: the text always parses. The sources are the
+// manuals: sbatch(1) of Slurm 24.11, qsub(1B) of OpenPBS and Torque, condor_submit(1).
 //
 // The package is pure.
 package translate
@@ -26,7 +30,8 @@ import (
 // Dialect is a language that can be translated.
 type Dialect string
 
-// The dialects. Torque's scripts are told from those of OpenPBS by what only Torque has; most mean the same in both.
+// The dialects. Torque's scripts are told from those of OpenPBS by what only Torque has;
+// most mean the same in both.
 const (
 	PBS    Dialect = "pbs"
 	Torque Dialect = "torque"
@@ -47,7 +52,8 @@ func (d Dialect) displayName() string {
 // MaxSize bounds what is translated, in bytes.
 const MaxSize = 1 << 20
 
-// ErrNothing is what TranslateFile returns where the text holds nothing that could be translated.
+// ErrNothing is what TranslateFile returns where the text holds nothing that could be
+// translated.
 var ErrNothing = errors.New("there is nothing to translate")
 
 // translateError is an error in words for people, with what kind of error it is.
@@ -81,8 +87,8 @@ type TranslatedFile struct {
 	Different   int // those that mean something else here, likewise
 }
 
-// TranslateFile translates one file. Its errors wrap ErrNothing where the text holds no job, and are of kind roost.Invalid where it is
-// no text that could be read.
+// TranslateFile translates one file. Its errors wrap ErrNothing where the text holds no
+// job, and are of kind roost.Invalid where it is no text that could be read.
 func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 	text, err := checkReadable(src)
 	if err != nil {
@@ -91,7 +97,9 @@ func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 	from := opts.From
 	if from == "" {
 		if from = detectDialect(text); from == "" {
-			return TranslatedFile{}, &translateError{ErrNothing, "no line begins with #SBATCH or #PBS, and there is no queue command of HTCondor: say with --from what it is"}
+			return TranslatedFile{}, &translateError{ErrNothing,
+				"no line begins with #SBATCH or #PBS, and there is no queue command of HTCondor: say with --from " +
+					"what it is"}
 		}
 	}
 	t := &fileTranslation{from: from, file: opts.Name}
@@ -103,7 +111,8 @@ func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 	case Condor:
 		err = t.translateCondor(text)
 	default:
-		return TranslatedFile{}, &translateError{roost.Usage, fmt.Sprintf("%q is no dialect: there are %s", string(from), strings.Join(Dialects(), ", "))}
+		return TranslatedFile{}, &translateError{roost.Usage,
+			fmt.Sprintf("%q is no dialect: there are %s", string(from), strings.Join(Dialects(), ", "))}
 	}
 	if err != nil {
 		return TranslatedFile{}, err
@@ -121,7 +130,8 @@ type fileTranslation struct {
 	request requestSize
 }
 
-// noteLost notes a line that could not be carried over, and why or what to do instead. Line 0 is the file as a whole.
+// noteLost notes a line that could not be carried over, and why or what to do instead.
+// Line 0 is the file as a whole.
 func (t *fileTranslation) noteLost(line int, source, why string) { t.addNote(line, source, why, true) }
 
 // noteDifference notes something that means something else here.

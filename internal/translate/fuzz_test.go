@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// FuzzFile holds that any input either becomes a job file that can be read or is refused with a reason.
+// FuzzFile holds that any input either becomes a job file that can be read or is refused
+// with a reason.
 func FuzzFile(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*")
 	for _, file := range files {
@@ -22,9 +23,13 @@ func FuzzFile(f *testing.F) {
 		}
 	}
 	for _, s := range []string{
-		"#SBATCH -o %%%a%j\n$${x} %%{y} ${\n", "#SBATCH --array=0-9999999\n#SBATCH -N 4\nx\n", "#SBATCH -A \"a b\"\n#SBATCH -c 99999999\nx\n", "#PBS -l select=2:ncpus=0:mem=9pb+1\nx\n",
-		"executable = x\na = $(b)$(b)\nb = $(a)$(a)\noutput = $(a)\nqueue x, y from (\n$(a) 1\n)\n", "executable=$$(x)$F(y)\narguments=\"' $(Process)\"\nenvironment=A=$(z:$(Process));B\nqueue 99999999 in [1:](a)\nqueue x matching a b\n",
-		"#PBS -J 5-5 -W umask=9 -N \"${x}\"\n\u0301x\n  y\n", "#SBATCH -J END\nEND\nEND_\n\tEND__\n", "#SBATCH -C \"a&(b|!c)\" -w n[1-3]\n `\n\f\v\a\n", "#PBS -v A=\"$x%{\\\" -q é\nx",
+		"#SBATCH -o %%%a%j\n$${x} %%{y} ${\n", "#SBATCH --array=0-9999999\n#SBATCH -N 4\nx\n",
+		"#SBATCH -A \"a b\"\n#SBATCH -c 99999999\nx\n", "#PBS -l select=2:ncpus=0:mem=9pb+1\nx\n",
+		"executable = x\na = $(b)$(b)\nb = $(a)$(a)\noutput = $(a)\nqueue x, y from (\n$(a) 1\n)\n",
+		"executable=$$(x)$F(y)\narguments=\"' $(Process)\"\nenvironment=A=$(z:$(Process));B\nqueue 99999999 in " +
+			"[1:](a)\nqueue x matching a b\n",
+		"#PBS -J 5-5 -W umask=9 -N \"${x}\"\n\u0301x\n  y\n", "#SBATCH -J END\nEND\nEND_\n\tEND__\n",
+		"#SBATCH -C \"a&(b|!c)\" -w n[1-3]\n `\n\f\v\a\n", "#PBS -v A=\"$x%{\\\" -q é\nx",
 	} {
 		f.Add(s)
 	}
@@ -51,7 +56,8 @@ func FuzzFile(f *testing.F) {
 
 var manyTasksSource = regexp.MustCompile(`(count|gang|range|for_each|indexes).*[0-9]{5}`)
 
-// checkScripts holds that the text can be read, and that the last command of a script comes out of it as it went in.
+// checkScripts holds that the text can be read, and that the last command of a script
+// comes out of it as it went in.
 func checkScripts(t *testing.T, src, text string) {
 	jobs := parseJobFile(t, text)
 	last := ""
@@ -70,7 +76,8 @@ func checkScripts(t *testing.T, src, text string) {
 	}
 }
 
-// isNormalized reports whether a line is of characters that HCL, which composes accents with their letters, leaves as they are.
+// isNormalized reports whether a line is of characters that HCL, which composes accents
+// with their letters, leaves as they are.
 func isNormalized(l string) bool {
 	return !strings.ContainsFunc(l, func(r rune) bool { return r > 0x7f })
 }

@@ -21,7 +21,8 @@ type jobBlock struct {
 	small      map[string]string // for the check: settings as of a job of a few tasks
 }
 
-// blockEntry is one element of a map, or one setting of a block, with its value as source text.
+// blockEntry is one element of a map, or one setting of a block, with its value as source
+// text.
 type blockEntry struct{ name, value string }
 
 // lineNote is something that people have to know about a line of the original.
@@ -138,7 +139,8 @@ func (t *fileTranslation) baseName() string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// setMail sets what is told of the job, by the letters of qsub -m, and whom. Addresses alone mean what goes wrong.
+// setMail sets what is told of the job, by the letters of qsub -m, and whom. Addresses
+// alone mean what goes wrong.
 func (j *jobBlock) setMail(letters string, to []string) {
 	if letters == "n" {
 		return

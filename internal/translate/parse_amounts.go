@@ -28,8 +28,10 @@ func durationText(d time.Duration) string {
 	return b.String()
 }
 
-// parseSlurmTime reads what --time takes: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes"
-// and "days-hours:minutes:seconds". None is no limit, which sbatch writes as 0, UNLIMITED or INFINITE.
+// parseSlurmTime reads what --time takes: "minutes", "minutes:seconds",
+// "hours:minutes:seconds", "days-hours", "days-hours:minutes" and
+// "days-hours:minutes:seconds". None is no limit, which sbatch writes as 0, UNLIMITED or
+// INFINITE.
 func parseSlurmTime(s string) (d time.Duration, none, ok bool) {
 	switch strings.ToUpper(s) {
 	case "UNLIMITED", "INFINITE", "-1":
@@ -73,8 +75,9 @@ func parseSlurmTime(s string) (d time.Duration, none, ok bool) {
 // parseSlurmSize reads "4G", "500" (MiB) and the like.
 func parseSlurmSize(s string) (roost.Bytes, bool) { return parseSize(s, roost.MiB) }
 
-// parseSize reads a size in powers of 1024, with a bare number in the given unit. One letter is enough for a unit, and so are all the
-// spellings of PBS: 4gb, 512MiB, 2kw (words of eight bytes).
+// parseSize reads a size in powers of 1024, with a bare number in the given unit. One
+// letter is enough for a unit, and so are all the spellings of PBS: 4gb, 512MiB, 2kw
+// (words of eight bytes).
 func parseSize(s string, unit roost.Bytes) (roost.Bytes, bool) {
 	end := strings.LastIndexAny(s, "0123456789.") + 1
 	n, err := strconv.ParseFloat(s[:end], 64)
@@ -117,7 +120,8 @@ func sizeText(n roost.Bytes) string {
 	return fmt.Sprintf("%d%s", n, units[i])
 }
 
-// parseCount reads a number that is at least 1, and of a range as "2-4" the first. Slurm also writes 4k for 4096.
+// parseCount reads a number that is at least 1, and of a range as "2-4" the first. Slurm
+// also writes 4k for 4096.
 func parseCount(s string) (n int, ranged, ok bool) {
 	low, _, ranged := strings.Cut(s, "-")
 	times := 1
@@ -128,7 +132,8 @@ func parseCount(s string) (n int, ranged, ok bool) {
 	return int(v) * times, ranged, err == nil && v > 0
 }
 
-// arrayIndexes is the indexes of an array job, in the order in which they were written, and how many tasks may run at once.
+// arrayIndexes is the indexes of an array job, in the order in which they were written,
+// and how many tasks may run at once.
 type arrayIndexes struct {
 	rows       []indexRange
 	maxRunning int
@@ -263,8 +268,8 @@ func (a arrayIndexes) elementsExpr() string {
 // maxComputedIndexes is up to how many tasks an index is computed for each.
 const maxComputedIndexes = 200_000
 
-// setTasks says how many tasks the job has, of which each array index has so many that start together, and what the index is. It is
-// false where the job would have too many.
+// setTasks says how many tasks the job has, of which each array index has so many that
+// start together, and what the index is. It is false where the job would have too many.
 func (j *jobBlock) setTasks(a *arrayIndexes, together int) bool {
 	n := 1
 	if a != nil {
@@ -316,5 +321,6 @@ func (j *jobBlock) setIndexVariable(a *arrayIndexes, n, together int) {
 
 const (
 	tooManyTasks = "A job has at most 10,000,000 tasks."
-	noIndexes    = "The index of so many tasks is not computed one by one: in each of them $ROOST_TASK_INDEX counts from 0."
+	noIndexes    = "The index of so many tasks is not computed one by one: in each of them $ROOST_TASK_INDEX " +
+		"counts from 0."
 )

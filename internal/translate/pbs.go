@@ -35,11 +35,13 @@ type pbsScript struct {
 	project                 string
 	layoutLine              scriptDirective
 	initialDirectory        bool // -d says where it starts
-	// arrangement is how the chunks may lie, and group the attribute of machines that is the same for all.
+	// arrangement is how the chunks may lie, and group the attribute of machines that is
+	// the same for all.
 	arrangement, group string
 }
 
-// translatePBS translates a qsub script (qsub(1B) of OpenPBS, with the options of Torque).
+// translatePBS translates a qsub script (qsub(1B) of OpenPBS, with the options of
+// Torque).
 func (t *fileTranslation) translatePBS(text string) error {
 	s := parseScript(text, func(line string) (string, bool) {
 		rest, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "#PBS")
@@ -57,7 +59,9 @@ func (t *fileTranslation) translatePBS(text string) error {
 	t.jobs = append(t.jobs, x.job)
 	x.finishJob()
 	if home := !x.initialDirectory && !changesToWorkdir(s.lines); home {
-		t.noteDifference(0, "no cd $PBS_O_WORKDIR", "PBS starts a job in the home directory; here it starts in the directory where it was submitted. directory = \"~\" starts it at home.")
+		t.noteDifference(0, "no cd $PBS_O_WORKDIR",
+			"PBS starts a job in the home directory; here it starts in the directory where it was submitted. "+
+				"directory = \"~\" starts it at home.")
 	}
 	t.setScript(x.job, &s)
 	return nil
@@ -159,7 +163,8 @@ func (x *pbsScript) setOption(letter byte, v string) bool {
 	case 'J', 't':
 		a, ok := parseArray(v)
 		if !ok {
-			return x.noteDirectiveLost("These are no indexes of an array; they are written as 0-9, 1-99:2 or 1,3,7-9, and %N behind them says how many run at once.")
+			return x.noteDirectiveLost("These are no indexes of an array; they are written as 0-9, 1-99:2 or " +
+				"1,3,7-9, and %N behind them says how many run at once.")
 		}
 		x.array = &a
 	case 'h':
@@ -198,7 +203,8 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 	switch letter {
 	case 'm':
 		x.mail = v
-		return v == "n" || strings.Trim(v, "abej") == "" || x.noteDirectiveLost("It wants letters of a, b, e and j, or n.")
+		return v == "n" || strings.Trim(v, "abej") == "" ||
+			x.noteDirectiveLost("It wants letters of a, b, e and j, or n.")
 	case 'M':
 		x.mailTo = v
 		return true
@@ -206,7 +212,8 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 		x.keepOnNode = strings.TrimSuffix(v, "n")
 		return true
 	case 'I', 'X', 'x':
-		return x.noteDirectiveLost("For an interactive job, run roost run -- COMMAND, or submit one and enter it with roost ssh.")
+		return x.noteDirectiveLost("For an interactive job, run roost run -- COMMAND, or submit one and enter " +
+			"it with roost ssh.")
 	case 'R':
 		x.remove = v
 		return strings.Trim(v, "oe") == "" || x.noteDirectiveLost("It wants o, e or both.")
@@ -245,7 +252,8 @@ func (x *pbsScript) setExports(v string) bool {
 	return true
 }
 
-// setStartAfter reads -a: what it leaves away is that of the next such time, which only a time of day is here.
+// setStartAfter reads -a: what it leaves away is that of the next such time, which only a
+// time of day is here.
 func (x *pbsScript) setStartAfter(v string) bool {
 	digits, secs, _ := strings.Cut(v, ".")
 	for _, c := range digits + secs {
@@ -285,7 +293,8 @@ func (x *pbsScript) setCheckpoint(v string) bool {
 		x.job.checkpoint = []blockEntry{{"every", quotedText(strconv.FormatUint(n, 10) + "m")}}
 	case v == "c" || v == "w" || v == "u":
 	default:
-		return x.noteDirectiveLost("When checkpoints are taken says a checkpoint block: checkpoint { every = \"30m\" }.")
+		return x.noteDirectiveLost("When checkpoints are taken says a checkpoint block: checkpoint { every " +
+			"= \"30m\" }.")
 	}
 	return true
 }
@@ -316,8 +325,12 @@ func (x *pbsScript) finishJob() {
 		most := largestChunk(parts)
 		parts = []chunkRequest{most}
 		j.setText("spread", roost.AttrMachine)
-		x.noteDifference(x.layoutLine.line, x.layoutLine.text, fmt.Sprintf("Each index of the array becomes %d tasks that start together, one for each machine, and each of them runs the whole script and asks for the most that one chunk does; "+
-			"in PBS only the first machine runs it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes))
+		x.noteDifference(x.layoutLine.line, x.layoutLine.text,
+			fmt.Sprintf("Each index of the array becomes %d tasks that start together, one for each machine, "+
+				"and each of them runs the whole script and asks for the most that one chunk does; "+
+				"in PBS only the first machine runs it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and "+
+				"$ROOST_GANG_NODES say who "+
+				"is who.", nodes))
 	case nodes > 1:
 		x.setGang(parts)
 	}
@@ -352,7 +365,8 @@ func (x *pbsScript) finishJob() {
 	}
 	x.setMail()
 	x.setStreams()
-	x.request.name, x.request.array, x.request.nodes, x.request.cpus, x.request.gpus = x.name, x.array, nodes, max(parts[0].cpus, 1), parts[0].gpus
+	x.request.name, x.request.array, x.request.nodes, x.request.cpus, x.request.gpus = x.name, x.array, nodes,
+		max(parts[0].cpus, 1), parts[0].gpus
 	x.request.perNode = max(parts[0].perNode, 1)
 }
 

@@ -43,7 +43,8 @@ func (x *pbsScript) setAttributes(v string) bool {
 		case "stagein":
 			carried = x.setStaging("inputs", value) || carried
 		case "stageout":
-			x.noteDirectiveLost("outputs = { \"NAME there\" = \"NAME here\" } says which new files of the task's directory come back, and as what; they go below the job's directory.")
+			x.noteDirectiveLost("outputs = { \"NAME there\" = \"NAME here\" } says which new files of the task's " +
+				"directory come back, and as what; they go below the job's directory.")
 		case "sandbox":
 			if value == "PRIVATE" {
 				x.job.setText("transfer", "always")
@@ -60,14 +61,16 @@ func (x *pbsScript) setAttributes(v string) bool {
 				x.noteDirectiveLost("These groups are for single machines; a job has one: unix_group = \"NAME\".")
 			}
 		case "Rerunable":
-			x.job.setSource("rerunnable", strconv.FormatBool(!strings.HasPrefix(strings.ToLower(value), "f") && value != "n"))
+			x.job.setSource("rerunnable", strconv.FormatBool(!strings.HasPrefix(strings.ToLower(value), "f") &&
+				value != "n"))
 			carried = true
 		case "release_nodes_on_stageout", "tolerate_node_failures":
 			x.noteDirectiveLost("It has no effect in Roost.")
 		case "create_resv_from_job":
 			x.noteDirectiveLost("roost reservation makes one.")
 		case "interactive":
-			x.noteDirectiveLost("For an interactive job, run roost run -- COMMAND, or submit one and enter it with roost ssh.")
+			x.noteDirectiveLost("For an interactive job, run roost run -- COMMAND, or submit one and enter it with " +
+				"roost ssh.")
 		default:
 			if letter, ok := pbs.AttributeOption(name); ok {
 				carried = x.setOption(letter, value) || carried
@@ -99,15 +102,18 @@ func (x *pbsScript) setDependency(v string) bool {
 	return len(own) > 0
 }
 
-// setStaging reads "here@host:there,…": files that are brought, under the name that they get.
+// setStaging reads "here@host:there,…": files that are brought, under the name that they
+// get.
 func (x *pbsScript) setStaging(setting, v string) bool {
 	for _, item := range strings.Split(v, ",") {
 		local, remote, ok := strings.Cut(item, "@")
 		if _, path, hosted := strings.Cut(remote, ":"); hosted {
 			remote = path
 		}
-		if !ok || local == "" || remote == "" || strings.HasPrefix(local, "/") || strings.HasPrefix(local, "$") || strings.HasPrefix(local, "~") {
-			return x.noteDirectiveLost("Files are brought with inputs = { \"name there\" = \"/path/here\" }, and are found in the task's directory.")
+		if !ok || local == "" || remote == "" || strings.HasPrefix(local, "/") || strings.HasPrefix(local, "$") ||
+			strings.HasPrefix(local, "~") {
+			return x.noteDirectiveLost("Files are brought with inputs = { \"name there\" = \"/path/here\" }, and are " +
+				"found in the task's directory.")
 		}
 		x.job.addToMap(setting, local, quotedText(remote))
 	}

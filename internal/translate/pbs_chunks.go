@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// chunkRequest is what a chunk asks for of one machine, and how many there are of it. The tasks that start together are those of all chunks, in their order.
+// chunkRequest is what a chunk asks for of one machine, and how many there are of it. The
+// tasks that start together are those of all chunks, in their order.
 type chunkRequest struct {
 	count     int
 	cpus      int
@@ -75,7 +76,8 @@ func (x *pbsScript) readChunk(c string, nodes bool) bool {
 // maxGang is how many tasks can start together.
 const maxGang = 2048
 
-// placeChunks settles the chunks: what the job as a whole asks for is parted among them, and those that lie together become one.
+// placeChunks settles the chunks: what the job as a whole asks for is parted among them,
+// and those that lie together become one.
 func (x *pbsScript) placeChunks() []chunkRequest {
 	parts := slices.Clone(x.parts)
 	if len(parts) == 0 {
@@ -118,8 +120,10 @@ func mergeChunks(parts []chunkRequest) chunkRequest {
 	sum := chunkRequest{count: 1}
 	for _, p := range parts {
 		k := roost.Bytes(p.count)
-		sum.cpus, sum.gpus, sum.perNode = sum.cpus+p.count*max(p.cpus, 1), sum.gpus+p.count*p.gpus, sum.perNode+p.count*max(p.perNode, 1)
-		sum.memory, sum.virtual, sum.gpuMemory = sum.memory+k*p.memory, sum.virtual+k*p.virtual, max(sum.gpuMemory, p.gpuMemory)
+		sum.cpus, sum.gpus, sum.perNode = sum.cpus+p.count*max(p.cpus, 1), sum.gpus+p.count*p.gpus,
+			sum.perNode+p.count*max(p.perNode, 1)
+		sum.memory, sum.virtual, sum.gpuMemory = sum.memory+k*p.memory, sum.virtual+k*p.virtual,
+			max(sum.gpuMemory, p.gpuMemory)
 		sum.require = append(sum.require, p.require...)
 	}
 	if len(parts) == 1 && parts[0].count == 1 { // what was not said stays so
@@ -133,8 +137,10 @@ func largestChunk(parts []chunkRequest) chunkRequest {
 	most := chunkRequest{}
 	for _, p := range parts {
 		most.count += p.count
-		most.cpus, most.perNode, most.gpus = max(most.cpus, p.cpus), max(most.perNode, p.perNode), max(most.gpus, p.gpus)
-		most.memory, most.virtual, most.gpuMemory = max(most.memory, p.memory), max(most.virtual, p.virtual), max(most.gpuMemory, p.gpuMemory)
+		most.cpus, most.perNode, most.gpus = max(most.cpus, p.cpus), max(most.perNode, p.perNode),
+			max(most.gpus, p.gpus)
+		most.memory, most.virtual, most.gpuMemory = max(most.memory, p.memory), max(most.virtual, p.virtual),
+			max(most.gpuMemory, p.gpuMemory)
 		most.require = append(most.require, p.require...)
 	}
 	return most
@@ -169,7 +175,8 @@ func withoutDuplicates(all []machineCondition) (out []machineCondition) {
 	return out
 }
 
-// overrideSettings says in what the part differs from the first one, for tasks from so many on.
+// overrideSettings says in what the part differs from the first one, for tasks from so
+// many on.
 func (p *chunkRequest) overrideSettings(first *chunkRequest, from int) []blockEntry {
 	usual := map[string]string{"cpus": "1", "memory": `"256MiB"`, "gpus": "0", "processes": "1", "requirements": "true"}
 	list := []blockEntry{{"tasks", quotedText(fmt.Sprintf("%d-%d", from, from+p.count-1))}}
@@ -194,7 +201,8 @@ func (p *chunkRequest) overrideSettings(first *chunkRequest, from int) []blockEn
 	return list
 }
 
-// setGang lays the parts out as tasks that start together, the first of which runs the script.
+// setGang lays the parts out as tasks that start together, the first of which runs the
+// script.
 func (x *pbsScript) setGang(parts []chunkRequest) {
 	j, n := x.job, 0
 	for _, p := range parts {

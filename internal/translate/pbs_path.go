@@ -25,7 +25,8 @@ func (x *pbsScript) setStreams() {
 	x.setRemoval()
 }
 
-// streamPath is where a stream goes: -k keeps it at home, -o or -e names a file, and without them it is called after the job.
+// streamPath is where a stream goes: -k keeps it at home, -o or -e names a file, and
+// without them it is called after the job.
 func (x *pbsScript) streamPath(letter byte, given string) string {
 	usual := x.name + "." + string(letter) + "$PBS_JOBSEQ"
 	if x.array != nil {
@@ -40,7 +41,8 @@ func (x *pbsScript) streamPath(letter byte, given string) string {
 	return given
 }
 
-// setRemoval says whose file goes when a task has succeeded: of joined streams that of the letter that gave it its name.
+// setRemoval says whose file goes when a task has succeeded: of joined streams that of
+// the letter that gave it its name.
 func (x *pbsScript) setRemoval() {
 	var gone []string
 	if strings.Contains(x.remove, cmp.Or(x.join, "o")[:1]) {
@@ -55,14 +57,17 @@ func (x *pbsScript) setRemoval() {
 }
 
 // pbsReference is what stands for something in the name of a file.
-var pbsReference = regexp.MustCompile(`\$\{?(?:PBS_JOBID|PBS_JOBSEQ|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`)
+var pbsReference = regexp.MustCompile(
+	`\$\{?(?:PBS_JOBID|PBS_JOBSEQ|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`,
+)
 
 func (x *pbsScript) setStream(setting, path string) templateText {
 	if host, rest, ok := strings.Cut(path, ":"); ok && host != "" && !strings.Contains(host, "/") && rest != "" {
 		x.noteDifference(0, path, "Output goes to the machine where the job is submitted.")
 		path = rest
 	}
-	path = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(path, "localhost:"), "$PBS_O_WORKDIR/"), "${PBS_O_WORKDIR}/")
+	path = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(path, "localhost:"), "$PBS_O_WORKDIR/"),
+		"${PBS_O_WORKDIR}/")
 	for _, home := range []string{"$HOME/", "${HOME}/"} {
 		if rest, ok := strings.CutPrefix(path, home); ok {
 			path = "~/" + rest

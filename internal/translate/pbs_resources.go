@@ -11,8 +11,10 @@ import (
 )
 
 // pbsResources are the names that -l knows.
-var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem", "pmem", "vmem", "pvmem", "walltime", "cput", "pcput", "ngpus", "gpus", "gpu_mem", "file", "host", "vnode", "arch", "mpiprocs", "ompthreads",
-	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn", "naccesspolicy", "depend", "advres", "app_class", "scratch", "scratch_local", "ib", "opsys"}
+var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem", "pmem", "vmem", "pvmem", "walltime",
+	"cput", "pcput", "ngpus", "gpus", "gpu_mem", "file", "host", "vnode", "arch", "mpiprocs", "ompthreads",
+	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn",
+	"naccesspolicy", "depend", "advres", "app_class", "scratch", "scratch_local", "ib", "opsys"}
 
 // readResources reads the value of one -l.
 func (x *pbsScript) readResources(v string) bool {
@@ -64,7 +66,8 @@ func (x *pbsScript) setResource(name, v string) bool {
 			return false
 		}
 		x.currentPart.perNode = x.currentPart.cpus
-		x.noteDirectiveDifference("The processes share one machine here. For several machines write count and gang, and cpus for each.")
+		x.noteDirectiveDifference("The processes share one machine here. For several machines write count and gang, " +
+			"and cpus for each.")
 	case "mpiprocs":
 		return x.parseNumber(name, v, &x.currentPart.perNode)
 	case "ompthreads":
@@ -93,7 +96,9 @@ func (x *pbsScript) setResource(name, v string) bool {
 			x.setFeature(f)
 		}
 	case "gres":
-		x.limits = append(x.limits, strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == '%' || r == ' ' })...)
+		x.limits = append(x.limits, strings.FieldsFunc(v, func(r rune) bool {
+			return r == '+' || r == '%' || r == ' '
+		})...)
 		x.noteDirectiveDifference(countedResource)
 	case "advres":
 		x.job.setText("reservation", v)
@@ -113,7 +118,8 @@ func (x *pbsScript) setDuration(name, v string) bool {
 	if err != nil {
 		return x.noteDirectiveLost("This is no length of time: it is written as seconds or hours:minutes:seconds.")
 	}
-	setting := map[string]string{"cput": "cpu_time", "pcput": "process_cpu_time", "walltime": "walltime", "max_walltime": "walltime"}[name]
+	setting := map[string]string{"cput": "cpu_time", "pcput": "process_cpu_time", "walltime": "walltime",
+		"max_walltime": "walltime"}[name]
 	switch {
 	case setting == "":
 		return x.noteDirectiveLost("A job has one walltime, the longer one.")
@@ -126,13 +132,15 @@ func (x *pbsScript) setDuration(name, v string) bool {
 	return true
 }
 
-// noteUnsupportedResource is for resources without a counterpart, and for those that only administrators know.
+// noteUnsupportedResource is for resources without a counterpart, and for those that only
+// administrators know.
 func (x *pbsScript) noteUnsupportedResource(name, v string) bool {
 	switch name {
 	case "soft_walltime":
 		return x.noteDirectiveLost("A job is ended when its walltime is over, and nothing happens before.")
 	case "software":
-		return x.noteDirectiveLost("It bounds nothing by itself. Where licences are counted, write limits = [\"" + shownLine(v) + "\"]; roost limit lists them.")
+		return x.noteDirectiveLost("It bounds nothing by itself. Where licences are counted, write limits = [\"" +
+			shownLine(v) + "\"]; roost limit lists them.")
 	case "qos":
 		return x.noteDirectiveLost(noQOS)
 	case "naccesspolicy":
@@ -143,21 +151,24 @@ func (x *pbsScript) noteUnsupportedResource(name, v string) bool {
 		if strings.EqualFold(v, "linux") {
 			return true // as all machines are
 		}
-		x.currentPart.require = append(x.currentPart.require, machineCondition{hcl: "machine." + map[string]string{"arch": "arch", "opsys": "os"}[name] + " == " + quotedText(v)})
+		x.currentPart.require = append(x.currentPart.require, machineCondition{hcl: "machine." +
+			map[string]string{"arch": "arch", "opsys": "os"}[name] + " == " + quotedText(v)})
 		x.noteDirectiveDifference("Machines say x86_64 and linux here, as roost ads shows.")
 		return true
 	}
 	if x.setCustomResource(name, v) {
 		return true
 	}
-	why := fmt.Sprintf("Machines have no %s here. What they have or have not is asked for with requirements, and what the pool has a number of with limits.", shownLine(name))
+	why := fmt.Sprintf("Machines have no %s here. What they have or have not is asked for with requirements, and "+
+		"what the pool has a number of with limits.", shownLine(name))
 	if near := suggest.Nearest(name, pbsResources); near != "" && near != name {
 		why += " Did you mean " + near + "?"
 	}
 	return x.noteDirectiveLost(why)
 }
 
-// setCustomResource carries a resource over that a site has made: a number is counted for the pool, and anything else is an attribute of machines.
+// setCustomResource carries a resource over that a site has made: a number is counted for
+// the pool, and anything else is an attribute of machines.
 func (x *pbsScript) setCustomResource(name, v string) bool {
 	if n, err := strconv.ParseUint(v, 10, 24); err == nil && roost.IsLimitName(strings.ToLower(name)) {
 		if near := suggest.Nearest(name, pbsResources); near != "" {
@@ -183,8 +194,10 @@ func (x *pbsScript) setCustomResource(name, v string) bool {
 		if suggest.Nearest(name, pbsResources) != "" {
 			return false
 		}
-		x.currentPart.require = append(x.currentPart.require, machineCondition{hcl: "machine." + attr + " == " + quotedText(v)})
-		x.noteDirectiveDifference(fmt.Sprintf(strings.Replace(featureRemark, "true", quotedText(shownLine(v)), 1), attr))
+		x.currentPart.require = append(x.currentPart.require,
+			machineCondition{hcl: "machine." + attr + " == " + quotedText(v)})
+		x.noteDirectiveDifference(fmt.Sprintf(strings.Replace(featureRemark, "true", quotedText(shownLine(v)), 1),
+			attr))
 	}
 	return true
 }
@@ -260,7 +273,8 @@ func (x *pbsScript) setPlacementSet(name string) bool {
 	case "arch":
 		name = roost.AttrArch
 	default:
-		x.noteDirectiveDifference("Machines have it as an attribute of that name, which their administrator adds in the node file; see roost-node(5).")
+		x.noteDirectiveDifference("Machines have it as an attribute of that name, which their administrator adds in " +
+			"the node file; see roost-node(5).")
 	}
 	x.group = name
 	return true

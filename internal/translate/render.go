@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// settingGroups are the settings in the order in which they are written, with an empty line between groups.
+// settingGroups are the settings in the order in which they are written, with an empty
+// line between groups.
 var settingGroups = [][]string{
 	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
 	{"executable", "arguments", "shell"},
@@ -16,7 +17,8 @@ var settingGroups = [][]string{
 	{"cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "app_class"},
 	{"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice"},
 	{"requirements", "rank", "prefer", "spread", "limits"},
-	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable", "run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
+	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable",
+		"run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
 }
 
 // quotedText is a text as HCL writes it in quotes.
@@ -50,7 +52,8 @@ func escapedText(s string) string {
 	return escapeTemplate(b.String())
 }
 
-// escapeTemplate makes "${" and "%{" mean themselves. The escape "$${" is known to HCL, but "$$${" is none for "$${".
+// escapeTemplate makes "${" and "%{" mean themselves. The escape "$${" is known to HCL,
+// but "$$${" is none for "$${".
 func escapeTemplate(s string) string {
 	if !strings.Contains(s, "${") && !strings.Contains(s, "%{") {
 		return s
@@ -91,7 +94,9 @@ func textListSource(values []string) string {
 	return listSource(out)
 }
 
-// writeBlock writes the job, or for a check one of a few tasks that is the same otherwise. where tells at which lines of the whole text, which has so many before it, each setting stands.
+// writeBlock writes the job, or for a check one of a few tasks that is the same
+// otherwise. where tells at which lines of the whole text, which has so many before it,
+// each setting stands.
 func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[string][2]int) {
 	w := &lineWriter{line: before + 1, settingLines: map[string][2]int{}}
 	w.writeLine("job " + quotedText(j.name) + " {")
@@ -122,7 +127,8 @@ func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[str
 	return w.buffer.String(), w.settingLines
 }
 
-// writeGroup writes settings that belong together; single lines that follow each other are aligned at their =.
+// writeGroup writes settings that belong together; single lines that follow each other
+// are aligned at their =.
 func (j *jobBlock) writeGroup(w *lineWriter, names []string, small bool) {
 	var chain []blockEntry
 	first := true
@@ -207,8 +213,9 @@ func mapKey(name string) string {
 	return quotedText(name)
 }
 
-// writeHeredoc writes the script, indented where that changes nothing: HCL takes as many blanks from all lines as the one with the
-// fewest has, and counts characters as they are seen, of which a blank with an accent behind it is one.
+// writeHeredoc writes the script, indented where that changes nothing: HCL takes as many
+// blanks from all lines as the one with the fewest has, and counts characters as they are
+// seen, of which a blank with an accent behind it is one.
 func (w *lineWriter) writeHeredoc(script string) {
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 	mark, indent, least := "END", "    ", false

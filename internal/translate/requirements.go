@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// machineCondition is one thing that a machine has to be: in the words of job files, or where they have none as a ClassAd expression.
+// machineCondition is one thing that a machine has to be: in the words of job files, or
+// where they have none as a ClassAd expression.
 type machineCondition struct{ hcl, ad string }
 
 // joinConditions joins conditions that all have to hold.
@@ -56,11 +57,13 @@ func adString(s string) string { return classad.StringValue(s).String() }
 
 func escapeRegexp(s string) string { return regexp.QuoteMeta(s) }
 
-// parseFeatures reads a constraint of Slurm: features with & and |, and parentheses. The administrator says in attributes of the node file
-// what a machine is, and a feature becomes the attribute of its name.
+// parseFeatures reads a constraint of Slurm: features with & and |, and parentheses. The
+// administrator says in attributes of the node file what a machine is, and a feature
+// becomes the attribute of its name.
 func parseFeatures(v string) (hcl, why string) {
 	if strings.ContainsAny(v, "[]*") {
-		return "", "That all machines of a job are alike in a feature, or how many have it, cannot be asked for. Ask for a feature: requirements = machine.skylake."
+		return "", "That all machines of a job are alike in a feature, or how many have it, cannot be asked for. Ask " +
+			"for a feature: requirements = machine.skylake."
 	}
 	var b strings.Builder
 	depth, wantName := 0, true
@@ -99,11 +102,13 @@ func parseFeatures(v string) (hcl, why string) {
 			b.WriteString("machine." + attr)
 			wantName, i = false, end
 		default:
-			return "", "This is not understood. Conditions are written as requirements = machine.skylake && machine.memory >= \"64GiB\"."
+			return "", "This is not understood. Conditions are written as requirements = machine.skylake && " +
+				"machine.memory >= \"64GiB\"."
 		}
 	}
 	if wantName || depth != 0 || b.Len() > 4000 {
-		return "", "This is not understood. Conditions are written as requirements = machine.skylake && machine.memory >= \"64GiB\"."
+		return "", "This is not understood. Conditions are written as requirements = machine.skylake && " +
+			"machine.memory >= \"64GiB\"."
 	}
 	return b.String(), ""
 }
@@ -119,7 +124,8 @@ func isFeatureName(s string) string {
 	return name
 }
 
-const featureRemark = "A feature is an attribute of the machines here, which their administrator adds in the node file: attributes = { %s = true }; see roost-node(5)."
+const featureRemark = "A feature is an attribute of the machines here, which their administrator adds in the node " +
+	"file: attributes = { %s = true }; see roost-node(5)."
 
 func (x *slurmScript) setConstraint(v string) bool {
 	c, why := parseFeatures(v)
@@ -135,7 +141,8 @@ func (x *slurmScript) setConstraint(v string) bool {
 func (x *slurmScript) setHosts(v, operator string) bool {
 	names, ok := parseHostList(v)
 	if !ok || len(names) == 0 {
-		return x.noteDirectiveLost("These names are not understood. A condition is written as requirements = machine.name != \"n17\".")
+		return x.noteDirectiveLost("These names are not understood. A condition is written as requirements " +
+			"= machine.name != \"n17\".")
 	}
 	if operator == "==" && len(names) > 1 {
 		x.noteDirectiveDifference("Slurm gives the job all of these machines; here it may run on any of them.")
@@ -205,10 +212,13 @@ func parseHostList(v string) (names []string, ok bool) {
 	return names, true
 }
 
-// dependTypes are the types of dependency that job files have, and those of Slurm that are the same.
-var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone syncwith afterstartarray afterokarray afternotokarray afteranyarray")
+// dependTypes are the types of dependency that job files have, and those of Slurm that
+// are the same.
+var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone " +
+	"syncwith afterstartarray afterokarray afternotokarray afteranyarray")
 
-// parseDependsOn says what to write for a dependency: its ids are those of the other system.
+// parseDependsOn says what to write for a dependency: its ids are those of the other
+// system.
 func parseDependsOn(v, separators string) string {
 	var parts []string
 	var other []string
@@ -225,16 +235,19 @@ func parseDependsOn(v, separators string) string {
 	}
 	why := "The ids are those of the other system. "
 	if len(parts) > 0 {
-		why += "With the id of the job here write depends_on = [" + strings.Join(parts, ", ") + "]; a job of the same file is job.NAME, or { id = job.NAME, when = \"afterany\" }."
+		why += "With the id of the job here write depends_on = [" + strings.Join(parts, ", ") +
+			"]; a job of the same file is job.NAME, or { id = job.NAME, when = \"afterany\" }."
 	}
 	for _, kind := range other {
 		switch kind {
 		case "singleton":
-			why += " singleton: let each depend on the one before, or take a limit of one for all of them: limits = [\"NAME\"]."
+			why += " singleton: let each depend on the one before, or take a limit of one for all of them: limits " +
+				"= [\"NAME\"]."
 		case "aftercorr":
 			why += " aftercorr: a job waits for all tasks of another; put both steps into one script."
 		default:
-			why += fmt.Sprintf(" There is no %q: let the later job depend on this one with afterok, afternotok, afterany or after.", shownLine(kind))
+			why += fmt.Sprintf(" There is no %q: let the later job depend on this one with afterok, afternotok, "+
+				"afterany or after.", shownLine(kind))
 		}
 	}
 	return strings.TrimSpace(why)

@@ -23,8 +23,8 @@ type scriptDirective struct {
 	args string
 }
 
-// parseScript separates the directives, which have been translated then and go, from the commands. Lines that end in a backslash go on
-// in the next one, if joined says so.
+// parseScript separates the directives, which have been translated then and go, from the
+// commands. Lines that end in a backslash go on in the next one, if joined says so.
 func parseScript(source string, prefix func(line string) (args string, ok bool), joined bool) parsedScript {
 	var s parsedScript
 	begun := false
@@ -97,7 +97,8 @@ func (s scriptShell) shellFamily() string {
 	return ""
 }
 
-// takesInline reports whether the shell can be given options and the script as an argument, as internal/submit does it.
+// takesInline reports whether the shell can be given options and the script as an
+// argument, as internal/submit does it.
 func (s scriptShell) takesInline() bool {
 	base := path.Base(s.path)
 	switch base {
@@ -107,10 +108,12 @@ func (s scriptShell) takesInline() bool {
 	return strings.HasPrefix(base, "python")
 }
 
-// maxInline bounds a script whose first line has options: it travels as an argument (internal/submit has the same bound).
+// maxInline bounds a script whose first line has options: it travels as an argument
+// (internal/submit has the same bound).
 const maxInline = 90 << 10
 
-// setScript gives the job its script: the commands as they were, with what sets the variables that they read before them.
+// setScript gives the job its script: the commands as they were, with what sets the
+// variables that they read before them.
 func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 	sh := s.scriptShell()
 	var prelude []string
@@ -125,8 +128,10 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 		} else if v.value != "" {
 			j.addToMap("environment", v.name, v.value)
 		} else if v.runtime != "" {
-			v.meaning = "$" + v.roostName + ": not set under the old name, as only a shell's script could; read it under the new one"
-			t.noteDifference(0, "$"+v.name, "The script, which no Bourne shell runs, reads a variable that Roost calls "+v.roostName+".")
+			v.meaning = "$" + v.roostName +
+				": not set under the old name, as only a shell's script could; read it under the new one"
+			t.noteDifference(0, "$"+v.name,
+				"The script, which no Bourne shell runs, reads a variable that Roost calls "+v.roostName+".")
 		}
 		if v.name == nodeFile && j.settings["processes"] == "" {
 			j.setInt("processes", max(t.request.perNode, 1))
@@ -139,7 +144,8 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 		b.WriteString(s.shebang + "\n")
 	}
 	if len(prelude) > 0 {
-		b.WriteString("# What follows up to the empty line was added for Roost.\n" + strings.Join(prelude, "\n") + "\n\n")
+		b.WriteString("# What follows up to the empty line was added for Roost.\n" +
+			strings.Join(prelude, "\n") + "\n\n")
 	}
 	lines := s.lines
 	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
@@ -149,18 +155,21 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 	j.script = b.String()
 	if sh.options && (!sh.takesInline() || len(j.script) > maxInline) {
 		j.setText("shell", sh.path)
-		t.noteDifference(1, s.shebang, "The options of the interpreter are not passed on: the script is handed to it as a file.")
+		t.noteDifference(1, s.shebang,
+			"The options of the interpreter are not passed on: the script is handed to it as a file.")
 	}
 	for _, d := range s.lateDirectives {
-		t.noteDifference(d.line, d.text, "It stands behind the first command, where "+t.from.displayName()+" ignores it; so it was ignored here, too.")
+		t.noteDifference(d.line, d.text, "It stands behind the first command, where "+t.from.displayName()+
+			" ignores it; so it was ignored here, too.")
 	}
 }
 
 // launcher finds the commands of the other systems that a script calls.
-var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" + `{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
+var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" +
+	`{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
 
-// noteCommands notes what the script calls that is not there. A plain srun of a job of single tasks only starts the program, which a function
-// of the shell does as well.
+// noteCommands notes what the script calls that is not there. A plain srun of a job of
+// single tasks only starts the program, which a function of the shell does as well.
 func (t *fileTranslation) noteCommands(j *jobBlock, s *parsedScript, family string) (prelude []string) {
 	plain, seen, plainLine := true, map[string]bool{}, 0
 	for i, l := range s.lines {
@@ -187,7 +196,9 @@ func (t *fileTranslation) noteCommands(j *jobBlock, s *parsedScript, family stri
 	case plain && family == "sh":
 		prelude = append(prelude, `srun() { "$@"; }`)
 	default:
-		t.noteDifference(s.numbers[plainLine], s.lines[plainLine], "There is no srun in Roost. A task is one process tree on one machine: call the program itself, or several of them with & and wait; for several tasks make count larger.")
+		t.noteDifference(s.numbers[plainLine], s.lines[plainLine],
+			"There is no srun in Roost. A task is one process tree on one machine: call the program itself, "+
+				"or several of them with & and wait; for several tasks make count larger.")
 	}
 	return prelude
 }
@@ -212,14 +223,20 @@ func (t *fileTranslation) noteCommand(j *jobBlock, name string, line int, source
 		return // they are here, too
 	case "mpirun", "mpiexec", "aprun":
 		if j.gang > 1 {
-			t.noteDifference(line, source, fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores at once.", j.gang))
+			t.noteDifference(line, source,
+				fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let "+
+					"only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of "+
+					"$ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores "+
+					"at once.", j.gang))
 		}
 		return
 	case "sbatch", "salloc":
-		t.noteDifference(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same job file, with depends_on = [job.NAME].")
+		t.noteDifference(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow "+
+			"this one can stand in the same job file, with depends_on = [job.NAME].")
 		return
 	}
-	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs", "scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes",
+	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs",
+		"scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes",
 		"sbcast": "inputs", "sattach": "roost logs -f"}[name]
 	t.noteDifference(line, source, "There is no "+name+" in Roost; what does its work is "+here+".")
 }

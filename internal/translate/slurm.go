@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// slurmScript gathers what the options of an sbatch script say; what depends on several of them is settled at the end.
+// slurmScript gathers what the options of an sbatch script say; what depends on several
+// of them is settled at the end.
 type slurmScript struct {
 	*fileTranslation
 	job       *jobBlock
@@ -103,7 +104,8 @@ func (x *slurmScript) readDirective(d scriptDirective) {
 	}
 }
 
-// readOption finds the option that a word begins, long or short, whole or, as getopt allows, as far as it is told from all others.
+// readOption finds the option that a word begins, long or short, whole or, as getopt
+// allows, as far as it is told from all others.
 func (x *slurmScript) readOption(word string) (o slurmOption, value string, given, ok bool) {
 	all := slurmOptions()
 	if name, isLong := strings.CutPrefix(word, "--"); isLong {
@@ -158,7 +160,8 @@ func (x *slurmScript) noteDirectiveDifference(why string) {
 	x.noteDifference(x.directive.line, x.directive.text, why)
 }
 
-// returnToLine goes back to the line of an option, for what is found out about it in the end.
+// returnToLine goes back to the line of an option, for what is found out about it in the
+// end.
 func (x *slurmScript) returnToLine(names ...string) *slurmScript {
 	x.directive = scriptDirective{}
 	for _, n := range names {
@@ -185,7 +188,9 @@ func (x *slurmScript) finishJob() {
 	}
 	if x.array != nil && x.array.maxRunning > 0 {
 		if together > 1 {
-			x.returnToLine("array").noteDirectiveLost("How many tasks run at once cannot be said of tasks that start together.")
+			x.returnToLine("array").noteDirectiveLost(
+				"How many tasks run at once cannot be said of tasks that start together.",
+			)
 		} else {
 			j.setInt("max_running", x.array.maxRunning)
 		}
@@ -205,7 +210,8 @@ func (x *slurmScript) finishJob() {
 	x.request.name, x.request.array = x.name, x.array
 }
 
-// setLayout decides on how many machines the job runs, with how many cores and GPUs on each.
+// setLayout decides on how many machines the job runs, with how many cores and GPUs on
+// each.
 func (x *slurmScript) setLayout() (together int) {
 	j := x.job
 	nodes, cpus := max(x.nodes, 1), max(x.cpus, 1)
@@ -235,17 +241,25 @@ func (x *slurmScript) setLayout() (together int) {
 		j.setInt("gpus", gpus)
 	}
 	if nodes == 1 && x.tasks > 1 && x.nodes == 0 && x.perNode == 0 {
-		x.returnToLine("ntasks").noteDirectiveDifference(fmt.Sprintf("Slurm may spread the %d tasks over machines; here they share one, with cores for all of them. For as many runs of the script make it count = %d with cpus = %d, and for runs that start together add gang = true.", x.tasks, x.tasks, cpus))
+		x.returnToLine("ntasks").noteDirectiveDifference(
+			fmt.Sprintf("Slurm may spread the %d tasks over machines; here they share one, with cores for all of "+
+				"them. For as many runs of the script make it count = %d with cpus = %d, and for runs that start "+
+				"together add gang = true.", x.tasks, x.tasks, cpus),
+		)
 	}
 	tasks := x.tasks
 	if tasks == 0 {
 		tasks = perNode * nodes
 	}
-	x.request.nodes, x.request.tasks, x.request.perNode, x.request.cpus, x.request.gpus = nodes, tasks, perNode, cpus, gpus
+	x.request.nodes, x.request.tasks, x.request.perNode, x.request.cpus, x.request.gpus = nodes, tasks,
+		perNode, cpus, gpus
 	if nodes > 1 {
 		j.setText("spread", roost.AttrMachine)
-		x.returnToLine("nodes", "ntasks", "ntasks-per-node").noteDirectiveDifference(fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the whole script; in Slurm only the first machine does, and srun reaches the others. "+
-			"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes))
+		x.returnToLine("nodes", "ntasks", "ntasks-per-node").noteDirectiveDifference(
+			fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the "+
+				"whole script; in Slurm only the first machine does, and srun reaches the others. "+
+				"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes),
+		)
 	}
 	return nodes
 }
@@ -264,7 +278,8 @@ func (x *slurmScript) setMemory() {
 	x.request.memory = int64(memory)
 }
 
-// setEnvironment says what of the submitter's environment goes along: all of it, unless --export says otherwise.
+// setEnvironment says what of the submitter's environment goes along: all of it, unless
+// --export says otherwise.
 func (x *slurmScript) setEnvironment() {
 	j := x.job
 	if x.export == "" {
@@ -280,7 +295,8 @@ func (x *slurmScript) setEnvironment() {
 			names = nil
 		case strings.EqualFold(name, "NONE") || strings.EqualFold(name, "NIL") || name == "":
 		case !identifier.MatchString(name):
-			x.returnToLine("export").noteDirectiveLost(fmt.Sprintf("%q cannot be the name of a variable.", shownLine(name)))
+			x.returnToLine("export").noteDirectiveLost(fmt.Sprintf("%q cannot be the name of a variable.",
+				shownLine(name)))
 		case set:
 			j.addToMap("environment", name, quotedText(value))
 		case j.settings["getenv"] == "":
@@ -298,7 +314,8 @@ func (x *slurmScript) setStreams() {
 	if x.output == "" {
 		j.setSource("join_output", "true")
 		if x.errors == "" {
-			x.returnToLine().noteDifference(0, "no --output", "Slurm then writes slurm-ID.out; here the output is kept, and roost logs shows it.")
+			x.returnToLine().noteDifference(0, "no --output",
+				"Slurm then writes slurm-ID.out; here the output is kept, and roost logs shows it.")
 			return
 		}
 		delete(j.settings, "join_output")

@@ -13,8 +13,9 @@ type slurmOption struct {
 	name       string
 	short      byte
 	value      optionWithValue
-	lostReason string                                  // it is never carried over, and this says why
-	apply      func(x *slurmScript, value string) bool // whether it was carried over; nil: nothing has to be done for it
+	lostReason string // it is never carried over, and this says why
+	// whether it was carried over; nil: nothing has to be done for it
+	apply func(x *slurmScript, value string) bool
 }
 
 type optionWithValue int
@@ -26,15 +27,19 @@ const (
 )
 
 const (
-	noQOS         = "Roost has no QOS. A queue gives its jobs a band, a priority and bounds (roost queue), and quotas limit who may have how much (roost quota)."
-	noSteps       = "Roost places and binds tasks by itself: each gets cores, memory and GPUs of its own, near each other."
+	noQOS = "Roost has no QOS. A queue gives its jobs a band, a priority and bounds (roost queue), " +
+		"and quotas limit who may have how much (roost quota)."
+	noSteps = "Roost places and binds tasks by itself: each gets cores, memory and GPUs of its own, " +
+		"near each other."
 	noShell       = "Such a thing is said on the command line here: roost submit --help."
 	noControl     = "There is nothing like it in Roost."
-	noWasteRemark = "A task has what it asks for to itself, whoever else is on the machine; exclusive = true has it there alone."
-	noClusters    = "A job file is submitted to one pool."
+	noWasteRemark = "A task has what it asks for to itself, whoever else is on the machine; exclusive = true has " +
+		"it there alone."
+	noClusters = "A job file is submitted to one pool."
 )
 
-// slurmOptions are the options of sbatch. Those without an action mean here what happens anyway.
+// slurmOptions are the options of sbatch. Those without an action mean here what happens
+// anyway.
 func slurmOptions() []slurmOption {
 	set := func(setting string) func(*slurmScript, string) bool {
 		return func(x *slurmScript, v string) bool { x.job.setText(setting, v); return true }
@@ -62,7 +67,8 @@ func slurmOptions() []slurmOption {
 				return x.noteDirectiveLost("It wants a size, as 4G; a number alone is in MiB.")
 			}
 			if n == 0 {
-				return x.noteDirectiveLost("0 asks Slurm for all memory of the machine. Say here how much it is: memory = \"64GiB\".")
+				return x.noteDirectiveLost("0 asks Slurm for all memory of the machine. Say here how much it is: " +
+					"memory = \"64GiB\".")
 			}
 			*to(x) = n
 			return true
@@ -71,7 +77,11 @@ func slurmOptions() []slurmOption {
 	return append([]slurmOption{
 		{"job-name", 'J', valueRequired, "", func(x *slurmScript, v string) bool { x.name = v; return v != "" }},
 		{"partition", 'p', valueRequired, "", (*slurmScript).setPartition},
-		{"account", 'A', valueRequired, "", func(x *slurmScript, v string) bool { x.request.account = v; x.job.setText("group", v); return true }},
+		{"account", 'A', valueRequired, "", func(x *slurmScript, v string) bool {
+			x.request.account = v
+			x.job.setText("group", v)
+			return true
+		}},
 		{"time", 't', valueRequired, "", (*slurmScript).setTimeLimit},
 		{"nodes", 'N', valueRequired, "", number(func(x *slurmScript) *int { return &x.nodes })},
 		{"ntasks", 'n', valueRequired, "", number(func(x *slurmScript) *int { return &x.tasks })},
@@ -97,12 +107,17 @@ func slurmOptions() []slurmOption {
 		}},
 		{"gres", 0, valueRequired, "", (*slurmScript).setGRES},
 		{"gpus", 'G', valueRequired, "", func(x *slurmScript, v string) bool { return x.parseGPUs(v, &x.gpus) }},
-		{"gpus-per-node", 0, valueRequired, "", func(x *slurmScript, v string) bool { return x.parseGPUs(v, &x.gpusPerNode) }},
-		{"gpus-per-task", 0, valueRequired, "", func(x *slurmScript, v string) bool { return x.parseGPUs(v, &x.gpusPerTask) }},
+		{"gpus-per-node", 0, valueRequired, "", func(x *slurmScript, v string) bool {
+			return x.parseGPUs(v, &x.gpusPerNode)
+		}},
+		{"gpus-per-task", 0, valueRequired, "", func(x *slurmScript, v string) bool {
+			return x.parseGPUs(v, &x.gpusPerTask)
+		}},
 		{"array", 'a', valueRequired, "", func(x *slurmScript, v string) bool {
 			a, ok := parseArray(v)
 			if !ok {
-				return x.noteDirectiveLost("These are no indexes of an array; they are written as 0-9, 1-99:2 or 1,3,7-9, and %N behind them says how many run at once.")
+				return x.noteDirectiveLost("These are no indexes of an array; they are written as 0-9, 1-99:2 or " +
+					"1,3,7-9, and %N behind them says how many run at once.")
 			}
 			x.array = &a
 			return true
@@ -130,7 +145,8 @@ func slurmOptions() []slurmOption {
 		{"begin", 'b', valueRequired, "", func(x *slurmScript, v string) bool {
 			at, ok := parseSlurmBegin(v)
 			if !ok {
-				return x.noteDirectiveLost("Write such a time as start_after = \"18:00\", \"2026-12-24 18:00\" or \"2h\" (from now).")
+				return x.noteDirectiveLost("Write such a time as start_after = \"18:00\", \"2026-12-24 18:00\" or " +
+					"\"2h\" (from now).")
 			}
 			if at != "" {
 				x.job.setText("start_after", at)
@@ -142,17 +158,28 @@ func slurmOptions() []slurmOption {
 		{"licenses", 'L', valueRequired, "", (*slurmScript).setConcurrencyLimits},
 		{"signal", 0, valueRequired, "", (*slurmScript).setSignal},
 		{"nice", 0, valueOptional, "", (*slurmScript).setNice},
-		{"comment", 0, valueRequired, "", func(x *slurmScript, v string) bool { x.job.addToMap("labels", "comment", quotedText(v)); return true }},
-		{"wckey", 0, valueRequired, "", func(x *slurmScript, v string) bool { x.job.addToMap("labels", "wckey", quotedText(v)); return true }},
-		{"no-kill", 'k', valueOptional, "When one machine of a gang is lost, the others are ended, too, and all start together again.", nil},
+		{"comment", 0, valueRequired, "", func(x *slurmScript, v string) bool {
+			x.job.addToMap("labels", "comment", quotedText(v))
+			return true
+		}},
+		{"wckey", 0, valueRequired, "", func(x *slurmScript, v string) bool {
+			x.job.addToMap("labels", "wckey", quotedText(v))
+			return true
+		}},
+		{"no-kill", 'k', valueOptional,
+			"When one machine of a gang is lost, the others are ended, too, and all start together again.", nil},
 		{"mail-type", 0, valueRequired, "", (*slurmScript).setMailType},
-		{"mail-user", 0, valueRequired, "", func(x *slurmScript, v string) bool { x.mailTo = splitCommas(v); return true }},
+		{"mail-user", 0, valueRequired, "", func(x *slurmScript, v string) bool {
+			x.mailTo = splitCommas(v)
+			return true
+		}},
 		{"qos", 'q', valueRequired, noQOS, nil},
 		{"exclusive", 0, valueOptional, "", truth("exclusive", "true")},
 	}, unsupportedSlurmOptions()...)
 }
 
-// unsupportedSlurmOptions are the options that are never carried over, and those that need not be.
+// unsupportedSlurmOptions are the options that are never carried over, and those that
+// need not be.
 func unsupportedSlurmOptions() []slurmOption {
 	var all []slurmOption
 	for _, o := range []struct {
@@ -160,13 +187,18 @@ func unsupportedSlurmOptions() []slurmOption {
 		value optionWithValue
 		names string
 	}{
-		{noSteps, valueRequired, "threads-per-core cores-per-socket sockets-per-node ntasks-per-core ntasks-per-socket ntasks-per-gpu hint cpu-bind mem-bind gpu-bind distribution core-spec thread-spec extra-node-info gres-flags switches tres-bind tres-per-task"},
+		{noSteps, valueRequired, "threads-per-core cores-per-socket sockets-per-node ntasks-per-core " +
+			"ntasks-per-socket ntasks-per-gpu hint cpu-bind mem-bind gpu-bind distribution core-spec thread-spec " +
+			"extra-node-info gres-flags switches tres-bind tres-per-task"},
 		{noSteps, noValue, "contiguous spread-job use-min-nodes overcommit"},
 		{noWasteRemark, valueOptional, "oversubscribe share"},
-		{noControl, valueRequired, "cpu-freq gpu-freq network power profile acctg-freq bb bbf cluster-constraint deadline delay-boot mcs-label propagate time-min priority gid uid container container-id oom-kill-step segment stepmgr"},
+		{noControl, valueRequired, "cpu-freq gpu-freq network power profile acctg-freq bb bbf cluster-constraint " +
+			"deadline delay-boot mcs-label propagate time-min priority gid uid container container-id oom-kill-step " +
+			"segment stepmgr"},
 		{noControl, valueOptional, "get-user-env propagate resv-ports kill-on-invalid-dep reboot"},
 		{noClusters, valueRequired, "clusters cluster"},
-		{"Output is written anew by each attempt; one that goes on from a checkpoint continues it.", valueRequired, "open-mode"},
+		{"Output is written anew by each attempt; one that goes on from a checkpoint continues it.", valueRequired,
+			"open-mode"},
 		{noShell, valueRequired, "wait-all-nodes batch export-file wrap"},
 		{noShell, noValue, "wait test-only parsable x11"},
 		{"", noValue, "quiet verbose ignore-pbs"},
@@ -178,16 +210,19 @@ func unsupportedSlurmOptions() []slurmOption {
 	return all
 }
 
-var slurmShort = map[string]byte{"distribution": 'm', "core-spec": 'S', "extra-node-info": 'B', "overcommit": 'O', "oversubscribe": 's', "clusters": 'M', "wait": 'W', "quiet": 'Q', "verbose": 'v'}
+var slurmShort = map[string]byte{"distribution": 'm', "core-spec": 'S', "extra-node-info": 'B', "overcommit": 'O',
+	"oversubscribe": 's', "clusters": 'M', "wait": 'W', "quiet": 'Q', "verbose": 'v'}
 
 // setMailType reads BEGIN,END,FAIL,ALL,ARRAY_TASKS and the like.
 func (x *slurmScript) setMailType(v string) bool {
-	letters := map[string]string{"NONE": "", "BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "", "ALL": "abe", "TIME_LIMIT": "a", "ARRAY_TASKS": "j", "INVALID_DEPEND": "a"}
+	letters := map[string]string{"NONE": "", "BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "", "ALL": "abe",
+		"TIME_LIMIT": "a", "ARRAY_TASKS": "j", "INVALID_DEPEND": "a"}
 	x.mail = ""
 	for _, kind := range splitCommas(strings.ToUpper(v)) {
 		l, known := letters[kind]
 		if !known || kind == "REQUEUE" {
-			x.noteDirectiveDifference("Mail is sent when a job begins, ends or is aborted: there is none of " + shownLine(kind) + ".")
+			x.noteDirectiveDifference("Mail is sent when a job begins, ends or is aborted: there is none of " +
+				shownLine(kind) + ".")
 		}
 		x.mail += l
 	}
@@ -197,11 +232,13 @@ func (x *slurmScript) setMailType(v string) bool {
 func (x *slurmScript) setPartition(v string) bool {
 	first, _, several := strings.Cut(v, ",")
 	if several {
-		x.noteDirectiveDifference("A job goes to one queue; the first of these is taken. Without a queue it may run anywhere.")
+		x.noteDirectiveDifference("A job goes to one queue; the first of these is taken. Without a queue it may " +
+			"run anywhere.")
 	}
 	x.request.queue = first
 	x.job.setText("queue", first)
-	x.noteDirectiveDifference("A partition is a queue here. The administrator makes one with roost queue set; roost queue lists them.")
+	x.noteDirectiveDifference("A partition is a queue here. The administrator makes one with roost queue set; roost " +
+		"queue lists them.")
 	return true
 }
 
@@ -209,7 +246,8 @@ func (x *slurmScript) setTimeLimit(v string) bool {
 	d, none, ok := parseSlurmTime(v)
 	switch {
 	case !ok:
-		return x.noteDirectiveLost("This is no length of time: they are written as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds.")
+		return x.noteDirectiveLost("This is no length of time: they are written as minutes, minutes:seconds, " +
+			"hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds.")
 	case !none:
 		x.job.setText("walltime", durationText(d))
 	}
@@ -243,8 +281,10 @@ func (x *slurmScript) parseGPUs(v string, to *int) bool {
 
 // requireGPUModel asks for a kind of GPU: a word of the card's name.
 func (x *slurmScript) requireGPUModel(kind string) {
-	x.require = append(x.require, machineCondition{ad: `regexp(` + adString(escapeRegexp(kind)) + `, join(",", TARGET.GpuModels), "i")`})
-	x.noteDirectiveDifference("The kind of the GPU is looked for in the names of the machines' cards, as roost nodes --gpus shows them.")
+	x.require = append(x.require,
+		machineCondition{ad: `regexp(` + adString(escapeRegexp(kind)) + `, join(",", TARGET.GpuModels), "i")`})
+	x.noteDirectiveDifference("The kind of the GPU is looked for in the names of the machines' cards, as roost nodes " +
+		"--gpus shows them.")
 }
 
 func (x *slurmScript) setGRES(v string) bool {
@@ -266,7 +306,8 @@ func (x *slurmScript) setGRES(v string) bool {
 			}
 			fallthrough
 		default:
-			x.noteDirectiveLost("Machines have cpus, memory, disk and GPUs. What the pool has a number of is asked for with limits = [\"" + shownLine(name) + "\"], and what a machine has or has not with requirements.")
+			x.noteDirectiveLost("Machines have cpus, memory, disk and GPUs. What the pool has a number of is asked " +
+				"for with limits = [\"" + shownLine(name) + "\"], and what a machine has or has not with requirements.")
 		}
 	}
 	return carried
@@ -296,7 +337,8 @@ func (x *slurmScript) setConcurrencyLimits(v string) bool {
 	return true
 }
 
-// setSignal reads "[R:][B:]signal[@seconds]": here it is always SIGTERM, and the seconds are between it and SIGKILL.
+// setSignal reads "[R:][B:]signal[@seconds]": here it is always SIGTERM, and the seconds
+// are between it and SIGKILL.
 func (x *slurmScript) setSignal(v string) bool {
 	name, secs, timed := strings.Cut(v[strings.LastIndexByte(v, ':')+1:], "@")
 	n := uint64(60)
@@ -308,9 +350,12 @@ func (x *slurmScript) setSignal(v string) bool {
 	}
 	x.job.setText("notice", durationText(time.Duration(n)*time.Second))
 	if name = strings.TrimPrefix(strings.ToUpper(name), "SIG"); name != "TERM" && name != "15" {
-		x.noteDirectiveDifference("A task gets SIGTERM, not SIG" + shownLine(name) + ", when its walltime is over or it has to leave its machine, and SIGKILL when the notice is over: trap TERM. A program that saves its own state needs a checkpoint block with method = \"self\" and signal.")
+		x.noteDirectiveDifference("A task gets SIGTERM, not SIG" + shownLine(name) +
+			", when its walltime is over or it has to leave its machine, and SIGKILL when the notice is over: trap " +
+			"TERM. A program that saves its own state needs a checkpoint block with method = \"self\" and signal.")
 	} else {
-		x.noteDirectiveDifference("The signal comes when the walltime is over or the task has to leave its machine, and SIGKILL after the notice.")
+		x.noteDirectiveDifference("The signal comes when the walltime is over or the task has to leave its machine, " +
+			"and SIGKILL after the notice.")
 	}
 	return true
 }
@@ -324,6 +369,7 @@ func (x *slurmScript) setNice(v string) bool {
 		}
 	}
 	x.job.setInt("priority", max(roost.MinPriority, min(roost.MaxPriority, -n)))
-	x.noteDirectiveDifference("priority orders your own jobs, from -1024 to 1023; how you stand to others is a matter of shares.")
+	x.noteDirectiveDifference("priority orders your own jobs, from -1024 to 1023; how you stand to others " +
+		"is a matter of shares.")
 	return true
 }

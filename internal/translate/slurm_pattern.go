@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// slurmPattern reads the names of files as sbatch writes them ("filename pattern" in sbatch(1)).
+// slurmPattern reads the names of files as sbatch writes them ("filename pattern" in
+// sbatch(1)).
 type slurmPattern struct {
 	script  *slurmScript
 	index   string // of an array, or empty
@@ -89,7 +90,8 @@ func trimSeparator(out templateText) templateText {
 	return out
 }
 
-// addIndex makes sure that tasks that are several have files of their own, and that there is a name.
+// addIndex makes sure that tasks that are several have files of their own, and that there
+// is a name.
 func (p *slurmPattern) addIndex(out templateText) templateText {
 	j := p.script.job
 	if s, fixed := out.fixedText(); fixed && strings.HasSuffix(s, "/") || len(out) == 0 {

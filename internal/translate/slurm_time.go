@@ -22,7 +22,10 @@ func parseSlurmBegin(v string) (string, bool) {
 	}
 	if rest, ok := strings.CutPrefix(strings.ToLower(v), "now+"); ok {
 		end := strings.LastIndexAny(rest, "0123456789") + 1
-		unit, ok := map[string]time.Duration{"": time.Second, "s": time.Second, "second": time.Second, "m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour}[strings.TrimSuffix(rest[end:], "s")]
+		unit, ok := map[string]time.Duration{"": time.Second, "s": time.Second, "second": time.Second, "m": time.Minute,
+			"min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour, "d": 24 * time.Hour,
+			"day": 24 * time.Hour, "w": 7 * 24 * time.Hour,
+			"week": 7 * 24 * time.Hour}[strings.TrimSuffix(rest[end:], "s")]
 		if rest[end:] == "s" {
 			unit, ok = time.Second, true
 		}

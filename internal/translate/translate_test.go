@@ -39,7 +39,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("%s# %s: %d jobs, %d carried, %d lost, %d differ\n", r.Text, r.From, r.Jobs, r.CarriedOver, r.Lost, r.Different)
+			got := fmt.Sprintf("%s# %s: %d jobs, %d carried, %d lost, %d differ\n", r.Text, r.From, r.Jobs,
+				r.CarriedOver, r.Lost, r.Different)
 			want, err := os.ReadFile(file + ".hcl")
 			if *updateGolden {
 				err = os.WriteFile(file+".hcl", []byte(got), 0o644)
@@ -51,7 +52,8 @@ func TestGolden(t *testing.T) {
 			if got != string(want) {
 				t.Errorf("run go test -update and look at the change; got:\n%s", got)
 			}
-			if again, err := TranslateFile(src, SourceOptions{Name: filepath.Base(file)}); err != nil || again.Text != r.Text {
+			if again, err := TranslateFile(src, SourceOptions{Name: filepath.Base(file)}); err != nil ||
+				again.Text != r.Text {
 				t.Errorf("the second time it is another text (%v)", err)
 			}
 			parseJobFile(t, r.Text)
@@ -63,10 +65,12 @@ func TestGolden(t *testing.T) {
 func parseJobFile(t *testing.T, text string) []submit.Job {
 	t.Helper()
 	environ := []string{}
-	for _, name := range regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`).FindAllString(text, -1) { // whatever getenv may name
+	// whatever getenv may name
+	for _, name := range regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`).FindAllString(text, -1) {
 		environ = append(environ, name+"=x")
 	}
-	jobs, diags := submit.ParseFile([]byte(text), submit.ParseOptions{Filename: "x.hcl", Dir: "/data/ann", Home: "/home/ann", User: "ann", Environ: environ, Now: time.Unix(1e9, 0).UTC()})
+	jobs, diags := submit.ParseFile([]byte(text), submit.ParseOptions{Filename: "x.hcl", Dir: "/data/ann",
+		Home: "/home/ann", User: "ann", Environ: environ, Now: time.Unix(1e9, 0).UTC()})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
 	}
@@ -102,7 +106,8 @@ func TestItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, diags := submit.ParseFile([]byte(r.Text), submit.ParseOptions{Filename: "x", Dir: "/data/ann", Home: "/home/ann", Files: twoLineFiles{}})
+		jobs, diags := submit.ParseFile([]byte(r.Text),
+			submit.ParseOptions{Filename: "x", Dir: "/data/ann", Home: "/home/ann", Files: twoLineFiles{}})
 		if diags.HasErrors() {
 			t.Fatalf("%s: %v\n%s", test.queue, diags, r.Text)
 		}
@@ -121,14 +126,16 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestGPUModel holds that the condition for a kind of GPU is met by a machine that has one, and by no other.
+// TestGPUModel holds that the condition for a kind of GPU is met by a machine that has
+// one, and by no other.
 func TestGPUModel(t *testing.T) {
 	r, err := TranslateFile([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\nx\n"), SourceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, _ := parseJobFile(t, r.Text)[0].Ad.Lookup(roost.AttrRequirements)
-	for models, want := range map[string]bool{`{"NVIDIA A100-SXM4-40GB"}`: true, `{"Tesla V100", "nvidia a100"}`: true, `{"Tesla V100"}`: false, `{}`: false} {
+	for models, want := range map[string]bool{`{"NVIDIA A100-SXM4-40GB"}`: true, `{"Tesla V100", "nvidia a100"}`: true,
+		`{"Tesla V100"}`: false, `{}`: false} {
 		ad, err := classad.Parse("[GpuModels = " + models + "]")
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +151,9 @@ func TestGPUModel(t *testing.T) {
 
 // TestAmounts holds lengths of time and sizes in the spellings of the other systems.
 func TestAmounts(t *testing.T) {
-	for in, want := range map[string]string{"90": "1h30m", "5:30": "5m30s", "1:00:00": "1h", "2-3": "2d3h", "2-3:30": "2d3h30m", "1-0:0:1": "1d1s", "UNLIMITED": "none", "0": "none", "1:2:3:4": "bad", "x": "bad", "": "bad", "1-": "bad"} {
+	for in, want := range map[string]string{"90": "1h30m", "5:30": "5m30s", "1:00:00": "1h", "2-3": "2d3h",
+		"2-3:30": "2d3h30m", "1-0:0:1": "1d1s", "UNLIMITED": "none", "0": "none", "1:2:3:4": "bad", "x": "bad",
+		"": "bad", "1-": "bad"} {
 		d, none, ok := parseSlurmTime(in)
 		got := durationText(d)
 		if none {
@@ -157,7 +166,8 @@ func TestAmounts(t *testing.T) {
 			t.Errorf("slurmTime(%q) is %s, want %s", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{"500": "500MiB", "4G": "4GiB", "1.5g": "1536MiB", "2048k": "2MiB", "1T": "1TiB", "512MiB": "512MiB", "1kw": "8KiB", "8gb": "8GiB", "x": "bad", "9999999999P": "bad"} {
+	for in, want := range map[string]string{"500": "500MiB", "4G": "4GiB", "1.5g": "1536MiB", "2048k": "2MiB",
+		"1T": "1TiB", "512MiB": "512MiB", "1kw": "8KiB", "8gb": "8GiB", "x": "bad", "9999999999P": "bad"} {
 		n, ok := parseSlurmSize(in)
 		got := sizeText(n)
 		if !ok {

@@ -34,14 +34,16 @@ func (v foreignVariable) assignment(family string) string {
 // jobContext are what of a job is known before it runs, for its environment.
 type jobContext map[string]string
 
-// read finds variables in a script: whatever looks like one of the other system's, in any language.
+// read finds variables in a script: whatever looks like one of the other system's, in any
+// language.
 var (
 	slurmVariable = regexp.MustCompile(`\bSLURM(?:D)?_[A-Z0-9_]+\b`)
 	pbsVariable   = regexp.MustCompile(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
 )
 
-// variablesReadBy lists the variables of the other system that the script reads, by name, with what they are here. The index of an array is set
-// in any case: programs that the script starts may read it.
+// variablesReadBy lists the variables of the other system that the script reads, by name,
+// with what they are here. The index of an array is set in any case: programs that the
+// script starts may read it.
 func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []foreignVariable {
 	pattern := slurmVariable
 	if t.from != Slurm {
@@ -65,7 +67,8 @@ func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []f
 		}
 	}
 	for _, name := range []string{"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"} {
-		if _, ok := known[name]; ok && (name != "PBS_ARRAYID" || t.from == Torque) && (name != "PBS_ARRAY_INDEX" || t.from == PBS) {
+		if _, ok := known[name]; ok && (name != "PBS_ARRAYID" || t.from == Torque) &&
+			(name != "PBS_ARRAY_INDEX" || t.from == PBS) {
 			seen[name] = true
 		}
 	}
@@ -111,7 +114,8 @@ func (t *fileTranslation) explainVariable(name string, known jobContext) foreign
 	return v
 }
 
-// runtimeValue says how a shell finds out what the variable holds, and from which variable of ours.
+// runtimeValue says how a shell finds out what the variable holds, and from which
+// variable of ours.
 func (t *fileTranslation) runtimeValue(name string, known jobContext) (word, here, before string) {
 	_, several := known["array"]
 	switch name {

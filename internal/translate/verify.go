@@ -9,13 +9,15 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// verify writes the job file, and gives it to the parser of job files. What that refuses becomes a note, as long as there is
-// something to refuse: values are checked in one place only, and that is where they are used.
+// verify writes the job file, and gives it to the parser of job files. What that refuses
+// becomes a note, as long as there is something to refuse: values are checked in one
+// place only, and that is where they are used.
 func (t *fileTranslation) verify() (TranslatedFile, error) {
 	jobs, environ := t.jobs, t.testEnvironment()
 	for range 40 * len(jobs) {
 		out, where := t.writeFile(true)
-		_, diags := submit.ParseFile([]byte(out), submit.ParseOptions{Filename: "job.hcl", Dir: "/", Home: "/", User: "user", Environ: environ, Now: time.Unix(0, 0).UTC()})
+		_, diags := submit.ParseFile([]byte(out), submit.ParseOptions{Filename: "job.hcl", Dir: "/", Home: "/",
+			User: "user", Environ: environ, Now: time.Unix(0, 0).UTC()})
 		if !diags.HasErrors() {
 			out, _ = t.writeFile(false)
 			return t.newResult(out), nil
@@ -27,7 +29,8 @@ func (t *fileTranslation) verify() (TranslatedFile, error) {
 			}
 		}
 		if !removed {
-			return TranslatedFile{}, fmt.Errorf("the translation cannot be read: %s", strings.ReplaceAll(diags.Error(), "\n", " "))
+			return TranslatedFile{}, fmt.Errorf("the translation cannot be read: %s",
+				strings.ReplaceAll(diags.Error(), "\n", " "))
 		}
 	}
 	return TranslatedFile{}, nothingError("none of it means anything in a job file")
@@ -81,7 +84,8 @@ func (t *fileTranslation) newResult(out string) TranslatedFile {
 	return r
 }
 
-// writeFile writes the whole file, for a check with jobs of a few tasks, and says where in it the settings of each job stand.
+// writeFile writes the whole file, for a check with jobs of a few tasks, and says where
+// in it the settings of each job stand.
 func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	w := &lineWriter{line: 1}
 	what := "a script"
@@ -91,7 +95,8 @@ func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	if t.file != "" && t.file != "-" {
 		what = shownLine(t.file)
 	}
-	w.writeComment("", "Made of "+what+", which was written for "+t.from.displayName()+", by roost translate; see roost-job(5) and roost-coming-from(7).")
+	w.writeComment("", "Made of "+what+", which was written for "+t.from.displayName()+
+		", by roost translate; see roost-job(5) and roost-coming-from(7).")
 	t.writeNotes(w, true, "Not carried over:")
 	t.writeNotes(w, false, "Different here:")
 	t.writeVariables(w)
@@ -106,7 +111,8 @@ func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	return w.buffer.String(), where
 }
 
-// writeNotes writes the notes of one kind in the order of their lines, those about the whole file last, and each line once.
+// writeNotes writes the notes of one kind in the order of their lines, those about the
+// whole file last, and each line once.
 func (t *fileTranslation) writeNotes(w *lineWriter, lost bool, title string) {
 	var some []lineNote
 	for _, n := range t.notes {
@@ -158,11 +164,14 @@ func (t *fileTranslation) writeVariables(w *lineWriter) {
 	}
 }
 
-// testEnvironment sets every variable that getenv names: what the submitter's environment holds is not known here.
+// testEnvironment sets every variable that getenv names: what the submitter's environment
+// holds is not known here.
 func (t *fileTranslation) testEnvironment() []string {
 	var out []string
 	for _, j := range t.jobs {
-		for _, name := range strings.FieldsFunc(j.settings["getenv"], func(r rune) bool { return strings.ContainsRune(`[]", `, r) }) {
+		for _, name := range strings.FieldsFunc(j.settings["getenv"], func(r rune) bool {
+			return strings.ContainsRune(`[]", `, r)
+		}) {
 			out = append(out, name+"=x")
 		}
 	}

@@ -39,40 +39,50 @@ type CreateOptions struct {
 	Sync bool        // force it to disk before it gets its name
 }
 
-// Agent does the work of files with a user's rights. Its methods may be called by several goroutines. Bases are absolute; names are
-// relative to them and filepath.IsLocal, and no symbolic link below the base may lead out of it. Errors name the path and the cause; those
-// of reading are roost.NoInput, those of writing roost.NoOutput. A dead agent is roost.Unavailable.
+// Agent does the work of files with a user's rights. Its methods may be called by several
+// goroutines. Bases are absolute; names are relative to them and filepath.IsLocal, and no
+// symbolic link below the base may lead out of it. Errors name the path and the cause;
+// those of reading are roost.NoInput, those of writing roost.NoOutput. A dead agent is
+// roost.Unavailable.
 type Agent struct{ link *agentConn }
 
-// Expand lists what patterns name, directories with all that is in them, sorted by name and without doubles. A pattern has the form of
-// filepath.Match in each part of its path and is relative to base or absolute. What lies below base keeps its relative path as Name, what
-// lies elsewhere is called by the last part of its path. "a => b" reads a and calls it b. A name without a match is roost.NoInput, a
-// pattern without one is nothing. Symbolic links are followed where a pattern names them, and left out below directories, as is all that
-// is neither file nor directory, or has a name that cannot travel (not UTF-8, or with control characters). Patterns come from our own
-// side, so they may lead anywhere the user may read.
+// Expand lists what patterns name, directories with all that is in them, sorted by name
+// and without doubles. A pattern has the form of filepath.Match in each part of its path
+// and is relative to base or absolute. What lies below base keeps its relative path as
+// Name, what lies elsewhere is called by the last part of its path. "a => b" reads a and
+// calls it b. A name without a match is roost.NoInput, a pattern without one is nothing.
+// Symbolic links are followed where a pattern names them, and left out below directories,
+// as is all that is neither file nor directory, or has a name that cannot travel (not
+// UTF-8, or with control characters). Patterns come from our own side, so they may lead
+// anywhere the user may read.
 func (a *Agent) Expand(ctx context.Context, base string, patterns []string) ([]TransferEntry, error) {
 	return a.list(ctx, agentRequest{Op: opExpand, Base: base, Patterns: patterns, Bound: defaultListLimit()}, nil)
 }
 
 // ExpandWithin is Expand with a bound. More than it allows is roost.Exhausted.
-func (a *Agent) ExpandWithin(ctx context.Context, base string, patterns []string, bound ListLimit) ([]TransferEntry, error) {
+func (a *Agent) ExpandWithin(ctx context.Context, base string, patterns []string,
+	bound ListLimit) ([]TransferEntry, error) {
 	return a.list(ctx, agentRequest{Op: opExpand, Base: base, Patterns: patterns, Bound: bound}, nil)
 }
 
-// Snapshot lists the files and directories at the top of base, sorted by name; two of them tell what is new.
+// Snapshot lists the files and directories at the top of base, sorted by name; two of
+// them tell what is new.
 func (a *Agent) Snapshot(ctx context.Context, base string) ([]TransferEntry, error) {
 	return a.list(ctx, agentRequest{Op: opSnapshot, Base: base, Bound: defaultListLimit()}, nil)
 }
 
-// SnapshotWithin lists of a snapshot what is wanted, within a bound. More than it allows is roost.Exhausted.
-func (a *Agent) SnapshotWithin(ctx context.Context, base string, bound ListLimit, wanted func(TransferEntry) bool) ([]TransferEntry, error) {
+// SnapshotWithin lists of a snapshot what is wanted, within a bound. More than it allows
+// is roost.Exhausted.
+func (a *Agent) SnapshotWithin(ctx context.Context, base string, bound ListLimit,
+	wanted func(TransferEntry) bool) ([]TransferEntry, error) {
 	kept := &limitedList{limit: bound}
-	_, err := a.list(ctx, agentRequest{Op: opSnapshot, Base: base, Bound: defaultListLimit()}, func(e TransferEntry) error {
-		if !wanted(e) {
-			return nil
-		}
-		return kept.add(e)
-	})
+	_, err := a.list(ctx, agentRequest{Op: opSnapshot, Base: base, Bound: defaultListLimit()},
+		func(e TransferEntry) error {
+			if !wanted(e) {
+				return nil
+			}
+			return kept.add(e)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +98,8 @@ func (a *Agent) Stat(ctx context.Context, base, name string) (TransferEntry, err
 	return r.Entries[0], nil
 }
 
-// ReadAt reads at most ChunkSize bytes of a file from offset; size is that of the whole file now. A negative offset counts from the end.
+// ReadAt reads at most ChunkSize bytes of a file from offset; size is that of the whole
+// file now. A negative offset counts from the end.
 func (a *Agent) ReadAt(ctx context.Context, base, name string, offset int64) (data []byte, size int64, err error) {
 	r, data, err := a.link.call(ctx, agentRequest{Op: opReadAt, Base: base, Name: name, Offset: offset}, nil)
 	return data, r.Size, err
@@ -100,13 +111,15 @@ func (a *Agent) Append(ctx context.Context, base, name string, data []byte) erro
 	return err
 }
 
-// Mkdir makes a directory and those above it, below base. One that is there is kept as it is.
+// Mkdir makes a directory and those above it, below base. One that is there is kept as it
+// is.
 func (a *Agent) Mkdir(ctx context.Context, base, name string, mode fs.FileMode) error {
 	_, _, err := a.link.call(ctx, agentRequest{Op: opMkdir, Base: base, Name: name, Mode: uint32(mode.Perm())}, nil)
 	return err
 }
 
-// RemoveAll removes what name is, with all below it, following no link; "." empties base and keeps it. What is not there is no error.
+// RemoveAll removes what name is, with all below it, following no link; "." empties base
+// and keeps it. What is not there is no error.
 func (a *Agent) RemoveAll(ctx context.Context, base, name string) error {
 	_, _, err := a.link.call(ctx, agentRequest{Op: opRemove, Base: base, Name: name}, nil)
 	return err
@@ -115,7 +128,8 @@ func (a *Agent) RemoveAll(ctx context.Context, base, name string) error {
 // Close ends the agent. Calls under way fail.
 func (a *Agent) Close() error { return a.link.close() }
 
-// list collects the pages of a long answer, or hands each entry to a function. What that refuses ends the list.
+// list collects the pages of a long answer, or hands each entry to a function. What that
+// refuses ends the list.
 func (a *Agent) list(ctx context.Context, q agentRequest, each func(TransferEntry) error) ([]TransferEntry, error) {
 	q.Handle = a.link.nextNumber()
 	kept := &limitedList{limit: q.Bound}

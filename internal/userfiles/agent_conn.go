@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// agentConn is the caller's end: it numbers requests, and hands each reply to the call that waits for it.
+// agentConn is the caller's end: it numbers requests, and hands each reply to the call
+// that waits for it.
 type agentConn struct {
 	conn       io.ReadWriteCloser
 	lastNumber atomic.Uint64
@@ -34,7 +35,8 @@ type callReply struct {
 }
 
 func newAgentConn(conn io.ReadWriteCloser, ended func() error) *agentConn {
-	l := &agentConn{conn: conn, writes: make(chan queuedRequest, 16), dead: make(chan struct{}), reap: ended, waiting: map[uint64]chan callReply{}}
+	l := &agentConn{conn: conn, writes: make(chan queuedRequest, 16), dead: make(chan struct{}), reap: ended,
+		waiting: map[uint64]chan callReply{}}
 	go l.write()
 	go l.read()
 	return l
@@ -42,7 +44,8 @@ func newAgentConn(conn io.ReadWriteCloser, ended func() error) *agentConn {
 
 func (l *agentConn) nextNumber() uint64 { return l.lastNumber.Add(1) }
 
-// call asks and waits. data belongs to the link until it returns, and for a moment longer when ctx ended, so it is copied.
+// call asks and waits. data belongs to the link until it returns, and for a moment longer
+// when ctx ended, so it is copied.
 func (l *agentConn) call(ctx context.Context, q agentRequest, data []byte) (agentReply, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return agentReply{}, nil, err

@@ -32,8 +32,8 @@ const (
 	opInstall // give them their names; opDrop removes them
 )
 
-// agentRequest asks for one thing. ID comes back in the reply; handles are chosen by the caller, so that it can drop one whose opening it
-// stopped waiting for.
+// agentRequest asks for one thing. ID comes back in the reply; handles are chosen by the
+// caller, so that it can drop one whose opening it stopped waiting for.
 type agentRequest struct {
 	ID       uint64   `json:",omitempty"`
 	Op       opCode   `json:",omitempty"`
@@ -65,7 +65,8 @@ const (
 	pageSize  = 1000 // entries of one reply, if their names are not too long for it
 )
 
-// A message on the link is two lengths of four bytes, little endian, then a header in JSON and data of those lengths.
+// A message on the link is two lengths of four bytes, little endian, then a header in
+// JSON and data of those lengths.
 func writeMessage(w io.Writer, header any, data []byte) error {
 	text, err := json.Marshal(header)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ServeAgent does what the other end of conn asks for, with the rights of this process, until conn is closed. It is the whole of the
-// command "files-agent".
+// ServeAgent does what the other end of conn asks for, with the rights of this process,
+// until conn is closed. It is the whole of the command "files-agent".
 func ServeAgent(conn io.ReadWriter) error {
-	s := &agentServer{readers: map[uint64]*extentReader{}, writers: map[uint64]*tempFile{}, stages: map[uint64]*stagedSet{}, pages: map[uint64][]TransferEntry{}}
+	s := &agentServer{readers: map[uint64]*extentReader{}, writers: map[uint64]*tempFile{},
+		stages: map[uint64]*stagedSet{}, pages: map[uint64][]TransferEntry{}}
 	defer s.closeAll()
 	var writing, measuring sync.Mutex
 	var removing atomic.Bool
@@ -68,7 +69,8 @@ func ServeAgent(conn io.ReadWriter) error {
 
 func errorReply(id uint64, err error) agentReply {
 	r := agentReply{ID: id, Error: err.Error(), Kind: roost.Internal}
-	for _, kind := range []roost.ErrorKind{roost.NoInput, roost.NoOutput, roost.Invalid, roost.Exhausted, roost.NotFound} {
+	for _, kind := range []roost.ErrorKind{roost.NoInput, roost.NoOutput, roost.Invalid, roost.Exhausted,
+		roost.NotFound} {
 		if errors.Is(err, kind) {
 			r.Kind = kind
 			break
@@ -77,7 +79,8 @@ func errorReply(id uint64, err error) agentReply {
 	return r
 }
 
-// agentServer is an agent at work: the files it has open, by the caller's handles, and what is left of lists that were too long for one reply.
+// agentServer is an agent at work: the files it has open, by the caller's handles, and
+// what is left of lists that were too long for one reply.
 type agentServer struct {
 	readers map[uint64]*extentReader
 	writers map[uint64]*tempFile

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// unreadableError and unwritable say which path and why, without the call's name that package os puts first.
+// unreadableError and unwritable say which path and why, without the call's name that
+// package os puts first.
 func unreadableError(path string, err error) error {
 	return fmt.Errorf("%s: %w: %w", path, roost.NoInput, causeOf(err))
 }
@@ -32,7 +33,8 @@ func causeOf(err error) error {
 	return err
 }
 
-// CheckName says whether a name may come from the other side: local (filepath.IsLocal), clean, and without control bytes.
+// CheckName says whether a name may come from the other side: local (filepath.IsLocal),
+// clean, and without control bytes.
 func CheckName(name string) error {
 	if !filepath.IsLocal(name) || filepath.Clean(name) != name || name == "." || !isPrintable(name) {
 		return fmt.Errorf("%q: %w: it is not a plain name below the directory", name, roost.Invalid)
@@ -40,7 +42,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// isPrintable reports whether a name can travel: it is UTF-8, which messages have to be, and has no control characters, which nobody means.
+// isPrintable reports whether a name can travel: it is UTF-8, which messages have to be,
+// and has no control characters, which nobody means.
 func isPrintable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
 }
@@ -94,7 +97,8 @@ func fileKind(mode fs.FileMode) string {
 }
 
 func entryOf(name string, info fs.FileInfo) TransferEntry {
-	e := TransferEntry{Name: filepath.ToSlash(name), Mode: info.Mode().Perm(), Dir: info.IsDir(), Modified: info.ModTime()}
+	e := TransferEntry{Name: filepath.ToSlash(name), Mode: info.Mode().Perm(), Dir: info.IsDir(),
+		Modified: info.ModTime()}
 	if !e.Dir {
 		e.Size = info.Size()
 		e.Stored = min(e.Size, info.Sys().(*syscall.Stat_t).Blocks*blockSize)

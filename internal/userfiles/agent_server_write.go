@@ -146,7 +146,8 @@ func (s *agentServer) commitFile(handle uint64) (err error) {
 	return nil
 }
 
-// appendTo adds to a file, and to nothing else: not to a device, and without waiting at a fifo.
+// appendTo adds to a file, and to nothing else: not to a device, and without waiting at a
+// fifo.
 func appendTo(base, name string, data []byte) error {
 	path := filepath.Join(base, name)
 	if err := CheckName(name); err != nil {
@@ -203,7 +204,8 @@ func (s *agentServer) makeDir(q *agentRequest) error {
 // removeAll is os.RemoveAll below a root, and empties the base for ".".
 func removeAll(base, name string) error {
 	root, err := os.OpenRoot(base)
-	if errors.Is(err, fs.ErrPermission) && name == "." && os.Chmod(base, 0o700) == nil { // its owner has closed it to himself
+	// its owner has closed it to himself
+	if errors.Is(err, fs.ErrPermission) && name == "." && os.Chmod(base, 0o700) == nil {
 		root, err = os.OpenRoot(base)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -237,7 +239,8 @@ func dirNames(root *os.Root) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// removeTree removes what the user closed to himself, too: a directory without permissions is opened up first.
+// removeTree removes what the user closed to himself, too: a directory without
+// permissions is opened up first.
 func removeTree(root *os.Root, name string) error {
 	err := root.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {

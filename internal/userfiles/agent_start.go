@@ -14,11 +14,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AgentCommand is the first argument of a program that is to call ServeAgent with the socket on descriptor 3.
+// AgentCommand is the first argument of a program that is to call ServeAgent with the
+// socket on descriptor 3.
 const AgentCommand = "files-agent"
 
-// StartAgent starts an agent with those rights: the program exe is run as "exe files-agent". When cred names our own user, a goroutine serves
-// it instead and exe is not used. Only root can have agents of other users; for anybody else that is roost.PermissionDenied.
+// StartAgent starts an agent with those rights: the program exe is run as "exe
+// files-agent". When cred names our own user, a goroutine serves it instead and exe is
+// not used. Only root can have agents of other users; for anybody else that is
+// roost.PermissionDenied.
 func StartAgent(cred UserCredential, exe string) (*Agent, error) {
 	if int(cred.UID) == os.Geteuid() {
 		ours, theirs := net.Pipe()
@@ -31,7 +34,8 @@ func StartAgent(cred UserCredential, exe string) (*Agent, error) {
 		return &Agent{newAgentConn(ours, func() error { <-served; return nil })}, nil
 	}
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("files agent of uid %d: %w: only root may act for another user", cred.UID, roost.PermissionDenied)
+		return nil, fmt.Errorf("files agent of uid %d: %w: only root may act for another user", cred.UID,
+			roost.PermissionDenied)
 	}
 	return startProcess(cred, exe)
 }
@@ -60,7 +64,8 @@ func startProcess(cred UserCredential, exe string) (*Agent, error) {
 	return &Agent{newAgentConn(conn, func() error { return ignoreExitStatus(cmd.Wait()) })}, nil
 }
 
-// ignoreExitStatus drops the exit status of an agent: its work is over, and whatever went wrong was told as an answer.
+// ignoreExitStatus drops the exit status of an agent: its work is over, and whatever went
+// wrong was told as an answer.
 func ignoreExitStatus(err error) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil
@@ -68,8 +73,10 @@ func ignoreExitStatus(err error) error {
 	return err
 }
 
-// MakeScratch makes an empty directory parent/name that belongs to the user and is closed to all others, and returns its path. The parent
-// belongs to us, and nobody else may write there; so this is our own work, and what is below the new directory is the agent's.
+// MakeScratch makes an empty directory parent/name that belongs to the user and is closed
+// to all others, and returns its path. The parent belongs to us, and nobody else may
+// write there; so this is our own work, and what is below the new directory is the
+// agent's.
 func MakeScratch(parent, name string, cred UserCredential) (string, error) {
 	path := filepath.Join(parent, name)
 	if name == "" || name != filepath.Base(name) || !filepath.IsLocal(name) {

@@ -6,7 +6,8 @@ import (
 	"io/fs"
 )
 
-// AgentReader reads a file through an agent. Its context ends the reading, because io.Reader has no place for one.
+// AgentReader reads a file through an agent. Its context ends the reading, because
+// io.Reader has no place for one.
 type AgentReader struct {
 	link      *agentConn
 	ctx       context.Context
@@ -24,7 +25,8 @@ type RemoteStage struct {
 	done   bool
 }
 
-// Open opens a regular file for reading from offset on. An absolute name stands for itself: only our own side may give one.
+// Open opens a regular file for reading from offset on. An absolute name stands for
+// itself: only our own side may give one.
 func (a *Agent) Open(ctx context.Context, base, name string, offset int64) (*AgentReader, error) {
 	return a.open(ctx, agentRequest{Op: opOpen, Base: base, Name: name, Offset: offset})
 }
@@ -64,7 +66,8 @@ func (r *AgentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readChunk reads a chunk and the length of the hole before it, if the file was opened so that holes are left out; nothing of both is the end.
+// readChunk reads a chunk and the length of the hole before it, if the file was opened so
+// that holes are left out; nothing of both is the end.
 func (r *AgentReader) readChunk() (hole int64, data []byte, err error) {
 	answer, data, err := r.link.call(r.ctx, agentRequest{Op: opRead, Handle: r.handle}, nil)
 	return answer.Size, data, err
@@ -76,7 +79,8 @@ func (r *AgentReader) Close() error {
 	return nil
 }
 
-// AgentWriter makes a file through an agent. Nothing is to be seen under its name before Commit.
+// AgentWriter makes a file through an agent. Nothing is to be seen under its name before
+// Commit.
 type AgentWriter struct {
 	link   *agentConn
 	ctx    context.Context
@@ -84,9 +88,11 @@ type AgentWriter struct {
 	done   bool
 }
 
-// Create starts a file. It is written under another name in the same directory, which is made, with those above it, if it is missing.
+// Create starts a file. It is written under another name in the same directory, which is
+// made, with those above it, if it is missing.
 func (a *Agent) Create(ctx context.Context, base, name string, opts CreateOptions) (*AgentWriter, error) {
-	return a.create(ctx, agentRequest{Op: opCreate, Base: base, Name: name, Mode: uint32(opts.Mode.Perm()), Sync: opts.Sync})
+	return a.create(ctx, agentRequest{Op: opCreate, Base: base, Name: name, Mode: uint32(opts.Mode.Perm()),
+		Sync: opts.Sync})
 }
 
 func (a *Agent) create(ctx context.Context, q agentRequest) (*AgentWriter, error) {
@@ -137,7 +143,8 @@ func (w *AgentWriter) Close() error {
 	return nil
 }
 
-// BeginStage begins a set of files below base. Its Commit gives all of them their names; Close drops them unless Commit was called before.
+// BeginStage begins a set of files below base. Its Commit gives all of them their names;
+// Close drops them unless Commit was called before.
 func (a *Agent) BeginStage(ctx context.Context, base string) (*RemoteStage, error) {
 	t := &RemoteStage{agent: a, base: base, handle: a.link.nextNumber()}
 	if _, _, err := a.link.call(ctx, agentRequest{Op: opStage, Base: base, Handle: t.handle}, nil); err != nil {
@@ -147,18 +154,22 @@ func (a *Agent) BeginStage(ctx context.Context, base string) (*RemoteStage, erro
 	return t, nil
 }
 
-// Create is Agent.Create for a file of the set: its Commit says that it is complete. It is to be committed or closed before the set is.
+// Create is Agent.Create for a file of the set: its Commit says that it is complete. It
+// is to be committed or closed before the set is.
 func (t *RemoteStage) Create(ctx context.Context, name string, opts CreateOptions) (*AgentWriter, error) {
-	return t.agent.create(ctx, agentRequest{Op: opCreate, Stage: t.handle, Base: t.base, Name: name, Mode: uint32(opts.Mode.Perm()), Sync: opts.Sync})
+	return t.agent.create(ctx, agentRequest{Op: opCreate, Stage: t.handle, Base: t.base, Name: name,
+		Mode: uint32(opts.Mode.Perm()), Sync: opts.Sync})
 }
 
 // Mkdir is Agent.Mkdir for a directory that goes if the set is dropped.
 func (t *RemoteStage) Mkdir(ctx context.Context, name string, mode fs.FileMode) error {
-	_, _, err := t.agent.link.call(ctx, agentRequest{Op: opMkdir, Stage: t.handle, Base: t.base, Name: name, Mode: uint32(mode.Perm())}, nil)
+	_, _, err := t.agent.link.call(ctx,
+		agentRequest{Op: opMkdir, Stage: t.handle, Base: t.base, Name: name, Mode: uint32(mode.Perm())}, nil)
 	return err
 }
 
-// Commit gives the files of the set their names, in place of whatever files had them. Where one cannot have it, those before it have theirs.
+// Commit gives the files of the set their names, in place of whatever files had them.
+// Where one cannot have it, those before it have theirs.
 func (t *RemoteStage) Commit(ctx context.Context) error {
 	t.done = true
 	_, _, err := t.agent.link.call(ctx, agentRequest{Op: opInstall, Handle: t.handle}, nil)

@@ -45,7 +45,8 @@ func TestReadAndWrite(t *testing.T) {
 	if err != nil || string(tail) != "bcdef" || size != int64(len(want)) {
 		t.Errorf("tail: got %q of %d, %v", tail, size, err)
 	}
-	if e, err := a.Stat(t.Context(), base, "new/dir/file"); err != nil || e.Mode != 0o640 || e.Size != int64(len(want)) {
+	if e, err := a.Stat(t.Context(), base, "new/dir/file"); err != nil || e.Mode != 0o640 ||
+		e.Size != int64(len(want)) {
 		t.Errorf("stat: got %+v, %v", e, err)
 	}
 }
@@ -85,7 +86,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestNoWayOut tries every operation that takes a name from the other side with names and links that lead out of the base.
+// TestNoWayOut tries every operation that takes a name from the other side with names and
+// links that lead out of the base.
 func TestNoWayOut(t *testing.T) {
 	base, outside, a := t.TempDir(), t.TempDir(), startAgent(t, ownCredential())
 	writeTree(t, outside, map[string]string{"victim": "untouched", "dir/victim": "untouched"})
@@ -95,7 +97,8 @@ func TestNoWayOut(t *testing.T) {
 		}
 	}
 	ctx := t.Context()
-	for _, name := range []string{"../victim", "/etc/roost-test", "a/../../x", "nul\x00byte", "line\nbreak", "", ".", "..", "dir/victim", "dir/new", "up/x", "a//b", "a/"} {
+	for _, name := range []string{"../victim", "/etc/roost-test", "a/../../x", "nul\x00byte", "line\nbreak", "",
+		".", "..", "dir/victim", "dir/new", "up/x", "a//b", "a/"} {
 		if w, err := a.Create(ctx, base, name, CreateOptions{}); err == nil {
 			w.Close()
 			t.Errorf("Create %q: no error", name)

@@ -8,14 +8,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// askedNames is what patterns can be the reason of, as Agent.Expand names it. It knows nothing of the files that there are: a name that a
-// pattern with a sign in it may stand for is asked for.
+// askedNames is what patterns can be the reason of, as Agent.Expand names it. It knows
+// nothing of the files that there are: a name that a pattern with a sign in it may stand
+// for is asked for.
 type askedNames struct {
 	plain map[string]bool // with all that is below; "." is everything
 	globs [][]string      // likewise, between slashes
 }
 
-// AskedFilter reports of an entry whether one of those patterns, which have the form of Agent.Expand's, asks for it.
+// AskedFilter reports of an entry whether one of those patterns, which have the form of
+// Agent.Expand's, asks for it.
 func AskedFilter(patterns []string) func(*wire.FileEntry) bool {
 	a := &askedNames{plain: map[string]bool{}}
 	for _, p := range patterns {
@@ -24,12 +26,14 @@ func AskedFilter(patterns []string) func(*wire.FileEntry) bool {
 	return func(e *wire.FileEntry) bool { return a.contains(e.GetName()) }
 }
 
-// TopLevelFilter reports of an entry whether it may come without having been named: it is a file at the top.
+// TopLevelFilter reports of an entry whether it may come without having been named: it is
+// a file at the top.
 func TopLevelFilter(e *wire.FileEntry) bool {
 	return !e.GetDir() && !strings.Contains(e.GetName(), "/")
 }
 
-// IsHidden reports whether a name begins with a dot. What it names travels only when that was asked for: it is the setting of some program.
+// IsHidden reports whether a name begins with a dot. What it names travels only when that
+// was asked for: it is the setting of some program.
 func IsHidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 func (a *askedNames) add(pattern string) {
@@ -63,7 +67,8 @@ func (a *askedNames) add(pattern string) {
 // patternSigns are those of patterns.
 const patternSigns = `*?[\`
 
-// addNameAndPattern adds a name that may be a pattern, or have its signs in it, below a directory.
+// addNameAndPattern adds a name that may be a pattern, or have its signs in it, below a
+// directory.
 func (a *askedNames) addNameAndPattern(dir, name string) {
 	a.plain[path.Join(dir, name)] = true
 	if !strings.ContainsAny(name, patternSigns) {

@@ -38,7 +38,8 @@ func expand(base string, patterns []string, bound ListLimit) ([]TransferEntry, e
 	return slices.CompactFunc(list, func(a, b TransferEntry) bool { return a.Name == b.Name }), nil
 }
 
-// matchPaths returns absolute paths. A name that exists is itself, whatever signs of patterns it has in it.
+// matchPaths returns absolute paths. A name that exists is itself, whatever signs of
+// patterns it has in it.
 func matchPaths(base, pattern string) ([]string, error) {
 	path := pattern
 	if !filepath.IsAbs(path) {

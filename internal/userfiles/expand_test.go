@@ -15,7 +15,8 @@ import (
 
 func TestExpand(t *testing.T) {
 	base, other := t.TempDir(), t.TempDir()
-	writeTree(t, base, map[string]string{"a.txt": "a", "b.txt": "bb", "sub/c.txt": "ccc", "sub/deep/d": "d", "empty/": "", "odd[1].txt": "o", "sub/z/": ""})
+	writeTree(t, base, map[string]string{"a.txt": "a", "b.txt": "bb", "sub/c.txt": "ccc", "sub/deep/d": "d",
+		"empty/": "", "odd[1].txt": "o", "sub/z/": ""})
 	writeTree(t, other, map[string]string{"far.dat": "far", "dir/x": "x"})
 	for link, to := range map[string]string{"link": "a.txt", "sub/skipped": "/etc/passwd", "linkdir": "sub"} {
 		if err := os.Symlink(to, filepath.Join(base, link)); err != nil {
@@ -71,7 +72,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A file whose name cannot stand in a message is left where it is, and keeps nothing else from travelling.
+// A file whose name cannot stand in a message is left where it is, and keeps nothing else
+// from travelling.
 func TestNamesThatCannotTravel(t *testing.T) {
 	base := t.TempDir()
 	writeTree(t, base, map[string]string{"good": "g", "sub/good": "g"})

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ListLimit bounds a list of files. Who makes files decides how many they are and what they are called, and lists of them travel in messages.
+// ListLimit bounds a list of files. Who makes files decides how many they are and what
+// they are called, and lists of them travel in messages.
 type ListLimit struct {
 	Entries int // files and directories
 	Names   int // bytes of their names together
@@ -31,7 +32,8 @@ func (l *limitedList) add(e TransferEntry) error {
 	case len(l.list) >= l.limit.Entries:
 		return fmt.Errorf("%w: more than %d files to transfer", roost.Exhausted, l.limit.Entries)
 	case l.names > l.limit.Names:
-		return fmt.Errorf("%w: the names of the files to transfer have more than %v together", roost.Exhausted, roost.Bytes(l.limit.Names))
+		return fmt.Errorf("%w: the names of the files to transfer have more than %v together", roost.Exhausted,
+			roost.Bytes(l.limit.Names))
 	}
 	l.list = append(l.list, e)
 	return nil
@@ -48,8 +50,8 @@ func (l *limitedList) addFile(path, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// pageLength is how many of the entries go into one reply: pageSize of them, or as many as surely have room in a message. JSON writes a byte of a name in
-// six at most.
+// pageLength is how many of the entries go into one reply: pageSize of them, or as many
+// as surely have room in a message. JSON writes a byte of a name in six at most.
 func pageLength(entries []TransferEntry) int {
 	const (
 		jsonByte  = 6

@@ -52,10 +52,12 @@ func TestAgentOfAnotherUser(t *testing.T) {
 	}
 	writeTree(t, parent, map[string]string{"secret": "s"})
 	os.Chmod(parent+"/secret", 0o600)
-	if _, err := a.Open(t.Context(), parent, "secret", 0); !errors.Is(err, roost.NoInput) || !strings.Contains(err.Error(), "permission denied") {
+	if _, err := a.Open(t.Context(), parent, "secret", 0); !errors.Is(err, roost.NoInput) ||
+		!strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("another's file: got %v", err)
 	}
-	if _, err := a.Create(t.Context(), parent, "new", CreateOptions{}); !errors.Is(err, roost.NoOutput) || !strings.Contains(err.Error(), parent) {
+	if _, err := a.Create(t.Context(), parent, "new", CreateOptions{}); !errors.Is(err, roost.NoOutput) ||
+		!strings.Contains(err.Error(), parent) {
 		t.Errorf("another's directory: got %v", err)
 	}
 	if err := a.RemoveAll(t.Context(), scratch, "."); err != nil {
@@ -87,7 +89,8 @@ func TestNoSpaceLeft(t *testing.T) {
 	}
 }
 
-// TestNothingHidesInClosedDirectories: what lies in a directory that its owner has closed to himself is measured and removed, be it the base.
+// TestNothingHidesInClosedDirectories: what lies in a directory that its owner has closed
+// to himself is measured and removed, be it the base.
 func TestNothingHidesInClosedDirectories(t *testing.T) {
 	needRoot(t)
 	a := startAgent(t, UserCredential{UID: nobody, GID: nobody})
@@ -102,7 +105,8 @@ func TestNothingHidesInClosedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{scratch + "/closed", scratch + "/closed/deeper"} {
-		writeTree(t, parent, map[string]string{strings.TrimPrefix(dir, parent+"/") + "/big": strings.Repeat("x", 512<<10)})
+		writeTree(t, parent, map[string]string{strings.TrimPrefix(dir, parent+"/") +
+			"/big": strings.Repeat("x", 512<<10)})
 		os.Chown(dir, nobody, nobody)
 	}
 	for _, dir := range []string{"/closed/deeper", "/closed", ""} {

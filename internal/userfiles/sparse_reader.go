@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// extentReader reads a file from one piece of data to the next. A file without holes, and any that is read for a caller who does not take
-// them, is one piece.
+// extentReader reads a file from one piece of data to the next. A file without holes, and
+// any that is read for a caller who does not take them, is one piece.
 type extentReader struct {
 	file        *os.File
 	offset, end int64 // read so far; the present piece has data up to end
@@ -26,7 +26,8 @@ func newExtentReader(f *os.File, info fs.FileInfo, offset int64, holes bool) *ex
 	return r
 }
 
-// next returns what follows: a hole of that length, and then data. Without either the file is at its end.
+// next returns what follows: a hole of that length, and then data. Without either the
+// file is at its end.
 func (r *extentReader) next() (hole int64, data []byte, err error) {
 	if r.offset >= r.end {
 		if hole, err = r.nextExtent(); err != nil {
@@ -66,13 +67,15 @@ func (r *extentReader) nextExtent() (hole int64, err error) {
 	return hole, err
 }
 
-// Where fewer than one byte in sparseThreshold takes room, the pieces of data are counted, up to so many.
+// Where fewer than one byte in sparseThreshold takes room, the pieces of data are
+// counted, up to so many.
 const (
 	sparseThreshold = 8
 	maxExtents      = 100_000
 )
 
-// measure counts the data of a file that seems to be nearly all holes: there are file systems that do not say how much room a file takes.
+// measure counts the data of a file that seems to be nearly all holes: there are file
+// systems that do not say how much room a file takes.
 func (e *TransferEntry) measure(path string) {
 	if e.Dir || e.Stored >= e.Size/sparseThreshold {
 		return

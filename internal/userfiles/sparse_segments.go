@@ -14,8 +14,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A file with holes is packed as its data alone, with two records of ours in its header: where each piece belongs, and how long the file is.
-// The tar package cannot write the sparse files of GNU.
+// A file with holes is packed as its data alone, with two records of ours in its header:
+// where each piece belongs, and how long the file is. The tar package cannot write the
+// sparse files of GNU.
 const (
 	holesRecord = "ROOST.data" // "offset:size,offset:size"
 	sizeRecord  = "ROOST.size"
@@ -68,7 +69,8 @@ func describeHoles(h *tar.Header, parts []dataSegment, size int64) {
 	}
 }
 
-// parseHoles is the opposite: where the data of an entry belong, and how long its file is.
+// parseHoles is the opposite: where the data of an entry belong, and how long its file
+// is.
 func parseHoles(h *tar.Header) (parts []dataSegment, size int64, err error) {
 	text, ok := h.PAXRecords[sizeRecord]
 	if !ok {

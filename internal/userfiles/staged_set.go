@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// stagedSet is files that get their names together, when all of them are there and were found to be in order. Until then each lies in its
-// directory under another name. What was made for a set that comes to nothing is removed, directories too.
+// stagedSet is files that get their names together, when all of them are there and were
+// found to be in order. Until then each lies in its directory under another name. What
+// was made for a set that comes to nothing is removed, directories too.
 type stagedSet struct {
 	root  *os.Root
 	base  string

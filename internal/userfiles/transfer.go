@@ -22,10 +22,12 @@ type SendOptions struct {
 	MayGrow   bool // a file may have become longer since it was listed: as much is sent as it had then
 }
 
-// SendEntries sends the entries in order: for each file a chunk with its entry, chunks of data, and one with the SHA-256 of what was sent. A file
-// that cannot be read, or does not have as many bytes as were listed, ends the transfer with an error, roost.NoInput. An entry without a
-// Source is read below base.
-func SendEntries(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, entries []TransferEntry, opts SendOptions) error {
+// SendEntries sends the entries in order: for each file a chunk with its entry, chunks of
+// data, and one with the SHA-256 of what was sent. A file that cannot be read, or does
+// not have as many bytes as were listed, ends the transfer with an error, roost.NoInput.
+// An entry without a Source is read below base.
+func SendEntries(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string,
+	entries []TransferEntry, opts SendOptions) error {
 	for _, e := range entries {
 		if err := sendEntry(ctx, send, agent, base, e, opts); err != nil {
 			return err
@@ -48,7 +50,8 @@ func Totals(entries []TransferEntry) *wire.TransferTotals {
 	return t
 }
 
-func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, e TransferEntry, opts SendOptions) error {
+func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, e TransferEntry,
+	opts SendOptions) error {
 	if e.Dir {
 		return send(&wire.FileChunk{Entry: WireEntry(e), Eof: true})
 	}
@@ -93,13 +96,15 @@ func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Age
 	}
 }
 
-// changedError is the error for a file that is not as long any more as it was. One below base is called by its name: whoever reads that knows no other.
+// changedError is the error for a file that is not as long any more as it was. One below
+// base is called by its name: whoever reads that knows no other.
 func changedError(e TransferEntry, base string, now int64) error {
 	name := e.Source
 	if rel, err := filepath.Rel(base, name); name == "" || err == nil && filepath.IsLocal(rel) {
 		name = e.Name
 	}
-	return fmt.Errorf("%s: %w: it changed while it was sent: it had %d bytes, and now %d", name, roost.NoInput, e.Size, now)
+	return fmt.Errorf("%s: %w: it changed while it was sent: it had %d bytes, and now %d", name, roost.NoInput,
+		e.Size, now)
 }
 
 // transferSum is the digest of one file on its way.
@@ -115,10 +120,13 @@ func (s transferSum) add(hole int64, data []byte) {
 	s.Write(data)
 }
 
-// ReceiveEntries makes files below base of what comes until recv gives io.EOF, if that is what the manifest says and nothing else; otherwise, and
-// when ctx ends, nothing is left of it. What does not belong to the manifest, comes out of order, ends within a file, or has not its digest
-// is a *MismatchError: the fault of who sends it. A file that cannot be written is roost.NoOutput.
-func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (files int, bytes int64, err error) {
+// ReceiveEntries makes files below base of what comes until recv gives io.EOF, if that is
+// what the manifest says and nothing else; otherwise, and when ctx ends, nothing is left
+// of it. What does not belong to the manifest, comes out of order, ends within a file, or
+// has not its digest is a *MismatchError: the fault of who sends it. A file that cannot
+// be written is roost.NoOutput.
+func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
+	m *TransferManifest) (files int, bytes int64, err error) {
 	r, err := receiveEntries(ctx, recv, agent, base, m)
 	if err != nil {
 		return 0, 0, err
@@ -127,8 +135,10 @@ func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), a
 	return r.check.files, r.check.bytes, r.stage.Commit(ctx)
 }
 
-// ReceiveStaged is ReceiveEntries, but for the last step: the files have their names when the caller commits the set.
-func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (*RemoteStage, error) {
+// ReceiveStaged is ReceiveEntries, but for the last step: the files have their names when
+// the caller commits the set.
+func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
+	m *TransferManifest) (*RemoteStage, error) {
 	r, err := receiveEntries(ctx, recv, agent, base, m)
 	if err != nil {
 		return nil, err
@@ -137,7 +147,8 @@ func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), ag
 }
 
 // receiveEntries takes in a transfer that is as the manifest says.
-func receiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (r *transferReceiver, err error) {
+func receiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
+	m *TransferManifest) (r *transferReceiver, err error) {
 	stage, err := agent.BeginStage(ctx, base)
 	if err != nil {
 		return nil, err

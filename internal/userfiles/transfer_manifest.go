@@ -11,8 +11,9 @@ import (
 // MaxSparse bounds the sizes of the files of one transfer together, with their holes.
 const MaxSparse = 64 << 40
 
-// TransferManifest says what a transfer is to bring. What comes is compared with it: a name comes once, a file has as many bytes as its entry said,
-// and nothing lies below a file.
+// TransferManifest says what a transfer is to bring. What comes is compared with it: a
+// name comes once, a file has as many bytes as its entry said, and nothing lies below a
+// file.
 type TransferManifest struct {
 	Entries []*wire.FileEntry          // exactly these come; nil: what Asked allows
 	IsAsked func(*wire.FileEntry) bool // without Entries: whether somebody has asked for that; nil: anything
@@ -20,7 +21,8 @@ type TransferManifest struct {
 	Bytes   int64                      // of data at most, which holes are not; 0: any number
 }
 
-// MismatchError says that what came is not what was asked for or announced. Whoever sent it is at fault.
+// MismatchError says that what came is not what was asked for or announced. Whoever sent
+// it is at fault.
 type MismatchError struct {
 	Name  string // of a file; empty: none in particular
 	Cause string
@@ -89,7 +91,8 @@ func (c *manifestCheck) beginEntry(e *wire.FileEntry) error {
 		return &MismatchError{name, fmt.Sprintf("it is said to have %d bytes", e.GetSize())}
 	}
 	if e.GetSize() > MaxSparse-c.bytes {
-		return fmt.Errorf("%.200q: %w: the files of one transfer have more than %v together, with their holes", name, roost.Exhausted, roost.Bytes(MaxSparse))
+		return fmt.Errorf("%.200q: %w: the files of one transfer have more than %v together, with their holes", name,
+			roost.Exhausted, roost.Bytes(MaxSparse))
 	}
 	if c.files >= MaxEntries {
 		return fmt.Errorf("%.200q: %w: more than %d files", name, roost.Exhausted, MaxEntries)
@@ -101,7 +104,8 @@ func (c *manifestCheck) beginEntry(e *wire.FileEntry) error {
 	return nil
 }
 
-// checkAsked compares an entry with those that were announced, or with what was asked for.
+// checkAsked compares an entry with those that were announced, or with what was asked
+// for.
 func (c *manifestCheck) checkAsked(e *wire.FileEntry) error {
 	name := e.GetName()
 	if c.Entries == nil {
@@ -115,9 +119,11 @@ func (c *manifestCheck) checkAsked(e *wire.FileEntry) error {
 	case announced == nil:
 		return &MismatchError{name, "nobody has asked for it"}
 	case announced.GetDir() != e.GetDir():
-		return &MismatchError{name, fmt.Sprintf("a %s was announced, and a %s came", entryKind(announced), entryKind(e))}
+		return &MismatchError{name, fmt.Sprintf("a %s was announced, and a %s came", entryKind(announced),
+			entryKind(e))}
 	case announced.GetSize() != e.GetSize():
-		return &MismatchError{name, fmt.Sprintf("%d bytes were announced, and %d came", announced.GetSize(), e.GetSize())}
+		return &MismatchError{name, fmt.Sprintf("%d bytes were announced, and %d came", announced.GetSize(),
+			e.GetSize())}
 	}
 	return nil
 }
@@ -129,24 +135,27 @@ func entryKind(e *wire.FileEntry) string {
 	return "file"
 }
 
-// maxData is how much data can come of a file of which so much is stored: some file systems compress it, and what they count as data changes a little
-// with time.
+// maxData is how much data can come of a file of which so much is stored: some file
+// systems compress it, and what they count as data changes a little with time.
 func maxData(stored int64) int64 { return min(max(stored, 0), MaxSparse)*sparseThreshold + 64<<10 }
 
 // addPiece takes in a piece of the file, behind a hole.
 func (c *manifestCheck) addPiece(hole int64, data int) error {
 	left := c.current.GetSize() - c.size
 	if hole < 0 || hole > left || int64(data) > left-hole {
-		return &MismatchError{c.current.GetName(), fmt.Sprintf("%d bytes were announced, and more came", c.current.GetSize())}
+		return &MismatchError{c.current.GetName(),
+			fmt.Sprintf("%d bytes were announced, and more came", c.current.GetSize())}
 	}
 	c.size += hole + int64(data)
 	c.stored += int64(data)
 	c.data += int64(data)
 	if e := c.announced[c.current.GetName()]; e != nil && e.Stored != nil && c.data > maxData(e.GetStored()) {
-		return &MismatchError{c.current.GetName(), fmt.Sprintf("%v of it were announced as stored, and more data came", roost.Bytes(e.GetStored()))}
+		return &MismatchError{c.current.GetName(),
+			fmt.Sprintf("%v of it were announced as stored, and more data came", roost.Bytes(e.GetStored()))}
 	}
 	if c.Bytes > 0 && c.stored > c.Bytes {
-		return fmt.Errorf("%.200q: %w: the files have more than %v together", c.current.GetName(), roost.Exhausted, roost.Bytes(c.Bytes))
+		return fmt.Errorf("%.200q: %w: the files have more than %v together", c.current.GetName(), roost.Exhausted,
+			roost.Bytes(c.Bytes))
 	}
 	return nil
 }
@@ -154,7 +163,8 @@ func (c *manifestCheck) addPiece(hole int64, data int) error {
 // endFile takes in the end of the file.
 func (c *manifestCheck) endFile() error {
 	if c.size != c.current.GetSize() {
-		return &MismatchError{c.current.GetName(), fmt.Sprintf("%d bytes were announced, and %d came", c.current.GetSize(), c.size)}
+		return &MismatchError{c.current.GetName(),
+			fmt.Sprintf("%d bytes were announced, and %d came", c.current.GetSize(), c.size)}
 	}
 	return nil
 }
@@ -167,12 +177,14 @@ func (c *manifestCheck) endTransfer() error {
 		}
 	}
 	if t := c.Totals; t != nil && c.Entries == nil && (t.GetFiles() != uint64(c.files) || t.GetBytes() != c.bytes) {
-		return &MismatchError{Cause: fmt.Sprintf("%d files of %d bytes were announced, and %d of %d came", t.GetFiles(), t.GetBytes(), c.files, c.bytes)}
+		return &MismatchError{Cause: fmt.Sprintf("%d files of %d bytes were announced, and %d of %d came", t.GetFiles(),
+			t.GetBytes(), c.files, c.bytes)}
 	}
 	return nil
 }
 
-// Compare reports how a list of entries differs from the manifest, as a transfer of files that are as long as their entries say; nil if it does not.
+// Compare reports how a list of entries differs from the manifest, as a transfer of files
+// that are as long as their entries say; nil if it does not.
 func (m *TransferManifest) Compare(came []*wire.FileEntry) error {
 	c := m.check()
 	for _, e := range came {

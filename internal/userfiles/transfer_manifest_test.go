@@ -21,14 +21,16 @@ import (
 // fileMessages is what a sender sends of one file.
 func fileMessages(name, text string) []*wire.FileChunk {
 	sum := sha256.Sum256([]byte(text))
-	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o6755}}, {Data: []byte(text)}, {Eof: true, Sha256: sum[:]}}
+	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o6755}},
+		{Data: []byte(text)}, {Eof: true, Sha256: sum[:]}}
 }
 
 func directoryMessage(name string) []*wire.FileChunk {
 	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: name, Dir: true, Mode: 0o755}, Eof: true}}
 }
 
-// TestReceiveCompares holds that a transfer which is not what was announced leaves nothing where it was to go, and says what was wrong.
+// TestReceiveCompares holds that a transfer which is not what was announced leaves
+// nothing where it was to go, and says what was wrong.
 func TestReceiveCompares(t *testing.T) {
 	announced := []*wire.FileEntry{{Name: "result", Size: 4}, {Name: "dir", Dir: true}, {Name: "dir/more", Size: 3}}
 	longer := fileMessages("result", "data")
@@ -36,23 +38,33 @@ func TestReceiveCompares(t *testing.T) {
 	shorter := fileMessages("result", "dat")
 	shorter[0].Entry.Size = 4
 	good := slices.Concat(fileMessages("result", "data"), directoryMessage("dir"), fileMessages("dir/more", "mor"))
-	for _, test := range []struct{ name, want string }{{"good", ""}, {"extra", `"sub/.ssh/authorized_keys": nobody has asked for it`},
-		{"twice", `"result": it came twice`}, {"longer", `"result": 4 bytes were announced, and more came`}, {"shorter", `"result": 4 bytes were announced, and 3 came`},
-		{"other size", `"result": 4 bytes were announced, and 5 came`}, {"kind", `"dir": a directory was announced, and a file came`},
-		{"missing", `"dir/more": it was announced, and did not come`}, {"hole back", `"result": 4 bytes were announced, and more came`}} {
+	for _, test := range []struct {
+		name, want string
+	}{{"good", ""}, {"extra", `"sub/.ssh/authorized_keys": nobody has asked for it`},
+		{"twice", `"result": it came twice`}, {"longer", `"result": 4 bytes were announced, and more came`},
+		{"shorter", `"result": 4 bytes were announced, and 3 came`},
+		{"other size", `"result": 4 bytes were announced, and 5 came`},
+		{"kind", `"dir": a directory was announced, and a file came`},
+		{"missing", `"dir/more": it was announced, and did not come`},
+		{"hole back", `"result": 4 bytes were announced, and more came`}} {
 		t.Run(test.name, func(t *testing.T) {
 			chunks := map[string][]*wire.FileChunk{
-				"good": good, "extra": slices.Concat(fileMessages("result", "data"), fileMessages("sub/.ssh/authorized_keys", "key"), good), "twice": slices.Concat(good, fileMessages("result", "data")),
-				"longer": slices.Concat(longer, good[3:]), "shorter": slices.Concat(shorter, good[3:]), "other size": slices.Concat(fileMessages("result", "data!"), good[3:]),
-				"kind": slices.Concat(good[:3], fileMessages("dir", "")), "missing": good[:4],
+				"good": good, "extra": slices.Concat(fileMessages("result", "data"),
+					fileMessages("sub/.ssh/authorized_keys", "key"), good),
+				"twice":  slices.Concat(good, fileMessages("result", "data")),
+				"longer": slices.Concat(longer, good[3:]), "shorter": slices.Concat(shorter, good[3:]),
+				"other size": slices.Concat(fileMessages("result", "data!"), good[3:]),
+				"kind":       slices.Concat(good[:3], fileMessages("dir", "")), "missing": good[:4],
 				"hole back": {good[0], {Hole: -1, Data: []byte("data!")}},
 			}[test.name]
 			base, a := t.TempDir(), startAgent(t, ownCredential())
 			writeTree(t, base, map[string]string{"result": "old"})
-			_, _, err := ReceiveEntries(t.Context(), replayChunks(chunks), a, base, &TransferManifest{Entries: announced})
+			_, _, err := ReceiveEntries(t.Context(), replayChunks(chunks), a, base,
+				&TransferManifest{Entries: announced})
 			there, _ := a.Snapshot(t.Context(), base)
 			if test.want == "" {
-				if info, serr := os.Stat(base + "/result"); err != nil || len(there) != 2 || serr != nil || info.Size() != 4 || info.Mode() != 0o755 {
+				if info, serr := os.Stat(base + "/result"); err != nil || len(there) != 2 || serr != nil ||
+					info.Size() != 4 || info.Mode() != 0o755 {
 					t.Errorf("got %v, %v, %v", there, info, err)
 				}
 				return
@@ -75,9 +87,12 @@ func TestReceiveBounds(t *testing.T) {
 		m    TransferManifest
 		kind error
 	}{
-		{TransferManifest{}, nil}, {TransferManifest{Bytes: 4, Totals: &wire.TransferTotals{Files: 1, Bytes: 4}}, nil}, {TransferManifest{Bytes: 3}, roost.Exhausted},
-		{TransferManifest{Totals: &wire.TransferTotals{Files: 2, Bytes: 4}}, roost.Invalid}, {TransferManifest{Totals: &wire.TransferTotals{Files: 1, Bytes: 5}}, roost.Invalid},
-		{TransferManifest{IsAsked: AskedFilter([]string{"other"})}, roost.Invalid}, {TransferManifest{IsAsked: AskedFilter([]string{"r*"})}, nil},
+		{TransferManifest{}, nil}, {TransferManifest{Bytes: 4, Totals: &wire.TransferTotals{Files: 1, Bytes: 4}}, nil},
+		{TransferManifest{Bytes: 3}, roost.Exhausted},
+		{TransferManifest{Totals: &wire.TransferTotals{Files: 2, Bytes: 4}}, roost.Invalid},
+		{TransferManifest{Totals: &wire.TransferTotals{Files: 1, Bytes: 5}}, roost.Invalid},
+		{TransferManifest{IsAsked: AskedFilter([]string{"other"})}, roost.Invalid},
+		{TransferManifest{IsAsked: AskedFilter([]string{"r*"})}, nil},
 	} {
 		base := t.TempDir()
 		_, _, err := ReceiveEntries(t.Context(), replayChunks(fileMessages("result", "data")), a, base, &test.m)
@@ -86,18 +101,22 @@ func TestReceiveBounds(t *testing.T) {
 		}
 	}
 	for what, list := range map[string][]*wire.FileEntry{
-		"twice": {{Name: "a"}, {Name: "a"}}, "below a file": {{Name: "a"}, {Name: "a/b"}}, "a file above": {{Name: "a/b"}, {Name: "a"}},
-		"negative": {{Name: "a", Size: -1}}, "too long": {{Name: "a", Size: MaxSparse}, {Name: "b", Size: 1}}, "up": {{Name: "../a"}}, "itself": {{Name: "."}},
+		"twice": {{Name: "a"}, {Name: "a"}}, "below a file": {{Name: "a"}, {Name: "a/b"}},
+		"a file above": {{Name: "a/b"}, {Name: "a"}},
+		"negative":     {{Name: "a", Size: -1}}, "too long": {{Name: "a", Size: MaxSparse}, {Name: "b", Size: 1}},
+		"up": {{Name: "../a"}}, "itself": {{Name: "."}},
 	} {
 		err := (&TransferManifest{}).Compare(list)
 		_, mismatch := errors.AsType[*MismatchError](err)
-		if bySender := what == "twice" || what == "negative" || what == "up"; err == nil || mismatch != bySender { // to the others a job can bring an honest node
+		// to the others a job can bring an honest node
+		if bySender := what == "twice" || what == "negative" || what == "up"; err == nil || mismatch != bySender {
 			t.Errorf("%s: got %v, a mismatch: %v", what, err, mismatch)
 		}
 	}
 }
 
-// TestReceiveEnds holds that a transfer which is broken off, or whose agent is to end, leaves nothing.
+// TestReceiveEnds holds that a transfer which is broken off, or whose agent is to end,
+// leaves nothing.
 func TestReceiveEnds(t *testing.T) {
 	base, a := t.TempDir(), startAgent(t, ownCredential())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -112,12 +131,14 @@ func TestReceiveEnds(t *testing.T) {
 	}, a, base, &TransferManifest{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if there, err := a.Snapshot(t.Context(), base); err != nil || len(there) != 0 { // which comes after what drops the files
+	// which comes after what drops the files
+	if there, err := a.Snapshot(t.Context(), base); err != nil || len(there) != 0 {
 		t.Errorf("it left %v, %v", there, err)
 	}
 }
 
-// TestHoles holds that a file with holes has them at the other end, costs no more than its data, and comes whole to who takes none.
+// TestHoles holds that a file with holes has them at the other end, costs no more than
+// its data, and comes whole to who takes none.
 func TestHoles(t *testing.T) {
 	const size, piece = 1 << 30, 64 << 10
 	from, a := t.TempDir(), startAgent(t, ownCredential())
@@ -150,11 +171,13 @@ func TestHoles(t *testing.T) {
 	var chunks []*wire.FileChunk
 	sent := 0
 	send := func(c *wire.FileChunk) error { chunks = append(chunks, c); sent += len(c.GetData()); return nil }
-	if err := SendEntries(t.Context(), send, a, from, entries, SendOptions{SendHoles: true}); err != nil || sent > 1<<20 {
+	if err := SendEntries(t.Context(), send, a, from, entries, SendOptions{SendHoles: true}); err != nil ||
+		sent > 1<<20 {
 		t.Fatalf("%d bytes were sent, %v", sent, err)
 	}
 	to := t.TempDir()
-	if _, _, err := ReceiveEntries(t.Context(), replayChunks(chunks), a, to, &TransferManifest{Bytes: 1 << 20}); err != nil {
+	if _, _, err := ReceiveEntries(t.Context(), replayChunks(chunks), a, to,
+		&TransferManifest{Bytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"sparse", "hole", "dense"} {
@@ -170,7 +193,8 @@ func TestHoles(t *testing.T) {
 	}
 	defer got.Close()
 	buf := make([]byte, 2*piece)
-	if _, err := got.ReadAt(buf, 700<<20+4096-piece); err != nil || !bytes.Equal(buf, append(make([]byte, piece), bytes.Repeat([]byte("x"), piece)...)) {
+	if _, err := got.ReadAt(buf, 700<<20+4096-piece); err != nil ||
+		!bytes.Equal(buf, append(make([]byte, piece), bytes.Repeat([]byte("x"), piece)...)) {
 		t.Errorf("what is around its last piece is not what it was: %v", err)
 	}
 	os.Truncate(from+"/sparse", 2<<20)
@@ -181,7 +205,8 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestSendOfChangedFiles holds that a file that is not as long as it was listed does not pass for it.
+// TestSendOfChangedFiles holds that a file that is not as long as it was listed does not
+// pass for it.
 func TestSendOfChangedFiles(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -189,8 +214,10 @@ func TestSendOfChangedFiles(t *testing.T) {
 		late  bool // it changes when its entry is on its way
 		grows bool
 		bad   bool
-	}{{"as it was", 600 << 10, false, false, false}, {"shrunk", 10, false, false, true}, {"grown", 700 << 10, false, false, true}, {"shrinks", 10, true, false, true},
-		{"grows", 700 << 10, true, false, true}, {"may grow", 700 << 10, true, true, false}, {"may have grown", 700 << 10, false, true, false}, {"may not shrink", 10, true, true, true}} {
+	}{{"as it was", 600 << 10, false, false, false}, {"shrunk", 10, false, false, true},
+		{"grown", 700 << 10, false, false, true}, {"shrinks", 10, true, false, true},
+		{"grows", 700 << 10, true, false, true}, {"may grow", 700 << 10, true, true, false},
+		{"may have grown", 700 << 10, false, true, false}, {"may not shrink", 10, true, true, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			from, a := t.TempDir(), startAgent(t, ownCredential())
 			writeTree(t, from, map[string]string{"f": strings.Repeat("x", 600<<10)})
@@ -214,12 +241,15 @@ func TestSendOfChangedFiles(t *testing.T) {
 				return nil
 			}, a, from, entries, SendOptions{MayGrow: test.grows})
 			if test.bad {
-				if want := "f: cannot read: it changed while it was sent: it had 614400 bytes, and now "; !errors.Is(err, roost.NoInput) || !strings.HasPrefix(err.Error(), want) {
+				if want := "f: cannot read: it changed while it was sent: it had 614400 bytes, and now "; !errors.Is(
+					err, roost.NoInput,
+				) || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("got %v, want %s…", err, want)
 				}
 				return
 			}
-			if _, _, rerr := ReceiveEntries(t.Context(), replayChunks(chunks), a, t.TempDir(), &TransferManifest{}); err != nil || rerr != nil {
+			if _, _, rerr := ReceiveEntries(t.Context(), replayChunks(chunks), a, t.TempDir(),
+				&TransferManifest{}); err != nil || rerr != nil {
 				t.Errorf("got %v, %v", err, rerr)
 			}
 		})
@@ -234,7 +264,8 @@ func TestAsked(t *testing.T) {
 		{"a[1].txt", "a[1].txt a1.txt", "a2.txt a"},
 		{"dir/", "dir dir/a dir/b/c", "di dirs/a"},
 		{".", "a .b c/d", ""},
-		{"a => b", "b b/x", "a"}, {"a* => b", "b b/a1 b/ax/y", "a1 b2"}, {"x/a => b/", "b/a b/a/y", "b b/x"}, {"dir => .", "a .b c/d", ""}, {"a* => [b]/", "[b]/a1", "b/a1 [b] [b]/b1"},
+		{"a => b", "b b/x", "a"}, {"a* => b", "b b/a1 b/ax/y", "a1 b2"}, {"x/a => b/", "b/a b/a/y", "b b/x"},
+		{"dir => .", "a .b c/d", ""}, {"a* => [b]/", "[b]/a1", "b/a1 [b] [b]/b1"},
 		{"/tmp/x/log", "log x/log", "tmp log2 y/log"}, {"../up/*.c", "a.c up/a.c", "up a.h"},
 		{"", "", "a .a"},
 	} {
@@ -255,14 +286,18 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestAskedForAllThatIsExpanded holds that whatever patterns find was asked for: a node that does as it is told is never refused.
+// TestAskedForAllThatIsExpanded holds that whatever patterns find was asked for: a node
+// that does as it is told is never refused.
 func TestAskedForAllThatIsExpanded(t *testing.T) {
-	base, a := t.TempDir()+"/p/q/r/z", startAgent(t, ownCredential()) // patterns lead up, and not out of what is the test's own
+	// patterns lead up, and not out of what is the test's own
+	base, a := t.TempDir()+"/p/q/r/z", startAgent(t, ownCredential())
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeTree(t, base, map[string]string{"a": "", "a1": "1", "ab/x1": "1", "ab/sub/y": "y", "b[1]/a1": "1", ".h/x": "x", "c/a/b": "b", "*": "1"})
-	words := []string{"a", "a*", "ab", "*", "?1", "b[1]", "b\\[1]", "[ab]*", ".", "..", "sub", "x1", ".h", "c", "", base + "/c"}
+	writeTree(t, base, map[string]string{"a": "", "a1": "1", "ab/x1": "1", "ab/sub/y": "y", "b[1]/a1": "1", ".h/x": "x",
+		"c/a/b": "b", "*": "1"})
+	words := []string{"a", "a*", "ab", "*", "?1", "b[1]", "b\\[1]", "[ab]*", ".", "..", "sub", "x1", ".h", "c", "",
+		base + "/c"}
 	r := rand.New(rand.NewPCG(1, 2))
 	found := 0
 	for range 3000 {

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TreeCommand is the first argument of a program that is to call ServeTree with the arguments behind it, and with the report on descriptor 3.
+// TreeCommand is the first argument of a program that is to call ServeTree with the
+// arguments behind it, and with the report on descriptor 3.
 const TreeCommand = "files-tree"
 
 // The second argument.
@@ -37,15 +38,19 @@ const (
 	maxTreeReport = 64 << 10 // bytes
 )
 
-// Pack writes all that is in the directory as a tar to w: regular files with their holes, directories, symbolic and hard links, fifos; with
-// modes and times. Sockets are left out, because who binds one again makes it again; access lists and extended attributes too. It is done
-// with that user's rights, by the program exe as in StartAgent; limit bounds the bytes. A file that goes away meanwhile is left out, one that
-// shrinks is filled up with zeros. Errors name the file: roost.NoInput where it cannot be read, is a device or another user's,
-// roost.Exhausted over a bound, roost.NoOutput where w fails.
+// Pack writes all that is in the directory as a tar to w: regular files with their holes,
+// directories, symbolic and hard links, fifos; with modes and times. Sockets are left
+// out, because who binds one again makes it again; access lists and extended attributes
+// too. It is done with that user's rights, by the program exe as in StartAgent; limit
+// bounds the bytes. A file that goes away meanwhile is left out, one that shrinks is
+// filled up with zeros. Errors name the file: roost.NoInput where it cannot be read, is a
+// device or another user's, roost.Exhausted over a bound, roost.NoOutput where w fails.
 //
-// With patterns, as path.Match has them, only what they name is packed, and all that is below. A pattern without a special character has to
-// name something: else it is roost.NoInput.
-func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64, w io.Writer, patterns ...string) (TreeCount, error) {
+// With patterns, as path.Match has them, only what they name is packed, and all that is
+// below. A pattern without a special character has to name something: else it is
+// roost.NoInput.
+func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64, w io.Writer,
+	patterns ...string) (TreeCount, error) {
 	if int(cred.UID) == os.Geteuid() {
 		return packTree(dir, limit, patterns, &watchedWriter{ctx, w})
 	}
@@ -59,7 +64,8 @@ func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64
 	}
 	var copied error
 	return c.run(func() {
-		// Headers of the tar come on top. The user could stop or trace the agent, so its output is bounded here, too.
+		// Headers of the tar come on top. The user could stop or trace the agent, so its
+		// output is bounded here, too.
 		most := limit + limit/4 + 16<<20
 		n, err := io.Copy(w, io.LimitReader(from, most))
 		if copied = err; err == nil && n == most {
@@ -69,19 +75,23 @@ func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64
 	}, &copied)
 }
 
-// Unpack empties the directory and fills it with what Pack wrote, with that user's rights. Names that lead out of it, devices and
-// files of other users are refused with roost.Invalid, more bytes than limit with roost.Exhausted; what cannot be made is roost.NoOutput.
-// After an error the directory has some part of the tree.
+// Unpack empties the directory and fills it with what Pack wrote, with that user's
+// rights. Names that lead out of it, devices and files of other users are refused with
+// roost.Invalid, more bytes than limit with roost.Exhausted; what cannot be made is
+// roost.NoOutput. After an error the directory has some part of the tree.
 func Unpack(ctx context.Context, cred UserCredential, exe, dir string, limit int64, r io.Reader) (TreeCount, error) {
 	return unpackInto(ctx, cred, exe, treeUnpack, dir, limit, r)
 }
 
-// UnpackInto is Unpack into a directory that keeps what is there, but for what has the name of something in r.
-func UnpackInto(ctx context.Context, cred UserCredential, exe, dir string, limit int64, r io.Reader) (TreeCount, error) {
+// UnpackInto is Unpack into a directory that keeps what is there, but for what has the
+// name of something in r.
+func UnpackInto(ctx context.Context, cred UserCredential, exe, dir string, limit int64,
+	r io.Reader) (TreeCount, error) {
 	return unpackInto(ctx, cred, exe, treeUnpackInto, dir, limit, r)
 }
 
-func unpackInto(ctx context.Context, cred UserCredential, exe, verb, dir string, limit int64, r io.Reader) (TreeCount, error) {
+func unpackInto(ctx context.Context, cred UserCredential, exe, verb, dir string, limit int64,
+	r io.Reader) (TreeCount, error) {
 	if int(cred.UID) == os.Geteuid() {
 		return unpackTree(dir, limit, verb == treeUnpackInto, &watchedReader{ctx, r})
 	}
@@ -111,9 +121,11 @@ type treeCall struct {
 	processEnds *os.File
 }
 
-func treeProcess(ctx context.Context, cred UserCredential, exe, verb, dir string, limit int64, patterns ...string) (*treeCall, error) {
+func treeProcess(ctx context.Context, cred UserCredential, exe, verb, dir string, limit int64,
+	patterns ...string) (*treeCall, error) {
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("files of uid %d: %w: only root may act for another user", cred.UID, roost.PermissionDenied)
+		return nil, fmt.Errorf("files of uid %d: %w: only root may act for another user", cred.UID,
+			roost.PermissionDenied)
 	}
 	report, theirs, err := os.Pipe()
 	if err != nil {
@@ -169,8 +181,10 @@ type remoteError struct {
 func (t remoteError) Error() string { return t.text }
 func (t remoteError) Unwrap() error { return t.kind }
 
-// ServeTree packs a directory to out or unpacks one from in, with the rights of this process, and says on report how it went. It is the
-// whole of the command "files-tree", whose arguments are the verb, the directory, the limit, and patterns of what is to be packed.
+// ServeTree packs a directory to out or unpacks one from in, with the rights of this
+// process, and says on report how it went. It is the whole of the command "files-tree",
+// whose arguments are the verb, the directory, the limit, and patterns of what is to be
+// packed.
 func ServeTree(args []string, in io.Reader, out, report io.Writer) error {
 	if len(args) < 3 || len(args) > 3 && args[0] != treePack {
 		return fmt.Errorf("%w: a daemon starts this", roost.Usage)

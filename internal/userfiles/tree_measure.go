@@ -15,14 +15,16 @@ import (
 
 // TreeSize is what lies below a directory.
 type TreeSize struct {
-	DiskUsed int64           // bytes of disk: blocks count, not lengths, and each file and directory for one block at least
+	// bytes of disk: blocks count, not lengths, and each file and directory for one block
+	// at least
+	DiskUsed int64
 	Files    int             // files, directories and whatever else has a name; of several names of one file, each
 	Largest  []TransferEntry // what takes most of it at the top, at most three, the largest first, with their sizes
 	Complete bool            // all was looked at; else there is more
 }
 
-// Measure says how much disk what is below a directory takes. A file with several names counts once. The work is bounded, in time and by the most files
-// that are looked at.
+// Measure says how much disk what is below a directory takes. A file with several names
+// counts once. The work is bounded, in time and by the most files that are looked at.
 func (a *Agent) Measure(ctx context.Context, base string, most int) (TreeSize, error) {
 	r, _, err := a.link.call(ctx, agentRequest{Op: opMeasure, Base: base, Bound: ListLimit{Entries: most}}, nil)
 	return TreeSize{DiskUsed: r.Size, Files: r.Files, Largest: r.Entries, Complete: !r.More}, err
@@ -30,9 +32,10 @@ func (a *Agent) Measure(ctx context.Context, base string, most int) (TreeSize, e
 
 // Bounds of a measurement.
 const (
-	maxLargest         = 3
-	blockSize          = 512             // of st_blocks (stat(2))
-	minFileSize        = 4096            // bytes that a file counts for: its inode and its name take room, whatever is in it
+	maxLargest = 3
+	blockSize  = 512 // of st_blocks (stat(2))
+	// bytes that a file counts for: its inode and its name take room, whatever is in it
+	minFileSize        = 4096
 	measureTimeout     = 8 * time.Second // then it ends with what it has
 	clockCheckInterval = 256             // files between two looks at the clock
 )
@@ -40,8 +43,9 @@ const (
 // errMeasureLimit ends a walk.
 var errMeasureLimit = errors.New("enough")
 
-// measureTree adds up what is below base, following no link. What vanishes meanwhile counts nothing; a directory that its owner has closed to himself
-// is opened while it is looked at, as it would be the place to hide things in.
+// measureTree adds up what is below base, following no link. What vanishes meanwhile
+// counts nothing; a directory that its owner has closed to himself is opened while it is
+// looked at, as it would be the place to hide things in.
 func measureTree(base string, most int, stop *atomic.Bool) (r agentReply, err error) {
 	if info, err := os.Lstat(base); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 && os.Geteuid() != 0 {
 		os.Chmod(base, info.Mode()|0o700)
@@ -52,7 +56,8 @@ func measureTree(base string, most int, stop *atomic.Bool) (r agentReply, err er
 		return agentReply{}, unreadableError(base, err)
 	}
 	defer root.Close()
-	m := treeMeasurer{largest: map[string]int64{}, seenInodes: map[[2]uint64]bool{}, maxFiles: most, stop: stop, deadline: time.Now().Add(measureTimeout)}
+	m := treeMeasurer{largest: map[string]int64{}, seenInodes: map[[2]uint64]bool{}, maxFiles: most, stop: stop,
+		deadline: time.Now().Add(measureTimeout)}
 	err = m.addDirectory(root, "", 0)
 	if err != nil && !errors.Is(err, errMeasureLimit) {
 		return agentReply{}, unreadableError(base, err)
@@ -81,7 +86,8 @@ type treeMeasurer struct {
 	size       int64
 }
 
-// addDirectory adds up what is in a directory, which counts for top, a name at the top of the whole; empty: it is the whole.
+// addDirectory adds up what is in a directory, which counts for top, a name at the top of
+// the whole; empty: it is the whole.
 func (m *treeMeasurer) addDirectory(root *os.Root, top string, depth int) error {
 	if depth > maxTreeDepth {
 		return errMeasureLimit
@@ -91,7 +97,8 @@ func (m *treeMeasurer) addDirectory(root *os.Root, top string, depth int) error 
 		return err
 	}
 	for _, name := range names {
-		if m.count++; m.count > m.maxFiles || m.stop.Load() || m.count%clockCheckInterval == 0 && time.Now().After(m.deadline) {
+		if m.count++; m.count > m.maxFiles || m.stop.Load() || m.count%clockCheckInterval == 0 &&
+			time.Now().After(m.deadline) {
 			return errMeasureLimit
 		}
 		info, err := root.Lstat(name)

@@ -27,7 +27,8 @@ func TestMeasure(t *testing.T) {
 	if err := os.WriteFile(outside, make([]byte, 1<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{os.Link(base+"/middle", base+"/again"), os.Symlink(outside, base+"/link"), os.Truncate(base+"/least", 1<<30)} {
+	for _, err := range []error{os.Link(base+"/middle", base+"/again"), os.Symlink(outside, base+"/link"),
+		os.Truncate(base+"/least", 1<<30)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,8 @@ func TestMeasureEmptyFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := a.Measure(t.Context(), base, 1000); err != nil || !got.Complete || got.Files != 300 || got.DiskUsed != 300*4096 {
+	if got, err := a.Measure(t.Context(), base, 1000); err != nil || !got.Complete || got.Files != 300 ||
+		got.DiskUsed != 300*4096 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if got, err := a.Measure(t.Context(), base, 100); err != nil || got.Complete || got.Files != 101 {

@@ -58,7 +58,8 @@ func packTree(dir string, limit int64, patterns []string, w io.Writer) (TreeCoun
 // packDirectory packs what is in a directory; name is its own from the base.
 func (p *treePacker) packDirectory(root *os.Root, name string, depth int) error {
 	if depth > maxTreeDepth {
-		return fmt.Errorf("%s: %w: more than %d directories deep", filepath.Join(p.base, name), roost.Exhausted, maxTreeDepth)
+		return fmt.Errorf("%s: %w: more than %d directories deep", filepath.Join(p.base, name), roost.Exhausted,
+			maxTreeDepth)
 	}
 	names, err := dirNames(root)
 	if err != nil {
@@ -94,7 +95,8 @@ func (p *treePacker) packEntry(root *os.Root, n, name string, depth int) error {
 		return fmt.Errorf("%s: %w: more than %d files", p.base, roost.Exhausted, MaxEntries)
 	}
 	h := &tar.Header{
-		Name: name, Mode: int64(sys.Mode & 0o7777), Uid: int(sys.Uid), Gid: int(sys.Gid), ModTime: info.ModTime(), Format: tar.FormatPAX,
+		Name: name, Mode: int64(sys.Mode & 0o7777), Uid: int(sys.Uid), Gid: int(sys.Gid), ModTime: info.ModTime(),
+		Format: tar.FormatPAX,
 	}
 	inode := [2]uint64{uint64(sys.Dev), sys.Ino}
 	if first, ok := p.links[inode]; ok && !info.IsDir() {
@@ -142,7 +144,8 @@ func (p *treePacker) entryKind(root *os.Root, n string, h *tar.Header, info fs.F
 	return p.writeHeader(h)
 }
 
-// withPermissions does what needs permissions that the owner took from himself, and takes them again.
+// withPermissions does what needs permissions that the owner took from himself, and takes
+// them again.
 func withPermissions(root *os.Root, n string, mode fs.FileMode, needs fs.FileMode, at string, do func() error) error {
 	if mode&needs == needs || os.Geteuid() == 0 {
 		return do()
@@ -201,7 +204,8 @@ func (p *treePacker) writeContent(f *os.File, info fs.FileInfo, h *tar.Header, a
 	return nil
 }
 
-// copyExactly copies so many bytes: what is missing of them, because the file shrank, are zeros.
+// copyExactly copies so many bytes: what is missing of them, because the file shrank, are
+// zeros.
 func (p *treePacker) copyExactly(from io.Reader, size int64, at string) error {
 	n, err := io.Copy(p.tar, from)
 	if err == nil && n < size {

@@ -23,13 +23,17 @@ import (
 // growTree makes a tree with everything that a scratch directory may have, below dir.
 func growTree(t testing.TB, dir string) {
 	t.Helper()
-	writeTree(t, dir, map[string]string{"a": "text", "empty": "", "sub/deep/b": strings.Repeat("b", 100000), "void/": "", "locked": "l", "shut/in": "i", "odd\xff\n": "o"})
+	writeTree(t, dir, map[string]string{"a": "text", "empty": "", "sub/deep/b": strings.Repeat("b", 100000),
+		"void/": "", "locked": "l", "shut/in": "i", "odd\xff\n": "o"})
 	old := time.Unix(1234567890, 123456789)
 	sparse, err := os.Create(dir + "/sparse")
 	for _, err := range []error{
-		err, os.Symlink("/etc/passwd", dir+"/link"), os.Symlink("nowhere", dir+"/sub/dangling"), os.Link(dir+"/a", dir+"/sub/hard"),
-		unix.Mkfifo(dir+"/fifo", 0o620), unix.Mkfifo(dir+"/sub/fifo", 0o600), os.Chtimes(dir+"/a", old, old), os.Chmod(dir+"/a", 0o751),
-		sparse.Truncate(64 << 20), os.Chmod(dir+"/void", 0o1770), os.Chtimes(dir+"/void", old, old), os.Chtimes(dir+"/sub/deep", old, old),
+		err, os.Symlink("/etc/passwd", dir+"/link"), os.Symlink("nowhere", dir+"/sub/dangling"),
+		os.Link(dir+"/a", dir+"/sub/hard"),
+		unix.Mkfifo(dir+"/fifo", 0o620), unix.Mkfifo(dir+"/sub/fifo", 0o600), os.Chtimes(dir+"/a", old, old),
+		os.Chmod(dir+"/a", 0o751),
+		sparse.Truncate(64 << 20), os.Chmod(dir+"/void", 0o1770), os.Chtimes(dir+"/void", old, old),
+		os.Chtimes(dir+"/sub/deep", old, old),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +76,8 @@ func describe(t testing.TB, dir string) string {
 		if info.IsDir() && !strings.HasSuffix(path, "void") && !strings.HasSuffix(path, "deep") {
 			when = 0 // packing what its owner locked changes no time of it, but the test did after
 		}
-		fmt.Fprintf(&out, "%q %v %d:%d %d %s\n", strings.TrimPrefix(path, dir), info.Mode(), sys.Uid, sys.Gid, when, what)
+		fmt.Fprintf(&out, "%q %v %d:%d %d %s\n", strings.TrimPrefix(path, dir), info.Mode(), sys.Uid, sys.Gid,
+			when, what)
 		return nil
 	})
 	if err != nil {
@@ -114,11 +119,13 @@ func TestPackUnpack(t *testing.T) {
 	}
 }
 
-// TestPackOfAnotherUser does the same with a process of that user, and files that the user locked against himself.
-// Only what patterns name is packed, and it comes on top of what is there.
+// TestPackOfAnotherUser does the same with a process of that user, and files that the
+// user locked against himself. Only what patterns name is packed, and it comes on top of
+// what is there.
 func TestPackSome(t *testing.T) {
 	from := t.TempDir()
-	writeTree(t, from, map[string]string{"state/1": "one", "state/2": "two", "state/deep/3": "three", "other": "o", "a.dat": "a", "b.dat": "b", "sub/x/in": "in", "sub/y": "y"})
+	writeTree(t, from, map[string]string{"state/1": "one", "state/2": "two", "state/deep/3": "three", "other": "o",
+		"a.dat": "a", "b.dat": "b", "sub/x/in": "in", "sub/y": "y"})
 	for _, tt := range []struct {
 		patterns []string
 		want     string
@@ -198,7 +205,8 @@ func TestPackOfAnotherUser(t *testing.T) {
 		t.Errorf("again, over what is there: %v", err)
 	}
 	os.WriteFile(from+"/theirs", []byte("x"), 0o600)
-	if _, err := Pack(t.Context(), cred, exe, from, 1<<20, io.Discard); !errors.Is(err, roost.NoInput) || !strings.Contains(err.Error(), "theirs") {
+	if _, err := Pack(t.Context(), cred, exe, from, 1<<20, io.Discard); !errors.Is(err, roost.NoInput) ||
+		!strings.Contains(err.Error(), "theirs") {
 		t.Errorf("root's file: got %v, want a refusal that names it", err)
 	}
 }
@@ -219,7 +227,8 @@ func userDirectory(t testing.TB, cred UserCredential) string {
 	return dir
 }
 
-// TestTreeRights aims at what the user may not read or write: a link to a directory of root, and a base that was exchanged for one.
+// TestTreeRights aims at what the user may not read or write: a link to a directory of
+// root, and a base that was exchanged for one.
 func TestTreeRights(t *testing.T) {
 	needRoot(t)
 	cred, exe := UserCredential{UID: nobody, GID: nobody}, copyTestBinary(t)
@@ -235,7 +244,8 @@ func TestTreeRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := Pack(t.Context(), cred, exe, dir, 1<<20, &out); !errors.Is(err, roost.NoInput) || bytes.Contains(out.Bytes(), []byte("root's")) {
+	if _, err := Pack(t.Context(), cred, exe, dir, 1<<20, &out); !errors.Is(err, roost.NoInput) ||
+		bytes.Contains(out.Bytes(), []byte("root's")) {
 		t.Errorf("pack: got %v, want permission denied", err)
 	}
 	if _, err := Unpack(t.Context(), cred, exe, dir, 1<<20, bytes.NewReader(nil)); !errors.Is(err, roost.NoOutput) {
@@ -264,22 +274,29 @@ func TestUnpackRefuses(t *testing.T) {
 	uid := os.Geteuid()
 	outside := t.TempDir()
 	for what, headers := range map[string][]tar.Header{
-		"absolute":    {{Name: outside + "/x", Typeflag: tar.TypeReg, Uid: uid}},
-		"up":          {{Name: "../x", Typeflag: tar.TypeReg, Uid: uid}},
-		"up inside":   {{Name: "a/../../x", Typeflag: tar.TypeReg, Uid: uid}},
-		"itself":      {{Name: ".", Typeflag: tar.TypeDir, Uid: uid}},
-		"device":      {{Name: "null", Typeflag: tar.TypeChar, Uid: uid, Devmajor: 1, Devminor: 3}},
-		"disk":        {{Name: "sda", Typeflag: tar.TypeBlock, Uid: uid, Devmajor: 8}},
-		"hard link":   {{Name: "h", Typeflag: tar.TypeLink, Linkname: "/etc/passwd", Uid: uid}},
-		"hard up":     {{Name: "h", Typeflag: tar.TypeLink, Linkname: "../x", Uid: uid}},
-		"through":     {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid}, {Name: "d/x", Typeflag: tar.TypeReg, Uid: uid}},
-		"through up":  {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: "..", Uid: uid}, {Name: "d/x", Typeflag: tar.TypeReg, Uid: uid}},
-		"fifo beyond": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid}, {Name: "d/x", Typeflag: tar.TypeFifo, Uid: uid}},
-		"link beyond": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid}, {Name: "d/x", Typeflag: tar.TypeSymlink, Linkname: "y", Uid: uid}},
-		"over a link": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside + "/x", Uid: uid}, {Name: "d", Typeflag: tar.TypeReg, Uid: uid}},
-		"too much":    {{Name: "big", Typeflag: tar.TypeReg, Uid: uid, Size: 2000}},
-		"holes":       {{Name: "s", Typeflag: tar.TypeReg, Uid: uid, Size: 5, PAXRecords: map[string]string{sizeRecord: "3", holesRecord: "0:5"}}},
-		"holes back":  {{Name: "s", Typeflag: tar.TypeReg, Uid: uid, Size: 6, PAXRecords: map[string]string{sizeRecord: "9", holesRecord: "5:3,0:3"}}},
+		"absolute":  {{Name: outside + "/x", Typeflag: tar.TypeReg, Uid: uid}},
+		"up":        {{Name: "../x", Typeflag: tar.TypeReg, Uid: uid}},
+		"up inside": {{Name: "a/../../x", Typeflag: tar.TypeReg, Uid: uid}},
+		"itself":    {{Name: ".", Typeflag: tar.TypeDir, Uid: uid}},
+		"device":    {{Name: "null", Typeflag: tar.TypeChar, Uid: uid, Devmajor: 1, Devminor: 3}},
+		"disk":      {{Name: "sda", Typeflag: tar.TypeBlock, Uid: uid, Devmajor: 8}},
+		"hard link": {{Name: "h", Typeflag: tar.TypeLink, Linkname: "/etc/passwd", Uid: uid}},
+		"hard up":   {{Name: "h", Typeflag: tar.TypeLink, Linkname: "../x", Uid: uid}},
+		"through": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid},
+			{Name: "d/x", Typeflag: tar.TypeReg, Uid: uid}},
+		"through up": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: "..", Uid: uid},
+			{Name: "d/x", Typeflag: tar.TypeReg, Uid: uid}},
+		"fifo beyond": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid},
+			{Name: "d/x", Typeflag: tar.TypeFifo, Uid: uid}},
+		"link beyond": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside, Uid: uid},
+			{Name: "d/x", Typeflag: tar.TypeSymlink, Linkname: "y", Uid: uid}},
+		"over a link": {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside + "/x", Uid: uid},
+			{Name: "d", Typeflag: tar.TypeReg, Uid: uid}},
+		"too much": {{Name: "big", Typeflag: tar.TypeReg, Uid: uid, Size: 2000}},
+		"holes": {{Name: "s", Typeflag: tar.TypeReg, Uid: uid, Size: 5,
+			PAXRecords: map[string]string{sizeRecord: "3", holesRecord: "0:5"}}},
+		"holes back": {{Name: "s", Typeflag: tar.TypeReg, Uid: uid, Size: 6,
+			PAXRecords: map[string]string{sizeRecord: "9", holesRecord: "5:3,0:3"}}},
 	} {
 		_, err := Unpack(t.Context(), ownCredential(), "", t.TempDir(), 1000, tarOf(t, headers...))
 		if err == nil {
@@ -291,15 +308,18 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 	if uid == 0 {
 		exe, cred := copyTestBinary(t), UserCredential{UID: nobody, GID: nobody}
-		for what, h := range map[string]tar.Header{"root's": {Name: "x", Typeflag: tar.TypeReg, Mode: 0o4755}, "another's": {Name: "x", Typeflag: tar.TypeReg, Uid: 1234}} {
-			if _, err := Unpack(t.Context(), cred, exe, userDirectory(t, cred), 1000, tarOf(t, h)); !errors.Is(err, roost.Invalid) {
+		for what, h := range map[string]tar.Header{"root's": {Name: "x", Typeflag: tar.TypeReg, Mode: 0o4755},
+			"another's": {Name: "x", Typeflag: tar.TypeReg, Uid: 1234}} {
+			if _, err := Unpack(t.Context(), cred, exe, userDirectory(t, cred), 1000, tarOf(t, h)); !errors.Is(err,
+				roost.Invalid) {
 				t.Errorf("%s: got %v, want a refusal", what, err)
 			}
 		}
 	}
 }
 
-// TestPackMoving packs while somebody exchanges files for links and directories and removes others: it ends, and nothing of outside is in it.
+// TestPackMoving packs while somebody exchanges files for links and directories and
+// removes others: it ends, and nothing of outside is in it.
 func TestPackMoving(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	writeTree(t, outside, map[string]string{"secret": "SECRET", "d/secret": "SECRET"})
@@ -348,7 +368,8 @@ func TestTreeBounds(t *testing.T) {
 		t.Errorf("cancelled: got %v", err)
 	}
 	if os.Geteuid() == 0 {
-		if _, err := Pack(ctx, UserCredential{UID: nobody, GID: nobody}, copyTestBinary(t), dir, 1<<20, io.Discard); !errors.Is(err, context.Canceled) {
+		if _, err := Pack(ctx, UserCredential{UID: nobody, GID: nobody}, copyTestBinary(t), dir, 1<<20,
+			io.Discard); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled process: got %v", err)
 		}
 	}

@@ -40,7 +40,8 @@ func unpackTree(dir string, limit int64, adds bool, r io.Reader) (TreeCount, err
 		return TreeCount{}, unwritableError(dir, err)
 	}
 	defer root.Close()
-	u := &treeUnpacker{base: dir, root: root, tar: tar.NewReader(bufio.NewReaderSize(r, ChunkSize)), limit: limit, intoExisting: adds}
+	u := &treeUnpacker{base: dir, root: root, tar: tar.NewReader(bufio.NewReaderSize(r, ChunkSize)), limit: limit,
+		intoExisting: adds}
 	for {
 		h, err := u.tar.Next()
 		if errors.Is(err, io.EOF) {
@@ -85,7 +86,8 @@ func (u *treeUnpacker) unpackEntry(h *tar.Header) error {
 	return unwritableError(filepath.Join(u.base, h.Name), err)
 }
 
-// checkPackedName lets any name pass that a file can have below a directory: also one that could not travel by itself.
+// checkPackedName lets any name pass that a file can have below a directory: also one
+// that could not travel by itself.
 func checkPackedName(name string) error {
 	if !filepath.IsLocal(name) || path.Clean(name) != name || name == "." || strings.Count(name, "/") > maxTreeDepth {
 		return fmt.Errorf("%.200q: %w: it is not a plain name below the directory", name, roost.Invalid)
@@ -178,7 +180,8 @@ func modeOf(h *tar.Header) fs.FileMode {
 	return mode
 }
 
-// openParent opens the directory that is to hold a name, so that a call by descriptor acts in it and follows nothing.
+// openParent opens the directory that is to hold a name, so that a call by descriptor
+// acts in it and follows nothing.
 func (u *treeUnpacker) openParent(name string, do func(dir int, last string) error) error {
 	dir, err := u.root.Open(path.Dir(name))
 	if err != nil {
@@ -207,7 +210,8 @@ func (u *treeUnpacker) applyAttributes(h *tar.Header) error {
 	return u.setTimes(h)
 }
 
-// chown makes it belong to whom it belonged. A group that the user has left since stays away.
+// chown makes it belong to whom it belonged. A group that the user has left since stays
+// away.
 func (u *treeUnpacker) chown(h *tar.Header) error {
 	if os.Geteuid() == 0 {
 		return u.root.Lchown(h.Name, h.Uid, h.Gid)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// cpioArchive writes entries in the newc form: a header of numbers in hexadecimal, the name, the content, the last two padded to four bytes.
+// cpioArchive writes entries in the newc form: a header of numbers in hexadecimal, the
+// name, the content, the last two padded to four bytes.
 type cpioArchive struct {
 	w     io.Writer
 	inode uint32
@@ -52,14 +53,16 @@ func (a *cpioArchive) writeTrailer() error {
 	return a.writeEntry("TRAILER!!!", 0, [2]uint32{}, 0, strings.NewReader(""))
 }
 
-// writeEntry writes an entry of exactly size bytes: a file that shrinks meanwhile is an error, and of one that grows the rest is left out.
+// writeEntry writes an entry of exactly size bytes: a file that shrinks meanwhile is an
+// error, and of one that grows the rest is left out.
 func (a *cpioArchive) writeEntry(name string, mode uint32, device [2]uint32, size int64, content io.Reader) error {
 	if size > 1<<32-1 {
 		return fmt.Errorf("%d bytes are more than the form can say", size)
 	}
 	a.inode++
 	header := "070701"
-	for _, n := range []uint32{a.inode, mode, 0, 0, 1, 0, uint32(size), 0, 0, device[0], device[1], uint32(len(name) + 1), 0} {
+	for _, n := range []uint32{a.inode, mode, 0, 0, 1, 0, uint32(size), 0, 0, device[0], device[1],
+		uint32(len(name) + 1), 0} {
 		header += fmt.Sprintf("%08X", n)
 	}
 	header += name + "\x00"

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// fileTree is what the archive will hold, by the path inside without a slash at its beginning.
+// fileTree is what the archive will hold, by the path inside without a slash at its
+// beginning.
 type fileTree map[string]treeEntry
 
 // treeEntry is one file. Its content is read when the archive is written.
@@ -70,7 +71,8 @@ func (t fileTree) addFile(at, name string, d fs.DirEntry) error {
 	case !info.IsDir():
 		return nil // sockets, pipes and devices of this machine have no place in another
 	}
-	// Debian's /bin is a link to usr/bin. A second source that has a directory there means what the link leads to.
+	// Debian's /bin is a link to usr/bin. A second source that has a directory there
+	// means what the link leads to.
 	for dir, below := at, ""; dir != "." && dir != ""; dir, below = path.Dir(dir), path.Join(path.Base(dir), below) {
 		if was, ok := t[dir]; ok && was.target != "" && (below != "" || info.IsDir()) {
 			at = strings.TrimPrefix(path.Join(path.Dir("/"+dir), was.target, below), "/")
@@ -86,7 +88,8 @@ func (t fileTree) addFile(at, name string, d fs.DirEntry) error {
 	return nil
 }
 
-// write writes the archive: directories before what is in them, which the kernel does not make by itself.
+// write writes the archive: directories before what is in them, which the kernel does not
+// make by itself.
 func (t fileTree) write(w io.Writer) error {
 	for _, name := range slices.Collect(maps.Keys(t)) {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// listArchive reads an archive back: a line for each entry, with its mode, its name, and its content in quotes.
+// listArchive reads an archive back: a line for each entry, with its mode, its name, and
+// its content in quotes.
 func listArchive(t *testing.T, data string) []string {
 	t.Helper()
 	var out []string
@@ -45,7 +46,8 @@ func TestArchive(t *testing.T) {
 	dir := t.TempDir()
 	base, over := filepath.Join(dir, "base"), filepath.Join(dir, "over")
 	for name, text := range map[string]string{
-		"base/usr/bin/sh": "shell", "base/usr/bin/ls": "list it", "over/bin/sh": "another", "over/etc/x": "", "init": "#!",
+		"base/usr/bin/sh": "shell", "base/usr/bin/ls": "list it", "over/bin/sh": "another", "over/etc/x": "",
+		"init": "#!",
 	} {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -86,7 +88,8 @@ func TestArchive(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for arg, want := range map[string]string{
-		"x": "SOURCE=DEST", "x=y": "DEST beginning with a slash", "=/y": "SOURCE=DEST", "/no/such/file=/y": "no such file",
+		"x": "SOURCE=DEST", "x=y": "DEST beginning with a slash", "=/y": "SOURCE=DEST",
+		"/no/such/file=/y": "no such file",
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		if err := run(out, []string{arg}); err == nil || !strings.Contains(err.Error(), want) {

@@ -4,7 +4,8 @@ import "github.com/roost-batch/roost"
 
 // FromResources turns a vector into its message.
 func FromResources(r roost.Resources) *Resources {
-	return &Resources{MilliCpu: int64(r.CPU), Memory: int64(r.Memory), Disk: int64(r.Disk), Gpus: int64(r.GPUs), GpuMemory: int64(r.GPUMemory)}
+	return &Resources{MilliCpu: int64(r.CPU), Memory: int64(r.Memory), Disk: int64(r.Disk), Gpus: int64(r.GPUs),
+		GpuMemory: int64(r.GPUMemory)}
 }
 
 // Vector turns the message into a vector; a nil message is a vector of nothing.

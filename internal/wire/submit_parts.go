@@ -16,7 +16,8 @@ const (
 	maxSubmitWhole = 3 << 20 // a longer one travels in parts
 )
 
-// SendSubmission sends a submission, in parts where it is too long for one message. A schedd of an older release takes any in one.
+// SendSubmission sends a submission, in parts where it is too long for one message. A
+// schedd of an older release takes any in one.
 func SendSubmission(ctx context.Context, to ScheddClient, req *SubmitRequest) (*SubmitReply, error) {
 	if proto.Size(req) <= maxSubmitWhole {
 		return to.Submit(ctx, req)

@@ -19,7 +19,8 @@ const (
 	MachineFault                       // the machine says that it was its own fault
 )
 
-// NodeSubmitter is who submitted a job: an owner at one submit node. No owner stands for all of that node.
+// NodeSubmitter is who submitted a job: an owner at one submit node. No owner stands for
+// all of that node.
 type NodeSubmitter struct{ Node, Owner string }
 
 // AttemptOutcome is the end of an attempt.
@@ -50,7 +51,8 @@ type Detector struct {
 	lastSweep        time.Time
 }
 
-// nodeJob is a job as the node says that submitted it: no node speaks of the jobs of another.
+// nodeJob is a job as the node says that submitted it: no node speaks of the jobs of
+// another.
 type nodeJob struct{ node, id string }
 
 func (o *AttemptOutcome) job() nodeJob { return nodeJob{o.Node, o.Job} }
@@ -99,7 +101,8 @@ const (
 	onTrial
 )
 
-// AddOutcome takes in the end of an attempt. If the task is to be kept from that machine from now on, it says so.
+// AddOutcome takes in the end of an attempt. If the task is to be kept from that machine
+// from now on, it says so.
 func (b *Detector) AddOutcome(now time.Time, o AttemptOutcome) (pair AvoidPair, ok bool) {
 	b.initMaps()
 	b.pendingMachines[o.Machine] = true
@@ -119,7 +122,8 @@ func (b *Detector) AddOutcome(now time.Time, o AttemptOutcome) (pair AvoidPair, 
 
 func (b *Detector) initMaps() {
 	if b.machines == nil {
-		b.machines, b.jobs, b.pairs, b.avoided = map[string]*machineRecord{}, map[nodeJob]*outcomeCounts{}, map[failurePairKey]*failureCount{}, map[avoidanceKey]*avoidancePeriod{}
+		b.machines, b.jobs, b.pairs, b.avoided = map[string]*machineRecord{}, map[nodeJob]*outcomeCounts{},
+			map[failurePairKey]*failureCount{}, map[avoidanceKey]*avoidancePeriod{}
 		b.submitters = map[NodeSubmitter]*outcomeCounts{}
 		b.pendingMachines, b.drainedOrOnTrial = map[string]bool{}, map[string]bool{}
 	}
@@ -132,7 +136,8 @@ func (b *Detector) countOutcome(o *AttemptOutcome, by int) {
 	addToCounts(b.submitters, o.NodeSubmitter, o, by)
 }
 
-// addToCounts counts an outcome in one of several sums, which are there only while there is something in them.
+// addToCounts counts an outcome in one of several sums, which are there only while there
+// is something in them.
 func addToCounts[K comparable](sums map[K]*outcomeCounts, key K, o *AttemptOutcome, by int) {
 	t := sums[key]
 	if t == nil {
@@ -144,8 +149,10 @@ func addToCounts[K comparable](sums map[K]*outcomeCounts, key K, o *AttemptOutco
 	}
 }
 
-// makeRoom forgets what one more outcome of a job has no room beside. Of one job only the last few count, and of a machine whose room is used up the oldest
-// goes of whoever has most: neither an array of any length nor one owner's many jobs push out what befell the others.
+// makeRoom forgets what one more outcome of a job has no room beside. Of one job only the
+// last few count, and of a machine whose room is used up the oldest goes of whoever has
+// most: neither an array of any length nor one owner's many jobs push out what befell the
+// others.
 func (b *Detector) makeRoom(m *machineRecord, o *AttemptOutcome) {
 	alike, first := 0, -1
 	for i := range m.events {
@@ -163,7 +170,8 @@ func (b *Detector) makeRoom(m *machineRecord, o *AttemptOutcome) {
 	}
 }
 
-// oldestOfBusiestSubmitter is the oldest outcome of the submitter of whom a machine has most.
+// oldestOfBusiestSubmitter is the oldest outcome of the submitter of whom a machine has
+// most.
 func (m *machineRecord) oldestOfBusiestSubmitter() (at int) {
 	type group struct{ first, size int }
 	groups, most := map[NodeSubmitter]*group{}, 0
@@ -231,12 +239,14 @@ func (b *Detector) check() {
 			addToCounts(jobs, o.job(), o, 1)
 			addToCounts(users, o.NodeSubmitter, o, 1)
 			if of[o.job()]++; of[o.job()] > 2*maxEventsPerJob || len(m.events) > maxEventsPerMachine {
-				panic(fmt.Sprintf("suspect: of %s %d outcomes are remembered, %d of job %s", name, len(m.events), of[o.job()], o.Job))
+				panic(fmt.Sprintf("suspect: of %s %d outcomes are remembered, %d of job %s", name, len(m.events),
+					of[o.job()], o.Job))
 			}
 		}
 	}
 	equal := func(x, y *outcomeCounts) bool { return *x == *y }
 	if all != b.total || !maps.EqualFunc(jobs, b.jobs, equal) || !maps.EqualFunc(users, b.submitters, equal) {
-		panic(fmt.Sprintf("suspect: %v, %v and %v are counted, and it is %v, %v and %v", b.total, b.jobs, b.submitters, all, jobs, users))
+		panic(fmt.Sprintf("suspect: %v, %v and %v are counted, and it is %v, %v and %v", b.total, b.jobs, b.submitters,
+			all, jobs, users))
 	}
 }

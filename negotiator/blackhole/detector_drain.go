@@ -20,8 +20,10 @@ type PoolCounts struct {
 	SubmitNodes int // that submit jobs now
 }
 
-// DetectBlackHoles says which machines are to be drained from now on, and which are to be avoided by whom.
-func (b *Detector) DetectBlackHoles(now time.Time, pool PoolCounts) (drains []AutomaticDrain, avoid []MachineAvoidance) {
+// DetectBlackHoles says which machines are to be drained from now on, and which are to be
+// avoided by whom.
+func (b *Detector) DetectBlackHoles(now time.Time,
+	pool PoolCounts) (drains []AutomaticDrain, avoid []MachineAvoidance) {
 	b.dropExpired(now)
 	bySelf := 0
 	for name := range b.drainedOrOnTrial {
@@ -40,7 +42,8 @@ func (b *Detector) DetectBlackHoles(now time.Time, pool PoolCounts) (drains []Au
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.pendingMachines)) {
 		m := b.machines[name]
-		if m != nil && m.state != drained && (bySelf >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-bySelf < 2) {
+		if m != nil && m.state != drained &&
+			(bySelf >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-bySelf < 2) {
 			continue // it is judged when others are trusted again
 		}
 		if delete(b.pendingMachines, name); m == nil || m.state == drained {
@@ -125,6 +128,7 @@ func (b *Detector) AddKnownDrain(d AutomaticDrain) {
 	b.initMaps()
 	if b.machines[d.Machine] == nil {
 		b.drainedOrOnTrial[d.Machine] = true
-		b.machines[d.Machine] = &machineRecord{state: drained, drainedUntil: d.Until, reason: d.Reason, lastDrainDuration: MinDrainDuration}
+		b.machines[d.Machine] = &machineRecord{state: drained, drainedUntil: d.Until, reason: d.Reason,
+			lastDrainDuration: MinDrainDuration}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// MachineAvoidance is a machine that one submitter's jobs are to be kept from: what has failed there is that one's alone.
+// MachineAvoidance is a machine that one submitter's jobs are to be kept from: what has
+// failed there is that one's alone.
 type MachineAvoidance struct {
 	Machine string
 	NodeSubmitter
@@ -29,16 +30,20 @@ type avoidancePeriod struct {
 	reason       string
 }
 
-// findAvoidances says which submitters are to avoid a machine from now on: a whole submit node on the evidence of two of its owners, or else one of these.
-func (b *Detector) findAvoidances(now time.Time, name string, against *machineEvidence, pool PoolCounts) (list []MachineAvoidance) {
+// findAvoidances says which submitters are to avoid a machine from now on: a whole submit
+// node on the evidence of two of its owners, or else one of these.
+func (b *Detector) findAvoidances(now time.Time, name string, against *machineEvidence,
+	pool PoolCounts) (list []MachineAvoidance) {
 	for _, who := range slices.SortedFunc(maps.Keys(against.bySubmitter), func(x, y NodeSubmitter) int {
 		return cmp.Or(cmp.Compare(x.Node, y.Node), cmp.Compare(x.Owner, y.Owner))
 	}) {
 		e := against.bySubmitter[who]
-		if !e.isEnough() || who.Owner == "" && len(e.owners) < 2 || b.isAvoided(now, name, who) || b.avoided[avoidanceKey{name, NodeSubmitter{Node: who.Node}}].isInForce(now) {
+		if !e.isEnough() || who.Owner == "" && len(e.owners) < 2 || b.isAvoided(now, name, who) ||
+			b.avoided[avoidanceKey{name, NodeSubmitter{Node: who.Node}}].isInForce(now) {
 			continue
 		}
-		if n := b.avoidedCount(now, who); n >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-n < 2 || len(b.avoided) >= maxFailurePairs {
+		if n := b.avoidedCount(now, who); n >= max(1, pool.Machines/DrainFraction) ||
+			pool.Machines-pool.Drained-n < 2 || len(b.avoided) >= maxFailurePairs {
 			continue
 		}
 		key := avoidanceKey{name, who}

@@ -61,7 +61,8 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		fmt.Fprintf(&b, "%s is drained for %v: %s\n", d.Machine, d.Until.Sub(p.now), d.Reason)
 	}
 	for _, a := range avoided {
-		fmt.Fprintf(&b, "%s is avoided by %s for %v: %s\n", a.Machine, strings.Trim(a.Owner+"@"+a.Node, "@"), a.Until.Sub(p.now), a.Reason)
+		fmt.Fprintf(&b, "%s is avoided by %s for %v: %s\n", a.Machine, strings.Trim(a.Owner+"@"+a.Node, "@"),
+			a.Until.Sub(p.now), a.Reason)
 	}
 	if list := p.detector.MachinesOnTrial(p.now); len(list) > 0 {
 		fmt.Fprintf(&b, "on trial: %s\n", strings.Join(list, " "))
@@ -92,7 +93,8 @@ func (p *scriptRunner) endAttempt(args []string, b *strings.Builder) {
 	}
 }
 
-// TestArrays has long arrays of two users fall into a black hole one after the other, as they come from a queue: none pushes out what befell the others.
+// TestArrays has long arrays of two users fall into a black hole one after the other, as
+// they come from a queue: none pushes out what befell the others.
 func TestArrays(t *testing.T) {
 	var b Detector
 	now := time.Unix(1000, 0)
@@ -100,7 +102,8 @@ func TestArrays(t *testing.T) {
 		for task := range 150 {
 			now = now.Add(70 * time.Millisecond)
 			job := fmt.Sprint(array, ".s")
-			b.AddOutcome(now, AttemptOutcome{Machine: "hole", Job: job, Task: fmt.Sprintf("%s[%d]", job, task), NodeSubmitter: NodeSubmitter{"s", fmt.Sprint("u", array/2)}, Verdict: MachineFault})
+			b.AddOutcome(now, AttemptOutcome{Machine: "hole", Job: job, Task: fmt.Sprintf("%s[%d]", job, task),
+				NodeSubmitter: NodeSubmitter{"s", fmt.Sprint("u", array/2)}, Verdict: MachineFault})
 			drains, _ := b.DetectBlackHoles(now, PoolCounts{Machines: 3, SubmitNodes: 1})
 			if len(drains) == 1 && drains[0].Machine == "hole" && array >= 2 {
 				return
@@ -113,7 +116,8 @@ func TestArrays(t *testing.T) {
 	t.Error("the hole is not drained after 600 attempts")
 }
 
-// TestRandomOutcomes plays many outcomes: the sums are right after each, one user's jobs drain nothing, and never too many machines are drained.
+// TestRandomOutcomes plays many outcomes: the sums are right after each, one user's jobs
+// drain nothing, and never too many machines are drained.
 func TestRandomOutcomes(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -123,8 +127,10 @@ func TestRandomOutcomes(t *testing.T) {
 			now = now.Add(time.Duration(r.IntN(5)) * time.Second)
 			job := r.IntN(20)
 			o := AttemptOutcome{
-				Machine: fmt.Sprint("m", r.IntN(pool)), Job: fmt.Sprint(job), Task: fmt.Sprintf("%d[%d]", job, r.IntN(50)),
-				NodeSubmitter: NodeSubmitter{"", fmt.Sprint("u", job%4)}, RunTime: time.Duration(r.IntN(100)) * time.Second,
+				Machine: fmt.Sprint("m", r.IntN(pool)), Job: fmt.Sprint(job),
+				Task:          fmt.Sprintf("%d[%d]", job, r.IntN(50)),
+				NodeSubmitter: NodeSubmitter{"", fmt.Sprint("u", job%4)},
+				RunTime:       time.Duration(r.IntN(100)) * time.Second,
 			}
 			switch {
 			case o.Owner == "u3": // nothing that this one submits works

@@ -19,10 +19,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// A checkpoint is lines of JSON, each one object with one field that says what it is, packed by gzip, whose sum finds what was damaged. The first line says
-// what it is and of which version, the last how many there are: so one that was cut off between two lines is found, too.
+// A checkpoint is lines of JSON, each one object with one field that says what it is,
+// packed by gzip, whose sum finds what was damaged. The first line says what it is and of
+// which version, the last how many there are: so one that was cut off between two lines
+// is found, too.
 
-// formatVersion is of the format that Write writes. It rises when an older RoostVersion must not read what a newer one wrote; what that may skip needs no new one.
+// formatVersion is of the format that Write writes. It rises when an older RoostVersion
+// must not read what a newer one wrote; what that may skip needs no new one.
 const formatVersion = 1
 
 // Bounds on what is read, so that a file of nobody knows whom cannot fill the memory.
@@ -80,14 +83,21 @@ type checkpointTrailer struct {
 
 // lines are those of a checkpoint in their order, without the last.
 func (c *CellCheckpoint) lines(yield func(checkpointLine) bool) {
-	ok := yield(checkpointLine{Head: &checkpointHeader{formatVersion, c.RoostVersion, c.Now.UnixNano(), c.Epoch, c.Leader}}) && yield(checkpointLine{Ledger: c.Ledger.Save()})
+	ok := yield(checkpointLine{Head: &checkpointHeader{formatVersion, c.RoostVersion, c.Now.UnixNano(), c.Epoch,
+		c.Leader}}) && yield(checkpointLine{Ledger: c.Ledger.Save()})
 	each := func(n int, at func(i int) checkpointLine) {
 		for i := 0; i < n && ok; i++ {
 			ok = yield(at(i))
 		}
 	}
-	each(len(c.Machines), func(i int) checkpointLine { row := machineRowOf(c.Machines[i]); return checkpointLine{Machine: &row} })
-	each(len(c.Requests), func(i int) checkpointLine { row := requestRowOf(c.Requests[i]); return checkpointLine{Request: &row} })
+	each(len(c.Machines), func(i int) checkpointLine {
+		row := machineRowOf(c.Machines[i])
+		return checkpointLine{Machine: &row}
+	})
+	each(len(c.Requests), func(i int) checkpointLine {
+		row := requestRowOf(c.Requests[i])
+		return checkpointLine{Request: &row}
+	})
 	for _, name := range slices.Sorted(maps.Keys(c.Pending)) {
 		list := c.Pending[name]
 		each(len(list), func(i int) checkpointLine {
@@ -123,11 +133,15 @@ func (c *CellCheckpoint) lines(yield func(checkpointLine) bool) {
 
 // submitterRows are the submitters that hold, get, or are charged for something.
 func (c *CellCheckpoint) submitterRows() (rows []submitterRow) {
-	all := slices.Concat(slices.Collect(maps.Keys(c.ClaimHolders)), slices.Collect(maps.Keys(c.UsageByGrants)), c.ChargedSubmitters)
+	all := slices.Concat(slices.Collect(maps.Keys(c.ClaimHolders)), slices.Collect(maps.Keys(c.UsageByGrants)),
+		c.ChargedSubmitters)
 	slices.SortFunc(all, fairshare.Submitter.Compare)
 	for _, who := range slices.Compact(all) {
-		row := submitterRow{Owner: who.Owner, Group: who.Group, UsageByClaims: resourceRow(c.ClaimHolders[who]), UsageByGrants: resourceRow(c.UsageByGrants[who])}
-		if _, row.ChargedCores = slices.BinarySearchFunc(c.ChargedSubmitters, who, fairshare.Submitter.Compare); row.ChargedCores || row.UsageByClaims != (resourceRow{}) || row.UsageByGrants != (resourceRow{}) {
+		row := submitterRow{Owner: who.Owner, Group: who.Group, UsageByClaims: resourceRow(c.ClaimHolders[who]),
+			UsageByGrants: resourceRow(c.UsageByGrants[who])}
+		if _, row.ChargedCores = slices.BinarySearchFunc(c.ChargedSubmitters, who,
+			fairshare.Submitter.Compare); row.ChargedCores || row.UsageByClaims != (resourceRow{}) ||
+			row.UsageByGrants != (resourceRow{}) {
 			rows = append(rows, row)
 		}
 	}
@@ -149,7 +163,8 @@ func Write(w io.Writer, c *CellCheckpoint) error {
 	return errors.Join(err, e.Encode(checkpointLine{End: &checkpointTrailer{lines}}), z.Close())
 }
 
-// Read reads a checkpoint. The error says what is wrong with one that is damaged, cut off, of a newer version, or none at all: of kind roost.Invalid.
+// Read reads a checkpoint. The error says what is wrong with one that is damaged, cut
+// off, of a newer version, or none at all: of kind roost.Invalid.
 func Read(r io.Reader) (*CellCheckpoint, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -254,8 +269,10 @@ func (r *checkpointReader) checkEnd(e *checkpointTrailer) error {
 func (c *CellCheckpoint) addLine(l *checkpointLine) (err error) {
 	switch {
 	case l.Head != nil:
-		if c.RoostVersion, c.Epoch, c.Leader = l.Head.RoostVersion, l.Head.Epoch, l.Head.Leader; l.Head.Version != formatVersion {
-			return fmt.Errorf("%w: version %d of the format is not one that this Roost knows, which is %d; Roost %s wrote it", roost.Invalid, l.Head.Version, formatVersion, l.Head.RoostVersion)
+		if c.RoostVersion, c.Epoch, c.Leader = l.Head.RoostVersion, l.Head.Epoch,
+			l.Head.Leader; l.Head.Version != formatVersion {
+			return fmt.Errorf("%w: version %d of the format is not one that this Roost knows, which is %d; Roost %s "+
+				"wrote it", roost.Invalid, l.Head.Version, formatVersion, l.Head.RoostVersion)
 		}
 		c.Now = time.Unix(0, l.Head.At)
 	case l.Ledger != nil:
@@ -287,7 +304,8 @@ func (c *CellCheckpoint) addLine(l *checkpointLine) (err error) {
 	case l.Eviction != nil:
 		c.Evicted = append(c.Evicted, TaskEviction{time.Unix(0, l.Eviction.At), l.Eviction.Job})
 	case l.Start != nil:
-		c.RecentStarts = append(c.RecentStarts, match.RecentStart{At: l.Start.At, Machine: l.Start.Machine, Resources: roost.Resources(l.Start.Resources), Units: l.Start.Units})
+		c.RecentStarts = append(c.RecentStarts, match.RecentStart{At: l.Start.At, Machine: l.Start.Machine,
+			Resources: roost.Resources(l.Start.Resources), Units: l.Start.Units})
 	case l.Job != nil:
 		c.Jobs = append(c.Jobs, *l.Job)
 	case l.SilentSchedd != "":

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What stands in a checkpoint, a row each. roost-cell-checkpoint(5) describes them: a field that has got another meaning there is another field.
+// What stands in a checkpoint, a row each. roost-cell-checkpoint(5) describes them: a
+// field that has got another meaning there is another field.
 
 // resourceRow is roost.Resources with names for the file.
 type resourceRow struct {
@@ -74,7 +75,8 @@ type shareRow struct {
 }
 
 func machineRowOf(m *match.Machine) machineRow {
-	row := machineRow{Name: m.Name, Started: m.Started, Sequence: m.Sequence, Ad: m.Ad.String(), Claims: claimRowsOf(m.Claims), Preemptors: claimRowsOf(m.Preemptors)}
+	row := machineRow{Name: m.Name, Started: m.Started, Sequence: m.Sequence, Ad: m.Ad.String(),
+		Claims: claimRowsOf(m.Claims), Preemptors: claimRowsOf(m.Preemptors)}
 	if m.ClaimsUnknown != nil {
 		row.ClaimsUnknown = m.ClaimsUnknown.Error()
 	}
@@ -85,8 +87,11 @@ func claimRowsOf(claims []match.MachineClaim) (rows []claimRow) {
 	for i := range claims {
 		c := &claims[i]
 		row := claimRow{
-			ID: c.ID, Owner: c.Submitter.Owner, Group: c.Submitter.Group, Band: c.Band.String(), Resources: resourceRow(c.Resources), Disk: int64(c.Placement.Disk),
-			Reclaimed: c.Placement.Reclaimed, TaskStarted: c.TaskStarted, WalltimeEnd: c.WalltimeEnd, PredictedEnd: c.PredictedEnd, LastCheckpoint: c.LastCheckpoint, Rank: c.Rank, NotRerunnable: c.NotRerunnable, Checkpointable: c.Checkpointable,
+			ID: c.ID, Owner: c.Submitter.Owner, Group: c.Submitter.Group, Band: c.Band.String(),
+			Resources: resourceRow(c.Resources), Disk: int64(c.Placement.Disk),
+			Reclaimed: c.Placement.Reclaimed, TaskStarted: c.TaskStarted, WalltimeEnd: c.WalltimeEnd,
+			PredictedEnd: c.PredictedEnd, LastCheckpoint: c.LastCheckpoint, Rank: c.Rank,
+			NotRerunnable: c.NotRerunnable, Checkpointable: c.Checkpointable,
 			Vacating: c.Vacating, PromisedToNext: c.PromisedToNext, Job: c.Job, Limits: c.Limits, Queue: c.Queue,
 		}
 		if c.AppClass() != gpu.BatchClass {
@@ -128,9 +133,14 @@ func claimsOf(rows []claimRow) (claims []match.MachineClaim, err error) {
 	for i := range rows {
 		row := &rows[i]
 		c := match.MachineClaim{
-			ID: row.ID, Submitter: fairshare.Submitter{Group: row.Group, Owner: row.Owner}, Resources: roost.Resources(row.Resources),
-			Placement: gpu.Placement{Disk: roost.Bytes(row.Disk), Reclaimed: row.Reclaimed}, TaskStarted: row.TaskStarted, WalltimeEnd: row.WalltimeEnd, PredictedEnd: row.PredictedEnd, LastCheckpoint: row.LastCheckpoint,
-			Rank: row.Rank, NotRerunnable: row.NotRerunnable, Checkpointable: row.Checkpointable, Vacating: row.Vacating, PromisedToNext: row.PromisedToNext, Job: row.Job, Limits: row.Limits, Queue: row.Queue,
+			ID: row.ID, Submitter: fairshare.Submitter{Group: row.Group, Owner: row.Owner},
+			Resources:   roost.Resources(row.Resources),
+			Placement:   gpu.Placement{Disk: roost.Bytes(row.Disk), Reclaimed: row.Reclaimed},
+			TaskStarted: row.TaskStarted, WalltimeEnd: row.WalltimeEnd, PredictedEnd: row.PredictedEnd,
+			LastCheckpoint: row.LastCheckpoint,
+			Rank:           row.Rank, NotRerunnable: row.NotRerunnable, Checkpointable: row.Checkpointable,
+			Vacating: row.Vacating, PromisedToNext: row.PromisedToNext, Job: row.Job, Limits: row.Limits,
+			Queue: row.Queue,
 		}
 		if c.Band, err = roost.ParsePriorityBand(row.Band); err != nil {
 			return nil, fmt.Errorf("claim %d: %w", row.ID, err)
@@ -182,9 +192,12 @@ type requestRow struct {
 
 func requestRowOf(a *PendingRequest) requestRow {
 	return requestRow{
-		Schedd: a.Key.Schedd, ID: a.Key.ID, Owner: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup, Band: a.Band.String(), Priority: a.Priority,
-		Oldest: a.Oldest, Wanted: a.OwnWanted, NoQueue: a.NoQueue, Resources: resourceRow(a.Class.Resources), Ad: a.AdText, Queue: a.Queue, Gang: a.Gang, GangRequest: a.GangRequest,
-		Walltime: int64(a.Walltime / time.Second), PredictedRuntime: int64(a.PredictedRuntime / time.Second), Reservation: a.Reservation, Now: a.Now, Counting: a.Counting, Claims: a.Claims,
+		Schedd: a.Key.Schedd, ID: a.Key.ID, Owner: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup,
+		Band: a.Band.String(), Priority: a.Priority,
+		Oldest: a.Oldest, Wanted: a.OwnWanted, NoQueue: a.NoQueue, Resources: resourceRow(a.Class.Resources),
+		Ad: a.AdText, Queue: a.Queue, Gang: a.Gang, GangRequest: a.GangRequest,
+		Walltime: int64(a.Walltime / time.Second), PredictedRuntime: int64(a.PredictedRuntime / time.Second),
+		Reservation: a.Reservation, Now: a.Now, Counting: a.Counting, Claims: a.Claims,
 		RunningCount: a.RunningCount, Avoid: a.Avoid, SelfPlacements: a.SelfPlacements, WaitingSince: a.WaitingSince,
 	}
 }
@@ -196,14 +209,18 @@ func (row *requestRow) pendingRequest() (*PendingRequest, error) {
 	length := func(seconds int64) time.Duration {
 		return time.Duration(min(max(seconds, 0), maxRuntime)) * time.Second
 	}
-	a := &PendingRequest{AdText: row.Ad, Queue: row.Queue, UnixGroup: row.UnixGroup, Counting: row.Counting, Claims: row.Claims, RunningCount: row.RunningCount, GangRequest: row.GangRequest}
-	a.Key, a.Submitter = match.RequestKey{Schedd: row.Schedd, ID: row.ID}, fairshare.Submitter{Group: row.Group, Owner: row.Owner}
+	a := &PendingRequest{AdText: row.Ad, Queue: row.Queue, UnixGroup: row.UnixGroup, Counting: row.Counting,
+		Claims: row.Claims, RunningCount: row.RunningCount, GangRequest: row.GangRequest}
+	a.Key, a.Submitter = match.RequestKey{Schedd: row.Schedd, ID: row.ID},
+		fairshare.Submitter{Group: row.Group, Owner: row.Owner}
 	a.Priority, a.Oldest, a.OwnWanted, a.NoQueue, a.Gang = row.Priority, row.Oldest, row.Wanted, row.NoQueue, row.Gang
-	a.Walltime, a.PredictedRuntime, a.Reservation, a.Avoid = length(row.Walltime), length(row.PredictedRuntime), row.Reservation, row.Avoid
+	a.Walltime, a.PredictedRuntime, a.Reservation, a.Avoid = length(row.Walltime), length(row.PredictedRuntime),
+		row.Reservation, row.Avoid
 	a.Now = row.Now
 	a.SelfPlacements, a.WaitingSince = row.SelfPlacements, row.WaitingSince
 	subject := fmt.Sprintf("request %d of schedd %s", row.ID, row.Schedd)
-	if a.OwnWanted < 0 || a.OwnWanted > roost.MaxTasks || a.Gang < 0 || a.Gang > roost.MaxTasks || a.NoQueue < 0 || a.Counting > CountedElsewhere || row.Owner == "" {
+	if a.OwnWanted < 0 || a.OwnWanted > roost.MaxTasks || a.Gang < 0 || a.Gang > roost.MaxTasks || a.NoQueue < 0 ||
+		a.Counting > CountedElsewhere || row.Owner == "" {
 		return nil, fmt.Errorf("%s: %w: its numbers make no sense", subject, roost.Invalid)
 	}
 	var err error
@@ -230,12 +247,14 @@ type pendingGrantRow struct {
 }
 
 func pendingGrantRowOf(machine string, p match.PendingGrant) pendingGrantRow {
-	return pendingGrantRow{machine, p.Request.Schedd, p.Request.ID, resourceRow(p.Resources), p.Class, p.MayReclaim, p.Waiting, p.Unit, p.Victims, p.WalltimeEnd}
+	return pendingGrantRow{machine, p.Request.Schedd, p.Request.ID, resourceRow(p.Resources), p.Class, p.MayReclaim,
+		p.Waiting, p.Unit, p.Victims, p.WalltimeEnd}
 }
 
 func (r *pendingGrantRow) pendingGrant() match.PendingGrant {
 	return match.PendingGrant{
-		Request: match.RequestKey{Schedd: r.Schedd, ID: r.Request}, Resources: roost.Resources(r.Resources), Class: r.Class, MayReclaim: r.MayReclaim, Waiting: r.Waiting, Unit: r.Unit,
+		Request: match.RequestKey{Schedd: r.Schedd, ID: r.Request}, Resources: roost.Resources(r.Resources),
+		Class: r.Class, MayReclaim: r.MayReclaim, Waiting: r.Waiting, Unit: r.Unit,
 		Victims: r.Victims, WalltimeEnd: r.WalltimeEnd,
 	}
 }
@@ -258,11 +277,13 @@ type runningRow struct {
 }
 
 func runningRowOf(w RunningTasks) runningRow {
-	return runningRow{w.Queue, w.Subject.User, w.Subject.Group, w.Subject.UnixGroup, w.Units, w.Jobs, resourceRow(w.Each)}
+	return runningRow{w.Queue, w.Subject.User, w.Subject.Group, w.Subject.UnixGroup, w.Units, w.Jobs,
+		resourceRow(w.Each)}
 }
 
 func (r *runningRow) running() RunningTasks {
-	return RunningTasks{r.Queue, ledger.LimitSubject{User: r.User, Group: r.Group, UnixGroup: r.UnixGroup}, r.Units, r.Jobs, roost.Resources(r.Each)}
+	return RunningTasks{r.Queue, ledger.LimitSubject{User: r.User, Group: r.Group, UnixGroup: r.UnixGroup}, r.Units,
+		r.Jobs, roost.Resources(r.Each)}
 }
 
 type submitterRow struct {
@@ -285,7 +306,8 @@ type startRow struct {
 	Units     int         `json:"units"`
 }
 
-// JobRow is a job that is not over, and says which request its tasks are in. The schedds tell it, a moment after the leader has told the rest.
+// JobRow is a job that is not over, and says which request its tasks are in. The schedds
+// tell it, a moment after the leader has told the rest.
 type JobRow struct {
 	ID        string `json:"id"` // "12.host"
 	Name      string `json:"name,omitempty"`
@@ -303,18 +325,21 @@ type JobRow struct {
 	OpenTasks     int         `json:"open,omitempty"`        // tasks that are not over
 	MaxRunning    int         `json:"max_running,omitempty"` // at most so many of them run at once; 0: all
 
-	WaitReason string `json:"why,omitempty"`     // it does not start, of a job of which nothing waits for a machine or runs
+	// it does not start, of a job of which nothing waits for a machine or runs
+	WaitReason string `json:"why,omitempty"`
 	Refused    bool   `json:"refused,omitempty"` // it is held because quotas, or its queue, did not allow it
 }
 
 // RequestedResources says what each task of the job asks for.
 func (j *JobRow) RequestedResources(r roost.Resources) { j.TaskResources = resourceRow(r) }
 
-// MaxResources is what the tasks of the job may hold at once when all goes well, which is what quotas count, and how many tasks that are.
+// MaxResources is what the tasks of the job may hold at once when all goes well, which is
+// what quotas count, and how many tasks that are.
 func (j *JobRow) MaxResources() (sum roost.Resources, tasks int) {
 	if tasks = j.OpenTasks; j.MaxRunning > 0 {
 		tasks = min(tasks, j.MaxRunning)
 	}
 	n := roost.Bytes(tasks)
-	return roost.Resources{CPU: j.TaskResources.CPU * roost.MilliCPU(tasks), Memory: j.TaskResources.Memory * n, Disk: j.TaskResources.Disk * n, GPUs: j.TaskResources.GPUs * tasks}, tasks
+	return roost.Resources{CPU: j.TaskResources.CPU * roost.MilliCPU(tasks), Memory: j.TaskResources.Memory * n,
+		Disk: j.TaskResources.Disk * n, GPUs: j.TaskResources.GPUs * tasks}, tasks
 }

@@ -17,12 +17,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// exampleCheckpoint is a checkpoint of a machine, two requests that are a gang together, and one in a queue that is stopped.
+// exampleCheckpoint is a checkpoint of a machine, two requests that are a gang together,
+// and one in a queue that is stopped.
 func exampleCheckpoint(t *testing.T) *CellCheckpoint {
 	t.Helper()
-	c := &CellCheckpoint{RoostVersion: "0.1.0", Epoch: 7, Leader: "head", Ledger: ledger.New(), ClaimHolders: map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 1000}}, Schedds: map[string]bool{"s": true}}
+	c := &CellCheckpoint{RoostVersion: "0.1.0", Epoch: 7, Leader: "head", Ledger: ledger.New(),
+		ClaimHolders: map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 1000}},
+		Schedds:      map[string]bool{"s": true}}
 	c.Now = time.Unix(1000, 5)
-	e := ledger.LogEntry{At: 1, Lead: "head", Commands: []ledger.AdminCommand{{Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindQueue, Object: []byte(`{"name": "q", "enabled": true}`)}}}
+	e := ledger.LogEntry{At: 1, Lead: "head", Commands: []ledger.AdminCommand{{Trusted: true, Verb: ledger.VerbSet,
+		Kind: ledger.KindQueue, Object: []byte(`{"name": "q", "enabled": true}`)}}}
 	if r := c.Ledger.Apply(&e); errors.Join(append(r.Commands, r.Err)...) != nil {
 		t.Fatal(r)
 	}
@@ -33,7 +37,8 @@ func exampleCheckpoint(t *testing.T) *CellCheckpoint {
 	c.Machines = []*match.Machine{match.NewMachine("m", 3, 4, ad)}
 	for id := range uint64(3) {
 		a := &PendingRequest{AdText: "[Rank = TARGET.Cpus]", OwnWanted: 1, GangRequest: 1}
-		a.Key, a.Submitter, a.Band, a.Gang = match.RequestKey{Schedd: "s", ID: id + 1}, fairshare.Submitter{Owner: "ann"}, roost.BatchBand, 2
+		a.Key, a.Submitter, a.Band, a.Gang = match.RequestKey{Schedd: "s", ID: id + 1},
+			fairshare.Submitter{Owner: "ann"}, roost.BatchBand, 2
 		if id == 2 {
 			a.GangRequest, a.Gang, a.Queue = 0, 0, "q"
 		}
@@ -77,7 +82,8 @@ func unpackedText(t *testing.T, packed []byte) string {
 	return string(text)
 }
 
-// TestPlanTwice holds that a plan can be made of a checkpoint again and again: what leads a gang wants what it wanted, and what is stopped nothing.
+// TestPlanTwice holds that a plan can be made of a checkpoint again and again: what leads
+// a gang wants what it wanted, and what is stopped nothing.
 func TestPlanTwice(t *testing.T) {
 	c, err := Read(bytes.NewReader(writtenText(t, exampleCheckpoint(t))))
 	if err != nil {
@@ -101,19 +107,23 @@ func TestReadRefuses(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	without := func(i int) string { return strings.Join(append(append([]string{}, lines[:i]...), lines[i+1:]...), "") }
 	for want, bad := range map[string][]byte{
-		"no checkpoint of a cell":                          []byte("; UnixStartTime: 0\n1 2 3\n"),
-		"is no checkpoint":                                 packedText("; UnixStartTime: 0\n1 2 3\n"),
-		"it is no checkpoint":                              packedText(`{"machine": {"name": "m"}}` + "\n"),
-		"roost cell checkpoint writes one":                 nil,
-		"version 2 of the format":                          packedText(strings.Replace(text, `"version":1`, `"version":2`, 1)),
+		"no checkpoint of a cell":          []byte("; UnixStartTime: 0\n1 2 3\n"),
+		"is no checkpoint":                 packedText("; UnixStartTime: 0\n1 2 3\n"),
+		"it is no checkpoint":              packedText(`{"machine": {"name": "m"}}` + "\n"),
+		"roost cell checkpoint writes one": nil,
+		"version 2 of the format": packedText(strings.Replace(text, `"version":1`,
+			`"version":2`, 1)),
 		"it is cut off after line 4":                       packedText(strings.Join(lines[:4], "") + `{"mach`),
 		fmt.Sprintf("has %d lines, and has", len(lines)-2): packedText(without(2)),
-		"there is no ledger":                               packedText(strings.Replace(without(1), fmt.Sprintf(`"lines":%d`, len(lines)-2), fmt.Sprintf(`"lines":%d`, len(lines)-3), 1)),
-		"line 3: machine \"m\"":                            packedText(strings.Replace(text, `"ad":"`, `"ad":"[`, 1)),
-		"line 4: request 1 of schedd s":                    packedText(strings.Replace(text, `"wanted":1`, `"wanted":-1`, 1)),
-		"something behind its end":                         packedText(text + "{}\n"),
-		"line 2: invalid request: it makes no sense":       packedText(strings.Replace(text, `{"ledger":"`, `{"ledger":7,"x":"`, 1)),
-		"it is there twice":                                packedText(strings.Replace(text, `"id":2`, `"id":1`, 1)),
+		"there is no ledger": packedText(strings.Replace(without(1),
+			fmt.Sprintf(`"lines":%d`, len(lines)-2), fmt.Sprintf(`"lines":%d`, len(lines)-3), 1)),
+		"line 3: machine \"m\"": packedText(strings.Replace(text, `"ad":"`, `"ad":"[`, 1)),
+		"line 4: request 1 of schedd s": packedText(strings.Replace(text, `"wanted":1`,
+			`"wanted":-1`, 1)),
+		"something behind its end": packedText(text + "{}\n"),
+		"line 2: invalid request: it makes no sense": packedText(strings.Replace(text, `{"ledger":"`,
+			`{"ledger":7,"x":"`, 1)),
+		"it is there twice": packedText(strings.Replace(text, `"id":2`, `"id":1`, 1)),
 	} {
 		_, err := Read(bytes.NewReader(bad))
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, roost.Invalid) {
@@ -122,8 +132,9 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadDamaged cuts a checkpoint off at each byte, and changes each bit of some: whatever is read then, it is said that something is wrong, unless only
-// gzip's header is another.
+// TestReadDamaged cuts a checkpoint off at each byte, and changes each bit of some:
+// whatever is read then, it is said that something is wrong, unless only gzip's header is
+// another.
 func TestReadDamaged(t *testing.T) {
 	good := writtenText(t, exampleCheckpoint(t))
 	for n := range good {
@@ -143,7 +154,9 @@ func TestReadDamaged(t *testing.T) {
 
 // FuzzRead holds that no text makes Read, or a plan of what it made, panic.
 func FuzzRead(f *testing.F) {
-	f.Add(`{"roost_cell_checkpoint":{"version":1}}` + "\n" + `{"ledger":"CAE="}` + "\n" + `{"machine":{"name":"m","ad":"[Cpus=1]","claims":[{"id":1,"owner":"a","band":"batch","parts":[{"unit":9}]}]}}` + "\n" + `{"end":{"lines":3}}` + "\n")
+	f.Add(`{"roost_cell_checkpoint":{"version":1}}` + "\n" + `{"ledger":"CAE="}` + "\n" +
+		`{"machine":{"name":"m","ad":"[Cpus=1]","claims":[{"id":1,"owner":"a","band":"batch","parts":[{"unit":9}]}]}}` +
+		"\n" + `{"end":{"lines":3}}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, err := Read(bytes.NewReader(packedText(text))); err == nil {
 			match.NewMatcher().Plan(c.Plan())

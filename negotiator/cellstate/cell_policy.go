@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellPolicy is what administrators have set, in the form that plans need. It is made of the ledger anew when that has changed in this respect.
+// CellPolicy is what administrators have set, in the form that plans need. It is made of
+// the ledger anew when that has changed in this respect.
 type CellPolicy struct {
 	Version       uint64 // ledger.Ledger's Policy, and one
 	Groups        []fairshare.AccountingGroup
@@ -26,15 +27,18 @@ type CellPolicy struct {
 	StreamMaxWait time.Duration // for which a stream request may find no room
 }
 
-// backfillMaxWait is after how long a request that has found no room is given what falls free, where nobody knows when anything ends.
+// backfillMaxWait is after how long a request that has found no room is given what falls
+// free, where nobody knows when anything ends.
 const backfillMaxWait = 10 * time.Minute
 
-// conservativeDepth is for how many waiting units something is held where backfill is conservative.
+// conservativeDepth is for how many waiting units something is held where backfill is
+// conservative.
 const conservativeDepth = 100
 
 // NewPolicy reads what is set now.
 func NewPolicy(l *ledger.Ledger) CellPolicy {
-	p := CellPolicy{Version: l.PolicyVersion() + 1, Oversubscribe: l.SettingOn(ledger.SettingGroupOversubscription), Limits: l.Limits()}
+	p := CellPolicy{Version: l.PolicyVersion() + 1, Oversubscribe: l.SettingOn(ledger.SettingGroupOversubscription),
+		Limits: l.Limits()}
 	everywhere := l.SettingOn(ledger.SettingAcceptSurplusEverywhere)
 	for _, g := range l.Groups() {
 		group := fairshare.AccountingGroup{Name: g.Name, AcceptsSurplus: g.AcceptSurplus || everywhere}
@@ -51,7 +55,8 @@ func NewPolicy(l *ledger.Ledger) CellPolicy {
 			continue
 		}
 		p.Reservations = append(p.Reservations, match.AdvanceReservation{
-			Name: r.Name, Users: r.Users, Groups: r.Groups, Nodes: r.Nodes, Amount: resourcesOf(r.Amount), From: r.From, Until: r.Until,
+			Name: r.Name, Users: r.Users, Groups: r.Groups, Nodes: r.Nodes, Amount: resourcesOf(r.Amount), From: r.From,
+			Until: r.Until,
 		})
 	}
 	for _, d := range l.Drains() {

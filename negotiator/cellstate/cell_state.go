@@ -12,16 +12,21 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellState is a cell as its leader knows it at one instant. What it is asked for in a plan is not copied: the asks and machines are those of the leader, and
+// CellState is a cell as its leader knows it at one instant. What it is asked for in a
+// plan is not copied: the asks and machines are those of the leader, and
 // [CellState.Snapshot] notes in the asks which limits they are held to.
 type CellState struct {
 	Now      time.Time
 	Policy   *CellPolicy
-	Machines []*match.Machine  // by name
-	Requests []*PendingRequest // of the schedds that are here, by their keys; only needed in full where Policy.HasRunLimits
+	Machines []*match.Machine // by name
+	// of the schedds that are here, by their keys; only needed in full where
+	// Policy.HasRunLimits
+	Requests []*PendingRequest
 	ToPlace  []*PendingRequest // of those, what a plan is to place, in the same order: see CollectWaiting
 	Pending  map[string][]match.PendingGrant
-	Drains   []match.MachineDrain // by node: those of the ledger of machines that are there, and what the leader keeps free by itself
+	// by node: those of the ledger of machines that are there, and what the leader keeps
+	// free by itself
+	Drains []match.MachineDrain
 
 	LastRunning   []RunningTasks           // of schedds that are away, or have not told all yet
 	KnownSchedds  func(schedd string) bool // what runs of it is known otherwise than from machines
@@ -29,7 +34,9 @@ type CellState struct {
 	LimitsUsed    map[string]int           // that claims take
 	LimitsGranted map[string]int           // that grants take which do not show in machines' ads yet
 
-	Prod func() map[Payer]Held // what claims in the bands that displace others hold, as machines say, and grants on their way; nil: quotas bound no plan
+	// what claims in the bands that displace others hold, as machines say, and grants on
+	// their way; nil: quotas bound no plan
+	Prod func() map[Payer]Held
 
 	UsageByClaims func(fairshare.Submitter) roost.Resources // by its claims
 	UsageByGrants map[fairshare.Submitter]roost.Resources   // on its way
@@ -47,9 +54,11 @@ type TaskEviction struct {
 // Snapshot is what a plan is made of.
 func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	s := &match.Snapshot{
-		Now: p.Now, Machines: p.Machines, Pending: p.Pending, Shares: map[fairshare.Submitter]match.SubmitterShare{}, Drains: p.Drains, RecentStarts: p.RecentStarts,
-		Groups: slices.Clone(p.Policy.Groups), Oversubscribe: p.Policy.Oversubscribe, Reservations: p.Policy.Reservations,
-		Backfill: p.Policy.Backfill, Reclaim: p.Policy.Reclaim,
+		Now: p.Now, Machines: p.Machines, Pending: p.Pending, Shares: map[fairshare.Submitter]match.SubmitterShare{},
+		Drains: p.Drains, RecentStarts: p.RecentStarts,
+		Groups: slices.Clone(p.Policy.Groups), Oversubscribe: p.Policy.Oversubscribe,
+		Reservations: p.Policy.Reservations,
+		Backfill:     p.Policy.Backfill, Reclaim: p.Policy.Reclaim,
 	}
 	for _, a := range p.ToPlace {
 		s.Requests = append(s.Requests, &a.Request)
@@ -57,10 +66,12 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	p.fillShares(l, s)
 	excesses := p.countLimits(s)
 	p.quota(l, s)
-	if s.Preemption = p.preemptionPolicy(l); s.Preemption.FairShare != nil { // it may displace those who want nothing and use something
+	// it may displace those who want nothing and use something
+	if s.Preemption = p.preemptionPolicy(l); s.Preemption.FairShare != nil {
 		for who := range p.ChargedCores {
 			if _, known := s.Shares[who]; !known {
-				s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who), Usage: p.UsageByClaims(who)}
+				s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who),
+					Usage: p.UsageByClaims(who)}
 			}
 		}
 	}
@@ -68,7 +79,8 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	return s
 }
 
-// fillShares says how submitters stand who ask for something, and where there are groups with quotas all others: what they have counts against those.
+// fillShares says how submitters stand who ask for something, and where there are groups
+// with quotas all others: what they have counts against those.
 func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 	fillShare := func(who fairshare.Submitter) {
 		if _, known := s.Shares[who]; known {
@@ -80,7 +92,8 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 		} else {
 			ceiling = max(ceiling, math.SmallestNonzeroFloat64)
 		}
-		s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who), Usage: p.UsageByClaims(who).Add(p.UsageByGrants[who]), Floor: floor, Ceiling: ceiling}
+		s.Shares[who] = match.SubmitterShare{EffectivePriority: l.Accountant().EffectivePriority(p.Now, who),
+			Usage: p.UsageByClaims(who).Add(p.UsageByGrants[who]), Floor: floor, Ceiling: ceiling}
 	}
 	for _, r := range s.Requests {
 		fillShare(r.Submitter)
@@ -92,27 +105,31 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 	}
 }
 
-// countLimits says how much of each limit that is set is in use: by the claims that machines tell of, and by grants that do not show there yet.
+// countLimits says how much of each limit that is set is in use: by the claims that
+// machines tell of, and by grants that do not show there yet.
 func (p *CellState) countLimits(s *match.Snapshot) (excesses []softExcess) {
 	if len(p.Policy.Limits) == 0 && !p.Policy.HasRunLimits {
 		return nil
 	}
 	s.Limits = make(map[string]match.ConcurrencyLimit, len(p.Policy.Limits))
 	for _, l := range p.Policy.Limits {
-		s.Limits[l.Name] = match.ConcurrencyLimit{Total: int(l.Count), Used: p.LimitsUsed[l.Name] + p.LimitsGranted[l.Name]}
+		s.Limits[l.Name] = match.ConcurrencyLimit{Total: int(l.Count),
+			Used: p.LimitsUsed[l.Name] + p.LimitsGranted[l.Name]}
 	}
 	return p.countRunning(s.Limits)
 }
 
 // preemptionPolicy is who may be displaced.
 func (p *CellState) preemptionPolicy(l *ledger.Ledger) match.PreemptionPolicy {
-	s := match.PreemptionPolicy{HasBudgets: true, EvictionsByJob: make(map[string]int, len(p.Evicted)), PerJob: int(l.SettingNumber(ledger.SettingDisruptionsPerJob))}
+	s := match.PreemptionPolicy{HasBudgets: true, EvictionsByJob: make(map[string]int, len(p.Evicted)),
+		PerJob: int(l.SettingNumber(ledger.SettingDisruptionsPerJob))}
 	for _, e := range p.Evicted {
 		s.EvictionsByJob[e.Job]++
 	}
 	s.MaxInCycle = max(0, int(l.SettingNumber(ledger.SettingDisruptionsPerCell))-len(p.Evicted))
 	if text := l.SettingText(ledger.SettingPreemptionRequirements); text != "" && text != "false" {
-		s.FairShare = &match.FairSharePreemption{Allows: l.SettingExpression(ledger.SettingPreemptionRequirements), MinRuntime: l.SettingDuration(ledger.SettingPreemptionMinRuntime)}
+		s.FairShare = &match.FairSharePreemption{Allows: l.SettingExpression(ledger.SettingPreemptionRequirements),
+			MinRuntime: l.SettingDuration(ledger.SettingPreemptionMinRuntime)}
 	}
 	return s
 }

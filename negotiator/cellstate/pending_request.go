@@ -16,15 +16,18 @@ const (
 	CountedElsewhere                      // as a part of a job that another request counts
 )
 
-// PendingRequest is a request as the leader knows it. Its Wanted is what it wants beyond what is on its way to it.
+// PendingRequest is a request as the leader knows it. Its Wanted is what it wants beyond
+// what is on its way to it.
 type PendingRequest struct {
 	match.Request
-	AdText       string // of its ad
-	Queue        string // that its tasks were submitted to
-	UnixGroup    string // of their owner
-	Counting     LimitCounting
-	Claims       int    // that it holds, where its queue is counted; elsewhere 0 or 1
-	RunningCount int    // claims that count as running: those it holds, as far as its schedd has told of all, and those on their way to it
+	AdText    string // of its ad
+	Queue     string // that its tasks were submitted to
+	UnixGroup string // of their owner
+	Counting  LimitCounting
+	Claims    int // that it holds, where its queue is counted; elsewhere 0 or 1
+	// claims that count as running: those it holds, as far as its schedd has told of all,
+	// and those on their way to it
+	RunningCount int
 	OwnWanted    int    // in a checkpoint: what it wants itself; Wanted of one that leads a gang is of all of it
 	GangRequest  uint64 // not 0: the request that leads the gang which its tasks are a part of
 }
@@ -54,8 +57,9 @@ func (a *PendingRequest) jobsCounted(claims int) int {
 	return claims
 }
 
-// CollectWaiting returns the asks that wait or are asked for by themselves, in the same order: those that follow another are parts of it, and wait until all are
-// there. The Wanted and the Parts of those that lead are changed.
+// CollectWaiting returns the asks that wait or are asked for by themselves, in the same
+// order: those that follow another are parts of it, and wait until all are there. The
+// Wanted and the Parts of those that lead are changed.
 func CollectWaiting(list []*PendingRequest) (whole []*PendingRequest) {
 	units, parts := map[match.RequestKey]int{}, map[match.RequestKey][]*match.Request{}
 	for _, a := range list {
@@ -89,7 +93,8 @@ type RunningTasks struct {
 	Each    roost.Resources
 }
 
-// MergeRunning adds up what is alike, so that a limit does not look at each of thousands of requests.
+// MergeRunning adds up what is alike, so that a limit does not look at each of thousands
+// of requests.
 func MergeRunning(runs []RunningTasks) []RunningTasks {
 	index, all := map[RunningTasks]int{}, []RunningTasks{}
 	for _, w := range runs {

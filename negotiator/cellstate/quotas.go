@@ -9,9 +9,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// A quota is looked at when a job is submitted, which the schedd asks the leader for. A schedd that does not ask, and puts its requests into a band by itself,
-// would displace everybody below. So in the bands that displace others a plan grants no more than the quotas leave of what claims hold, by what machines say
-// and not schedds. To an honest schedd that is no bound: what it was admitted all together holds no more, unless the quota was lowered since.
+// A quota is looked at when a job is submitted, which the schedd asks the leader for. A
+// schedd that does not ask, and puts its requests into a band by itself, would displace
+// everybody below. So in the bands that displace others a plan grants no more than the
+// quotas leave of what claims hold, by what machines say and not schedds. To an honest
+// schedd that is no bound: what it was admitted all together holds no more, unless the
+// quota was lowered since.
 
 // Payer is for whom claims of a band are counted.
 type Payer struct {
@@ -53,7 +56,8 @@ func (p *CellState) quota(l *ledger.Ledger, s *match.Snapshot) {
 	if p.Prod == nil {
 		return
 	}
-	strict, held, known := l.SettingText(ledger.SettingDefaultQuota) == "none", map[Payer]Held(nil), map[Payer][]ledger.BandQuota{}
+	strict, held, known := l.SettingText(ledger.SettingDefaultQuota) == "none", map[Payer]Held(nil),
+		map[Payer][]ledger.BandQuota{}
 	for _, r := range s.Requests {
 		for _, part := range append([]*match.Request{r}, r.Parts...) {
 			if !p.Policy.HasRunLimits {
@@ -98,7 +102,8 @@ func (p *CellState) holdToQuota(s *match.Snapshot, r *match.Request, q ledger.Ba
 			continue
 		}
 		limit := match.ConcurrencyLimit{
-			Total: int(b.Value), Bytes: b.Name == "memory" || b.Name == "disk", Cores: b.Name == "cpus", Label: "quota of " + q.SubjectText() + " in band " + q.Band + ", " + b.Name,
+			Total: int(b.Value), Bytes: b.Name == "memory" || b.Name == "disk", Cores: b.Name == "cpus",
+			Label: "quota of " + q.SubjectText() + " in band " + q.Band + ", " + b.Name,
 		}
 		key := who + "/" + q.Band + "/" + b.Name
 		if _, known := s.Limits["quota/"+key]; !known {
@@ -126,7 +131,8 @@ func quotaUse(q ledger.BandQuota, r *match.Request, held map[Payer]Held) (sum He
 		if who.Band != r.Band {
 			continue
 		}
-		if q.Group != "" && (who.Group == q.Group || strings.HasPrefix(who.Group, q.Group+".")) || q.Group == "" && who.Owner == r.Submitter.Owner {
+		if q.Group != "" && (who.Group == q.Group || strings.HasPrefix(who.Group, q.Group+".")) ||
+			q.Group == "" && who.Owner == r.Submitter.Owner {
 			sum = sum.Add(h.Resources, h.Claims)
 		}
 	}

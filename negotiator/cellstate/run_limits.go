@@ -12,15 +12,20 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Of a queue only so many jobs run at once, in all, of one user and of one group, and of all queues together, and so much of a resource is theirs (PBS:
-// max_run, max_run_res). Each task is a job to them, as each subjob is in PBS; but a program that has several machines is one, however many tasks hold those.
-// A task runs on a claim, and the schedds say how many claims each request holds; a grant counts from its making until the schedd
+// Of a queue only so many jobs run at once, in all, of one user and of one group, and of
+// all queues together, and so much of a resource is theirs (PBS: max_run, max_run_res).
+// Each task is a job to them, as each subjob is in PBS; but a program that has several
+// machines is one, however many tasks hold those. A task runs on a claim, and the schedds
+// say how many claims each request holds; a grant counts from its making until the schedd
 // has counted it.
 //
-// Naively that is all. But a schedd that is away says nothing while its tasks run on, and to a new leader none has said anything yet: other schedds would get
-// the same again. So of a schedd that left what it said last counts until it has told all anew. Of one that this leader has never heard, machines' ads tell
-// whose tasks run, and in which queue, though not for which Unix group: these count for all groups, as a limit may be held too tight for a moment, but not
-// exceeded. Where a machine does not tell the queue they count for all queues.
+// Naively that is all. But a schedd that is away says nothing while its tasks run on, and
+// to a new leader none has said anything yet: other schedds would get the same again. So
+// of a schedd that left what it said last counts until it has told all anew. Of one that
+// this leader has never heard, machines' ads tell whose tasks run, and in which queue,
+// though not for which Unix group: these count for all groups, as a limit may be held too
+// tight for a moment, but not exceeded. Where a machine does not tell the queue they
+// count for all queues.
 
 // CountsRunning reports whether only so many tasks of a queue run at once.
 func CountsRunning(q ledger.QueuePolicy) bool {
@@ -54,7 +59,8 @@ func (p *CellPolicy) runLimits(a *PendingRequest) (all []requestRunLimit) {
 		for _, b := range s.counts.BoundsFor(party) {
 			if a.Counting != CountedElsewhere {
 				once := a.Counting == AllAsOneJob
-				all = append(all, requestRunLimit{match.LimitRequest{Limit: limitKey(s.queue, "", b, soft), Count: 1, PerGang: once}, b, s.queue, "", int(b.Max), soft})
+				all = append(all, requestRunLimit{match.LimitRequest{Limit: limitKey(s.queue, "", b, soft), Count: 1,
+					PerGang: once}, b, s.queue, "", int(b.Max), soft})
 			}
 		}
 		for _, name := range ledger.AmountNames() {
@@ -63,7 +69,8 @@ func (p *CellPolicy) runLimits(a *PendingRequest) (all []requestRunLimit) {
 				continue
 			}
 			for _, b := range s.amounts[name].BoundsFor(party) {
-				all = append(all, requestRunLimit{match.LimitRequest{Limit: limitKey(s.queue, name, b, soft), Count: int(takes)}, b, s.queue, name, int(b.MaxInUnit(name)), soft})
+				all = append(all, requestRunLimit{match.LimitRequest{Limit: limitKey(s.queue, name, b, soft),
+					Count: int(takes)}, b, s.queue, name, int(b.MaxInUnit(name)), soft})
 			}
 		}
 	}
@@ -96,7 +103,8 @@ func (l *requestRunLimit) amountOf(w RunningTasks) int {
 	return w.Units * int(ledger.CountedAmount(w.Each, l.amount))
 }
 
-// countRunning adds to limits how much of them runs, says of each ask which it is held to, and returns the soft ones that are gone beyond.
+// countRunning adds to limits how much of them runs, says of each ask which it is held
+// to, and returns the soft ones that are gone beyond.
 func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesses []softExcess) {
 	if !p.Policy.HasRunLimits {
 		return nil
@@ -126,7 +134,8 @@ func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesse
 			if l.soft && (l.SubjectKind == ledger.OfUnixGroup || w.Queue == "" && l.queue != "") {
 				continue // nobody has to make room for what may be counted wrongly
 			}
-			w.Queue, w.Subject.UnixGroup = cmp.Or(w.Queue, l.queue), l.Name // nobody says which group they are, nor some machines which queue
+			// nobody says which group they are, nor some machines which queue
+			w.Queue, w.Subject.UnixGroup = cmp.Or(w.Queue, l.queue), l.Name
 			if l.SubjectKind != ledger.OfUnixGroup {
 				w.Subject.UnixGroup = ""
 			}
@@ -135,7 +144,8 @@ func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesse
 		if l.soft && used > l.max {
 			excesses = append(excesses, softExcess{l, used - l.max})
 		}
-		all[name] = match.ConcurrencyLimit{Total: l.max, Used: used, Label: l.reachedText(), Bytes: strings.HasSuffix(l.amount, "_bytes")}
+		all[name] = match.ConcurrencyLimit{Total: l.max, Used: used, Label: l.reachedText(),
+			Bytes: strings.HasSuffix(l.amount, "_bytes")}
 	}
 	return excesses
 }
@@ -151,14 +161,16 @@ func (p *CellState) unheardTasks() (all []RunningTasks) {
 			_, name, named := strings.Cut(claim.Job, ".")
 			if named && !p.KnownSchedds(name) {
 				party := ledger.LimitSubject{User: claim.Submitter.Owner, Group: claim.Submitter.Group}
-				all = append(all, RunningTasks{Queue: claim.Queue, Subject: party, Units: 1, Jobs: 1, Each: claim.Resources})
+				all = append(all, RunningTasks{Queue: claim.Queue, Subject: party, Units: 1, Jobs: 1,
+					Each: claim.Resources})
 			}
 		}
 	}
 	return MergeRunning(all)
 }
 
-// reachedText says that the limit is reached as OpenPBS's scheduler does, without its full stop: what follows are the numbers.
+// reachedText says that the limit is reached as OpenPBS's scheduler does, without its
+// full stop: what follows are the numbers.
 func (l *requestRunLimit) reachedText() string {
 	at := "server"
 	if l.queue != "" {
@@ -167,9 +179,11 @@ func (l *requestRunLimit) reachedText() string {
 	who := [...]string{"", "User", "Project", "Group"}[l.SubjectKind]
 	switch {
 	case l.amount != "" && l.SubjectKind == ledger.AllSubjects:
-		return fmt.Sprintf("would exceed overall limit on resource %s in %s", ledger.ResourceName(l.amount), queueOrComplex(l.queue))
+		return fmt.Sprintf("would exceed overall limit on resource %s in %s", ledger.ResourceName(l.amount),
+			queueOrComplex(l.queue))
 	case l.amount != "":
-		return fmt.Sprintf("would exceed %s %s's limit on resource %s in %s", strings.ToLower(who), l.Name, ledger.ResourceName(l.amount), queueOrComplex(l.queue))
+		return fmt.Sprintf("would exceed %s %s's limit on resource %s in %s", strings.ToLower(who), l.Name,
+			ledger.ResourceName(l.amount), queueOrComplex(l.queue))
 	case l.SubjectKind == ledger.AllSubjects && l.queue == "":
 		return "Server job limit has been reached"
 	case l.SubjectKind == ledger.AllSubjects:

@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What runs beyond a soft limit may be displaced (match/beyond.go). The schedds say how much runs of each user, group and queue, and the machines' ads whose claims
-// there are: of those as many as are too many are beyond, the youngest first. Of which Unix group a claim's owner was at submit no ad tells; so such limits only
-// say who comes last.
+// What runs beyond a soft limit may be displaced (match/beyond.go). The schedds say how
+// much runs of each user, group and queue, and the machines' ads whose claims there are:
+// of those as many as are too many are beyond, the youngest first. Of which Unix group a
+// claim's owner was at submit no ad tells; so such limits only say who comes last.
 
 // softExcess is by how much a soft limit is gone beyond.
 type softExcess struct {
@@ -30,7 +31,8 @@ type heldClaim struct {
 	*match.MachineClaim
 }
 
-// claimsOverSoftLimits are the claims that are beyond soft limits, and what is said to those who lose them.
+// claimsOverSoftLimits are the claims that are beyond soft limits, and what is said to
+// those who lose them.
 func (p *CellState) claimsOverSoftLimits(excesses []softExcess) map[match.ClaimKey]string {
 	if len(excesses) == 0 {
 		return nil
@@ -44,7 +46,8 @@ func (p *CellState) claimsOverSoftLimits(excesses []softExcess) map[match.ClaimK
 		}
 	}
 	slices.SortFunc(claims, func(a, b heldClaim) int {
-		return cmp.Or(cmp.Compare(b.TaskStarted, a.TaskStarted), cmp.Compare(a.machine, b.machine), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(b.TaskStarted, a.TaskStarted), cmp.Compare(a.machine, b.machine),
+			cmp.Compare(b.ID, a.ID))
 	})
 	slices.SortFunc(excesses, func(a, b softExcess) int { return cmp.Compare(a.Limit, b.Limit) })
 	all := map[match.ClaimKey]string{}
@@ -88,5 +91,6 @@ func (e softExcess) excessText() string {
 	if e.amount != "" {
 		what = ledger.ResourceName(e.amount)
 	}
-	return fmt.Sprintf("beyond the soft limit on running %s of %s in %s", what, ledger.LimitBound{SubjectKind: e.SubjectKind, Name: e.Name, NamesSubject: e.Name != ""}.SubjectText(), at)
+	return fmt.Sprintf("beyond the soft limit on running %s of %s in %s", what,
+		ledger.LimitBound{SubjectKind: e.SubjectKind, Name: e.Name, NamesSubject: e.Name != ""}.SubjectText(), at)
 }

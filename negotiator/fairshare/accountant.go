@@ -1,23 +1,32 @@
-// Package share keeps the books of fair share: what each submitter uses now, what that has made of its priority, and whose turn is next.
+// Package share keeps the books of fair share: what each submitter uses now, what that
+// has made of its priority, and whose turn is next.
 //
-// The formulae are HTCondor's (HTCondor manual, "User Priorities and Negotiation"; Accountant::UpdateOnePriority). The real priority of a
-// submitter decays towards what it uses: after a time δ of using ρ it is
+// The formulae are HTCondor's (HTCondor manual, "User Priorities and Negotiation";
+// Accountant::UpdateOnePriority). The real priority of a submitter decays towards what it
+// uses: after a time δ of using ρ it is
 //
 //	π' = β·π + (1−β)·ρ   with   β = 0.5^(δ/half-life)
 //
-// and what counts is max(0.5, π). The floor is applied when the priority is read and not at each step as HTCondor does it, so that the result
-// does not depend on how often somebody looked. Times a factor it is the effective priority, smaller is better, and what two submitters may
-// have is in inverse proportion to it. Nothing in here is ever negative.
+// and what counts is max(0.5, π). The floor is applied when the priority is read and not
+// at each step as HTCondor does it, so that the result does not depend on how often
+// somebody looked. Times a factor it is the effective priority, smaller is better, and
+// what two submitters may have is in inverse proportion to it. Nothing in here is ever
+// negative.
 //
-// Usage is measured in the cores that a submitter's dominant share of the pool is worth: see [CoresWorth].
+// Usage is measured in the cores that a submitter's dominant share of the pool is worth:
+// see [CoresWorth].
 //
 // # Bit for bit
 //
-// Every replica of the negotiator keeps a book, and after the same events all of them must be the same, on whatever processors they run. Rounding
-// leaves room for two differences. A compiler may fuse x*y + z into one operation with one rounding, and on some processors Go's does: an explicit
-// conversion to float64 forbids it (Go specification, "Floating-point operators"), so each product in here that is added to something stands in one.
-// And math.Exp2 is written in assembly on some processors: so 2^-x is made here, of operations that IEEE 754 defines to the last bit
-// ([halved]). Reading an account changes nothing, as a leader is asked more often than those who follow it.
+// Every replica of the negotiator keeps a book, and after the same events all of them
+// must be the same, on whatever processors they run. Rounding leaves room for two
+// differences. A compiler may fuse x*y + z into one operation with one rounding, and on
+// some processors Go's does: an explicit conversion to float64 forbids it (Go
+// specification, "Floating-point operators"), so each product in here that is added to
+// something stands in one. And math.Exp2 is written in assembly on some processors: so
+// 2^-x is made here, of operations that IEEE 754 defines to the last bit ([halved]).
+// Reading an account changes nothing, as a leader is asked more often than those who
+// follow it.
 package fairshare
 
 import (
@@ -30,7 +39,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The constants of HTCondor: PRIORITY_HALFLIFE, the least real priority, and DEFAULT_PRIO_FACTOR.
+// The constants of HTCondor: PRIORITY_HALFLIFE, the least real priority, and
+// DEFAULT_PRIO_FACTOR.
 const (
 	HalfLife      = 24 * time.Hour
 	LeastPriority = 0.5
@@ -56,9 +66,11 @@ func (s Submitter) Compare(t Submitter) int {
 	return strings.Compare(s.Owner, t.Owner)
 }
 
-// CoresWorth is what held is worth in cores, in a pool that has total: the dominant share of CPU, memory and GPUs (Ghodsi et al., "Dominant Resource
-// Fairness"), times the cores of the pool. Whoever takes half of the pool's memory has the weight of half of its cores, however few it
-// takes. What the pool has nothing of does not count; in a pool without cores the weight is the cores held.
+// CoresWorth is what held is worth in cores, in a pool that has total: the dominant share
+// of CPU, memory and GPUs (Ghodsi et al., "Dominant Resource Fairness"), times the cores
+// of the pool. Whoever takes half of the pool's memory has the weight of half of its
+// cores, however few it takes. What the pool has nothing of does not count; in a pool
+// without cores the weight is the cores held.
 func CoresWorth(held, total roost.Resources) float64 {
 	weight, cores := held.CPU.Cores(), total.CPU.Cores()
 	if total.Memory > 0 && cores > 0 {
@@ -76,7 +88,8 @@ type Accountant struct {
 	accounts map[Submitter]*SubmitterAccount
 }
 
-// SubmitterAccount is one submitter's, to be kept and read back. Real and Used are as of the instant At.
+// SubmitterAccount is one submitter's, to be kept and read back. Real and Used are as of
+// the instant At.
 type SubmitterAccount struct {
 	Submitter Submitter
 	Real      float64 // π, without its floor; >= 0
@@ -86,7 +99,8 @@ type SubmitterAccount struct {
 	At        int64   // unix nanoseconds
 }
 
-// NewAccountant returns an empty book with that half-life, HalfLife when it is not positive.
+// NewAccountant returns an empty book with that half-life, HalfLife when it is not
+// positive.
 func NewAccountant(halfLife time.Duration) *Accountant {
 	if halfLife <= 0 {
 		halfLife = HalfLife
@@ -108,8 +122,9 @@ func (b *Accountant) accountAt(a SubmitterAccount, now time.Time) SubmitterAccou
 	return a
 }
 
-// exp2Neg is 2^-(passed/halfLife), to about one part in 10^15. Whole half-lives are counted in integers; for the rest f the series of e^-y with y = f·ln 2 is
-// summed from its end, 1 - y/1·(1 - y/2·(1 - …)), where the term that is left out is below 1e-20.
+// exp2Neg is 2^-(passed/halfLife), to about one part in 10^15. Whole half-lives are
+// counted in integers; for the rest f the series of e^-y with y = f·ln 2 is summed from
+// its end, 1 - y/1·(1 - y/2·(1 - …)), where the term that is left out is below 1e-20.
 func exp2Neg(passed, halfLife int64) float64 {
 	y := float64(float64(passed%halfLife)/float64(halfLife)) * math.Ln2
 	sum := 1.0
@@ -119,7 +134,8 @@ func exp2Neg(passed, halfLife int64) float64 {
 	return math.Ldexp(sum, -int(min(passed/halfLife, 2000)))
 }
 
-// openAccount returns the submitter's account, brought to now, and makes one if there is none.
+// openAccount returns the submitter's account, brought to now, and makes one if there is
+// none.
 func (b *Accountant) openAccount(s Submitter, now time.Time) *SubmitterAccount {
 	a := b.accounts[s]
 	if a == nil {
@@ -130,7 +146,8 @@ func (b *Accountant) openAccount(s Submitter, now time.Time) *SubmitterAccount {
 	return a
 }
 
-// SetHalfLife changes how fast priorities follow use from now on; what is not positive means HalfLife.
+// SetHalfLife changes how fast priorities follow use from now on; what is not positive
+// means HalfLife.
 func (b *Accountant) SetHalfLife(now time.Time, halfLife time.Duration) {
 	if halfLife <= 0 {
 		halfLife = HalfLife
@@ -144,7 +161,8 @@ func (b *Accountant) SetHalfLife(now time.Time, halfLife time.Duration) {
 // HalfLife is how long it takes a priority to halve when nothing is used.
 func (b *Accountant) HalfLife() time.Duration { return b.halfLife }
 
-// SetUsage says that the submitter uses so many cores from now on. What is negative or no number counts as nothing.
+// SetUsage says that the submitter uses so many cores from now on. What is negative or no
+// number counts as nothing.
 func (b *Accountant) SetUsage(now time.Time, s Submitter, cores float64) {
 	if !(cores > 0) || math.IsInf(cores, 1) {
 		cores = 0
@@ -155,7 +173,8 @@ func (b *Accountant) SetUsage(now time.Time, s Submitter, cores float64) {
 	b.openAccount(s, now).Use = cores
 }
 
-// SetFactor sets the factor of a submitter; what is not positive and finite means DefaultFactor.
+// SetFactor sets the factor of a submitter; what is not positive and finite means
+// DefaultFactor.
 func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
 	if !(factor > 0) || math.IsInf(factor, 1) {
 		factor = DefaultFactor
@@ -163,7 +182,8 @@ func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
 	b.openAccount(s, now).Factor = factor
 }
 
-// ResetUsage forgets what a submitter has used, so that it stands as a newcomer that uses what it uses now. Its factor stays.
+// ResetUsage forgets what a submitter has used, so that it stands as a newcomer that uses
+// what it uses now. Its factor stays.
 func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 	if b.accounts[s] != nil {
 		a := b.openAccount(s, now)
@@ -171,17 +191,20 @@ func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 	}
 }
 
-// RewindClock says that the clock was wrong and has been put back to now: accounts that had been brought to a later time go on from now.
+// RewindClock says that the clock was wrong and has been put back to now: accounts that
+// had been brought to a later time go on from now.
 func (b *Accountant) RewindClock(now time.Time) {
 	for _, a := range b.accounts {
 		a.At = min(a.At, now.UnixNano())
 	}
 }
 
-// HasAccount reports whether a submitter has an account: it used something once, or has a factor of its own.
+// HasAccount reports whether a submitter has an account: it used something once, or has a
+// factor of its own.
 func (b *Accountant) HasAccount(s Submitter) bool { return b.accounts[s] != nil }
 
-// Account is the submitter's account as it stands at now; one who has none gets one that is empty.
+// Account is the submitter's account as it stands at now; one who has none gets one that
+// is empty.
 func (b *Accountant) Account(now time.Time, s Submitter) SubmitterAccount {
 	if a := b.accounts[s]; a != nil {
 		return b.accountAt(*a, now)

@@ -26,8 +26,8 @@ func TestExp2Neg(t *testing.T) {
 	}
 }
 
-// TestBits holds the bits of a book after a fixed history. They are the same on every processor: a difference here is one between the replicas of
-// a cell.
+// TestBits holds the bits of a book after a fixed history. They are the same on every
+// processor: a difference here is one between the replicas of a cell.
 func TestBits(t *testing.T) {
 	b := NewAccountant(HalfLife)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -37,7 +37,8 @@ func TestBits(t *testing.T) {
 		who := []Submitter{ann, bob}[rng.IntN(2)]
 		b.SetUsage(now, who, float64(rng.IntN(1_000_000))/1000)
 	}
-	want := map[Submitter][2]uint64{ann: {0x407c7a26b493e3f2, 0x41a1cd00bc3c4582}, bob: {0x407be347366d16a0, 0x41a173dc5ecfc7a2}}
+	want := map[Submitter][2]uint64{ann: {0x407c7a26b493e3f2, 0x41a1cd00bc3c4582},
+		bob: {0x407be347366d16a0, 0x41a173dc5ecfc7a2}}
 	for s, bits := range want {
 		a := b.accounts[s]
 		if got := [2]uint64{math.Float64bits(a.Real), math.Float64bits(a.Used)}; got != bits {
@@ -46,8 +47,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestReplicas holds that two books that hear the same are the same to the last bit, though one is asked all the time, and the other kept and
-// read back in between.
+// TestReplicas holds that two books that hear the same are the same to the last bit,
+// though one is asked all the time, and the other kept and read back in between.
 func TestReplicas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	asked, saved := NewAccountant(time.Hour), NewAccountant(time.Hour)

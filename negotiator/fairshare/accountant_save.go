@@ -25,17 +25,20 @@ type savedAccount struct {
 	At           time.Time `json:"at"`
 }
 
-// Save writes the book as JSON, in order. What is in use now is not written: after a restart the schedds say it anew.
+// Save writes the book as JSON, in order. What is in use now is not written: after a
+// restart the schedds say it anew.
 func (b *Accountant) Save(now time.Time) ([]byte, error) {
 	saved := savedAccountant{Version: stateVersion}
 	for _, s := range b.Submitters() {
 		a := b.Account(now, s)
-		saved.Accounts = append(saved.Accounts, savedAccount{s.Group, s.Owner, a.Real, a.Used, a.Factor, time.Unix(0, a.At).UTC()})
+		saved.Accounts = append(saved.Accounts,
+			savedAccount{s.Group, s.Owner, a.Real, a.Used, a.Factor, time.Unix(0, a.At).UTC()})
 	}
 	return json.MarshalIndent(saved, "", " ")
 }
 
-// Load reads what Save wrote into an empty book. The priorities decay over the time in between as if nothing was used.
+// Load reads what Save wrote into an empty book. The priorities decay over the time in
+// between as if nothing was used.
 func (b *Accountant) Load(text []byte) error {
 	var saved savedAccountant
 	if err := json.Unmarshal(text, &saved); err != nil {
@@ -48,14 +51,16 @@ func (b *Accountant) Load(text []byte) error {
 		if a.Factor == 0 {
 			a.Factor = DefaultFactor
 		}
-		if err := b.PutAccount(SubmitterAccount{Submitter{a.Group, a.Owner}, a.RealPriority, 0, a.CoreSeconds, a.Factor, a.At.UnixNano()}); err != nil {
+		if err := b.PutAccount(SubmitterAccount{Submitter{a.Group, a.Owner}, a.RealPriority, 0, a.CoreSeconds, a.Factor,
+			a.At.UnixNano()}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PutAccount takes in an account as it was kept, in place of the submitter's own. It refuses one that no book could hold.
+// PutAccount takes in an account as it was kept, in place of the submitter's own. It
+// refuses one that no book could hold.
 func (b *Accountant) PutAccount(a SubmitterAccount) error {
 	if !a.isValid() {
 		return fmt.Errorf("account of %s: %w: what was kept makes no sense: %+v", a.Submitter, roost.Invalid, a)
@@ -64,7 +69,8 @@ func (b *Accountant) PutAccount(a SubmitterAccount) error {
 	return nil
 }
 
-// Accounts lists all accounts as they are kept, each as of its own instant, in order: what PutAccount of another book makes the same book of, bit for bit.
+// Accounts lists all accounts as they are kept, each as of its own instant, in order:
+// what PutAccount of another book makes the same book of, bit for bit.
 func (b *Accountant) Accounts() []SubmitterAccount {
 	all := make([]SubmitterAccount, 0, len(b.accounts))
 	for _, s := range b.Submitters() {

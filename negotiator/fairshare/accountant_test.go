@@ -45,7 +45,8 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-// TestReadingChangesNothing holds that it does not matter how often somebody looks, nor that time runs backwards.
+// TestReadingChangesNothing holds that it does not matter how often somebody looks, nor
+// that time runs backwards.
 func TestReadingChangesNothing(t *testing.T) {
 	often, seldom := NewAccountant(HalfLife), NewAccountant(HalfLife)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -126,14 +127,17 @@ func TestSave(t *testing.T) {
 			t.Errorf("%v: used %v, was %v", s, got, want)
 		}
 	}
-	for _, bad := range []string{"", "{}", "null", `{"version":2}`, `{"version":1,"accounts":[{"owner":"x","priority":-1}]}`, `{"version":1,"accounts":[{"owner":"x","core_seconds":1e999}]}`} {
+	for _, bad := range []string{"", "{}", "null", `{"version":2}`,
+		`{"version":1,"accounts":[{"owner":"x","priority":-1}]}`,
+		`{"version":1,"accounts":[{"owner":"x","core_seconds":1e999}]}`} {
 		if err := NewAccountant(0).Load([]byte(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
 }
 
-// takeAllTurns lets turns hand out pieces of one core until nothing is left, and says what each claimant got.
+// takeAllTurns lets turns hand out pieces of one core until nothing is left, and says
+// what each claimant got.
 func takeAllTurns(claimants []WaitingSubmitter, wants []int, free int) []int {
 	got := make([]int, len(claimants))
 	turns := NewTurnQueue(claimants)
@@ -171,19 +175,31 @@ func TestTurnQueue(t *testing.T) {
 		want      []int
 	}{
 		{"one alone takes all", []WaitingSubmitter{c("a", 500, 0)}, []int{plenty}, 10, []int{10}},
-		{"equal halves", []WaitingSubmitter{c("a", 500, 0), c("b", 500, 0)}, []int{plenty, plenty}, 1000, []int{500, 500}},
-		{"the odd one goes to the first name", []WaitingSubmitter{c("b", 500, 0), c("a", 500, 0)}, []int{plenty, plenty}, 3, []int{1, 2}},
-		{"three to one", []WaitingSubmitter{c("a", 500, 0), c("b", 1500, 0)}, []int{plenty, plenty}, 1000, []int{750, 250}},
-		{"what is held counts", []WaitingSubmitter{c("a", 500, 600), c("b", 500, 0)}, []int{plenty, plenty}, 1000, []int{200, 800}},
-		{"who holds too much gets nothing", []WaitingSubmitter{c("a", 500, 5000), c("b", 500, 0)}, []int{plenty, plenty}, 1000, []int{0, 1000}},
-		{"what one does not want the others share", []WaitingSubmitter{c("a", 500, 0), c("b", 500, 0), c("c", 500, 0)}, []int{10, plenty, plenty}, 1000, []int{10, 495, 495}},
-		{"a floor first", []WaitingSubmitter{c("a", 500, 0), {Submitter: Submitter{Owner: "b"}, EffectivePriority: 1e10, Floor: 7}}, []int{plenty, plenty}, 10, []int{3, 7}},
-		{"floors in proportion", []WaitingSubmitter{{Submitter: Submitter{Owner: "a"}, EffectivePriority: 500, Floor: 20}, {Submitter: Submitter{Owner: "b"}, EffectivePriority: 500, Floor: 40}},
+		{"equal halves", []WaitingSubmitter{c("a", 500, 0), c("b", 500, 0)}, []int{plenty, plenty}, 1000,
+			[]int{500, 500}},
+		{"the odd one goes to the first name", []WaitingSubmitter{c("b", 500, 0), c("a", 500, 0)},
+			[]int{plenty, plenty}, 3, []int{1, 2}},
+		{"three to one", []WaitingSubmitter{c("a", 500, 0), c("b", 1500, 0)}, []int{plenty, plenty}, 1000,
+			[]int{750, 250}},
+		{"what is held counts", []WaitingSubmitter{c("a", 500, 600), c("b", 500, 0)}, []int{plenty, plenty}, 1000,
+			[]int{200, 800}},
+		{"who holds too much gets nothing", []WaitingSubmitter{c("a", 500, 5000), c("b", 500, 0)},
+			[]int{plenty, plenty}, 1000, []int{0, 1000}},
+		{"what one does not want the others share", []WaitingSubmitter{c("a", 500, 0), c("b", 500, 0), c("c", 500, 0)},
+			[]int{10, plenty, plenty}, 1000, []int{10, 495, 495}},
+		{"a floor first", []WaitingSubmitter{c("a", 500, 0), {Submitter: Submitter{Owner: "b"}, EffectivePriority: 1e10,
+			Floor: 7}}, []int{plenty, plenty}, 10, []int{3, 7}},
+		{"floors in proportion", []WaitingSubmitter{{Submitter: Submitter{Owner: "a"}, EffectivePriority: 500,
+			Floor: 20}, {Submitter: Submitter{Owner: "b"}, EffectivePriority: 500, Floor: 40}},
 			[]int{plenty, plenty}, 30, []int{10, 20}},
-		{"what is held counts for the floor", []WaitingSubmitter{c("a", 500, 0), {Submitter: Submitter{Owner: "b"}, EffectivePriority: 1e10, Floor: 7, Usage: 5}}, []int{plenty, plenty}, 10, []int{8, 2}},
-		{"no more than the ceiling", []WaitingSubmitter{c("a", 5e6, 0), {Submitter: Submitter{Owner: "b"}, EffectivePriority: 500, Ceiling: 12, Usage: 2}}, []int{plenty, plenty}, 100, []int{90, 10}},
-		{"alone neither", []WaitingSubmitter{{Submitter: Submitter{Owner: "b"}, EffectivePriority: 500, Ceiling: 12}}, []int{plenty}, 100, []int{12}},
-		{"a priority that makes no sense is the least", []WaitingSubmitter{c("a", math.NaN(), 0), c("b", 0, 0)}, []int{plenty, plenty}, 10, []int{5, 5}},
+		{"what is held counts for the floor", []WaitingSubmitter{c("a", 500, 0), {Submitter: Submitter{Owner: "b"},
+			EffectivePriority: 1e10, Floor: 7, Usage: 5}}, []int{plenty, plenty}, 10, []int{8, 2}},
+		{"no more than the ceiling", []WaitingSubmitter{c("a", 5e6, 0), {Submitter: Submitter{Owner: "b"},
+			EffectivePriority: 500, Ceiling: 12, Usage: 2}}, []int{plenty, plenty}, 100, []int{90, 10}},
+		{"alone neither", []WaitingSubmitter{{Submitter: Submitter{Owner: "b"}, EffectivePriority: 500, Ceiling: 12}},
+			[]int{plenty}, 100, []int{12}},
+		{"a priority that makes no sense is the least", []WaitingSubmitter{c("a", math.NaN(), 0), c("b", 0, 0)},
+			[]int{plenty, plenty}, 10, []int{5, 5}},
 	}
 	for _, test := range tests {
 		if got := takeAllTurns(test.claimants, test.wants, test.free); fmt.Sprint(got) != fmt.Sprint(test.want) {
@@ -192,15 +208,16 @@ func TestTurnQueue(t *testing.T) {
 	}
 }
 
-// TestTurnsProportional holds, for random claimants that all want more than there is, that everybody who got anything ends at one level, give or
-// take a piece.
+// TestTurnsProportional holds, for random claimants that all want more than there is,
+// that everybody who got anything ends at one level, give or take a piece.
 func TestTurnsProportional(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var claimants []WaitingSubmitter
 		var wants []int
 		for i := range 2 + rng.IntN(6) {
-			claimants = append(claimants, WaitingSubmitter{Submitter: Submitter{Owner: fmt.Sprint(i)}, EffectivePriority: 500 * (1 + 4*rng.Float64()), Usage: 200 * rng.Float64()})
+			claimants = append(claimants, WaitingSubmitter{Submitter: Submitter{Owner: fmt.Sprint(i)},
+				EffectivePriority: 500 * (1 + 4*rng.Float64()), Usage: 200 * rng.Float64()})
 			wants = append(wants, 1<<30)
 		}
 		free := 1 + rng.IntN(2000)

@@ -1,8 +1,10 @@
 package fairshare
 
-// DivideUnits divides q things among jobs that want so many each, as HRM divides GPUs among its batch jobs (§4.5): first min(⌊q/K⌋, N_j) for each of
-// K jobs, then what is left evenly among those that still want some, until nothing is left or nobody wants more. So the sum is
-// min(q, Σ N_j). Where less is left than jobs want some, the first get one each. What is negative counts as nothing.
+// DivideUnits divides q things among jobs that want so many each, as HRM divides GPUs
+// among its batch jobs (§4.5): first min(⌊q/K⌋, N_j) for each of K jobs, then what is
+// left evenly among those that still want some, until nothing is left or nobody wants
+// more. So the sum is min(q, Σ N_j). Where less is left than jobs want some, the first
+// get one each. What is negative counts as nothing.
 func DivideUnits(q int64, wants []int64) []int64 {
 	got := make([]int64, len(wants))
 	open := make([]int, 0, len(wants))

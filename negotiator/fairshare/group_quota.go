@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
-// AccountingGroup is an accounting group as one cycle sees it. Groups make a tree: "physics.optics" lies below "physics", and all lie below the root,
-// which has no name and to which everybody belongs who is in no group that is known.
+// AccountingGroup is an accounting group as one cycle sees it. Groups make a tree:
+// "physics.optics" lies below "physics", and all lie below the root, which has no name
+// and to which everybody belongs who is in no group that is known.
 type AccountingGroup struct {
-	Name           string
-	Quota          float64 // cores; of a dynamic one the part, 0 to 1, of what the static groups beside it leave of its parent's
+	Name string
+	// cores; of a dynamic one the part, 0 to 1, of what the static groups beside it leave
+	// of its parent's
+	Quota          float64
 	Dynamic        bool
 	AcceptsSurplus bool    // it may have what others leave
 	Requested      float64 // cores that its own submitters use and want, without those of the groups below it
@@ -23,12 +26,15 @@ type GroupAllocation struct {
 	Allocated float64 // cores, 0 <= Allocated <= Requested: of its quota, and of what others leave
 }
 
-// DivideQuotas divides a pool of so many cores among groups by their quotas, and what some leave among those that may have it (HTCondor's
-// GroupEntry::hgq_assign_quotas, hgq_fairshare and hgq_allocate_surplus). root is what is requested outside of all groups. With oversubscription
-// static quotas hold even if they add up to more than there is (ALLOW_QUOTA_OVERSUBSCRIPTION). Negative numbers count as 0. The allocations come
-// in the order of the groups, the root's last.
+// DivideQuotas divides a pool of so many cores among groups by their quotas, and what
+// some leave among those that may have it (HTCondor's GroupEntry::hgq_assign_quotas,
+// hgq_fairshare and hgq_allocate_surplus). root is what is requested outside of all
+// groups. With oversubscription static quotas hold even if they add up to more than there
+// is (ALLOW_QUOTA_OVERSUBSCRIPTION). Negative numbers count as 0. The allocations come in
+// the order of the groups, the root's last.
 func DivideQuotas(groups []AccountingGroup, pool, root float64, oversubscribe bool) []GroupAllocation {
-	d := quotaDivision{oversubscribe: oversubscribe, root: &groupNode{AccountingGroup: AccountingGroup{Requested: max(0, root), AcceptsSurplus: true}}}
+	d := quotaDivision{oversubscribe: oversubscribe,
+		root: &groupNode{AccountingGroup: AccountingGroup{Requested: max(0, root), AcceptsSurplus: true}}}
 	nodes := d.buildTree(groups)
 	d.assignQuotas(d.root, max(0, pool))
 	d.allocateOwnQuotas(d.root)
@@ -39,8 +45,8 @@ func DivideQuotas(groups []AccountingGroup, pool, root float64, oversubscribe bo
 	return all
 }
 
-// NearestGroup is the group among those of a sorted list that a submitter of the named group counts for: itself, or the nearest above it that is
-// known, or "", the root.
+// NearestGroup is the group among those of a sorted list that a submitter of the named
+// group counts for: itself, or the nearest above it that is known, or "", the root.
 func NearestGroup(sorted []string, name string) string {
 	for name != "" {
 		if _, ok := slices.BinarySearch(sorted, name); ok {
@@ -70,9 +76,11 @@ type groupNode struct {
 	subtreeUnmet float64 // that it still requests for itself and all below it that may have surplus
 }
 
-// buildTree makes the tree, and returns its nodes in the order of the groups, the root last.
+// buildTree makes the tree, and returns its nodes in the order of the groups, the root
+// last.
 func (d *quotaDivision) buildTree(groups []AccountingGroup) []*groupNode {
-	nodes, byName, names := make([]*groupNode, len(groups)), map[string]*groupNode{"": d.root}, make([]string, len(groups))
+	nodes, byName, names := make([]*groupNode, len(groups)), map[string]*groupNode{"": d.root},
+		make([]string, len(groups))
 	for i, g := range groups {
 		g.Quota, g.Requested = max(0, g.Quota), max(0, g.Requested)
 		nodes[i] = &groupNode{AccountingGroup: g}
@@ -89,8 +97,9 @@ func (d *quotaDivision) buildTree(groups []AccountingGroup) []*groupNode {
 	return append(nodes, d.root)
 }
 
-// assignQuotas gives a subtree its quota: static ones of the children come first, cut down alike if they are more than there is, and dynamic ones
-// share the rest, cut down if they add up to more than 1.
+// assignQuotas gives a subtree its quota: static ones of the children come first, cut
+// down alike if they are more than there is, and dynamic ones share the rest, cut down if
+// they add up to more than 1.
 func (d *quotaDivision) assignQuotas(n *groupNode, quota float64) {
 	if quota <= 0 {
 		return
@@ -126,8 +135,9 @@ func (d *quotaDivision) assignQuotas(n *groupNode, quota float64) {
 	}
 }
 
-// allocateOwnQuotas gives every group what it requests of its own quota, then lets what is left flow up, and at each node to those below that may have it. It
-// returns what is left of the subtree.
+// allocateOwnQuotas gives every group what it requests of its own quota, then lets what
+// is left flow up, and at each node to those below that may have it. It returns what is
+// left of the subtree.
 func (d *quotaDivision) allocateOwnQuotas(n *groupNode) (surplus float64) {
 	n.allocated = min(n.Requested, n.quota)
 	n.ownUnmet = n.Requested - n.allocated
@@ -142,7 +152,8 @@ func (d *quotaDivision) allocateOwnQuotas(n *groupNode) (surplus float64) {
 	return d.spreadSurplus(n, surplus)
 }
 
-// spreadSurplus hands surplus to a group and its children, as equals, by their quotas, and then down. It returns what nobody wants.
+// spreadSurplus hands surplus to a group and its children, as equals, by their quotas,
+// and then down. It returns what nobody wants.
 func (d *quotaDivision) spreadSurplus(n *groupNode, surplus float64) float64 {
 	if surplus <= 0 || n.subtreeUnmet <= 0 {
 		return max(0, surplus)
@@ -181,7 +192,8 @@ func (d *quotaDivision) spreadSurplus(n *groupNode, surplus float64) float64 {
 // surplusPortion is what one of several gets of a surplus.
 type surplusPortion struct{ weight, wanted, granted float64 }
 
-// divideSurplus divides a surplus by weight, or alike, among those that want more, again and again as some have enough.
+// divideSurplus divides a surplus by weight, or alike, among those that want more, again
+// and again as some have enough.
 func divideSurplus(all []surplusPortion, surplus float64, byWeight bool) float64 {
 	const dust = 1e-6
 	for surplus > 0 {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestDivide holds divisions that were worked out by hand from HTCondor's formulae. Groups are written NAME:QUOTA:REQUESTED, a quota of a
-// dynamic group with a %, and with a + if the group takes surplus; what comes out is QUOTA:ALLOCATED, the root's last.
+// TestDivide holds divisions that were worked out by hand from HTCondor's formulae.
+// Groups are written NAME:QUOTA:REQUESTED, a quota of a dynamic group with a %, and with
+// a + if the group takes surplus; what comes out is QUOTA:ALLOCATED, the root's last.
 func TestDivide(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -27,11 +28,15 @@ func TestDivide(t *testing.T) {
 		{"static quotas of more than there is are cut alike", 60, 0, false, "p:80:100 c:40:100", "40:40 20:20 0:0"},
 		{"unless groups may be oversubscribed", 60, 0, true, "p:80:100 c:40:100", "80:80 40:40 0:0"},
 		{"a tree", 100, 0, false, "p:60:100 p.o:50%:100 p.l:25%:100", "15:15 30:30 15:15 40:0"},
-		{"with oversubscription a quota counts for the parent and the child", 100, 0, true, "p:60:100 p.o:50%:10", "60:80 30:10 40:0"},
-		{"the parent of a name that is not known is the next above", 100, 0, false, "p:60:100 p.x.o:50%:100", "30:30 30:30 40:0"},
+		{"with oversubscription a quota counts for the parent and the child", 100, 0, true, "p:60:100 p.o:50%:10",
+			"60:80 30:10 40:0"},
+		{"the parent of a name that is not known is the next above", 100, 0, false, "p:60:100 p.x.o:50%:100",
+			"30:30 30:30 40:0"},
 		{"surplus goes by quota", 100, 0, false, "a+:10:100 b+:30:100 c:40:0", "10:25 30:75 40:0 20:0"},
-		{"who has enough leaves the rest to the others", 100, 0, false, "a+:10:100 b+:30:40 c:40:0", "10:60 30:40 40:0 20:0"},
-		{"who has no quota comes after those who have", 100, 0, false, "a+:10:30 b+:0:100 c:90:0", "10:30 0:70 90:0 0:0"},
+		{"who has enough leaves the rest to the others", 100, 0, false, "a+:10:100 b+:30:40 c:40:0",
+			"10:60 30:40 40:0 20:0"},
+		{"who has no quota comes after those who have", 100, 0, false, "a+:10:30 b+:0:100 c:90:0",
+			"10:30 0:70 90:0 0:0"},
 		{"and alike", 100, 0, false, "a+:0:100 b+:0:100 c:100:0", "0:50 0:50 100:0 0:0"},
 		{"surplus stays below who takes none", 100, 0, false, "p:60:0 p.o+:50%:100 c+:40:100", "30:0 30:60 40:40 0:0"},
 		{"and flows through who does", 100, 0, false, "p+:60:0 p.o+:50%:100 c:40:0", "30:0 30:100 40:0 0:0"},
@@ -62,8 +67,9 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestDivideBounds holds of random trees that nobody gets more than it requests or less than its own quota is good for, that no more is handed
-// out than there is, and that nothing is left over while somebody who may have it wants more.
+// TestDivideBounds holds of random trees that nobody gets more than it requests or less
+// than its own quota is good for, that no more is handed out than there is, and that
+// nothing is left over while somebody who may have it wants more.
 func TestDivideBounds(t *testing.T) {
 	names := []string{"a", "a.x", "a.y", "a.x.p", "b", "b.z", "c"}
 	for seed := range uint64(5000) {
@@ -75,7 +81,8 @@ func TestDivideBounds(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				continue
 			}
-			g := AccountingGroup{Name: name, Quota: float64(rng.IntN(50)), AcceptsSurplus: greedy || rng.IntN(2) == 0, Requested: float64(rng.IntN(80))}
+			g := AccountingGroup{Name: name, Quota: float64(rng.IntN(50)), AcceptsSurplus: greedy || rng.IntN(2) == 0,
+				Requested: float64(rng.IntN(80))}
 			if rng.IntN(2) == 0 {
 				g.Dynamic, g.Quota = true, g.Quota/50
 			}
@@ -103,7 +110,8 @@ func TestDivideBounds(t *testing.T) {
 func TestKnown(t *testing.T) {
 	sorted := []string{"chem", "physics", "physics.optics"}
 	for name, want := range map[string]string{
-		"": "", "chem": "chem", "chem.x.y": "chem", "physics.optics.a": "physics.optics", "physics.optic": "physics", "phys": "", "x.physics": "",
+		"": "", "chem": "chem", "chem.x.y": "chem", "physics.optics.a": "physics.optics", "physics.optic": "physics",
+		"phys": "", "x.physics": "",
 	} {
 		if got := NearestGroup(sorted, name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)

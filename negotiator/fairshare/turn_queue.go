@@ -14,10 +14,12 @@ type WaitingSubmitter struct {
 	Ceiling           float64 // cores that it never has more of; 0 for none
 }
 
-// TurnQueue says whose turn it is while something is handed out. HTCondor spins a pie: each submitter may have (1/π_i)/Σ(1/π_j) of what there is,
-// less what it has. With few and large pieces a pie leaves the rounding to chance, so here the pie is eaten a slice at a time, as water
-// fills a basin: the next turn is of whoever has least in proportion to its share, and its level is held·π. Whoever takes a slice rises, and in the
-// end all stand at one level, give or take one piece.
+// TurnQueue says whose turn it is while something is handed out. HTCondor spins a pie:
+// each submitter may have (1/π_i)/Σ(1/π_j) of what there is, less what it has. With few
+// and large pieces a pie leaves the rounding to chance, so here the pie is eaten a slice
+// at a time, as water fills a basin: the next turn is of whoever has least in proportion
+// to its share, and its level is held·π. Whoever takes a slice rises, and in the end all
+// stand at one level, give or take one piece.
 type TurnQueue struct {
 	queue              turnHeap
 	index              []*turnEntry // by claimant
@@ -30,7 +32,8 @@ type turnEntry struct {
 	claimant, heapIndex int // the claimant's number, and where it is in the heap; -1 when it has left
 }
 
-// usageLevel is below 0 as long as the seat is below its floor, in proportion to it: floors come first, as in HTCondor's round of floors.
+// usageLevel is below 0 as long as the seat is below its floor, in proportion to it:
+// floors come first, as in HTCondor's round of floors.
 func (s *turnEntry) usageLevel() float64 {
 	if s.Usage < s.Floor {
 		return s.Usage/s.Floor - 1
@@ -41,7 +44,8 @@ func (s *turnEntry) usageLevel() float64 {
 // slicesLeft is into how many slices what is left is cut, for each submitter.
 const slicesLeft = 16
 
-// NewTurnQueue starts with those claimants; they are named by their numbers in the list from then on.
+// NewTurnQueue starts with those claimants; they are named by their numbers in the list
+// from then on.
 func NewTurnQueue(claimants []WaitingSubmitter) *TurnQueue {
 	t := &TurnQueue{}
 	t.Restart(claimants)
@@ -67,8 +71,9 @@ func (t *TurnQueue) Restart(claimants []WaitingSubmitter) {
 	heap.Init(&t.queue)
 }
 
-// Next returns whose turn it is and how many cores it may take before the turn is over, when that many are still free. A turn is always good for
-// one piece, however small the slice; whether that piece is below the claimant's ceiling is for the caller to see to.
+// Next returns whose turn it is and how many cores it may take before the turn is over,
+// when that many are still free. A turn is always good for one piece, however small the
+// slice; whether that piece is below the claimant's ceiling is for the caller to see to.
 func (t *TurnQueue) Next(free float64) (claimant int, slice float64, ok bool) {
 	if len(t.queue) == 0 {
 		return 0, 0, false
@@ -98,7 +103,8 @@ func (t *TurnQueue) AddTaken(claimant int, cores float64) {
 	}
 }
 
-// RemoveClaimant takes the claimant out: it wants nothing more, or nothing that is left serves it.
+// RemoveClaimant takes the claimant out: it wants nothing more, or nothing that is left
+// serves it.
 func (t *TurnQueue) RemoveClaimant(claimant int) {
 	s := t.index[claimant]
 	if s.heapIndex >= 0 {
@@ -107,7 +113,8 @@ func (t *TurnQueue) RemoveClaimant(claimant int) {
 	}
 }
 
-// turnHeap is a heap by level, then by effective priority, then by name and number, so that the order never depends on chance.
+// turnHeap is a heap by level, then by effective priority, then by name and number, so
+// that the order never depends on chance.
 type turnHeap []*turnEntry
 
 func (q turnHeap) Len() int { return len(q) }

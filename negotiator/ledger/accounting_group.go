@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// AccountingGroup is a group of submitters that has a part of the pool (HTCondor: GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x).
-// "sci.chem" lies in "sci", which has to be there.
+// AccountingGroup is a group of submitters that has a part of the pool (HTCondor:
+// GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x). "sci.chem"
+// lies in "sci", which has to be there.
 type AccountingGroup struct {
-	Name          string     `json:"name"`
-	Cores         *CoreCount `json:"cores,omitempty"`          // a static quota
-	Fraction      *float64   `json:"fraction,omitempty"`       // a dynamic one: of what the group above has, or the pool; 0 to 1
-	AcceptSurplus bool       `json:"accept_surplus,omitempty"` // it gets of what others leave
+	Name  string     `json:"name"`
+	Cores *CoreCount `json:"cores,omitempty"` // a static quota
+	// a dynamic one: of what the group above has, or the pool; 0 to 1
+	Fraction      *float64 `json:"fraction,omitempty"`
+	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // it gets of what others leave
 }
 
 func (g AccountingGroup) name() string     { return g.Name }
@@ -34,7 +36,8 @@ func (g AccountingGroup) check(l *Ledger) error {
 	case g.Cores != nil && g.Fraction != nil:
 		return exclusiveFieldsError("cores", "a fraction")
 	case g.Cores != nil && (*g.Cores < 0 || int64(*g.Cores) > maxAmount):
-		return fmt.Errorf("a quota of %v cores: it is between 0 and %v", float64(*g.Cores)/1000, float64(maxAmount/1000))
+		return fmt.Errorf("a quota of %v cores: it is between 0 and %v", float64(*g.Cores)/1000,
+			float64(maxAmount/1000))
 	case g.Fraction != nil && !(*g.Fraction >= 0 && *g.Fraction <= 1):
 		return fmt.Errorf("a fraction of %v: it is between 0 and 1", *g.Fraction)
 	}
@@ -44,7 +47,8 @@ func (g AccountingGroup) check(l *Ledger) error {
 	return g.checkParentQuota(l, g.Name)
 }
 
-// checkParentQuota refuses g if, with it, what lies in parent is promised more than that has.
+// checkParentQuota refuses g if, with it, what lies in parent is promised more than that
+// has.
 func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 	above, ok := objectNamed[AccountingGroup](l, KindGroup, parent)
 	if parent == g.Name {
@@ -74,11 +78,13 @@ func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 		where = "group " + parent
 	}
 	if ok && above.Cores != nil && cores > *above.Cores {
-		return fmt.Errorf("%s has a quota of %v cores, and the groups in it are promised %v (%s): lower one of these, or raise that of %s first",
+		return fmt.Errorf("%s has a quota of %v cores, and the groups in it are promised %v (%s): lower one of "+
+			"these, or raise that of %s first",
 			where, float64(*above.Cores)/1000, float64(cores)/1000, listText(parts), parent)
 	}
 	if fraction > 1+1e-9 {
-		return fmt.Errorf("the fractions of the groups in %s add up to %v, and there is no more than 1: lower one of them first", where, math.Round(fraction*1e6)/1e6)
+		return fmt.Errorf("the fractions of the groups in %s add up to %v, and there is no more than 1: lower one of "+
+			"them first", where, math.Round(fraction*1e6)/1e6)
 	}
 	return nil
 }

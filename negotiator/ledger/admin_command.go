@@ -37,7 +37,8 @@ type AdminCommand struct {
 	Verb    CommandVerb
 	Kind    ObjectKind
 	Name    string // Remove and VerbReset: of the object
-	// Object says of VerbSet what the object is, as JSON. Fields that it does not name stay as they are, and null takes one away (RFC 7396).
+	// Object says of VerbSet what the object is, as JSON. Fields that it does not name
+	// stay as they are, and null takes one away (RFC 7396).
 	Object json.RawMessage
 	Whole  bool   // Set: fields that Object does not name are taken away
 	Fresh  bool   // Set: an object of that name must not be there yet
@@ -48,7 +49,8 @@ type AdminCommand struct {
 // maxObject bounds the JSON of an object, in bytes.
 const maxObject = 1 << 20
 
-// Check refuses a command that would be refused now, with the reason. Time counts as that of the latest entry.
+// Check refuses a command that would be refused now, with the reason. Time counts as that
+// of the latest entry.
 func (l *Ledger) Check(c *AdminCommand) error {
 	_, _, err := l.resolveCommand(c)
 	return err
@@ -72,13 +74,16 @@ func (l *Ledger) applyCommand(c *AdminCommand) error {
 	return nil
 }
 
-// resolveCommand finds out which object a command is about, and what VerbSet would make of it.
+// resolveCommand finds out which object a command is about, and what VerbSet would make
+// of it.
 func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, err error) {
 	if !slices.Contains(Kinds(), c.Kind) {
-		return "", nil, refusalError(roost.Invalid, fmt.Sprintf("%q", c.Kind), errors.New("no objects of that kind are known"))
+		return "", nil, refusalError(roost.Invalid, fmt.Sprintf("%q", c.Kind),
+			errors.New("no objects of that kind are known"))
 	}
 	if !slices.Contains(Verbs(c.Kind), c.Verb) {
-		return "", nil, refusalError(roost.Invalid, string(c.Kind), fmt.Errorf("%q is nothing that can be done with it", c.Verb))
+		return "", nil, refusalError(roost.Invalid, string(c.Kind),
+			fmt.Errorf("%q is nothing that can be done with it", c.Verb))
 	}
 	if !c.Trusted {
 		if err := l.CheckCapability(c.Who, CapabilityFor(c.Kind)); err != nil {
@@ -86,7 +91,8 @@ func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, 
 		}
 	}
 	if len(c.Basis) > 0 && !bytes.Equal(c.Basis, l.Digest(c.Kind)) {
-		return "", nil, refusalError(roost.Conflict, string(c.Kind), errors.New("others have changed since this was thought out: look again"))
+		return "", nil, refusalError(roost.Conflict, string(c.Kind),
+			errors.New("others have changed since this was thought out: look again"))
 	}
 	if c.Verb == VerbSet {
 		return l.resolveSet(c)
@@ -98,19 +104,22 @@ func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, 
 	subject := fmt.Sprintf("%s %s", c.Kind, name)
 	if c.Verb == VerbReset {
 		if s := l.ParseSubmitter(name); !l.accountant.HasAccount(s) {
-			return "", nil, refusalError(roost.NotFound, subject, errors.New("it has used nothing; roost shares lists those who have"))
+			return "", nil, refusalError(roost.NotFound, subject,
+				errors.New("it has used nothing; roost shares lists those who have"))
 		}
 		return name, nil, nil
 	}
 	if l.objects[c.Kind][name] == nil {
-		return "", nil, refusalError(roost.NotFound, subject, errors.New("nothing of that name is set"+suggestName(name, l.objectNames(c.Kind))))
+		return "", nil, refusalError(roost.NotFound, subject,
+			errors.New("nothing of that name is set"+suggestName(name, l.objectNames(c.Kind))))
 	}
 	return name, nil, l.checkUnused(c.Kind, name)
 }
 
 func (l *Ledger) resolveSet(c *AdminCommand) (name string, o *storedObject, err error) {
 	if len(c.Object) > maxObject {
-		return "", nil, refusalError(roost.Invalid, string(c.Kind), fmt.Errorf("it has %d bytes, and %d is the most", len(c.Object), maxObject))
+		return "", nil, refusalError(roost.Invalid, string(c.Kind),
+			fmt.Errorf("it has %d bytes, and %d is the most", len(c.Object), maxObject))
 	}
 	wish, err := objectReaders()[c.Kind](c.Object)
 	if err != nil {
@@ -154,7 +163,8 @@ func (l *Ledger) checkObject(t objectValue, unsure bool) error {
 	}
 	for _, g := range t.groups() {
 		if l.objects[KindGroup][g] == nil {
-			return fmt.Errorf("there is no group %q%s; make it first: roost group set %s", g, suggestName(g, l.objectNames(KindGroup)), g)
+			return fmt.Errorf("there is no group %q%s; make it first: roost group set %s",
+				g, suggestName(g, l.objectNames(KindGroup)), g)
 		}
 	}
 	if !unsure {
@@ -166,7 +176,8 @@ func (l *Ledger) checkObject(t objectValue, unsure bool) error {
 	}
 	for _, u := range t.users() {
 		if !known[u] {
-			return fmt.Errorf("there is no user %q on this node, and none of that name has ever used the pool; --force sets it nevertheless", u)
+			return fmt.Errorf("there is no user %q on this node, and none of that name has ever used the pool; "+
+				"--force sets it nevertheless", u)
 		}
 	}
 	return nil
@@ -184,7 +195,8 @@ func (l *Ledger) checkUnused(kind ObjectKind, name string) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return refusalError(roost.Conflict, fmt.Sprintf("%s %s", kind, name), fmt.Errorf("it is needed by %s: change or remove that first", listText(users)))
+	return refusalError(roost.Conflict, fmt.Sprintf("%s %s", kind, name),
+		fmt.Errorf("it is needed by %s: change or remove that first", listText(users)))
 }
 
 func (l *Ledger) objectNames(kind ObjectKind) []string {
@@ -195,7 +207,8 @@ func (l *Ledger) objectNames(kind ObjectKind) []string {
 	return names
 }
 
-// mergePatch lays a patch over an object (RFC 7396) and returns it with its keys in order. Numbers stay as they are written.
+// mergePatch lays a patch over an object (RFC 7396) and returns it with its keys in
+// order. Numbers stay as they are written.
 func mergePatch(old, patch []byte) ([]byte, error) {
 	a, err := decodeObject(old)
 	if err != nil {
@@ -248,7 +261,8 @@ func (o PolicyObject) LastChange() string {
 	return o.SetAt.Format(time.RFC3339) + " by " + o.SetBy
 }
 
-// Nodes are the machines that VerbSet would name: those that drains and reservations are about.
+// Nodes are the machines that VerbSet would name: those that drains and reservations are
+// about.
 func (l *Ledger) Nodes(c *AdminCommand) []string {
 	_, o, err := l.resolveCommand(c)
 	if err != nil || o == nil {

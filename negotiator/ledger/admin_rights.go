@@ -29,10 +29,12 @@ const (
 	CapabilityMembers = "members" // adding and removing replicas of the negotiator
 )
 
-// Capabilities is the one table of who may do what: what is not in it only root on a central manager may. Reading needs no capability.
+// Capabilities is the one table of who may do what: what is not in it only root on a
+// central manager may. Reading needs no capability.
 func Capabilities() []AdminCapability {
 	return []AdminCapability{
-		{"shares", []ObjectKind{KindSubmitter}, "set factors, floors and ceilings of submitters, and reset what they have used"},
+		{"shares", []ObjectKind{KindSubmitter},
+			"set factors, floors and ceilings of submitters, and reset what they have used"},
 		{"groups", []ObjectKind{KindGroup}, "set the groups and their part of the pool"},
 		{"quotas", []ObjectKind{KindQuota}, "set quotas"},
 		{"limits", []ObjectKind{KindLimit, KindResource}, "set concurrency limits, and say what resources there are"},
@@ -47,7 +49,8 @@ func Capabilities() []AdminCapability {
 	}
 }
 
-// CapabilityFor names the capability, other than all, that allows to change objects of a kind.
+// CapabilityFor names the capability, other than all, that allows to change objects of a
+// kind.
 func CapabilityFor(kind ObjectKind) string {
 	for _, c := range Capabilities() {
 		if slices.Contains(c.Kinds, kind) {
@@ -86,7 +89,8 @@ func (a AdminRights) check(*Ledger) error {
 	names := CapabilityNames()
 	for i, c := range a.Capabilities {
 		if !slices.Contains(names, c) {
-			return fmt.Errorf("there is no capability %q%s: use %s", c, suggestName(c, names), strings.Join(names, ", "))
+			return fmt.Errorf("there is no capability %q%s: use %s", c, suggestName(c, names),
+				strings.Join(names, ", "))
 		}
 		if slices.Contains(a.Capabilities[:i], c) {
 			return fmt.Errorf("%s stands there twice", c)
@@ -109,7 +113,8 @@ func (l *Ledger) Admins() []AdminRights {
 	return slices.Collect(objectValues[AdminRights](l, KindAdmin))
 }
 
-// JobAdmins lists who may act on everybody's jobs: who has the capability for that or for everything, and operators of PBS, who have those for queues and drains.
+// JobAdmins lists who may act on everybody's jobs: who has the capability for that or for
+// everything, and operators of PBS, who have those for queues and drains.
 func (l *Ledger) JobAdmins() (names []string) {
 	for _, a := range l.Admins() {
 		has := func(capability string) bool { return slices.Contains(a.Capabilities, capability) }
@@ -120,7 +125,8 @@ func (l *Ledger) JobAdmins() (names []string) {
 	return names
 }
 
-// CheckCapability refuses with roost.PermissionDenied what a user, as "ann@node", has no capability for.
+// CheckCapability refuses with roost.PermissionDenied what a user, as "ann@node", has no
+// capability for.
 func (l *Ledger) CheckCapability(who, capability string) error {
 	user, _, _ := strings.Cut(who, "@")
 	for _, name := range []string{who, user} {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// AvoidPair is a task and a machine that keep failing together: they are kept apart until a time.
+// AvoidPair is a task and a machine that keep failing together: they are kept apart until
+// a time.
 type AvoidPair struct {
 	Task    string    `json:"task"` // as in "12[3].host"
 	Machine string    `json:"machine"`
@@ -19,7 +20,8 @@ type avoidPairKey struct{ task, machine string }
 
 func (p AvoidPair) key() avoidPairKey { return avoidPairKey{p.Task, p.Machine} }
 
-// addAvoidPair notes a pair, in place of what was known of it. Until in the past lets the two together again.
+// addAvoidPair notes a pair, in place of what was known of it. Until in the past lets the
+// two together again.
 func (l *Ledger) addAvoidPair(p AvoidPair) {
 	p.Until = timeOfNanos(unixNanos(p.Until))
 	if unixNanos(p.Until) <= l.now {
@@ -33,7 +35,8 @@ func (l *Ledger) addAvoidPair(p AvoidPair) {
 	l.avoidPairsDue = unixNanos(l.firstExpiring().Until)
 }
 
-// firstExpiring is the pair that is over first; that of two which comes first by its names.
+// firstExpiring is the pair that is over first; that of two which comes first by its
+// names.
 func (l *Ledger) firstExpiring() (first AvoidPair) {
 	for _, p := range l.avoidPairs {
 		if first.Until.IsZero() || cmp.Or(p.Until.Compare(first.Until), p.compare(first)) < 0 {
@@ -43,7 +46,8 @@ func (l *Ledger) firstExpiring() (first AvoidPair) {
 	return first
 }
 
-// dropExpiredPairs forgets those that are over. It looks at them only when the first of them is.
+// dropExpiredPairs forgets those that are over. It looks at them only when the first of
+// them is.
 func (l *Ledger) dropExpiredPairs() {
 	if len(l.avoidPairs) == 0 || l.now < l.avoidPairsDue {
 		return

@@ -11,9 +11,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// BandQuota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is looked at when a job is submitted, and in
-// the bands that displace others again when tasks start, by what runs then; to lower one evicts nobody. One of a
-// period stands in place of the one without while the period lasts. The free band needs none.
+// BandQuota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is
+// looked at when a job is submitted, and in the bands that displace others again when
+// tasks start, by what runs then; to lower one evicts nobody. One of a period stands in
+// place of the one without while the period lasts. The free band needs none.
 type BandQuota struct {
 	User  string         `json:"user,omitempty"`  // EachUser: of everybody who has none of his own
 	Group string         `json:"group,omitempty"` // all jobs of the group and of those in it together
@@ -64,7 +65,8 @@ func (q BandQuota) check(l *Ledger) error {
 		return err
 	}
 	if band == roost.FreeBand {
-		return errors.New("the free band needs no quota, as what it gets is left over: set one for batch, production or monitoring")
+		return errors.New("the free band needs no quota, as what it gets is left over: set one for batch, production " +
+			"or monitoring")
 	}
 	if err := q.Period.check(l.clockTime()); err != nil {
 		return err
@@ -87,7 +89,8 @@ func (q BandQuota) checkNoConflict(o BandQuota) error {
 	}
 	if o.User == q.User && o.Group == q.Group {
 		if o.isBounded() && q.isBounded() {
-			return fmt.Errorf("there is one %s already, and the two overlap: let one end where the other begins", o.Period.Text())
+			return fmt.Errorf("there is one %s already, and the two overlap: let one end where the other begins",
+				o.Period.Text())
 		}
 		return nil // the one of a period stands in place of the other
 	}
@@ -101,7 +104,8 @@ func (q BandQuota) checkNoConflict(o BandQuota) error {
 		return nil // they may be meant to be in force one after the other
 	}
 	if name, has, may, over := small.Max.firstAbove(large.Max); over && has != "no bound" {
-		return fmt.Errorf("group %s would have %s %s of %s, and group %s, in which it lies, has %s: it could never use them",
+		return fmt.Errorf("group %s would have %s %s of %s, and group %s, in which it lies, has %s: it could "+
+			"never use them",
 			small.Group, has, name, q.Band, large.Group, may)
 	}
 	return nil
@@ -113,8 +117,9 @@ func groupLiesIn(group, other string) bool { return other != "" && strings.HasPr
 // Quotas lists all quotas, by name.
 func (l *Ledger) Quotas() []BandQuota { return slices.Collect(objectValues[BandQuota](l, KindQuota)) }
 
-// QuotasFor lists the quotas in force at t that bind a user, on behalf of that group or none, in that band: the user's own or that of each user, then those
-// of the group and of the groups around it.
+// QuotasFor lists the quotas in force at t that bind a user, on behalf of that group or
+// none, in that band: the user's own or that of each user, then those of the group and of
+// the groups around it.
 func (l *Ledger) QuotasFor(t time.Time, user, group string, band roost.PriorityBand) []BandQuota {
 	var all []BandQuota
 	own, found := l.quotaInForce(t, BandQuota{User: user, Band: band.String()})
@@ -132,7 +137,8 @@ func (l *Ledger) QuotasFor(t time.Time, user, group string, band roost.PriorityB
 	return all
 }
 
-// quotaInForce is the quota of the same user or group and band that holds at t: that of a period rather than the standing one.
+// quotaInForce is the quota of the same user or group and band that holds at t: that of a
+// period rather than the standing one.
 func (l *Ledger) quotaInForce(t time.Time, like BandQuota) (BandQuota, bool) {
 	var found []BandQuota
 	for q := range objectValues[BandQuota](l, KindQuota) {
@@ -143,7 +149,9 @@ func (l *Ledger) quotaInForce(t time.Time, like BandQuota) (BandQuota, bool) {
 	if len(found) == 0 {
 		return BandQuota{}, false
 	}
-	return slices.MaxFunc(found, func(a, b BandQuota) int { return cmp.Compare(boolToInt(a.isBounded()), boolToInt(b.isBounded())) }), true
+	return slices.MaxFunc(found, func(a, b BandQuota) int {
+		return cmp.Compare(boolToInt(a.isBounded()), boolToInt(b.isBounded()))
+	}), true
 }
 
 func boolToInt(b bool) int {

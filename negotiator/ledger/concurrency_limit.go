@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ConcurrencyLimit is how many of a licence, or of anything else that machines do not have, may be in use in the pool at once (HTCondor: X_LIMIT).
+// ConcurrencyLimit is how many of a licence, or of anything else that machines do not
+// have, may be in use in the pool at once (HTCondor: X_LIMIT).
 type ConcurrencyLimit struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
@@ -21,7 +22,8 @@ func (m ConcurrencyLimit) check(*Ledger) error {
 		return err
 	}
 	if m.Name != strings.ToLower(m.Name) {
-		return fmt.Errorf("names of limits are in small letters, as jobs may write them in any: call it %q", strings.ToLower(m.Name))
+		return fmt.Errorf("names of limits are in small letters, as jobs may write them in any: call it %q",
+			strings.ToLower(m.Name))
 	}
 	if m.Count < 0 || m.Count > maxCount {
 		return fmt.Errorf("a count of %d: it is between 0, which lets nobody have one, and %d", m.Count, maxCount)

@@ -7,8 +7,10 @@ import (
 	"strings"
 )
 
-// CustomResource says what a resource is that jobs name and Roost does not know itself (PBS: custom resources; OpenPBS, pbs_resources(7B)). One that is counted for
-// the whole pool has a [Limit] of the same name, which says how much of it there is; any other is an attribute of machines, which their node files say.
+// CustomResource says what a resource is that jobs name and Roost does not know itself
+// (PBS: custom resources; OpenPBS, pbs_resources(7B)). One that is counted for the whole
+// pool has a [Limit] of the same name, which says how much of it there is; any other is
+// an attribute of machines, which their node files say.
 type CustomResource struct {
 	Name string `json:"name"`
 	Type string `json:"type,omitempty"` // of [ResourceTypes]; empty: string
@@ -20,8 +22,8 @@ func ResourceTypes() []string {
 	return []string{"boolean", "float", "long", "size", "string", "string_array"}
 }
 
-// ResourceFlags are the letters of flags: h of machines, q counted for the pool, n and f counted on machines, i and r not to be asked for by users, m told to
-// machines.
+// ResourceFlags are the letters of flags: h of machines, q counted for the pool, n and f
+// counted on machines, i and r not to be asked for by users, m told to machines.
 const ResourceFlags = "fhimnqr"
 
 func (r CustomResource) name() string     { return r.Name }
@@ -41,7 +43,8 @@ func (r CustomResource) check(*Ledger) error {
 		}
 	}
 	if strings.ContainsAny(r.Flag, "fn") {
-		return errors.New("flags n and f are of what is counted on each machine, and machines have nothing of that kind: leave them out, and what is left is counted for the pool")
+		return errors.New("flags n and f are of what is counted on each machine, and machines have nothing of " +
+			"that kind: leave them out, and what is left is counted for the pool")
 	}
 	if strings.Contains(r.Flag, "q") && !r.IsCounted() {
 		return fmt.Errorf("flag q is of what is counted, and a %s is not", r.Type)

@@ -16,17 +16,20 @@ type LogEntry struct {
 	Pairs    []AvoidPair
 	Commands []AdminCommand // each is applied or refused by itself
 
-	// Accounts are taken over from where they were kept before there was a ledger. Who has one already keeps it.
+	// Accounts are taken over from where they were kept before there was a ledger. Who
+	// has one already keeps it.
 	Accounts []fairshare.SubmitterAccount
 }
 
-// UsageUpdate says that a submitter uses so many cores from now on ([fairshare.Accountant.Hold]).
+// UsageUpdate says that a submitter uses so many cores from now on
+// ([fairshare.Accountant.Hold]).
 type UsageUpdate struct {
 	Submitter fairshare.Submitter
 	Cores     float64
 }
 
-// RecordedGrant is what was promised to a schedd: so many units of a request on one machine.
+// RecordedGrant is what was promised to a schedd: so many units of a request on one
+// machine.
 type RecordedGrant struct {
 	ID        uint64 // of the first unit; the next ones have the next numbers
 	Units     int    // 1 or more
@@ -55,7 +58,9 @@ type LimitUse struct {
 // EntryResult is what came of an entry.
 type EntryResult struct {
 	Epoch uint64 // that is in force after it
-	Err   error  // the entry was not applied: roost.Stale, from a leader that leads no more; roost.Invalid, from a clock that makes no sense
+	// the entry was not applied: roost.Stale, from a leader that leads no more;
+	// roost.Invalid, from a clock that makes no sense
+	Err error
 
 	// Commands says of each command why it was refused, or nil.
 	Commands []error

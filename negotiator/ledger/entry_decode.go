@@ -205,7 +205,8 @@ func decodeDimension(r *roost.Resources, which protowire.Number, v int64) {
 	}
 }
 
-// unixNanos is a time in unix nanoseconds, and instant the way back. The zero time and the epoch are both 0.
+// unixNanos is a time in unix nanoseconds, and instant the way back. The zero time and
+// the epoch are both 0.
 func unixNanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

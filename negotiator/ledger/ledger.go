@@ -15,11 +15,14 @@ const (
 	maxObjects    = 100_000 // of one kind
 )
 
-// maxClockSkew is how far an entry's time may lie before that of the one before and still be taken for the unevenness of two leaders' clocks. Beyond it
-// the clock was wrong and has been put right: the ledger's goes back with it, or nothing would be charged until the wrong time has come.
+// maxClockSkew is how far an entry's time may lie before that of the one before and still
+// be taken for the unevenness of two leaders' clocks. Beyond it the clock was wrong and
+// has been put right: the ledger's goes back with it, or nothing would be charged until
+// the wrong time has come.
 const maxClockSkew = time.Minute
 
-// maxTime bounds the times of entries: 1 January 2200. Beyond 2262 they do not fit 64 bits.
+// maxTime bounds the times of entries: 1 January 2200. Beyond 2262 they do not fit 64
+// bits.
 const maxTime = 7258118400 * int64(time.Second)
 
 // Ledger is the replicated state. The zero value is not ready for use: see [New].
@@ -40,16 +43,19 @@ type Ledger struct {
 
 // New returns a ledger in which nothing has happened.
 func New() *Ledger {
-	return &Ledger{accountant: fairshare.NewAccountant(0), avoidPairs: map[avoidPairKey]AvoidPair{}, objects: map[ObjectKind]map[string]*storedObject{}}
+	return &Ledger{accountant: fairshare.NewAccountant(0), avoidPairs: map[avoidPairKey]AvoidPair{},
+		objects: map[ObjectKind]map[string]*storedObject{}}
 }
 
 // Apply takes in the next entry of the log.
 func (l *Ledger) Apply(e *LogEntry) EntryResult {
 	switch {
 	case e.At <= 0 || e.At > maxTime:
-		return EntryResult{l.epoch, fmt.Errorf("ledger: %w: an entry has the time %d, which no clock shows", roost.Invalid, e.At), nil}
+		return EntryResult{l.epoch, fmt.Errorf("ledger: %w: an entry has the time %d, which no clock shows",
+			roost.Invalid, e.At), nil}
 	case e.Lead == "" && e.Epoch != l.epoch:
-		return EntryResult{l.epoch, fmt.Errorf("ledger: %w: an entry of epoch %d, and it is %d", roost.Stale, e.Epoch, l.epoch), nil}
+		return EntryResult{l.epoch, fmt.Errorf("ledger: %w: an entry of epoch %d, and it is %d", roost.Stale, e.Epoch,
+			l.epoch), nil}
 	}
 	if e.Lead != "" {
 		l.prepareNewLeader(e.At)
@@ -99,8 +105,10 @@ func shuffleGrants(grants []RecordedGrant) {
 	}
 }
 
-// addLegacyAccount opens an account as it was kept elsewhere. One that makes no sense is passed over. Who has one already, as another has led before the one
-// that kept this, keeps the larger of both: what it has used since then is little, and an entry that is proposed twice is charged once.
+// addLegacyAccount opens an account as it was kept elsewhere. One that makes no sense is
+// passed over. Who has one already, as another has led before the one that kept this,
+// keeps the larger of both: what it has used since then is little, and an entry that is
+// proposed twice is charged once.
 func (l *Ledger) addLegacyAccount(a fairshare.SubmitterAccount) {
 	a.At, a.Factor = min(max(a.At, 0), l.now), fairshare.DefaultFactor // factors are set by objects
 	if !l.accountant.HasAccount(a.Submitter) {
@@ -116,11 +124,14 @@ func (l *Ledger) addLegacyAccount(a fairshare.SubmitterAccount) {
 	_ = l.accountant.PutAccount(now)
 }
 
-// recoveryEpochGap is more leaders than a cell has had that a ledger may know nothing of, and more seconds than a clock is wrong by when it is noticed.
+// recoveryEpochGap is more leaders than a cell has had that a ledger may know nothing of,
+// and more seconds than a clock is wrong by when it is noticed.
 const recoveryEpochGap = 100_000
 
-// Recover prepares a ledger whose cell is lost for one that begins with it. The last to lead, and what was granted then, may stand only in what is lost:
-// so the epoch goes beyond any that machines may have seen since. Naively the next leader's would do, as it is the time in seconds; but not where a clock is wrong.
+// Recover prepares a ledger whose cell is lost for one that begins with it. The last to
+// lead, and what was granted then, may stand only in what is lost: so the epoch goes
+// beyond any that machines may have seen since. Naively the next leader's would do, as it
+// is the time in seconds; but not where a clock is wrong.
 func (l *Ledger) Recover() { l.epoch += recoveryEpochGap }
 
 // advanceClock moves the ledger's clock to at, and drops what is over by then.
@@ -139,19 +150,22 @@ func (l *Ledger) advanceClock(at int64) {
 
 func (l *Ledger) clockTime() time.Time { return time.Unix(0, l.now) }
 
-// Now is the time of the latest entry. It falls only if a leader's clock is put back by more than a minute.
+// Now is the time of the latest entry. It falls only if a leader's clock is put back by
+// more than a minute.
 func (l *Ledger) Now() time.Time { return l.clockTime() }
 
 // Epoch is the epoch in force, and the replica that leads in it; 0 before the first.
 func (l *Ledger) Epoch() (epoch uint64, leader string) { return l.epoch, l.leader }
 
-// LastGrant is the highest number that a grant of this cell ever had. A new leader goes on from there.
+// LastGrant is the highest number that a grant of this cell ever had. A new leader goes
+// on from there.
 func (l *Ledger) LastGrant() uint64 { return l.lastGrant }
 
 // Accountant is the book of accounts. It is changed by entries only.
 func (l *Ledger) Accountant() *fairshare.Accountant { return l.accountant }
 
-// PolicyVersion is a number that changes whenever an object does: what is made of objects can be kept until then.
+// PolicyVersion is a number that changes whenever an object does: what is made of objects
+// can be kept until then.
 func (l *Ledger) PolicyVersion() uint64 { return l.policyVersion }
 
 // check panics if an invariant is broken. Tests call it after each entry.

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// stateVersion is that of the format that Save writes. It rises when a version must not read what a newer one wrote; what it may skip needs no new one.
+// stateVersion is that of the format that Save writes. It rises when a version must not
+// read what a newer one wrote; what it may skip needs no new one.
 const stateVersion = 1
 
 // The fields of the state as it is kept.
@@ -33,7 +34,8 @@ const (
 	sEviction
 )
 
-// Save returns all of the ledger, to be kept. Ledgers that are the same give the same bytes, and Load makes the same ledger of them, bit for bit.
+// Save returns all of the ledger, to be kept. Ledgers that are the same give the same
+// bytes, and Load makes the same ledger of them, bit for bit.
 func (l *Ledger) Save() []byte {
 	b := encodeNumber(nil, sVersion, stateVersion)
 	b = encodeNumber(b, sNow, uint64(l.now))
@@ -74,7 +76,8 @@ func (l *Ledger) Save() []byte {
 // Hash tells ledgers apart: it is the same for those that are the same.
 func (l *Ledger) Hash() [sha256.Size]byte { return sha256.Sum256(l.Save()) }
 
-// Load makes a ledger of what Save returned. Objects of kinds that are not known are kept as they are.
+// Load makes a ledger of what Save returned. Objects of kinds that are not known are kept
+// as they are.
 func Load(buf []byte) (*Ledger, error) {
 	l, version := New(), uint64(0)
 	var accounts []fairshare.SubmitterAccount

@@ -34,16 +34,21 @@ func randomEntry(rng *rand.Rand, l *Ledger) LogEntry {
 	}
 	for range rng.IntN(3) {
 		e.Grants = append(e.Grants, RecordedGrant{
-			ID: l.lastGrant + 1 + uint64(rng.IntN(3)), Units: 1 + rng.IntN(9), Schedd: "s", Request: 3, Submitter: who(), Band: roost.BatchBand, Machine: "m1", Started: 77,
-			Resources: roost.Resources{CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 5, Disk: 9}, Stream: rng.IntN(2) == 0, Waiting: rng.IntN(2) == 0, Unit: rng.IntN(3),
+			ID: l.lastGrant + 1 + uint64(rng.IntN(3)), Units: 1 + rng.IntN(9), Schedd: "s", Request: 3,
+			Submitter: who(), Band: roost.BatchBand, Machine: "m1", Started: 77,
+			Resources: roost.Resources{CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 5, Disk: 9},
+			Stream:    rng.IntN(2) == 0, Waiting: rng.IntN(2) == 0, Unit: rng.IntN(3),
 			Limits: []LimitUse{{"matlab", 2}}, Victims: []uint64{4, 0, 9},
 		})
 	}
 	if rng.IntN(4) == 0 {
-		e.Pairs = append(e.Pairs, AvoidPair{fmt.Sprint(rng.IntN(20), ".h"), "m1", time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
+		e.Pairs = append(e.Pairs, AvoidPair{fmt.Sprint(rng.IntN(20), ".h"), "m1",
+			time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
 	}
 	if rng.IntN(4) == 0 {
-		e.Accounts = append(e.Accounts, fairshare.SubmitterAccount{Submitter: who(), Real: rng.Float64(), Used: 1000*rng.Float64() - 100, Factor: 7, At: l.now + rng.Int64N(int64(time.Minute)) - int64(30*time.Second)})
+		e.Accounts = append(e.Accounts, fairshare.SubmitterAccount{Submitter: who(), Real: rng.Float64(),
+			Used: 1000*rng.Float64() - 100, Factor: 7,
+			At: l.now + rng.Int64N(int64(time.Minute)) - int64(30*time.Second)})
 	}
 	for range rng.IntN(3) {
 		e.Commands = append(e.Commands, randomCommand(rng, who()))
@@ -64,7 +69,8 @@ func randomCommand(rng *rand.Rand, who fairshare.Submitter) AdminCommand {
 		{KindQueue, fmt.Sprintf(`{"name":"q","groups":["g1"],"most":{"cpus":%d}}`, rng.IntN(4))},
 		{KindAdmin, `{"who":"ann","capabilities":["limits"]}`},
 	}[rng.IntN(7)]
-	c := AdminCommand{Who: "ann@n1", Trusted: rng.IntN(3) > 0, Verb: VerbSet, Kind: object.kind, Object: json.RawMessage(object.text), Whole: rng.IntN(4) == 0, Unsure: rng.IntN(4) == 0}
+	c := AdminCommand{Who: "ann@n1", Trusted: rng.IntN(3) > 0, Verb: VerbSet, Kind: object.kind,
+		Object: json.RawMessage(object.text), Whole: rng.IntN(4) == 0, Unsure: rng.IntN(4) == 0}
 	if rng.IntN(4) == 0 {
 		t, _ := objectReaders()[object.kind](c.Object)
 		c.Verb, c.Name = VerbRemove, t.name()
@@ -76,7 +82,8 @@ func randomCommand(rng *rand.Rand, who fairshare.Submitter) AdminCommand {
 	return c
 }
 
-// TestReplicas holds that ledgers that apply the same entries are the same, though one is kept and read back now and then.
+// TestReplicas holds that ledgers that apply the same entries are the same, though one is
+// kept and read back now and then.
 func TestReplicas(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -106,8 +113,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestHash holds the hash after a fixed history. It is the same on every processor, and changes only with the format, or with
-// what an entry means.
+// TestHash holds the hash after a fixed history. It is the same on every processor, and
+// changes only with the format, or with what an entry means.
 func TestHash(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	l := New()
@@ -122,8 +129,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestRecover holds that a cell that begins with what is left of another has an epoch beyond those of leaders that nobody is left to tell of, though its
-// clock is behind.
+// TestRecover holds that a cell that begins with what is left of another has an epoch
+// beyond those of leaders that nobody is left to tell of, though its clock is behind.
 func TestRecover(t *testing.T) {
 	l := New()
 	lead := LogEntry{At: 1767225600e9, Lead: "c1"}
@@ -161,7 +168,8 @@ func TestEntryRoundTrip(t *testing.T) {
 func TestUnknownFieldsSurvive(t *testing.T) {
 	l := New()
 	l.objects["newer"] = map[string]*storedObject{"x": {text: []byte(`{"a":1}`), setAt: 5}}
-	l.objects[KindLimit] = map[string]*storedObject{"y": {text: []byte(`{"name":"y","count":{"per":"node"}}`), setAt: 5}}
+	l.objects[KindLimit] = map[string]*storedObject{"y": {text: []byte(`{"name":"y","count":{"per":"node"}}`),
+		setAt: 5}}
 	again, err := Load(l.Save())
 	if err != nil || again.Hash() != l.Hash() || len(again.Objects("newer")) != 1 || len(again.Limits()) != 0 {
 		t.Fatalf("%v: %v", err, again)
@@ -210,19 +218,23 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// cycleEntry is one cycle's decisions: so many grants, in runs of one request on one machine.
+// cycleEntry is one cycle's decisions: so many grants, in runs of one request on one
+// machine.
 func cycleEntry(grants int) *LogEntry {
 	e := &LogEntry{At: 1767225600e9, Lead: "x"}
 	for i := range grants {
 		e.Grants = append(e.Grants, RecordedGrant{
-			ID: uint64(i + 1), Units: 1, Schedd: "submit1.example.org", Request: uint64(i % 100), Submitter: fairshare.Submitter{Owner: fmt.Sprint("user", i%50), Group: "sci.chem"},
-			Band: roost.BatchBand, Machine: fmt.Sprintf("node%04d.example.org", i), Started: 1767225600e9, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB},
+			ID: uint64(i + 1), Units: 1, Schedd: "submit1.example.org", Request: uint64(i % 100),
+			Submitter: fairshare.Submitter{Owner: fmt.Sprint("user", i%50), Group: "sci.chem"},
+			Band:      roost.BatchBand, Machine: fmt.Sprintf("node%04d.example.org", i), Started: 1767225600e9,
+			Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB},
 		})
 	}
 	return e
 }
 
-// Each operation is 1,000 grants: what a leader encodes, and every replica decodes and applies.
+// Each operation is 1,000 grants: what a leader encodes, and every replica decodes and
+// applies.
 func BenchmarkEncode(b *testing.B) {
 	e := cycleEntry(1000)
 	var buf []byte
@@ -275,7 +287,8 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// TestCapabilities holds the table of capabilities against what there is to allow, both ways.
+// TestCapabilities holds the table of capabilities against what there is to allow, both
+// ways.
 func TestCapabilities(t *testing.T) {
 	var given []ObjectKind
 	for _, c := range Capabilities() {
@@ -296,7 +309,8 @@ func TestCapabilities(t *testing.T) {
 			for _, name := range CapabilityNames() {
 				l.objects[KindAdmin] = map[string]*storedObject{"ann": {value: AdminRights{"ann", []string{name}}}}
 				err := l.Check(&AdminCommand{Who: "ann@n1", Verb: verb, Kind: kind, Name: "x", Object: []byte("{}")})
-				denied := err != nil && fmt.Sprint(err) == fmt.Sprintf("%s: %v", kind, l.CheckCapability("ann@n1", CapabilityFor(kind)))
+				denied := err != nil && fmt.Sprint(err) == fmt.Sprintf("%s: %v", kind,
+					l.CheckCapability("ann@n1", CapabilityFor(kind)))
 				if may := name == CapabilityAll || name == CapabilityFor(kind); may == denied {
 					t.Errorf("%s %s with capability %s: %v", verb, kind, name, err)
 				}
@@ -319,11 +333,13 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestMadeOutlivesChanges holds that an object knows when it was first set, also after changes and a restart.
+// TestMadeOutlivesChanges holds that an object knows when it was first set, also after
+// changes and a restart.
 func TestMadeOutlivesChanges(t *testing.T) {
 	l := New()
 	set := func(at int64, text string) {
-		r := l.Apply(&LogEntry{At: at, Epoch: 1, Commands: []AdminCommand{{Trusted: true, Verb: VerbSet, Kind: KindLimit, Object: json.RawMessage(text)}}})
+		r := l.Apply(&LogEntry{At: at, Epoch: 1,
+			Commands: []AdminCommand{{Trusted: true, Verb: VerbSet, Kind: KindLimit, Object: json.RawMessage(text)}}})
 		if r.Err != nil || r.Commands[0] != nil {
 			t.Fatalf("%s: %v, %v", text, r.Err, r.Commands)
 		}

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Of what queues and the pool count beside tasks, each in its unit: thousandths of cores, bytes, or a number.
+// Of what queues and the pool count beside tasks, each in its unit: thousandths of cores,
+// bytes, or a number.
 
 // CountedAmount is how much of a counted resource there is.
 func CountedAmount(r roost.Resources, name string) int64 {

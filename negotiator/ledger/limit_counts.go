@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// CountLimits bounds how many there are, each nil for no bound. What is said of one by name counts for that one, and what is said of each for all others
-// (OpenPBS, pbs_server_attributes(7B): limit attributes).
+// CountLimits bounds how many there are, each nil for no bound. What is said of one by
+// name counts for that one, and what is said of each for all others (OpenPBS,
+// pbs_server_attributes(7B): limit attributes).
 type CountLimits struct {
 	Total        *int64           `json:"total,omitempty"`          // o:PBS_ALL
 	PerUser      *int64           `json:"per_user,omitempty"`       // u:PBS_GENERIC
@@ -21,12 +22,14 @@ type CountLimits struct {
 // AmountLimits bounds how much there is, by what it is of: see [AmountNames].
 type AmountLimits map[string]CountLimits
 
-// AmountNames are what amounts are of, in order: whole cores, bytes, bytes, and whole GPUs.
+// AmountNames are what amounts are of, in order: whole cores, bytes, bytes, and whole
+// GPUs.
 func AmountNames() []string { return []string{"cpus", "memory_bytes", "disk_bytes", "gpus"} }
 
 // Any reports whether there is a bound.
 func (c CountLimits) Any() bool {
-	return c.Total != nil || c.PerUser != nil || c.PerGroup != nil || c.PerUnixGroup != nil || len(c.Users)+len(c.Groups)+len(c.UnixGroups) > 0
+	return c.Total != nil || c.PerUser != nil || c.PerGroup != nil || c.PerUnixGroup != nil ||
+		len(c.Users)+len(c.Groups)+len(c.UnixGroups) > 0
 }
 
 // Any reports whether there is a bound.

@@ -11,7 +11,8 @@ import (
 // maxNameLength bounds the names of things.
 const maxNameLength = 128
 
-// checkPlainName checks a name that people give to something: letters, digits, and _ - in it.
+// checkPlainName checks a name that people give to something: letters, digits, and _ - in
+// it.
 func checkPlainName(what, name string) error {
 	switch {
 	case name == "":
@@ -22,7 +23,8 @@ func checkPlainName(what, name string) error {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if !letter && (i == 0 || r != '_' && r != '-') {
-			return fmt.Errorf("%q is not a name for %s: use letters, digits, _ and -, and begin with a letter or a digit", name, what)
+			return fmt.Errorf("%q is not a name for %s: use letters, digits, _ and -, and begin with a letter "+
+				"or a digit", name, what)
 		}
 	}
 	return nil
@@ -36,7 +38,8 @@ func checkDottedName(what, name string) error {
 	}
 	for _, part := range parts {
 		if checkPlainName(what, part) != nil {
-			return fmt.Errorf("%q is not a name for %s: use parts of letters, digits, _ and -, with single dots between them, as in \"sci.chem\"", name, what)
+			return fmt.Errorf("%q is not a name for %s: use parts of letters, digits, _ and -, with single dots "+
+				"between them, as in \"sci.chem\"", name, what)
 		}
 	}
 	if len(name) > maxNameLength {
@@ -45,7 +48,8 @@ func checkDottedName(what, name string) error {
 	return nil
 }
 
-// checkAccountName checks the name of a user, or of anything else that the system names: a machine, a task. Nothing in it may be taken for something else.
+// checkAccountName checks the name of a user, or of anything else that the system names:
+// a machine, a task. Nothing in it may be taken for something else.
 func checkAccountName(what, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s has no name", what)
@@ -78,7 +82,8 @@ func checkAccountNames(what string, names []string) error {
 	return nil
 }
 
-// maxGroupDepth bounds how deep groups nest, maxNames how many users or nodes one object lists.
+// maxGroupDepth bounds how deep groups nest, maxNames how many users or nodes one object
+// lists.
 const (
 	maxGroupDepth = 8
 	maxNames      = 10_000
@@ -89,7 +94,8 @@ func exclusiveFieldsError(a, b string) error {
 	return errors.New("give " + a + " or " + b + ", not both")
 }
 
-// suggestName names the known word that a wrong one may have been meant for, as a piece of a message; it is empty if none is near.
+// suggestName names the known word that a wrong one may have been meant for, as a piece
+// of a message; it is empty if none is near.
 func suggestName(word string, known []string) string {
 	best := suggest.Nearest(word, known)
 	if best == "" {

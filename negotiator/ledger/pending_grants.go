@@ -12,8 +12,9 @@ const (
 	// PendingGrantTTL is that of most: after this its schedd has claimed, or never will.
 	PendingGrantTTL = 10 * time.Second
 
-	// Licences are of no machine, so nobody refuses a claim that comes later. One with licences stays until the leader knows what has become of it, or for
-	// so long as a schedd may be away from its tasks.
+	// Licences are of no machine, so nobody refuses a claim that comes later. One with
+	// licences stays until the leader knows what has become of it, or for so long as a
+	// schedd may be away from its tasks.
 	limitedGrantTTL = 40 * time.Minute
 
 	maxPendingGrants = 1 << 20 // of either kind
@@ -26,7 +27,8 @@ type PendingGrant struct {
 	Grant RecordedGrant
 }
 
-// PendingGrants lists the grants that may still be acted upon, oldest first, those with licences behind the others.
+// PendingGrants lists the grants that may still be acted upon, oldest first, those with
+// licences behind the others.
 func (l *Ledger) PendingGrants() iter.Seq[PendingGrant] {
 	return func(yield func(PendingGrant) bool) {
 		for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
@@ -46,7 +48,8 @@ func (l *Ledger) pendingListOf(g *RecordedGrant) *[]PendingGrant {
 	return &l.pendingGrants
 }
 
-// addPendingGrant puts a grant on its way. What has become of licences is told of each unit alone.
+// addPendingGrant puts a grant on its way. What has become of licences is told of each
+// unit alone.
 func (l *Ledger) addPendingGrant(g RecordedGrant) {
 	g.Units = max(g.Units, 1)
 	l.lastGrant = max(l.lastGrant, g.ID+uint64(g.Units)-1)
@@ -75,11 +78,13 @@ func (l *Ledger) resolveGrants(ended []uint64) {
 	})
 }
 
-// DropPendingGrants drops all grants that are on their way: who goes on from a ledger that was written down has seen what has become of them.
+// DropPendingGrants drops all grants that are on their way: who goes on from a ledger
+// that was written down has seen what has become of them.
 func (l *Ledger) DropPendingGrants() { l.pendingGrants, l.limitedGrants = nil, nil }
 
-// prepareNewLeader prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
-// that its life begins anew.
+// prepareNewLeader prepares for a leader with another clock: what was on its way when the
+// old one spoke last may be so still, whatever the two clocks say, so that its life
+// begins anew.
 func (l *Ledger) prepareNewLeader(at int64) {
 	for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
 		for i := range list {
@@ -114,8 +119,10 @@ func dropSince(list []PendingGrant, since int64) []PendingGrant {
 
 func (l *Ledger) checkPendingGrants(list []PendingGrant, life time.Duration) {
 	for i, f := range list {
-		if f.At > l.now || f.At <= l.now-int64(life) || i > 0 && f.At < list[i-1].At || f.Grant.ID+uint64(f.Grant.Units)-1 > l.lastGrant {
-			panic(fmt.Sprintf("ledger: grant %d in flight since %d at %d, the last was %d", f.Grant.ID, f.At, l.now, l.lastGrant))
+		if f.At > l.now || f.At <= l.now-int64(life) || i > 0 && f.At < list[i-1].At ||
+			f.Grant.ID+uint64(f.Grant.Units)-1 > l.lastGrant {
+			panic(fmt.Sprintf("ledger: grant %d in flight since %d at %d, the last was %d", f.Grant.ID, f.At, l.now,
+				l.lastGrant))
 		}
 	}
 }

@@ -36,7 +36,8 @@ const (
 // objectValue is what an object says, decoded.
 type objectValue interface {
 	name() string // what it is found by among its kind
-	// check refuses what makes no sense by itself, or with what else is set. The error says what and the cure; who calls adds of which object.
+	// check refuses what makes no sense by itself, or with what else is set. The error
+	// says what and the cure; who calls adds of which object.
 	check(l *Ledger) error
 	// users are the users that it names, who may not exist.
 	users() []string
@@ -50,8 +51,12 @@ type objectReader func(text []byte) (objectValue, error)
 // objectReaders is the table of all kinds.
 func objectReaders() map[ObjectKind]objectReader {
 	return map[ObjectKind]objectReader{
-		KindSubmitter: readObject[SubmitterPolicy], KindGroup: readObject[AccountingGroup], KindQuota: readObject[BandQuota], KindLimit: readObject[ConcurrencyLimit], KindQueue: readObject[QueuePolicy], KindPool: readObject[PoolLimits],
-		KindAdmin: readObject[AdminRights], KindSetting: readObject[SettingValue], KindReservation: readObject[AdvanceReservation], KindDrain: readObject[MachineDrain], KindResource: readObject[CustomResource], KindComment: readObject[MachineComment],
+		KindSubmitter: readObject[SubmitterPolicy], KindGroup: readObject[AccountingGroup],
+		KindQuota: readObject[BandQuota], KindLimit: readObject[ConcurrencyLimit], KindQueue: readObject[QueuePolicy],
+		KindPool:  readObject[PoolLimits],
+		KindAdmin: readObject[AdminRights], KindSetting: readObject[SettingValue],
+		KindReservation: readObject[AdvanceReservation], KindDrain: readObject[MachineDrain],
+		KindResource: readObject[CustomResource], KindComment: readObject[MachineComment],
 	}
 }
 
@@ -105,12 +110,14 @@ func (l *Ledger) Objects(kind ObjectKind) []PolicyObject {
 	var all []PolicyObject
 	for _, name := range slices.Sorted(maps.Keys(l.objects[kind])) {
 		o := l.objects[kind][name]
-		all = append(all, PolicyObject{kind, name, o.text, o.setBy, time.Unix(0, o.setAt).UTC(), time.Unix(0, o.made).UTC()})
+		all = append(all, PolicyObject{kind, name, o.text, o.setBy, time.Unix(0, o.setAt).UTC(),
+			time.Unix(0, o.made).UTC()})
 	}
 	return all
 }
 
-// Digest is one of all objects of a kind: it is another one after each change of any of them.
+// Digest is one of all objects of a kind: it is another one after each change of any of
+// them.
 func (l *Ledger) Digest(kind ObjectKind) []byte {
 	h := sha256.New()
 	for _, o := range l.Objects(kind) {
@@ -137,7 +144,8 @@ func objectNamed[T objectValue](l *Ledger, kind ObjectKind, name string) (t T, o
 	return t, ok
 }
 
-// objectsNeeding lists the objects that need a group, for the message that refuses to remove it.
+// objectsNeeding lists the objects that need a group, for the message that refuses to
+// remove it.
 func (l *Ledger) objectsNeeding(group string) []string {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(l.objects)) {

@@ -2,7 +2,8 @@ package ledger
 
 import "fmt"
 
-// PoolLimits is what holds for the jobs of all queues, and of none (PBS: attributes of the server). There is one object of it.
+// PoolLimits is what holds for the jobs of all queues, and of none (PBS: attributes of
+// the server). There is one object of it.
 type PoolLimits struct {
 	Defaults       ResourceRange `json:"default"` // what a job gets that neither says nor is told by its queue
 	MinResources   ResourceRange `json:"least"`

@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// policySample is what an expression about displacing a task is tried on: MY is the machine as the negotiator sees it, with the claim that would go,
-// TARGET the request that wants its place. Every attribute that such an expression may rely on is in one of the two.
+// policySample is what an expression about displacing a task is tried on: MY is the
+// machine as the negotiator sees it, with the claim that would go, TARGET the request
+// that wants its place. Every attribute that such an expression may rely on is in one of
+// the two.
 const (
 	policyMachine = `[
 		Name = "node1"; Machine = "node1"; Arch = "x86_64"; OpSys = "LINUX"; State = "claimed"; LoadAvg = 1.0;
@@ -24,8 +26,8 @@ const (
 		SubmitterUserPrio = 500.0; RemoteUserPrio = 1000.0 ]`
 )
 
-// checkPolicy refuses an expression that cannot be read, or that has no value for an ordinary machine and request: it would deny for ever, and in
-// silence.
+// checkPolicy refuses an expression that cannot be read, or that has no value for an
+// ordinary machine and request: it would deny for ever, and in silence.
 func checkPolicy(text string) error {
 	e, err := classad.ParseExpr(text)
 	if err != nil {
@@ -44,9 +46,11 @@ func checkPolicy(text string) error {
 	}
 	switch v := classad.Eval(e, machine, request, &classad.EvalEnv{}); v.Kind() {
 	case classad.Undefined:
-		return fmt.Errorf("%s is UNDEFINED for an ordinary machine and request: guard what may be missing with =?= or ifThenElse(isUndefined(…), …)", e)
+		return fmt.Errorf("%s is UNDEFINED for an ordinary machine and request: guard what may be missing with "+
+			"=?= or ifThenElse(isUndefined(…), …)", e)
 	case classad.Error:
-		return fmt.Errorf("%s is ERROR for an ordinary machine and request: look at the types of what it compares and calculates with", e)
+		return fmt.Errorf("%s is ERROR for an ordinary machine and request: look at the types of what it compares "+
+			"and calculates with", e)
 	case classad.Boolean, classad.Integer, classad.Real:
 		return nil
 	default:
@@ -54,7 +58,8 @@ func checkPolicy(text string) error {
 	}
 }
 
-// unknownAttribute names the first attribute that neither a machine nor a request has. Machines may have attributes of their own; those are written with MY.
+// unknownAttribute names the first attribute that neither a machine nor a request has.
+// Machines may have attributes of their own; those are written with MY.
 func unknownAttribute(e classad.Expr, machine, request *classad.Ad) error {
 	_, target, unscoped := classad.References(e)
 	names := append(slices.Clone(machine.Names()), request.Names()...)
@@ -68,12 +73,14 @@ func unknownAttribute(e classad.Expr, machine, request *classad.Ad) error {
 	}
 	for _, name := range target {
 		if !has(name, request) && !strings.HasPrefix(name, "_") {
-			return fmt.Errorf("%w TARGET.%s of a request%s", errUnreadableSetting, name, suggestName(name, request.Names()))
+			return fmt.Errorf("%w TARGET.%s of a request%s", errUnreadableSetting, name,
+				suggestName(name, request.Names()))
 		}
 	}
 	for _, name := range unscoped {
 		if !has(name, machine, request) {
-			return fmt.Errorf("%w %s of a machine or a request%s; write MY.%s for one that your machines advertise, and guard it where some do not",
+			return fmt.Errorf("%w %s of a machine or a request%s; write MY.%s for one that your machines advertise, "+
+				"and guard it where some do not",
 				errUnreadableSetting, name, suggestName(name, names), name)
 		}
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// QueuePolicy is where jobs are submitted to by name (PBS: qmgr's queues). A job without one goes to the queue that the setting default_queue names, or to
-// none. The jobs of a routing queue go on, each to the first of its destinations that takes it, and wait there only while none does.
+// QueuePolicy is where jobs are submitted to by name (PBS: qmgr's queues). A job without
+// one goes to the queue that the setting default_queue names, or to none. The jobs of a
+// routing queue go on, each to the first of its destinations that takes it, and wait
+// there only while none does.
 type QueuePolicy struct {
 	Name         string        `json:"name"`
 	Band         string        `json:"band,omitempty"` // of its jobs; empty: batch
@@ -24,20 +26,25 @@ type QueuePolicy struct {
 	Users        []string      `json:"users,omitempty"`
 	Groups       []string      `json:"groups,omitempty"` // with Users: who may use it; everybody, if neither is given
 
-	Routing       bool     `json:"routing,omitempty"`
-	Destinations  []string `json:"destinations,omitempty"`       // of a routing queue, in the order in which they are tried; they need not be there yet
-	RouteHeld     bool     `json:"route_held_jobs,omitempty"`    // jobs that are held, or wait for others, go on all the same
-	RouteWaiting  bool     `json:"route_waiting_jobs,omitempty"` // and those that wait for a time
-	FromRouteOnly bool     `json:"from_route_only,omitempty"`    // it takes jobs from routing queues only
+	Routing bool `json:"routing,omitempty"`
+	// of a routing queue, in the order in which they are tried; they need not be there
+	// yet
+	Destinations []string `json:"destinations,omitempty"`
+	// jobs that are held, or wait for others, go on all the same
+	RouteHeld     bool `json:"route_held_jobs,omitempty"`
+	RouteWaiting  bool `json:"route_waiting_jobs,omitempty"` // and those that wait for a time
+	FromRouteOnly bool `json:"from_route_only,omitempty"`    // it takes jobs from routing queues only
 
-	DefaultChunk       ResourceRange `json:"default_chunk,omitzero"` // like Default, and after it
-	MaxArray           *int64        `json:"max_array,omitempty"`    // tasks of a job
-	KillDelay          *int64        `json:"kill_delay_seconds,omitempty"`
-	RunningAmounts     AmountLimits  `json:"running_amounts,omitempty"`      // max_run_res
-	QueuedAmounts      AmountLimits  `json:"queued_amounts,omitempty"`       // max_queued_res
-	RunningSoft        CountLimits   `json:"running_soft,omitzero"`          // like Running, and may be gone beyond by what nobody else wants; max_run_soft
-	RunningSoftAmounts AmountLimits  `json:"running_soft_amounts,omitempty"` // max_run_res_soft
-	Access             *QueueAccess  `json:"access,omitempty"`               // the lists of PBS, beside Users and Groups
+	DefaultChunk   ResourceRange `json:"default_chunk,omitzero"` // like Default, and after it
+	MaxArray       *int64        `json:"max_array,omitempty"`    // tasks of a job
+	KillDelay      *int64        `json:"kill_delay_seconds,omitempty"`
+	RunningAmounts AmountLimits  `json:"running_amounts,omitempty"` // max_run_res
+	QueuedAmounts  AmountLimits  `json:"queued_amounts,omitempty"`  // max_queued_res
+	// like Running, and may be gone beyond by what nobody else wants; max_run_soft
+	RunningSoft        CountLimits  `json:"running_soft,omitzero"`
+	RunningSoftAmounts AmountLimits `json:"running_soft_amounts,omitempty"` // max_run_res_soft
+	// the lists of PBS, beside Users and Groups
+	Access *QueueAccess `json:"access,omitempty"`
 }
 
 func (q QueuePolicy) name() string     { return q.Name }
@@ -122,7 +129,8 @@ func checkCommonFields(chunk ResourceRange, array *int64) error {
 		return fmt.Errorf("default chunk: %w", err)
 	}
 	if array != nil && (*array < 0 || *array > maxCount) {
-		return fmt.Errorf("the largest array has %d tasks: it is between 0 and %d; leave it out for no bound", *array, maxCount)
+		return fmt.Errorf("the largest array has %d tasks: it is between 0 and %d; leave it out for no bound",
+			*array, maxCount)
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ type AdvanceReservation struct {
 	Nodes  []string        `json:"nodes,omitempty"`  // these machines, whole
 	Amount *ResourceBounds `json:"amount,omitempty"` // or so much, wherever it is
 	Reason string          `json:"reason,omitempty"`
-	// Deleting reservations keep nothing any more, and let nobody in. The schedds remove their jobs, and when there are none left the reservation is removed, too.
+	// Deleting reservations keep nothing any more, and let nobody in. The schedds remove
+	// their jobs, and when there are none left the reservation is removed, too.
 	Deleting bool `json:"deleting,omitempty"`
 	Period
 }
@@ -59,16 +60,19 @@ func (r AdvanceReservation) check(l *Ledger) error {
 		}
 	}
 	if r.Deleting { // it may be over already
-		return errors.Join(checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes), checkReason(r.Reason))
+		return errors.Join(checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes),
+			checkReason(r.Reason))
 	}
-	err := errors.Join(r.Period.check(l.clockTime()), checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes), checkReason(r.Reason))
+	err := errors.Join(r.Period.check(l.clockTime()), checkAccountNames("a user", r.Users),
+		checkAccountNames("a node", r.Nodes), checkReason(r.Reason))
 	if err != nil {
 		return err
 	}
 	for o := range objectValues[AdvanceReservation](l, KindReservation) {
 		for _, node := range o.Nodes {
 			if o.Name != r.Name && !o.Deleting && o.overlaps(r.Period) && slices.Contains(r.Nodes, node) {
-				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name, o.Period.Text())
+				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name,
+					o.Period.Text())
 			}
 		}
 	}

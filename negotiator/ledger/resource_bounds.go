@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CoreCount is processor time per time in objects: a JSON number of cores, with thousandths at most.
+// CoreCount is processor time per time in objects: a JSON number of cores, with
+// thousandths at most.
 type CoreCount roost.MilliCPU
 
 // MarshalJSON writes 1500 as 1.5.
@@ -111,7 +112,8 @@ func (a ResourceBounds) check() error {
 	return nil
 }
 
-// firstAbove names the first dimension in which a has more than most allows; what most has no bound for is allowed, and what a has no bound for is more than any.
+// firstAbove names the first dimension in which a has more than most allows; what most
+// has no bound for is allowed, and what a has no bound for is more than any.
 func (a ResourceBounds) firstAbove(most ResourceBounds) (name, has, may string, over bool) {
 	own := map[string]BoundedDimension{}
 	for _, d := range a.Bounds() {
@@ -129,7 +131,8 @@ func (a ResourceBounds) firstAbove(most ResourceBounds) (name, has, may string, 
 	return "", "", "", false
 }
 
-// Period is from when until when something holds; a zero From is always, a zero Until for ever.
+// Period is from when until when something holds; a zero From is always, a zero Until for
+// ever.
 type Period struct {
 	From  time.Time `json:"from,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -173,10 +176,12 @@ func (p Period) check(now time.Time) error {
 		return nil
 	}
 	if !p.From.Before(p.Until) {
-		return fmt.Errorf("it begins at %s and ends at %s, so it never holds: let it end later than it begins", timeText(p.From), timeText(p.Until))
+		return fmt.Errorf("it begins at %s and ends at %s, so it never holds: let it end later than it begins",
+			timeText(p.From), timeText(p.Until))
 	}
 	if !now.Before(p.Until) {
-		return fmt.Errorf("it ended at %s, and it is %s: give it an end that is still to come", timeText(p.Until), timeText(now))
+		return fmt.Errorf("it ended at %s, and it is %s: give it an end that is still to come", timeText(p.Until),
+			timeText(now))
 	}
 	return nil
 }

@@ -20,13 +20,16 @@ type ResourceRange struct {
 	Walltime *int64       `json:"walltime_seconds,omitempty"`
 	Nodes    *int64       `json:"nodes,omitempty"` // machines of a program that runs on several; nodect
 
-	// OtherBounds are those of [BoundNames], in seconds and bytes, and any other name is that of a [Limit], whose units are counted.
+	// OtherBounds are those of [BoundNames], in seconds and bytes, and any other name is
+	// that of a [Limit], whose units are counted.
 	OtherBounds map[string]int64 `json:"others,omitempty"`
-	// MachineAttrs are attributes of machines that a job asks for if it says nothing of them: True, False, or a word.
+	// MachineAttrs are attributes of machines that a job asks for if it says nothing of
+	// them: True, False, or a word.
 	MachineAttrs map[string]string `json:"words,omitempty"`
 }
 
-// BoundNames are the resources that bound what processes of a job use, by PBS's names: of all together, or beginning with p of each. See [BoundIsTime].
+// BoundNames are the resources that bound what processes of a job use, by PBS's names: of
+// all together, or beginning with p of each. See [BoundIsTime].
 func BoundNames() []string { return []string{"cput", "file", "pcput", "pmem", "pvmem", "vmem"} }
 
 // BoundIsTime reports whether one of these is in seconds; else it is in bytes.
@@ -79,9 +82,12 @@ func (e ResourceRange) checkMachineAttrs() error {
 			return err
 		}
 		if strings.Contains(name, "-") || '0' <= name[0] && name[0] <= '9' {
-			return fmt.Errorf("%q cannot be an attribute of machines: use letters, digits and _, and begin with a letter", name)
+			return fmt.Errorf("%q cannot be an attribute of machines: use letters, digits and _, and begin with "+
+				"a letter", name)
 		}
-		if word == "" || len(word) > 2*maxNameLength || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
+		if word == "" || len(word) > 2*maxNameLength || strings.ContainsFunc(word, func(r rune) bool {
+			return r < ' ' || r == 0x7f || r == 0xfffd
+		}) {
 			return fmt.Errorf("%s: %q is no word", name, word)
 		}
 	}

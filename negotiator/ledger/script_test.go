@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestStories runs the scripts in testdata. Each begins with a new ledger at 2026-01-01T00:00:00Z in which root's commands are trusted. Commands:
+// TestStories runs the scripts in testdata. Each begins with a new ledger at
+// 2026-01-01T00:00:00Z in which root's commands are trusted. Commands:
 //
 //	lead NAME
 //	tick DURATION          an empty entry later; it may be negative
@@ -31,10 +32,12 @@ import (
 //	quotas USER GROUP BAND [DURATION from now]
 //	share SUBMITTER
 //
-// What was refused is printed. After each step the ledger is kept and read back, and must be the same.
+// What was refused is printed. After each step the ledger is kept and read back, and must
+// be the same.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
-		p := &scriptRunner{t: t, ledger: New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), who: "root"}
+		p := &scriptRunner{t: t, ledger: New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(),
+			who: "root"}
 		p.applyEntry(LogEntry{Lead: "one"})
 		return p.runCommand
 	})
@@ -110,16 +113,19 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		}
 		return p.applyEntry(LogEntry{Holds: []UsageUpdate{{p.ledger.ParseSubmitter(s.Args[0]), cores}}})
 	case "take-over":
-		a := fairshare.SubmitterAccount{Submitter: p.ledger.ParseSubmitter(s.Args[0]), Real: float64(whole(1)), Used: float64(whole(2)), At: p.now - int64(time.Hour)}
+		a := fairshare.SubmitterAccount{Submitter: p.ledger.ParseSubmitter(s.Args[0]), Real: float64(whole(1)),
+			Used: float64(whole(2)), At: p.now - int64(time.Hour)}
 		return p.applyEntry(LogEntry{Accounts: []fairshare.SubmitterAccount{a}})
 	case "grant":
-		g := RecordedGrant{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2], Resources: roost.Resources{CPU: 1000}}
+		g := RecordedGrant{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2],
+			Resources: roost.Resources{CPU: 1000}}
 		if len(s.Args) > 3 {
 			g.ClaimBy = int64(time.Hour)
 		}
 		return p.applyEntry(LogEntry{Grants: []RecordedGrant{g}})
 	case "evict":
-		return p.applyEntry(LogEntry{Grants: []RecordedGrant{{ID: uint64(whole(0)), Units: 1, Machine: "n1", Resources: roost.Resources{CPU: 1000}, Evicted: s.Args[1:]}}})
+		return p.applyEntry(LogEntry{Grants: []RecordedGrant{{ID: uint64(whole(0)), Units: 1, Machine: "n1",
+			Resources: roost.Resources{CPU: 1000}, Evicted: s.Args[1:]}}})
 	case "ended":
 		e := LogEntry{}
 		for i := range s.Args {
@@ -127,7 +133,8 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 		}
 		return p.applyEntry(e)
 	case "apart":
-		return p.applyEntry(LogEntry{Pairs: []AvoidPair{{s.Args[0], s.Args[1], time.Unix(0, p.now).Add(duration(2)), "it failed"}}})
+		return p.applyEntry(LogEntry{Pairs: []AvoidPair{{s.Args[0], s.Args[1], time.Unix(0, p.now).Add(duration(2)),
+			"it failed"}}})
 	case "quotas":
 		at := p.ledger.Now()
 		if len(s.Args) > 3 {
@@ -137,8 +144,10 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 	case "share":
 		who := p.ledger.ParseSubmitter(s.Args[0])
 		floor, ceiling := p.ledger.FloorCeiling(who)
-		return fmt.Sprintf("group %q, user %q: effective %.6g, used %.6g core-seconds, floor %v, ceiling %v", who.Group, who.Owner,
-			p.ledger.Accountant().EffectivePriority(p.ledger.Now(), who), p.ledger.Accountant().CoreSeconds(p.ledger.Now(), who), floor, ceiling)
+		return fmt.Sprintf("group %q, user %q: effective %.6g, used %.6g core-seconds, floor %v, ceiling %v",
+			who.Group, who.Owner,
+			p.ledger.Accountant().EffectivePriority(p.ledger.Now(), who),
+			p.ledger.Accountant().CoreSeconds(p.ledger.Now(), who), floor, ceiling)
 	case "show":
 		if len(s.Args) > 0 {
 			return p.objects(ObjectKind(s.Args[0]))
@@ -150,7 +159,8 @@ func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 }
 
 func (p *scriptRunner) commandOf(s script.ScriptCommand) string {
-	c := AdminCommand{Who: p.who, Trusted: p.who == "root", Verb: VerbSet, Whole: s.Command == "whole", Fresh: s.Command == "fresh", Unsure: s.Command == "unsure"}
+	c := AdminCommand{Who: p.who, Trusted: p.who == "root", Verb: VerbSet, Whole: s.Command == "whole",
+		Fresh: s.Command == "fresh", Unsure: s.Command == "unsure"}
 	if s.Command == "seen" {
 		c.Basis = p.baseDigest
 	}
@@ -197,7 +207,8 @@ func (p *scriptRunner) objects(kind ObjectKind) string {
 func (p *scriptRunner) otherText() string {
 	var b strings.Builder
 	epoch, leader := p.ledger.Epoch()
-	fmt.Fprintf(&b, "%s: epoch %d, %s leads, last grant %d\n", p.ledger.Now().UTC().Format(time.RFC3339), epoch, leader, p.ledger.LastGrant())
+	fmt.Fprintf(&b, "%s: epoch %d, %s leads, last grant %d\n", p.ledger.Now().UTC().Format(time.RFC3339), epoch, leader,
+		p.ledger.LastGrant())
 	for f := range p.ledger.PendingGrants() {
 		fmt.Fprintf(&b, "grant %d: %d of %s\n", f.Grant.ID, f.Grant.Units, f.Grant.Machine)
 	}
@@ -205,7 +216,8 @@ func (p *scriptRunner) otherText() string {
 		fmt.Fprintf(&b, "%s was evicted %v ago\n", e.Job, p.ledger.Now().Sub(time.Unix(0, e.At)))
 	}
 	for _, pair := range p.ledger.AvoidPairs() {
-		fmt.Fprintf(&b, "%s not on %s until %s: %s\n", pair.Task, pair.Machine, pair.Until.Format(time.RFC3339), pair.Reason)
+		fmt.Fprintf(&b, "%s not on %s until %s: %s\n", pair.Task, pair.Machine, pair.Until.Format(time.RFC3339),
+			pair.Reason)
 	}
 	return b.String()
 }

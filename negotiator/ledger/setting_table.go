@@ -40,17 +40,21 @@ func Settings() []SettingInfo {
 		{Name: SettingDefaultQuota, Form: FormChoice, Default: "unlimited", Choices: []string{"unlimited", "none"},
 			Description: "What those may submit to batch, production and monitoring for whom no quota is set"},
 		{Name: SettingPreemptionRequirements, Form: FormExpression, Default: "false",
-			Description: "Whether a batch task may be displaced by one of a submitter that has a better priority; TARGET is the job that wants the place"},
+			Description: "Whether a batch task may be displaced by one of a submitter that has a better priority; " +
+				"TARGET is the job that wants the place"},
 		{Name: SettingPreemptionMinRuntime, Form: FormDuration, Default: "1h", Min: 0, Max: 30 * day,
 			Description: "How long a batch task runs before fair share may displace it"},
 		{Name: SettingDisruptionsPerJob, Form: FormCount, Default: "60", Min: 0, Max: maxCount,
 			Description: "How many tasks of one job may be displaced in an hour"},
 		{Name: SettingDisruptionsPerCell, Form: FormCount, Default: "3600", Min: 0, Max: maxCount,
 			Description: "How many tasks of the whole pool may be displaced in an hour"},
-		{Name: SettingReclaim, Form: FormChoice, Default: "aggressive", Choices: []string{"off", "baseline", "medium", "aggressive"},
-			Description: "How boldly machines may at most lend to others what tasks have asked for and do not use; they lend nothing unless their node file says so"},
+		{Name: SettingReclaim, Form: FormChoice, Default: "aggressive",
+			Choices: []string{"off", "baseline", "medium", "aggressive"},
+			Description: "How boldly machines may at most lend to others what tasks have asked for and do not use; " +
+				"they lend nothing unless their node file says so"},
 		{Name: SettingBackfill, Form: FormChoice, Default: "easy", Choices: []string{"off", "easy", "conservative"},
-			Description: "Whether small jobs may start before large ones that wait, where they do not delay the first of them (easy), or any (conservative)"},
+			Description: "Whether small jobs may start before large ones that wait, where they do not delay " +
+				"the first of them (easy), or any (conservative)"},
 		{Name: SettingDistributed, Form: FormSwitch, Default: "off",
 			Description: "Whether schedds place batch tasks themselves and the negotiator settles conflicts"},
 		{Name: SettingLostTaskRate, Form: FormCount, Default: "600", Min: 1, Max: maxCount,
@@ -58,7 +62,8 @@ func Settings() []SettingInfo {
 		{Name: SettingStreamPatience, Form: FormDuration, Default: "30s", Min: 0, Max: 30 * day,
 			Description: "How long a stream job that finds no room may wait before it is refused and held"},
 		{Name: SettingGroupOversubscription, Form: FormSwitch, Default: "off",
-			Description: "Whether the static quotas of groups may add up to more than the pool has; otherwise they shrink in proportion"},
+			Description: "Whether the static quotas of groups may add up to more than the pool has; otherwise they " +
+				"shrink in proportion"},
 		{Name: SettingAcceptSurplusEverywhere, Form: FormSwitch, Default: "off",
 			Description: "Whether all groups get of what others leave, as if each had accept_surplus"},
 	}

@@ -115,7 +115,8 @@ func parseSwitch(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither on nor off", text)
 }
 
-// SettingText is a setting as it is set, or its default. A name that is not in the table is a bug and panics.
+// SettingText is a setting as it is set, or its default. A name that is not in the table
+// is a bug and panics.
 func (l *Ledger) SettingText(name string) string {
 	row, known := settingInfoOf(name)
 	if !known {
@@ -145,7 +146,8 @@ func (l *Ledger) SettingDuration(name string) time.Duration {
 	return d
 }
 
-// SettingExpression is a setting that is an expression. One that an older version let pass and this one cannot read is ERROR, which denies.
+// SettingExpression is a setting that is an expression. One that an older version let
+// pass and this one cannot read is ERROR, which denies.
 func (l *Ledger) SettingExpression(name string) classad.Expr {
 	e, err := classad.ParseExpr(l.SettingText(name))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// SubmitterPolicy is what an administrator has set for one submitter (condor_userprio -setfactor, -setfloor, -setceiling). What it has used is in the
-// book.
+// SubmitterPolicy is what an administrator has set for one submitter (condor_userprio
+// -setfactor, -setfloor, -setceiling). What it has used is in the book.
 type SubmitterPolicy struct {
 	Group   string     `json:"group,omitempty"`
 	User    string     `json:"user"`
@@ -36,26 +36,30 @@ func (s SubmitterPolicy) check(*Ledger) error {
 		return err
 	}
 	if f := s.Factor; f != nil && !(*f >= 1 && *f <= maxFactor) {
-		return fmt.Errorf("factor %v is not between 1 and %g: %d is what everybody has, and smaller is better", *f, maxFactor, fairshare.DefaultFactor)
+		return fmt.Errorf("factor %v is not between 1 and %g: %d is what everybody has, and smaller is better",
+			*f, maxFactor, fairshare.DefaultFactor)
 	}
 	for _, bound := range []struct {
 		name  string
 		cores *CoreCount
 	}{{"floor", s.Floor}, {"ceiling", s.Ceiling}} {
 		if c := bound.cores; c != nil && (*c < 0 || int64(*c) > maxAmount) {
-			return fmt.Errorf("%s of %v cores: it is between 0 and %v", bound.name, float64(*c)/1000, float64(maxAmount/1000))
+			return fmt.Errorf("%s of %v cores: it is between 0 and %v", bound.name, float64(*c)/1000,
+				float64(maxAmount/1000))
 		}
 	}
 	if s.Ceiling != nil && *s.Ceiling == 0 {
 		return errors.New("a ceiling of 0 cores lets it start nothing: set one above 0, or a quota of 0 tasks")
 	}
 	if s.Floor != nil && s.Ceiling != nil && *s.Floor > *s.Ceiling {
-		return fmt.Errorf("floor of %v cores is above the ceiling of %v: lower the one or raise the other", float64(*s.Floor)/1000, float64(*s.Ceiling)/1000)
+		return fmt.Errorf("floor of %v cores is above the ceiling of %v: lower the one or raise the other",
+			float64(*s.Floor)/1000, float64(*s.Ceiling)/1000)
 	}
 	return nil
 }
 
-// SubmitterName is what a submitter's object is called: "sci.chem/ann", or "ann" of one without a group.
+// SubmitterName is what a submitter's object is called: "sci.chem/ann", or "ann" of one
+// without a group.
 func SubmitterName(s fairshare.Submitter) string {
 	if s.Group == "" {
 		return s.Owner
@@ -63,7 +67,8 @@ func SubmitterName(s fairshare.Submitter) string {
 	return s.Group + "/" + s.Owner
 }
 
-// ParseSubmitter reads SubmitterName's form, and HTCondor's "sci.chem.ann", of which the longest beginning that is a group is taken for it.
+// ParseSubmitter reads SubmitterName's form, and HTCondor's "sci.chem.ann", of which the
+// longest beginning that is a group is taken for it.
 func (l *Ledger) ParseSubmitter(name string) fairshare.Submitter {
 	if group, owner, ok := strings.Cut(name, "/"); ok {
 		return fairshare.Submitter{Group: group, Owner: owner}
@@ -76,14 +81,16 @@ func (l *Ledger) ParseSubmitter(name string) fairshare.Submitter {
 	return fairshare.Submitter{Owner: name}
 }
 
-// Submitter is what is set for a submitter; all is nil in that of one for whom nothing is.
+// Submitter is what is set for a submitter; all is nil in that of one for whom nothing
+// is.
 func (l *Ledger) Submitter(s fairshare.Submitter) SubmitterPolicy {
 	set, _ := objectNamed[SubmitterPolicy](l, KindSubmitter, SubmitterName(s))
 	set.Group, set.User = s.Group, s.Owner
 	return set
 }
 
-// FloorCeiling is what fair share has to know of a submitter beside its priority, in cores; without a ceiling it is infinite.
+// FloorCeiling is what fair share has to know of a submitter beside its priority, in
+// cores; without a ceiling it is infinite.
 func (l *Ledger) FloorCeiling(s fairshare.Submitter) (floor, ceiling float64) {
 	set, ceiling := l.Submitter(s), math.Inf(1)
 	if set.Floor != nil {

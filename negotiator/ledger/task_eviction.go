@@ -7,8 +7,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Evictions are counted for the settings disruptions_per_job and disruptions_per_cell. They are of the grants for which tasks had to go, so the entry that
-// commits those says of which jobs, and a new leader counts on from there: with a count of its own each change of leader would allow an hour's worth anew.
+// Evictions are counted for the settings disruptions_per_job and disruptions_per_cell.
+// They are of the grants for which tasks had to go, so the entry that commits those says
+// of which jobs, and a new leader counts on from there: with a count of its own each
+// change of leader would allow an hour's worth anew.
 
 // EvictionMemory is how long an eviction counts.
 const EvictionMemory = time.Hour
@@ -22,7 +24,8 @@ type TaskEviction struct {
 	Job string // "" where nobody knows
 }
 
-// Evictions lists those of the last hour, oldest first. The list is the ledger's own and holds until the next entry.
+// Evictions lists those of the last hour, oldest first. The list is the ledger's own and
+// holds until the next entry.
 func (l *Ledger) Evictions() []TaskEviction { return l.evictions }
 
 func (l *Ledger) recordEviction(jobs []string) {
@@ -34,7 +37,8 @@ func (l *Ledger) recordEviction(jobs []string) {
 	}
 }
 
-// rewindEvictions prepares for a clock that is put back: what was in its future has just been.
+// rewindEvictions prepares for a clock that is put back: what was in its future has just
+// been.
 func (l *Ledger) rewindEvictions(at int64) {
 	for i := range l.evictions {
 		l.evictions[i].At = min(l.evictions[i].At, at)

@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// AdvanceReservation is an advance reservation: from one time until another some machines, or so much of any machines, are for certain people. Others may
-// run there only what ends before. Who may use it has to ask for it by name, and then gets nothing else.
+// AdvanceReservation is an advance reservation: from one time until another some
+// machines, or so much of any machines, are for certain people. Others may run there only
+// what ends before. Who may use it has to ask for it by name, and then gets nothing else.
 type AdvanceReservation struct {
 	Name          string
 	Users, Groups []string        // for whom it is; a group means those below it, too
@@ -21,7 +22,8 @@ type AdvanceReservation struct {
 	From, Until   time.Time
 }
 
-// MachineDrain keeps a machine free of tasks from a time on: nothing is placed there that does not end before.
+// MachineDrain keeps a machine free of tasks from a time on: nothing is placed there that
+// does not end before.
 type MachineDrain struct {
 	Node        string
 	Reason      string
@@ -41,8 +43,10 @@ func (p *negotiationCycle) applyReservations() {
 		d := &p.Drains[i]
 		until := unixOrDefault(d.Until, timeline.Never)
 		if m := p.byName[d.Node]; m != nil && until > p.now {
-			p.reserveMachine(int(m.number), timeline.Reservation{From: max(unixOrDefault(d.From, p.now), p.now), Until: until, Resources: wholeMachine}, reservationHolder{drain: d})
-			p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: d.Node, From: unixOrDefault(d.From, 0), Until: unixOrDefault(d.Until, 0)})
+			p.reserveMachine(int(m.number), timeline.Reservation{From: max(unixOrDefault(d.From, p.now), p.now),
+				Until: until, Resources: wholeMachine}, reservationHolder{drain: d})
+			p.result.Unavailable = append(p.result.Unavailable,
+				UnavailableWindow{Machine: d.Node, From: unixOrDefault(d.From, 0), Until: unixOrDefault(d.Until, 0)})
 		}
 	}
 	for i := range p.Reservations {
@@ -53,8 +57,10 @@ func (p *negotiationCycle) applyReservations() {
 		}
 		for _, name := range r.Nodes {
 			if m := p.byName[name]; m != nil {
-				p.reserveMachine(int(m.number), timeline.Reservation{From: from, Until: until, Resources: wholeMachine}, reservationHolder{advanceReservation: r})
-				p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: name, From: r.From.Unix(), Until: until, Reservation: r.Name})
+				p.reserveMachine(int(m.number), timeline.Reservation{From: from, Until: until, Resources: wholeMachine},
+					reservationHolder{advanceReservation: r})
+				p.result.Unavailable = append(p.result.Unavailable,
+					UnavailableWindow{Machine: name, From: r.From.Unix(), Until: until, Reservation: r.Name})
 			}
 		}
 		if len(r.Nodes) == 0 {
@@ -63,8 +69,9 @@ func (p *negotiationCycle) applyReservations() {
 	}
 }
 
-// reserveAmount chooses the machines that an amount is to come from: those first of which nothing is in use by then as far as anybody knows, then by
-// name. What is held is not used by others, so that the next plan chooses the same.
+// reserveAmount chooses the machines that an amount is to come from: those first of which
+// nothing is in use by then as far as anybody knows, then by name. What is held is not
+// used by others, so that the next plan chooses the same.
 func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until timeline.UnixSeconds) {
 	type source struct {
 		at   int
@@ -75,7 +82,8 @@ func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until time
 		if m.drained || p.closedByReservation(nil, at) {
 			continue
 		}
-		sources = append(sources, source{at, !m.Total.FitsIn(p.timelineOf(at).FreeAt(from)) && !p.holdersHaveClaim(r, m)})
+		sources = append(sources, source{at, !m.Total.FitsIn(p.timelineOf(at).FreeAt(from)) &&
+			!p.holdersHaveClaim(r, m)})
 	}
 	slices.SortStableFunc(sources, func(a, b source) int { return cmp.Compare(boolToInt(a.busy), boolToInt(b.busy)) })
 	left := r.Amount
@@ -86,15 +94,18 @@ func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until time
 		}
 		left = left.Sub(part)
 		part = maxResources(part.Sub(p.usedByHolders(r, s.at)), roost.Resources{})
-		p.reserveMachine(s.at, timeline.Reservation{From: from, Until: until, Resources: part}, reservationHolder{advanceReservation: r})
-		p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: p.Machines[s.at].Name, From: r.From.Unix(), Until: until, Reservation: r.Name})
+		p.reserveMachine(s.at, timeline.Reservation{From: from, Until: until, Resources: part},
+			reservationHolder{advanceReservation: r})
+		p.result.Unavailable = append(p.result.Unavailable,
+			UnavailableWindow{Machine: p.Machines[s.at].Name, From: r.From.Unix(), Until: until, Reservation: r.Name})
 		if left == (roost.Resources{}) {
 			return
 		}
 	}
 }
 
-// holdersHaveClaim reports whether somebody for whom a reservation is has a claim on a machine.
+// holdersHaveClaim reports whether somebody for whom a reservation is has a claim on a
+// machine.
 func (p *negotiationCycle) holdersHaveClaim(r *AdvanceReservation, m *Machine) bool {
 	return slices.ContainsFunc(m.Claims, func(c MachineClaim) bool { return r.admits(c.Submitter) })
 }
@@ -109,7 +120,8 @@ func (p *negotiationCycle) usedByHolders(r *AdvanceReservation, at int) (sum roo
 	return sum
 }
 
-// closedByReservation reports whether nothing of a machine is for a want: nil for nobody in particular.
+// closedByReservation reports whether nothing of a machine is for a want: nil for nobody
+// in particular.
 func (p *negotiationCycle) closedByReservation(w *requestState, at int) bool {
 	f := p.timelines[at]
 	if f == nil {
@@ -123,7 +135,8 @@ func (p *negotiationCycle) closedByReservation(w *requestState, at int) bool {
 	return false
 }
 
-// bindReservation finds the reservation that a request asks for. If it cannot be used now the want has to wait, and w.barred says why.
+// bindReservation finds the reservation that a request asks for. If it cannot be used now
+// the want has to wait, and w.barred says why.
 func (p *negotiationCycle) bindReservation(w *requestState) {
 	if w.Reservation == "" {
 		return
@@ -141,17 +154,21 @@ func (p *negotiationCycle) bindReservation(w *requestState) {
 	case r.Until.Unix() <= p.now:
 		w.unusableReservation = "reservation " + r.Name + " ended at " + p.timeText(r.Until.Unix())
 	case from > p.now:
-		w.unusableReservation, w.start, w.certainty = "reservation "+r.Name+" begins at "+p.timeText(from), from, ByWalltime
+		w.unusableReservation, w.start, w.certainty = "reservation "+r.Name+" begins at "+p.timeText(from),
+			from, ByWalltime
 	}
 }
 
-// inReservation reports whether a want may run on a machine as far as its reservation says where.
+// inReservation reports whether a want may run on a machine as far as its reservation
+// says where.
 func (p *negotiationCycle) inReservation(w *requestState, at int) bool {
 	if w.advanceReservation == nil {
 		return true
 	}
 	f := p.timelines[at]
-	return f != nil && slices.ContainsFunc(f.holders, func(h reservationHolder) bool { return h.advanceReservation == w.advanceReservation })
+	return f != nil && slices.ContainsFunc(f.holders, func(h reservationHolder) bool {
+		return h.advanceReservation == w.advanceReservation
+	})
 }
 
 func unixOrDefault(t time.Time, otherwise timeline.UnixSeconds) timeline.UnixSeconds {

@@ -12,9 +12,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// BackfillSettings says what is held for those that find no room. Off: nothing, so that what needs much starves behind a stream of what needs little. EASYBackfill:
-// for the first of them in the order of the plan, from the earliest time on at which it fits. Conservative: for each, up to a depth. Where nobody knows
-// when anything ends, a request that has waited for a while gets what falls free of the machines that have most of what it needs, as it falls free.
+// BackfillSettings says what is held for those that find no room. Off: nothing, so that
+// what needs much starves behind a stream of what needs little. EASYBackfill: for the
+// first of them in the order of the plan, from the earliest time on at which it fits.
+// Conservative: for each, up to a depth. Where nobody knows when anything ends, a request
+// that has waited for a while gets what falls free of the machines that have most of what
+// it needs, as it falls free.
 type BackfillSettings struct {
 	Mode    BackfillMode
 	Depth   int           // Conservative: for how many units at most
@@ -47,10 +50,12 @@ func (c StartCertainty) String() string {
 	return [...]string{"unknown", "rate", "prediction", "walltime"}[c]
 }
 
-// maxReservationSearches bounds for how many requests in one plan something is looked for that can be held.
+// maxReservationSearches bounds for how many requests in one plan something is looked for
+// that can be held.
 const maxReservationSearches = 4
 
-// reserveForUnplaced holds something for a want that has found no room, if it is its turn.
+// reserveForUnplaced holds something for a want that has found no room, if it is its
+// turn.
 func (p *negotiationCycle) reserveForUnplaced(w *requestState) {
 	depth := 1
 	switch p.Backfill.Mode {
@@ -60,7 +65,8 @@ func (p *negotiationCycle) reserveForUnplaced(w *requestState) {
 		depth = max(p.Backfill.Depth, 1)
 	}
 	size := max(w.Gang, 1)
-	if w.Class.AppClass == gpu.StreamClass || w.Now || p.reservedTasks >= depth || p.reservationSearches >= max(maxReservationSearches, depth) {
+	if w.Class.AppClass == gpu.StreamClass || w.Now || p.reservedTasks >= depth ||
+		p.reservationSearches >= max(maxReservationSearches, depth) {
 		return
 	}
 	p.reservationSearches++
@@ -69,7 +75,8 @@ func (p *negotiationCycle) reserveForUnplaced(w *requestState) {
 	}
 }
 
-// reserveFor holds room for so many units that are to start together, and reports whether there is any.
+// reserveFor holds room for so many units that are to start together, and reports whether
+// there is any.
 func (p *negotiationCycle) reserveFor(w *requestState, size int) bool {
 	if w.isMixedGang() {
 		return p.reserveForParts(w)
@@ -85,7 +92,8 @@ func (p *negotiationCycle) reserveFor(w *requestState, size int) bool {
 		return false
 	}
 	for _, one := range found.tasksByMachine {
-		p.reserveMachine(one.machine, p.reservedAmount(w, one.machine, one.units, found.start, found.until), reservationHolder{backfillRequest: w})
+		p.reserveMachine(one.machine, p.reservedAmount(w, one.machine, one.units, found.start, found.until),
+			reservationHolder{backfillRequest: w})
 	}
 	if w.reservedOn == nil {
 		w.reservedOn = found.tasksByMachine
@@ -98,7 +106,8 @@ func (p *negotiationCycle) reserveFor(w *requestState, size int) bool {
 	return true
 }
 
-// fitWindow is what can be held for some units: where, nil for nowhere, and from when until when.
+// fitWindow is what can be held for some units: where, nil for nowhere, and from when
+// until when.
 type fitWindow struct {
 	tasksByMachine []tasksOnMachine
 	start, until   timeline.UnixSeconds
@@ -113,7 +122,8 @@ func (p *negotiationCycle) findFitWindow(w *requestState, size int) (best fitWin
 	}
 	for _, w.placementSet = range p.placementSets(w) {
 		found := p.findFitWindowInSet(w, size)
-		if found.tasksByMachine != nil && (best.tasksByMachine == nil || found.isCertain && (!best.isCertain || found.start < best.start)) {
+		if found.tasksByMachine != nil && (best.tasksByMachine == nil ||
+			found.isCertain && (!best.isCertain || found.start < best.start)) {
 			best = found
 		}
 	}
@@ -137,13 +147,15 @@ func (p *negotiationCycle) findFitWindowInSet(w *requestState, size int) fitWind
 	return fitWindow{p.mostlyFree(w, size, r), p.now, timeline.Never, false, false}
 }
 
-// waitedTooLong reports whether a want has waited for so long that it does not wait for a time that nobody knows.
+// waitedTooLong reports whether a want has waited for so long that it does not wait for a
+// time that nobody knows.
 func (p *negotiationCycle) waitedTooLong(w *requestState) bool {
 	return w.Oldest != 0 && p.Now.Sub(time.Unix(0, w.Oldest)) >= p.Backfill.MaxWait
 }
 
-// fewNamedMachines is in how many machines one looks for a vacancy in every plan. In a larger pool what was found is kept for a few seconds: to look at all
-// machines would cost more than all else in a cycle after a small change.
+// fewNamedMachines is in how many machines one looks for a vacancy in every plan. In a
+// larger pool what was found is kept for a few seconds: to look at all machines would
+// cost more than all else in a cycle after a small change.
 const fewNamedMachines = 500
 
 // cachedFitWindow is what was found for a class, and when.
@@ -162,17 +174,21 @@ func (p *negotiationCycle) cacheFitWindow(w *requestState, found fitWindow) {
 	w.Class.lastFitWindow = m
 }
 
-// cachedFitWindowFor returns what was found a moment ago, if it still holds: the machines are there, and have room at that time.
+// cachedFitWindowFor returns what was found a moment ago, if it still holds: the machines
+// are there, and have room at that time.
 func (p *negotiationCycle) cachedFitWindowFor(w *requestState, size int) (fitWindow, bool) {
 	m := w.Class.lastFitWindow
-	if m == nil || w.reservedOn != nil || m.size != size || p.Now.Before(m.searchedAt) || p.Now.Sub(m.searchedAt) >= noFitTTL || m.isCertain && m.start <= p.now {
+	if m == nil || w.reservedOn != nil || m.size != size || p.Now.Before(m.searchedAt) ||
+		p.Now.Sub(m.searchedAt) >= noFitTTL || m.isCertain && m.start <= p.now {
 		return fitWindow{}, false
 	}
 	found := m.fitWindow
 	found.tasksByMachine = slices.Clone(m.tasksByMachine)
 	for i, machine := range m.machines {
 		at, ok := p.machineNumber(machine.Name)
-		if !ok || m.isCertain && p.timelineFor(w, at).UnitsFrom(m.start, w.expectedRuntime(), unitsWeight(w.Class.minimumSums, w.Class.AppClass, 1), m.tasksByMachine[i].units) < m.tasksByMachine[i].units || p.closedByReservation(w, at) {
+		if !ok || m.isCertain && p.timelineFor(w, at).UnitsFrom(m.start, w.expectedRuntime(),
+			unitsWeight(w.Class.minimumSums, w.Class.AppClass, 1),
+			m.tasksByMachine[i].units) < m.tasksByMachine[i].units || p.closedByReservation(w, at) {
 			return fitWindow{}, false
 		}
 		found.tasksByMachine[i].machine = at
@@ -201,7 +217,8 @@ func (p *negotiationCycle) feasibleMachines(w *requestState) []int {
 	p.scratch.preferHits = p.compiledQuery(w.Class).Select(p.scratch.preferHits[:0], &p.env)
 	for _, hit := range p.scratch.preferHits {
 		m := p.machineByRow[hit.Row]
-		if m.drained || !w.Class.Resources.FitsIn(m.Total) || w.Avoid[m.Name] != "" || p.closedByReservation(w, int(m.number)) && !p.reopensLater(w, int(m.number)) || !p.inReservation(w, int(m.number)) {
+		if m.drained || !w.Class.Resources.FitsIn(m.Total) || w.Avoid[m.Name] != "" || p.closedByReservation(w,
+			int(m.number)) && !p.reopensLater(w, int(m.number)) || !p.inReservation(w, int(m.number)) {
 			continue
 		}
 		list = append(list, int(m.number))
@@ -244,7 +261,8 @@ func (p *negotiationCycle) timelineFor(w *requestState, at int) *timeline.Machin
 }
 
 // earliestStart is when so many units fit together at the earliest, and where.
-func (p *negotiationCycle) earliestStart(w *requestState, size int, r roost.Resources) (timeline.UnixSeconds, []tasksOnMachine, bool) {
+func (p *negotiationCycle) earliestStart(w *requestState, size int,
+	r roost.Resources) (timeline.UnixSeconds, []tasksOnMachine, bool) {
 	if size == 1 {
 		return p.earliestUnitStart(w, r)
 	}
@@ -263,8 +281,10 @@ func (p *negotiationCycle) earliestStart(w *requestState, size int, r roost.Reso
 	return start, list, ok
 }
 
-// earliestUnitStart is earliest for one unit. Most machines need not be looked at closely: their first task ends too late.
-func (p *negotiationCycle) earliestUnitStart(w *requestState, r roost.Resources) (best timeline.UnixSeconds, on []tasksOnMachine, ok bool) {
+// earliestUnitStart is earliest for one unit. Most machines need not be looked at
+// closely: their first task ends too late.
+func (p *negotiationCycle) earliestUnitStart(w *requestState,
+	r roost.Resources) (best timeline.UnixSeconds, on []tasksOnMachine, ok bool) {
 	best = timeline.Never
 	for _, at := range w.feasible {
 		m := p.Machines[at]
@@ -283,8 +303,10 @@ func (p *negotiationCycle) earliestUnitStart(w *requestState, r roost.Resources)
 	return best, on, ok
 }
 
-// earliestSplitStart is earliest on a machine whose sums do not say all, not before they say so.
-func (p *negotiationCycle) earliestSplitStart(w *requestState, at int, view *timeline.MachineCapacity, from timeline.UnixSeconds, r roost.Resources) (timeline.UnixSeconds, bool) {
+// earliestSplitStart is earliest on a machine whose sums do not say all, not before they
+// say so.
+func (p *negotiationCycle) earliestSplitStart(w *requestState, at int, view *timeline.MachineCapacity,
+	from timeline.UnixSeconds, r roost.Resources) (timeline.UnixSeconds, bool) {
 	type release struct {
 		at    int64
 		claim *MachineClaim
@@ -304,14 +326,16 @@ func (p *negotiationCycle) earliestSplitStart(w *requestState, at int, view *tim
 		if t < from || i+1 < len(releases) && releases[i+1].at == one.at {
 			continue
 		}
-		if view.Fits(t, w.expectedRuntime(), r) && (!w.Class.Exclusive || f.IsIdle()) && f.FindPlacement(w.Class.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
+		if view.Fits(t, w.expectedRuntime(), r) && (!w.Class.Exclusive || f.IsIdle()) &&
+			f.FindPlacement(w.Class.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
 			return t, true
 		}
 	}
 	return 0, false
 }
 
-// mostlyFree chooses the machines that have most of what so many units need; nil if all machines together are too small.
+// mostlyFree chooses the machines that have most of what so many units need; nil if all
+// machines together are too small.
 func (p *negotiationCycle) mostlyFree(w *requestState, size int, r roost.Resources) []tasksOnMachine {
 	type machine struct {
 		tasksOnMachine
@@ -344,7 +368,8 @@ func (p *negotiationCycle) mostlyFree(w *requestState, size int, r roost.Resourc
 func (p *negotiationCycle) otherReservations(w *requestState, at int) (sum roost.Resources) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
-			if h.Until == timeline.Never && (!f.holders[i].mayUse(w) || f.holders[i].backfillRequest == w.gangRequest()) {
+			if h.Until == timeline.Never && (!f.holders[i].mayUse(w) ||
+				f.holders[i].backfillRequest == w.gangRequest()) {
 				sum = sum.Add(h.Resources)
 			}
 		}
@@ -380,7 +405,8 @@ func (p *negotiationCycle) outlookText(w *requestState) string {
 		return "; what falls free on " + where + " is kept for it"
 	}
 	if w.certainty == ByPrediction {
-		return "; it starts on " + where + " about " + p.timeText(w.start) + " if what runs there takes as long as tasks like it did"
+		return "; it starts on " + where + " about " + p.timeText(w.start) +
+			" if what runs there takes as long as tasks like it did"
 	}
 	if w.start == p.now+1 {
 		return "; it starts on " + where + " as soon as that has ended whose time is up there"

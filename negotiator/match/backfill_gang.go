@@ -6,9 +6,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// For a gang whose units ask for different things the earliest time is looked for part by part: each finds the earliest at which it fits beside those before
-// it, and where that is later than theirs all begin again from there. So what is found is a time at which all fit, though not always the first: another
-// choice of machines for the earlier parts may have left room before that.
+// For a gang whose units ask for different things the earliest time is looked for part by
+// part: each finds the earliest at which it fits beside those before it, and where that
+// is later than theirs all begin again from there. So what is found is a time at which
+// all fit, though not always the first: another choice of machines for the earlier parts
+// may have left room before that.
 
 // maxGangRestarts bounds how often they begin again.
 const maxGangRestarts = 32
@@ -50,7 +52,8 @@ func (p *negotiationCycle) reserveForParts(w *requestState) bool {
 	return held
 }
 
-// earliestForParts is room for all of a gang, and when; none if no time is known at which it fits.
+// earliestForParts is room for all of a gang, and when; none if no time is known at which
+// it fits.
 func (p *negotiationCycle) earliestForParts(w *requestState) (found []partRoom, t timeline.UnixSeconds) {
 	t = p.now
 	for range maxGangRestarts {
@@ -63,8 +66,10 @@ func (p *negotiationCycle) earliestForParts(w *requestState) (found []partRoom, 
 	return nil, 0
 }
 
-// roomForAllFrom looks for room for all of a gang from t on. It says where, or until when the first part has to wait that has none yet.
-func (p *negotiationCycle) roomForAllFrom(w *requestState, t timeline.UnixSeconds) (found []partRoom, later timeline.UnixSeconds, ok bool) {
+// roomForAllFrom looks for room for all of a gang from t on. It says where, or until when
+// the first part has to wait that has none yet.
+func (p *negotiationCycle) roomForAllFrom(w *requestState,
+	t timeline.UnixSeconds) (found []partRoom, later timeline.UnixSeconds, ok bool) {
 	for _, c := range w.parts {
 		r := unitsWeight(c.Class.minimumSums, c.Class.AppClass, 1)
 		var machines []*timeline.MachineCapacity
@@ -79,17 +84,20 @@ func (p *negotiationCycle) roomForAllFrom(w *requestState, t timeline.UnixSecond
 				}
 			}
 			if used && c.Class.Scatter {
-				view.Reservations = append(view.Reservations, timeline.Reservation{From: 0, Until: timeline.Never, Resources: wholeMachine})
+				view.Reservations = append(view.Reservations,
+					timeline.Reservation{From: 0, Until: timeline.Never, Resources: wholeMachine})
 			}
 			machines = append(machines, &view)
 		}
-		start, on, fits := timeline.EarliestSpreadFit(machines, t, c.expectedRuntime(), r, c.units, c.unitsPerMachine(c.units))
+		start, on, fits := timeline.EarliestSpreadFit(machines, t, c.expectedRuntime(), r, c.units,
+			c.unitsPerMachine(c.units))
 		if !fits || start > t {
 			return nil, start, fits
 		}
 		for i, n := range on {
 			if n > 0 {
-				found = append(found, partRoom{tasksOnMachine{among[i], n}, p.reservedAmount(c.requestState, among[i], n, t, timeline.EndTime(t, c.expectedRuntime()))})
+				found = append(found, partRoom{tasksOnMachine{among[i], n},
+					p.reservedAmount(c.requestState, among[i], n, t, timeline.EndTime(t, c.expectedRuntime()))})
 			}
 		}
 	}
@@ -112,14 +120,16 @@ func (p *negotiationCycle) reserveAll(w *requestState, found []partRoom, start t
 	}
 }
 
-// reserveMostlyFree holds for each part what falls free of the machines that have most of what it needs, or nothing at all.
+// reserveMostlyFree holds for each part what falls free of the machines that have most of
+// what it needs, or nothing at all.
 func (p *negotiationCycle) reserveMostlyFree(w *requestState) bool {
 	var on []tasksOnMachine
 	for _, c := range w.parts {
 		r := unitsWeight(c.Class.minimumSums, c.Class.AppClass, 1)
 		some := p.mostlyFree(c.requestState, c.units, r)
 		for _, one := range some {
-			p.reserveMachine(one.machine, p.reservedAmount(c.requestState, one.machine, one.units, p.now, timeline.Never), reservationHolder{backfillRequest: w})
+			p.reserveMachine(one.machine, p.reservedAmount(c.requestState, one.machine, one.units, p.now,
+				timeline.Never), reservationHolder{backfillRequest: w})
 		}
 		if on = append(on, some...); some == nil {
 			for _, one := range on {

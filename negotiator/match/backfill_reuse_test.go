@@ -11,8 +11,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// TestBackfillReservations holds that what a plan says of the room that it holds is what it goes by: beside the request that room is held for another starts exactly if there is
-// room for it now and the hold leaves it. The machine tells once of claims and once only of what falls free; the plans are the same.
+// TestBackfillReservations holds that what a plan says of the room that it holds is what
+// it goes by: beside the request that room is held for another starts exactly if there is
+// room for it now and the hold leaves it. The machine tells once of claims and once only
+// of what falls free; the plans are the same.
 func TestBackfillReservations(t *testing.T) {
 	const now = 10_000
 	who := fairshare.Submitter{Owner: "ada"}
@@ -21,7 +23,8 @@ func TestBackfillReservations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &Request{Key: RequestKey{"s", id}, Submitter: who, Band: roost.BatchBand, Oldest: int64(id), Wanted: 1, Class: c, Walltime: time.Duration(length) * time.Second}
+		return &Request{Key: RequestKey{"s", id}, Submitter: who, Band: roost.BatchBand, Oldest: int64(id), Wanted: 1,
+			Class: c, Walltime: time.Duration(length) * time.Second}
 	}
 	granted, refused := 0, 0
 	for seed := range uint64(120) {
@@ -35,19 +38,23 @@ func TestBackfillReservations(t *testing.T) {
 				break
 			}
 			free = free.Sub(r)
-			claims = append(claims, MachineClaim{ID: uint64(len(claims) + 1), Submitter: who, Band: roost.BatchBand, Resources: r, TaskStarted: 1, WalltimeEnd: at})
+			claims = append(claims, MachineClaim{ID: uint64(len(claims) + 1), Submitter: who, Band: roost.BatchBand,
+				Resources: r, TaskStarted: 1, WalltimeEnd: at})
 			returns = append(returns, timeline.CapacityRelease{At: at, Resources: r})
 		}
-		empty := NewMachine("m", 1, 1, machineAd(t, "m", roost.Resources{CPU: 32_000}, roost.Resources{CPU: 32_000}, "Requirements = true"))
+		empty := NewMachine("m", 1, 1, machineAd(t, "m", roost.Resources{CPU: 32_000}, roost.Resources{CPU: 32_000},
+			"Requirements = true"))
 		plan := func(m *Machine, requests ...*Request) Plan {
-			return NewMatcher().Plan(&Snapshot{Now: time.Unix(now, 0), Machines: []*Machine{m}, Requests: requests, Backfill: BackfillSettings{Mode: EASYBackfill}})
+			return NewMatcher().Plan(&Snapshot{Now: time.Unix(now, 0), Machines: []*Machine{m}, Requests: requests,
+				Backfill: BackfillSettings{Mode: EASYBackfill}})
 		}
 		head := request(1, 32, 100)
 		if len(claims) == 0 {
 			continue
 		}
 		p := plan(empty.WithClaims(free, claims), head)
-		if len(p.BackfillReservations) != 1 || p.BackfillReservations[0].Request != head || p.BackfillReservations[0].From <= now {
+		if len(p.BackfillReservations) != 1 || p.BackfillReservations[0].Request != head ||
+			p.BackfillReservations[0].From <= now {
 			t.Fatalf("seed %d: held: %+v", seed, p.BackfillReservations)
 		}
 		h := p.BackfillReservations[0]
@@ -61,11 +68,14 @@ func TestBackfillReservations(t *testing.T) {
 		for range 20 {
 			cpus, length := 1+rng.IntN(16), 1+rng.IntN(150)
 			other := request(2, cpus, length)
-			a, b := plan(empty.WithClaims(free, claims), head, other), plan(empty.WithReturning(free, slices.Clone(returns)), head, other)
+			a, b := plan(empty.WithClaims(free, claims), head, other),
+				plan(empty.WithReturning(free, slices.Clone(returns)), head, other)
 			want := other.Class.Resources.FitsIn(free) && h.LeavesRoom(now+int64(length), other.Class.Resources)
 			for i, p := range []Plan{a, b} {
-				if got := len(p.Grants) == 1 && p.Grants[0].Request == other; got != want || len(p.BackfillReservations) != 1 || p.BackfillReservations[0].From != h.From {
-					t.Fatalf("seed %d, plan %d: %d cpus for %d s: granted %+v beside %+v, with %v free: want %t", seed, i, cpus, length, p.Grants, p.BackfillReservations, free, want)
+				if got := len(p.Grants) == 1 && p.Grants[0].Request == other; got != want ||
+					len(p.BackfillReservations) != 1 || p.BackfillReservations[0].From != h.From {
+					t.Fatalf("seed %d, plan %d: %d cpus for %d s: granted %+v beside %+v, with %v free: want %t", seed,
+						i, cpus, length, p.Grants, p.BackfillReservations, free, want)
 				}
 			}
 			if want {
@@ -74,18 +84,22 @@ func TestBackfillReservations(t *testing.T) {
 				refused++
 			}
 		}
-		checkReservationReuse(t, rng, h, free, returns, func(free roost.Resources, returns []timeline.CapacityRelease, other *Request) bool {
-			p := plan(empty.WithReturning(free, returns), head, other)
-			return len(p.Grants) == 1 && p.Grants[0].Request == other
-		}, request)
+		checkReservationReuse(t, rng, h, free, returns,
+			func(free roost.Resources, returns []timeline.CapacityRelease, other *Request) bool {
+				p := plan(empty.WithReturning(free, returns), head, other)
+				return len(p.Grants) == 1 && p.Grants[0].Request == other
+			}, request)
 	}
 	if granted < 100 || refused < 100 {
 		t.Errorf("%d were granted and %d refused: this tests little", granted, refused)
 	}
 }
 
-// checkReservationReuse holds that what is known of a hold rules nothing out that a plan would start, after something has fallen free too early or falls free too late.
-func checkReservationReuse(t *testing.T, rng *rand.Rand, h BackfillReservation, free roost.Resources, returns []timeline.CapacityRelease, starts func(roost.Resources, []timeline.CapacityRelease, *Request) bool, request func(uint64, int, int) *Request) {
+// checkReservationReuse holds that what is known of a hold rules nothing out that a plan
+// would start, after something has fallen free too early or falls free too late.
+func checkReservationReuse(t *testing.T, rng *rand.Rand, h BackfillReservation, free roost.Resources,
+	returns []timeline.CapacityRelease, starts func(roost.Resources, []timeline.CapacityRelease, *Request) bool,
+	request func(uint64, int, int) *Request) {
 	t.Helper()
 	const now = 10_000
 	for known := true; known && len(returns) > 0; {
@@ -98,7 +112,9 @@ func checkReservationReuse(t *testing.T, rng *rand.Rand, h BackfillReservation, 
 		} else {
 			later := one.At + rng.Int64N(100)
 			known = h.AddDelayed(one.At, later)
-			at, _ := slices.BinarySearchFunc(returns, later, func(r timeline.CapacityRelease, at int64) int { return int(r.At - at) })
+			at, _ := slices.BinarySearchFunc(returns, later, func(r timeline.CapacityRelease, at int64) int {
+				return int(r.At - at)
+			})
 			returns = slices.Insert(returns, at, timeline.CapacityRelease{At: later, Resources: one.Resources})
 		}
 		if !h.Request.Class.Resources.FitsIn(free) && known {

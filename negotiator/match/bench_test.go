@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// benchCell is a cell of so many machines of ten kinds, and so many classes of ten users with so many tasks in all.
+// benchCell is a cell of so many machines of ten kinds, and so many classes of ten users
+// with so many tasks in all.
 func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
 	s := &Snapshot{Backfill: BackfillSettings{Mode: EASYBackfill}}
 	for i := range machines {
@@ -20,13 +21,16 @@ func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
 	for i := range classes {
 		who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
 		r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
-		text := fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5)
+		text := fmt.Sprintf(
+			`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5,
+		)
 		class, err := NewClass(text, who, roost.BatchBand, r)
 		if err != nil {
 			b.Fatal(err)
 		}
 		s.Requests = append(s.Requests, &Request{
-			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.BatchBand, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: i < 4,
+			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.BatchBand, Oldest: int64(i),
+			Wanted: tasks / classes, Class: class, Explain: i < 4,
 		})
 	}
 	return s
@@ -37,11 +41,14 @@ func benchMachine(b *testing.B, i int, sequence uint64) *Machine {
 	free := total
 	free.CPU -= roost.MilliCPU(i%4) * 1000
 	name := fmt.Sprintf("node%06d", i)
-	exprs := fmt.Sprintf(`Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start`, i%10, i)
+	exprs := fmt.Sprintf(
+		`Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start`, i%10, i,
+	)
 	return NewMachine(name, 1, sequence, machineAd(b, name, total, free, exprs))
 }
 
-// benchSizes are of small cells and of usual ones, with ten tasks a machine. Larger ones are measured by make bench.
+// benchSizes are of small cells and of usual ones, with ten tasks a machine. Larger ones
+// are measured by make bench.
 func benchSizes() (all []benchSize) {
 	for _, machines := range []int{1000, 10_000} {
 		for _, classes := range []int{1, 100, 1000} {
@@ -53,7 +60,8 @@ func benchSizes() (all []benchSize) {
 
 type benchSize struct{ machines, classes, tasks int }
 
-// BenchmarkScratch plans with a matcher that knows nothing, machines and classes that nobody has looked at.
+// BenchmarkScratch plans with a matcher that knows nothing, machines and classes that
+// nobody has looked at.
 func BenchmarkScratch(b *testing.B) {
 	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -75,7 +83,8 @@ func BenchmarkScratch(b *testing.B) {
 	}
 }
 
-// BenchmarkChange plans after one machine has changed, in a cell whose other machines are full.
+// BenchmarkChange plans after one machine has changed, in a cell whose other machines are
+// full.
 func BenchmarkChange(b *testing.B) {
 	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -117,7 +126,8 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// preemptCell is a cell that is full of claims of a core each, half of them free and half batch, and that production wants a part of.
+// preemptCell is a cell that is full of claims of a core each, half of them free and half
+// batch, and that production wants a part of.
 func preemptCell(b *testing.B, machines, classes int) *Snapshot {
 	s := &Snapshot{Now: time.Unix(1_000_000, 0)}
 	for i := range machines {
@@ -125,11 +135,13 @@ func preemptCell(b *testing.B, machines, classes int) *Snapshot {
 	}
 	for i := range classes {
 		who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
-		class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB})
+		class, err := NewClass("[]", who, roost.ProductionBand,
+			roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB})
 		if err != nil {
 			b.Fatal(err)
 		}
-		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.ProductionBand, Wanted: max(1, machines/classes), Class: class})
+		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who,
+			Band: roost.ProductionBand, Wanted: max(1, machines/classes), Class: class})
 	}
 	return s
 }
@@ -138,14 +150,18 @@ func fullMachine(b *testing.B, i int, sequence uint64) *Machine {
 	total := roost.Resources{CPU: 16000, Memory: 64 * roost.GiB, Disk: roost.TiB}
 	var claims strings.Builder
 	for k := range 16 {
-		fmt.Fprintf(&claims, `[Id = %d; Owner = "o"; Band = "%v"; Cpus = 1; Memory = 4096; Since = %d; Job = "%d[0].s"],`, k+1, roost.PriorityBand(k%2), 1_000_000-(i*k)%5000, k)
+		fmt.Fprintf(&claims,
+			`[Id = %d; Owner = "o"; Band = "%v"; Cpus = 1; Memory = 4096; Since = %d; Job = "%d[0].s"],`, k+1,
+			roost.PriorityBand(k%2), 1_000_000-(i*k)%5000, k)
 	}
 	free := roost.Resources{Disk: total.Disk}
-	ad := machineAd(b, fmt.Sprintf("node%06d", i), total, free, "Claims = {"+strings.TrimSuffix(claims.String(), ",")+"}")
+	ad := machineAd(b, fmt.Sprintf("node%06d", i), total, free,
+		"Claims = {"+strings.TrimSuffix(claims.String(), ",")+"}")
 	return NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad)
 }
 
-// BenchmarkPreempt displaces as many units as there are machines for production, in a cell that is full.
+// BenchmarkPreempt displaces as many units as there are machines for production, in a
+// cell that is full.
 func BenchmarkPreempt(b *testing.B) {
 	for _, size := range []benchSize{{1000, 10, 0}, {10_000, 1, 0}, {10_000, 100, 0}} {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
@@ -158,11 +174,13 @@ func BenchmarkPreempt(b *testing.B) {
 	}
 }
 
-// BenchmarkSpared plans after one machine has changed, while production waits that nobody can make room for.
+// BenchmarkSpared plans after one machine has changed, while production waits that nobody
+// can make room for.
 func BenchmarkSpared(b *testing.B) {
 	s, matcher := preemptCell(b, 10_000, 100), NewMatcher()
 	for _, r := range s.Requests {
-		class, err := NewClass("[]", r.Submitter, roost.ProductionBand, roost.Resources{CPU: 16000, Memory: 65 * roost.GiB})
+		class, err := NewClass("[]", r.Submitter, roost.ProductionBand,
+			roost.Resources{CPU: 16000, Memory: 65 * roost.GiB})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,7 +13,8 @@ type placementCandidate struct {
 	version     int32 // how often something was placed on it when this was made
 }
 
-// machineVersion notes that something was placed on a machine, and the how-manieth time that was.
+// machineVersion notes that something was placed on a machine, and the how-manieth time
+// that was.
 type machineVersion struct{ machine, version int32 }
 
 // bestMachine is the best machine for a unit of w as things stand.
@@ -66,7 +67,8 @@ func (p *negotiationCycle) makeHeap(w *requestState) {
 	w.heap.heapify()
 }
 
-// refillCandidates looks again at all machines that w has asked, when those are used up that it kept.
+// refillCandidates looks again at all machines that w has asked, when those are used up
+// that it kept.
 func (p *negotiationCycle) refillCandidates(w *requestState) {
 	w.seenPlaced = len(p.placedLog)
 	w.heap.list, w.heap.truncated = w.heap.list[:0], false
@@ -89,7 +91,8 @@ func (p *negotiationCycle) addCandidate(w *requestState, at int) {
 	}
 }
 
-// releaseMemory gives back the memory of a want that needs no more machines. If it does after all, its heap is made again.
+// releaseMemory gives back the memory of a want that needs no more machines. If it does
+// after all, its heap is made again.
 func (p *negotiationCycle) releaseMemory(w *requestState) {
 	if w.heap.list != nil {
 		p.scratch.candidateLists = append(p.scratch.candidateLists, w.heap.list[:0])
@@ -100,7 +103,8 @@ func (p *negotiationCycle) releaseMemory(w *requestState) {
 	w.heapMade, w.heap, w.ranks = false, candidateHeap{}, nil
 }
 
-// fillCandidates asks the machines that come into question, and lists the candidates of w. Who wants any CPU need not look at machines that have none.
+// fillCandidates asks the machines that come into question, and lists the candidates of
+// w. Who wants any CPU need not look at machines that have none.
 func (p *negotiationCycle) fillCandidates(w *requestState) {
 	q := p.compiledQuery(w.Class)
 	anywhere := w.Class.Resources.CPU == 0
@@ -126,11 +130,12 @@ func (p *negotiationCycle) fillCandidates(w *requestState) {
 	}
 }
 
-// sparseFreeLimit is what part of the machines has to be open for all to be asked together. Asking one costs about as much as asking this many
-// among many.
+// sparseFreeLimit is what part of the machines has to be open for all to be asked
+// together. Asking one costs about as much as asking this many among many.
 const sparseFreeLimit = 64
 
-// addMatch notes that a machine matches, and adds it to the candidates of w if there is room.
+// addMatch notes that a machine matches, and adds it to the candidates of w if there is
+// room.
 func (p *negotiationCycle) addMatch(w *requestState, at int32, rank float64) {
 	rank = rankOrZero(rank)
 	w.ranks[p.rankSlot(w, at)] = rank
@@ -139,7 +144,8 @@ func (p *negotiationCycle) addMatch(w *requestState, at int32, rank float64) {
 	}
 }
 
-// rankOfMachine is what w thinks of a machine; noMatch if it has not asked it, or does not want it.
+// rankOfMachine is what w thinks of a machine; noMatch if it has not asked it, or does
+// not want it.
 func (p *negotiationCycle) rankOfMachine(w *requestState, at int32) float64 {
 	if w.ranksSparse != nil {
 		if rank, ok := w.ranksSparse[at]; ok {
@@ -168,7 +174,8 @@ func (p *negotiationCycle) rankSlot(w *requestState, at int32) int32 {
 	return p.openIndex[at]
 }
 
-// rescoreChanged looks again at the machines on which something was placed since w's heap was last asked.
+// rescoreChanged looks again at the machines on which something was placed since w's heap
+// was last asked.
 func (p *negotiationCycle) rescoreChanged(w *requestState) {
 	for ; w.seenPlaced < len(p.placedLog); w.seenPlaced++ {
 		at := int(p.placedLog[w.seenPlaced].machine)
@@ -185,7 +192,8 @@ func (p *negotiationCycle) rescoreChanged(w *requestState) {
 	}
 }
 
-// newCandidate is a machine for a unit of w; ok is false if it does not match, or has no room, or is not to be tried.
+// newCandidate is a machine for a unit of w; ok is false if it does not match, or has no
+// room, or is not to be tried.
 func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCandidate, ok bool) {
 	if p.drained[at] || p.hasGangUnit(w, at) || !w.gangRequest().placementSet.hasMachine(at) {
 		return c, false
@@ -208,14 +216,18 @@ func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCan
 		w.excludedOtherwise = true
 		return c, false
 	}
-	return placementCandidate{rank: rank, softScore: p.softConstraintScore(w, at), score: badness, machine: int32(at), version: p.versions[at]}, true
+	return placementCandidate{rank: rank, softScore: p.softConstraintScore(w, at), score: badness, machine: int32(at),
+		version: p.versions[at]}, true
 }
 
-// balanceScore says how badly a unit sits on a machine with so much free of so much; less is better. It is a sum of fractions of the machine:
+// balanceScore says how badly a unit sits on a machine with so much free of so much; less
+// is better. It is a sum of fractions of the machine:
 //
-//   - how much more would be stranded, which is the difference between the largest and the smallest free fraction of CPU, memory and GPUs: cores
+//   - how much more would be stranded, which is the difference between the largest and
+//     the smallest free fraction of CPU, memory and GPUs: cores
 //     without memory beside them serve nobody (Borg §3.2 weighs the same in its hybrid of best and worst fit);
-//   - what would be free on the average, so that half-used machines fill up and whole ones stay whole for large requests.
+//   - what would be free on the average, so that half-used machines fill up and whole
+//     ones stay whole for large requests.
 //
 // Machines with GPUs are judged by [fragmentScore].
 func balanceScore(unit, free, total roost.Resources) float64 {
@@ -224,9 +236,11 @@ func balanceScore(unit, free, total roost.Resources) float64 {
 	return after - before + mean
 }
 
-// freeSpread is the difference between the largest and the smallest free fraction, and their mean.
+// freeSpread is the difference between the largest and the smallest free fraction, and
+// their mean.
 func freeSpread(free, total roost.Resources) (stranded, mean float64) {
-	return freeSpread3([3][2]int64{{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)}, {int64(free.GPUs), int64(total.GPUs)}})
+	return freeSpread3([3][2]int64{{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)},
+		{int64(free.GPUs), int64(total.GPUs)}})
 }
 
 func freeSpread3(of [3][2]int64) (stranded, mean float64) {

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// candidateHeap is a heap of machines for one want, the best first. It keeps no more than it is likely to need: of many that are offered it drops the
-// worst and notes how good the best of them may have been. What comes to be no better than that edge is no answer: the machines have to be
-// looked at again.
+// candidateHeap is a heap of machines for one want, the best first. It keeps no more than
+// it is likely to need: of many that are offered it drops the worst and notes how good
+// the best of them may have been. What comes to be no better than that edge is no answer:
+// the machines have to be looked at again.
 type candidateHeap struct {
 	list          []placementCandidate
 	minLength     int                // how many to keep at least; 0: all
@@ -29,10 +30,12 @@ func (a *placementCandidate) isBetter(b *placementCandidate) bool {
 }
 
 func compareCandidates(a, b placementCandidate) int {
-	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.softScore, b.softScore), cmp.Compare(a.score, b.score), cmp.Compare(a.machine, b.machine))
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.softScore, b.softScore), cmp.Compare(a.score, b.score),
+		cmp.Compare(a.machine, b.machine))
 }
 
-// droppedMayBeBetter reports whether machines that were dropped may be better than a candidate.
+// droppedMayBeBetter reports whether machines that were dropped may be better than a
+// candidate.
 func (h *candidateHeap) droppedMayBeBetter(c *placementCandidate) bool {
 	return h.truncated && !c.isBetter(&h.dropThreshold)
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ConcurrencyLimit is how many there are of something that requests take one or more of for each unit, beside the resources of a machine: licences
-// (HTCondor's concurrency limits), or how many claims a user or a queue may have (PBS's run limits). Whoever makes the snapshot counts what is
-// in use, grants on their way included.
+// ConcurrencyLimit is how many there are of something that requests take one or more of
+// for each unit, beside the resources of a machine: licences (HTCondor's concurrency
+// limits), or how many claims a user or a queue may have (PBS's run limits). Whoever
+// makes the snapshot counts what is in use, grants on their way included.
 type ConcurrencyLimit struct {
 	Total int
 	Used  int    // more than Total where it was lowered lately
@@ -17,7 +18,8 @@ type ConcurrencyLimit struct {
 	Cores bool   // it is an amount of thousandths of cores
 }
 
-// LimitRequest is so much of a limit, by its name in [Snapshot.Limits], that each unit of a request takes: 1 or more.
+// LimitRequest is so much of a limit, by its name in [Snapshot.Limits], that each unit of
+// a request takes: 1 or more.
 type LimitRequest struct {
 	Limit   string
 	Count   int
@@ -81,8 +83,9 @@ func (p *negotiationCycle) bindLimit(w *requestState, to []limitUse, t LimitRequ
 	return append(to, limitUse{ConcurrencyLimit: l, count: t.Count, perGang: t.PerGang && w.gangRequest().Gang > 1})
 }
 
-// unitsWithinLimits is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
-// w.held says for what.
+// unitsWithinLimits is how many of n units of a want may start as far as limits, ceilings
+// and quotas go, wherever there is room. If it is none the want has to wait, and w.held
+// says for what.
 func (p *negotiationCycle) unitsWithinLimits(w *requestState, n int) int {
 	if w.unusableReservation != "" {
 		w.waitReason, w.waitReasonKind = w.unusableReservation, Reserved
@@ -115,7 +118,8 @@ func (t limitUse) unitsWithin(n int) int {
 	return n
 }
 
-// withinSoftLimits is how many of n units soft limits leave room for, unless it is the turn of those that go beyond.
+// withinSoftLimits is how many of n units soft limits leave room for, unless it is the
+// turn of those that go beyond.
 func (p *negotiationCycle) withinSoftLimits(w *requestState, n int) int {
 	may := n
 	for _, t := range w.softLimits {
@@ -127,7 +131,8 @@ func (p *negotiationCycle) withinSoftLimits(w *requestState, n int) int {
 	return may
 }
 
-// countPlaced notes that n units of a want were placed. What a gang takes once is noted when all of it has a place.
+// countPlaced notes that n units of a want were placed. What a gang takes once is noted
+// when all of it has a place.
 func (p *negotiationCycle) countPlaced(w *requestState, n int) {
 	w.submitter.addUsage(w.unitWeight * float64(n))
 	for _, limits := range [...][]limitUse{w.limits, w.softLimits} {
@@ -156,9 +161,11 @@ func (w *requestState) countGangLimits() {
 func (t limitUse) reachedText() string {
 	switch {
 	case t.count > t.Total:
-		return fmt.Sprintf("%s: it takes %s, and there are %s in all", t.Label, t.amountText(t.count), t.amountText(t.Total))
+		return fmt.Sprintf("%s: it takes %s, and there are %s in all", t.Label, t.amountText(t.count),
+			t.amountText(t.Total))
 	case t.count > 1 && t.Used < t.Total:
-		return fmt.Sprintf("%s: it takes %s, and %s of %s are in use", t.Label, t.amountText(t.count), t.amountText(t.Used), t.amountText(t.Total))
+		return fmt.Sprintf("%s: it takes %s, and %s of %s are in use", t.Label, t.amountText(t.count),
+			t.amountText(t.Used), t.amountText(t.Total))
 	}
 	return fmt.Sprintf("%s: %s of %s in use", t.Label, t.amountText(t.Used), t.amountText(t.Total))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// maxEvalSteps bounds the evaluation of one expression, in nodes: nobody's Requirements may hold up the pool.
+// maxEvalSteps bounds the evaluation of one expression, in nodes: nobody's Requirements
+// may hold up the pool.
 const maxEvalSteps = 100_000
 
 // negotiationCycle is a plan in the making.
@@ -39,10 +40,12 @@ type negotiationCycle struct {
 	overSoftLimits     bool // it is the turn of those that go beyond theirs
 
 	vacatesByMachine map[int]*pendingVacates // by machine: where claims leave, or are about to
-	vacatingMachines []int                   // the machines where more falls free than is promised, in the order in which that was found
-	vacatingListed   bool                    // all such are there
-	evictedCount     int                     // claims, in this plan
-	evictionsByJob   map[claimJobKey]int     // by job: how many of it, lately and in this plan
+	// the machines where more falls free than is promised, in the order in which that was
+	// found
+	vacatingMachines []int
+	vacatingListed   bool                // all such are there
+	evictedCount     int                 // claims, in this plan
+	evictionsByJob   map[claimJobKey]int // by job: how many of it, lately and in this plan
 
 	preemptionCaches map[preemptionShape]*preemptionCache // what was found out about making room
 	victimSearch     victimSearch
@@ -60,26 +63,32 @@ type requestState struct {
 	selfPlacements    []SelfPlacement // by its schedd, and not looked at yet
 	grantableProposed int             // units of those that may be granted
 	heap              candidateHeap
-	ranks             []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	// of the machines that it was asked of, by their slot, or by their number if it wants
+	// no CPU; noMatch where that is so
+	ranks             []float64
 	ranksSparse       map[int32]float64 // in place of ranks, where it has asked only some machines
 	excludedOtherwise bool              // something else than a machine's state kept it from one
-	preferHits        []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
-	domains           *spreadDomains    // where the job's units are; nil until that is needed
-	queueCandidates   []queueCandidate  // where it may wait, nil until that was asked
-	submitter         *submitterState   // its submitter's
-	unitWeight        float64           // what a unit weighs, in cores
-	noFit             bool              // no machine has room for one more: none will have in this plan, for machines only fill up
-	limits            []limitUse        // the limits that it takes of
-	softLimits        []limitUse        // and the soft ones
-	waitReason        string            // what keeps it waiting though there may be room; only if it is to be explained
-	waitReasonKind    ReasonKind        // how that counts among the reasons
-	seenPlaced        int               // how much of the log the heap knows
-	heapMade          bool              // the heap was made
-	preemption        preemptionSearch  // whom it could displace
-	parts             []gangPart        // of its gang; nil if it has none
-	partOf            *requestState     // whose gang it is a part of; nil: of none
-	unplacedPartOf    *requestState     // the part of its gang that found no room
-	placementSet      *placementSet     // its gang is being placed within
+	// by machine: how many expressions of Prefer hold, -1 where that was not asked; nil
+	// if none was
+	preferHits      []int8
+	domains         *spreadDomains   // where the job's units are; nil until that is needed
+	queueCandidates []queueCandidate // where it may wait, nil until that was asked
+	submitter       *submitterState  // its submitter's
+	unitWeight      float64          // what a unit weighs, in cores
+	// no machine has room for one more: none will have in this plan, for machines only
+	// fill up
+	noFit          bool
+	limits         []limitUse       // the limits that it takes of
+	softLimits     []limitUse       // and the soft ones
+	waitReason     string           // what keeps it waiting though there may be room; only if it is to be explained
+	waitReasonKind ReasonKind       // how that counts among the reasons
+	seenPlaced     int              // how much of the log the heap knows
+	heapMade       bool             // the heap was made
+	preemption     preemptionSearch // whom it could displace
+	parts          []gangPart       // of its gang; nil if it has none
+	partOf         *requestState    // whose gang it is a part of; nil: of none
+	unplacedPartOf *requestState    // the part of its gang that found no room
+	placementSet   *placementSet    // its gang is being placed within
 	reservedStart
 }
 
@@ -127,7 +136,8 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
 			w := t.scratch.requestStates.newItem()
-			w.Request, w.unitsLeft, w.submitter, w.unitWeight = r, r.Wanted, p.submitterState(r.Submitter), fairshare.CoresWorth(r.Class.Resources, p.poolTotal)
+			w.Request, w.unitsLeft, w.submitter, w.unitWeight = r, r.Wanted, p.submitterState(r.Submitter),
+				fairshare.CoresWorth(r.Class.Resources, p.poolTotal)
 			p.bindLimits(w)
 			p.bindReservation(w)
 			if w.Gang > 1 {
@@ -147,14 +157,18 @@ func (w *requestState) with(other *requestState) bool {
 	return w.Band == other.Band && w.Now == other.Now
 }
 
-// placeFirst gives what is to run now all that it wants, before others have their turns, the first come first.
+// placeFirst gives what is to run now all that it wants, before others have their turns,
+// the first come first.
 func (p *negotiationCycle) placeFirst(wants []*requestState) {
-	for _, w := range slices.SortedFunc(slices.Values(wants), func(a, b *requestState) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) }) {
+	for _, w := range slices.SortedFunc(slices.Values(wants), func(a, b *requestState) int {
+		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
+	}) {
 		p.placeTurn([]*requestState{w}, math.Inf(1))
 	}
 }
 
-// compareTurns orders what is to run now before the rest, then by band from high to low, then by submitter, priority, age and name.
+// compareTurns orders what is to run now before the rest, then by band from high to low,
+// then by submitter, priority, age and name.
 func compareTurns(a, b *requestState) int {
 	switch {
 	case a.Now != b.Now:
@@ -174,8 +188,8 @@ func compareTurns(a, b *requestState) int {
 	return a.Key.Compare(b.Key)
 }
 
-// takeTurns lets the submitters of some wants of one band take turns until nobody wants, or can get, anything more. Together they may have so many
-// cores.
+// takeTurns lets the submitters of some wants of one band take turns until nobody wants,
+// or can get, anything more. Together they may have so many cores.
 func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 	queues, claimants := p.scratch.queues[:0], p.scratch.claims[:0]
 	all := requestOrder(p.scratch.turnRequests, len(wants))
@@ -211,11 +225,13 @@ func (p *negotiationCycle) takeTurns(wants []*requestState, most float64) {
 
 // waitingSubmitter is a submitter as turns see it.
 func (a *submitterState) waitingSubmitter(who fairshare.Submitter) fairshare.WaitingSubmitter {
-	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.EffectivePriority, Usage: a.usage, Floor: a.Floor, Ceiling: a.Ceiling}
+	return fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: a.EffectivePriority, Usage: a.usage,
+		Floor: a.Floor, Ceiling: a.Ceiling}
 }
 
-// placeTurn places units of one submitter's requests in their order until they weigh as much as the slice, and returns what they weighed and which
-// requests may still get something in a later turn. At least one unit is placed if any can be.
+// placeTurn places units of one submitter's requests in their order until they weigh as
+// much as the slice, and returns what they weighed and which requests may still get
+// something in a later turn. At least one unit is placed if any can be.
 func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took float64, rest []*requestState) {
 	for len(queue) > 0 {
 		w := queue[0]
@@ -264,7 +280,8 @@ const epsilon = 1e-9
 // maxUnitsPerTurn is more than anybody wants.
 const maxUnitsPerTurn = 1 << 30
 
-// unitsPerTurn is how many units of that weight make up a slice, rounded up, one at least.
+// unitsPerTurn is how many units of that weight make up a slice, rounded up, one at
+// least.
 func unitsPerTurn(slice, unit float64) int {
 	if unit <= 0 || slice/unit >= maxUnitsPerTurn {
 		return maxUnitsPerTurn
@@ -276,9 +293,11 @@ func unitsPerTurn(slice, unit float64) int {
 	return max(n, 1)
 }
 
-// placeOnMachine gives up to n units of w to a machine that has room for one, and returns how many fit.
+// placeOnMachine gives up to n units of w to a machine that has room for one, and returns
+// how many fit.
 func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
-	if w.Class.Spread != "" || w.Class.Scatter || w.Class.Exclusive || p.Machines[at].Total.GPUs > 0 || p.Score.spreadsUnits() {
+	if w.Class.Spread != "" || w.Class.Scatter || w.Class.Exclusive || p.Machines[at].Total.GPUs > 0 ||
+		p.Score.spreadsUnits() {
 		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
 	n = p.fitsBesideReservations(w, at, n)
@@ -301,7 +320,9 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
 	m := p.Machines[at]
-	if last := len(p.result.Grants) - 1; last >= 0 && p.result.Grants[last].Request == w.Request && p.result.Grants[last].Machine == m && p.result.Grants[last].Gang == w.gang && p.result.Grants[last].Victims == nil {
+	if last := len(p.result.Grants) - 1; last >= 0 && p.result.Grants[last].Request == w.Request &&
+		p.result.Grants[last].Machine == m && p.result.Grants[last].Gang == w.gang &&
+		p.result.Grants[last].Victims == nil {
 		p.result.Grants[last].Units += n
 		return n
 	}
@@ -311,7 +332,8 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 
 func multiplied(r roost.Resources, n int) roost.Resources {
 	return roost.Resources{
-		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
+		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n),
+		GPUs: r.GPUs * n,
 	}
 }
 
@@ -335,7 +357,8 @@ func (p *negotiationCycle) listUnplaced() {
 		if w.unitsLeft == 0 {
 			continue
 		}
-		u := UnplacedRequest{Request: w.Request, Missing: w.unitsLeft, NoRoom: w.noFit, Awaits: w.preemption.awaitingVictims > 0}
+		u := UnplacedRequest{Request: w.Request, Missing: w.unitsLeft, NoRoom: w.noFit,
+			Awaits: w.preemption.awaitingVictims > 0}
 		if w.Explain {
 			u.Explanation = p.explainRequest(w.unplacedPart())
 		}

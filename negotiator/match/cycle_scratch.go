@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// cycleScratch keeps memory from one plan to the next: where little changes between two, to make it anew would cost more than to plan. Nothing in it outlives a plan but
-// the memory itself, and of that no more than a plan of usual size needs.
+// cycleScratch keeps memory from one plan to the next: where little changes between two,
+// to make it anew would cost more than to plan. Nothing in it outlives a plan but the
+// memory itself, and of that no more than a plan of usual size needs.
 type cycleScratch struct {
 	cycle           negotiationCycle
 	log             []machineVersion
@@ -30,7 +31,8 @@ type cycleScratch struct {
 	unavailable     map[int]*machineTimeline
 }
 
-// Bounds on what is kept: of lists of either kind, and of all else, as many as there are machines or requests in a plan that is made often.
+// Bounds on what is kept: of lists of either kind, and of all else, as many as there are
+// machines or requests in a plan that is made often.
 const (
 	maxRetained   = 16
 	maxSpareLists = 1024
@@ -139,7 +141,8 @@ func (s *cycleScratch) newTimeline(returns []timeline.CapacityRelease) *machineT
 	}
 	f := s.timelines[s.timelinesUsed]
 	s.timelinesUsed++
-	f.Releases, f.Reservations, f.holders = append(f.Releases[:0], returns...), f.Reservations[:0], emptySlice(f.holders)
+	f.Releases, f.Reservations, f.holders = append(f.Releases[:0], returns...), f.Reservations[:0],
+		emptySlice(f.holders)
 	return f
 }
 

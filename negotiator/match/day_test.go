@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// simulatedDay is a pool over a day of virtual time: users who always want more, tasks that take a while, fair share as the negotiator keeps it.
+// simulatedDay is a pool over a day of virtual time: users who always want more, tasks
+// that take a while, fair share as the negotiator keeps it.
 type simulatedDay struct {
 	t            *testing.T
 	now          time.Time
@@ -42,7 +43,8 @@ type simulatedTask struct {
 // newDay is a pool of so many machines of sixteen cores.
 func newDay(t *testing.T, seed uint64, machines int) *simulatedDay {
 	d := &simulatedDay{
-		t: t, now: time.Unix(1_000_000, 0), rng: rand.New(rand.NewPCG(seed, 11)), accountant: fairshare.NewAccountant(fairshare.HalfLife), matcher: NewMatcher(),
+		t: t, now: time.Unix(1_000_000, 0), rng: rand.New(rand.NewPCG(seed, 11)),
+		accountant: fairshare.NewAccountant(fairshare.HalfLife), matcher: NewMatcher(),
 		cell: &Snapshot{Shares: map[fairshare.Submitter]SubmitterShare{}}, endsBySecond: map[int64][]simulatedTask{},
 	}
 	for i := range machines {
@@ -61,13 +63,15 @@ func (d *simulatedDay) addUser(group, owner string, factor float64, cores roost.
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	u.request = &Request{Key: RequestKey{"s", uint64(len(d.users))}, Submitter: u.Submitter, Band: roost.BatchBand, Class: class}
+	u.request = &Request{Key: RequestKey{"s", uint64(len(d.users))}, Submitter: u.Submitter, Band: roost.BatchBand,
+		Class: class}
 	d.users, d.cell.Requests = append(d.users, u), append(d.cell.Requests, u.request)
 	d.accountant.SetFactor(d.now, u.Submitter, factor)
 	return u
 }
 
-// run lets so much time pass, in steps of ten seconds. Tasks take from one to twenty minutes.
+// run lets so much time pass, in steps of ten seconds. Tasks take from one to twenty
+// minutes.
 func (d *simulatedDay) run(length time.Duration) {
 	const step = 10 * time.Second
 	for end := d.now.Add(length); d.now.Before(end); d.now = d.now.Add(step) {
@@ -79,7 +83,8 @@ func (d *simulatedDay) run(length time.Duration) {
 		d.cell.Now = d.now
 		for _, u := range d.users {
 			u.request.Wanted = 1000
-			d.cell.Shares[u.Submitter] = SubmitterShare{EffectivePriority: d.accountant.EffectivePriority(d.now, u.Submitter), Usage: u.usage}
+			d.cell.Shares[u.Submitter] = SubmitterShare{EffectivePriority: d.accountant.EffectivePriority(d.now,
+				u.Submitter), Usage: u.usage}
 		}
 		for _, g := range d.matcher.Plan(d.cell).Grants {
 			d.startTask(g)
@@ -127,12 +132,15 @@ func (d *simulatedDay) startCounting() {
 	}
 }
 
-// TestDayOfTwoUsers holds that two users who want everything, one with twice the factor of the other, have used the pool two to one at the end of a
-// day, within 1 %, in spite of tasks that take their time; and that neither ever had to be without.
+// TestDayOfTwoUsers holds that two users who want everything, one with twice the factor
+// of the other, have used the pool two to one at the end of a day, within 1 %, in spite
+// of tasks that take their time; and that neither ever had to be without.
 //
-// HTCondor's shares follow from what was used as well as from the factor: shares go inversely to π·f, and π decays towards the share. Both hold still
-// where π1·f1·s1 = π2·f2·s2 with π = s, that is s ∝ 1/√f; on the way there from equal priorities the shares move from 1/f to that. The test works
-// that way out by the formulae themselves, second by second.
+// HTCondor's shares follow from what was used as well as from the factor: shares go
+// inversely to π·f, and π decays towards the share. Both hold still where π1·f1·s1 =
+// π2·f2·s2 with π = s, that is s ∝ 1/√f; on the way there from equal priorities the
+// shares move from 1/f to that. The test works that way out by the formulae themselves,
+// second by second.
 func TestDayOfTwoUsers(t *testing.T) {
 	d := newDay(t, 1, 20)
 	ann, bob := d.addUser("", "ann", 1000, 1), d.addUser("", "bob", 2000, 1)
@@ -153,12 +161,15 @@ func TestDayOfTwoUsers(t *testing.T) {
 	checkUsed(t, bob, wantBob)
 }
 
-// TestDayOfTwoGroups holds that two groups with quotas of a quarter and three quarters have used just that after a day, within 1 %, whoever has how many
-// users, and that inside a group users share by their factors.
+// TestDayOfTwoGroups holds that two groups with quotas of a quarter and three quarters
+// have used just that after a day, within 1 %, whoever has how many users, and that
+// inside a group users share by their factors.
 func TestDayOfTwoGroups(t *testing.T) {
 	d := newDay(t, 2, 20)
-	d.cell.Groups = []fairshare.AccountingGroup{{Name: "chem", Quota: 0.25, Dynamic: true, AcceptsSurplus: true}, {Name: "physics", Quota: 0.75, Dynamic: true, AcceptsSurplus: true}}
-	chem := []*simulatedUser{d.addUser("chem", "ann", 1000, 1), d.addUser("chem", "bob", 1000, 1), d.addUser("chem", "cid", 1000, 2)}
+	d.cell.Groups = []fairshare.AccountingGroup{{Name: "chem", Quota: 0.25, Dynamic: true, AcceptsSurplus: true},
+		{Name: "physics", Quota: 0.75, Dynamic: true, AcceptsSurplus: true}}
+	chem := []*simulatedUser{d.addUser("chem", "ann", 1000, 1), d.addUser("chem", "bob", 1000, 1),
+		d.addUser("chem", "cid", 1000, 2)}
 	physics := d.addUser("physics", "dan", 1000, 1)
 	d.run(time.Hour)
 	d.startCounting()
@@ -175,7 +186,8 @@ func TestDayOfTwoGroups(t *testing.T) {
 	}
 }
 
-// checkUsed holds that a user has used what the formulae give, within 1 %, and never waited long.
+// checkUsed holds that a user has used what the formulae give, within 1 %, and never
+// waited long.
 func checkUsed(t *testing.T, u *simulatedUser, want float64) {
 	t.Helper()
 	if off := u.coreSeconds/want - 1; math.Abs(off) > 0.01 {

@@ -39,7 +39,8 @@ func (p *negotiationCycle) jobMayLoseTask(c *MachineClaim) bool {
 	return !b.HasBudgets || c.Job == "" || p.evictionsByJob[claimJobKeyOf(c.Job)] < b.PerJob
 }
 
-// withinBudget reports whether the budgets bear that so many claims of a machine go, some perhaps of one job.
+// withinBudget reports whether the budgets bear that so many claims of a machine go, some
+// perhaps of one job.
 func (p *negotiationCycle) withinBudget(m *Machine, victims []int32) bool {
 	b := &p.Preemption
 	if !b.HasBudgets {

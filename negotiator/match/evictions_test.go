@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// fullCell makes a cell of plain machines on which nothing is free, and several requests of production, some of one shape.
+// fullCell makes a cell of plain machines on which nothing is free, and several requests
+// of production, some of one shape.
 func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 2 + rng.IntN(4) {
@@ -22,30 +23,39 @@ func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 		for id := range 1 + rng.IntN(6) {
 			cores := 1 + rng.IntN(4)
 			total = total.Add(roost.Resources{CPU: roost.MilliCPU(cores) * 1000, Memory: roost.GiB})
-			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = %d; Memory = 1024; Since = %d; Once = %v; Job = "%d[%d].h"]`,
-				id+1, roost.PriorityBand(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3) == 0, rng.IntN(3), id))
+			claims = append(claims,
+				fmt.Sprintf(
+					`[Id = %d; Owner = "u"; Band = "%v"; Cpus = %d; Memory = 1024; Since = %d; Once = %v; Job = "%d[%d].h"]`,
+					id+1, roost.PriorityBand(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3) == 0,
+					rng.IntN(3), id,
+				))
 		}
-		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, roost.Resources{}, "Claims = {"+strings.Join(claims, ",")+"}"))
+		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1,
+			machineAd(t, fmt.Sprintf("m%d", i), total, roost.Resources{}, "Claims = {"+strings.Join(claims, ",")+"}"))
 		if m.ClaimsUnknown != nil {
 			t.Fatal(m.ClaimsUnknown)
 		}
 		s.Machines = append(s.Machines, m)
 	}
 	if rng.IntN(3) == 0 {
-		s.Preemption = PreemptionPolicy{HasBudgets: true, MaxInCycle: rng.IntN(12), PerJob: 1 + rng.IntN(4), EvictionsByJob: map[string]int{"1.h": 1}}
+		s.Preemption = PreemptionPolicy{HasBudgets: true, MaxInCycle: rng.IntN(12), PerJob: 1 + rng.IntN(4),
+			EvictionsByJob: map[string]int{"1.h": 1}}
 	}
 	who := fairshare.Submitter{Owner: "boss"}
 	for i := range 1 + rng.IntN(4) {
-		class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(6)) * 1000, Memory: roost.MiB})
+		class, err := NewClass("[]", who, roost.ProductionBand,
+			roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(6)) * 1000, Memory: roost.MiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.ProductionBand, Oldest: int64(i), Wanted: 1 + rng.IntN(4), Class: class})
+		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who,
+			Band: roost.ProductionBand, Oldest: int64(i), Wanted: 1 + rng.IntN(4), Class: class})
 	}
 	return s
 }
 
-// evictionOracle is how a naive matcher sees a cell in which nothing is free: who is left, and what those leave who go that is nobody's yet.
+// evictionOracle is how a naive matcher sees a cell in which nothing is free: who is
+// left, and what those leave who go that is nobody's yet.
 type evictionOracle struct {
 	*Snapshot
 	evicted          map[*MachineClaim]bool
@@ -60,7 +70,8 @@ func (e *evictionOracle) exceedsBudget(c *MachineClaim) bool {
 	return b.HasBudgets && e.byJob[c.JobName()]+b.EvictionsByJob[c.JobName()] >= b.PerJob
 }
 
-// usesVacatingRoom reports whether a unit waits for room that is being made, and takes that.
+// usesVacatingRoom reports whether a unit waits for room that is being made, and takes
+// that.
 func (e *evictionOracle) usesVacatingRoom(r *Request) bool {
 	for _, m := range e.vacatingMachines {
 		if e.freedCPU[m] >= r.Class.Resources.CPU {
@@ -71,8 +82,9 @@ func (e *evictionOracle) usesVacatingRoom(r *Request) bool {
 	return false
 }
 
-// cheapestEviction is the least that it costs to make room for a unit, all sets of claims of all machines tried; sure is false where what the budgets bear of a set as a
-// whole decided, of which the matcher may despair early.
+// cheapestEviction is the least that it costs to make room for a unit, all sets of claims
+// of all machines tried; sure is false where what the budgets bear of a set as a whole
+// decided, of which the matcher may despair early.
 func (e *evictionOracle) cheapestEviction(r *Request) (least victimCost, found, sure bool) {
 	sure = true
 	for _, m := range e.Machines {
@@ -131,14 +143,16 @@ func (e *evictionOracle) applyGrant(t *testing.T, g *Grant) (price victimCost) {
 	return price
 }
 
-// TestEvictionsInTurn holds each eviction of a plan against the best of all choices that there are when its turn has come.
+// TestEvictionsInTurn holds each eviction of a plan against the best of all choices that
+// there are when its turn has come.
 func TestEvictionsInTurn(t *testing.T) {
 	evictions, bounded := 0, 0
 	for seed := range uint64(1500) {
 		s := fullCell(t, rand.New(rand.NewPCG(seed, 9)))
 		plan := NewMatcher().Plan(s)
 		checkPlan(t, s, plan)
-		e := &evictionOracle{Snapshot: s, evicted: map[*MachineClaim]bool{}, freedCPU: map[*Machine]roost.MilliCPU{}, byJob: map[string]int{}}
+		e := &evictionOracle{Snapshot: s, evicted: map[*MachineClaim]bool{}, freedCPU: map[*Machine]roost.MilliCPU{},
+			byJob: map[string]int{}}
 		grants := plan.Grants
 		for _, r := range s.Requests {
 			for range r.Wanted {
@@ -148,13 +162,15 @@ func TestEvictionsInTurn(t *testing.T) {
 				least, found, sure := e.cheapestEviction(r)
 				if len(grants) == 0 || grants[0].Request != r {
 					if found && sure {
-						t.Fatalf("seed %d: nothing more for %v, and %+v would do\n%s", seed, r.Key, least, grantsText(plan.Grants))
+						t.Fatalf("seed %d: nothing more for %v, and %+v would do\n%s", seed, r.Key, least,
+							grantsText(plan.Grants))
 					}
 					break
 				}
 				price := e.applyGrant(t, &grants[0])
 				if grants = grants[1:]; sure && price != least {
-					t.Fatalf("seed %d: %v costs %+v, and the least is %+v\n%s", seed, r.Key, price, least, grantsText(plan.Grants))
+					t.Fatalf("seed %d: %v costs %+v, and the least is %+v\n%s", seed, r.Key, price, least,
+						grantsText(plan.Grants))
 				}
 				if evictions++; s.Preemption.HasBudgets {
 					bounded++
@@ -170,19 +186,22 @@ func TestEvictionsInTurn(t *testing.T) {
 	}
 }
 
-// gangCell makes a cell whose machines are full, or nearly, of claims of one core, and a gang of production of which each unit wants as many cores.
+// gangCell makes a cell whose machines are full, or nearly, of claims of one core, and a
+// gang of production of which each unit wants as many cores.
 func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(4) {
 		var claims []string
 		n, free := rng.IntN(8), rng.IntN(3)
 		for id := range n {
-			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = 1; Memory = 1; Since = %d; Job = "%d[%d].h"]`,
-				id+1, roost.PriorityBand(rng.IntN(5)*3/4), 100_000-rng.IntN(20), rng.IntN(3), id))
+			claims = append(claims,
+				fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = 1; Memory = 1; Since = %d; Job = "%d[%d].h"]`,
+					id+1, roost.PriorityBand(rng.IntN(5)*3/4), 100_000-rng.IntN(20), rng.IntN(3), id))
 		}
 		total := roost.Resources{CPU: roost.MilliCPU(n+free) * 1000, Memory: roost.GiB}
 		left := roost.Resources{CPU: roost.MilliCPU(free) * 1000, Memory: roost.GiB - roost.Bytes(n)*roost.MiB}
-		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, left, "Claims = {"+strings.Join(claims, ",")+"}"))
+		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1,
+			machineAd(t, fmt.Sprintf("m%d", i), total, left, "Claims = {"+strings.Join(claims, ",")+"}"))
 		if m.ClaimsUnknown != nil {
 			t.Fatal(m.ClaimsUnknown)
 		}
@@ -192,15 +211,18 @@ func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
 		s.Preemption = PreemptionPolicy{HasBudgets: true, MaxInCycle: rng.IntN(9), PerJob: 100}
 	}
 	who, gang := fairshare.Submitter{Owner: "boss"}, 2+rng.IntN(4)
-	class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(3)) * 1000, Memory: roost.MiB})
+	class, err := NewClass("[]", who, roost.ProductionBand,
+		roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(3)) * 1000, Memory: roost.MiB})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Requests = []*Request{{Key: RequestKey{"s", 1}, Submitter: who, Band: roost.ProductionBand, Wanted: gang, Gang: gang, Class: class}}
+	s.Requests = []*Request{{Key: RequestKey{"s", 1}, Submitter: who, Band: roost.ProductionBand, Wanted: gang,
+		Gang: gang, Class: class}}
 	return s
 }
 
-// cheapestGangEviction is the least that it costs to have so many units on a machines from the first on, all ways tried; of claims of one core each.
+// cheapestGangEviction is the least that it costs to have so many units on a machines
+// from the first on, all ways tried; of claims of one core each.
 func cheapestGangEviction(s *Snapshot, machines []*Machine, units int) (least victimCost, ok bool) {
 	if len(machines) == 0 {
 		return victimCost{}, units == 0
@@ -231,7 +253,8 @@ func cheapestGangEviction(s *Snapshot, machines []*Machine, units int) (least vi
 	return least, ok
 }
 
-// TestGangEvictionIsLeast holds whom a plan displaces for a gang against the best of all choices there are: for the whole of it, or nobody.
+// TestGangEvictionIsLeast holds whom a plan displaces for a gang against the best of all
+// choices there are: for the whole of it, or nobody.
 func TestGangEvictionIsLeast(t *testing.T) {
 	whole, none := 0, 0
 	for seed := range uint64(3000) {
@@ -245,7 +268,8 @@ func TestGangEvictionIsLeast(t *testing.T) {
 		}
 		if b := &s.Preemption; b.HasBudgets && least.batchTasks+least.freeTasks > b.MaxInCycle {
 			if units != 0 && units != s.Requests[0].Gang || victims > b.MaxInCycle {
-				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.MaxInCycle, grantsText(plan.Grants))
+				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.MaxInCycle,
+					grantsText(plan.Grants))
 			}
 			continue // dearer ones may be fewer
 		}
@@ -263,7 +287,8 @@ func TestGangEvictionIsLeast(t *testing.T) {
 			}
 		}
 		if units != s.Requests[0].Gang || price != least {
-			t.Fatalf("seed %d: %d units at %+v, and the least is %+v\n%s", seed, units, price, least, grantsText(plan.Grants))
+			t.Fatalf("seed %d: %d units at %+v, and the least is %+v\n%s", seed, units, price, least,
+				grantsText(plan.Grants))
 		}
 		if price != (victimCost{}) {
 			whole++
@@ -274,7 +299,8 @@ func TestGangEvictionIsLeast(t *testing.T) {
 	}
 }
 
-// TestFailedGangLeavesNoTrace holds that a gang for which not enough can be displaced changes nothing for those behind it.
+// TestFailedGangLeavesNoTrace holds that a gang for which not enough can be displaced
+// changes nothing for those behind it.
 func TestFailedGangLeavesNoTrace(t *testing.T) {
 	failed := 0
 	for seed := range uint64(2000) {

@@ -5,9 +5,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// A unit that has its machine alone is placed on one of which nothing is taken, promised or held for others, and then takes all of it: so nobody finds room
-// beside it, whoever looks, be it this plan, a later one, another negotiator or the machine itself. What it asks for only says which machines will do. It
-// displaces nobody, and does not wait in a queue.
+// A unit that has its machine alone is placed on one of which nothing is taken, promised
+// or held for others, and then takes all of it: so nobody finds room beside it, whoever
+// looks, be it this plan, a later one, another negotiator or the machine itself. What it
+// asks for only says which machines will do. It displaces nobody, and does not wait in a
+// queue.
 
 // unitUsage is what a unit of a class takes of a machine.
 func (p *negotiationCycle) unitUsage(c *RequestClass, at int) roost.Resources {
@@ -41,7 +43,8 @@ func (p *negotiationCycle) takeExclusive(at int) {
 	p.updateSums(at)
 }
 
-// freeForExclusive is how a want counts what is free of a machine in time to come: who has machines alone finds room for a unit where all is free, and nowhere else.
+// freeForExclusive is how a want counts what is free of a machine in time to come: who
+// has machines alone finds room for a unit where all is free, and nowhere else.
 func (p *negotiationCycle) freeForExclusive(w *requestState, at int, free roost.Resources) roost.Resources {
 	if !w.Class.Exclusive {
 		return free
@@ -50,6 +53,8 @@ func (p *negotiationCycle) freeForExclusive(w *requestState, at int, free roost.
 }
 
 // reservedAmount is what is held of a machine for so many units of a want.
-func (p *negotiationCycle) reservedAmount(w *requestState, at, units int, from, until timeline.UnixSeconds) timeline.Reservation {
-	return timeline.Reservation{From: from, Until: until, Resources: multiplied(unitsWeight(p.unitUsage(w.Class, at), w.Class.AppClass, 1), units)}
+func (p *negotiationCycle) reservedAmount(w *requestState, at, units int,
+	from, until timeline.UnixSeconds) timeline.Reservation {
+	return timeline.Reservation{From: from, Until: until,
+		Resources: multiplied(unitsWeight(p.unitUsage(w.Class, at), w.Class.AppClass, 1), units)}
 }

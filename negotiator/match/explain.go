@@ -11,21 +11,25 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// WaitExplanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
-// policy, or too small even when empty, or having refused lately, or reserved, or busy, or held for others, whichever comes first.
+// WaitExplanation says why a request waits. Each machine is counted once: as drained, or
+// not meeting the Requirements, or refusing by its own policy, or too small even when
+// empty, or having refused lately, or reserved, or busy, or held for others, whichever
+// comes first.
 type WaitExplanation struct {
 	Machines     int
-	Reasons      []WaitReason       // most machines first
-	Summary      string             // one sentence
-	Brief        string             // the same in a few words, for a list
-	Advice       []string           // the smallest changes that would help, best first
-	UnitsAhead   int                // units that wait in front of it, as fair share has it now: see position.go
-	HigherAhead  int                // of those, the ones of higher bands
-	OwnAhead     int                // and of its own submitter
-	UnitsWaiting int                // units that wait in all
-	Conditions   []RequirementCount // what the request and the machines ask of each other, each for itself; none if all machines match
-	Conflicts    []string           // conditions that no machine meets together
-	Nearest      []string           // the machines that miss fewest conditions
+	Reasons      []WaitReason // most machines first
+	Summary      string       // one sentence
+	Brief        string       // the same in a few words, for a list
+	Advice       []string     // the smallest changes that would help, best first
+	UnitsAhead   int          // units that wait in front of it, as fair share has it now: see position.go
+	HigherAhead  int          // of those, the ones of higher bands
+	OwnAhead     int          // and of its own submitter
+	UnitsWaiting int          // units that wait in all
+	// what the request and the machines ask of each other, each for itself; none if all
+	// machines match
+	Conditions []RequirementCount
+	Conflicts  []string // conditions that no machine meets together
+	Nearest    []string // the machines that miss fewest conditions
 	StartEstimate
 }
 
@@ -52,11 +56,14 @@ const (
 	Reserved
 	Busy
 	ReservedForEarlier // it has room, which is held for what comes before the request
-	OverLimit          // it has room, and the request may have no more of something else than it has: licences, running tasks, a quota
-	PartOnly           // it has room for a part of the request, which starts whole or not at all
+	// it has room, and the request may have no more of something else than it has:
+	// licences, running tasks, a quota
+	OverLimit
+	PartOnly // it has room for a part of the request, which starts whole or not at all
 )
 
-var reasonKindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused", "kept apart", "reserved", "busy", "held", "limit", "gang"}
+var reasonKindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused",
+	"kept apart", "reserved", "busy", "held", "limit", "gang"}
 
 // String is a word for programs.
 func (k ReasonKind) String() string { return reasonKindNames[k] }
@@ -158,12 +165,14 @@ func (e *closestMachine) addMachine(have, of int64, where string) {
 }
 
 func (p *negotiationCycle) explainRequest(w *requestState) *WaitExplanation {
-	t := waitExplainer{request: w, conjunct: map[int]int{}, onlyConjunct: map[int]int{}, otherReasons: map[reasonKey]int{}, match: p.compiledQuery(w.Class).Explain(&p.env)}
+	t := waitExplainer{request: w, conjunct: map[int]int{}, onlyConjunct: map[int]int{},
+		otherReasons: map[reasonKey]int{}, match: p.compiledQuery(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
 		t.reasonCounts[t.countMachine(p, at)]++
 	}
 	e := &WaitExplanation{
-		Machines: t.machines, Reasons: t.listReasons(), UnitsAhead: w.unitsAhead, HigherAhead: w.higherAhead, OwnAhead: w.ownAhead, UnitsWaiting: p.waitingUnits, Advice: t.suggestions(p), Conditions: t.conditions(),
+		Machines: t.machines, Reasons: t.listReasons(), UnitsAhead: w.unitsAhead, HigherAhead: w.higherAhead,
+		OwnAhead: w.ownAhead, UnitsWaiting: p.waitingUnits, Advice: t.suggestions(p), Conditions: t.conditions(),
 	}
 	if t.match.Matched == 0 {
 		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
@@ -224,7 +233,8 @@ func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	return t.countBusy(p, at)
 }
 
-// AvoidPairPrefix is how the reason begins that a request is to avoid a machine on which its tasks keep failing.
+// AvoidPairPrefix is how the reason begins that a request is to avoid a machine on which
+// its tasks keep failing.
 const AvoidPairPrefix = "kept apart: "
 
 // countMismatch is count for a machine that does not match.
@@ -296,11 +306,14 @@ func (t *waitExplainer) listReasons() []WaitReason {
 		small, busy := &t.tooSmall[d], &t.busy[d]
 		switch {
 		case d == gpuMemory:
-			add(TooSmall, small.machines, "%s", t.addGPUMemoryReason(small, "", "the largest has %v, on %s", "the most that so many have is %v, on %s"))
-			add(Busy, busy.machines, "%s", t.addGPUMemoryReason(busy, " free", "the largest free share is %v on %s", "the most that so many have free is %v, on %s"))
+			add(TooSmall, small.machines, "%s", t.addGPUMemoryReason(small, "", "the largest has %v, on %s",
+				"the most that so many have is %v, on %s"))
+			add(Busy, busy.machines, "%s", t.addGPUMemoryReason(busy, " free", "the largest free share is %v on %s",
+				"the most that so many have free is %v, on %s"))
 			continue
 		case busy.allEqual:
-			add(Busy, busy.machines, "busy: %s of %s free", d.amountText(busy.largest, false), d.amountText(busy.total, true))
+			add(Busy, busy.machines, "busy: %s of %s free", d.amountText(busy.largest, false),
+				d.amountText(busy.total, true))
 		default:
 			add(Busy, busy.machines, "busy: at most %s free", d.amountText(busy.largest, true))
 		}
@@ -326,7 +339,8 @@ func (t *waitExplainer) addGPUMemoryReason(e *closestMachine, free, one, many st
 	if r.GPUs > 1 {
 		what, text = fmt.Sprintf("%d GPUs", r.GPUs), many
 	}
-	return fmt.Sprintf("no %s with %v%s (%s)", what, r.GPUMemory, free, fmt.Sprintf(text, roost.Bytes(e.largest), e.machine))
+	return fmt.Sprintf("no %s with %v%s (%s)", what, r.GPUMemory, free,
+		fmt.Sprintf(text, roost.Bytes(e.largest), e.machine))
 }
 
 func (t *waitExplainer) conjunctText(c int) string { return t.match.Conjuncts[c].Expr.String() }

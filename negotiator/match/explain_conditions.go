@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// RequirementCount is one conjunct of a request's Requirements, or of the machines' own, and for how many machines it holds.
+// RequirementCount is one conjunct of a request's Requirements, or of the machines' own,
+// and for how many machines it holds.
 type RequirementCount struct {
 	Text         string
 	Expanded     string // with the request's own amounts in place of their names; empty if that is the same
@@ -28,7 +29,8 @@ const (
 	maxNearest    = 3
 )
 
-// conditions lists the conjuncts, all of the request's and those of the machines' own that exclude some; none if no machine is excluded.
+// conditions lists the conjuncts, all of the request's and those of the machines' own
+// that exclude some; none if no machine is excluded.
 func (t *waitExplainer) conditions() []RequirementCount {
 	x := t.match
 	if x.MostExcluding < 0 {
@@ -41,7 +43,9 @@ func (t *waitExplainer) conditions() []RequirementCount {
 		}
 	}
 	if len(shown) > maxConditions {
-		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(x.Conjuncts[b].Excluded(), x.Conjuncts[a].Excluded()) })
+		slices.SortStableFunc(shown, func(a, b int) int {
+			return cmp.Compare(x.Conjuncts[b].Excluded(), x.Conjuncts[a].Excluded())
+		})
 		shown = shown[:maxConditions]
 		slices.Sort(shown)
 	}
@@ -49,7 +53,8 @@ func (t *waitExplainer) conditions() []RequirementCount {
 	for _, i := range shown {
 		c := x.Conjuncts[i]
 		n := RequirementCount{
-			Text: clipText(c.Expr.String()), OfMachine: c.Side == classad.Right, Pass: c.Pass, Fail: c.Fail, Undefined: c.Undefined, Error: c.Error, OnlyObstacle: c.OnlyObstacle,
+			Text: clipText(c.Expr.String()), OfMachine: c.Side == classad.Right, Pass: c.Pass, Fail: c.Fail,
+			Undefined: c.Undefined, Error: c.Error, OnlyObstacle: c.OnlyObstacle,
 		}
 		if means := clipText(c.Substituted.String()); means != n.Text {
 			n.Expanded = means
@@ -68,7 +73,8 @@ func (t *waitExplainer) conflicts() []string {
 		case c.Contradiction:
 			all = append(all, joinWithAnd(texts)+" contradict each other: no machine can ever meet both")
 		case len(texts) == 2:
-			all = append(all, fmt.Sprintf("some machines meet %s and some meet %s, but none meets both", texts[0], texts[1]))
+			all = append(all, fmt.Sprintf("some machines meet %s and some meet %s, but none meets both",
+				texts[0], texts[1]))
 		default:
 			all = append(all, "no machine meets all of "+joinWithAnd(texts))
 		}
@@ -103,7 +109,8 @@ func (t *waitExplainer) nearest(p *negotiationCycle) []string {
 		if near.Rows > 1 {
 			who, verb = fmt.Sprintf("%s and %s", m.Name, pluralOf(near.Rows-1, "other", "others")), "miss"
 		}
-		text := fmt.Sprintf("%s %s only %s", who, verb, joinWithAnd(t.quoteConjuncts(near.Missing[:min(maxNearest, len(near.Missing))])))
+		text := fmt.Sprintf("%s %s only %s", who, verb,
+			joinWithAnd(t.quoteConjuncts(near.Missing[:min(maxNearest, len(near.Missing))])))
 		if rest := len(near.Missing) - maxNearest; rest > 0 {
 			text = fmt.Sprintf("%s and %d more", text, rest)
 		}
@@ -151,7 +158,8 @@ func targetAttributes(e classad.Expr) []string {
 	return append(target, unscoped...)
 }
 
-// missingAttributes says which attributes that the request asks for no machine has, and what may have been meant.
+// missingAttributes says which attributes that the request asks for no machine has, and
+// what may have been meant.
 func (t *waitExplainer) missingAttributes(p *negotiationCycle) []string {
 	var all []string
 	for i := range t.match.Conjuncts {

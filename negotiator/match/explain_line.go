@@ -7,19 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxBrief is how long a brief explanation is at most, in characters, as far as that is possible.
+// maxBrief is how long a brief explanation is at most, in characters, as far as that is
+// possible.
 const maxBrief = 70
 
-// reasonBriefs are the kinds in a list. What stands first is told first, however few machines there are of it.
+// reasonBriefs are the kinds in a list. What stands first is told first, however few
+// machines there are of it.
 var reasonBriefs = []struct {
 	kind ReasonKind
 	word string
 }{
-	{OverLimit, "held back"}, {PartOnly, "with room for a part"}, {Busy, "busy"}, {ReservedForEarlier, "held"}, {Reserved, "reserved"}, {RecentlyRefused, "refusing it"}, {AvoidedPair, "kept apart"},
-	{OwnerActive, "used by their owners"}, {TooSmall, "too small"}, {NoMatch, "not matching"}, {OwnPolicy, "unwilling"}, {Drained, "drained"},
+	{OverLimit, "held back"}, {PartOnly, "with room for a part"}, {Busy, "busy"}, {ReservedForEarlier, "held"},
+	{Reserved, "reserved"}, {RecentlyRefused, "refusing it"}, {AvoidedPair, "kept apart"},
+	{OwnerActive, "used by their owners"}, {TooSmall, "too small"}, {NoMatch, "not matching"}, {OwnPolicy, "unwilling"},
+	{Drained, "drained"},
 }
 
-// briefText says in a line how many tasks come before, what machines there are, and when it starts: "wait 41/1200: 12 of 40 nodes busy, 28 too small".
+// briefText says in a line how many tasks come before, what machines there are, and when
+// it starts: "wait 41/1200: 12 of 40 nodes busy, 28 too small".
 func (t *waitExplainer) briefText(p *negotiationCycle, e *WaitExplanation) string {
 	text := fmt.Sprintf("wait %d/%d: ", min(e.UnitsAhead, max(e.UnitsWaiting, 1)-1)+1, e.UnitsWaiting)
 	var parts []string
@@ -66,13 +71,15 @@ func (t *waitExplainer) briefReasons() (parts []string) {
 	return parts
 }
 
-// briefMismatches says why no machine can run it: the reasons themselves while there is space, else how many there are of a kind.
+// briefMismatches says why no machine can run it: the reasons themselves while there is
+// space, else how many there are of a kind.
 func (t *waitExplainer) briefMismatches(reasons []WaitReason, used int) []string {
 	text := fmt.Sprintf("no node of %d fits: ", t.machines)
 	used += utf8.RuneCountInString(text)
 	var parts []string
 	for _, r := range reasons {
-		long := strings.TrimPrefix(strings.TrimPrefix(r.Text, "does not meet Requirements: "), "machine's own policy refuses: ")
+		long := strings.TrimPrefix(strings.TrimPrefix(r.Text, "does not meet Requirements: "),
+			"machine's own policy refuses: ")
 		if r.Kind == NoMatch {
 			long = "not " + long
 		}

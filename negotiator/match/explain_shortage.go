@@ -20,7 +20,8 @@ type resourceShortage struct {
 // isShort reports whether the request does not fit.
 func (s *resourceShortage) isShort() bool { return s.dimensions > 0 || s.reason != "" }
 
-// shortageOf says what a machine lacks for a class: even when it is empty, or as things stand.
+// shortageOf says what a machine lacks for a class: even when it is empty, or as things
+// stand.
 func (p *negotiationCycle) shortageOf(c *RequestClass, at int, empty bool) resourceShortage {
 	m, s := p.Machines[at], resourceShortage{first: dimensions}
 	if c.Exclusive && !empty && !p.isEmpty(at) {
@@ -53,7 +54,8 @@ func (p *negotiationCycle) shortageOf(c *RequestClass, at int, empty bool) resou
 			s.first = min(s.first, d)
 		}
 	}
-	if r := c.deviceRequest(); f != nil && (s.dimensions == 0 || isQueuedFor(f, c.AppClass)) && !f.FindPlacement(r, gpu.AnyUnit, &p.lastPlacement) {
+	if r := c.deviceRequest(); f != nil && (s.dimensions == 0 || isQueuedFor(f, c.AppClass)) &&
+		!f.FindPlacement(r, gpu.AnyUnit, &p.lastPlacement) {
 		s = resourceShortage{first: dimensions, reason: placementErrorText(f.WhyNotNow(r))}
 	}
 	return s
@@ -72,8 +74,9 @@ func isQueuedFor(f *gpu.FreeResources, app gpu.AppClass) bool {
 	return false
 }
 
-// countDevices puts what the machine has for such a request in place of the sums: without GPUs, what the units without devices have, if there are any; of
-// gpus those that would do, of gpuMemory what as many as are wanted have.
+// countDevices puts what the machine has for such a request in place of the sums: without
+// GPUs, what the units without devices have, if there are any; of gpus those that would
+// do, of gpuMemory what as many as are wanted have.
 func (s *resourceShortage) countDevices(c *RequestClass, f *gpu.FreeResources) {
 	var free, total roost.Resources
 	for i := range f.Len() {
@@ -127,7 +130,8 @@ func placementErrorText(err error) string {
 	return text
 }
 
-// fitsWithLess reports whether a request with so much less of one dimension would fit on a machine as it stands.
+// fitsWithLess reports whether a request with so much less of one dimension would fit on
+// a machine as it stands.
 func (p *negotiationCycle) fitsWithLess(c *RequestClass, at int, d resourceDimension, have int64, empty bool) bool {
 	f := p.unitsFreeAt(at)
 	if f == nil {

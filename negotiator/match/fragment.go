@@ -8,17 +8,22 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// On machines with GPUs a placement is judged by how much more of their idle GPUs it makes useless to the pool's mix, as fragmentation gradient
-// descent does (Weng et al., ATC 2023, §4.3), and a little by best fit: of two places that lose as much, the one that leaves less. Which cards
-// of the machine are taken package gpu says, as the machine itself would: shares go to the fullest card with room.
+// On machines with GPUs a placement is judged by how much more of their idle GPUs it
+// makes useless to the pool's mix, as fragmentation gradient descent does (Weng et al.,
+// ATC 2023, §4.3), and a little by best fit: of two places that lose as much, the one
+// that leaves less. Which cards of the machine are taken package gpu says, as the machine
+// itself would: shares go to the fullest card with room.
 
-// bestFitWeight is what best fit weighs beside fragments, whose unit is one card that is lost to everybody.
+// bestFitWeight is what best fit weighs beside fragments, whose unit is one card that is
+// lost to everybody.
 const bestFitWeight = 0.07
 
-// nonGPUPenalty keeps tasks without GPUs off machines with GPUs while others have room: no score of those is higher.
+// nonGPUPenalty keeps tasks without GPUs off machines with GPUs while others have room:
+// no score of those is higher.
 const nonGPUPenalty = 3
 
-// fragmentState is what a matcher knows of the use of GPUs. It is kept from one plan to the next; a pool without GPUs leaves it empty.
+// fragmentState is what a matcher knows of the use of GPUs. It is kept from one plan to
+// the next; a pool without GPUs leaves it empty.
 type fragmentState struct {
 	claims         map[mixRequest]int // of all machines, how many
 	largest        roost.Resources    // what the largest machines have
@@ -29,7 +34,8 @@ type fragmentState struct {
 	measuredBefore []fragmentationCache // by machine
 }
 
-// fragmentationCache is what is lost on a machine as it stands. It holds for one mix, one ad, one beginning and one number of placements.
+// fragmentationCache is what is lost on a machine as it stands. It holds for one mix, one
+// ad, one beginning and one number of placements.
 type fragmentationCache struct {
 	mix          int
 	machine      *Machine
@@ -54,7 +60,8 @@ func (g *fragmentState) countClaims(m *Machine, by int) {
 	}
 }
 
-// replaceMachine takes in a new ad of a machine; ok is false if there may be no other that is as large as this was.
+// replaceMachine takes in a new ad of a machine; ok is false if there may be no other
+// that is as large as this was.
 func (g *fragmentState) replaceMachine(old, m *Machine) (ok bool) {
 	g.countClaims(old, -1)
 	g.countClaims(m, 1)
@@ -102,7 +109,8 @@ func (p *negotiationCycle) makeMix() {
 	}
 }
 
-// placementScore says how badly a unit sits on a machine, f by its units, where p.spot says; less is better.
+// placementScore says how badly a unit sits on a machine, f by its units, where p.spot
+// says; less is better.
 func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeResources) float64 {
 	free, total := p.roomBySums(c, at), &p.machineTotals[at]
 	if c.Exclusive {
@@ -136,7 +144,8 @@ func fragmentScore(unit roost.Resources, more int64, cpu roost.MilliCPU, idle in
 	return s
 }
 
-// fragmentationOf is what is lost on a machine as it stands. It is measured again only when that has changed, or the mix.
+// fragmentationOf is what is lost on a machine as it stands. It is measured again only
+// when that has changed, or the mix.
 func (p *negotiationCycle) fragmentationOf(at int, f *gpu.FreeResources) *fragmentationCache {
 	g, m := &p.fragmentation, p.Machines[at]
 	b := &g.measuredBefore[at]

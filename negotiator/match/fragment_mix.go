@@ -9,11 +9,14 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// The mix is what a pool is typically asked for of its GPUs: the kinds of requests that wait, with those of the claims that the machines have, by how
-// many tasks they have. Of the kinds the most frequent count that make up 95 of 100 tasks (Weng et al., ATC 2023, §4.1).
+// The mix is what a pool is typically asked for of its GPUs: the kinds of requests that
+// wait, with those of the claims that the machines have, by how many tasks they have. Of
+// the kinds the most frequent count that make up 95 of 100 tasks (Weng et al., ATC 2023,
+// §4.1).
 
-// wholeGPUWeight is the weight of a request for one whole card that every mix has: where nobody wants whole cards at the moment somebody will, and
-// shares fill the cards that are shared already.
+// wholeGPUWeight is the weight of a request for one whole card that every mix has: where
+// nobody wants whole cards at the moment somebody will, and shares fill the cards that
+// are shared already.
 const wholeGPUWeight = gpu.MixWeight / 32
 
 // mixRequest is what makes two requests the same to a mix.
@@ -24,7 +27,8 @@ type mixRequest struct {
 
 func (k mixRequest) compare(other mixRequest) int {
 	return cmp.Or(
-		cmp.Compare(k.GPUs, other.GPUs), cmp.Compare(k.GPUMemory, other.GPUMemory), cmp.Compare(k.CPU, other.CPU), cmp.Compare(k.Memory, other.Memory),
+		cmp.Compare(k.GPUs, other.GPUs), cmp.Compare(k.GPUMemory, other.GPUMemory), cmp.Compare(k.CPU, other.CPU),
+		cmp.Compare(k.Memory, other.Memory),
 		cmp.Compare(k.Class, other.Class), strings.Compare(k.requirements, other.requirements),
 	)
 }
@@ -58,9 +62,11 @@ type weightedRequest struct {
 	tasks int
 }
 
-// countMixRequests lists the kinds that want GPUs of the requests and of the claims, which are counted already, the most frequent first. One request counts at
-// most as many tasks as there are GPUs: of those behind them nobody knows what will be asked for beside. As published, the mix has those that want none,
-// too: all idle GPUs are lost to them.
+// countMixRequests lists the kinds that want GPUs of the requests and of the claims,
+// which are counted already, the most frequent first. One request counts at most as many
+// tasks as there are GPUs: of those behind them nobody knows what will be asked for
+// beside. As published, the mix has those that want none, too: all idle GPUs are lost to
+// them.
 func countMixRequests(requests []*Request, claims map[mixRequest]int, gpus int, by ScorePolicy) []weightedRequest {
 	number := map[mixRequest]int{}
 	var list []weightedRequest
@@ -82,11 +88,14 @@ func countMixRequests(requests []*Request, claims map[mixRequest]int, gpus int, 
 			count(k, nil, n)
 		}
 	}
-	slices.SortFunc(list, func(a, b weightedRequest) int { return cmp.Or(cmp.Compare(b.tasks, a.tasks), a.compare(b.mixRequest)) })
+	slices.SortFunc(list, func(a, b weightedRequest) int {
+		return cmp.Or(cmp.Compare(b.tasks, a.tasks), a.compare(b.mixRequest))
+	})
 	return list
 }
 
-// chooseMix chooses those of the kinds that make up a mix, and their weights: tasks is one.
+// chooseMix chooses those of the kinds that make up a mix, and their weights: tasks is
+// one.
 func chooseMix(kinds []weightedRequest, by ScorePolicy) []weightedRequest {
 	all, most := 0, 0
 	for _, k := range kinds {
@@ -102,7 +111,9 @@ func chooseMix(kinds []weightedRequest, by ScorePolicy) []weightedRequest {
 	var needs []weightedRequest
 	rest := gpu.MixWeight
 	if by != Fragmentation {
-		needs = append(needs, weightedRequest{mixRequest: mixRequest{DeviceRequest: gpu.DeviceRequest{Resources: roost.Resources{GPUs: 1}}}, tasks: wholeGPUWeight})
+		needs = append(needs, weightedRequest{mixRequest: mixRequest{
+			DeviceRequest: gpu.DeviceRequest{Resources: roost.Resources{GPUs: 1}},
+		}, tasks: wholeGPUWeight})
 		rest -= wholeGPUWeight
 	}
 	for _, k := range kinds {

@@ -8,9 +8,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A gang is so many units of a request that start together, on one machine or on several, or not at all. Its units are placed one after another like
-// any others; should one of them find no place, all that was taken for those before it is given back. Whoever gets half of a gang could do nothing with
-// it, and two halves of two gangs would keep each other waiting for ever.
+// A gang is so many units of a request that start together, on one machine or on several,
+// or not at all. Its units are placed one after another like any others; should one of
+// them find no place, all that was taken for those before it is given back. Whoever gets
+// half of a gang could do nothing with it, and two halves of two gangs would keep each
+// other waiting for ever.
 
 // gangUndo is what there was before something was placed for a gang.
 type gangUndo struct {
@@ -33,12 +35,14 @@ type machineUndo struct {
 	timeline   *machineTimeline
 }
 
-// placeOneGang places one gang of a want that may take its turn, and reports whether it could.
+// placeOneGang places one gang of a want that may take its turn, and reports whether it
+// could.
 func (p *negotiationCycle) placeOneGang(w *requestState) bool {
 	defer p.releaseParts(w)
 	if n := p.gangUnitsWithinLimits(w); n < w.Gang {
 		if n > 0 && w.Explain {
-			w.waitReason, w.waitReasonKind = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n), OverLimit
+			w.waitReason, w.waitReasonKind = fmt.Sprintf("its %d tasks start together, and only %d may start now",
+				w.Gang, n), OverLimit
 		}
 		return false
 	}
@@ -56,7 +60,8 @@ func (p *negotiationCycle) placeOneGang(w *requestState) bool {
 	w.noFit, w.excludedOtherwise, w.waitReason = true, true, "" // one machine more may be what is missing
 	if w.Explain {
 		w.waitReasonKind = PartOnly
-		if w.waitReason = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang, w.scattersGang()); room > 0 {
+		if w.waitReason = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang,
+			w.scattersGang()); room > 0 {
 			w.waitReason += fmt.Sprintf(", and when its turn came there was room for %d", room)
 		}
 		if w.isMixedGang() && w.unplacedPartOf != nil {
@@ -89,7 +94,8 @@ func (w *requestState) needsMachines() string {
 func (p *negotiationCycle) beginGang(w *requestState) {
 	p.gangCount++
 	w.gang = p.gangCount
-	p.undo = &gangUndo{grants: len(p.result.Grants), vacatingMachines: len(p.vacatingMachines), poolFree: p.poolFree, submitterUsage: w.submitter.usage}
+	p.undo = &gangUndo{grants: len(p.result.Grants), vacatingMachines: len(p.vacatingMachines), poolFree: p.poolFree,
+		submitterUsage: w.submitter.usage}
 	for i := range w.parts {
 		w.parts[i].gang, w.parts[i].initialLeft = w.gang, w.parts[i].unitsLeft
 	}
@@ -118,7 +124,8 @@ func (p *negotiationCycle) placeGang(w *requestState) (room int) {
 	return room
 }
 
-// commitGang notes that all units of a gang have their places. Machines that it kept to itself are there for the next one of the want.
+// commitGang notes that all units of a gang have their places. Machines that it kept to
+// itself are there for the next one of the want.
 func (p *negotiationCycle) commitGang(w *requestState) {
 	parts := p.undo.parts
 	p.undo = nil
@@ -133,7 +140,8 @@ func (p *negotiationCycle) commitGang(w *requestState) {
 	}
 }
 
-// roomForGang is for how many units of a gang there may be room, or the whole of it. Most that find none are not worth the trying.
+// roomForGang is for how many units of a gang there may be room, or the whole of it. Most
+// that find none are not worth the trying.
 func (p *negotiationCycle) roomForGang(w *requestState) (room int) {
 	for _, c := range w.parts {
 		n := p.roomForPart(&c)
@@ -152,7 +160,8 @@ func (p *negotiationCycle) roomForPart(c *gangPart) (room int) {
 	}
 	for _, on := range w.heap.list {
 		if on.version == p.versions[on.machine] {
-			if room += w.unitsPerMachine(max(1, w.Class.minimumSums.TimesIn(p.roomBySums(w.Class, int(on.machine))))); room >= c.units {
+			if room += w.unitsPerMachine(max(1,
+				w.Class.minimumSums.TimesIn(p.roomBySums(w.Class, int(on.machine))))); room >= c.units {
 				return c.units
 			}
 		}
@@ -168,9 +177,12 @@ func (w *requestState) unitsPerMachine(n int) int {
 	return n
 }
 
-// hasGangUnit reports whether a machine has a unit of the gang that is being placed, and may have no other.
+// hasGangUnit reports whether a machine has a unit of the gang that is being placed, and
+// may have no other.
 func (p *negotiationCycle) hasGangUnit(w *requestState, at int) bool {
-	return w.Class.Scatter && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b machineUndo) bool { return b.machine == at })
+	return w.Class.Scatter && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b machineUndo) bool {
+		return b.machine == at
+	})
 }
 
 // saveMachine keeps how a machine stands.

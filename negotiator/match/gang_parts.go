@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// The units of a gang may ask for different things: the parts of a program that has several machines. Then they are of several requests, which one of them
-// leads: it waits, takes its turn and is explained for all of them.
+// The units of a gang may ask for different things: the parts of a program that has
+// several machines. Then they are of several requests, which one of them leads: it waits,
+// takes its turn and is explained for all of them.
 
 // gangPart is so many units of a gang that ask for the same.
 type gangPart struct {
@@ -40,7 +41,8 @@ func (p *negotiationCycle) splitGang(w *requestState) {
 }
 
 func (p *negotiationCycle) partRequest(w *requestState, r *Request, units int) gangPart {
-	sub := &requestState{Request: r, unitsLeft: units, submitter: w.submitter, unitWeight: fairshare.CoresWorth(r.Class.Resources, p.poolTotal), partOf: w}
+	sub := &requestState{Request: r, unitsLeft: units, submitter: w.submitter,
+		unitWeight: fairshare.CoresWorth(r.Class.Resources, p.poolTotal), partOf: w}
 	p.bindLimits(sub)
 	sub.advanceReservation = w.advanceReservation
 	return gangPart{requestState: sub, units: units}
@@ -65,13 +67,15 @@ func (p *negotiationCycle) gangUnitsWithinLimits(w *requestState) int {
 	need := map[*ConcurrencyLimit]int{}
 	for _, c := range w.parts {
 		for _, t := range c.limits {
-			if need[t.ConcurrencyLimit] += t.countForUnits(c.units); !t.past && need[t.ConcurrencyLimit] > t.Total-t.Used {
+			if need[t.ConcurrencyLimit] += t.countForUnits(c.units); !t.past &&
+				need[t.ConcurrencyLimit] > t.Total-t.Used {
 				w.waitReason, w.waitReasonKind = t.reachedText(), OverLimit
 				return 0
 			}
 		}
 		for _, t := range c.softLimits {
-			if need[t.ConcurrencyLimit] += t.countForUnits(c.units); !t.past && !p.overSoftLimits && need[t.ConcurrencyLimit] > t.Total-t.Used {
+			if need[t.ConcurrencyLimit] += t.countForUnits(c.units); !t.past && !p.overSoftLimits &&
+				need[t.ConcurrencyLimit] > t.Total-t.Used {
 				p.softLimited = true
 				return 0
 			}
@@ -80,8 +84,10 @@ func (p *negotiationCycle) gangUnitsWithinLimits(w *requestState) int {
 	return p.unitsWithinShare(w, w.Gang)
 }
 
-// placeParts is placeGang for units that may ask for different things. To find places for those is to pack bins, for which no quick way always finds what
-// there is; so the parts are placed in two orders, those that weigh most first (best fit decreasing), and those first that have fewest machines to choose from.
+// placeParts is placeGang for units that may ask for different things. To find places for
+// those is to pack bins, for which no quick way always finds what there is; so the parts
+// are placed in two orders, those that weigh most first (best fit decreasing), and those
+// first that have fewest machines to choose from.
 func (p *negotiationCycle) placeParts(w *requestState) (room int) {
 	if !w.isMixedGang() {
 		return p.placeGang(w)
@@ -103,19 +109,24 @@ func (p *negotiationCycle) releaseParts(w *requestState) {
 	}
 }
 
-// unplacedPart is the want to be explained for one that waits: the part of a gang that found no room.
+// unplacedPart is the want to be explained for one that waits: the part of a gang that
+// found no room.
 func (w *requestState) unplacedPart() *requestState {
 	sub := w.unplacedPartOf
 	if sub == nil || sub == w {
 		return w
 	}
-	sub.waitReason, sub.waitReasonKind, sub.noFit, sub.excludedOtherwise, sub.unitsLeft = w.waitReason, w.waitReasonKind, w.noFit, w.excludedOtherwise, w.unitsLeft
-	sub.unitsAhead, sub.higherAhead, sub.ownAhead, sub.weightAhead = w.unitsAhead, w.higherAhead, w.ownAhead, w.weightAhead
-	sub.reservedOn, sub.start, sub.certainty, sub.unusableReservation = w.reservedOn, w.start, w.certainty, w.unusableReservation
+	sub.waitReason, sub.waitReasonKind, sub.noFit, sub.excludedOtherwise, sub.unitsLeft = w.waitReason,
+		w.waitReasonKind, w.noFit, w.excludedOtherwise, w.unitsLeft
+	sub.unitsAhead, sub.higherAhead, sub.ownAhead, sub.weightAhead = w.unitsAhead, w.higherAhead, w.ownAhead,
+		w.weightAhead
+	sub.reservedOn, sub.start, sub.certainty, sub.unusableReservation = w.reservedOn, w.start, w.certainty,
+		w.unusableReservation
 	return sub
 }
 
-// infeasibleReason says that a gang whose units want a machine each has fewer that could run one than units, in the words of PBS; "" if it has enough.
+// infeasibleReason says that a gang whose units want a machine each has fewer that could
+// run one than units, in the words of PBS; "" if it has enough.
 func (w *requestState) infeasibleReason(all, machines int) string {
 	if w.Gang < 2 || !w.Class.Scatter && !w.Class.Exclusive {
 		return ""
@@ -132,5 +143,6 @@ func (w *requestState) infeasibleReason(all, machines int) string {
 	case machines >= units:
 		return ""
 	}
-	return fmt.Sprintf("Can Never Run: %s a machine each, and %d could run one", pluralOf(units, "task wants", "tasks want"), machines)
+	return fmt.Sprintf("Can Never Run: %s a machine each, and %d could run one",
+		pluralOf(units, "task wants", "tasks want"), machines)
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestRandomGangs holds random cells with gangs, walltimes, drains and holds against what must never be: a gang in part, and a unit on a machine that is
-// drained before it ends. A matcher that remembers decides like one that does not.
+// TestRandomGangs holds random cells with gangs, walltimes, drains and holds against what
+// must never be: a gang in part, and a unit on a machine that is drained before it ends.
+// A matcher that remembers decides like one that does not.
 func TestRandomGangs(t *testing.T) {
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -32,7 +33,8 @@ func TestRandomGangs(t *testing.T) {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
 			checkGangs(t, seed, s, plan)
-			if got, want := grantsText(plan.Grants), grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants); got != want {
+			if got, want := grantsText(plan.Grants),
+				grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants); got != want {
 				t.Fatalf("seed %d: a matcher that remembers plans\n%sand one that does not\n%s", seed, got, want)
 			}
 			changeCell(t, rng, s)
@@ -54,7 +56,8 @@ func checkGangs(t *testing.T, seed uint64, s *Snapshot, plan Plan) {
 	gangs, on := map[int]int{}, map[seat]bool{}
 	for _, g := range plan.Grants {
 		if (g.Request.Gang > 1) != (g.Gang != 0) {
-			t.Fatalf("seed %d: request %v, of which %d start together, gets gang %d", seed, g.Request.Key, g.Request.Gang, g.Gang)
+			t.Fatalf("seed %d: request %v, of which %d start together, gets gang %d", seed, g.Request.Key,
+				g.Request.Gang, g.Gang)
 		}
 		if g.Gang != 0 {
 			if gangs[g.Gang] += g.Units; g.Request.Class.Scatter && on[seat{g.Gang, g.Machine.Name}] {
@@ -68,7 +71,8 @@ func checkGangs(t *testing.T, seed uint64, s *Snapshot, plan Plan) {
 			}
 		}
 		for _, d := range s.Drains {
-			if ends := s.Now.Add(g.Request.Walltime); d.Node == g.Machine.Name && (g.Request.Walltime == 0 || ends.After(d.From)) {
+			if ends := s.Now.Add(g.Request.Walltime); d.Node == g.Machine.Name &&
+				(g.Request.Walltime == 0 || ends.After(d.From)) {
 				t.Fatalf("seed %d: %v runs on %s after %v", seed, g.Request.Key, d.Node, d.From)
 			}
 		}

@@ -11,10 +11,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Groups with quotas hold the bands below prod. Each cycle divides the pool among them by what they use and want (fairshare.DivideQuotas); then they are
-// served whole, the one that has least of its quota first and those without a group last, as HTCondor does it; inside a group submitters take
-// turns. What a group was given and finds no machine for is divided anew among the others, for a bounded number of rounds. Prod is not held:
-// what it may have was looked at when it was submitted; but what it has counts for its group.
+// Groups with quotas hold the bands below prod. Each cycle divides the pool among them by
+// what they use and want (fairshare.DivideQuotas); then they are served whole, the one
+// that has least of its quota first and those without a group last, as HTCondor does it;
+// inside a group submitters take turns. What a group was given and finds no machine for
+// is divided anew among the others, for a bounded number of rounds. Prod is not held:
+// what it may have was looked at when it was submitted; but what it has counts for its
+// group.
 
 // maxQuotaRounds is HTCondor's GROUP_QUOTA_MAX_ALLOCATION_ROUNDS.
 const maxQuotaRounds = 3
@@ -52,7 +55,8 @@ func (p *negotiationCycle) initSubmitters() {
 }
 
 func (p *negotiationCycle) initSubmitter(who fairshare.Submitter, st SubmitterShare) *submitterState {
-	a := p.scratch.newSubmitterState(submitterState{SubmitterShare: st, usage: fairshare.CoresWorth(st.Usage, p.poolTotal)})
+	a := p.scratch.newSubmitterState(submitterState{SubmitterShare: st,
+		usage: fairshare.CoresWorth(st.Usage, p.poolTotal)})
 	if p.groups != nil {
 		a.group = p.groups[fairshare.NearestGroup(p.groupNames, who.Group)]
 	}
@@ -60,7 +64,8 @@ func (p *negotiationCycle) initSubmitter(who fairshare.Submitter, st SubmitterSh
 	return a
 }
 
-// sumGroupUsage notes what groups hold. Submitters come in order, so that sums are the same in every run.
+// sumGroupUsage notes what groups hold. Submitters come in order, so that sums are the
+// same in every run.
 func (p *negotiationCycle) sumGroupUsage() {
 	if p.groups == nil {
 		return
@@ -105,7 +110,8 @@ func (a *submitterState) addUsage(cores float64) {
 	}
 }
 
-// unitsWithinShare is how many of n units of a want its submitter's ceiling and its group's allocation leave room for.
+// unitsWithinShare is how many of n units of a want its submitter's ceiling and its
+// group's allocation leave room for.
 func (p *negotiationCycle) unitsWithinShare(w *requestState, n int) int {
 	a, unit := w.submitter, w.unitWeight
 	if w.Now {
@@ -114,7 +120,8 @@ func (p *negotiationCycle) unitsWithinShare(w *requestState, n int) int {
 	if a.Ceiling > 0 {
 		if n = min(n, wholeUnitsIn(a.Ceiling-a.usage, unit)); n == 0 {
 			if w.Explain {
-				w.waitReason, w.waitReasonKind = fmt.Sprintf("ceiling: %v uses %s of the %s cores that it may have", w.Submitter, coresText(a.usage), coresText(a.Ceiling)), OverLimit
+				w.waitReason, w.waitReasonKind = fmt.Sprintf("ceiling: %v uses %s of the %s cores that it may have",
+					w.Submitter, coresText(a.usage), coresText(a.Ceiling)), OverLimit
 			}
 			return 0
 		}
@@ -134,7 +141,8 @@ func (g *groupQuota) quotaReachedText() string {
 	if g.Name == "" {
 		who = "no group"
 	}
-	return fmt.Sprintf("quota: %s uses %s of the %s cores that it may have now", who, coresText(g.usage), coresText(g.allocated))
+	return fmt.Sprintf("quota: %s uses %s of the %s cores that it may have now", who, coresText(g.usage),
+		coresText(g.allocated))
 }
 
 // coresText writes a number of cores for people.
@@ -169,7 +177,8 @@ func (p *negotiationCycle) placeGroups(wants []*requestState) {
 	}
 }
 
-// divideQuotas gives groups what they may have: they request what they use, and what of their wants may still find a machine.
+// divideQuotas gives groups what they may have: they request what they use, and what of
+// their wants may still find a machine.
 func (p *negotiationCycle) divideQuotas(byGroup map[*groupQuota][]*requestState) {
 	request := func(g *groupQuota) float64 {
 		sum := g.usage
@@ -190,7 +199,8 @@ func (p *negotiationCycle) divideQuotas(byGroup map[*groupQuota][]*requestState)
 	}
 }
 
-// sortByStarvation orders the groups that want something: by what part of its quota each uses, then those without a quota, then the root.
+// sortByStarvation orders the groups that want something: by what part of its quota each
+// uses, then those without a quota, then the root.
 func (p *negotiationCycle) sortByStarvation(byGroup map[*groupQuota][]*requestState) []*groupQuota {
 	all := make([]*groupQuota, 0, len(byGroup))
 	for g := range byGroup {
@@ -205,7 +215,9 @@ func (p *negotiationCycle) sortByStarvation(byGroup map[*groupQuota][]*requestSt
 		}
 		return g.usage / g.quota
 	}
-	slices.SortFunc(all, func(a, b *groupQuota) int { return cmp.Or(cmp.Compare(used(a), used(b)), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(all, func(a, b *groupQuota) int {
+		return cmp.Or(cmp.Compare(used(a), used(b)), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 

@@ -10,20 +10,23 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// Machine is one version of a machine's ad, made ready for matching. The matcher notes in it where it keeps the ad, so a version is made
-// once and handed in again with each snapshot. It belongs to the Matcher that saw it last.
+// Machine is one version of a machine's ad, made ready for matching. The matcher notes in
+// it where it keeps the ad, so a version is made once and handed in again with each
+// snapshot. It belongs to the Matcher that saw it last.
 type Machine struct {
-	Name          string
-	Address       string
-	Host          string // the node that it is of
-	Started       int64  // unix nanoseconds of its daemon's start
-	Sequence      uint64 // of the ad
-	Ad            *classad.Ad
-	Total         roost.Resources
-	Free          roost.Resources // as the ad says
-	Claims        []MachineClaim  // who has what of it; of a machine that says nothing of them, none
-	Preemptors    []MachineClaim  // claims that wait until others have left; their Placement is what they get of what those hold
-	ClaimsUnknown error           // why Claims is empty though the ad has some
+	Name     string
+	Address  string
+	Host     string // the node that it is of
+	Started  int64  // unix nanoseconds of its daemon's start
+	Sequence uint64 // of the ad
+	Ad       *classad.Ad
+	Total    roost.Resources
+	Free     roost.Resources // as the ad says
+	Claims   []MachineClaim  // who has what of it; of a machine that says nothing of them, none
+	// claims that wait until others have left; their Placement is what they get of what
+	// those hold
+	Preemptors    []MachineClaim
+	ClaimsUnknown error // why Claims is empty though the ad has some
 
 	// The small ones stand together: there are a hundred thousand machines.
 	Reclaim         roost.ReclaimLevel // how boldly it lends what its tasks leave
@@ -48,10 +51,12 @@ type Machine struct {
 	seenInCycle   int   // which plan that was
 }
 
-// NewMachine makes an ad ready, which is its own from now on: the list of claims goes out of it. What the ad has no good number for counts as nothing.
+// NewMachine makes an ad ready, which is its own from now on: the list of claims goes out
+// of it. What the ad has no good number for counts as nothing.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
 	m := &Machine{Started: started, Sequence: sequence, Ad: ad}
-	m.Name, m.Address, m.Host = strings.Clone(name), stringAttr(ad, roost.AttrMyAddress), stringAttr(ad, roost.AttrMachine)
+	m.Name, m.Address, m.Host = strings.Clone(name), stringAttr(ad, roost.AttrMyAddress),
+		stringAttr(ad, roost.AttrMachine)
 	if m.Host == m.Name {
 		m.Host = m.Name // they share their bytes
 	}
@@ -64,7 +69,8 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.deriveFromClaims()
 	state, _ := ad.Str(roost.AttrState)
 	m.drained, m.ownerActive = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
-	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained { // also while something stands still there, or leaves
+	// also while something stands still there, or leaves
+	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained {
 		m.ownerActive = true
 	}
 	m.paused, _ = ad.Bool(roost.AttrPaused)
@@ -73,7 +79,8 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 
 // deriveFromClaims notes what follows from who has the machine.
 func (m *Machine) deriveFromClaims() {
-	m.rankPreempts, m.claimsChanging, m.usesPredictions, m.firstEnd, m.preemptible = false, false, false, 0, [roost.BatchBand + 1]preemptible{}
+	m.rankPreempts, m.claimsChanging, m.usesPredictions, m.firstEnd, m.preemptible = false, false, false, 0,
+		[roost.BatchBand + 1]preemptible{}
 	m.readRank()
 	m.indexPreemptible()
 	for i := range m.Claims {
@@ -84,12 +91,15 @@ func (m *Machine) deriveFromClaims() {
 	}
 }
 
-// WithClaims is the machine as its next ad would show it with so much free and these claims, in the order in which they end: one that nothing but that has
-// changed of, and that has one resource unit without devices. Who simulates a pool is spared to write ads.
+// WithClaims is the machine as its next ad would show it with so much free and these
+// claims, in the order in which they end: one that nothing but that has changed of, and
+// that has one resource unit without devices. Who simulates a pool is spared to write
+// ads.
 func (m *Machine) WithClaims(free roost.Resources, claims []MachineClaim) *Machine {
 	next := *m
 	next.Sequence++
-	next.Free, next.Claims, next.streamFree, next.firstEnd, next.futureReturns, next.inMatcher = free, claims, free.CPU, 0, nil, nil
+	next.Free, next.Claims, next.streamFree, next.firstEnd, next.futureReturns, next.inMatcher = free, claims, free.CPU,
+		0, nil, nil
 	for i := range claims {
 		if ends := claims[i].earliestExpectedEnd(); ends > 0 && (next.firstEnd == 0 || ends < next.firstEnd) {
 			next.firstEnd = ends
@@ -98,8 +108,10 @@ func (m *Machine) WithClaims(free roost.Resources, claims []MachineClaim) *Machi
 	return &next
 }
 
-// WithReturning is the machine as its next ad would show it with so much free, and so much that falls free, in order of time. It does not say whose that is: nobody is
-// displaced there. Who simulates a pool of whose tasks no more counts is spared to make claims of them. The list must not be changed before the next plan is made.
+// WithReturning is the machine as its next ad would show it with so much free, and so
+// much that falls free, in order of time. It does not say whose that is: nobody is
+// displaced there. Who simulates a pool of whose tasks no more counts is spared to make
+// claims of them. The list must not be changed before the next plan is made.
 func (m *Machine) WithReturning(free roost.Resources, returns []timeline.CapacityRelease) *Machine {
 	next := m.WithClaims(free, nil)
 	if next.futureReturns = returns; len(returns) > 0 {
@@ -108,7 +120,8 @@ func (m *Machine) WithReturning(free roost.Resources, returns []timeline.Capacit
 	return next
 }
 
-// stringAttr is an attribute that is a string, "" otherwise. It is no part of the text that the ad was read from, which would stay in memory for it.
+// stringAttr is an attribute that is a string, "" otherwise. It is no part of the text
+// that the ad was read from, which would stay in memory for it.
 func stringAttr(ad *classad.Ad, name string) string {
 	s, _ := ad.Str(name)
 	return strings.Clone(s)

@@ -9,25 +9,28 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// MachineClaim is what a machine's ad says of one claim that holds a part of it. Times are unix seconds by the machine's clock.
+// MachineClaim is what a machine's ad says of one claim that holds a part of it. Times
+// are unix seconds by the machine's clock.
 type MachineClaim struct {
-	ID             uint64 // the machine never uses one again
-	Submitter      fairshare.Submitter
-	Band           roost.PriorityBand
-	Resources      roost.Resources
-	Placement      gpu.Placement // by unit and device, and its class; without Parts and Shares on a machine that says nothing of units
-	TaskStarted    int64         // when the task that runs on it started; 0: none does, or one that has only just begun
-	WalltimeEnd    int64         // when that is ended for its walltime; 0: nobody knows
-	PredictedEnd   int64         // when it is likely to be over, as tasks like it were; 0: nobody knows
-	Rank           float64       // the machine's, of it, when it was given
-	NotRerunnable  bool          // it is not run again if it is interrupted and nothing of it was saved
-	Checkpointable bool          // that can be saved when it has to leave
-	LastCheckpoint int64         // when it was last saved; 0: never
-	Job            string        // "12[3].host"
-	Limits         string        // the concurrency limits that it counts for
-	Queue          string        // that its job is in
-	Vacating       bool          // it goes already
-	PromisedToNext bool          // what it holds is promised to a claim that waits for it on the machine
+	ID        uint64 // the machine never uses one again
+	Submitter fairshare.Submitter
+	Band      roost.PriorityBand
+	Resources roost.Resources
+	// by unit and device, and its class; without Parts and Shares on a machine that says
+	// nothing of units
+	Placement      gpu.Placement
+	TaskStarted    int64   // when the task that runs on it started; 0: none does, or one that has only just begun
+	WalltimeEnd    int64   // when that is ended for its walltime; 0: nobody knows
+	PredictedEnd   int64   // when it is likely to be over, as tasks like it were; 0: nobody knows
+	Rank           float64 // the machine's, of it, when it was given
+	NotRerunnable  bool    // it is not run again if it is interrupted and nothing of it was saved
+	Checkpointable bool    // that can be saved when it has to leave
+	LastCheckpoint int64   // when it was last saved; 0: never
+	Job            string  // "12[3].host"
+	Limits         string  // the concurrency limits that it counts for
+	Queue          string  // that its job is in
+	Vacating       bool    // it goes already
+	PromisedToNext bool    // what it holds is promised to a claim that waits for it on the machine
 }
 
 // AppClass is the class of the claim's tasks.
@@ -36,15 +39,17 @@ func (c *MachineClaim) AppClass() gpu.AppClass { return c.Placement.Class }
 // maxClaims bounds what is read of one ad.
 const maxClaims = 1 << 16
 
-// readClaims notes who has the machine. Of one whose list makes no sense, or says more than the machine has given away, nobody's claims are known:
-// what they hold is not free, and is not made free.
+// readClaims notes who has the machine. Of one whose list makes no sense, or says more
+// than the machine has given away, nobody's claims are known: what they hold is not free,
+// and is not made free.
 func (m *Machine) readClaims() {
 	if _, ok := m.Ad.Lookup(roost.AttrClaims); !ok {
 		return
 	}
 	m.Claims, m.Preemptors, m.ClaimsUnknown = claimsOf(m.Ad)
 	if m.ClaimsUnknown == nil && !m.coversClaims(m.Claims) {
-		m.ClaimsUnknown = fmt.Errorf("%s: %w: they hold more than the machine has given away", roost.AttrClaims, roost.Invalid)
+		m.ClaimsUnknown = fmt.Errorf("%s: %w: they hold more than the machine has given away", roost.AttrClaims,
+			roost.Invalid)
 	}
 	if m.ClaimsUnknown != nil {
 		m.Claims, m.Preemptors = nil, nil
@@ -69,7 +74,8 @@ func claimsOf(ad *classad.Ad) (claims, preemptors []MachineClaim, err error) {
 			return nil, nil, fmt.Errorf("%s: place %d: %w", roost.AttrClaims, i, err)
 		}
 		if seen[c.ID] {
-			return nil, nil, fmt.Errorf("%s: place %d: %w: claim %d stands there twice", roost.AttrClaims, i, roost.Invalid, c.ID)
+			return nil, nil, fmt.Errorf("%s: place %d: %w: claim %d stands there twice", roost.AttrClaims, i,
+				roost.Invalid, c.ID)
 		}
 		seen[c.ID] = true
 		if waits, _ := one.Bool(roost.AttrWaits); waits {
@@ -104,7 +110,8 @@ func (c *MachineClaim) readAd(ad *classad.Ad) (err error) {
 	if c.Placement, err = gpu.ReadPlacement(ad, class, c.Resources.Disk); err != nil {
 		return fmt.Errorf("claim %d: %w", id, err)
 	}
-	c.TaskStarted, c.WalltimeEnd, c.LastCheckpoint = unixTimeAttr(ad, roost.AttrSince), unixTimeAttr(ad, roost.AttrEnds), unixTimeAttr(ad, roost.AttrSaved)
+	c.TaskStarted, c.WalltimeEnd, c.LastCheckpoint = unixTimeAttr(ad, roost.AttrSince),
+		unixTimeAttr(ad, roost.AttrEnds), unixTimeAttr(ad, roost.AttrSaved)
 	c.PredictedEnd = unixTimeAttr(ad, roost.AttrExpected)
 	c.Rank, _ = ad.Real(roost.AttrRank)
 	c.NotRerunnable, _ = ad.Bool(roost.AttrOnce)
@@ -116,7 +123,8 @@ func (c *MachineClaim) readAd(ad *classad.Ad) (err error) {
 	return nil
 }
 
-// unixTimeAttr is an attribute that is a time, 0 where it is none that can be counted with.
+// unixTimeAttr is an attribute that is a time, 0 where it is none that can be counted
+// with.
 func unixTimeAttr(ad *classad.Ad, name string) int64 {
 	if n, ok := ad.Int(name); ok && n > 0 && n < 1<<40 {
 		return n
@@ -124,7 +132,8 @@ func unixTimeAttr(ad *classad.Ad, name string) int64 {
 	return 0
 }
 
-// coversClaims reports whether so much is taken of the machine that the claims can have it.
+// coversClaims reports whether so much is taken of the machine that the claims can have
+// it.
 func (m *Machine) coversClaims(claims []MachineClaim) bool {
 	if m.units != nil {
 		all := make([]gpu.Placement, len(claims))

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// claimedMachine is a machine of one unit and a card of 8 GiB that borrows from it, of which these claims hold 3 cores, 3 GiB and 6 GiB of the card.
+// claimedMachine is a machine of one unit and a card of 8 GiB that borrows from it, of
+// which these claims hold 3 cores, 3 GiB and 6 GiB of the card.
 func claimedMachine(t *testing.T, claims string) *Machine {
 	t.Helper()
 	units, err := gpu.CutUnits(gpu.MachineTopology{
@@ -22,7 +23,8 @@ func claimedMachine(t *testing.T, claims string) *Machine {
 		t.Fatal(err)
 	}
 	f := gpu.NewFree(units, 10*roost.GiB)
-	for _, r := range []roost.Resources{{CPU: 1500, Memory: 2 * roost.GiB, Disk: roost.GiB}, {CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 6 * roost.GiB}} {
+	for _, r := range []roost.Resources{{CPU: 1500, Memory: 2 * roost.GiB, Disk: roost.GiB},
+		{CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 6 * roost.GiB}} {
 		p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: r})
 		if err != nil {
 			t.Fatal(err)
@@ -45,15 +47,18 @@ func TestClaimsAreRead(t *testing.T) {
 	want := []MachineClaim{
 		{
 			ID: 4294967297, Submitter: fairshare.Submitter{Group: "physics", Owner: "ann"}, Band: roost.FreeBand,
-			Resources:   roost.Resources{CPU: 1500, Memory: 2 * roost.GiB, Disk: roost.GiB},
-			Placement:   gpu.Placement{Disk: roost.GiB, Parts: []gpu.UnitPart{{Unit: 0, CPU: 1500, Memory: 2 * roost.GiB}}},
-			TaskStarted: 1000000, WalltimeEnd: 1003600, Checkpointable: true, LastCheckpoint: 1000008, Job: "7[0].s1", Limits: "matlab",
+			Resources: roost.Resources{CPU: 1500, Memory: 2 * roost.GiB, Disk: roost.GiB},
+			Placement: gpu.Placement{Disk: roost.GiB,
+				Parts: []gpu.UnitPart{{Unit: 0, CPU: 1500, Memory: 2 * roost.GiB}}},
+			TaskStarted: 1000000, WalltimeEnd: 1003600, Checkpointable: true, LastCheckpoint: 1000008, Job: "7[0].s1",
+			Limits: "matlab",
 		},
 		{
 			ID: 4294967298, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand,
 			Resources: roost.Resources{CPU: 1500, Memory: roost.GiB, GPUs: 1},
 			Placement: gpu.Placement{
-				Parts: []gpu.UnitPart{{Unit: 0, CPU: 1500, Memory: roost.GiB}}, Shares: []gpu.DeviceShare{{Device: 0, Memory: 6 * roost.GiB}},
+				Parts:  []gpu.UnitPart{{Unit: 0, CPU: 1500, Memory: roost.GiB}},
+				Shares: []gpu.DeviceShare{{Device: 0, Memory: 6 * roost.GiB}},
 			},
 			Vacating: true,
 		},
@@ -63,7 +68,8 @@ func TestClaimsAreRead(t *testing.T) {
 	}
 }
 
-// TestUnreadableClaims shows that a list that makes no sense is as good as none, and says so.
+// TestUnreadableClaims shows that a list that makes no sense is as good as none, and says
+// so.
 func TestUnreadableClaims(t *testing.T) {
 	for _, c := range []struct{ claims, want string }{
 		{`5`, "no list"},
@@ -93,7 +99,8 @@ func TestUnreadableClaims(t *testing.T) {
 			t.Errorf("%s: %v is free", c.claims, m.Free)
 		}
 	}
-	plain := NewMachine("m", 1, 1, machineAd(t, "m", roost.Resources{CPU: 2000}, roost.Resources{CPU: 1000}, `Claims = {[Id = 1; Owner = "ann"; Band = "free"; Cpus = 2]}`))
+	plain := NewMachine("m", 1, 1, machineAd(t, "m", roost.Resources{CPU: 2000}, roost.Resources{CPU: 1000},
+		`Claims = {[Id = 1; Owner = "ann"; Band = "free"; Cpus = 2]}`))
 	if plain.ClaimsUnknown == nil {
 		t.Error("a claim of two cores where one is taken")
 	}

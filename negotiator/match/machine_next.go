@@ -8,9 +8,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Who simulates a pool, or reads one that was written down, has no ads of machines to read: what follows makes machines of machines.
+// Who simulates a pool, or reads one that was written down, has no ads of machines to
+// read: what follows makes machines of machines.
 
-// ReplaceClaims is the machine with these claims and heirs in place of what its ad said of them; unclear says why nobody knows them.
+// ReplaceClaims is the machine with these claims and heirs in place of what its ad said
+// of them; unclear says why nobody knows them.
 func (m *Machine) ReplaceClaims(claims, preemptors []MachineClaim, unclear error) *Machine {
 	next := *m
 	next.Claims, next.Preemptors, next.ClaimsUnknown, next.inMatcher = claims, preemptors, unclear, nil
@@ -18,7 +20,8 @@ func (m *Machine) ReplaceClaims(claims, preemptors []MachineClaim, unclear error
 	return &next
 }
 
-// writeFreeAmounts writes what is free of a machine into its ad, so that amounts reads the same.
+// writeFreeAmounts writes what is free of a machine into its ad, so that amounts reads
+// the same.
 func writeFreeAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetReal(roost.AttrCpus, r.CPU.Cores())
 	ad.SetReal(roost.AttrMemory, float64(r.Memory)/float64(roost.MiB))
@@ -26,8 +29,10 @@ func writeFreeAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
 }
 
-// AfterClaimsEnd is the machine as its next ad would show it when the claims of those numbers have ended, and then others have begun, whose placements are of that
-// machine: see [Machine.PlaceNext]. Nobody waits on it then. It is an error, of kind roost.Conflict, if they do not fit, and then nothing is known of the machine.
+// AfterClaimsEnd is the machine as its next ad would show it when the claims of those
+// numbers have ended, and then others have begun, whose placements are of that machine:
+// see [Machine.PlaceNext]. Nobody waits on it then. It is an error, of kind
+// roost.Conflict, if they do not fit, and then nothing is known of the machine.
 func (m *Machine) AfterClaimsEnd(ended []uint64, begun ...MachineClaim) (*Machine, error) {
 	f, err := m.successorRoom(ended)
 	if err != nil {
@@ -49,7 +54,8 @@ func (m *Machine) AfterClaimsEnd(ended []uint64, begun ...MachineClaim) (*Machin
 	return m.nextVersion(f.FreeResources, append(claims, begun...)), nil
 }
 
-// PlaceNext is where the machine would put a request if the claims of those numbers had ended; alone: all of it. ok is false if there is no room.
+// PlaceNext is where the machine would put a request if the claims of those numbers had
+// ended; alone: all of it. ok is false if there is no room.
 func (m *Machine) PlaceNext(ended []uint64, r gpu.DeviceRequest, exclusive bool) (p gpu.Placement, ok bool) {
 	f, err := m.successorRoom(ended)
 	switch {
@@ -79,7 +85,8 @@ func (m *Machine) Emptied() *Machine {
 	return m.nextVersion(f, nil)
 }
 
-// successorRoom are what is free of a machine when some claims have ended, and nobody waits for it.
+// successorRoom are what is free of a machine when some claims have ended, and nobody
+// waits for it.
 type successorRoom struct{ *gpu.FreeResources }
 
 func (m *Machine) successorRoom(ended []uint64) (successorRoom, error) {
@@ -92,7 +99,8 @@ func (m *Machine) successorRoom(ended []uint64) (successorRoom, error) {
 		if c := &m.Claims[i]; containsID(ended, c.ID) {
 			p := c.placement(m)
 			if !free.CanReturnAll([]gpu.Placement{p}) {
-				return f, fmt.Errorf("%s: %w: claim %d holds more than the machine has given away", m.Name, roost.Conflict, c.ID)
+				return f, fmt.Errorf("%s: %w: claim %d holds more than the machine has given away", m.Name,
+					roost.Conflict, c.ID)
 			}
 			f.ReturnPlacement(p)
 			f.countBatchTasks(p, -1)

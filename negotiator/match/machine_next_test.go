@@ -9,12 +9,14 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestAfterClaimsEnd lets claims begin and end on random machines, and holds that a machine is at each moment what its startd would say it is: one that gpu.FreeResources,
+// TestAfterClaimsEnd lets claims begin and end on random machines, and holds that a
+// machine is at each moment what its startd would say it is: one that gpu.FreeResources,
 // which startds hand out of, is kept for beside it. When all have ended it is as it was.
 func TestAfterClaimsEnd(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		ad := machineAd(t, "m", roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}, roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}, "Arch = \"X86_64\"")
+		ad := machineAd(t, "m", roost.Resources{CPU: 8000, Memory: 8 * roost.GiB},
+			roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}, "Arch = \"X86_64\"")
 		if rng.IntN(4) > 0 {
 			randomUnits(rng).EmptyClone().Describe(ad)
 		}
@@ -33,7 +35,8 @@ func TestAfterClaimsEnd(t *testing.T) {
 					successorRoom{truth}.countBatchTasks(c.Placement, -1)
 				}
 			}
-			r := gpu.DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(500 * (1 + rng.IntN(6))), Memory: roost.Bytes(1+rng.IntN(3)) * roost.GiB}, Class: gpu.AppClass(rng.IntN(2))}
+			r := gpu.DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(500 * (1 + rng.IntN(6))),
+				Memory: roost.Bytes(1+rng.IntN(3)) * roost.GiB}, Class: gpu.AppClass(rng.IntN(2))}
 			if rng.IntN(3) == 0 {
 				r.GPUs = 1 + rng.IntN(2)
 			}
@@ -51,7 +54,8 @@ func TestAfterClaimsEnd(t *testing.T) {
 			}
 			var begun []MachineClaim
 			if ok {
-				begun = []MachineClaim{{ID: id, Band: roost.BatchBand, Resources: r.Resources, Placement: p, WalltimeEnd: int64(id)}}
+				begun = []MachineClaim{{ID: id, Band: roost.BatchBand, Resources: r.Resources, Placement: p,
+					WalltimeEnd: int64(id)}}
 				truth.TakePlacement(p)
 				successorRoom{truth}.countBatchTasks(p, 1)
 			}
@@ -81,7 +85,8 @@ func TestPlaceNextRefuses(t *testing.T) {
 	}
 }
 
-// TestReplaceClaims holds that what is made of a machine's ad and of claims that were kept apart from it is what the whole ad makes.
+// TestReplaceClaims holds that what is made of a machine's ad and of claims that were
+// kept apart from it is what the whole ad makes.
 func TestReplaceClaims(t *testing.T) {
 	m := claimedMachine(t, twoClaims)
 	n := NewMachine("m", 1, 1, m.Ad.Copy()).ReplaceClaims(m.Claims, m.Preemptors, m.ClaimsUnknown)

@@ -7,11 +7,14 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// A machine may say whom it would rather run: its Rank, an expression over itself (MY) and a request (TARGET). A batch request that finds no room displaces
-// claims of batch on machines that rank it strictly higher than they ranked the claim's when they gave it, as HTCondor's machines do; so no two requests
-// displace each other in turn. Where a request is placed that finds room is not for the machine to say.
+// A machine may say whom it would rather run: its Rank, an expression over itself (MY)
+// and a request (TARGET). A batch request that finds no room displaces claims of batch on
+// machines that rank it strictly higher than they ranked the claim's when they gave it,
+// as HTCondor's machines do; so no two requests displace each other in turn. Where a
+// request is placed that finds room is not for the machine to say.
 
-// readRank notes whom the machine would rather run, if it makes a difference: it has a claim of batch that is less to it than another could be.
+// readRank notes whom the machine would rather run, if it makes a difference: it has a
+// claim of batch that is less to it than another could be.
 func (m *Machine) readRank() {
 	e, ok := m.Ad.Lookup(roost.AttrRank)
 	if _, constant := e.Literal(); !ok || constant {
@@ -34,7 +37,8 @@ func (p *negotiationCycle) machineRankOf(w *requestState, m *Machine) float64 {
 	return rankOrZero(rank)
 }
 
-// preferredByRank reports whether a machine would rather run a want than a claim of the same band. What is not run again nobody loses for that.
+// preferredByRank reports whether a machine would rather run a want than a claim of the
+// same band. What is not run again nobody loses for that.
 func (p *negotiationCycle) preferredByRank(w *requestState, m *Machine, c *MachineClaim) bool {
 	return m.rankPreempts && !c.losesTask() && c.TaskStarted != 0 && p.machineRankOf(w, m) > c.Rank
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// machineTable is how the machines stand before a plan places anything: kept from one plan to the next, and brought up to date where something has
-// changed, so that a cycle costs what has changed and not what there is. A plan changes it where it places something; those machines begin anew with
-// the next plan. Whoever changes what is free of a machine in a plan says so with touch.
+// machineTable is how the machines stand before a plan places anything: kept from one
+// plan to the next, and brought up to date where something has changed, so that a cycle
+// costs what has changed and not what there is. A plan changes it where it places
+// something; those machines begin anew with the next plan. Whoever changes what is free
+// of a machine in a plan says so with touch.
 type machineTable struct {
 	machines      []*Machine           // of the last snapshot
 	free          []roost.Resources    // by machine, as yet: what batch requests can be given
@@ -37,7 +39,8 @@ type machineTable struct {
 	rankPreempting    map[int32]bool     // machines that would rather run another than some of their claims
 }
 
-// syncTable brings the table and the ground up to date with a snapshot. A machine that is the same as in the last plan costs nothing but a look.
+// syncTable brings the table and the ground up to date with a snapshot. A machine that is
+// the same as in the last plan costs nothing but a look.
 func (t *Matcher) syncTable(p *negotiationCycle) {
 	g := &t.machineTable
 	g.toReset = append(g.toReset, g.withPendingGrants...)
@@ -64,7 +67,8 @@ func (t *Matcher) syncTable(p *negotiationCycle) {
 	g.toReset = g.toReset[:0]
 }
 
-// replaceAds takes in machines of which some have new ads; ok is false if others have come or gone.
+// replaceAds takes in machines of which some have new ads; ok is false if others have
+// come or gone.
 func (t *Matcher) replaceAds(machines []*Machine) (ok bool) {
 	g, shrunk := &t.machineTable, false
 	for at, m := range machines {
@@ -119,12 +123,15 @@ func (t *Matcher) renumberMachines(machines []*Machine) {
 	}
 	g.machines = append(g.machines[:0], machines...)
 	clear(g.machines[n:cap(g.machines)])
-	g.free, g.initialFree, g.streamFree = zeroedSlice(g.free, n), zeroedSlice(g.initialFree, n), zeroedSlice(g.streamFree, n)
+	g.free, g.initialFree, g.streamFree = zeroedSlice(g.free, n), zeroedSlice(g.initialFree, n),
+		zeroedSlice(g.streamFree, n)
 	g.units, g.versions, g.openIndex = zeroedSlice(g.units, n), zeroedSlice(g.versions, n), zeroedSlice(g.openIndex, n)
 	g.drained, g.machineTotals = zeroedSlice(g.drained, n), zeroedSlice(g.machineTotals, n)
 	g.acceptsQueued, g.resetCycle = zeroedSlice(g.acceptsQueued, n), zeroedSlice(g.resetCycle, n)
-	g.hasPreemptible, g.preemptibleCount, g.vacating, g.rankPreempting = zeroedSlice(g.hasPreemptible, n), 0, map[int32]bool{}, map[int32]bool{}
-	g.withFreeCPU, g.toReset, g.queueMachines, g.poolTotal, g.poolFree = g.withFreeCPU[:0], g.toReset[:0], 0, roost.Resources{}, roost.Resources{}
+	g.hasPreemptible, g.preemptibleCount, g.vacating, g.rankPreempting = zeroedSlice(g.hasPreemptible, n),
+		0, map[int32]bool{}, map[int32]bool{}
+	g.withFreeCPU, g.toReset, g.queueMachines, g.poolTotal, g.poolFree = g.withFreeCPU[:0], g.toReset[:0],
+		0, roost.Resources{}, roost.Resources{}
 	for at, m := range machines {
 		g.openIndex[at], t.numberByRow[m.row] = -1, int32(at)
 		g.toReset = append(g.toReset, int32(at))
@@ -200,7 +207,8 @@ func (t *Matcher) resetMachine(p *negotiationCycle, at int) {
 	g.setHasFreeCPU(at, g.free[at].CPU > 0 || g.streamFree[at] > 0)
 }
 
-// setHasFreeCPU puts a machine among the open ones, or takes it out. Their order means nothing.
+// setHasFreeCPU puts a machine among the open ones, or takes it out. Their order means
+// nothing.
 func (g *machineTable) setHasFreeCPU(at int, open bool) {
 	slot := g.openIndex[at]
 	switch {

@@ -5,9 +5,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A machine of one resource unit without devices is a vector of sums, and so is one that says nothing of units. On any other, sums lie: eight
-// cores free may be four in each of two units, and a GPU may be half free. Of such a machine the plan keeps a copy of what is free by unit and
-// by device, made when something is first placed there, and asks it where a request would go.
+// A machine of one resource unit without devices is a vector of sums, and so is one that
+// says nothing of units. On any other, sums lie: eight cores free may be four in each of
+// two units, and a GPU may be half free. Of such a machine the plan keeps a copy of what
+// is free by unit and by device, made when something is first placed there, and asks it
+// where a request would go.
 
 // PendingGrant is what was promised of a machine and does not show in its ad yet.
 type PendingGrant struct {
@@ -21,7 +23,8 @@ type PendingGrant struct {
 	WalltimeEnd int64    // unix seconds: when it ends if it is claimed; 0: nobody knows
 }
 
-// readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.
+// readUnits notes what the ad says of units. An ad whose units make no sense is a machine
+// of which nothing is free.
 func (m *Machine) readUnits() {
 	if _, ok := m.Ad.Lookup(roost.AttrUnits); !ok {
 		m.streamFree = m.Free.CPU
@@ -58,7 +61,8 @@ func (p *negotiationCycle) resetUnits(at int, m *Machine, pendingCount []Pending
 		if whole, ok := p.units[at].WholeMachine(); ok && m.Total.FitsIn(one.Resources) {
 			p.lastPlacement = whole
 			p.takePlacement(at)
-		} else if r := (gpu.DeviceRequest{Resources: one.Resources, Class: one.Class, MayReclaim: one.MayReclaim}); p.units[at].FindPlacement(r, gpu.AnyUnit, &p.lastPlacement) {
+		} else if r := (gpu.DeviceRequest{Resources: one.Resources, Class: one.Class,
+			MayReclaim: one.MayReclaim}); p.units[at].FindPlacement(r, gpu.AnyUnit, &p.lastPlacement) {
 			p.takePlacement(at)
 		}
 	}
@@ -76,7 +80,8 @@ func (p *negotiationCycle) mutableUnits(at int) *gpu.FreeResources {
 // updateSums notes the sums of a machine of several units.
 func (p *negotiationCycle) updateSums(at int) {
 	f := p.units[at]
-	p.free[at], p.streamFree[at] = maxResources(f.LeftForBatch(), f.LeftForRequest(true)), max(maxStreamCPU(f, false), maxStreamCPU(f, true))
+	p.free[at], p.streamFree[at] = maxResources(f.LeftForBatch(), f.LeftForRequest(true)),
+		max(maxStreamCPU(f, false), maxStreamCPU(f, true))
 }
 
 // takePlacement takes p.spot.
@@ -96,8 +101,9 @@ func (p *negotiationCycle) takePlacement(at int) {
 // unitsFreeAt is what is free of a machine by its units, nil if its sums say all.
 func (p *negotiationCycle) unitsFreeAt(at int) *gpu.FreeResources { return p.units[at] }
 
-// subtractSums takes resources off the sums of a machine. Stream tasks take the processor time of batch tasks, which have the rest of it later: what
-// batch may be given stays the same.
+// subtractSums takes resources off the sums of a machine. Stream tasks take the processor
+// time of batch tasks, which have the rest of it later: what batch may be given stays the
+// same.
 func (p *negotiationCycle) subtractSums(at int, r roost.Resources, class gpu.AppClass) {
 	if class == gpu.StreamClass {
 		p.streamFree[at] -= r.CPU
@@ -118,7 +124,8 @@ func (p *negotiationCycle) roomBySums(c *RequestClass, at int) roost.Resources {
 	return free
 }
 
-// fitAndScore reports whether a unit of a class fits on a machine, and how badly it would sit there.
+// fitAndScore reports whether a unit of a class fits on a machine, and how badly it would
+// sit there.
 func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64, ok bool) {
 	f := p.unitsFreeAt(at)
 	if c.Exclusive && !p.isEmpty(at) {
@@ -131,13 +138,15 @@ func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64
 		}
 		return p.placementScore(c, at, nil), true
 	}
-	if c.AppClass == gpu.BatchClass && !c.minimumSums.FitsIn(p.free[at]) || !f.FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
+	if c.AppClass == gpu.BatchClass && !c.minimumSums.FitsIn(p.free[at]) ||
+		!f.FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
 		return 0, false
 	}
 	return p.placementScore(c, at, f), true
 }
 
-// placeOnUnits puts up to n units of a class on a machine of several units, and returns how many found room.
+// placeOnUnits puts up to n units of a class on a machine of several units, and returns
+// how many found room.
 func (p *negotiationCycle) placeOnUnits(c *RequestClass, at, n int) (put int) {
 	for put < n && p.units[at].FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
 		p.takePlacement(at)

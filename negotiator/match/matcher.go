@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Matcher makes plans, and keeps the machines' ads in a table between them. It is not safe for concurrent use.
+// Matcher makes plans, and keeps the machines' ads in a table between them. It is not
+// safe for concurrent use.
 type Matcher struct {
 	table           *classad.Table
 	byName          map[string]*Machine
@@ -24,7 +25,8 @@ type Matcher struct {
 // NewMatcher returns a matcher that knows no machines yet.
 func NewMatcher() *Matcher {
 	t := &Matcher{byName: map[string]*Machine{}, minCandidates: 256}
-	t.table = classad.NewTable(classad.TableOptions{Requirements: []string{roost.AttrRequirements, roost.AttrStart}, MatchAllByDefault: true})
+	t.table = classad.NewTable(classad.TableOptions{Requirements: []string{roost.AttrRequirements, roost.AttrStart},
+		MatchAllByDefault: true})
 	return t
 }
 

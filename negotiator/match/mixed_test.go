@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestMixed holds random cells, in which some gangs ask for different things, against what must never be: a gang in part, more of it than there is, and two
-// of its units on a machine where they are to be apart. A matcher that remembers decides like one that does not.
+// TestMixed holds random cells, in which some gangs ask for different things, against
+// what must never be: a gang in part, more of it than there is, and two of its units on a
+// machine where they are to be apart. A matcher that remembers decides like one that does
+// not.
 func TestMixed(t *testing.T) {
 	placed := 0
 	for seed := range uint64(600) {
@@ -30,7 +32,8 @@ func TestMixed(t *testing.T) {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
 			placed += checkMixed(t, seed, s, plan)
-			if got, want := grantsText(plan.Grants), grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants); got != want {
+			if got, want := grantsText(plan.Grants),
+				grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants); got != want {
 				t.Fatalf("seed %d: a matcher that remembers plans\n%sand one that does not\n%s", seed, got, want)
 			}
 		}
@@ -40,7 +43,8 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// makeMixedGang makes of a request the leader of a gang whose other parts ask for other amounts.
+// makeMixedGang makes of a request the leader of a gang whose other parts ask for other
+// amounts.
 func makeMixedGang(s *Snapshot, r *Request, rng *rand.Rand) {
 	scatter := rng.IntN(2) == 0
 	own := 1 + rng.IntN(2)
@@ -52,7 +56,8 @@ func makeMixedGang(s *Snapshot, r *Request, rng *rand.Rand) {
 		part, class := *r, *r.Class
 		class.Resources = roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2)}
 		class.minimumSums, class.compiledFor = class.Resources, nil
-		part.Key, part.Class, part.Wanted, part.Parts = RequestKey{"s", uint64(1000 + 10*int(r.Key.ID) + k)}, &class, 1+rng.IntN(2), nil
+		part.Key, part.Class, part.Wanted, part.Parts = RequestKey{"s", uint64(1000 + 10*int(r.Key.ID) + k)}, &class,
+			1+rng.IntN(2), nil
 		r.Parts = append(r.Parts, &part)
 	}
 	for _, part := range r.Parts {
@@ -74,9 +79,11 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 				t.Fatalf("seed %d: gang %d has two units on %s", seed, g.Gang, g.Machine.Name)
 			}
 			if g.Machine == o.Machine && (g.Request.Class.Exclusive || o.Request.Class.Exclusive) {
-				t.Fatalf("seed %d: %v and %v share %s, which one of them has alone", seed, g.Request.Key, o.Request.Key, g.Machine.Name)
+				t.Fatalf("seed %d: %v and %v share %s, which one of them has alone", seed, g.Request.Key, o.Request.Key,
+					g.Machine.Name)
 			}
-			if attr := g.Request.Class.PlacementSetAttr; attr != "" && g.Gang != 0 && g.Gang == o.Gang && g.Machine.Ad.Eval(attr, nil).String() != o.Machine.Ad.Eval(attr, nil).String() {
+			if attr := g.Request.Class.PlacementSetAttr; attr != "" && g.Gang != 0 && g.Gang == o.Gang &&
+				g.Machine.Ad.Eval(attr, nil).String() != o.Machine.Ad.Eval(attr, nil).String() {
 				t.Fatalf("seed %d: gang %d is in two racks, on %s and %s", seed, g.Gang, g.Machine.Name, o.Machine.Name)
 			}
 		}
@@ -91,7 +98,8 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 		}
 		for _, part := range r.Parts {
 			if units[part]*own != units[r]*part.Wanted {
-				t.Fatalf("seed %d: %v has %d of its own %d units, and %d of the %d of %v", seed, r.Key, units[r], own, units[part], part.Wanted, part.Key)
+				t.Fatalf("seed %d: %v has %d of its own %d units, and %d of the %d of %v", seed, r.Key, units[r], own,
+					units[part], part.Wanted, part.Key)
 			}
 		}
 		if units[r] > 0 {
@@ -101,7 +109,8 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 	return placed
 }
 
-// TestMixedPacks holds how often a mixed gang is placed against a search of all ways to place it: two orders of first choices find nearly all of them.
+// TestMixedPacks holds how often a mixed gang is placed against a search of all ways to
+// place it: two orders of first choices find nearly all of them.
 func TestMixedPacks(t *testing.T) {
 	possible, found := 0, 0
 	for seed := range uint64(2000) {
@@ -112,13 +121,16 @@ func TestMixedPacks(t *testing.T) {
 			n := 1 + rng.IntN(6)
 			total := roost.Resources{CPU: roost.MilliCPU(n) * 1000, Memory: 64 * roost.GiB}
 			name := string(rune('a' + i))
-			s.Machines, free = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, `Arch = "X86_64"`))), append(free, n)
+			s.Machines, free = append(s.Machines,
+				NewMachine(name, 1, 1, machineAd(t, name, total, total, `Arch = "X86_64"`))), append(free, n)
 		}
-		class, err := NewClass("[]", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 1000, Memory: roost.GiB})
+		class, err := NewClass("[]", fairshare.Submitter{Owner: "ann"}, roost.BatchBand,
+			roost.Resources{CPU: 1000, Memory: roost.GiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead := &Request{Key: RequestKey{"s", 1}, Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand, Class: class}
+		lead := &Request{Key: RequestKey{"s", 1}, Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand,
+			Class: class}
 		makeMixedGang(s, lead, rng)
 		s.Requests = []*Request{lead}
 		want := []int{}

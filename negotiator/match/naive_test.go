@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// naiveMatcher plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
+// naiveMatcher plans by the rules in the package's comment and nothing else: no tables,
+// no heaps. Every unit looks at every machine.
 type naiveMatcher struct {
 	*Snapshot
 	free           map[*Machine]*naiveFree
@@ -31,12 +32,14 @@ type naiveMatcher struct {
 
 func naive(s *Snapshot) []Grant {
 	n := &naiveMatcher{
-		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, noFit: map[*Request]bool{}, limits: newNaiveLimits(s),
-		mix: newNaiveMix(s), usage: map[fairshare.Submitter]float64{},
+		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, noFit: map[*Request]bool{},
+		limits: newNaiveLimits(s),
+		mix:    newNaiveMix(s), usage: map[fairshare.Submitter]float64{},
 	}
 	for _, m := range s.Machines {
 		n.free[m] = newNaiveFree(s, m)
-		n.total, n.poolFree = n.total.Add(m.Total), n.poolFree.Add(maxResources(n.free[m].sums(&RequestClass{}), n.free[m].sums(&RequestClass{mayReclaim: true})))
+		n.total, n.poolFree = n.total.Add(m.Total), n.poolFree.Add(maxResources(n.free[m].sums(&RequestClass{}),
+			n.free[m].sums(&RequestClass{mayReclaim: true})))
 	}
 	for _, r := range s.Requests {
 		n.left[r] = r.Wanted
@@ -115,7 +118,9 @@ func (n *naiveMatcher) placeBand(band roost.PriorityBand) {
 		before := len(n.grants)
 		n.placeStreams(band)
 		for _, a := range divided {
-			n.takeTurns(band, func(who fairshare.Submitter) bool { return n.group(who) == a.Name }, max(0, a.Allocated-n.usageOf(a.Name)))
+			n.takeTurns(band, func(who fairshare.Submitter) bool {
+				return n.group(who) == a.Name
+			}, max(0, a.Allocated-n.usageOf(a.Name)))
 		}
 		if len(n.grants) == before {
 			return
@@ -123,7 +128,8 @@ func (n *naiveMatcher) placeBand(band roost.PriorityBand) {
 	}
 }
 
-// placeFirst gives what is to run now all it wants, band by band, the first come first. Nothing else of it is placed later.
+// placeFirst gives what is to run now all it wants, band by band, the first come first.
+// Nothing else of it is placed later.
 func (n *naiveMatcher) placeFirst() {
 	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return !r.Now })
 	slices.SortFunc(queue, func(a, b *Request) int {
@@ -142,8 +148,12 @@ func (n *naiveMatcher) placeFirst() {
 
 // placeStreams gives stream requests all they want, the first come first.
 func (n *naiveMatcher) placeStreams(band roost.PriorityBand) {
-	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Class.AppClass != gpu.StreamClass })
-	slices.SortFunc(queue, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) })
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool {
+		return r.Band != band || r.Now || r.Class.AppClass != gpu.StreamClass
+	})
+	slices.SortFunc(queue, func(a, b *Request) int {
+		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
+	})
 	for _, r := range queue {
 		for n.left[r] > 0 && !n.noFit[r] && n.mayPlaceOne(r) {
 			if m := n.best(r); m != nil {
@@ -165,8 +175,11 @@ func (n *naiveMatcher) takeTurns(band roost.PriorityBand, in func(fairshare.Subm
 	var claimants []fairshare.WaitingSubmitter
 	for _, r := range n.Requests {
 		who, st := r.Submitter, n.Shares[r.Submitter]
-		if in(who) && hopeful(who) && !slices.ContainsFunc(claimants, func(c fairshare.WaitingSubmitter) bool { return c.Submitter == who }) {
-			claimants = append(claimants, fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: st.EffectivePriority, Usage: n.usage[who], Floor: st.Floor, Ceiling: st.Ceiling})
+		if in(who) && hopeful(who) && !slices.ContainsFunc(claimants, func(c fairshare.WaitingSubmitter) bool {
+			return c.Submitter == who
+		}) {
+			claimants = append(claimants, fairshare.WaitingSubmitter{Submitter: who,
+				EffectivePriority: st.EffectivePriority, Usage: n.usage[who], Floor: st.Floor, Ceiling: st.Ceiling})
 		}
 	}
 	slices.SortFunc(claimants, func(a, b fairshare.WaitingSubmitter) int { return a.Submitter.Compare(b.Submitter) })
@@ -180,16 +193,21 @@ func (n *naiveMatcher) takeTurns(band roost.PriorityBand, in func(fairshare.Subm
 		turns.AddTaken(i, took)
 		most -= took
 		if !slices.ContainsFunc(n.Requests, func(r *Request) bool {
-			return r.Band == band && !r.Now && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.noFit[r] && !stuck[r]
+			return r.Band == band && !r.Now && r.Submitter == claimants[i].Submitter && n.left[r] > 0 &&
+				!n.noFit[r] && !stuck[r]
 		}) {
 			turns.RemoveClaimant(i)
 		}
 	}
 }
 
-// placeTurn places units of the first of the submitter's requests, by priority and age, that can be placed.
-func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitter, slice float64, stuck map[*Request]bool) (took float64) {
-	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Submitter != who })
+// placeTurn places units of the first of the submitter's requests, by priority and age,
+// that can be placed.
+func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitter, slice float64,
+	stuck map[*Request]bool) (took float64) {
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool {
+		return r.Band != band || r.Now || r.Submitter != who
+	})
 	slices.SortFunc(queue, func(a, b *Request) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
 	})
@@ -217,10 +235,12 @@ func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitte
 	return took
 }
 
-// place puts as many units on a machine as fit into what was the slice when it was chosen; one where there are GPUs.
+// place puts as many units on a machine as fit into what was the slice when it was
+// chosen; one where there are GPUs.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := fairshare.CoresWorth(r.Class.Resources, n.total), 0, n.usage[r.Submitter]
-	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreadsUnits() && took < slice-epsilon && n.left[r] > 0 && n.mayPlaceOne(r) && n.free[m].fits(r.Class) {
+	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreadsUnits() &&
+		took < slice-epsilon && n.left[r] > 0 && n.mayPlaceOne(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
 		n.poolFree = n.poolFree.Sub((&Grant{Request: r, Machine: m}).Resources())
@@ -250,7 +270,8 @@ func (n *naiveMatcher) mayPlaceOne(r *Request) bool {
 	return n.allowed == nil || n.usageOf(group)+unit <= n.allowed[group]+epsilon
 }
 
-// room is how many units of a request limits let start, soft ones too when it is their turn.
+// room is how many units of a request limits let start, soft ones too when it is their
+// turn.
 func (n *naiveMatcher) room(r *Request) int {
 	hard := n.limits.room(r, needs(r))
 	if n.overSoftLimits {
@@ -427,7 +448,8 @@ func (f *naiveFree) sums(c *RequestClass) roost.Resources {
 }
 
 func (f *naiveFree) fits(c *RequestClass) bool {
-	if c.Exclusive && (f.busy || f.units != nil && !f.units.IsIdle() || f.units == nil && (f.sumsByClass[gpu.BatchClass] != f.total || f.sumsByClass[gpu.StreamClass].CPU < f.total.CPU)) {
+	if c.Exclusive && (f.busy || f.units != nil && !f.units.IsIdle() || f.units == nil &&
+		(f.sumsByClass[gpu.BatchClass] != f.total || f.sumsByClass[gpu.StreamClass].CPU < f.total.CPU)) {
 		return false
 	}
 	if f.units == nil {

@@ -2,13 +2,16 @@ package match
 
 import "time"
 
-// Most of what waits found no machine in the last plan, and most machines have not changed since. Such a request is not asked of all machines
-// again, which would cost classes times machines in every cycle, but of those that have begun anew: because their ads changed, or what is
-// promised of them, or because a plan placed something there. On all others it has less chance than before, for within a plan machines
-// only fill up.
+// Most of what waits found no machine in the last plan, and most machines have not
+// changed since. Such a request is not asked of all machines again, which would cost
+// classes times machines in every cycle, but of those that have begun anew: because their
+// ads changed, or what is promised of them, or because a plan placed something there. On
+// all others it has less chance than before, for within a plan machines only fill up.
 //
-// That holds as long as nothing but the machines' own state kept it away: a want that was kept from a machine by anything else (Avoid, a
-// reservation) is marked with excludedOtherwise, and looks everywhere again. Expressions may look at the time, and so all is looked at again every few seconds.
+// That holds as long as nothing but the machines' own state kept it away: a want that was
+// kept from a machine by anything else (Avoid, a reservation) is marked with
+// excludedOtherwise, and looks everywhere again. Expressions may look at the time, and so
+// all is looked at again every few seconds.
 
 // noFitTTL is after how long a request that found nothing is asked of all machines again.
 const noFitTTL = 5 * time.Second
@@ -33,10 +36,12 @@ func (p *negotiationCycle) storeNoFit() {
 	}
 }
 
-// fillChanged is fill for a want that has been barren since some plan; ok is false if it has to look everywhere.
+// fillChanged is fill for a want that has been barren since some plan; ok is false if it
+// has to look everywhere.
 func (p *negotiationCycle) fillChanged(w *requestState) (ok bool) {
 	b := w.Class.noFit
-	if b.cycle == 0 || len(p.changedMachines) == len(p.Machines) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
+	if b.cycle == 0 || len(p.changedMachines) == len(p.Machines) || w.Class.compiledFor != p.Matcher ||
+		len(w.Avoid) > 0 || p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
 		return false
 	}
 	w.ranksSparse = map[int32]float64{}

@@ -9,12 +9,17 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// What no machine has room for may wait on one, so that it starts the moment its turn comes there and not a round of messages later (HRM §3.3). The
-// machines say how many more they let wait, and how long the next would (their algorithm 1); the plan sends a unit to the shortest wait.
+// What no machine has room for may wait on one, so that it starts the moment its turn
+// comes there and not a round of messages later (HRM §3.3). The machines say how many
+// more they let wait, and how long the next would (their algorithm 1); the plan sends a
+// unit to the shortest wait.
 //
-// A place in a machine's queue is handed out last, when everybody had the chance to start something: bands from high to low, in turns by fair
-// share, each place weighing as much as its claim. Where a request of a higher band still waits for a machine, no lower band gets a place in its
-// queue, for that would put it before the higher one there. Stream requests never wait on a machine, nor does what takes licences, of which a queue would keep some that nobody uses.
+// A place in a machine's queue is handed out last, when everybody had the chance to start
+// something: bands from high to low, in turns by fair share, each place weighing as much
+// as its claim. Where a request of a higher band still waits for a machine, no lower band
+// gets a place in its queue, for that would put it before the higher one there. Stream
+// requests never wait on a machine, nor does what takes licences, of which a queue would
+// keep some that nobody uses.
 
 // queueCandidate is a machine in whose queues there is room.
 type queueCandidate struct {
@@ -56,12 +61,16 @@ func (p *negotiationCycle) placeWaiting(wants []*requestState) {
 	}
 }
 
-// adIsCurrent reports whether a machine's ad tells of all that it was given: else nobody knows how long one would wait there.
+// adIsCurrent reports whether a machine's ad tells of all that it was given: else nobody
+// knows how long one would wait there.
 func (p *negotiationCycle) adIsCurrent(at int) bool {
-	return p.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one PendingGrant) bool { return !one.Waiting })
+	return p.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one PendingGrant) bool {
+		return !one.Waiting
+	})
 }
 
-// countQueued notes that one more waits for a unit. How long it will take there nobody knows: it is taken to be as long as those before it.
+// countQueued notes that one more waits for a unit. How long it will take there nobody
+// knows: it is taken to be as long as those before it.
 func (p *negotiationCycle) countQueued(at, unit int) {
 	f := p.unitQueues[at]
 	if f == p.Machines[at].units {
@@ -92,7 +101,8 @@ func (p *negotiationCycle) queueBand(wants []*requestState, room []int) {
 	var queues [][]*requestState
 	var claimants []fairshare.WaitingSubmitter
 	for i, w := range wants {
-		if w.unitsLeft <= w.NoQueue || w.Now || w.Gang > 1 || w.Class.AppClass != gpu.BatchClass || w.Class.Exclusive || len(w.Class.Limits) > 0 {
+		if w.unitsLeft <= w.NoQueue || w.Now || w.Gang > 1 || w.Class.AppClass != gpu.BatchClass || w.Class.Exclusive ||
+			len(w.Class.Limits) > 0 {
 			continue
 		}
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {
@@ -143,7 +153,8 @@ func (p *negotiationCycle) enqueueShortest(w *requestState, room []int) bool {
 			continue
 		}
 		c.unit, c.waitSeconds = unit, f.Queue(unit).WaitSeconds
-		if best.machine < 0 || cmp.Or(cmp.Compare(c.waitSeconds, best.waitSeconds), strings.Compare(p.Machines[c.machine].Name, p.Machines[best.machine].Name)) < 0 {
+		if best.machine < 0 || cmp.Or(cmp.Compare(c.waitSeconds, best.waitSeconds),
+			strings.Compare(p.Machines[c.machine].Name, p.Machines[best.machine].Name)) < 0 {
 			best = c
 		}
 	}
@@ -154,7 +165,8 @@ func (p *negotiationCycle) enqueueShortest(w *requestState, room []int) bool {
 	return true
 }
 
-// mayEnqueue reports whether a want may wait for its turn on a machine: where something is held, only those for whom it is.
+// mayEnqueue reports whether a want may wait for its turn on a machine: where something
+// is held, only those for whom it is.
 func (p *negotiationCycle) mayEnqueue(w *requestState, at int) bool {
 	if !p.inReservation(w, at) {
 		return false
@@ -168,5 +180,6 @@ func (p *negotiationCycle) enqueueUnit(w *requestState, to queueCandidate) {
 	p.countQueued(to.machine, to.unit)
 	p.countPlaced(w, 1)
 	w.unitsLeft--
-	p.result.Grants = append(p.result.Grants, Grant{Request: w.Request, Machine: p.Machines[to.machine], Units: 1, Waiting: true, Unit: to.unit, WaitSeconds: to.waitSeconds})
+	p.result.Grants = append(p.result.Grants, Grant{Request: w.Request, Machine: p.Machines[to.machine], Units: 1,
+		Waiting: true, Unit: to.unit, WaitSeconds: to.waitSeconds})
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// BenchmarkOpenB fills the machines of the trace with its workloads: the default one, with many tasks without GPUs, with a third of the tasks bound to
-// models, with shares only, with half of the GPUs for tasks that want several. A workload that is not in the directory is made from the default one
-// and bears "derived" in its name: what it says is not to be compared with the paper's table. It reports what is given away, in percent.
+// BenchmarkOpenB fills the machines of the trace with its workloads: the default one,
+// with many tasks without GPUs, with a third of the tasks bound to models, with shares
+// only, with half of the GPUs for tasks that want several. A workload that is not in the
+// directory is made from the default one and bears "derived" in its name: what it says is
+// not to be compared with the paper's table. It reports what is given away, in percent.
 func BenchmarkOpenB(b *testing.B) {
 	for _, w := range []string{"default", "cpu250", "gpuspec33", "gpushare100", "multigpu50"} {
 		pods, name := openBWorkload(b, w)
@@ -30,7 +32,8 @@ func BenchmarkOpenB(b *testing.B) {
 }
 
 func openBWorkload(tb testing.TB, workload string) (pods []tracePod, name string) {
-	if _, err := os.Stat(filepath.Join(openBDir(), "openb_pod_list_"+workload+".csv")); err == nil || workload == "default" {
+	if _, err := os.Stat(filepath.Join(openBDir(), "openb_pod_list_"+workload+".csv")); err == nil ||
+		workload == "default" {
 		return openBPods(tb, workload), workload
 	}
 	return deriveWorkload(openBPods(tb, "default"), workload), workload + "-derived"
@@ -85,16 +88,19 @@ func sumMilli(pods []tracePod) (n int) {
 	return n
 }
 
-// TestFragmentationBeatsBestFit fills a small cell that is made for it, and needs no trace: machines of two kinds, and tasks of which those with shares would
-// spoil the cards, and those with many cores the machines, for the others.
+// TestFragmentationBeatsBestFit fills a small cell that is made for it, and needs no
+// trace: machines of two kinds, and tasks of which those with shares would spoil the
+// cards, and those with many cores the machines, for the others.
 func TestFragmentationBeatsBestFit(t *testing.T) {
 	var pods []tracePod
 	for _, k := range []struct{ of, cpu, memory, gpus, milli int }{
-		{20, 3, 5, 1, 810}, {12, 12, 47, 1, 470}, {6, 12, 47, 1, 650}, {8, 4, 20, 1, 320}, {17, 11, 48, 1, 0}, {10, 3, 6, 1, 0}, {8, 19, 64, 1, 0}, {13, 14, 50, 0, 0}, {1, 88, 320, 8, 0},
+		{20, 3, 5, 1, 810}, {12, 12, 47, 1, 470}, {6, 12, 47, 1, 650}, {8, 4, 20, 1, 320}, {17, 11, 48, 1, 0},
+		{10, 3, 6, 1, 0}, {8, 19, 64, 1, 0}, {13, 14, 50, 0, 0}, {1, 88, 320, 8, 0},
 	} {
 		for range k.of {
 			pods = append(pods, tracePod{Resources: roost.Resources{
-				CPU: roost.MilliCPU(k.cpu) * 1000, Memory: roost.Bytes(k.memory) * roost.GiB, GPUs: k.gpus, GPUMemory: roost.Bytes(k.milli) * roost.MiB,
+				CPU: roost.MilliCPU(k.cpu) * 1000, Memory: roost.Bytes(k.memory) * roost.GiB, GPUs: k.gpus,
+				GPUMemory: roost.Bytes(k.milli) * roost.MiB,
 			}})
 		}
 	}

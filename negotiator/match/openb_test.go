@@ -18,9 +18,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// The trace is that of a GPU cluster of Alibaba's of 2023: 1,213 machines with 6,212 GPUs of eight models, and 8,152 tasks. As in Weng et al. (ATC
-// 2023, §6), tasks come one by one in random order and stay; who finds no place goes away; more of the same kinds, drawn at random, come until 130 %
-// of all GPUs have been asked for. What counts is how much of the GPUs is given away when as much has been asked for as there is.
+// The trace is that of a GPU cluster of Alibaba's of 2023: 1,213 machines with 6,212 GPUs
+// of eight models, and 8,152 tasks. As in Weng et al. (ATC 2023, §6), tasks come one by
+// one in random order and stay; who finds no place goes away; more of the same kinds,
+// drawn at random, come until 130 % of all GPUs have been asked for. What counts is how
+// much of the GPUs is given away when as much has been asked for as there is.
 
 // gpuMemoryScale is the memory of each GPU here: the trace counts shares in thousandths.
 const gpuMemoryScale = 1000 * roost.MiB
@@ -76,7 +78,8 @@ func whole(tb testing.TB, s string) int {
 // openBMachines makes the machines of the trace anew: a machine belongs to one matcher.
 func openBMachines(tb testing.TB) (list []*Machine) {
 	for _, row := range openB(tb, "openb_node_list_gpu_node.csv") {
-		list = append(list, gpuMachine(tb, row[0], whole(tb, row[1])/1000, roost.Bytes(whole(tb, row[2]))*roost.MiB, whole(tb, row[3]), row[4]))
+		list = append(list, gpuMachine(tb, row[0], whole(tb, row[1])/1000, roost.Bytes(whole(tb, row[2]))*roost.MiB,
+			whole(tb, row[3]), row[4]))
 	}
 	return list
 }
@@ -89,7 +92,8 @@ func gpuMachine(tb testing.TB, name string, cores int, memory roost.Bytes, gpus 
 	}
 	for i := range gpus {
 		topology.Devices = append(topology.Devices, gpu.Device{
-			UUID: fmt.Sprint("GPU-", i), Model: model, Index: i, Memory: gpuMemoryScale, NUMANode: -1, Health: gpu.HealthyDevice(),
+			UUID: fmt.Sprint("GPU-", i), Model: model, Index: i, Memory: gpuMemoryScale, NUMANode: -1,
+			Health: gpu.HealthyDevice(),
 		})
 	}
 	units, err := gpu.CutUnits(topology, gpu.LayoutConfig{})
@@ -108,7 +112,8 @@ func gpuMachine(tb testing.TB, name string, cores int, memory roost.Bytes, gpus 
 // openBPods reads the tasks of a workload.
 func openBPods(tb testing.TB, workload string) (list []tracePod) {
 	for _, row := range openB(tb, "openb_pod_list_"+workload+".csv") {
-		p := tracePod{Resources: roost.Resources{CPU: roost.MilliCPU(whole(tb, row[1])), Memory: roost.Bytes(whole(tb, row[2])) * roost.MiB, GPUs: whole(tb, row[3])}}
+		p := tracePod{Resources: roost.Resources{CPU: roost.MilliCPU(whole(tb, row[1])),
+			Memory: roost.Bytes(whole(tb, row[2])) * roost.MiB, GPUs: whole(tb, row[3])}}
 		if m := whole(tb, row[4]); m < 1000 && p.GPUs > 0 {
 			p.GPUMemory = roost.Bytes(m) * roost.MiB
 		}
@@ -150,7 +155,8 @@ func newArrivingPods(tb testing.TB, machines []*Machine, pods []tracePod, by Sco
 		if r == nil {
 			text := "[]"
 			if p.models != "" {
-				text = fmt.Sprintf(`[Requirements = TARGET.Model == "%s"]`, strings.ReplaceAll(p.models, "|", `" || TARGET.Model == "`))
+				text = fmt.Sprintf(`[Requirements = TARGET.Model == "%s"]`,
+					strings.ReplaceAll(p.models, "|", `" || TARGET.Model == "`))
 			}
 			class, err := NewClass(text, who, roost.BatchBand, p.Resources)
 			if err != nil {
@@ -172,7 +178,8 @@ func (a *arrivingPods) placePod(p tracePod) bool {
 	return ok
 }
 
-// placePods lets pods come, and returns how much of the GPUs is given away, in percent, when as much has been asked for as there is, and in the end.
+// placePods lets pods come, and returns how much of the GPUs is given away, in percent,
+// when as much has been asked for as there is, and in the end.
 func (a *arrivingPods) placePods(order []tracePod, capacity int) (full, end float64) {
 	asked, given := 0, 0
 	for _, p := range order {
@@ -195,7 +202,8 @@ type placementOutcome struct {
 func median(of []float64) float64 { return (of[len(of)/2] + of[(len(of)-1)/2]) / 2 }
 
 func (o placementOutcome) String() string {
-	return fmt.Sprintf("%.2f %% of the GPUs are given away at 100 %% (%.2f to %.2f, %d seeds), %.2f %% at 130 %%; %.0f placements/s",
+	return fmt.Sprintf("%.2f %% of the GPUs are given away at 100 %% (%.2f to %.2f, %d seeds), %.2f %% at 130 %%; "+
+		"%.0f placements/s",
 		median(o.full), o.full[0], o.full[len(o.full)-1], len(o.full), median(o.end), o.rate)
 }
 
@@ -220,8 +228,9 @@ func runOpenB(tb testing.TB, pods []tracePod, seeds int, by ScorePolicy) (o plac
 	return o
 }
 
-// TestOpenB fills the machines of the trace with its tasks. The paper's own scheduler gives 95.23 % of the GPUs away, best fit 92.91 %. Of places that
-// are equally good the machine with the first name is taken.
+// TestOpenB fills the machines of the trace with its tasks. The paper's own scheduler
+// gives 95.23 % of the GPUs away, best fit 92.91 %. Of places that are equally good the
+// machine with the first name is taken.
 func TestOpenB(t *testing.T) {
 	seeds := 10
 	if testing.Short() {

@@ -13,15 +13,20 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
+// randomCell makes a small cell. All its amounts are powers of two, so that sums of
+// weights do not depend on the order of adding.
 func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Shares: map[fairshare.Submitter]SubmitterShare{}, Pending: map[string][]PendingGrant{}, Reclaim: roost.ReclaimLevel(rng.IntN(4))}
+	s := &Snapshot{Shares: map[fairshare.Submitter]SubmitterShare{}, Pending: map[string][]PendingGrant{},
+		Reclaim: roost.ReclaimLevel(rng.IntN(4))}
 	arch := []string{"X86_64", "aarch64"}
-	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
+	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`,
+		"; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
 	for i := range rng.IntN(8) * (1 + rng.IntN(4)/3*2) {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB, GPUs: rng.IntN(2) * 4}
-		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
-		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))], randomMachineAttrs(rng))
+		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB,
+			GPUs: total.GPUs}
+		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3),
+			policies[rng.IntN(len(policies))], randomMachineAttrs(rng))
 		name := fmt.Sprintf("m%02d", i)
 		ad := machineAd(t, name, total, free, exprs)
 		if rng.IntN(2) == 0 {
@@ -36,7 +41,8 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		}
 		s.Machines = append(s.Machines, m)
 		if rng.IntN(4) == 0 {
-			s.Pending[name] = []PendingGrant{{Request: RequestKey{"s", uint64(rng.IntN(4))}, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, MayReclaim: rng.IntN(2) == 0}}
+			s.Pending[name] = []PendingGrant{{Request: RequestKey{"s", uint64(rng.IntN(4))},
+				Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, MayReclaim: rng.IntN(2) == 0}}
 		}
 	}
 	s.Limits = map[string]ConcurrencyLimit{}
@@ -46,17 +52,20 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 	}
 	for _, name := range []string{"a", "a.x", "b"} {
 		if rng.IntN(3) == 0 {
-			g := fairshare.AccountingGroup{Name: name, Quota: float64(rng.IntN(16)), AcceptsSurplus: rng.IntN(2) == 0, Dynamic: rng.IntN(2) == 0}
+			g := fairshare.AccountingGroup{Name: name, Quota: float64(rng.IntN(16)), AcceptsSurplus: rng.IntN(2) == 0,
+				Dynamic: rng.IntN(2) == 0}
 			if g.Dynamic {
 				g.Quota /= 16
 			}
 			s.Groups = append(s.Groups, g)
 		}
 	}
-	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
+	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `,
+		"Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
 	ranks := []string{"", "Rank = TARGET.Speed", "Rank = -TARGET.Memory"}
 	for i := range rng.IntN(8) {
-		who := fairshare.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3)), Group: []string{"", "a", "a.x", "b.y"}[rng.IntN(4)]}
+		who := fairshare.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3)),
+			Group: []string{"", "a", "a.x", "b.y"}[rng.IntN(4)]}
 		band := roost.PriorityBand(rng.IntN(3))
 		r := roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2), GPUs: rng.IntN(4) / 3}
 		app := ""
@@ -68,12 +77,14 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		if r.GPUs > 0 && rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1<<rng.IntN(2), roost.GiB<<rng.IntN(4)
 		}
-		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+randomSoftConstraints(rng)+"]", who, band, r)
+		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+randomSoftConstraints(rng)+"]",
+			who, band, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req := &Request{
-			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)), Oldest: int64(rng.IntN(3)),
+			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)),
+			Oldest: int64(rng.IntN(3)),
 			Wanted: rng.IntN(12), Class: class, Explain: rng.IntN(2) == 0,
 		}
 		req.Now = rng.IntN(10) == 0
@@ -81,10 +92,13 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			req.Avoid = map[string]string{"m01": "because"}
 		}
 		for j := range rng.IntN(2) {
-			req.RunLimits = append(req.RunLimits, LimitRequest{Limit: fmt.Sprintf("run%d", rng.IntN(2)+j), Count: 1 + rng.IntN(2)})
+			req.RunLimits = append(req.RunLimits,
+				LimitRequest{Limit: fmt.Sprintf("run%d", rng.IntN(2)+j), Count: 1 + rng.IntN(2)})
 		}
 		s.Requests = append(s.Requests, req)
-		s.Shares[who] = SubmitterShare{EffectivePriority: float64(int(512) << rng.IntN(2)), Usage: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}, Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}
+		s.Shares[who] = SubmitterShare{EffectivePriority: float64(int(512) << rng.IntN(2)),
+			Usage:   roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000},
+			Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}
 	}
 	return s
 }
@@ -137,14 +151,17 @@ func addSoftLimits(rng *rand.Rand, s *Snapshot) {
 	}
 }
 
-// TestOracle holds plans for random cells against the naive matcher, each cell several times with one matcher, as things change.
+// TestOracle holds plans for random cells against the naive matcher, each cell several
+// times with one matcher, as things change.
 func TestOracle(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
 		matcher.minCandidates = 1
 		s.Score = ScorePolicy(max(0, int(seed%8)-4)) // half of them by the score that pools have
-		if seed%2 == 1 && len(s.Groups) == 0 {       // quotas are divided anew for what is beyond, in rounds that the naive matcher counts otherwise
+		// quotas are divided anew for what is beyond, in rounds that the naive matcher
+		// counts otherwise
+		if seed%2 == 1 && len(s.Groups) == 0 {
 			addSoftLimits(rand.New(rand.NewPCG(seed, 2)), s)
 		}
 		for round := range 5 {
@@ -239,16 +256,19 @@ func TestExplained(t *testing.T) {
 				sum += r.Machines
 			}
 			if sum != len(s.Machines) || u.Explanation.Machines != len(s.Machines) {
-				t.Fatalf("seed %d: %d machines are counted, and there are %d: %+v", seed, sum, len(s.Machines), u.Explanation)
+				t.Fatalf("seed %d: %d machines are counted, and there are %d: %+v", seed, sum, len(s.Machines),
+					u.Explanation)
 			}
 		}
 	}
 }
 
-// randomUnits makes a machine of one of the layouts of HRM figure 2, of which something is taken.
+// randomUnits makes a machine of one of the layouts of HRM figure 2, of which something
+// is taken.
 func randomUnits(rng *rand.Rand) *gpu.FreeResources {
 	device := func(i int) gpu.Device {
-		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMANode: i % 2, Memory: 4 * roost.GiB << rng.IntN(2), Health: gpu.HealthyDevice()}
+		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMANode: i % 2, Memory: 4 * roost.GiB << rng.IntN(2),
+			Health: gpu.HealthyDevice()}
 	}
 	cpu := func(name string, cores roost.MilliCPU, memory roost.Bytes, devices ...gpu.Device) gpu.ResourceUnit {
 		return gpu.ResourceUnit{Name: name, NUMA: -1, CPU: cores, Memory: memory, Devices: devices}
@@ -258,16 +278,19 @@ func randomUnits(rng *rand.Rand) *gpu.FreeResources {
 	case 0: // one unit
 		units = []gpu.ResourceUnit{cpu("cpu", 8000, 8*roost.GiB)}
 	case 1: // shared
-		units = []gpu.ResourceUnit{cpu("cpu", 8000, 8*roost.GiB), cpu("gpu0", 0, 0, device(0)), cpu("gpu1", 0, 0, device(1))}
+		units = []gpu.ResourceUnit{cpu("cpu", 8000, 8*roost.GiB), cpu("gpu0", 0, 0, device(0)),
+			cpu("gpu1", 0, 0, device(1))}
 	case 2: // pinned
-		units = []gpu.ResourceUnit{cpu("gpu0", 2000, 2*roost.GiB, device(0)), cpu("gpu1", 2000, 2*roost.GiB, device(1)), cpu("cpu", 4000, 4*roost.GiB)}
+		units = []gpu.ResourceUnit{cpu("gpu0", 2000, 2*roost.GiB, device(0)), cpu("gpu1", 2000, 2*roost.GiB, device(1)),
+			cpu("cpu", 4000, 4*roost.GiB)}
 	default: // even
 		units = []gpu.ResourceUnit{cpu("gpu0", 4000, 4*roost.GiB, device(0)), cpu("gpu1", 4000, 4*roost.GiB, device(1))}
 	}
 	f := gpu.NewFree(units, roost.TiB)
 	f.SetReclaim(rng.IntN(2) == 0)
 	for range rng.IntN(6) {
-		r := gpu.DeviceRequest{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB}, Class: gpu.AppClass(rng.IntN(2))}
+		r := gpu.DeviceRequest{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB},
+			Class: gpu.AppClass(rng.IntN(2))}
 		if rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1, roost.GiB<<rng.IntN(2)
 		}

@@ -7,17 +7,21 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestPendingGrantsTogether holds that what was promised of a machine is taken of it one after the other, each where the ones before have left room: the second of
-// two that ask for a card gets the other card. What does not fit any more, as the machine's ad shows some of it already, takes nothing.
+// TestPendingGrantsTogether holds that what was promised of a machine is taken of it one
+// after the other, each where the ones before have left room: the second of two that ask
+// for a card gets the other card. What does not fit any more, as the machine's ad shows
+// some of it already, takes nothing.
 func TestPendingGrantsTogether(t *testing.T) {
 	units, err := gpu.CutUnits(gpu.MachineTopology{
 		CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.CPUCore, 4),
-		Devices: []gpu.Device{{UUID: "GPU-0", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}, {UUID: "GPU-1", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}},
+		Devices: []gpu.Device{{UUID: "GPU-0", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()},
+			{UUID: "GPU-1", Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}},
 	}, gpu.LayoutConfig{Shape: gpu.SharedLayout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for pendingCount, free := range []roost.Resources{{CPU: 4000, GPUs: 2}, {CPU: 3000, GPUs: 1}, {CPU: 2000}, {CPU: 2000}, {CPU: 2000}} {
+	for pendingCount, free := range []roost.Resources{{CPU: 4000, GPUs: 2}, {CPU: 3000, GPUs: 1}, {CPU: 2000},
+		{CPU: 2000}, {CPU: 2000}} {
 		f := gpu.NewFree(units, 0)
 		ad := machineAd(t, "m", f.Total(), f.LeftForBatch(), "")
 		f.Describe(ad)

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// A gang may want all its machines to have the same value of an attribute: a switch, a rack, a kind of processor (place=group of PBS). It is tried within one
-// such group of machines after the other until it fits, the group with the least room that may be enough first, so that the others keep theirs for what is
-// bigger. Machines without the attribute are a group as well, as in PBS.
+// A gang may want all its machines to have the same value of an attribute: a switch, a
+// rack, a kind of processor (place=group of PBS). It is tried within one such group of
+// machines after the other until it fits, the group with the least room that may be
+// enough first, so that the others keep theirs for what is bigger. Machines without the
+// attribute are a group as well, as in PBS.
 
 // Bounds on how many groups one gang is tried in, and in how many a time is looked for.
 const (
@@ -31,7 +33,8 @@ func (f *placementSet) machinesInSet(machines []int) []int {
 	return slices.DeleteFunc(slices.Clone(machines), func(at int) bool { return !f.hasMachine(at) })
 }
 
-// numberSets numbers the groups that the machines are in by an attribute, and says how many there are.
+// numberSets numbers the groups that the machines are in by an attribute, and says how
+// many there are.
 func (p *negotiationCycle) numberSets(attribute string) (groups []int32, n int) {
 	number := map[string]int32{}
 	groups = make([]int32, len(p.Machines))
@@ -70,7 +73,8 @@ func (p *negotiationCycle) restrictToSet(w *requestState, f *placementSet) {
 	}
 }
 
-// setsWithRoom lists the groups in which each part of a gang may find room, the least room first. The parts have just been asked where there is any.
+// setsWithRoom lists the groups in which each part of a gang may find room, the least
+// room first. The parts have just been asked where there is any.
 func (p *negotiationCycle) setsWithRoom(w *requestState) (list []*placementSet) {
 	groups, n := p.numberSets(w.Class.PlacementSetAttr)
 	all, enough := make([]int, n), slices.Repeat([]bool{true}, n)
@@ -78,7 +82,8 @@ func (p *negotiationCycle) setsWithRoom(w *requestState) (list []*placementSet) 
 		some := make([]int, n)
 		for _, on := range c.heap.list {
 			if on.version == p.versions[on.machine] {
-				some[groups[on.machine]] += c.unitsPerMachine(max(1, c.Class.minimumSums.TimesIn(p.roomBySums(c.Class, int(on.machine)))))
+				some[groups[on.machine]] += c.unitsPerMachine(max(1,
+					c.Class.minimumSums.TimesIn(p.roomBySums(c.Class, int(on.machine)))))
 			}
 		}
 		for g := range all {

@@ -7,20 +7,28 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A unit that finds no room may displace claims (Borg §3.2, DESIGN §6): only of strictly lower bands, of which prod is one and is not displaced; and in
-// batch, where the administrator lets it, of submitters that have had more than their share, and where a machine would rather run the other (rank.go). The machine is chosen by the request's Rank, then by whom it
-// hurts: fewest that are not run again, then fewest of batch, then fewest of free, then the least work lost. On the machine no claim is evicted that need not be.
+// A unit that finds no room may displace claims (Borg §3.2, DESIGN §6): only of strictly
+// lower bands, of which prod is one and is not displaced; and in batch, where the
+// administrator lets it, of submitters that have had more than their share, and where a
+// machine would rather run the other (rank.go). The machine is chosen by the request's
+// Rank, then by whom it hurts: fewest that are not run again, then fewest of batch, then
+// fewest of free, then the least work lost. On the machine no claim is evicted that need
+// not be.
 //
-// Each eviction serves one start: the grant names its victims, and what they hold is nobody else's. A victim is chosen once, and is not placed anew
-// in the plan that displaces it, so nothing cascades. Room that is being made already, on machines that claims are leaving, is waited for before more
-// is made.
+// Each eviction serves one start: the grant names its victims, and what they hold is
+// nobody else's. A victim is chosen once, and is not placed anew in the plan that
+// displaces it, so nothing cascades. Room that is being made already, on machines that
+// claims are leaving, is waited for before more is made.
 
-// PreemptionPolicy is whom a plan may displace. The zero value lets higher bands displace lower ones, without a bound.
+// PreemptionPolicy is whom a plan may displace. The zero value lets higher bands displace
+// lower ones, without a bound.
 type PreemptionPolicy struct {
-	HasBudgets     bool                 // Cell and PerJob count
-	MaxInCycle     int                  // so many claims may be evicted in this plan
-	PerJob         int                  // and so many of one job, less EvictionsByJob
-	EvictionsByJob map[string]int       // by job, as in MachineClaim.Job without the task's index: how many of it were evicted lately
+	HasBudgets bool // Cell and PerJob count
+	MaxInCycle int  // so many claims may be evicted in this plan
+	PerJob     int  // and so many of one job, less EvictionsByJob
+	// by job, as in MachineClaim.Job without the task's index: how many of it were
+	// evicted lately
+	EvictionsByJob map[string]int
 	FairShare      *FairSharePreemption // nil: batch does not displace batch for it
 
 	OverSoftLimit map[ClaimKey]string // claims that are beyond a soft limit, and which one
@@ -59,12 +67,14 @@ func (a victimCost) plus(c *MachineClaim, now int64) victimCost {
 	return a
 }
 
-// losesTask reports whether the task of a claim would not be run again, nor go on, if it was evicted.
+// losesTask reports whether the task of a claim would not be run again, nor go on, if it
+// was evicted.
 func (c *MachineClaim) losesTask() bool {
 	return c.NotRerunnable && !c.Checkpointable && c.LastCheckpoint == 0
 }
 
-// checkpointedCost is what it costs a task to be saved and to be restored elsewhere, in seconds of work.
+// checkpointedCost is what it costs a task to be saved and to be restored elsewhere, in
+// seconds of work.
 const checkpointedCost = 10
 
 // lostWork is how many seconds of work are lost if the claim is evicted.
@@ -79,7 +89,8 @@ func (c *MachineClaim) lostWork(now int64) int64 {
 	return lost
 }
 
-// preemptForUnit displaces claims for one unit of a want that found no room, and reports whether it did.
+// preemptForUnit displaces claims for one unit of a want that found no room, and reports
+// whether it did.
 func (p *negotiationCycle) preemptForUnit(w *requestState) bool {
 	h := &w.preemption
 	if h.failed || w.Gang > 1 || w.Band == roost.FreeBand || w.Class.Exclusive {
@@ -104,7 +115,8 @@ func (p *negotiationCycle) preemptForUnit(w *requestState) bool {
 	return false
 }
 
-// evictFor grants a unit of a want what its victims hold, and of what is free what that leaves wanting.
+// evictFor grants a unit of a want what its victims hold, and of what is free what that
+// leaves wanting.
 func (p *negotiationCycle) evictFor(w *requestState, at int, victims []int32) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	held := make([]gpu.Placement, 0, len(victims))
@@ -144,7 +156,8 @@ func (p *negotiationCycle) evictionReason(w *requestState, m *Machine, victims [
 		if p.preferredByRank(w, m, c) {
 			return p.rankReason(w, m, c)
 		}
-		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.effectivePriority(), c.Submitter.Owner, p.submitterState(c.Submitter).effectivePriority())
+		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.effectivePriority(),
+			c.Submitter.Owner, p.submitterState(c.Submitter).effectivePriority())
 	}
 	return fmt.Sprintf("%v comes before %v", w.Band, m.Claims[victims[0]].Band)
 }

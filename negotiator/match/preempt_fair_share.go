@@ -8,9 +8,11 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// FairSharePreemption lets batch displace batch: of a submitter whose effective priority is worse, after a while, where the administrator's expression allows
-// it. It is evaluated as HTCondor evaluates PREEMPTION_REQUIREMENTS: MY is the machine as the claim has it, TARGET the request; if it is not true, for
-// whatever cause, it denies. MY has, beside the machine's attributes,
+// FairSharePreemption lets batch displace batch: of a submitter whose effective priority
+// is worse, after a while, where the administrator's expression allows it. It is
+// evaluated as HTCondor evaluates PREEMPTION_REQUIREMENTS: MY is the machine as the claim
+// has it, TARGET the request; if it is not true, for whatever cause, it denies. MY has,
+// beside the machine's attributes,
 //
 //	RemoteOwner, RemoteGroup, RemoteUserPrio (effective), RemoteJobId         of the claim
 //	SubmitterGroup, SubmitterUserPrio (effective)                             of who wants its place
@@ -20,14 +22,17 @@ type FairSharePreemption struct {
 	MinRuntime time.Duration // a task runs at least so long
 }
 
-// fairShareMargin is by how much the effective priority of who displaces has to be better, whatever the expression says: HTCondor's usual 1.2. With less, two
-// submitters of about the same priority would displace each other in turn.
+// fairShareMargin is by how much the effective priority of who displaces has to be
+// better, whatever the expression says: HTCondor's usual 1.2. With less, two submitters
+// of about the same priority would displace each other in turn.
 const fairShareMargin = 1.2
 
-// preemptsByFairShare reports whether fair share lets a want displace a claim of its own band. What is not run again nobody loses for that.
+// preemptsByFairShare reports whether fair share lets a want displace a claim of its own
+// band. What is not run again nobody loses for that.
 func (p *negotiationCycle) preemptsByFairShare(w *requestState, m *Machine, c *MachineClaim) bool {
 	f := p.Preemption.FairShare
-	if f == nil || c.losesTask() || c.Submitter == w.Submitter || c.TaskStarted == 0 || p.now-c.TaskStarted < int64(f.MinRuntime/time.Second) {
+	if f == nil || c.losesTask() || c.Submitter == w.Submitter || c.TaskStarted == 0 ||
+		p.now-c.TaskStarted < int64(f.MinRuntime/time.Second) {
 		return false
 	}
 	mine, theirs := w.submitter.effectivePriority(), p.submitterState(c.Submitter).effectivePriority()
@@ -48,7 +53,8 @@ func (p *negotiationCycle) preemptsByFairShare(w *requestState, m *Machine, c *M
 	return ok && isBool
 }
 
-// noPreemptionReason says in a few words why a want that waits does not displace anybody; empty where that goes without saying.
+// noPreemptionReason says in a few words why a want that waits does not displace anybody;
+// empty where that goes without saying.
 func (p *negotiationCycle) noPreemptionReason(w *requestState) string {
 	h := &w.preemption
 	switch {
@@ -59,7 +65,8 @@ func (p *negotiationCycle) noPreemptionReason(w *requestState) string {
 	case !h.failed:
 		return ""
 	case p.cycleBudgetUsed():
-		return fmt.Sprintf("; as many tasks as may be in an hour have been displaced for others (%d in this round)", p.evictedCount)
+		return fmt.Sprintf("; as many tasks as may be in an hour have been displaced for others (%d in this round)",
+			p.evictedCount)
 	case w.Band.IsProd() && p.hasProdClaim():
 		return "; nobody below production has what it needs, and production is not displaced"
 	}

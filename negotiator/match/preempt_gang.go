@@ -2,17 +2,22 @@ package match
 
 import "github.com/roost-batch/roost"
 
-// A gang that finds no room may displace lower bands as single units do, but only if the whole of it starts by that: its units take what is free first, then
-// for each of the rest those go of whom it hurts least that they go. If it is not enough nobody goes. The naive way, to make room unit by unit as for
-// others, would stop the work of many for a gang that may never be whole.
+// A gang that finds no room may displace lower bands as single units do, but only if the
+// whole of it starts by that: its units take what is free first, then for each of the
+// rest those go of whom it hurts least that they go. If it is not enough nobody goes. The
+// naive way, to make room unit by unit as for others, would stop the work of many for a
+// gang that may never be whole.
 //
-// A gang waits for room that is being made already if that is enough with what is free. If it is not, that room is no use to it now, for all its
-// claims have to be there at once.
+// A gang waits for room that is being made already if that is enough with what is free.
+// If it is not, that room is no use to it now, for all its claims have to be there at
+// once.
 
-// preemptForGang displaces claims for one gang of a want, and reports whether all of it has room then.
+// preemptForGang displaces claims for one gang of a want, and reports whether all of it
+// has room then.
 func (p *negotiationCycle) preemptForGang(w *requestState) bool {
 	b := &w.Class.noVictims
-	if w.Band == roost.FreeBand || w.Class.Exclusive || w.Class.PlacementSetAttr != "" || p.cycleBudgetUsed() || p.failedRecently(w) || !p.gangMayPreempt(w) {
+	if w.Band == roost.FreeBand || w.Class.Exclusive || w.Class.PlacementSetAttr != "" || p.cycleBudgetUsed() ||
+		p.failedRecently(w) || !p.gangMayPreempt(w) {
 		return false
 	}
 	p.listVacating()
@@ -54,13 +59,16 @@ func (p *negotiationCycle) preemptForGang(w *requestState) bool {
 	return true
 }
 
-// failedRecently reports whether a gang could make no room a moment ago. To find that out anew in each cycle would cost too much.
+// failedRecently reports whether a gang could make no room a moment ago. To find that out
+// anew in each cycle would cost too much.
 func (p *negotiationCycle) failedRecently(w *requestState) bool {
 	b := &w.Class.noVictims
-	return b.cycle != 0 && w.Class.compiledFor == p.Matcher && !p.Now.Before(b.checkedAll) && p.Now.Sub(b.checkedAll) < noFitTTL
+	return b.cycle != 0 && w.Class.compiledFor == p.Matcher && !p.Now.Before(b.checkedAll) &&
+		p.Now.Sub(b.checkedAll) < noFitTTL
 }
 
-// gangMayPreempt reports whether the sums of machines leave it possible that a gang fits if all are displaced that may be.
+// gangMayPreempt reports whether the sums of machines leave it possible that a gang fits
+// if all are displaced that may be.
 func (p *negotiationCycle) gangMayPreempt(w *requestState) bool {
 	preemptibleClaims := false
 	for _, c := range w.parts {
@@ -72,7 +80,8 @@ func (p *negotiationCycle) gangMayPreempt(w *requestState) bool {
 	return preemptibleClaims
 }
 
-// partMayPreempt is musterable for so many units that ask for the same, and says whether anybody could be displaced where they would be.
+// partMayPreempt is musterable for so many units that ask for the same, and says whether
+// anybody could be displaced where they would be.
 func (p *negotiationCycle) partMayPreempt(w *requestState, wanted int) (enough, preemptibleClaims bool) {
 	app, top, units := w.Class.AppClass, p.highestPreemptible(w), 0
 	one := roost.Resources{CPU: w.Class.Resources.CPU, Memory: w.Class.Resources.Memory}
@@ -91,7 +100,8 @@ func (p *negotiationCycle) partMayPreempt(w *requestState, wanted int) (enough, 
 	return units >= wanted, preemptibleClaims
 }
 
-// gangFitsAfterVacates reports whether what a gang lacks finds room once those have left that are leaving already.
+// gangFitsAfterVacates reports whether what a gang lacks finds room once those have left
+// that are leaving already.
 func (p *negotiationCycle) gangFitsAfterVacates(w *requestState) bool {
 	type mark struct{ at, takes int }
 	var marks []mark

@@ -7,7 +7,8 @@ type preemptionCandidate struct {
 	machine int32
 }
 
-// before orders by rank, by whom it hurts, then by name: machines come in the order of their names.
+// before orders by rank, by whom it hurts, then by name: machines come in the order of
+// their names.
 func (a *preemptionCandidate) before(b *preemptionCandidate) bool {
 	switch {
 	case a.rank != b.rank:

@@ -52,12 +52,14 @@ func (p *negotiationCycle) totalFree(app gpu.AppClass, at int) (cpu roost.MilliC
 	return cpu, memory
 }
 
-// placement is what a claim holds, in a form that can be counted with. On a machine that says nothing of units it is all of one.
+// placement is what a claim holds, in a form that can be counted with. On a machine that
+// says nothing of units it is all of one.
 func (c *MachineClaim) placement(m *Machine) gpu.Placement {
 	if m.units != nil {
 		return c.Placement
 	}
-	return gpu.Placement{Class: c.AppClass(), Disk: c.Resources.Disk, Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
+	return gpu.Placement{Class: c.AppClass(), Disk: c.Resources.Disk,
+		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 
 // stepsNeeded is how many of that size it takes at least.

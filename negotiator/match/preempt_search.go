@@ -19,15 +19,18 @@ type preemptionSearch struct {
 	nextVacating    int  // how many of the plan's stages were looked at for that
 }
 
-// preemptionShape is what those units have in common for which the same claims would have to go on a machine.
+// preemptionShape is what those units have in common for which the same claims would have
+// to go on a machine.
 type preemptionShape struct {
 	resources         roost.Resources
 	app               gpu.AppClass
 	highestVictimBand roost.PriorityBand // they may displace claims up to it
 }
 
-// preemptionCache is what was found out in a plan about making room for units of one shape: it serves all wants of that shape. As machines only fill up within a
-// plan, and budgets are only spent, it never costs less later; so what is out of date is still what it costs at least.
+// preemptionCache is what was found out in a plan about making room for units of one
+// shape: it serves all wants of that shape. As machines only fill up within a plan, and
+// budgets are only spent, it never costs less later; so what is out of date is still what
+// it costs at least.
 type preemptionCache struct {
 	machines    int
 	sparseCosts map[int32]*evictionCost // by machine, until there are many
@@ -35,7 +38,8 @@ type preemptionCache struct {
 	victims     []int32
 }
 
-// sparseLimit is of how many machines something is kept in a map: after a small change no more are looked at, however large the cell is.
+// sparseLimit is of how many machines something is kept in a map: after a small change no
+// more are looked at, however large the cell is.
 const sparseLimit = 64
 
 // costOf is what is known of one machine.
@@ -76,12 +80,15 @@ const (
 	exact                          // cost is what it costs
 )
 
-// maxCachedShapes bounds how many shapes are remembered: each takes some 40 bytes a machine.
+// maxCachedShapes bounds how many shapes are remembered: each takes some 40 bytes a
+// machine.
 const maxCachedShapes = 32
 
-// preemptionCacheFor is what is known of the machines for a want. By fair share each displaces others than the next; and what a gang sees may be taken back.
+// preemptionCacheFor is what is known of the machines for a want. By fair share each
+// displaces others than the next; and what a gang sees may be taken back.
 func (p *negotiationCycle) preemptionCacheFor(w *requestState) *preemptionCache {
-	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) && w.Gang <= 1
+	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) &&
+		w.Gang <= 1
 	if t := p.preemptionCaches[s]; t != nil && shared {
 		return t
 	}
@@ -95,11 +102,14 @@ func (p *negotiationCycle) preemptionCacheFor(w *requestState) *preemptionCache 
 	return t
 }
 
-// maxEvaluated bounds how many machines are weighed for one unit when there is one already that will do: those that could be the best come first, so
-// what the bound costs is little, and it is what makes large pools fast (Borg §3.4 stops looking in the same way).
+// maxEvaluated bounds how many machines are weighed for one unit when there is one
+// already that will do: those that could be the best come first, so what the bound costs
+// is little, and it is what makes large pools fast (Borg §3.4 stops looking in the same
+// way).
 const maxEvaluated = 32
 
-// selectPreemption is the machine on which it hurts least to make room for a unit, and whom; nil for nobody.
+// selectPreemption is the machine on which it hurts least to make room for a unit, and
+// whom; nil for nobody.
 func (p *negotiationCycle) selectPreemption(w *requestState) (at int, victims []int32) {
 	h := &w.preemption
 	if !h.started {
@@ -110,7 +120,8 @@ func (p *negotiationCycle) selectPreemption(w *requestState) (at int, victims []
 	}
 	for tried := 0; ; tried++ {
 		p.refreshBest(w)
-		if len(h.evaluated) > 0 && (len(h.unevaluated) == 0 || !h.unevaluated[0].before(&h.evaluated[0]) || tried >= maxEvaluated && h.unevaluated[0].rank <= h.evaluated[0].rank) {
+		if len(h.evaluated) > 0 && (len(h.unevaluated) == 0 || !h.unevaluated[0].before(&h.evaluated[0]) ||
+			tried >= maxEvaluated && h.unevaluated[0].rank <= h.evaluated[0].rank) {
 			s := h.cache.costOf(int(h.evaluated[0].machine))
 			return int(h.evaluated[0].machine), h.cache.victims[s.firstVictim:s.endVictim]
 		}
@@ -143,14 +154,16 @@ func (p *negotiationCycle) refreshBest(w *requestState) {
 	}
 }
 
-// evaluate is what it costs to make room on a machine as it is now; nil if none can be made.
+// evaluate is what it costs to make room on a machine as it is now; nil if none can be
+// made.
 func (p *negotiationCycle) evaluate(w *requestState, at int) *evictionCost {
 	t := w.preemption.cache
 	s := t.costOf(at)
 	if s.state == infeasible || p.hasGangUnit(w, at) {
 		return nil
 	}
-	if s.state == exact && s.version == p.versions[at] && p.withinBudget(p.Machines[at], t.victims[s.firstVictim:s.endVictim]) {
+	if s.state == exact && s.version == p.versions[at] &&
+		p.withinBudget(p.Machines[at], t.victims[s.firstVictim:s.endVictim]) {
 		return s
 	}
 	if s.state, s.version = infeasible, p.versions[at]; !p.selectVictims(w, at) {
@@ -166,11 +179,13 @@ func (p *negotiationCycle) evaluate(w *requestState, at int) *evictionCost {
 	return s
 }
 
-// collectPreemptionCandidates lists the machines where it may be possible to make room. A want that could not displace anybody in the last plan looks only where something
-// has changed since, as it does for room (see barren.go).
+// collectPreemptionCandidates lists the machines where it may be possible to make room. A
+// want that could not displace anybody in the last plan looks only where something has
+// changed since, as it does for room (see barren.go).
 func (p *negotiationCycle) collectPreemptionCandidates(w *requestState) {
 	b, top := w.Class.noVictims, p.highestPreemptible(w)
-	if b.cycle == 0 || w.Gang > 1 || !p.cacheable(w) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
+	if b.cycle == 0 || w.Gang > 1 || !p.cacheable(w) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 ||
+		p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
 		w.preemption.sawAllMachines = true
 		for at := range p.Machines {
 			p.addPreemptionCandidate(w, at, top)
@@ -219,7 +234,8 @@ func (p *negotiationCycle) addPreemptionCandidate(w *requestState, at int, top r
 	}
 }
 
-// lowerBoundCost is what it costs at least to make room on a machine; not ok if even all that may be evicted would not be enough.
+// lowerBoundCost is what it costs at least to make room on a machine; not ok if even all
+// that may be evicted would not be enough.
 func (p *negotiationCycle) lowerBoundCost(w *requestState, at int, top roost.PriorityBand) (least victimCost, ok bool) {
 	m, r, app := p.Machines[at], w.Class.Resources, w.Class.AppClass
 	cpu, memory := p.totalFree(app, at)
@@ -233,7 +249,8 @@ func (p *negotiationCycle) lowerBoundCost(w *requestState, at int, top roost.Pri
 			least.lostWork = p.lowerBoundLostWork(m, band, 1)
 			return least, true
 		}
-		least.freeTasks = max(1, stepsNeeded(r.CPU-cpu, l.largestCPU[app]), stepsNeeded(r.Memory-memory, l.largestMemory))
+		least.freeTasks = max(1, stepsNeeded(r.CPU-cpu, l.largestCPU[app]),
+			stepsNeeded(r.Memory-memory, l.largestMemory))
 		least.lostWork = p.lowerBoundLostWork(m, band, least.freeTasks)
 		return least, true
 	}
@@ -264,7 +281,8 @@ func (p *negotiationCycle) lowerBoundLostWork(m *Machine, band roost.PriorityBan
 	return least
 }
 
-// cacheable reports whether it hangs on machines alone whom a want may displace: not on how submitters stand, nor on what machines say of them.
+// cacheable reports whether it hangs on machines alone whom a want may displace: not on
+// how submitters stand, nor on what machines say of them.
 func (p *negotiationCycle) cacheable(w *requestState) bool {
 	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil)
 }

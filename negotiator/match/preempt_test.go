@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// addClaims puts claims on machines that are there, in the form in which startds advertise them.
+// addClaims puts claims on machines that are there, in the form in which startds
+// advertise them.
 func (c *scriptCell) addClaims(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
@@ -54,17 +55,20 @@ func (c *scriptCell) addClaims(lines []string) string {
 	return "ok"
 }
 
-// setTimes says how many seconds ago things were, as the story has it, and what else is told of the task of a claim.
+// setTimes says how many seconds ago things were, as the story has it, and what else is
+// told of the task of a claim.
 func (c *scriptCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 	now := c.snapshot.Now.Unix()
-	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds, "likely": roost.AttrExpected, "overdue": roost.AttrExpected} {
+	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds,
+		"likely": roost.AttrExpected, "overdue": roost.AttrExpected} {
 		if n := int64(c.number(pairs[word])); n > 0 && (word == "left" || word == "likely") {
 			ad.SetInt(attr, now+n)
 		} else if n > 0 {
 			ad.SetInt(attr, now-n)
 		}
 	}
-	for word, attr := range map[string]string{"can": roost.AttrCheckpointable, "once": roost.AttrOnce, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
+	for word, attr := range map[string]string{"can": roost.AttrCheckpointable, "once": roost.AttrOnce,
+		"leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
 		if pairs[word] != "" {
 			ad.SetBool(attr, true)
 		}
@@ -84,7 +88,8 @@ func setAmounts(ad *classad.Ad, r roost.Resources) {
 	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
 }
 
-// setPreemption takes the rules: cell=N job=N evicted=JOB:N fair=EXPRESSION, the last to the line's end.
+// setPreemption takes the rules: cell=N job=N evicted=JOB:N fair=EXPRESSION, the last to
+// the line's end.
 func (c *scriptCell) setPreemption(lines []string) string {
 	s := &c.snapshot.Preemption
 	*s = PreemptionPolicy{}
@@ -121,18 +126,21 @@ func victimsText(g *Grant) string {
 	return fmt.Sprintf(", in place of %s: %s", strings.Join(ids, " "), g.EvictionReason)
 }
 
-// checkVictims holds a grant with victims against what must never be: prod displaced, or an equal but by fair share in batch, or anybody twice.
+// checkVictims holds a grant with victims against what must never be: prod displaced, or
+// an equal but by fair share in batch, or anybody twice.
 func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
 	t.Helper()
 	for _, id := range g.Victims {
 		i := slices.IndexFunc(g.Machine.Claims, func(c MachineClaim) bool { return c.ID == id })
 		name := fmt.Sprint(g.Machine.Name, " ", id)
 		if i < 0 || gone[name] || g.Units != 1 || g.EvictionReason == "" {
-			t.Fatalf("%s goes for %d units of %v, twice %v: %q", name, g.Units, g.Request.Key, gone[name], g.EvictionReason)
+			t.Fatalf("%s goes for %d units of %v, twice %v: %q", name, g.Units, g.Request.Key, gone[name],
+				g.EvictionReason)
 		}
 		gone[name] = true
 		c := &g.Machine.Claims[i]
-		if c.Vacating || c.Band.IsProd() || c.Band > g.Request.Band || c.Band == g.Request.Band && c.Band != roost.BatchBand {
+		if c.Vacating || c.Band.IsProd() || c.Band > g.Request.Band || c.Band == g.Request.Band &&
+			c.Band != roost.BatchBand {
 			t.Fatalf("%s of band %v goes for %v", name, c.Band, g.Request.Band)
 		}
 	}
@@ -156,7 +164,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 		free := total
 		var claims []classad.Value
 		for id := range rng.IntN(7) {
-			r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(4)) * 1000, Memory: roost.Bytes(1+rng.IntN(2)) * roost.GiB}
+			r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(4)) * 1000,
+				Memory: roost.Bytes(1+rng.IntN(2)) * roost.GiB}
 			if rng.IntN(3) == 0 && !plain {
 				if r.GPUs = 1; rng.IntN(2) == 0 {
 					r.GPUMemory = roost.Bytes(1+rng.IntN(8)) * roost.GiB
@@ -188,7 +197,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 			setAmounts(ad, r)
 			claims = append(claims, classad.AdOf(ad))
 		}
-		ad := machineAd(t, name, total, free, fmt.Sprintf("Speed = %d; Rank = %s", rng.IntN(4)/3, [2]string{"7 - 7", "TARGET.Worth"}[rng.IntN(2)]))
+		ad := machineAd(t, name, total, free,
+			fmt.Sprintf("Speed = %d; Rank = %s", rng.IntN(4)/3, [2]string{"7 - 7", "TARGET.Worth"}[rng.IntN(2)]))
 		if !plain {
 			f.Describe(ad)
 		}
@@ -200,7 +210,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 		s.Machines = append(s.Machines, m)
 	}
 	who, band := fairshare.Submitter{Owner: "boss"}, roost.PriorityBand(1+rng.IntN(3))
-	r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(8)) * 1000, Memory: roost.GiB, GPUs: rng.IntN(4) / 3 * (1 + rng.IntN(2))}
+	r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(8)) * 1000, Memory: roost.GiB,
+		GPUs: rng.IntN(4) / 3 * (1 + rng.IntN(2))}
 	class, err := NewClass("[Rank = TARGET.Speed; Worth = 2]", who, band, r)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +220,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// naiveEviction tries all sets of claims of all machines: the best cost at which room can be made for one unit, by rank.
+// naiveEviction tries all sets of claims of all machines: the best cost at which room can
+// be made for one unit, by rank.
 func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, found bool) {
 	for _, m := range s.Machines {
 		speed, _ := m.Ad.Real("Speed")
@@ -227,7 +239,8 @@ func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, foun
 					continue
 				}
 				c := &m.Claims[i]
-				ok = ok && c.Band < roost.ProductionBand && (c.Band < r.Band || likes && c.Band == roost.BatchBand && c.Rank < 2 && (!c.NotRerunnable || c.Checkpointable))
+				ok = ok && c.Band < roost.ProductionBand && (c.Band < r.Band || likes && c.Band == roost.BatchBand &&
+					c.Rank < 2 && (!c.NotRerunnable || c.Checkpointable))
 				price = price.plus(c, s.Now.Unix())
 				if units != nil {
 					units.ReturnPlacement(c.Placement)
@@ -249,7 +262,8 @@ func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, foun
 	return rank, best, found
 }
 
-// TestEvictionIsLeast compares whom a plan displaces with the best of all choices there are.
+// TestEvictionIsLeast compares whom a plan displaces with the best of all choices there
+// are.
 func TestEvictionIsLeast(t *testing.T) {
 	evictions, none := 0, 0
 	for seed := range uint64(3000) {
@@ -277,7 +291,8 @@ func TestEvictionIsLeast(t *testing.T) {
 			price = price.plus(&g.Machine.Claims[i], s.Now.Unix())
 		}
 		if speed, _ := g.Machine.Ad.Real("Speed"); speed != rank || price != best {
-			t.Fatalf("seed %d: %sit costs %+v at rank %v, and the least is %+v at rank %v", seed, grantsText(plan.Grants), price, speed, best, rank)
+			t.Fatalf("seed %d: %sit costs %+v at rank %v, and the least is %+v at rank %v", seed,
+				grantsText(plan.Grants), price, speed, best, rank)
 		}
 		evictions++
 	}
@@ -290,7 +305,8 @@ func (c *scriptCell) setOverSoftLimit(lines []string) string {
 	c.snapshot.Preemption.OverSoftLimit = map[ClaimKey]string{}
 	for _, line := range lines {
 		words := strings.Fields(line)
-		c.snapshot.Preemption.OverSoftLimit[ClaimKey{words[0], uint64(c.number(words[1]))}] = strings.Join(words[2:], " ")
+		c.snapshot.Preemption.OverSoftLimit[ClaimKey{words[0], uint64(c.number(words[1]))}] = strings.Join(words[2:],
+			" ")
 	}
 	return "ok"
 }

@@ -9,14 +9,17 @@ import (
 
 // pendingVacates is what is going on at a machine that claims leave, or are about to.
 type pendingVacates struct {
-	chosen   map[uint64]bool // claims that were chosen already: in this plan, or for grants that the ad does not show yet
+	// claims that were chosen already: in this plan, or for grants that the ad does not
+	// show yet
+	chosen   map[uint64]bool
 	freeing  []gpu.Placement // what falls free when they have gone
 	assigned []gpu.Placement // and what of that is promised
 }
 
 func (s *pendingVacates) consumeFreed(id uint64) bool { return s != nil && s.chosen[id] }
 
-// mutableVacates returns the scene of a machine as this plan may change it. Where the ad tells of claims that leave, that is how it begins.
+// mutableVacates returns the scene of a machine as this plan may change it. Where the ad
+// tells of claims that leave, that is how it begins.
 func (p *negotiationCycle) mutableVacates(at int) *pendingVacates {
 	if s := p.vacatesByMachine[at]; s != nil {
 		return s
@@ -38,7 +41,8 @@ func (p *negotiationCycle) mutableVacates(at int) *pendingVacates {
 	return s
 }
 
-// reserveForPreemptor takes off what is free of a machine what a promise with victims needs beside what they hold, and notes the rest.
+// reserveForPreemptor takes off what is free of a machine what a promise with victims
+// needs beside what they hold, and notes the rest.
 func (p *negotiationCycle) reserveForPreemptor(at int, one *PendingGrant) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	var held []gpu.Placement
@@ -50,12 +54,14 @@ func (p *negotiationCycle) reserveForPreemptor(at int, one *PendingGrant) {
 			}
 		}
 	}
-	now, later := gpu.CoverPlacement(p.placementAfterVacates(&RequestClass{Resources: one.Resources, AppClass: one.Class}, at, held), held)
+	now, later := gpu.CoverPlacement(p.placementAfterVacates(&RequestClass{Resources: one.Resources,
+		AppClass: one.Class}, at, held), held)
 	s.freeing, s.assigned = append(s.freeing, held...), append(s.assigned, later)
 	p.takeFreeNow(at, now)
 }
 
-// placementAfterVacates says where a unit of a class goes on a machine once some have left; nowhere if there is no room even then.
+// placementAfterVacates says where a unit of a class goes on a machine once some have
+// left; nowhere if there is no room even then.
 func (p *negotiationCycle) placementAfterVacates(c *RequestClass, at int, held []gpu.Placement) gpu.Placement {
 	s := p.newDryRunMachine(c, at)
 	for _, h := range held {
@@ -67,10 +73,12 @@ func (p *negotiationCycle) placementAfterVacates(c *RequestClass, at int, held [
 	if s.unitsFree != nil {
 		return s.placement
 	}
-	return gpu.Placement{Class: c.AppClass, Disk: c.Resources.Disk, Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
+	return gpu.Placement{Class: c.AppClass, Disk: c.Resources.Disk,
+		Parts: []gpu.UnitPart{{CPU: c.Resources.CPU, Memory: c.Resources.Memory}}}
 }
 
-// takeFreeNow takes a placement off what is free of a machine, and returns how much that is.
+// takeFreeNow takes a placement off what is free of a machine, and returns how much that
+// is.
 func (p *negotiationCycle) takeFreeNow(at int, now gpu.Placement) (r roost.Resources) {
 	r.Disk = now.Disk
 	for _, part := range now.Parts {
@@ -87,10 +95,12 @@ func (p *negotiationCycle) takeFreeNow(at int, now gpu.Placement) (r roost.Resou
 	return r
 }
 
-// useVacatingRoom reports whether a unit of a want finds room on a machine once those have left that are leaving it already: then it waits for that.
+// useVacatingRoom reports whether a unit of a want finds room on a machine once those
+// have left that are leaving it already: then it waits for that.
 func (p *negotiationCycle) useVacatingRoom(w *requestState) bool {
 	p.listVacating()
-	// Where there is no room for one now there is none until somebody else is told to leave, and then the machine stands in the list once more.
+	// Where there is no room for one now there is none until somebody else is told to
+	// leave, and then the machine stands in the list once more.
 	for h := &w.preemption; h.nextVacating < len(p.vacatingMachines); h.nextVacating++ {
 		at := p.vacatingMachines[h.nextVacating]
 		if !p.vacatesByMachine[at].freesMoreThanAssigned() {
@@ -113,7 +123,8 @@ func (p *negotiationCycle) useVacatingRoom(w *requestState) bool {
 			sc.assigned = append(sc.assigned, clonePlacement(st.placement))
 		} else {
 			r := w.Class.Resources
-			sc.assigned = append(sc.assigned, gpu.Placement{Class: w.Class.AppClass, Disk: r.Disk, Parts: []gpu.UnitPart{{CPU: r.CPU, Memory: r.Memory}}})
+			sc.assigned = append(sc.assigned, gpu.Placement{Class: w.Class.AppClass, Disk: r.Disk,
+				Parts: []gpu.UnitPart{{CPU: r.CPU, Memory: r.Memory}}})
 		}
 		return true
 	}
@@ -132,7 +143,8 @@ func (p *negotiationCycle) listVacating() {
 	slices.Sort(p.vacatingMachines)
 }
 
-// freesMoreThanAssigned reports whether those who leave leave more than is promised, of what is worth waiting for.
+// freesMoreThanAssigned reports whether those who leave leave more than is promised, of
+// what is worth waiting for.
 func (s *pendingVacates) freesMoreThanAssigned() bool {
 	cpu, devices := roost.MilliCPU(0), 0
 	for _, g := range s.freeing {
@@ -155,8 +167,9 @@ func clonePlacement(p gpu.Placement) gpu.Placement {
 	return p
 }
 
-// dryRunMachine is a machine on which it is tried out who has to go for a unit of a class to fit. Queues do not count: who waits in them would have had
-// nothing of what the victims hold. Nobody is displaced for what is only lent.
+// dryRunMachine is a machine on which it is tried out who has to go for a unit of a class
+// to fit. Queues do not count: who waits in them would have had nothing of what the
+// victims hold. Nobody is displaced for what is only lent.
 type dryRunMachine struct {
 	class     *RequestClass
 	resources gpu.DeviceRequest
@@ -209,7 +222,8 @@ func (s *dryRunMachine) moveClaim(p gpu.Placement, by int) {
 	}
 }
 
-// takePromised takes what was promised of the machine; false if it is not there, as when the ad knows better by now.
+// takePromised takes what was promised of the machine; false if it is not there, as when
+// the ad knows better by now.
 func (s *dryRunMachine) takePromised(all []gpu.Placement) bool {
 	for _, p := range all {
 		if s.unitsFree != nil && !s.unitsFree.CanTake(p) {

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// canPreempt reports whether a want may displace a claim of a machine where something may go on already.
+// canPreempt reports whether a want may displace a claim of a machine where something may
+// go on already.
 func (p *negotiationCycle) canPreempt(w *requestState, m *Machine, c *MachineClaim, s *pendingVacates) bool {
 	switch {
 	case c.Vacating || c.PromisedToNext || c.Band.IsProd() || s.consumeFreed(c.ID) || !p.jobMayLoseTask(c):
@@ -15,14 +16,17 @@ func (p *negotiationCycle) canPreempt(w *requestState, m *Machine, c *MachineCla
 	case c.Band < w.Band:
 		return true
 	}
-	return c.Band == w.Band && w.Band == roost.BatchBand && (p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c))
+	return c.Band == w.Band && w.Band == roost.BatchBand &&
+		(p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c))
 }
 
-// maxSearchNodes bounds the search for the best victims on one machine. It begins with sets that will do; so what the bound costs is that a better one
-// may be missed where there are many claims of many sizes.
+// maxSearchNodes bounds the search for the best victims on one machine. It begins with
+// sets that will do; so what the bound costs is that a better one may be missed where
+// there are many claims of many sizes.
 const maxSearchNodes = 400
 
-// victimSearch looks for the victims of one unit on one machine. Its memory serves the next search.
+// victimSearch looks for the victims of one unit on one machine. Its memory serves the
+// next search.
 type victimSearch struct {
 	*negotiationCycle
 	request   *requestState
@@ -53,7 +57,8 @@ type victimCandidate struct {
 // selectVictims finds the best victims on a machine; false if there are none.
 func (p *negotiationCycle) selectVictims(w *requestState, at int) bool {
 	s, m, vacates := &p.victimSearch, p.Machines[at], p.vacatesByMachine[at]
-	s.negotiationCycle, s.request, s.machine, s.nodesLeft, s.needed, s.found, s.bestCost = p, w, m, maxSearchNodes, w.Class.Resources, false, victimCost{}
+	s.negotiationCycle, s.request, s.machine, s.nodesLeft, s.needed, s.found, s.bestCost = p, w, m, maxSearchNodes,
+		w.Class.Resources, false, victimCost{}
 	s.list, s.set, s.best = s.list[:0], s.set[:0], s.best[:0]
 	for i := range m.Claims {
 		if c := &m.Claims[i]; p.canPreempt(w, m, c, vacates) {
@@ -61,7 +66,8 @@ func (p *negotiationCycle) selectVictims(w *requestState, at int) bool {
 		}
 	}
 	slices.SortFunc(s.list, func(a, b victimCandidate) int {
-		return cmp.Or(cmp.Compare(a.taskLost, b.taskLost), cmp.Compare(a.Band, b.Band), cmp.Compare(a.cost, b.cost), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(a.taskLost, b.taskLost), cmp.Compare(a.Band, b.Band), cmp.Compare(a.cost, b.cost),
+			cmp.Compare(b.ID, a.ID))
 	})
 	s.sumClaims(at)
 	if len(s.list) == 0 || s.missing(s.available.Add(s.sumSuffix[0])) {
@@ -94,16 +100,19 @@ func (s *victimSearch) sumClaims(at int) {
 	n := len(s.list)
 	s.sumSuffix, s.maxSuffix = zeroedSlice(s.sumSuffix, n+1), zeroedSlice(s.maxSuffix, n+1)
 	for k := n - 1; k >= 0; k-- {
-		s.sumSuffix[k], s.maxSuffix[k] = s.sumSuffix[k+1].Add(s.list[k].size), maxResources(s.maxSuffix[k+1], s.list[k].size)
+		s.sumSuffix[k], s.maxSuffix[k] = s.sumSuffix[k+1].Add(s.list[k].size),
+			maxResources(s.maxSuffix[k+1], s.list[k].size)
 	}
 	s.available = roost.Resources{}
 	s.available.CPU, s.available.Memory = s.totalFree(s.request.Class.AppClass, at)
 }
 
-// appendChosen adds the best victims to a list, those of the lowest band first, by their place.
+// appendChosen adds the best victims to a list, those of the lowest band first, by their
+// place.
 func (s *victimSearch) appendChosen(list []int32) []int32 {
 	slices.SortFunc(s.best, func(i, j int) int {
-		return cmp.Or(cmp.Compare(s.list[i].Band, s.list[j].Band), cmp.Compare(s.list[i].claimIndex, s.list[j].claimIndex))
+		return cmp.Or(cmp.Compare(s.list[i].Band, s.list[j].Band),
+			cmp.Compare(s.list[i].claimIndex, s.list[j].claimIndex))
 	})
 	for _, k := range s.best {
 		list = append(list, s.list[k].claimIndex)
@@ -162,8 +171,9 @@ func (s *victimSearch) storeBest(price victimCost) {
 	s.best, s.bestCost, s.found = append(s.best[:0], s.set...), price, true
 }
 
-// greedy finds sets that will do: all that hurt least until there is room, less what is not needed, from what hurts most on; and the one claim that
-// makes room alone and hurts least. It is false if all together do not.
+// greedy finds sets that will do: all that hurt least until there is room, less what is
+// not needed, from what hurts most on; and the one claim that makes room alone and hurts
+// least. It is false if all together do not.
 func (s *victimSearch) greedy() bool {
 	for k := 0; k < len(s.list) && !s.dryRun.fitsNow(); k++ {
 		s.choose(k)
@@ -187,7 +197,8 @@ func (s *victimSearch) greedy() bool {
 	return true
 }
 
-// trimSet takes out of the set what is not needed, what hurts most first, and notes what is left.
+// trimSet takes out of the set what is not needed, what hurts most first, and notes what
+// is left.
 func (s *victimSearch) trimSet() {
 	s.trial = append(s.trial[:0], s.set...)
 	for _, k := range slices.Backward(s.trial) {
@@ -198,7 +209,8 @@ func (s *victimSearch) trimSet() {
 	s.noteIfBetter()
 }
 
-// searchFrom looks at all sets that go on from the present one with claims from k on, as far as they may be better than the best.
+// searchFrom looks at all sets that go on from the present one with claims from k on, as
+// far as they may be better than the best.
 func (s *victimSearch) searchFrom(k int, price victimCost) {
 	if s.nodesLeft--; s.nodesLeft < 0 || !price.less(s.bestCost) {
 		return
@@ -222,9 +234,11 @@ func (s *victimSearch) missing(have roost.Resources) bool {
 	return s.needed.CPU > have.CPU || s.needed.Memory > have.Memory
 }
 
-// canImprove reports whether the least that has to be added to the set may leave it better than the best.
+// canImprove reports whether the least that has to be added to the set may leave it
+// better than the best.
 func (s *victimSearch) canImprove(k int, price victimCost) bool {
-	n := max(1, stepsNeeded(s.needed.CPU-s.available.CPU, s.maxSuffix[k].CPU), stepsNeeded(s.needed.Memory-s.available.Memory, s.maxSuffix[k].Memory))
+	n := max(1, stepsNeeded(s.needed.CPU-s.available.CPU, s.maxSuffix[k].CPU),
+		stepsNeeded(s.needed.Memory-s.available.Memory, s.maxSuffix[k].Memory))
 	v := &s.list[k]
 	if v.Band == roost.FreeBand {
 		price.freeTasks += n

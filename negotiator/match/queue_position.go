@@ -5,11 +5,14 @@ import (
 	"math"
 )
 
-// Where a request stands among what waits: as many units come before one of it as fair share would give the others first. All units of higher bands
-// do, and those of its own submitter that have a higher priority or are older. Of another submitter in its band, those come first that it starts at
-// a lower level than the request's own submitter will stand at then (see fairshare.TurnQueue).
+// Where a request stands among what waits: as many units come before one of it as fair
+// share would give the others first. All units of higher bands do, and those of its own
+// submitter that have a higher priority or are older. Of another submitter in its band,
+// those come first that it starts at a lower level than the request's own submitter will
+// stand at then (see fairshare.TurnQueue).
 //
-// It is how the order is now. What others have yet to submit, and what finds no room when its turn comes, nobody knows.
+// It is how the order is now. What others have yet to submit, and what finds no room when
+// its turn comes, nobody knows.
 
 // submitterBacklog is what one submitter has waiting in a band.
 type submitterBacklog struct {
@@ -19,7 +22,8 @@ type submitterBacklog struct {
 	cores    float64
 }
 
-// countUnitsAhead says of each request how many waiting units come before it; what others have is looked at only for those that are to be explained.
+// countUnitsAhead says of each request how many waiting units come before it; what others
+// have is looked at only for those that are to be explained.
 func (p *negotiationCycle) countUnitsAhead() {
 	higher, above := 0, 0.0
 	for rest := p.requests; len(rest) > 0; {
@@ -54,12 +58,14 @@ func backlogsOf(wants []*requestState) (all []submitterBacklog) {
 	return all
 }
 
-// countOwnAhead counts for the requests of one submitter, with so many units, of so many cores, in higher bands.
+// countOwnAhead counts for the requests of one submitter, with so many units, of so many
+// cores, in higher bands.
 func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 	units, cores := 0, 0.0
 	for _, w := range crowds[mine].requests {
 		w.unitsAhead, w.higherAhead, w.ownAhead, w.weightAhead = higher+units, higher, units, above+cores
-		if w.Explain && w.unitsLeft > 0 && w.waitReason == "" { // what is held by a limit of its own does not wait for others
+		// what is held by a limit of its own does not wait for others
+		if w.Explain && w.unitsLeft > 0 && w.waitReason == "" {
 			level := (w.submitter.usage + cores) * w.submitter.effectivePriority()
 			for i := range crowds {
 				if i != mine && crowds[i].units > 0 {
@@ -74,13 +80,15 @@ func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
 	}
 }
 
-// hasEarlierTurn reports whether of two submitters at one level the first has its turn first.
+// hasEarlierTurn reports whether of two submitters at one level the first has its turn
+// first.
 func hasEarlierTurn(a, b *submitterBacklog) bool {
-	return cmp.Or(cmp.Compare(a.effectivePriority(), b.effectivePriority()), a.requests[0].Submitter.Compare(b.requests[0].Submitter)) < 0
+	return cmp.Or(cmp.Compare(a.effectivePriority(), b.effectivePriority()),
+		a.requests[0].Submitter.Compare(b.requests[0].Submitter)) < 0
 }
 
-// unitsBefore is how many of a submitter's waiting units start at a lower level than that: a turn is of whoever stands lowest, and of equals it is the
-// first's.
+// unitsBefore is how many of a submitter's waiting units start at a lower level than
+// that: a turn is of whoever stands lowest, and of equals it is the first's.
 func (c *submitterBacklog) unitsBefore(level float64, first bool) int {
 	if c.cores <= 0 {
 		return c.units

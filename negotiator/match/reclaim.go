@@ -5,11 +5,14 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Tasks ask for more than they use. A machine that reclaims says of each unit what its tasks are expected to leave (package gpu, Borg §5.5): batch and
-// free are placed by that, and production by limits, so that it never relies on what somebody may want back. A machine that reclaims more boldly than
-// the cell allows is treated as one that does not: only it could say what it would lend if it were more careful.
+// Tasks ask for more than they use. A machine that reclaims says of each unit what its
+// tasks are expected to leave (package gpu, Borg §5.5): batch and free are placed by
+// that, and production by limits, so that it never relies on what somebody may want back.
+// A machine that reclaims more boldly than the cell allows is treated as one that does
+// not: only it could say what it would lend if it were more careful.
 
-// readReclaim notes how boldly a machine reclaims. One that gives no good word for it does not.
+// readReclaim notes how boldly a machine reclaims. One that gives no good word for it
+// does not.
 func (m *Machine) readReclaim() {
 	if text, ok := m.Ad.Str(roost.AttrReclaim); ok {
 		m.Reclaim, _ = roost.ParseReclaimLevel(text)
@@ -28,7 +31,8 @@ func (m *Machine) setReclaimLevel(most roost.ReclaimLevel) {
 	}
 }
 
-// setReclaimLevel notes how boldly machines may reclaim. When that changes, those that do begin anew.
+// setReclaimLevel notes how boldly machines may reclaim. When that changes, those that do
+// begin anew.
 func (g *machineTable) setReclaimLevel(most roost.ReclaimLevel) {
 	if most == g.reclaim {
 		return

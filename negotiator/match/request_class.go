@@ -10,20 +10,24 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// RequestClass is what a request asks for, made ready for matching. The matcher keeps in it what it has compiled, so a class is made once for
-// each ad of a request and handed in again with each snapshot. It belongs to the Matcher that saw it last.
+// RequestClass is what a request asks for, made ready for matching. The matcher keeps in
+// it what it has compiled, so a class is made once for each ad of a request and handed in
+// again with each snapshot. It belongs to the Matcher that saw it last.
 type RequestClass struct {
-	Ad                *classad.Ad
-	Resources         roost.Resources      // of one unit
-	AppClass          gpu.AppClass         // stream, if the ad says so
-	Limits            []roost.LimitRequest // that a unit takes, if the ad says so
-	Spread            string               // the machines' attribute over whose values the job is to be spread; "" for none
-	Scatter           bool                 // the units of a gang of it start on a machine each
-	Exclusive         bool                 // a unit has its machine alone, and all of it: see onlyConjunct.go
-	PlacementSetAttr  string               // the machines of a gang of it have the same value of this attribute; "" for whichever: see together.go
-	Job               string               // whose units are counted for that, "12.host"
-	PreferredPackages []string             // that it would like to find
-	Prefer            []classad.Expr       // what it would like of a machine
+	Ad        *classad.Ad
+	Resources roost.Resources      // of one unit
+	AppClass  gpu.AppClass         // stream, if the ad says so
+	Limits    []roost.LimitRequest // that a unit takes, if the ad says so
+	// the machines' attribute over whose values the job is to be spread; "" for none
+	Spread    string
+	Scatter   bool // the units of a gang of it start on a machine each
+	Exclusive bool // a unit has its machine alone, and all of it: see onlyConjunct.go
+	// the machines of a gang of it have the same value of this attribute; "" for
+	// whichever: see together.go
+	PlacementSetAttr  string
+	Job               string         // whose units are counted for that, "12.host"
+	PreferredPackages []string       // that it would like to find
+	Prefer            []classad.Expr // what it would like of a machine
 
 	mayReclaim  bool            // its band bears being stopped, and may be given what others leave
 	minimumSums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
@@ -37,9 +41,11 @@ type RequestClass struct {
 	lastFitWindow    *cachedFitWindow // of the last look for what can be held for it
 }
 
-// NewClass reads the ad of a request. Whose it is and what it takes come from the request itself and replace what the ad says about it, so
-// that a machine's policy judges what would really run. The error wraps roost.Invalid.
-func NewClass(text string, owner fairshare.Submitter, band roost.PriorityBand, r roost.Resources) (*RequestClass, error) {
+// NewClass reads the ad of a request. Whose it is and what it takes come from the request
+// itself and replace what the ad says about it, so that a machine's policy judges what
+// would really run. The error wraps roost.Invalid.
+func NewClass(text string, owner fairshare.Submitter, band roost.PriorityBand,
+	r roost.Resources) (*RequestClass, error) {
 	ad := classad.New()
 	if strings.TrimSpace(text) != "" {
 		parsed, err := classad.Parse(text)

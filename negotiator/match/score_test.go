@@ -12,29 +12,34 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestScores holds where each score puts one task, on machines of which one is full but for a little, one is half full, one has cores and hardly memory left,
-// and one is empty.
+// TestScores holds where each score puts one task, on machines of which one is full but
+// for a little, one is half full, one has cores and hardly memory left, and one is empty.
 func TestScores(t *testing.T) {
 	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
 	var machines []*Machine
-	for i, free := range []roost.Resources{{CPU: 2000, Memory: 4 * roost.GiB}, {CPU: 4000, Memory: 8 * roost.GiB}, {CPU: 7000, Memory: roost.GiB}, {CPU: 8000, Memory: 16 * roost.GiB}} {
+	for i, free := range []roost.Resources{{CPU: 2000, Memory: 4 * roost.GiB}, {CPU: 4000, Memory: 8 * roost.GiB},
+		{CPU: 7000, Memory: roost.GiB}, {CPU: 8000, Memory: 16 * roost.GiB}} {
 		name := []string{"a-full", "b-half", "c-lopsided", "d-empty"}[i]
 		free.Disk = total.Disk
 		machines = append(machines, NewMachine(name, 1, 1, machineAd(t, name, total, free, "")))
 	}
-	for by, want := range map[ScorePolicy]string{Hybrid: "c-lopsided", BestFit: "a-full", WorstFit: "d-empty", Fragmentation: "c-lopsided"} {
-		class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 2000, Memory: roost.GiB})
+	for by, want := range map[ScorePolicy]string{Hybrid: "c-lopsided", BestFit: "a-full", WorstFit: "d-empty",
+		Fragmentation: "c-lopsided"} {
+		class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand,
+			roost.Resources{CPU: 2000, Memory: roost.GiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newMatcherCopy(&Snapshot{Machines: machines, Requests: []*Request{{Key: RequestKey{"s", 1}, Wanted: 1, Class: class}}, Score: by})
+		s := newMatcherCopy(&Snapshot{Machines: machines,
+			Requests: []*Request{{Key: RequestKey{"s", 1}, Wanted: 1, Class: class}}, Score: by})
 		if plan := NewMatcher().Plan(s); len(plan.Grants) != 1 || plan.Grants[0].Machine.Name != want {
 			t.Errorf("%v: %s, want %s", by, grantsText(plan.Grants), want)
 		}
 	}
 }
 
-// TestWorstFitSpreads holds that units of one request go to a machine each where that is what leaves the most.
+// TestWorstFitSpreads holds that units of one request go to a machine each where that is
+// what leaves the most.
 func TestWorstFitSpreads(t *testing.T) {
 	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
 	s := &Snapshot{Score: WorstFit}
@@ -42,7 +47,8 @@ func TestWorstFitSpreads(t *testing.T) {
 		name := fmt.Sprint("m", i)
 		s.Machines = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, "")))
 	}
-	class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 1000, Memory: roost.GiB})
+	class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand,
+		roost.Resources{CPU: 1000, Memory: roost.GiB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +73,14 @@ func TestParseScore(t *testing.T) {
 	if s, err := ParseScore(""); s != Hybrid || err != nil {
 		t.Errorf("none: %v, %v", s, err)
 	}
-	if _, err := ParseScore("bestfit"); !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), "use hybrid, best-fit") {
+	if _, err := ParseScore("bestfit"); !errors.Is(err, roost.Invalid) ||
+		!strings.Contains(err.Error(), "use hybrid, best-fit") {
 		t.Errorf("bestfit: %v", err)
 	}
 }
 
-// TestOnlinePlacement holds that units that come one by one in a plan's own order go where the plan puts them.
+// TestOnlinePlacement holds that units that come one by one in a plan's own order go
+// where the plan puts them.
 func TestOnlinePlacement(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))

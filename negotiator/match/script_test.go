@@ -92,9 +92,11 @@ type scriptCell struct {
 }
 
 func newScriptCell(t *testing.T) *scriptCell {
-	return &scriptCell{t: t, matcher: NewMatcher(), names: map[RequestKey]string{}, tenants: map[string][]classad.Value{}, snapshot: Snapshot{
-		Shares: map[fairshare.Submitter]SubmitterShare{}, Pending: map[string][]PendingGrant{}, Limits: map[string]ConcurrencyLimit{}, Now: time.Unix(0, 0).UTC(),
-	}}
+	return &scriptCell{t: t, matcher: NewMatcher(), names: map[RequestKey]string{},
+		tenants: map[string][]classad.Value{}, snapshot: Snapshot{
+			Shares: map[fairshare.Submitter]SubmitterShare{}, Pending: map[string][]PendingGrant{},
+			Limits: map[string]ConcurrencyLimit{}, Now: time.Unix(0, 0).UTC(),
+		}}
 }
 
 // words splits a line into its name, its key=value pairs, and the expressions after ad=.
@@ -192,7 +194,8 @@ func (c *scriptCell) cutUnits(pairs map[string]string, total roost.Resources, ad
 	for i, device := range devices {
 		size, err := roost.ParseBytes(device)
 		c.checkNoError(err)
-		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Index: i, Memory: size, NUMANode: -1, Health: gpu.HealthyDevice()})
+		topology.Devices = append(topology.Devices,
+			gpu.Device{UUID: fmt.Sprint("GPU-", i), Index: i, Memory: size, NUMANode: -1, Health: gpu.HealthyDevice()})
 	}
 	shape, err := gpu.ParseUnitLayout(pairs["layout"])
 	c.checkNoError(err)
@@ -205,7 +208,8 @@ func (c *scriptCell) cutUnits(pairs map[string]string, total roost.Resources, ad
 		if task != "" {
 			_, words, _ := words("x " + strings.ReplaceAll(task, ",", " "))
 			r := c.resources(words, "", roost.Resources{})
-			p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: r, Class: c.class(words), MayReclaim: words["band"] == "batch"})
+			p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: r, Class: c.class(words),
+				MayReclaim: words["band"] == "batch"})
 			c.checkNoError(err)
 			f.TakePlacement(p)
 			reserved := c.resources(words, "reserve-", r)
@@ -242,9 +246,11 @@ func machineAd(t testing.TB, name string, total, free roost.Resources, exprs str
 	}
 	ad.SetString(roost.AttrName, name)
 	for attr, n := range map[string]float64{
-		roost.AttrCpus: free.CPU.Cores(), roost.AttrMemory: float64(free.Memory) / float64(roost.MiB), roost.AttrDisk: float64(free.Disk) / float64(roost.KiB),
-		roost.AttrGpus: float64(free.GPUs), roost.AttrTotalCpus: total.CPU.Cores(), roost.AttrTotalMemory: float64(total.Memory) / float64(roost.MiB),
-		roost.AttrTotalDisk: float64(total.Disk) / float64(roost.KiB), roost.AttrTotalGpus: float64(total.GPUs),
+		roost.AttrCpus: free.CPU.Cores(), roost.AttrMemory: float64(free.Memory) / float64(roost.MiB),
+		roost.AttrDisk: float64(free.Disk) / float64(roost.KiB),
+		roost.AttrGpus: float64(free.GPUs), roost.AttrTotalCpus: total.CPU.Cores(),
+		roost.AttrTotalMemory: float64(total.Memory) / float64(roost.MiB),
+		roost.AttrTotalDisk:   float64(total.Disk) / float64(roost.KiB), roost.AttrTotalGpus: float64(total.GPUs),
 	} {
 		ad.SetReal(attr, n)
 	}
@@ -267,10 +273,14 @@ func (c *scriptCell) addRequests(lines []string) string {
 		class, err := NewClass("["+exprs+"]", who, band, r)
 		c.checkNoError(err)
 		req := &Request{
-			Key: RequestKey{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band, Priority: int32(c.number(pairs["prio"])),
-			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), NoQueue: c.number(pairs["nowait"]), Class: class,
-			Explain: true, Gang: c.number(pairs["gang"]), Walltime: time.Duration(c.number(pairs["walltime"])) * time.Second,
-			PredictedRuntime: time.Duration(c.number(pairs["predicted"])) * time.Second, Reservation: pairs["reservation"], Now: pairs["now"] == "yes",
+			Key: RequestKey{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band,
+			Priority: int32(c.number(pairs["prio"])),
+			Oldest:   int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])),
+			NoQueue: c.number(pairs["nowait"]), Class: class,
+			Explain: true, Gang: c.number(pairs["gang"]),
+			Walltime:         time.Duration(c.number(pairs["walltime"])) * time.Second,
+			PredictedRuntime: time.Duration(c.number(pairs["predicted"])) * time.Second,
+			Reservation:      pairs["reservation"], Now: pairs["now"] == "yes",
 			WaitingSince: int64(c.number(pairs["since"])),
 		}
 		if pairs["avoid"] != "" {
@@ -311,7 +321,8 @@ func (c *scriptCell) addShares(lines []string) string {
 		name, pairs, _ := words(line)
 		effective := c.realNumber(cmp.Or(pairs["effective"], "500"))
 		c.snapshot.Shares[fairshare.Submitter{Group: pairs["group"], Owner: name}] = SubmitterShare{
-			EffectivePriority: effective, Usage: c.resources(pairs, "", roost.Resources{}), Floor: c.realNumber(pairs["floor"]), Ceiling: c.realNumber(pairs["ceiling"]),
+			EffectivePriority: effective, Usage: c.resources(pairs, "", roost.Resources{}),
+			Floor: c.realNumber(pairs["floor"]), Ceiling: c.realNumber(pairs["ceiling"]),
 		}
 	}
 	return "ok"
@@ -321,7 +332,9 @@ func (c *scriptCell) addPending(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
 		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], PendingGrant{
-			Request: RequestKey{"s", uint64(c.number(pairs["of"]))}, Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), MayReclaim: pairs["band"] == "batch", Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
+			Request: RequestKey{"s", uint64(c.number(pairs["of"]))}, Resources: c.resources(pairs, "",
+				roost.Resources{}), Class: c.class(pairs), MayReclaim: pairs["band"] == "batch",
+			Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
 			Victims: c.numbers(pairs["victims"]),
 		})
 	}
@@ -331,7 +344,8 @@ func (c *scriptCell) addPending(lines []string) string {
 func (c *scriptCell) addLimits(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
-		c.snapshot.Limits[name] = ConcurrencyLimit{Total: c.number(pairs["total"]), Used: c.number(pairs["used"]), Label: strings.ReplaceAll(pairs["label"], "_", " ")}
+		c.snapshot.Limits[name] = ConcurrencyLimit{Total: c.number(pairs["total"]), Used: c.number(pairs["used"]),
+			Label: strings.ReplaceAll(pairs["label"], "_", " ")}
 	}
 	return "ok"
 }
@@ -353,7 +367,8 @@ func (c *scriptCell) addGroups(lines []string) string {
 func (c *scriptCell) addStarts(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
-		c.snapshot.RecentStarts = append(c.snapshot.RecentStarts, RecentStart{int64(c.number(pairs["at"])), name, c.resources(pairs, "", roost.Resources{}), c.number(pairs["n"])})
+		c.snapshot.RecentStarts = append(c.snapshot.RecentStarts, RecentStart{int64(c.number(pairs["at"])), name,
+			c.resources(pairs, "", roost.Resources{}), c.number(pairs["n"])})
 	}
 	return "ok"
 }
@@ -363,7 +378,8 @@ func (c *scriptCell) runCycle(whole bool) string {
 	plan := c.matcher.Plan(&c.snapshot)
 	checkPlan(c.t, &c.snapshot, plan)
 	if again := NewMatcher().Plan(newMatcherCopy(&c.snapshot)); grantsText(again.Grants) != grantsText(plan.Grants) {
-		c.t.Fatalf("what the matcher remembers misleads it. It plans:\n%sand without its memory:\n%s", grantsText(plan.Grants), grantsText(again.Grants))
+		c.t.Fatalf("what the matcher remembers misleads it. It plans:\n%sand without its memory:\n%s",
+			grantsText(plan.Grants), grantsText(again.Grants))
 	}
 	var b strings.Builder
 	for _, g := range plan.Grants {
@@ -384,7 +400,8 @@ func (c *scriptCell) runCycle(whole bool) string {
 		e := u.Explanation
 		checkExplanation(c.t, e)
 		if whole {
-			fmt.Fprintf(&b, "  %s\n  %d before it: %d of higher bands, %d of its own\n", e.Brief, e.UnitsAhead, e.HigherAhead, e.OwnAhead)
+			fmt.Fprintf(&b, "  %s\n  %d before it: %d of higher bands, %d of its own\n", e.Brief, e.UnitsAhead,
+				e.HigherAhead, e.OwnAhead)
 		}
 		switch {
 		case !e.Start.IsZero() && whole:
@@ -402,7 +419,8 @@ func (c *scriptCell) runCycle(whole bool) string {
 			fmt.Fprintf(&b, "  %d %s%s\n", r.Machines, r.Text, kind)
 		}
 		for _, c := range u.Explanation.Conditions {
-			fmt.Fprintf(&b, "  condition: %d pass, %d fail, %d undefined, %d error, %d alone: %s", c.Pass, c.Fail, c.Undefined, c.Error, c.OnlyObstacle, c.Text)
+			fmt.Fprintf(&b, "  condition: %d pass, %d fail, %d undefined, %d error, %d alone: %s", c.Pass, c.Fail,
+				c.Undefined, c.Error, c.OnlyObstacle, c.Text)
 			if c.Expanded != "" {
 				fmt.Fprintf(&b, ", that is %s", c.Expanded)
 			}
@@ -421,65 +439,8 @@ func (c *scriptCell) runCycle(whole bool) string {
 	return b.String()
 }
 
-// checkExplanation holds every explanation against what must always be: each machine is counted once, and the short form is short.
-func checkExplanation(t testing.TB, e *WaitExplanation) {
-	t.Helper()
-	machines := 0
-	for _, r := range e.Reasons {
-		machines += r.Machines
-	}
-	if machines != e.Machines {
-		t.Fatalf("the reasons are of %d machines, and there are %d: %+v", machines, e.Machines, e.Reasons)
-	}
-	if e.Brief == "" || e.Basis == "" || e.HigherAhead+e.OwnAhead > e.UnitsAhead || e.Start.IsZero() != (e.Certainty == UnknownStart) {
-		t.Fatalf("an explanation with holes: %+v", e)
-	}
-}
-
-// checkPlan holds every plan against what must never be: more promised than is free, or than was wanted.
-func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
-	t.Helper()
-	free, left, lead := map[string]*naiveFree{}, map[*Request]int{}, map[*Request]*Request{}
-	for _, m := range s.Machines {
-		free[m.Name] = newNaiveFree(s, m)
-	}
-	for _, r := range s.Requests {
-		left[r], lead[r] = r.Wanted, r
-		for _, part := range r.Parts {
-			lead[part] = r
-		}
-	}
-	gone := map[string]bool{}
-	for _, g := range plan.Grants {
-		left[lead[g.Request]] -= g.Units
-		if g.Victims != nil {
-			checkVictims(t, &g, gone)
-			continue
-		}
-		if g.Waiting {
-			if g.Request.Class.AppClass != gpu.BatchClass || g.Machine.units.Queue(g.Unit).FreePlaces == 0 {
-				t.Fatalf("%s: a place in a queue where there is none", g.Machine.Name)
-			}
-			continue
-		}
-		for range g.Units {
-			if !free[g.Machine.Name].fits(g.Request.Class) {
-				t.Fatalf("%s: more granted than is free", g.Machine.Name)
-			}
-			free[g.Machine.Name].take(g.Request.Class)
-		}
-	}
-	for _, u := range plan.Unplaced {
-		left[u.Request] -= u.Missing
-	}
-	for r, n := range left {
-		if n != 0 {
-			t.Fatalf("request %v: %d units neither placed nor reported", r.Key, n)
-		}
-	}
-}
-
-// readSelfPlacements reads where a request would have its units: MACHINE:UNITS or MACHINE:wait, separated by commas.
+// readSelfPlacements reads where a request would have its units: MACHINE:UNITS or
+// MACHINE:wait, separated by commas.
 func (c *scriptCell) readSelfPlacements(text string) (all []SelfPlacement) {
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
 		name, units, _ := strings.Cut(one, ":")

@@ -8,13 +8,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Batch requests may come with a proposal: their schedd has placed them itself, on its own copy of the cell, and the plan only looks whether what it
-// chose is still so (HRM §4.3.2 and algorithms 2 and 3; optimistic, as Omega and Borg §3.4 share a cell). What does not conflict is granted as
-// proposed, which costs a look at one machine and not at all of them. What conflicts comes back singly, and waits in the leader's queue: the
+// Batch requests may come with a proposal: their schedd has placed them itself, on its
+// own copy of the cell, and the plan only looks whether what it chose is still so (HRM
+// §4.3.2 and algorithms 2 and 3; optimistic, as Omega and Borg §3.4 share a cell). What
+// does not conflict is granted as proposed, which costs a look at one machine and not at
+// all of them. What conflicts comes back singly, and waits in the leader's queue: the
 // same plan places it as it places what nobody has proposed anything for.
 //
-// The turns of fair share hold for proposals as for all else. Beside that a job's proposals are granted no further than its portion of what is free
-// (HRM §4.5), so that the first schedd to speak does not take all.
+// The turns of fair share hold for proposals as for all else. Beside that a job's
+// proposals are granted no further than its portion of what is free (HRM §4.5), so that
+// the first schedd to speak does not take all.
 
 // SelfPlacement is so many units of a request on one machine.
 type SelfPlacement struct {
@@ -30,8 +33,9 @@ type PlacementConflict struct {
 	Why string
 }
 
-// initSelfPlacements notes what is proposed in a band, and each job's portion, and reports whether anything is. A portion is of what is free of GPUs where
-// GPUs are asked for, else of cores.
+// initSelfPlacements notes what is proposed in a band, and each job's portion, and
+// reports whether anything is. A portion is of what is free of GPUs where GPUs are asked
+// for, else of cores.
 func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
 	if !slices.ContainsFunc(wants, func(w *requestState) bool { return len(w.SelfPlacements) > 0 }) {
 		return false
@@ -46,7 +50,8 @@ func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
 		{free: int64(p.poolFree.CPU), of: func(r roost.Resources) int64 { return int64(r.CPU) }},
 	}
 	for _, w := range wants {
-		if w.selfPlacements = w.SelfPlacements; len(w.selfPlacements) == 0 || w.Class.AppClass != gpu.BatchClass || w.Gang > 1 || w.unitsLeft == 0 {
+		if w.selfPlacements = w.SelfPlacements; len(w.selfPlacements) == 0 || w.Class.AppClass != gpu.BatchClass ||
+			w.Gang > 1 || w.unitsLeft == 0 {
 			w.selfPlacements = nil
 			continue
 		}
@@ -74,7 +79,8 @@ func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
 	return true
 }
 
-// nextSelfPlacement is the machine that w proposes next, if what it proposes is still so, and how many of n units may go there.
+// nextSelfPlacement is the machine that w proposes next, if what it proposes is still so,
+// and how many of n units may go there.
 func (p *negotiationCycle) nextSelfPlacement(w *requestState, n int) (at, units int, ok bool) {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]
@@ -99,7 +105,8 @@ func (p *negotiationCycle) nextSelfPlacement(w *requestState, n int) (at, units 
 	return 0, 0, false
 }
 
-// withinGrantable is how many of n units w may have elsewhere than it proposed while there are others whose proposals were not looked at.
+// withinGrantable is how many of n units w may have elsewhere than it proposed while
+// there are others whose proposals were not looked at.
 func (p *negotiationCycle) withinGrantable(w *requestState, n int) int {
 	if p.proposalsFirst && len(w.SelfPlacements) > 0 {
 		return min(n, max(w.grantableProposed, 0))
@@ -124,7 +131,8 @@ func (p *negotiationCycle) rejectSelfPlacement(w *requestState, why string) {
 	w.selfPlacements = w.selfPlacements[1:]
 }
 
-// checkSelfPlacement finds a machine that is proposed, or says why it is out of the question, whatever is free of it.
+// checkSelfPlacement finds a machine that is proposed, or says why it is out of the
+// question, whatever is free of it.
 func (p *negotiationCycle) checkSelfPlacement(w *requestState, name string) (at int, why string) {
 	m := p.byName[name]
 	switch {
@@ -138,12 +146,15 @@ func (p *negotiationCycle) checkSelfPlacement(w *requestState, name string) (at 
 	return int(m.number), ""
 }
 
-// notReserved reports whether what is held of a machine for others leaves room for a unit of w.
+// notReserved reports whether what is held of a machine for others leaves room for a unit
+// of w.
 func (p *negotiationCycle) notReserved(w *requestState, at int) bool {
-	return len(p.timelines) == 0 && w.advanceReservation == nil || p.inReservation(w, at) && p.fitsBesideReservations(w, at, 1) > 0
+	return len(p.timelines) == 0 && w.advanceReservation == nil ||
+		p.inReservation(w, at) && p.fitsBesideReservations(w, at, 1) > 0
 }
 
-// enqueueSelfPlacement puts one unit of w into the queue that it proposes next, if there is still room, and reports whether it did.
+// enqueueSelfPlacement puts one unit of w into the queue that it proposes next, if there
+// is still room, and reports whether it did.
 func (p *negotiationCycle) enqueueSelfPlacement(w *requestState) bool {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]
@@ -156,7 +167,8 @@ func (p *negotiationCycle) enqueueSelfPlacement(w *requestState) bool {
 			why = "nothing more may wait there"
 		default:
 			if unit, ok := p.unitQueues[at].QueueableUnit(w.Class.deviceRequest()); ok {
-				p.enqueueUnit(w, queueCandidate{machine: at, unit: unit, waitSeconds: p.unitQueues[at].Queue(unit).WaitSeconds})
+				p.enqueueUnit(w, queueCandidate{machine: at, unit: unit,
+					waitSeconds: p.unitQueues[at].Queue(unit).WaitSeconds})
 				w.grantableProposed++ // a place in a queue takes nothing of what is free
 				w.consumeSelfPlacement(1)
 				return true

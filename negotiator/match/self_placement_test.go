@@ -6,8 +6,10 @@ import (
 	"testing"
 )
 
-// TestRandomSelfPlacements holds for random cells and random proposals that plans stay sound, that every proposed unit is granted where it was proposed or
-// comes back as a conflict unless nothing more was wanted, and that a plan of its own, proposed, is granted as it is.
+// TestRandomSelfPlacements holds for random cells and random proposals that plans stay
+// sound, that every proposed unit is granted where it was proposed or comes back as a
+// conflict unless nothing more was wanted, and that a plan of its own, proposed, is
+// granted as it is.
 func TestRandomSelfPlacements(t *testing.T) {
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 21))

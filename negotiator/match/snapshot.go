@@ -15,22 +15,26 @@ type Snapshot struct {
 	Reclaim  roost.ReclaimLevel // how boldly machines may reclaim for work to be placed there
 	Machines []*Machine         // in the order of their names
 	Requests []*Request
-	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.
+	// Pending is what was promised of a machine and does not show in its ad yet, by the
+	// machine's name.
 	Pending map[string][]PendingGrant
-	// Shares is how each submitter stands; one that is missing has nothing and the least priority. Where there are groups, everybody who has
-	// something is needed.
+	// Shares is how each submitter stands; one that is missing has nothing and the least
+	// priority. Where there are groups, everybody who has something is needed.
 	Shares map[fairshare.Submitter]SubmitterShare
-	// Limits are the licences and run limits of which requests take, by name. What is missing is not limited.
+	// Limits are the licences and run limits of which requests take, by name. What is
+	// missing is not limited.
 	Limits map[string]ConcurrencyLimit
 	// Backfill is what is held for those that find no room.
 	Backfill     BackfillSettings
 	Reservations []AdvanceReservation // by name, in order
 	Drains       []MachineDrain       // by node, in order
-	// Groups are the accounting groups that have quotas; what they request is worked out. Without any the pool is everybody's.
+	// Groups are the accounting groups that have quotas; what they request is worked out.
+	// Without any the pool is everybody's.
 	Groups []fairshare.AccountingGroup
 	// Oversubscribe lets static quotas hold that add up to more than there is.
 	Oversubscribe bool
-	// RecentStarts are what was granted in the last minutes, in order of time: what tells how fast what waits gets its turn.
+	// RecentStarts are what was granted in the last minutes, in order of time: what tells
+	// how fast what waits gets its turn.
 	RecentStarts []RecentStart
 	// Preemption is who may be displaced.
 	Preemption PreemptionPolicy
@@ -70,17 +74,21 @@ func (k RequestKey) Compare(other RequestKey) int {
 
 // Request is what one schedd wants for tasks that are alike.
 type Request struct {
-	Key              RequestKey
-	Submitter        fairshare.Submitter
-	Band             roost.PriorityBand
-	Now              bool // an operator wants it to run now: before all others, past fair share, quotas and limits on what runs
-	Priority         int32
-	Oldest           int64 // unix nanoseconds
-	Wanted           int   // units; a unit is one claim
-	NoQueue          int   // of those: not to be sent where they would have to wait, because they do already
-	Class            *RequestClass
-	Gang             int               // above 1: so many units start together or not at all; Wanted is a multiple
-	Parts            []*Request        // other requests, not in the snapshot themselves, whose units are of the one gang of this one: all of Wanted of each
+	Key       RequestKey
+	Submitter fairshare.Submitter
+	Band      roost.PriorityBand
+	// an operator wants it to run now: before all others, past fair share, quotas and
+	// limits on what runs
+	Now      bool
+	Priority int32
+	Oldest   int64 // unix nanoseconds
+	Wanted   int   // units; a unit is one claim
+	NoQueue  int   // of those: not to be sent where they would have to wait, because they do already
+	Class    *RequestClass
+	Gang     int // above 1: so many units start together or not at all; Wanted is a multiple
+	// other requests, not in the snapshot themselves, whose units are of the one gang of
+	// this one: all of Wanted of each
+	Parts            []*Request
 	Walltime         time.Duration     // after which a unit is ended; 0: never
 	PredictedRuntime time.Duration     // how long one is expected to take; 0: nobody knows
 	Reservation      string            // the only one in which it may run; empty: in none
@@ -88,21 +96,24 @@ type Request struct {
 	SoftLimits       []LimitRequest    // those that it may go beyond when all others of its band have had their turn
 	Avoid            map[string]string // machines that are not to be tried now, by name, and why
 	SelfPlacements   []SelfPlacement   // where its schedd would have them; none: the plan chooses
-	WaitingSince     int64             // unix seconds: since when some of it has waited in every plan; 0: since this one
-	Explain          bool              // say why, if not all could be placed
+	// unix seconds: since when some of it has waited in every plan; 0: since this one
+	WaitingSince int64
+	Explain      bool // say why, if not all could be placed
 }
 
 // Plan is who gets what.
 type Plan struct {
-	Grants               []Grant // in the order in which they were decided
-	Unplaced             []UnplacedRequest
-	Conflicts            []PlacementConflict   // proposals that could not be granted
-	Unavailable          []UnavailableWindow   // the drains, then the reservations
-	BackfillReservations []BackfillReservation // what is held for those that found no room, in the order in which that was decided
+	Grants      []Grant // in the order in which they were decided
+	Unplaced    []UnplacedRequest
+	Conflicts   []PlacementConflict // proposals that could not be granted
+	Unavailable []UnavailableWindow // the drains, then the reservations
+	// what is held for those that found no room, in the order in which that was decided
+	BackfillReservations []BackfillReservation
 }
 
-// UnavailableWindow is a machine of which at least a part is drained or reserved. Nothing new is granted there that would not end before; but schedds put one task after
-// the other on the claims that they have, and have to know.
+// UnavailableWindow is a machine of which at least a part is drained or reserved. Nothing
+// new is granted there that would not end before; but schedds put one task after the
+// other on the claims that they have, and have to know.
 type UnavailableWindow struct {
 	Machine     string
 	From, Until int64  // unix seconds; Until 0: until it is taken back

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Wishes make a machine better, and their lack makes none unfit. They come after Rank, in this order: how many expressions of Prefer hold, how many
-// Packages are missing, how many units of the job the machine's failure domain has already.
+// Wishes make a machine better, and their lack makes none unfit. They come after Rank, in
+// this order: how many expressions of Prefer hold, how many Packages are missing, how
+// many units of the job the machine's failure domain has already.
 
 // Bounds on what a request may wish for.
 const (
@@ -30,7 +31,8 @@ func (c *RequestClass) readSoftConstraints() (err error) {
 	c.Scatter, _ = c.Ad.Bool(roost.AttrScatter)
 	c.PlacementSetAttr, _ = c.Ad.Str(roost.AttrPlacementSet)
 	if c.Exclusive, _ = c.Ad.Bool(roost.AttrExclusive); c.Exclusive && c.AppClass == gpu.StreamClass {
-		return fmt.Errorf("request: %s: %w: stream tasks share their machines with batch", roost.AttrExclusive, roost.Invalid)
+		return fmt.Errorf("request: %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
+			roost.Invalid)
 	}
 	c.Job, _ = c.Ad.Str(roost.AttrJobID)
 	if c.PreferredPackages, err = c.stringList(roost.AttrPackages, maxPackages); err != nil {
@@ -58,8 +60,11 @@ func (c *RequestClass) stringList(name string, most int) ([]string, error) {
 		return nil, nil
 	}
 	all, ok := c.Ad.Strings(name)
-	if !ok || len(all) > most || slices.ContainsFunc(all, func(s string) bool { return s == "" || len(s) > maxPreferenceBytes }) {
-		return nil, fmt.Errorf("request: %s: %w: it has to be a list of at most %d strings of 1 to %d bytes", name, roost.Invalid, most, maxPreferenceBytes)
+	if !ok || len(all) > most || slices.ContainsFunc(all, func(s string) bool {
+		return s == "" || len(s) > maxPreferenceBytes
+	}) {
+		return nil, fmt.Errorf("request: %s: %w: it has to be a list of at most %d strings of 1 to %d bytes", name,
+			roost.Invalid, most, maxPreferenceBytes)
 	}
 	return all, nil
 }
@@ -115,7 +120,8 @@ func (p *negotiationCycle) preferHitCount(w *requestState, at int) int {
 	return int(w.preferHits[at])
 }
 
-// requestWithPreferRank is a class's request with a Rank that counts what of Prefer holds.
+// requestWithPreferRank is a class's request with a Rank that counts what of Prefer
+// holds.
 func (t *Matcher) requestWithPreferRank(c *RequestClass) *classad.Query {
 	if c.rankCountsPrefer == nil {
 		var sum []string

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// TestBadSoftConstraints holds that what a request wishes for in the wrong way is refused with a word that says where.
+// TestBadSoftConstraints holds that what a request wishes for in the wrong way is refused
+// with a word that says where.
 func TestBadSoftConstraints(t *testing.T) {
 	for ad, want := range map[string]string{
 		`[ConcurrencyLimits = "a b"]`: "limit",
@@ -32,8 +33,10 @@ func TestTaskIsOfJob(t *testing.T) {
 		task, job string
 		want      bool
 	}{
-		{"12[3].host", "12.host", true}, {"12.host", "12.host", true}, {"12[3].host", "1.host", false}, {"1[3].host", "12.host", false},
-		{"12[3].host", "12.hos", false}, {"12[3.host", "12.host", false}, {"", "", false}, {"12[33].host", "12.host", true},
+		{"12[3].host", "12.host", true}, {"12.host", "12.host", true}, {"12[3].host", "1.host", false},
+		{"1[3].host", "12.host", false},
+		{"12[3].host", "12.hos", false}, {"12[3.host", "12.host", false}, {"", "", false},
+		{"12[33].host", "12.host", true},
 	}
 	for _, test := range tests {
 		if got := taskIsOfJob(test.task, test.job); got != test.want {

@@ -2,11 +2,15 @@ package match
 
 import "github.com/roost-batch/roost"
 
-// A soft limit (PBS: max_run_soft) may be gone beyond, by what nobody else in its band wants: in a band those first take turns that stay within theirs, and
-// then all. What runs beyond one may have to go again: a unit of the same band that stays within all of its own displaces it, as it would a lower band. Naively a
-// submitter beyond a limit would just come last; but then what he has got in a quiet hour he keeps as long as his tasks run, whoever comes.
+// A soft limit (PBS: max_run_soft) may be gone beyond, by what nobody else in its band
+// wants: in a band those first take turns that stay within theirs, and then all. What
+// runs beyond one may have to go again: a unit of the same band that stays within all of
+// its own displaces it, as it would a lower band. Naively a submitter beyond a limit
+// would just come last; but then what he has got in a quiet hour he keeps as long as his
+// tasks run, whoever comes.
 //
-// Whoever makes the snapshot says which claims are beyond: the youngest ones, as many as are too many.
+// Whoever makes the snapshot says which claims are beyond: the youngest ones, as many as
+// are too many.
 
 // ClaimKey names a claim in the pool.
 type ClaimKey struct {
@@ -24,12 +28,15 @@ func (p *negotiationCycle) placeOverSoftLimits(wants []*requestState) {
 	p.overSoftLimits = false
 }
 
-// overSoftLimit reports whether a claim of the want's own band has to make room as it is beyond a soft limit. What is not run again nobody loses for that.
+// overSoftLimit reports whether a claim of the want's own band has to make room as it is
+// beyond a soft limit. What is not run again nobody loses for that.
 func (p *negotiationCycle) overSoftLimit(m *Machine, c *MachineClaim) bool {
-	return !p.overSoftLimits && !c.losesTask() && c.TaskStarted != 0 && p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}] != ""
+	return !p.overSoftLimits && !c.losesTask() && c.TaskStarted != 0 &&
+		p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}] != ""
 }
 
-// batchMayPreemptBatch reports whether claims of batch may have to make room for others of batch, on a machine or on any (nil).
+// batchMayPreemptBatch reports whether claims of batch may have to make room for others
+// of batch, on a machine or on any (nil).
 func (p *negotiationCycle) batchMayPreemptBatch(m *Machine) bool {
 	if p.Preemption.FairShare != nil || len(p.Preemption.OverSoftLimit) > 0 {
 		return true

@@ -2,8 +2,9 @@ package match
 
 import "strings"
 
-// spreadDomains is where the units of a job are, by failure domain: machines that have the same value of the job's Spread attribute, which may be a rack or
-// a power circuit, fail together. Machines without the attribute are one domain.
+// spreadDomains is where the units of a job are, by failure domain: machines that have
+// the same value of the job's Spread attribute, which may be a rack or a power circuit,
+// fail together. Machines without the attribute are one domain.
 type spreadDomains struct {
 	domainOf []int32 // of each machine's domain, -1 where nobody has asked
 	byName   map[string]int32
@@ -33,7 +34,8 @@ func (p *negotiationCycle) failureDomain(w *requestState, at int) int32 {
 	return d.domainOf[at]
 }
 
-// countByDomain counts the units that the job has: those that machines tell of, those that were promised, and those that this plan has placed.
+// countByDomain counts the units that the job has: those that machines tell of, those
+// that were promised, and those that this plan has placed.
 func (p *negotiationCycle) countByDomain(w *requestState) {
 	w.domains = &spreadDomains{domainOf: make([]int32, len(p.Machines)), byName: map[string]int32{}}
 	for i := range w.domains.domainOf {

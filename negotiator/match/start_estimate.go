@@ -20,7 +20,8 @@ func (p *negotiationCycle) startEstimate(t *waitExplainer) StartEstimate {
 	case t.capable == 0:
 		return StartEstimate{Basis: "no machine can run it"}
 	case w.start > 0 && w.certainty == ByPrediction:
-		return p.startText(w.start, w.certainty, "if what runs there takes as long as tasks like it did, as things stand")
+		return p.startText(w.start, w.certainty,
+			"if what runs there takes as long as tasks like it did, as things stand")
 	case w.start == p.now+1:
 		return p.startText(w.start, w.certainty, "the time of what runs there is up")
 	case w.start > 0:
@@ -28,7 +29,8 @@ func (p *negotiationCycle) startEstimate(t *waitExplainer) StartEstimate {
 	case w.waitReason != "" && w.waitReasonKind == OverLimit:
 		return StartEstimate{Basis: "it hangs on " + w.waitReason}
 	case t.reasonCounts[RecentlyRefused]+t.reasonCounts[AvoidedPair] == t.capable:
-		return StartEstimate{Basis: "it hangs on machines that have just refused it, or on which its tasks keep failing"}
+		return StartEstimate{Basis: "it hangs on machines that have just refused it, or on which its tasks " +
+			"keep failing"}
 	case w.preemption.awaitingVictims > 0:
 		return StartEstimate{Basis: "it starts when those have left who make room for it"}
 	}
@@ -52,7 +54,8 @@ func (e *StartEstimate) briefText(p *negotiationCycle) string {
 	return "starts about " + p.clockText(e.Start)
 }
 
-// clockText writes a time that is near: the time of the day, and the day where it is not today.
+// clockText writes a time that is near: the time of the day, and the day where it is not
+// today.
 func (p *negotiationCycle) clockText(t time.Time) string {
 	t = t.In(p.Now.Location())
 	switch days := t.Sub(p.Now); {

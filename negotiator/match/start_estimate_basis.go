@@ -11,22 +11,30 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// When something starts for which nothing is held is not certain: others may come before it. Two things tell of it.
+// When something starts for which nothing is held is not certain: others may come before
+// it. Two things tell of it.
 //
-// What runs on the machines that could run it has to end by its walltime, or is likely to when tasks like it did (see expect.go). By then those before it have taken their part of what falls free, as far as
-// there is more of it; that is when it starts if tasks take as long as they may. Most take less.
+// What runs on the machines that could run it has to end by its walltime, or is likely to
+// when tasks like it did (see expect.go). By then those before it have taken their part
+// of what falls free, as far as there is more of it; that is when it starts if tasks take
+// as long as they may. Most take less.
 //
-// And what has started lately tells how fast that goes: those before it are through when as many cores as they want have been given away, and then it is
-// its turn when the next unit starts that is at least as large as one of its own, on a machine that can run it. What started before the request waited does
-// not count: a pool that fills up gives away much that it does not give away again. Nor does a rate tell of a time that is much longer than the one it is of.
+// And what has started lately tells how fast that goes: those before it are through when
+// as many cores as they want have been given away, and then it is its turn when the next
+// unit starts that is at least as large as one of its own, on a machine that can run it.
+// What started before the request waited does not count: a pool that fills up gives away
+// much that it does not give away again. Nor does a rate tell of a time that is much
+// longer than the one it is of.
 //
 // The earlier of the two is told.
 
 const (
-	minRateWindow      = time.Minute      // of which a rate is told
-	maxRateWindow      = 10 * time.Minute // of which starts are remembered
-	maxRateHorizon     = 20               // a rate tells of so many times the time that it is of
-	maxSampledMachines = 256              // machines are looked at for the ends of what runs there; what falls free on the others is taken to be alike
+	minRateWindow  = time.Minute      // of which a rate is told
+	maxRateWindow  = 10 * time.Minute // of which starts are remembered
+	maxRateHorizon = 20               // a rate tells of so many times the time that it is of
+	// machines are looked at for the ends of what runs there; what falls free on the
+	// others is taken to be alike
+	maxSampledMachines = 256
 )
 
 // estimateStart says when a want may start for which nothing is held.
@@ -54,7 +62,8 @@ func (p *negotiationCycle) queuePositionText(w *requestState) string {
 	return "with " + pluralOf(w.unitsAhead, "task", "tasks") + " before it"
 }
 
-// estimateByRate is when a want starts if starts go on as they have; if that cannot be told, why not.
+// estimateByRate is when a want starts if starts go on as they have; if that cannot be
+// told, why not.
 func (p *negotiationCycle) estimateByRate(t *waitExplainer) (at int64, why string, ok bool) {
 	w, r := t.request, t.request.Class.Resources
 	from := max(w.WaitingSince, p.now-int64(maxRateWindow/time.Second))
@@ -79,14 +88,17 @@ func (p *negotiationCycle) estimateByRate(t *waitExplainer) (at int64, why strin
 		}
 	}
 	if like == 0 {
-		return 0, fmt.Sprintf("nobody knows when what runs there ends, and in the last %s nothing as large has started on a machine that can run it", durationText(window)), false
+		return 0, fmt.Sprintf("nobody knows when what runs there ends, and in the last %s nothing as large has "+
+			"started on a machine that can run it", durationText(window)), false
 	}
 	seconds := window.Seconds()
 	took := w.weightAhead/cores*seconds + float64(max(w.Gang, 1))/float64(like)*seconds
 	if took > maxRateHorizon*seconds {
-		return 0, fmt.Sprintf("as tasks have started in the last %s, it would take more than %s", durationText(window), durationText(maxRateHorizon*window)), false
+		return 0, fmt.Sprintf("as tasks have started in the last %s, it would take more than %s", durationText(window),
+			durationText(maxRateHorizon*window)), false
 	}
-	why = fmt.Sprintf("if tasks go on to start there as in the last %s (%s as large), %s", durationText(window), pluralOf(like, "task", "tasks"), p.queuePositionText(w))
+	why = fmt.Sprintf("if tasks go on to start there as in the last %s (%s as large), %s", durationText(window),
+		pluralOf(like, "task", "tasks"), p.queuePositionText(w))
 	return p.now + int64(math.Ceil(took)), why, true
 }
 
@@ -104,7 +116,8 @@ func (p *negotiationCycle) startMachines() []int32 {
 	return p.startMachineNumbers
 }
 
-// estimateByEnds is when a want starts if what runs takes as long as it may, or is expected to.
+// estimateByEnds is when a want starts if what runs takes as long as it may, or is
+// expected to.
 func (p *negotiationCycle) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
 	w, size := t.request, max(t.request.Gang, 1)
 	if w.unitWeight <= 0 || w.Class.AppClass == gpu.StreamClass {

@@ -83,7 +83,8 @@ type suggestion struct {
 	fractionLeft float64 // how much of what was asked for would be left; more is better
 }
 
-// suggestions lists the smallest changes: if some machine could run it, what would start it now; else what would let any machine run it at all.
+// suggestions lists the smallest changes: if some machine could run it, what would start
+// it now; else what would let any machine run it at all.
 func (t *waitExplainer) suggestions(p *negotiationCycle) []string {
 	var all []suggestion
 	if t.capable > 0 && t.request.waitReason == "" {
@@ -120,23 +121,27 @@ func (t *waitExplainer) suggestions(p *negotiationCycle) []string {
 	return texts
 }
 
-// suggestWithout is what a request could do about one of its conjuncts that alone keeps some machines from running it.
+// suggestWithout is what a request could do about one of its conjuncts that alone keeps
+// some machines from running it.
 func (t *waitExplainer) suggestWithout(i int) []suggestion {
 	c, n := &t.match.Conjuncts[i], t.onlyConjunct[i]
 	if c.Side == classad.Right {
 		return nil // it is the machine's owner who would have to change something
 	}
 	if !c.BestValue.IsUndefined() {
-		return []suggestion{{fmt.Sprintf("if %s in its requirements accepted %s, %s run it", clipText(c.Substituted.String()), plainValue(c.BestValue),
+		return []suggestion{{fmt.Sprintf("if %s in its requirements accepted %s, %s run it",
+			clipText(c.Substituted.String()), plainValue(c.BestValue),
 			pluralOf(min(n, c.BestCount), "machine could", "machines could")), 0.5}}
 	}
-	return []suggestion{{fmt.Sprintf("without %s in its requirements %s run it", clipText(t.conjunctText(i)), pluralOf(n, "machine could", "machines could")), 0}}
+	return []suggestion{{fmt.Sprintf("without %s in its requirements %s run it", clipText(t.conjunctText(i)),
+		pluralOf(n, "machine could", "machines could")), 0}}
 }
 
 func (t *waitExplainer) suggestLess(d resourceDimension, have int64, effect string) suggestion {
 	asked := d.amountOf(t.request.Class.Resources)
 	return suggestion{
-		text:         fmt.Sprintf("with %s instead of %s %s", d.amountText(have, true), d.amountText(asked, false), effect),
+		text: fmt.Sprintf("with %s instead of %s %s", d.amountText(have, true),
+			d.amountText(asked, false), effect),
 		fractionLeft: float64(have) / float64(asked),
 	}
 }

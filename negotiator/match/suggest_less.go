@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// What a request could do without, where less of one resource is not enough: less of two, less time, or a smaller gang. Each is asked of the machines as
-// the plan has left them.
+// What a request could do without, where less of one resource is not enough: less of two,
+// less time, or a smaller gang. Each is asked of the machines as the plan has left them.
 
 // twoShortages is a machine that lacks two things, of which it has this much.
 type twoShortages struct {
@@ -17,7 +17,8 @@ type twoShortages struct {
 	fractionLeft  float64 // how much of what was asked for would be left
 }
 
-// addMachine notes a machine that lacks two things, if less of them is a smaller change than on those before. What GPUs are short of no sum tells.
+// addMachine notes a machine that lacks two things, if less of them is a smaller change
+// than on those before. What GPUs are short of no sum tells.
 func (q *twoShortages) addMachine(p *negotiationCycle, c *RequestClass, at int, s *resourceShortage) {
 	if s.dimensions != 2 || p.unitsFreeAt(at) != nil {
 		return
@@ -40,8 +41,10 @@ func (q *twoShortages) addMachine(p *negotiationCycle, c *RequestClass, at int, 
 // suggestion is the advice to ask for less of both.
 func (q *twoShortages) suggestion(c *RequestClass, effect string) suggestion {
 	return suggestion{
-		text: fmt.Sprintf("with %s and %s instead of %s and %s %s", q.first.amountText(q.have[0], true), q.second.amountText(q.have[1], true),
-			q.first.amountText(q.first.amountOf(c.Resources), false), q.second.amountText(q.second.amountOf(c.Resources), false), effect),
+		text: fmt.Sprintf("with %s and %s instead of %s and %s %s", q.first.amountText(q.have[0], true),
+			q.second.amountText(q.have[1], true),
+			q.first.amountText(q.first.amountOf(c.Resources), false),
+			q.second.amountText(q.second.amountOf(c.Resources), false), effect),
 		fractionLeft: q.fractionLeft,
 	}
 }
@@ -49,7 +52,8 @@ func (q *twoShortages) suggestion(c *RequestClass, effect string) suggestion {
 // minSuggestedWalltime is the shortest that is recommended.
 const minSuggestedWalltime = time.Minute
 
-// longestRuntimeNow is how long a unit of a want may take at most to start now on a machine that has room, and holds it for others from later on.
+// longestRuntimeNow is how long a unit of a want may take at most to start now on a
+// machine that has room, and holds it for others from later on.
 func (p *negotiationCycle) longestRuntimeNow(w *requestState, at int) (longest timeline.UnixSeconds) {
 	if w.Gang > 1 {
 		return 0
@@ -70,20 +74,24 @@ func (p *negotiationCycle) longestRuntimeNow(w *requestState, at int) (longest t
 func (t *waitExplainer) suggestShorter() (all []suggestion) {
 	w := t.request
 	if d := time.Duration(t.longestNow) * time.Second; d >= minSuggestedWalltime {
-		all = append(all, suggestion{fmt.Sprintf("with a walltime of at most %s it would start now", durationText(d)), 0.9})
+		all = append(all, suggestion{fmt.Sprintf("with a walltime of at most %s it would start now", durationText(d)),
+			0.9})
 	}
 	if w.waitReasonKind == PartOnly && w.partOf == nil && t.gangUnitsNow > 0 && t.gangUnitsNow < w.Gang {
 		all = append(all, suggestion{
-			fmt.Sprintf("with %s instead of %d that start together it would start now", pluralOf(t.gangUnitsNow, "task", "tasks"), w.Gang), float64(t.gangUnitsNow) / float64(w.Gang),
+			fmt.Sprintf("with %s instead of %d that start together it would start now",
+				pluralOf(t.gangUnitsNow, "task", "tasks"), w.Gang), float64(t.gangUnitsNow) / float64(w.Gang),
 		})
 	}
 	return all
 }
 
-// unitsFittingNow is how many units of a want a machine has room for as the plan has left it, at least.
+// unitsFittingNow is how many units of a want a machine has room for as the plan has left
+// it, at least.
 func (p *negotiationCycle) unitsFittingNow(w *requestState, at int) int {
 	if p.unitsFreeAt(at) != nil {
 		return p.fitsBesideReservations(w, at, 1)
 	}
-	return p.fitsBesideReservations(w, at, w.unitsPerMachine(min(w.Gang, w.Class.Resources.TimesIn(p.roomBySums(w.Class, at)))))
+	return p.fitsBesideReservations(w, at,
+		w.unitsPerMachine(min(w.Gang, w.Class.Resources.TimesIn(p.roomBySums(w.Class, at)))))
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// Of a machine a part of which is held for somebody, the plan keeps its future: who gives what back when, and what is held from when on. Anybody else
-// may take of it only what is free beside the holds for as long as he runs. Of all other machines only the present counts.
+// Of a machine a part of which is held for somebody, the plan keeps its future: who gives
+// what back when, and what is held from when on. Anybody else may take of it only what is
+// free beside the holds for as long as he runs. Of all other machines only the present
+// counts.
 
 // poolTimeline is what a plan knows of the future.
 type poolTimeline struct {
@@ -51,7 +53,8 @@ type reservationHolder struct {
 // wholeMachine is more than any machine has, in what every request wants something of.
 var wholeMachine = roost.Resources{CPU: 1 << 40, Memory: 1 << 60}
 
-// secondsCeil is a length of time in a forecast, rounded up; nothing ends that says no length.
+// secondsCeil is a length of time in a forecast, rounded up; nothing ends that says no
+// length.
 func secondsCeil(d time.Duration) timeline.UnixSeconds {
 	if d <= 0 {
 		return timeline.Never
@@ -59,7 +62,8 @@ func secondsCeil(d time.Duration) timeline.UnixSeconds {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// expectedRuntime is how long a unit of a want is taken to run: as it says, or as it is expected to.
+// expectedRuntime is how long a unit of a want is taken to run: as it says, or as it is
+// expected to.
 func (w *requestState) expectedRuntime() timeline.UnixSeconds {
 	if w.PredictedRuntime > 0 && (w.Walltime <= 0 || w.PredictedRuntime < w.Walltime) {
 		return secondsCeil(w.PredictedRuntime)
@@ -67,7 +71,8 @@ func (w *requestState) expectedRuntime() timeline.UnixSeconds {
 	return secondsCeil(w.Walltime)
 }
 
-// unitsWeight is what so many units of a class take in a forecast. Stream tasks take the processor time of batch tasks, and leave it to them.
+// unitsWeight is what so many units of a class take in a forecast. Stream tasks take the
+// processor time of batch tasks, and leave it to them.
 func unitsWeight(r roost.Resources, class gpu.AppClass, n int) roost.Resources {
 	if class == gpu.StreamClass {
 		r.CPU = 0
@@ -89,7 +94,8 @@ func (p *negotiationCycle) mutableTimeline(at int) *machineTimeline {
 	return f
 }
 
-// timelineOf says what will come back of a machine, if nobody holds it. What should be over already comes back in a moment.
+// timelineOf says what will come back of a machine, if nobody holds it. What should be
+// over already comes back in a moment.
 func (p *negotiationCycle) timelineOf(at int) *machineTimeline {
 	f := &machineTimeline{}
 	f.Releases = slices.Clone(p.Machines[at].futureReturns)
@@ -123,22 +129,27 @@ func (p *negotiationCycle) fillTimeline(f *machineTimeline, at int) {
 	for _, g := range p.result.Grants {
 		if g.Machine == m && !g.Waiting {
 			c := g.Request.Class
-			release(timeline.EndTime(p.now, (&requestState{Request: g.Request}).expectedRuntime()), p.unitUsage(c, at), c.AppClass, g.Units)
+			release(timeline.EndTime(p.now, (&requestState{Request: g.Request}).expectedRuntime()), p.unitUsage(c, at),
+				c.AppClass, g.Units)
 		}
 	}
 }
 
-// reserveMachine holds a part of a machine. All who have looked at the machine look again.
+// reserveMachine holds a part of a machine. All who have looked at the machine look
+// again.
 func (p *negotiationCycle) reserveMachine(at int, h timeline.Reservation, of reservationHolder) {
 	f := p.mutableTimeline(at)
 	f.Reservations, f.holders = append(f.Reservations, h), append(f.holders, of)
 	if of.backfillRequest != nil {
-		p.result.BackfillReservations = append(p.result.BackfillReservations, BackfillReservation{Request: of.backfillRequest.gangRequest().Request, Machine: p.Machines[at], From: h.From})
+		p.result.BackfillReservations = append(p.result.BackfillReservations,
+			BackfillReservation{Request: of.backfillRequest.gangRequest().Request, Machine: p.Machines[at],
+				From: h.From})
 	}
 	p.markTimelineChanged(at)
 }
 
-// markTimelineChanged notes that there is more or less to be had on a machine than before.
+// markTimelineChanged notes that there is more or less to be had on a machine than
+// before.
 func (p *negotiationCycle) markTimelineChanged(at int) {
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
@@ -146,10 +157,12 @@ func (p *negotiationCycle) markTimelineChanged(at int) {
 
 // mayUse reports whether a hold is for that request, or one that it need not mind.
 func (h *reservationHolder) mayUse(w *requestState) bool {
-	return h.backfillRequest != nil && h.backfillRequest == w.gangRequest() || h.advanceReservation != nil && h.advanceReservation == w.advanceReservation
+	return h.backfillRequest != nil && h.backfillRequest == w.gangRequest() || h.advanceReservation != nil &&
+		h.advanceReservation == w.advanceReservation
 }
 
-// fitsBesideReservations is how many of n units of a want a machine can take beside what is held of it, if there is room for them now.
+// fitsBesideReservations is how many of n units of a want a machine can take beside what
+// is held of it, if there is room for them now.
 func (p *negotiationCycle) fitsBesideReservations(w *requestState, at, n int) int {
 	f := p.timelines[at]
 	if f == nil {
@@ -162,7 +175,8 @@ func (p *negotiationCycle) fitsBesideReservations(w *requestState, at, n int) in
 	if others == 0 {
 		return n
 	}
-	mine := timeline.MachineCapacity{Free: p.freeForExclusive(w, at, f.Free), Releases: f.Releases, Reservations: f.Reservations}
+	mine := timeline.MachineCapacity{Free: p.freeForExclusive(w, at, f.Free), Releases: f.Releases,
+		Reservations: f.Reservations}
 	if others < len(f.holders) {
 		mine.Reservations = nil
 		for i, h := range f.Reservations {
@@ -174,8 +188,10 @@ func (p *negotiationCycle) fitsBesideReservations(w *requestState, at, n int) in
 	return mine.UnitsFrom(p.now, f.runtimeBesideReservations(w), unitsWeight(w.Class.Resources, w.Class.AppClass, 1), n)
 }
 
-// runtimeBesideReservations is how long a unit of a want is taken to run beside what is held of a machine. Where a request was told when it starts at the latest, that is as
-// long as the unit may: a prediction that is too short would delay it. Elsewhere it is as long as it is expected to.
+// runtimeBesideReservations is how long a unit of a want is taken to run beside what is
+// held of a machine. Where a request was told when it starts at the latest, that is as
+// long as the unit may: a prediction that is too short would delay it. Elsewhere it is as
+// long as it is expected to.
 func (f *machineTimeline) runtimeBesideReservations(w *requestState) timeline.UnixSeconds {
 	for i := range f.holders {
 		if h := &f.holders[i]; h.backfillRequest != nil && h.backfillRequest.certainty == ByWalltime && !h.mayUse(w) {
@@ -185,7 +201,8 @@ func (f *machineTimeline) runtimeBesideReservations(w *requestState) timeline.Un
 	return w.expectedRuntime()
 }
 
-// consumeReservation notes that n units of a want were placed on a machine: what is held for it is held no more.
+// consumeReservation notes that n units of a want were placed on a machine: what is held
+// for it is held no more.
 func (p *negotiationCycle) consumeReservation(w *requestState, at, n int) {
 	f := p.timelines[at]
 	if f == nil {
@@ -205,8 +222,10 @@ func (p *negotiationCycle) reservedFor(w *requestState, at int) (ReasonKind, str
 	f := p.timelines[at]
 	for i, h := range f.Reservations {
 		if of := &f.holders[i]; !of.mayUse(w) {
-			exclusive := timeline.MachineCapacity{Free: p.freeForExclusive(w, at, f.Free), Releases: f.Releases, Reservations: []timeline.Reservation{h}}
-			if exclusive.UnitsFrom(p.now, f.runtimeBesideReservations(w), unitsWeight(w.Class.Resources, w.Class.AppClass, 1), 1) == 0 {
+			exclusive := timeline.MachineCapacity{Free: p.freeForExclusive(w, at, f.Free), Releases: f.Releases,
+				Reservations: []timeline.Reservation{h}}
+			if exclusive.UnitsFrom(p.now, f.runtimeBesideReservations(w),
+				unitsWeight(w.Class.Resources, w.Class.AppClass, 1), 1) == 0 {
 				return of.reasonKind(h.From > p.now), p.holderText(h, of)
 			}
 		}
@@ -214,7 +233,8 @@ func (p *negotiationCycle) reservedFor(w *requestState, at int) (ReasonKind, str
 	return ReservedForEarlier, "held for others"
 }
 
-// fullyReservedFor says for whom a whole machine is kept from a want by now, and SeveralReasons if it is not.
+// fullyReservedFor says for whom a whole machine is kept from a want by now, and
+// SeveralReasons if it is not.
 func (p *negotiationCycle) fullyReservedFor(w *requestState, at int) (ReasonKind, string) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
@@ -226,7 +246,8 @@ func (p *negotiationCycle) fullyReservedFor(w *requestState, at int) (ReasonKind
 	return SeveralReasons, ""
 }
 
-// reasonKind is how a hold counts among the reasons: until a drain begins the machine is to be used, for what ends before.
+// reasonKind is how a hold counts among the reasons: until a drain begins the machine is
+// to be used, for what ends before.
 func (h *reservationHolder) reasonKind(later bool) ReasonKind {
 	switch {
 	case h.drain != nil && !later:
@@ -241,7 +262,8 @@ func (h *reservationHolder) reasonKind(later bool) ReasonKind {
 func (p *negotiationCycle) holderText(h timeline.Reservation, of *reservationHolder) string {
 	switch {
 	case of.drain != nil && h.From > p.now:
-		return strings.TrimSuffix("to be drained from "+p.timeText(h.From)+", before it would end: "+of.drain.Reason, ": ")
+		return strings.TrimSuffix("to be drained from "+p.timeText(h.From)+", before it would end: "+of.drain.Reason,
+			": ")
 	case of.drain != nil:
 		return strings.TrimSuffix("drained: "+of.drain.Reason, ": ")
 	case of.advanceReservation != nil && h.From > p.now:
@@ -253,7 +275,8 @@ func (p *negotiationCycle) holderText(h timeline.Reservation, of *reservationHol
 		if of.backfillRequest.certainty == ByPrediction {
 			when = "about " + p.timeText(h.From)
 		}
-		return "held for a request of " + of.backfillRequest.Submitter.Owner + " that comes before it and starts " + when
+		return "held for a request of " + of.backfillRequest.Submitter.Owner +
+			" that comes before it and starts " + when
 	}
 	return "held for a request of " + of.backfillRequest.Submitter.Owner + " that comes before it, as it falls free"
 }
@@ -266,6 +289,7 @@ func (p *negotiationCycle) timeText(t timeline.UnixSeconds) string {
 // cloneTimeline is a copy that shares nothing that changes.
 func (f *machineTimeline) cloneTimeline() *machineTimeline {
 	g := *f
-	g.Releases, g.Reservations, g.holders = slices.Clone(f.Releases), slices.Clone(f.Reservations), slices.Clone(f.holders)
+	g.Releases, g.Reservations, g.holders = slices.Clone(f.Releases), slices.Clone(f.Reservations),
+		slices.Clone(f.holders)
 	return &g
 }

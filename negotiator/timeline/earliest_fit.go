@@ -7,15 +7,18 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// capacityChange is an instant from which on a machine has room for more units than before, or fewer.
+// capacityChange is an instant from which on a machine has room for more units than
+// before, or fewer.
 type capacityChange struct {
 	at    UnixSeconds
 	units int // more, or fewer
 }
 
-// EarliestFit is the first instant at which so many units fit on the machines together, for so long, and how many on which; ok is false if there is none
-// that is known of. Of the machines those with the lower numbers are taken first.
-func EarliestFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources, n int) (start UnixSeconds, on []int, ok bool) {
+// EarliestFit is the first instant at which so many units fit on the machines together,
+// for so long, and how many on which; ok is false if there is none that is known of. Of
+// the machines those with the lower numbers are taken first.
+func EarliestFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources,
+	n int) (start UnixSeconds, on []int, ok bool) {
 	return EarliestSpreadFit(machines, now, length, r, n, n)
 }
 
@@ -39,14 +42,17 @@ func (m *MachineCapacity) EarliestUnit(now, length UnixSeconds, r roost.Resource
 	return at, HasRoom(&r, &free)
 }
 
-// HasRoom is whether r.Times(free) > 0, without a division: what something wants nothing of does not count.
+// HasRoom is whether r.Times(free) > 0, without a division: what something wants nothing
+// of does not count.
 func HasRoom(r, free *roost.Resources) bool {
-	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) && (r.Disk <= 0 || r.Disk <= free.Disk) &&
+	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) &&
+		(r.Disk <= 0 || r.Disk <= free.Disk) &&
 		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && (r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
 }
 
 // EarliestSpreadFit is EarliestFit with at most so many units on each machine.
-func EarliestSpreadFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources, n, each int) (start UnixSeconds, on []int, ok bool) {
+func EarliestSpreadFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources,
+	n, each int) (start UnixSeconds, on []int, ok bool) {
 	var all []capacityChange
 	for _, m := range machines {
 		all = m.appendChanges(all, now, length, r, min(n, each))
@@ -69,8 +75,10 @@ func EarliestSpreadFit(machines []*MachineCapacity, now, length UnixSeconds, r r
 	return 0, nil, false
 }
 
-// appendChanges adds to the list how the number of units changes for which the machine has room, up to a limit.
-func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixSeconds, r roost.Resources, limit int) []capacityChange {
+// appendChanges adds to the list how the number of units changes for which the machine
+// has room, up to a limit.
+func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixSeconds, r roost.Resources,
+	limit int) []capacityChange {
 	if len(m.Reservations) == 0 {
 		return m.appendReleases(list, now, r, limit)
 	}
@@ -99,7 +107,8 @@ func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixS
 }
 
 // appendReleases is steps where nothing is held: what is free only rises.
-func (m *MachineCapacity) appendReleases(list []capacityChange, now UnixSeconds, r roost.Resources, limit int) []capacityChange {
+func (m *MachineCapacity) appendReleases(list []capacityChange, now UnixSeconds, r roost.Resources,
+	limit int) []capacityChange {
 	free, had := m.Free, 0
 	note := func(at UnixSeconds) {
 		if units := max(min(limit, r.TimesIn(free)), 0); units != had {

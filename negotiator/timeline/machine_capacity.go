@@ -41,12 +41,15 @@ func EndTime(start, length UnixSeconds) UnixSeconds {
 	return start + length
 }
 
-// AddRelease notes that the machine gets something back. What never comes back need not be noted.
+// AddRelease notes that the machine gets something back. What never comes back need not
+// be noted.
 func (m *MachineCapacity) AddRelease(at UnixSeconds, r roost.Resources) {
 	if at == Never {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(m.Releases, at+1, func(r CapacityRelease, t UnixSeconds) int { return cmp.Compare(r.At, t) })
+	i, _ := slices.BinarySearchFunc(m.Releases, at+1, func(r CapacityRelease, t UnixSeconds) int {
+		return cmp.Compare(r.At, t)
+	})
 	m.Releases = slices.Insert(m.Releases, i, CapacityRelease{at, r})
 }
 
@@ -56,7 +59,8 @@ func (m *MachineCapacity) AddStart(now, length UnixSeconds, r roost.Resources) {
 	m.AddRelease(EndTime(now, length), r)
 }
 
-// FreeAt is what is free at an instant, not before now. It is below 0 where holds are larger than what there is.
+// FreeAt is what is free at an instant, not before now. It is below 0 where holds are
+// larger than what there is.
 func (m *MachineCapacity) FreeAt(t UnixSeconds) roost.Resources {
 	free := m.Free.Add(roost.Resources{}) // memory of GPUs is not counted
 	for i := range m.Releases {
@@ -81,13 +85,15 @@ func addInPlace(sum, r *roost.Resources) {
 	sum.GPUs += r.GPUs
 }
 
-// Fits reports whether something can have its part of the machine from an instant on, not before now, for so long.
+// Fits reports whether something can have its part of the machine from an instant on, not
+// before now, for so long.
 func (m *MachineCapacity) Fits(start, length UnixSeconds, r roost.Resources) bool {
 	return m.UnitsFrom(start, length, r, 1) > 0
 }
 
-// UnitsFrom is how many of that size fit together from an instant on for so long, and no more than the limit. What they want nothing of does not count,
-// so that who wants no GPU may run where a hold waits for more of them than are free.
+// UnitsFrom is how many of that size fit together from an instant on for so long, and no
+// more than the limit. What they want nothing of does not count, so that who wants no GPU
+// may run where a hold waits for more of them than are free.
 func (m *MachineCapacity) UnitsFrom(start, length UnixSeconds, r roost.Resources, limit int) int {
 	n := min(limit, r.TimesIn(m.FreeAt(start)))
 	end := EndTime(start, length)

@@ -35,7 +35,8 @@ func TestOracle(t *testing.T) {
 			sum := 0
 			for _, m := range machines {
 				if got, want := m.UnitsFrom(at, length, r, 1<<30), naive(m, at); got != want {
-					t.Fatalf("seed %d: %d units of %v fit from %d for %d, want %d: %+v", seed, got, r, at, length, want, m)
+					t.Fatalf("seed %d: %d units of %v fit from %d for %d, want %d: %+v", seed, got, r, at,
+						length, want, m)
 				}
 				sum += naive(m, at)
 			}
@@ -43,11 +44,13 @@ func TestOracle(t *testing.T) {
 		}
 		at, on, ok := EarliestFit(machines, now, length, r, n)
 		if ok != found || ok && at != wantAt {
-			t.Fatalf("seed %d: %d units of %v for %d start at %d (%v), want %d (%v)", seed, n, r, length, at, ok, wantAt, found)
+			t.Fatalf("seed %d: %d units of %v for %d start at %d (%v), want %d (%v)", seed, n, r, length, at,
+				ok, wantAt, found)
 		}
 		one, _, oneOK := EarliestFit(machines[:1], now, length, r, 1)
 		if first, ok := machines[0].EarliestUnit(now, length, r); ok != oneOK || ok && first != one {
-			t.Fatalf("seed %d: one unit of %v for %d starts first at %d (%v), want %d (%v)", seed, r, length, first, ok, one, oneOK)
+			t.Fatalf("seed %d: one unit of %v for %d starts first at %d (%v), want %d (%v)", seed, r, length, first, ok,
+				one, oneOK)
 		}
 		sum := 0
 		for i, units := range on {
@@ -80,7 +83,8 @@ func randomMachine(rng *rand.Rand) *MachineCapacity {
 	return m
 }
 
-// TestUnaffectedFit holds that who wants nothing of what is short is not kept from running by it.
+// TestUnaffectedFit holds that who wants nothing of what is short is not kept from
+// running by it.
 func TestUnaffectedFit(t *testing.T) {
 	m := &MachineCapacity{Free: roost.Resources{CPU: 8000, GPUs: 2}}
 	m.Reservations = []Reservation{{0, Never, roost.Resources{CPU: 1000, GPUs: 4}}}

@@ -21,8 +21,9 @@ func (d *Dispatcher) HasAttempt(nodeName string, a roost.AttemptID) bool {
 	return c != nil && c.Node == nodeName && c.Attempt == a
 }
 
-// Exited notes that an attempt's processes are gone and its output may be fetched. It reports whether this is news; an attempt that is not
-// the present one is acknowledged at once, so that the node can forget it.
+// Exited notes that an attempt's processes are gone and its output may be fetched. It
+// reports whether this is news; an attempt that is not the present one is acknowledged at
+// once, so that the node can forget it.
 func (d *Dispatcher) Exited(now BootTime, nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
 	if c != nil && mutant.Active(mutant.StaleExitAccepted) {
@@ -41,7 +42,8 @@ func (d *Dispatcher) Exited(now BootTime, nodeName string, a roost.AttemptID) bo
 	return true
 }
 
-// Finished tells that the end of an attempt is recorded: the node may forget it, and the claim takes the next task.
+// Finished tells that the end of an attempt is recorded: the node may forget it, and the
+// claim takes the next task.
 func (d *Dispatcher) Finished(now BootTime, a roost.AttemptID) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -52,8 +54,9 @@ func (d *Dispatcher) Finished(now BootTime, a roost.AttemptID) {
 	d.assignNext(now, c)
 }
 
-// Failed notes that an attempt has failed, and perhaps by the machine's doing: after so many in a row on one claim it is given back when the attempt is
-// finished. With 0 it has gone well, and they are no longer in a row.
+// Failed notes that an attempt has failed, and perhaps by the machine's doing: after so
+// many in a row on one claim it is given back when the attempt is finished. With 0 it has
+// gone well, and they are no longer in a row.
 func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a {
@@ -65,15 +68,17 @@ func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c.releaseAtEnd = c.releaseAtEnd || most > 0 && c.failures >= most
 }
 
-// Evicted notes that an attempt had to leave its machine, by the machine's own will: then its claim ends there, too, and a task that were put on it would be
-// lost at once. Where the schedd has asked for it the claim stays.
+// Evicted notes that an attempt had to leave its machine, by the machine's own will: then
+// its claim ends there, too, and a task that were put on it would be lost at once. Where
+// the schedd has asked for it the claim stays.
 func (d *Dispatcher) Evicted(a roost.AttemptID) {
 	if c := d.busy[a.Task]; c != nil && c.Attempt == a && !c.vacating {
 		c.releaseAtEnd = true
 	}
 }
 
-// Vacate ends an attempt that is under way. On a node that is away it is sent as soon as that is back.
+// Vacate ends an attempt that is under way. On a node that is away it is sent as soon as
+// that is back.
 func (d *Dispatcher) Vacate(a roost.AttemptID, order VacateOrder) {
 	c := d.busy[a.Task]
 	if c == nil || c.Attempt != a || c.State != Busy {

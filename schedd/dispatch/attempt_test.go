@@ -9,7 +9,8 @@ import (
 // TestHas: an attempt is the word of the node that it was given to, and of no other.
 func TestHas(t *testing.T) {
 	task := roost.TaskID{Job: roost.JobID{Seq: 1, Host: "submit"}}
-	d := &Dispatcher{busy: map[roost.TaskID]*Claim{task: {Node: "n1", Attempt: roost.AttemptID{Task: task, Attempt: 2}}}}
+	d := &Dispatcher{busy: map[roost.TaskID]*Claim{task: {Node: "n1",
+		Attempt: roost.AttemptID{Task: task, Attempt: 2}}}}
 	for _, c := range []struct {
 		node    string
 		attempt roost.AttemptNumber

@@ -86,7 +86,8 @@ func (c *Claim) String() string {
 	return fmt.Sprintf("claim %d on %s (%v, request %d)", c.ID, c.Node, c.State, c.Request)
 }
 
-// leaseEnd is the instant at which no process of the claim can be alive any more even if the node never heard of anything again.
+// leaseEnd is the instant at which no process of the claim can be alive any more even if
+// the node never heard of anything again.
 func (c *Claim) leaseEnd(killGrace time.Duration) BootTime {
 	if mutant.Active(mutant.LeaseWithoutKillMargin) {
 		return c.leaseSent + c.Lease
@@ -94,7 +95,8 @@ func (c *Claim) leaseEnd(killGrace time.Duration) BootTime {
 	return leaseEnd(c.leaseSent, c.Lease, killGrace)
 }
 
-// leaseEnd is the instant at which no process can be alive any more that a lease was sent to at that other instant.
+// leaseEnd is the instant at which no process can be alive any more that a lease was sent
+// to at that other instant.
 func leaseEnd(sent, lease BootTime, killGrace time.Duration) BootTime {
 	return sent + lease + lease/100 + killGrace
 }

@@ -8,11 +8,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A claim may be accepted waiting: it has no resources yet, and gets them when those before it in the queue of its machine are done (HRM §3.3). It
-// takes its first task at once, and the machine starts that when the time has come. So the task is bound to the machine, and another that falls idle
-// meanwhile would not do it any good. Therefore a task that has waited for a while, and is to wait for a while yet, is wanted once more, only for
-// what starts at once: when a claim for it is there, the task is taken back from where it waits, and runs here. Each move needs a claim with
-// room, so nothing is moved to and fro.
+// A claim may be accepted waiting: it has no resources yet, and gets them when those
+// before it in the queue of its machine are done (HRM §3.3). It takes its first task at
+// once, and the machine starts that when the time has come. So the task is bound to the
+// machine, and another that falls idle meanwhile would not do it any good. Therefore a
+// task that has waited for a while, and is to wait for a while yet, is wanted once more,
+// only for what starts at once: when a claim for it is there, the task is taken back from
+// where it waits, and runs here. Each move needs a claim with room, so nothing is moved
+// to and fro.
 
 // ClaimReply is a startd's answer to a wish for a claim.
 type ClaimReply struct {
@@ -50,7 +53,8 @@ func (d *Dispatcher) Placement(a roost.AttemptID) string {
 	return ""
 }
 
-// Yielded notes that a claim that ended an attempt gave its resources to one that waited, and waits now itself.
+// Yielded notes that a claim that ended an attempt gave its resources to one that waited,
+// and waits now itself.
 func (d *Dispatcher) Yielded(now BootTime, nodeName string, a roost.AttemptID) {
 	if c := d.busy[a.Task]; c != nil && c.Node == nodeName && c.Attempt == a {
 		d.setWaiting(c, true, now, 0)
@@ -74,7 +78,8 @@ func (d *Dispatcher) setWaiting(c *Claim, waiting bool, now BootTime, wait time.
 	}
 }
 
-// Movable counts the tasks of a request that have waited on a machine for so long that they are to be moved if they can.
+// Movable counts the tasks of a request that have waited on a machine for so long that
+// they are to be moved if they can.
 func (d *Dispatcher) Movable(now BootTime, r RequestID) (n int) {
 	for _, c := range d.waiting[r] {
 		if d.isMovable(now, c) {
@@ -85,8 +90,10 @@ func (d *Dispatcher) Movable(now BootTime, r RequestID) (n int) {
 }
 
 func (d *Dispatcher) isMovable(now BootTime, c *Claim) bool {
-	return c.State == Busy && !c.Running && !c.vacating && d.nodes[c.Node].connected && now-c.waitSince >= d.options.MoveAfter &&
-		(c.readyAt == 0 || c.readyAt-now >= d.options.MoveAfter || now-c.readyAt >= d.options.MoveAfter) && d.jobQueue.IsMovable(c.Attempt)
+	return c.State == Busy && !c.Running && !c.vacating && d.nodes[c.Node].connected &&
+		now-c.waitSince >= d.options.MoveAfter &&
+		(c.readyAt == 0 || c.readyAt-now >= d.options.MoveAfter || now-c.readyAt >= d.options.MoveAfter) &&
+		d.jobQueue.IsMovable(c.Attempt)
 }
 
 // WaitingRequests lists the requests of which tasks wait on machines.
@@ -101,7 +108,8 @@ func (d *Dispatcher) WaitsOn(t roost.TaskID) (node string, since, ready BootTime
 	return c.Node, c.waitSince, c.readyAt, true
 }
 
-// moveWaiting takes a restless task back for an idle claim with resources: of several the one that would wait longest.
+// moveWaiting takes a restless task back for an idle claim with resources: of several the
+// one that would wait longest.
 func (d *Dispatcher) moveWaiting(now BootTime, to *Claim) {
 	var from *Claim
 	for _, c := range d.waiting[to.Request] {
@@ -114,5 +122,6 @@ func (d *Dispatcher) moveWaiting(now BootTime, to *Claim) {
 	}
 	from.releaseAtEnd, to.reservedUntil = true, now+d.options.RequestTimeout
 	d.idleDeadlines.schedule(&to.timer, d.idleUntil(to))
-	d.Vacate(from.Attempt, VacateOrder{WithoutNotice: true, Reason: "it waited on " + from.Node + ", and " + to.Node + " can start it at once"})
+	d.Vacate(from.Attempt, VacateOrder{WithoutNotice: true,
+		Reason: "it waited on " + from.Node + ", and " + to.Node + " can start it at once"})
 }

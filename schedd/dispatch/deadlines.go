@@ -8,16 +8,20 @@ import (
 	"slices"
 )
 
-// The naive way to find out what time asks for is to look at every claim on every node. A schedd has thousands of them, is asked several times a second, and
-// nearly always nothing is due. So what waits for time stands in heaps:
+// The naive way to find out what time asks for is to look at every claim on every node. A
+// schedd has thousands of them, is asked several times a second, and nearly always
+// nothing is due. So what waits for time stands in heaps:
 //
 //	due    nodes on which something is held or asked for: what is asked for is answered, leases are renewed, or they run out
 //	spare  nodes on which nothing is: their sessions end
 //	linger idle claims
 //
-// A claim that goes mostly leaves the deadline of its node as it is, and to find that out takes a look at all others on it. Therefore a deadline may come early
-// (vague) until its node is next in turn: mark.at <= deadline(node), and == unless it is vague. What is done to a node for which nothing is due is nothing, so one
-// too many in a Tick does no harm, and one too few would: touched are those on which something has begun or ceased to be held since the last.
+// A claim that goes mostly leaves the deadline of its node as it is, and to find that out
+// takes a look at all others on it. Therefore a deadline may come early (vague) until its
+// node is next in turn: mark.at <= deadline(node), and == unless it is vague. What is
+// done to a node for which nothing is due is nothing, so one too many in a Tick does no
+// harm, and one too few would: touched are those on which something has begun or ceased
+// to be held since the last.
 
 // deadlineTimer is a place in an agenda.
 type deadlineTimer struct {
@@ -145,7 +149,8 @@ func (d *Dispatcher) removeNode(n *nodeState) {
 	}
 }
 
-// nextDeadline is the first of the agenda, when it is certain that it is; nil for an empty one.
+// nextDeadline is the first of the agenda, when it is certain that it is; nil for an
+// empty one.
 func (d *Dispatcher) nextDeadline(a *deadlineHeap) *deadlineTimer {
 	for len(*a) > 0 && (*a)[0].inexact {
 		a.schedule((*a)[0], d.deadline((*a)[0].node))
@@ -156,7 +161,8 @@ func (d *Dispatcher) nextDeadline(a *deadlineHeap) *deadlineTimer {
 	return (*a)[0]
 }
 
-// dueNodes are the nodes that a tick has to look at, by name. They stand nowhere until plan puts them back.
+// dueNodes are the nodes that a tick has to look at, by name. They stand nowhere until
+// plan puts them back.
 func (d *Dispatcher) dueNodes(now BootTime) (nodes []*nodeState) {
 	for _, a := range []*deadlineHeap{&d.nodeDeadlines, &d.unusedNodes} {
 		for m := d.nextDeadline(a); m != nil && m.at <= now; m = d.nextDeadline(a) {
@@ -175,7 +181,8 @@ func (d *Dispatcher) dueNodes(now BootTime) (nodes []*nodeState) {
 	return slices.Compact(nodes)
 }
 
-// expiredIdleClaims are the idle claims that have waited for long enough, in the order of their requests, and of their coming.
+// expiredIdleClaims are the idle claims that have waited for long enough, in the order of
+// their requests, and of their coming.
 func (d *Dispatcher) expiredIdleClaims(now BootTime) (claims []*Claim) {
 	for len(d.idleDeadlines) > 0 && d.idleDeadlines[0].at <= now {
 		m := d.idleDeadlines[0]
@@ -209,12 +216,14 @@ func (d *Dispatcher) checkDeadlines() {
 		idle += len(list)
 		for _, c := range list {
 			if c.timer.heap != &d.idleDeadlines || c.timer.at != d.idleUntil(c) {
-				panic(fmt.Sprintf("dispatch: %v is idle until %v, and the agenda has %v", c, d.idleUntil(c), c.timer.at))
+				panic(fmt.Sprintf("dispatch: %v is idle until %v, and the agenda has %v", c, d.idleUntil(c),
+					c.timer.at))
 			}
 		}
 	}
 	if idle != len(d.idleDeadlines) || len(d.nodes) != len(d.nodeDeadlines)+len(d.unusedNodes) {
-		panic(fmt.Sprintf("dispatch: %d idle claims and %d nodes, and the agendas have %d, %d and %d", idle, len(d.nodes), len(d.idleDeadlines), len(d.nodeDeadlines), len(d.unusedNodes)))
+		panic(fmt.Sprintf("dispatch: %d idle claims and %d nodes, and the agendas have %d, %d and %d", idle,
+			len(d.nodes), len(d.idleDeadlines), len(d.nodeDeadlines), len(d.unusedNodes)))
 	}
 	for _, n := range d.nodes {
 		m, empty, at := &n.timer, n.claimCount() == 0, d.deadline(n)
@@ -222,7 +231,8 @@ func (d *Dispatcher) checkDeadlines() {
 			panic(fmt.Sprintf("dispatch: something is due on %s at %v, and the agenda has %+v", n.name, at, m))
 		}
 		if empty != (n.emptySince != 0) && !n.dirty {
-			panic(fmt.Sprintf("dispatch: %d claims on %s, which is empty since %v, and no tick will know", n.claimCount(), n.name, n.emptySince))
+			panic(fmt.Sprintf("dispatch: %d claims on %s, which is empty since %v, and no tick will know",
+				n.claimCount(), n.name, n.emptySince))
 		}
 	}
 	for _, a := range []deadlineHeap{d.nodeDeadlines, d.unusedNodes, d.idleDeadlines} {

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// leasedQueue is a queue of some requests, each with a lease of its own; the third is of gangs of two.
+// leasedQueue is a queue of some requests, each with a lease of its own; the third is of
+// gangs of two.
 type leasedQueue struct {
 	ready    [4]int
 	assigned int
@@ -158,7 +159,8 @@ func (w *dispatcherPair) randomClaim(of ...ClaimState) *Claim {
 
 func (w *dispatcherPair) grant() {
 	w.grants++
-	g := Grant{GrantID: GrantID{1, w.grants}, Request: RequestID(w.rng.IntN(4)), Node: fmt.Sprintf("n%d", w.rng.IntN(6)), Address: "x",
+	g := Grant{GrantID: GrantID{1, w.grants}, Request: RequestID(w.rng.IntN(4)),
+		Node: fmt.Sprintf("n%d", w.rng.IntN(6)), Address: "x",
 		Resources: roost.Resources{CPU: roost.MilliCPU(1000 * w.grants)}}
 	g.MayWait = w.rng.IntN(3) == 0
 	if g.Request != 2 {
@@ -178,7 +180,8 @@ func (w *dispatcherPair) connect(node string) {
 	if n := w.dispatchers[0].nodes[node]; n != nil {
 		for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 			c := n.claims[id]
-			if p := (ReportedClaim{Claim: id, Grant: c.Grant.GrantID, Attempt: c.Attempt, Running: true}); w.rng.IntN(8) > 0 {
+			if p := (ReportedClaim{Claim: id, Grant: c.Grant.GrantID, Attempt: c.Attempt,
+				Running: true}); w.rng.IntN(8) > 0 {
 				present = append(present, p)
 			}
 		}
@@ -276,7 +279,8 @@ func (w *dispatcherPair) compare() {
 	}
 	for name, n := range w.dispatchers[0].nodes {
 		if o := w.dispatchers[1].nodes[name]; n.renewedAt != o.renewedAt || n.emptySince != o.emptySince {
-			w.Fatalf("at %v: %s renewed at %v and empty since %v, want %v and %v", w.now, name, n.renewedAt, n.emptySince, o.renewedAt, o.emptySince)
+			w.Fatalf("at %v: %s renewed at %v and empty since %v, want %v and %v", w.now, name, n.renewedAt,
+				n.emptySince, o.renewedAt, o.emptySince)
 		}
 	}
 	at, ok := w.dispatchers[0].NextTick(w.now)
@@ -286,7 +290,8 @@ func (w *dispatcherPair) compare() {
 	}
 }
 
-// TestDeadlines: who looks only at what is due does the same at the same time as who looks at everything.
+// TestDeadlines: who looks only at what is due does the same at the same time as who
+// looks at everything.
 func TestDeadlines(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(60) {
@@ -297,14 +302,16 @@ func TestDeadlines(t *testing.T) {
 			w.compare()
 		}
 	}
-	for _, e := range []Effect{ConnectNode{}, DisconnectNode{}, RequestClaim{}, ActivateClaim{}, VacateAttempt{}, AcknowledgeExit{}, ReleaseClaim{}, RenewLeases{}, GrantResult{}} {
+	for _, e := range []Effect{ConnectNode{}, DisconnectNode{}, RequestClaim{}, ActivateClaim{}, VacateAttempt{},
+		AcknowledgeExit{}, ReleaseClaim{}, RenewLeases{}, GrantResult{}} {
 		if what := fmt.Sprintf("%T", e); seen[what] < 20 {
 			t.Errorf("%d times %s: that is no trial of it", seen[what], what)
 		}
 	}
 }
 
-// BenchmarkIdleTick is a tick and the question for the next, with nothing due and much held.
+// BenchmarkIdleTick is a tick and the question for the next, with nothing due and much
+// held.
 func BenchmarkIdleTick(b *testing.B) {
 	for _, nodes := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

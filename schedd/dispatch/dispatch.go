@@ -13,23 +13,30 @@ import (
 type JobQueue interface {
 	// ReadyTasks returns how many tasks of the request could start now.
 	ReadyTasks(RequestID) int
-	// Assign records the next attempt of the request's best ready task for that claim, and returns it; false when none is ready.
+	// Assign records the next attempt of the request's best ready task for that claim,
+	// and returns it; false when none is ready.
 	Assign(request RequestID, node, address string, claim uint64) (roost.AttemptID, bool)
-	// NextGang returns how many tasks of the request start together next, 0 if those of no gang could now; false for a request whose tasks start one by one.
+	// NextGang returns how many tasks of the request start together next, 0 if those of
+	// no gang could now; false for a request whose tasks start one by one.
 	NextGang(RequestID) (size int, ok bool)
-	// GangRequest returns the request under which a gang is counted whose tasks are of several; false for a request whose gangs are of it alone.
+	// GangRequest returns the request under which a gang is counted whose tasks are of
+	// several; false for a request whose gangs are of it alone.
 	GangRequest(RequestID) (lead RequestID, ok bool)
-	// AssignGang is Assign for all tasks of a gang, one for each seat; false if no gang of that size is ready.
+	// AssignGang is Assign for all tasks of a gang, one for each seat; false if no gang
+	// of that size is ready.
 	AssignGang(request RequestID, seats []GangClaim) ([]roost.AttemptID, bool)
 	// RecordLost records that an attempt is gone without an exit status.
 	RecordLost(attempt roost.AttemptID, reason string)
-	// IsLive reports whether the attempt is the present one of its task, and has no end recorded.
+	// IsLive reports whether the attempt is the present one of its task, and has no end
+	// recorded.
 	IsLive(roost.AttemptID) bool
 	// Lease returns how long a claim for the request lives without renewal.
 	Lease(RequestID) time.Duration
-	// RuntimeBound returns how long a task of the request may run, 0 for any time, and the reservation that it names.
+	// RuntimeBound returns how long a task of the request may run, 0 for any time, and
+	// the reservation that it names.
 	RuntimeBound(RequestID) (walltime time.Duration, reservation string)
-	// IsMovable reports whether an attempt that waits on a machine may be ended there to be made anew elsewhere.
+	// IsMovable reports whether an attempt that waits on a machine may be ended there to
+	// be made anew elsewhere.
 	IsMovable(roost.AttemptID) bool
 }
 
@@ -48,7 +55,8 @@ type TimerOptions struct {
 func DefaultOptions() TimerOptions {
 	return TimerOptions{
 		IdleTimeout: 100 * time.Millisecond, ClaimWorklife: time.Minute, RequestTimeout: 10 * time.Second,
-		KillGrace: 10 * time.Second, RenewEvery: time.Minute, RestartWindow: 2 * time.Second, MoveAfter: 5 * time.Second,
+		KillGrace: 10 * time.Second, RenewEvery: time.Minute, RestartWindow: 2 * time.Second,
+		MoveAfter: 5 * time.Second,
 	}
 }
 
@@ -92,8 +100,11 @@ type Dispatcher struct {
 // New returns a dispatcher that holds nothing.
 func New(work JobQueue, opt TimerOptions) *Dispatcher {
 	return &Dispatcher{
-		jobQueue: work, options: opt, nodes: make(map[string]*nodeState), requested: make(map[GrantID]*Claim), unanswered: make(map[RequestID]int),
-		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim), gangs: make(map[GrantID]*pendingGang),
+		jobQueue: work, options: opt, nodes: make(map[string]*nodeState), requested: make(map[GrantID]*Claim),
+		unanswered: make(map[RequestID]int),
+		idle:       make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim),
+		busy:           make(map[roost.TaskID]*Claim),
+		gangs:          make(map[GrantID]*pendingGang),
 		shrunkRequests: make(map[RequestID]bool), totals: make(map[RequestID]RequestTotal),
 	}
 }
@@ -105,7 +116,8 @@ func (d *Dispatcher) Effects() []Effect {
 	return out
 }
 
-// ShrunkRequests drains which requests have lost claims, in order: whoever counts their claims has to look again.
+// ShrunkRequests drains which requests have lost claims, in order: whoever counts their
+// claims has to look again.
 func (d *Dispatcher) ShrunkRequests() []RequestID {
 	out := slices.Sorted(maps.Keys(d.shrunkRequests))
 	clear(d.shrunkRequests)
@@ -114,7 +126,8 @@ func (d *Dispatcher) ShrunkRequests() []RequestID {
 
 func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 
-// Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
+// Granted takes a hint from the negotiator and asks the startd, unless the work is gone
+// already.
 func (d *Dispatcher) Granted(now BootTime, g Grant) {
 	if _, ok := d.requested[g.GrantID]; ok {
 		return // said twice
@@ -130,7 +143,8 @@ func (d *Dispatcher) Granted(now BootTime, g Grant) {
 		return
 	}
 	n := d.findOrAddNode(now, g.Node, g.Address)
-	if n.awaySince != 0 && now-n.awaySince >= d.options.RestartWindow { // to wait for its answer would only keep the task from other nodes
+	// to wait for its answer would only keep the task from other nodes
+	if n.awaySince != 0 && now-n.awaySince >= d.options.RestartWindow {
 		d.emit(GrantResult{Grant: g.GrantID, Request: g.Request, Reason: "the node does not answer"})
 		if of != nil {
 			d.abortGang(of, "a node of its gang does not answer")
@@ -172,11 +186,13 @@ func (d *Dispatcher) dropRequested(c *Claim) {
 	}
 }
 
-// findOrAddNode finds or makes the books of a node, and asks for a session with a new one.
+// findOrAddNode finds or makes the books of a node, and asks for a session with a new
+// one.
 func (d *Dispatcher) findOrAddNode(now BootTime, name, address string) *nodeState {
 	n, ok := d.nodes[name]
 	if !ok {
-		n = &nodeState{name: name, address: address, claims: make(map[uint64]*Claim), requested: make(map[GrantID]*Claim), renewedAt: now}
+		n = &nodeState{name: name, address: address, claims: make(map[uint64]*Claim),
+			requested: make(map[GrantID]*Claim), renewedAt: now}
 		d.nodes[name], n.timer.node = n, n
 		d.markDirty(n)
 		d.scheduleNode(n)
@@ -205,7 +221,8 @@ func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) 
 		d.leaveGang(c)
 		return
 	}
-	c.ID, c.acceptedAt, c.leaseSent, c.Placement, c.firstAdSequence = id, now, now, r.Placement, r.AdSequence // the node counts its lease from when it was asked, which may have taken long
+	// the node counts its lease from when it was asked, which may have taken long
+	c.ID, c.acceptedAt, c.leaseSent, c.Placement, c.firstAdSequence = id, now, now, r.Placement, r.AdSequence
 	d.addToNode(n, c)
 	if r.Waiting {
 		d.setWaiting(c, true, now, r.WaitTime)
@@ -221,10 +238,12 @@ func (d *Dispatcher) ClaimAnswered(now BootTime, nodeName string, r ClaimReply) 
 	}
 }
 
-// assignNext puts the next task on a claim that is free, or leaves it idle, or gives it back when it is too old.
+// assignNext puts the next task on a claim that is free, or leaves it idle, or gives it
+// back when it is too old.
 func (d *Dispatcher) assignNext(now BootTime, c *Claim) {
 	n := d.nodes[c.Node]
-	if c.releaseAtEnd || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 || d.isAvailable(now, c) {
+	if c.releaseAtEnd || now-c.acceptedAt >= d.options.ClaimWorklife && d.options.ClaimWorklife > 0 ||
+		d.isAvailable(now, c) {
 		d.release(c)
 		return
 	}
@@ -249,8 +268,10 @@ func (d *Dispatcher) setState(now BootTime, c *Claim, s ClaimState) {
 	d.becameIdle = d.becameIdle || s == Idle
 }
 
-// BecameIdle reports, once, whether a claim has become idle, so that NextTick may have come as close as IdleTimeout. All else that waits for time waits for
-// seconds. In a steady stream of tasks no claim is idle, and nobody need look at all of them to find that out.
+// BecameIdle reports, once, whether a claim has become idle, so that NextTick may have
+// come as close as IdleTimeout. All else that waits for time waits for seconds. In a
+// steady stream of tasks no claim is idle, and nobody need look at all of them to find
+// that out.
 func (d *Dispatcher) BecameIdle() bool {
 	was := d.becameIdle
 	d.becameIdle = false
@@ -290,7 +311,8 @@ func (d *Dispatcher) removeClaim(c *Claim) {
 	d.leaveGang(c)
 }
 
-// RequestChanged puts newly ready tasks on the claims that wait for them, and gives claims of gangs back for which there are too few.
+// RequestChanged puts newly ready tasks on the claims that wait for them, and gives
+// claims of gangs back for which there are too few.
 func (d *Dispatcher) RequestChanged(now BootTime, r RequestID) {
 	d.cancelGangs(r)
 	for len(d.idle[r]) > 0 && d.jobQueue.ReadyTasks(r) > 0 {
@@ -302,7 +324,8 @@ func (d *Dispatcher) RequestChanged(now BootTime, r RequestID) {
 	}
 }
 
-// ClaimCounts returns how many claims of the request exist or are asked for, and how many of those are free to take a task.
+// ClaimCounts returns how many claims of the request exist or are asked for, and how many
+// of those are free to take a task.
 func (d *Dispatcher) ClaimCounts(r RequestID) (free int) {
 	lead, _ := d.jobQueue.GangRequest(r)
 	if n := d.gangClaims(lead); n > 0 {

@@ -24,7 +24,8 @@ type naiveJobQueue struct {
 }
 
 func newNaiveJobQueue(t *testing.T, tasks int) *naiveJobQueue {
-	b := &naiveJobQueue{t: t, attempt: map[int]roost.AttemptNumber{}, live: map[roost.AttemptID]bool{}, done: map[int]bool{}}
+	b := &naiveJobQueue{t: t, attempt: map[int]roost.AttemptNumber{}, live: map[roost.AttemptID]bool{},
+		done: map[int]bool{}}
 	for i := range tasks {
 		b.ready = append(b.ready, i)
 	}
@@ -93,7 +94,8 @@ func (b *naiveJobQueue) recordEnd(a roost.AttemptID) {
 	b.done[a.Task.Index] = true
 }
 
-// fakeStartd is a startd as DESIGN §5 describes it: it drops what comes from a superseded session, and its word on what it has is the truth.
+// fakeStartd is a startd as DESIGN §5 describes it: it drops what comes from a superseded
+// session, and its word on what it has is the truth.
 type fakeStartd struct {
 	name   string
 	up     bool
@@ -141,7 +143,8 @@ func newTestPool(t *testing.T, seed uint64, tasks, machines int) *testPool {
 	return w
 }
 
-// deliver moves effects onto the sessions; on a node that is away they are lost, as they are on a broken connection.
+// deliver moves effects onto the sessions; on a node that is away they are lost, as they
+// are on a broken connection.
 func (w *testPool) deliver() {
 	for _, e := range w.d.Effects() {
 		var node string
@@ -174,7 +177,8 @@ func (w *testPool) receive(m *fakeStartd) {
 	switch e := e.(type) {
 	case RequestClaim:
 		if m.used[e.Claim.Grant.GrantID] || w.rng.IntN(8) == 0 {
-			w.d.ClaimAnswered(w.now, m.name, ClaimReply{Grant: e.Claim.Grant.GrantID, Claim: 0, AdSequence: 1, Reason: "refused"})
+			w.d.ClaimAnswered(w.now, m.name, ClaimReply{Grant: e.Claim.Grant.GrantID, Claim: 0, AdSequence: 1,
+				Reason: "refused"})
 			return
 		}
 		m.used[e.Claim.Grant.GrantID] = true
@@ -182,7 +186,8 @@ func (w *testPool) receive(m *fakeStartd) {
 		h := &fakeClaim{grant: e.Claim.Grant.GrantID, waiting: e.Claim.MayWait && w.rng.IntN(2) == 0}
 		m.claims[m.next] = h
 		if w.rng.IntN(4) > 0 { // else the answer is lost: the session breaks
-			w.d.ClaimAnswered(w.now, m.name, ClaimReply{Grant: e.Claim.Grant.GrantID, Claim: m.next, AdSequence: 1, Waiting: h.waiting, WaitTime: time.Second})
+			w.d.ClaimAnswered(w.now, m.name, ClaimReply{Grant: e.Claim.Grant.GrantID, Claim: m.next, AdSequence: 1,
+				Waiting: h.waiting, WaitTime: time.Second})
 		} else {
 			w.disconnect(m)
 		}
@@ -270,7 +275,8 @@ func (w *testPool) connect(m *fakeStartd) {
 	var present []ReportedClaim
 	for id := uint64(0); id <= m.next; id++ {
 		if h := m.claims[id]; h != nil {
-			present = append(present, ReportedClaim{Claim: id, Grant: h.grant, Attempt: h.attempt, Running: !h.exited && !h.waiting, Exited: h.exited, Waiting: h.waiting})
+			present = append(present, ReportedClaim{Claim: id, Grant: h.grant, Attempt: h.attempt,
+				Running: !h.exited && !h.waiting, Exited: h.exited, Waiting: h.waiting})
 		}
 	}
 	w.d.Connected(w.now, m.name, present)
@@ -324,8 +330,9 @@ func (w *testPool) step(faults bool) {
 	w.d.Check()
 }
 
-// sleep suspends the schedd's host for an hour: all leases run out meanwhile, and what runs elsewhere is killed there. When it wakes its connections are
-// broken, and whatever it hears or looks at first is about what was an hour ago.
+// sleep suspends the schedd's host for an hour: all leases run out meanwhile, and what
+// runs elsewhere is killed there. When it wakes its connections are broken, and whatever
+// it hears or looks at first is about what was an hour ago.
 func (w *testPool) sleep() {
 	w.slept++
 	w.now += time.Hour
@@ -366,7 +373,8 @@ func (w *testPool) allocate(m *fakeStartd) {
 	}
 }
 
-// Whatever breaks, no task runs twice at the same time, none is recorded twice, and when the faults stop everything finishes.
+// Whatever breaks, no task runs twice at the same time, none is recorded twice, and when
+// the faults stop everything finishes.
 func TestFaults(t *testing.T) {
 	moved, slept := 0, 0
 	defer func() {
@@ -392,7 +400,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A node that never comes back keeps its attempts until the lease that was last sent has run out, with drift and the time to kill.
+// A node that never comes back keeps its attempts until the lease that was last sent has
+// run out, with drift and the time to kill.
 func TestLeaseRunsOut(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	m := w.machines["n0"]
@@ -422,7 +431,8 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// An idle claim is given back after it lingered, and an old one as soon as its task has ended.
+// An idle claim is given back after it lingered, and an old one as soon as its task has
+// ended.
 func TestIdleClaimReleased(t *testing.T) {
 	w := newTestPool(t, 3, 1, 1)
 	w.machines["n0"].up = true
@@ -445,55 +455,5 @@ func TestIdleClaimReleased(t *testing.T) {
 	}
 	if left := w.d.ShrunkRequests(); len(left) != 1 || left[0] != 0 || len(w.d.ShrunkRequests()) != 0 {
 		t.Errorf("requests %v have lost claims, want the one, once", left)
-	}
-}
-
-// A node that has been away for a while is not asked: the task is for another. One that is being restarted is.
-func TestNoRequestToAwayNode(t *testing.T) {
-	w := newTestPool(t, 1, 3, 1)
-	m := w.machines["n0"]
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
-	w.connect(m)
-	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
-	w.disconnect(m)
-	w.d.Effects()
-	w.now += time.Second
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 2}, Node: "n0", Address: "unix:/n0"})
-	if e := w.d.Effects(); len(e) != 0 {
-		t.Fatalf("away for a second: got %v, want patience", e)
-	}
-	w.now += time.Second
-	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 3}, Node: "n0", Address: "unix:/n0"})
-	want := GrantResult{Grant: GrantID{1, 3}, Reason: "the node does not answer"}
-	if e := w.d.Effects(); len(e) != 1 || e[0] != want {
-		t.Fatalf("away for two: got %v, want a refusal", e)
-	}
-}
-
-// A machine that has a task go takes its claim back, too, and gets no other task on it; where the schedd itself has asked for that the claim goes on.
-func TestEvicted(t *testing.T) {
-	for _, asked := range []bool{false, true} {
-		w := newTestPool(t, 4, 2, 1)
-		w.machines["n0"].up = true
-		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
-		w.d.Connected(w.now, "n0", nil)
-		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
-		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
-		if asked {
-			w.d.Vacate(a, VacateOrder{})
-		}
-		w.d.Exited(w.now, "n0", a)
-		w.d.Evicted(a)
-		w.b.recordEnd(a)
-		w.d.Effects()
-		w.d.Finished(w.now, a)
-		e, next := w.d.Effects(), roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(1), Attempt: 1}
-		if want := Effect(ReleaseClaim{"n0", 7}); !asked && (len(e) != 2 || e[1] != want) {
-			t.Errorf("got %v, want a release of claim 7", e)
-		}
-		if want := Effect(ActivateClaim{"n0", 7, next}); asked && (len(e) != 2 || e[1] != want) {
-			t.Errorf("the schedd asked for it: got %v, want the next task on claim 7", e)
-		}
-		w.d.Check()
 	}
 }

@@ -51,15 +51,16 @@ type ReleaseClaim struct {
 	Claim uint64
 }
 
-// RenewLeases tells a node that all leases go on from now, which is so long after its last word was heard.
+// RenewLeases tells a node that all leases go on from now, which is so long after its
+// last word was heard.
 type RenewLeases struct {
 	Node        string
 	LastMessage uint64 // the number of that word; 0: the welcome
 	Since       time.Duration
 }
 
-// GrantResult tells the negotiator what became of a grant. How much is wanted for the request has to be counted anew: what was asked is not on its way
-// any more.
+// GrantResult tells the negotiator what became of a grant. How much is wanted for the
+// request has to be counted anew: what was asked is not on its way any more.
 type GrantResult struct {
 	Grant      GrantID
 	Request    RequestID

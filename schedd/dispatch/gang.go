@@ -8,12 +8,16 @@ import (
 	"slices"
 )
 
-// Grants of a gang come together, and are worth something only together: all machines are asked at once, and claims that are there wait for those that
-// are not. When all have come their tasks start. When one is refused, or does not come in time, the others are given back, and the gang is wanted again
-// as a whole: so two gangs cannot keep each other waiting with half of what each needs. A claim of a gang runs one task, and is then given back.
+// Grants of a gang come together, and are worth something only together: all machines are
+// asked at once, and claims that are there wait for those that are not. When all have
+// come their tasks start. When one is refused, or does not come in time, the others are
+// given back, and the gang is wanted again as a whole: so two gangs cannot keep each
+// other waiting with half of what each needs. A claim of a gang runs one task, and is
+// then given back.
 //
-// A claim for which others have to leave its machine is there at once, and has its resources when they have gone: within the notice that they were
-// promised, so there is no bound on how long the rest of its gang waits for that.
+// A claim for which others have to leave its machine is there at once, and has its
+// resources when they have gone: within the notice that they were promised, so there is
+// no bound on how long the rest of its gang waits for that.
 
 // pendingGang is a gang whose claims are being asked for.
 type pendingGang struct {
@@ -32,7 +36,8 @@ type GangClaim struct {
 	Request       RequestID // that the claim was asked for
 }
 
-// findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use; nil for a grant of none.
+// findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use;
+// nil for a grant of none.
 func (d *Dispatcher) findOrAddGang(now BootTime, g Grant) (*pendingGang, string) {
 	want, gangs := d.jobQueue.NextGang(g.Request)
 	if g.GangID == 0 {
@@ -68,7 +73,8 @@ func (d *Dispatcher) gangClaims(r RequestID) (n int) {
 	return n
 }
 
-// addToGang puts a claim that is there into its gang, and starts the gang if it was the last.
+// addToGang puts a claim that is there into its gang, and starts the gang if it was the
+// last.
 func (d *Dispatcher) addToGang(now BootTime, c *Claim) {
 	of := c.gang
 	d.setState(now, c, Idle)
@@ -110,7 +116,8 @@ func (d *Dispatcher) startGang(now BootTime, of *pendingGang) {
 	}
 }
 
-// abortGang gives the claims of a gang back that will not be whole. Those that were asked for and are not there are given back when they come.
+// abortGang gives the claims of a gang back that will not be whole. Those that were asked
+// for and are not there are given back when they come.
 func (d *Dispatcher) abortGang(of *pendingGang, why string) {
 	if of.failure != "" {
 		return
@@ -132,8 +139,9 @@ func (d *Dispatcher) leaveGang(c *Claim) {
 	}
 }
 
-// cancelGangs gives up gangs that have all their claims and wait for room while their job is gone, held, or not that large any more: else machines would be
-// kept for nothing, for as long as those take who have to leave them.
+// cancelGangs gives up gangs that have all their claims and wait for room while their job
+// is gone, held, or not that large any more: else machines would be kept for nothing, for
+// as long as those take who have to leave them.
 func (d *Dispatcher) cancelGangs(r RequestID) {
 	r, mixed := d.jobQueue.GangRequest(r)
 	for _, id := range sortedGangs(d.gangs) {
@@ -148,7 +156,8 @@ func (d *Dispatcher) cancelGangs(r RequestID) {
 	}
 }
 
-// expireGangs gives up gangs that have not come together in time, and forgets those of which nothing can come any more.
+// expireGangs gives up gangs that have not come together in time, and forgets those of
+// which nothing can come any more.
 func (d *Dispatcher) expireGangs(now BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
@@ -164,7 +173,9 @@ func (d *Dispatcher) expireGangs(now BootTime) {
 }
 
 func sortedGangs(gangs map[GrantID]*pendingGang) []GrantID {
-	return slices.SortedFunc(maps.Keys(gangs), func(a, b GrantID) int { return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.ID, b.ID)) })
+	return slices.SortedFunc(maps.Keys(gangs), func(a, b GrantID) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // deadline is when something is to be done about a gang that has not come together.

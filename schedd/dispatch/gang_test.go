@@ -12,7 +12,8 @@ import (
 // gangGrant is the i-th grant of a gang of three, of which the first has the number 1.
 func gangGrant(i int) Grant {
 	return Grant{
-		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x", Resources: roost.Resources{CPU: 1000}, GangID: 1, GangSize: 3,
+		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x",
+		Resources: roost.Resources{CPU: 1000}, GangID: 1, GangSize: 3,
 	}
 }
 
@@ -37,7 +38,8 @@ func formatEffects(d *Dispatcher) string {
 	return strings.Join(out, "; ")
 }
 
-// newGangTest is a dispatcher of a request of two gangs of three tasks, connected to three nodes and granted one gang.
+// newGangTest is a dispatcher of a request of two gangs of three tasks, connected to
+// three nodes and granted one gang.
 func newGangTest(t *testing.T) (*naiveJobQueue, *Dispatcher) {
 	b := newNaiveJobQueue(t, 6)
 	b.gang = 3
@@ -97,7 +99,8 @@ func TestGangTimeout(t *testing.T) {
 		}, "refuse 2: no; release n1"},
 		"lost": {func(d *Dispatcher) { d.ClaimLost("n1", 11, "gone") }, ""},
 		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().RequestTimeout) },
-			"release n1; refuse 1: not all of its gang came about in time; refuse 2: the node does not answer; refuse 3: the node does not answer"},
+			"release n1; refuse 1: not all of its gang came about in time; refuse 2: the node does not answer; " +
+				"refuse 3: the node does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, d := newGangTest(t)
@@ -121,7 +124,8 @@ func TestGangTimeout(t *testing.T) {
 	}
 }
 
-// TestGrantsOutOfPlace holds that tasks of a gang do not start one by one, and that a gang of a size that is not wanted is refused.
+// TestGrantsOutOfPlace holds that tasks of a gang do not start one by one, and that a
+// gang of a size that is not wanted is refused.
 func TestGrantsOutOfPlace(t *testing.T) {
 	b := newNaiveJobQueue(t, 6)
 	b.gang = 2
@@ -130,27 +134,36 @@ func TestGrantsOutOfPlace(t *testing.T) {
 	single.GangID, single.GangSize = 0, 0
 	d.Granted(time.Hour, single)
 	d.Granted(time.Hour, gangGrant(1))
-	if got := formatEffects(d); got != "refuse 1: its tasks start together; refuse 1: no gang of that size waits for it any more" {
+	if got := formatEffects(d); got !=
+		"refuse 1: its tasks start together; refuse 1: no gang of that size waits for it any more" {
 		t.Fatal(got)
 	}
 }
 
-// TestGangWaitsForVictims holds that a gang starts when the last of its claims has the room that others had to leave, however long their notice is.
+// TestGangWaitsForVictims holds that a gang starts when the last of its claims has the
+// room that others had to leave, however long their notice is.
 func TestGangWaitsForVictims(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(d *Dispatcher, now BootTime)
 		want    string
 	}{
 		"its job is removed": {nil, "release n1; release n2; release n3"},
-		"they go":            {func(d *Dispatcher, now BootTime) { d.Allocated(now, "n3", 13, "") }, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
-		"the claim is lost":  {func(d *Dispatcher, now BootTime) { d.ClaimLost("n3", 13, "gone") }, "release n1; release n2"},
-		"a machine is away":  {func(d *Dispatcher, now BootTime) { d.Disconnected(now, "n1") }, "release n2; release n3"},
+		"they go": {func(d *Dispatcher, now BootTime) {
+			d.Allocated(now, "n3", 13, "")
+		}, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
+		"the claim is lost": {func(d *Dispatcher, now BootTime) {
+			d.ClaimLost("n3", 13, "gone")
+		}, "release n1; release n2"},
+		"a machine is away": {func(d *Dispatcher, now BootTime) {
+			d.Disconnected(now, "n1")
+		}, "release n2; release n3"},
 		"nobody has gone so": {func(d *Dispatcher, now BootTime) { d.Tick(now + time.Hour) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, d := newGangTest(t)
 			for i := range 2 {
-				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2), ClaimReply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
+				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2),
+					ClaimReply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
 			}
 			acceptClaim(d, time.Hour, 1)
 			later := time.Hour + 10*DefaultOptions().RequestTimeout

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestLimitedGrants holds that grants with licences are listed from when they are taken in until they are refused or their claims given back, and no others;
-// and that not all are known while nobody has said of which grant a claim from before the start was made.
+// TestLimitedGrants holds that grants with licences are listed from when they are taken
+// in until they are refused or their claims given back, and no others; and that not all
+// are known while nobody has said of which grant a claim from before the start was made.
 func TestLimitedGrants(t *testing.T) {
 	b := newNaiveJobQueue(t, 3)
 	d := New(b, DefaultOptions())
@@ -22,7 +23,8 @@ func TestLimitedGrants(t *testing.T) {
 	}
 	d.Connected(time.Hour, "n1", nil)
 	grant := func(id uint64, by BootTime) Grant {
-		return Grant{GrantID: GrantID{7, id}, Request: 1, Node: "n1", Address: "x", Resources: roost.Resources{CPU: 1000}, ClaimBy: by}
+		return Grant{GrantID: GrantID{7, id}, Request: 1, Node: "n1", Address: "x",
+			Resources: roost.Resources{CPU: 1000}, ClaimBy: by}
 	}
 	first, second := GrantID{7, 1}, GrantID{7, 2}
 	d.Granted(time.Hour, grant(1, time.Minute))
@@ -40,7 +42,8 @@ func TestLimitedGrants(t *testing.T) {
 		}
 	})
 	d = New(b, DefaultOptions())
-	d.Adopt(time.Hour, []RecoveredAttempt{{Attempt: live[0], Request: 1, Node: "n1", Address: "x", Claim: 5, Started: true}})
+	d.Adopt(time.Hour, []RecoveredAttempt{{Attempt: live[0], Request: 1, Node: "n1", Address: "x", Claim: 5,
+		Started: true}})
 	holds("after a restart", false)
 	d.Connected(time.Hour, "n1", []ReportedClaim{{Claim: 5, Grant: first, Attempt: live[0], Running: true}})
 	holds("when the node has said what it has", true, LimitedGrant{first, true, 0})

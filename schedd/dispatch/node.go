@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// RecoveredAttempt is an attempt that the log knows as begun and not as ended, when the schedd starts.
+// RecoveredAttempt is an attempt that the log knows as begun and not as ended, when the
+// schedd starts.
 type RecoveredAttempt struct {
 	Attempt   roost.AttemptID
 	Request   RequestID
@@ -20,13 +21,15 @@ type RecoveredAttempt struct {
 	Resources roost.Resources
 }
 
-// Adopt takes up the attempts that were under way when the schedd stopped. When their leases were last sent is not known; it was before now.
+// Adopt takes up the attempts that were under way when the schedd stopped. When their
+// leases were last sent is not known; it was before now.
 func (d *Dispatcher) Adopt(now BootTime, live []RecoveredAttempt) {
 	for _, l := range live {
 		n := d.findOrAddNode(now, l.Node, l.Address)
 		c := &Claim{
-			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Resources, State: Busy, Running: l.Started, Attempt: l.Attempt,
-			Lease: d.jobQueue.Lease(l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
+			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Resources, State: Busy, Running: l.Started,
+			Attempt: l.Attempt,
+			Lease:   d.jobQueue.Lease(l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
 		}
 		if mutant.Active(mutant.LeasesExpireOnRestart) {
 			c.leaseSent -= c.Lease
@@ -48,8 +51,8 @@ type ReportedClaim struct {
 	Exited    bool   // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
 }
 
-// Connected compares the books with what the node has, on a new session: what the node does not list is gone for ever, and what the books
-// do not know is given back.
+// Connected compares the books with what the node has, on a new session: what the node
+// does not list is gone for ever, and what the books do not know is given back.
 func (d *Dispatcher) Connected(now BootTime, nodeName string, present []ReportedClaim) {
 	n := d.nodes[nodeName]
 	if n == nil {
@@ -78,7 +81,9 @@ func (d *Dispatcher) reconcile(now BootTime, n *nodeState, p ReportedClaim) {
 	c := n.claims[p.Claim]
 	switch {
 	case c == nil && d.requested[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
-		d.ClaimAnswered(now, n.name, ClaimReply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting, Placement: p.Placement}) // the answer was lost with the old session
+		// the answer was lost with the old session
+		d.ClaimAnswered(now, n.name, ClaimReply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting,
+			Placement: p.Placement})
 	case c == nil:
 		if p.Attempt != (roost.AttemptID{}) {
 			d.discardUnknown(n, p)
@@ -91,7 +96,8 @@ func (d *Dispatcher) reconcile(now BootTime, n *nodeState, p ReportedClaim) {
 			d.setWaiting(c, p.Waiting, now, 0)
 		}
 		if c.vacating && c.State == Busy && !p.Exited {
-			d.emit(VacateAttempt{n.name, c.Attempt, VacateOrder{Checkpoint: c.withCheckpoint, Reason: "asked for while the node was away"}})
+			d.emit(VacateAttempt{n.name, c.Attempt,
+				VacateOrder{Checkpoint: c.withCheckpoint, Reason: "asked for while the node was away"}})
 		}
 	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
 		d.loseClaim(c, "it never reached the node")
@@ -118,8 +124,8 @@ func sortedAsked(n *nodeState) []*Claim {
 	})
 }
 
-// Disconnected notes that a session broke. Idle claims are dropped, for nothing can be put on them; busy ones wait for the node or for
-// the end of their leases.
+// Disconnected notes that a session broke. Idle claims are dropped, for nothing can be
+// put on them; busy ones wait for the node or for the end of their leases.
 func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
 	n := d.nodes[nodeName]
 	if n == nil || !n.connected {
@@ -184,7 +190,8 @@ func (d *Dispatcher) disconnectIdle(now BootTime, n *nodeState) {
 	}
 }
 
-// renewEvery is a quarter of the shortest lease on the node, and no longer than the options say.
+// renewEvery is a quarter of the shortest lease on the node, and no longer than the
+// options say.
 func (d *Dispatcher) renewEvery(n *nodeState) BootTime {
 	every := d.options.RenewEvery
 	for _, c := range n.claims {
@@ -205,14 +212,16 @@ func (d *Dispatcher) renew(now BootTime, n *nodeState) {
 	d.emit(RenewLeases{n.name, n.lastMessage, now - n.lastMessageAt})
 }
 
-// LeaseRenewed takes a node's word that it has let the leases go on, by its number on the present session.
+// LeaseRenewed takes a node's word that it has let the leases go on, by its number on the
+// present session.
 func (d *Dispatcher) LeaseRenewed(now BootTime, nodeName string, word uint64) {
 	if n := d.nodes[nodeName]; n != nil && n.connected && word > n.lastMessage {
 		n.lastMessage, n.lastMessageAt = word, now
 	}
 }
 
-// NextTick is the instant at which Tick should be called next; ok is false when nothing waits for time.
+// NextTick is the instant at which Tick should be called next; ok is false when nothing
+// waits for time.
 func (d *Dispatcher) NextTick(now BootTime) (at BootTime, ok bool) {
 	consider := func(t BootTime) {
 		if !ok || t < at {

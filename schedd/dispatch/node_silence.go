@@ -9,7 +9,8 @@ type NodeSilence struct {
 	LeaseEnd BootTime // when the attempt is given up, if it stays so
 }
 
-// NodeSilence says how long the node of a task has been silent; false when it is there, or the task is on none.
+// NodeSilence says how long the node of a task has been silent; false when it is there,
+// or the task is on none.
 func (d *Dispatcher) NodeSilence(t roost.TaskID) (s NodeSilence, ok bool) {
 	c := d.busy[t]
 	if c == nil {

@@ -17,7 +17,8 @@ func renewals(d *Dispatcher) (all []RenewLeases) {
 	return all
 }
 
-// TestRenewalSendTime holds that a renewal says by the node's own words when it was sent, on each session anew.
+// TestRenewalSendTime holds that a renewal says by the node's own words when it was sent,
+// on each session anew.
 func TestRenewalSendTime(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	one := func(want RenewLeases) {
@@ -48,7 +49,8 @@ func TestRenewalSendTime(t *testing.T) {
 	one(RenewLeases{"n0", 0, 0})
 }
 
-// TestSlowAnswer holds that the lease of a claim that its node was slow to make is awaited from when the node answered.
+// TestSlowAnswer holds that the lease of a claim that its node was slow to make is
+// awaited from when the node answered.
 func TestSlowAnswer(t *testing.T) {
 	w := newTestPool(t, 1, 1, 1)
 	w.d.Connected(w.now, "n0", nil)

@@ -8,13 +8,15 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// RequestTotal is what the claims of a request hold together, those that are only asked for not counted.
+// RequestTotal is what the claims of a request hold together, those that are only asked
+// for not counted.
 type RequestTotal struct {
 	Claims    int
 	Resources roost.Resources
 }
 
-// EachTotal lists what requests hold, in order of their numbers, without looking at the claims: it is asked for every second.
+// EachTotal lists what requests hold, in order of their numbers, without looking at the
+// claims: it is asked for every second.
 func (d *Dispatcher) EachTotal(each func(RequestID, RequestTotal)) {
 	for _, r := range slices.Sorted(maps.Keys(d.totals)) {
 		each(r, d.totals[r])

@@ -1,14 +1,16 @@
 package dispatch
 
-// UnavailableWindow is a node of which at least a part is drained, or reserved for others.
+// UnavailableWindow is a node of which at least a part is drained, or reserved for
+// others.
 type UnavailableWindow struct {
 	Node        string
 	From, Until BootTime // Until 0: until it is taken back
 	Reservation string   // of those who may run there; "": nobody
 }
 
-// SetUnavailable replaces what is known to be drained and reserved. What runs there runs on; a claim that would take a task that might not have ended by then is
-// given back instead.
+// SetUnavailable replaces what is known to be drained and reserved. What runs there runs
+// on; a claim that would take a task that might not have ended by then is given back
+// instead.
 func (d *Dispatcher) SetUnavailable(all []UnavailableWindow) {
 	d.unavailable = make(map[string][]UnavailableWindow, len(all))
 	for _, k := range all {

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A claim on a node that is drained or reserved takes no further task that might still run by then, unless it is of that reservation.
+// A claim on a node that is drained or reserved takes no further task that might still
+// run by then, unless it is of that reservation.
 func TestUnavailable(t *testing.T) {
 	now := time.Hour
 	for _, tt := range []struct {
@@ -20,11 +21,15 @@ func TestUnavailable(t *testing.T) {
 		{"drained", UnavailableWindow{Node: "n0"}, time.Second, "", true},
 		{"another node is drained", UnavailableWindow{Node: "n1"}, 0, "", false},
 		{"drained until a while ago", UnavailableWindow{Node: "n0", Until: now}, 0, "", false},
-		{"drained later, and it ends before", UnavailableWindow{Node: "n0", From: now + time.Minute}, time.Minute, "", false},
-		{"drained later, and it may not have ended", UnavailableWindow{Node: "n0", From: now + time.Minute}, time.Minute + 1, "", true},
+		{"drained later, and it ends before", UnavailableWindow{Node: "n0", From: now + time.Minute}, time.Minute,
+			"", false},
+		{"drained later, and it may not have ended", UnavailableWindow{Node: "n0", From: now + time.Minute},
+			time.Minute + 1, "", true},
 		{"drained later, and it runs for ever", UnavailableWindow{Node: "n0", From: now + 100*time.Hour}, 0, "", true},
-		{"reserved for others", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"}, time.Second, "exam", true},
-		{"reserved for it", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"}, 0, "class", false},
+		{"reserved for others", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"},
+			time.Second, "exam", true},
+		{"reserved for it", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"}, 0,
+			"class", false},
 	} {
 		w := newTestPool(t, 5, 2, 1)
 		w.now, w.b.walltime, w.b.reservation = now, tt.walltime, tt.reservation

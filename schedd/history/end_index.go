@@ -9,13 +9,16 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// When jobs ended is indexed, because Torque's qstat lists those that have just ended each time it is called: to look at all that a pool has ever run for
-// those of the last five minutes would take seconds. Jobs from before there was an index are in none, and older than anybody asks for.
+// When jobs ended is indexed, because Torque's qstat lists those that have just ended
+// each time it is called: to look at all that a pool has ever run for those of the last
+// five minutes would take seconds. Jobs from before there was an index are in none, and
+// older than anybody asks for.
 
 // endKey is the key of a job in the index.
 func endKey(ended, seq []byte) []byte { return append(slices.Clone(ended), seq...) }
 
-// addEnd puts a job into the index. It must not be in jobs with this time yet: one that goes in twice has one entry.
+// addEnd puts a job into the index. It must not be in jobs with this time yet: one that
+// goes in twice has one entry.
 func addEnd(tx *boltfile.Tx, seq uint64, ended time.Time) error {
 	if err := removeEnd(tx, seq); err != nil {
 		return err

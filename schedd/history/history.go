@@ -1,7 +1,9 @@
-// Package history keeps the jobs that have left a schedd's queue: each with all that was ever known of it and all that happened to it, in a bbolt
-// file of its own, until it is older than the schedd is told to remember.
+// Package history keeps the jobs that have left a schedd's queue: each with all that was
+// ever known of it and all that happened to it, in a bbolt file of its own, until it is
+// older than the schedd is told to remember.
 //
-// A job goes into the history before it leaves the queue, and going in twice is harmless, so a crash between the two loses and doubles nothing.
+// A job goes into the history before it leaves the queue, and going in twice is harmless,
+// so a crash between the two loses and doubles nothing.
 package history
 
 import (
@@ -91,8 +93,9 @@ func (h *History) Add(records []JobRecord) error {
 	return nil
 }
 
-// Each calls f with the jobs of the history, newest first, until f returns false. The queue that f gets holds that job and nothing else, so that all
-// that can be asked of a queue can be asked of the past.
+// Each calls f with the jobs of the history, newest first, until f returns false. The
+// queue that f gets holds that job and nothing else, so that all that can be asked of a
+// queue can be asked of the past.
 func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 	return h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
@@ -143,7 +146,8 @@ func (h *History) JobsByKey(key string) (seqs []uint64, err error) {
 	prefix := submitKeyPrefix(key, 0)[:len(key)+1]
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketKeys).Cursor()
-		for k, _ := c.Seek(prefix); len(k) == len(prefix)+8 && string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
+		for k, _ := c.Seek(prefix); len(k) == len(prefix)+8 &&
+			string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
 			seqs = append(seqs, binary.BigEndian.Uint64(k[len(prefix):]))
 		}
 		return nil
@@ -151,7 +155,8 @@ func (h *History) JobsByKey(key string) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-// snapshotOwner reads whose job a snapshot is of. One that makes no sense has no owner, and is kept all the same.
+// snapshotOwner reads whose job a snapshot is of. One that makes no sense has no owner,
+// and is kept all the same.
 func snapshotOwner(snapshot []byte) (owner string, known bool) {
 	admitted, err := queue.DecodeSubmission(snapshot)
 	if err != nil || admitted.Submission == nil {

@@ -16,12 +16,14 @@ import (
 func fileKind(host string) boltfile.ContentKind {
 	return boltfile.ContentKind{
 		Description: "history",
-		Buckets:     []string{string(bucketJobs), string(bucketKeys), string(bucketOwners), string(bucketRows), string(bucketEnded)},
-		Name:        func(d *boltfile.DamageFinding) string { return damageName(host, d) },
+		Buckets: []string{string(bucketJobs), string(bucketKeys), string(bucketOwners), string(bucketRows),
+			string(bucketEnded)},
+		Name: func(d *boltfile.DamageFinding) string { return damageName(host, d) },
 	}
 }
 
-// damageName names what a damage hits: a record by its job, the rest, which is made of the records, as one.
+// damageName names what a damage hits: a record by its job, the rest, which is made of
+// the records, as one.
 func damageName(host string, d *boltfile.DamageFinding) string {
 	job := func(key []byte) roost.JobID { return roost.JobID{Seq: binary.BigEndian.Uint64(key), Host: host} }
 	switch {
@@ -39,11 +41,12 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 	return "jobs"
 }
 
-// Repair takes out of the history in dir what is damaged, and makes its indexes anew; dry only says what would be. It returns nil where nothing is
-// damaged. No schedd may run.
+// Repair takes out of the history in dir what is damaged, and makes its indexes anew; dry
+// only says what would be. It returns nil where nothing is damaged. No schedd may run.
 //
-// What has one flipped bit is put right, for its checksum tells which. A job that is lost is named by whatever tells of it: a damaged record by its number, one
-// that is not found by the indexes, which have a place for each job.
+// What has one flipped bit is put right, for its checksum tells which. A job that is lost
+// is named by whatever tells of it: a damaged record by its number, one that is not found
+// by the indexes, which have a place for each job.
 func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
 	r := repairState{intact: map[uint64]bool{}, mentioned: map[uint64]bool{}}
@@ -51,7 +54,8 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	if err != nil || damage == nil {
 		return nil, err
 	}
-	report := &boltfile.RepairReport{Path: path, Damages: damage.Names(), Actions: r.classifyDamage(host, damage.Damages)}
+	report := &boltfile.RepairReport{Path: path, Damages: damage.Names(),
+		Actions: r.classifyDamage(host, damage.Damages)}
 	if !dry {
 		report.DamagedPath, err = boltfile.ReplaceDamaged(path, kind, now, func(w *boltfile.ReplacementWriter) error {
 			write := func(bucket string, key, value []byte) { r.writeRecord(w, bucket, key, value) }
@@ -96,13 +100,16 @@ func (r *repairState) classifyDamage(host string, damages []boltfile.DamageFindi
 		case d.Bucket == string(bucketJobs) && !d.IsRange && len(d.From) == 8:
 			r.mentioned[binary.BigEndian.Uint64(d.From)] = true
 		case d.Bucket == string(bucketJobs) && (d.From != nil || d.To != nil):
-			ranges = append(ranges, damageName(host, d)+": those that the indexes do not name, either, are taken out without a name")
+			ranges = append(ranges, damageName(host, d)+
+				": those that the indexes do not name, either, are taken out without a name")
 		case d.Bucket == "" || d.Bucket == string(bucketJobs):
 			unknown = true
 		}
 	}
 	if len(r.corrected) > 0 {
-		actions = append(actions, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", len(r.corrected)))
+		actions = append(actions, fmt.Sprintf(
+			"%d records are put right: one bit of each has flipped, and its checksum tells which", len(r.corrected),
+		))
 	}
 	for _, seq := range slices.Sorted(maps.Keys(r.mentioned)) {
 		if !r.intact[seq] {
@@ -111,7 +118,8 @@ func (r *repairState) classifyDamage(host string, damages []boltfile.DamageFindi
 	}
 	actions = append(actions, ranges...)
 	if unknown {
-		actions = append(actions, "jobs that nothing in the file tells of are not in the history, and which they are cannot be told")
+		actions = append(actions,
+			"jobs that nothing in the file tells of are not in the history, and which they are cannot be told")
 	}
 	return append(actions, fmt.Sprintf("the indexes are made anew; %d jobs are kept", len(r.intact)))
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// writeHistory writes a history of some jobs, of which some have gone again, and returns those that are in it by their numbers.
+// writeHistory writes a history of some jobs, of which some have gone again, and returns
+// those that are in it by their numbers.
 func writeHistory(t testing.TB, dir string) map[uint64]*JobRecord {
 	t.Helper()
 	records, all := newEndedJobs(t, 40), map[uint64]*JobRecord{}
@@ -44,7 +45,8 @@ func writeHistory(t testing.TB, dir string) map[uint64]*JobRecord {
 	return all
 }
 
-// checkRemaining holds that all jobs of a history are as they were added, and are found in each way, and returns their numbers.
+// checkRemaining holds that all jobs of a history are as they were added, and are found
+// in each way, and returns their numbers.
 func checkRemaining(t *testing.T, dir, what string, want map[uint64]*JobRecord) (list []uint64) {
 	t.Helper()
 	h, err := Open(dir, "h")
@@ -67,16 +69,21 @@ func checkRemaining(t *testing.T, dir, what string, want map[uint64]*JobRecord) 
 			t.Fatalf("%s: job %d is not found by its key: %v, %v", what, seq, found, err)
 		}
 	}
-	rowFilter := RowFilter{Owners: []string{"alice"}, MakeRow: func(*queue.Queue, uint64) *table.JobRow { return &table.JobRow{Owner: "alice"} }}
+	rowFilter := RowFilter{Owners: []string{"alice"}, MakeRow: func(*queue.Queue, uint64) *table.JobRow {
+		return &table.JobRow{Owner: "alice"}
+	}}
 	rows, err := h.Rows(0, 100, rowFilter)
-	if recent, rerr := h.Recent(time.Unix(0, 0)); err != nil || rerr != nil || len(rows) != len(list) || len(recent) != len(list) {
-		t.Fatalf("%s: %d jobs, %d by their owner, %d by their ends: %v, %v", what, len(list), len(rows), len(recent), err, rerr)
+	if recent, rerr := h.Recent(time.Unix(0, 0)); err != nil || rerr != nil || len(rows) != len(list) ||
+		len(recent) != len(list) {
+		t.Fatalf("%s: %d jobs, %d by their owner, %d by their ends: %v, %v", what, len(list), len(rows),
+			len(recent), err, rerr)
 	}
 	return list
 }
 
-// Whatever is damaged: the history is not opened, and says where and what, or all of it is as it was. After the repair each job that is in it is as it was, each
-// other is named or said to have no name, and no index has a place for one that is not there.
+// Whatever is damaged: the history is not opened, and says where and what, or all of it
+// is as it was. After the repair each job that is in it is as it was, each other is named
+// or said to have no name, and no index has a place for one that is not there.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	want := writeHistory(t, dir)
@@ -138,12 +145,15 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A history that has gone, is empty, or is as it once was has not come up empty in silence: it is refused, and after the repair its jobs are not said to be whole.
+// A history that has gone, is empty, or is as it once was has not come up empty in
+// silence: it is refused, and after the repair its jobs are not said to be whole.
 func TestMissingFile(t *testing.T) {
 	dir := t.TempDir()
 	writeHistory(t, dir)
 	path := filepath.Join(dir, FileName)
-	for name, harm := range map[string]func() error{"gone": func() error { return os.Remove(path) }, "empty": func() error { return os.Truncate(path, 0) }} {
+	for name, harm := range map[string]func() error{"gone": func() error {
+		return os.Remove(path)
+	}, "empty": func() error { return os.Truncate(path, 0) }} {
 		if err := harm(); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +175,8 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// A job whose record is beyond repair is named by its index, even where the number in the record is damaged, too; its neighbours stay.
+// A job whose record is beyond repair is named by its index, even where the number in the
+// record is damaged, too; its neighbours stay.
 func TestRepairNames(t *testing.T) {
 	dir := t.TempDir()
 	want := writeHistory(t, dir)

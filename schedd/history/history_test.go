@@ -20,7 +20,8 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// newEndedJobs makes a queue with n removed jobs, and their records; job k ended k hours after the epoch.
+// newEndedJobs makes a queue with n removed jobs, and their records; job k ended k hours
+// after the epoch.
 func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 	t.Helper()
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
@@ -30,9 +31,11 @@ func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 	alice := queue.CallerIdentity{User: "alice", UID: 1000}
 	q := queue.New("h")
 	for i := range n {
-		events, ids, _, err := q.SubmitJobs(epoch, alice, "k"+strconv.Itoa(i/2), []queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
+		events, ids, _, err := q.SubmitJobs(epoch, alice, "k"+strconv.Itoa(i/2), []queue.SubmitSpec{{Ad: ad, Count: 2}},
+			queue.SubmitLimits{})
 		if err == nil && len(events) == 0 { // the key is there: another part of the same submission
-			events, ids, _, err = q.SubmitJobs(epoch, alice, "again"+strconv.Itoa(i), []queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
+			events, ids, _, err = q.SubmitJobs(epoch, alice, "again"+strconv.Itoa(i),
+				[]queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -46,8 +49,9 @@ func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 		snapshot, _ := q.Snapshot(ids[0].Seq)
 		events[0].Submission = nil
 		records = append(records, JobRecord{
-			Seq: ids[0].Seq, Key: "1000:k" + strconv.Itoa(i/2), Ended: epoch.Add(time.Duration(i) * time.Hour), Snapshot: snapshot,
-			Events: append(events, removed...),
+			Seq: ids[0].Seq, Key: "1000:k" + strconv.Itoa(i/2), Ended: epoch.Add(time.Duration(i) * time.Hour),
+			Snapshot: snapshot,
+			Events:   append(events, removed...),
 		})
 	}
 	return records
@@ -77,7 +81,8 @@ func recordNumbers(t testing.TB, h *History) (list []uint64) {
 	return list
 }
 
-// What was added is there after a reopening, once, however often it was added, the newest first.
+// What was added is there after a reopening, once, however often it was added, the newest
+// first.
 func TestAdd(t *testing.T) {
 	dir, records := t.TempDir(), newEndedJobs(t, 5)
 	h := open(t, dir)
@@ -112,7 +117,8 @@ func TestKeys(t *testing.T) {
 	if err := h.Add(newEndedJobs(t, 5)); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string][]uint64{"1000:k0": {1, 2}, "1000:k1": {3, 4}, "1000:k2": {5}, "1000:k": nil, "": nil, "1000:k00": nil} {
+	for key, want := range map[string][]uint64{"1000:k0": {1, 2}, "1000:k1": {3, 4}, "1000:k2": {5}, "1000:k": nil,
+		"": nil, "1000:k00": nil} {
 		if got, err := h.JobsByKey(key); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, %v, want %v", key, got, err, want)
 		}
@@ -150,18 +156,21 @@ func TestRefusedFiles(t *testing.T) {
 	if _, err := Open(dir, "h"); !errors.Is(err, roost.Conflict) {
 		t.Errorf("a second opener: %v", err)
 	}
-	for name, b := range map[string][]byte{"garbage": bytes.Repeat([]byte("no history\n"), 2000), "zeroes": make([]byte, 1<<16), "short": []byte("x")} {
+	for name, b := range map[string][]byte{"garbage": bytes.Repeat([]byte("no history\n"), 2000),
+		"zeroes": make([]byte, 1<<16), "short": []byte("x")} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(dir, "h"); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "roost doctor --repair") && name != "short" {
+		if _, err := Open(dir, "h"); !errors.Is(err, roost.BadConfig) ||
+			!strings.Contains(err.Error(), "roost doctor --repair") && name != "short" {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// A record that cannot be read is an error that names the job, and does not stand in the way of forgetting it.
+// A record that cannot be read is an error that names the job, and does not stand in the
+// way of forgetting it.
 func TestDamagedRecord(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 1)
@@ -172,7 +181,9 @@ func TestDamagedRecord(t *testing.T) {
 	if _, _, err := h.Job(1); err == nil || !strings.Contains(err.Error(), FileName) {
 		t.Errorf("got %v", err)
 	}
-	if err := h.Each(func(uint64, *queue.Queue) bool { return true }); err == nil || !strings.Contains(err.Error(), "job 1") {
+	if err := h.Each(func(uint64, *queue.Queue) bool {
+		return true
+	}); err == nil || !strings.Contains(err.Error(), "job 1") {
 		t.Errorf("got %v", err)
 	}
 	if err := h.Remove(1); err != nil || h.LastSeq() != 0 {

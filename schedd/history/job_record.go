@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// encode lays a record out: when it ended, its key, its snapshot, its events, each piece but the first with its length before it.
+// encode lays a record out: when it ended, its key, its snapshot, its events, each piece
+// but the first with its length before it.
 func (r *JobRecord) encode() []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.Ended.UnixNano()))
 	b = appendPiece(b, []byte(r.Key))

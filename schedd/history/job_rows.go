@@ -11,8 +11,9 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// What lists tell of a job stands beside its record: to make it of the record takes many times as long, and clients ask for jobs that have ended again
-// and again. Records of before have none, and for them it is made.
+// What lists tell of a job stands beside its record: to make it of the record takes many
+// times as long, and clients ask for jobs that have ended again and again. Records of
+// before have none, and for them it is made.
 
 // RowFilter is what of rows is wanted.
 type RowFilter struct {
@@ -34,7 +35,8 @@ func (h *History) Row(seq uint64, w RowFilter) (row *table.JobRow, err error) {
 	return row, err
 }
 
-// Rows returns what lists tell of the jobs whose numbers are at least from, in their order, at most that many of them.
+// Rows returns what lists tell of the jobs whose numbers are at least from, in their
+// order, at most that many of them.
 func (h *History) Rows(from uint64, most int, w RowFilter) (rows []*table.JobRow, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		jobs := tx.Bucket(bucketJobs)
@@ -97,7 +99,8 @@ func (h *History) row(tx *boltfile.Tx, seq uint64, record []byte, w RowFilter) (
 	return row, nil
 }
 
-// encodeRow lays a row out: when the job was submitted, its owner's uid, whether it is an array, its owner with the length before it, its text.
+// encodeRow lays a row out: when the job was submitted, its owner's uid, whether it is an
+// array, its owner with the length before it, its text.
 func encodeRow(r *table.JobRow) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.Submitted))
 	b = binary.BigEndian.AppendUint32(b, r.UID)
@@ -116,7 +119,8 @@ func decodeRow(b []byte) (*table.JobRow, bool) {
 	}
 	owner := 13 + used
 	return &table.JobRow{
-		Submitted: int64(binary.BigEndian.Uint64(b)), UID: binary.BigEndian.Uint32(b[8:]), IsArray: b[12] == 1, Owner: string(b[owner : owner+int(n)]),
-		Text: slices.Clone(b[owner+int(n):]), IsFinal: true,
+		Submitted: int64(binary.BigEndian.Uint64(b)), UID: binary.BigEndian.Uint32(b[8:]), IsArray: b[12] == 1,
+		Owner: string(b[owner : owner+int(n)]),
+		Text:  slices.Clone(b[owner+int(n):]), IsFinal: true,
 	}, true
 }

@@ -10,13 +10,15 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// Rows are what was added, with the ad of the record where it is wanted; a record without one has it made; what is forgotten has none.
+// Rows are what was added, with the ad of the record where it is wanted; a record without
+// one has it made; what is forgotten has none.
 func TestRows(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 6)
 	for i := range records {
 		if i != 2 {
-			records[i].Row = &table.JobRow{Seq: records[i].Seq, Owner: "alice", UID: 1000, Submitted: int64(i), IsArray: i == 1, IsFinal: true, Text: []byte(fmt.Sprint("text ", i))}
+			records[i].Row = &table.JobRow{Seq: records[i].Seq, Owner: "alice", UID: 1000, Submitted: int64(i),
+				IsArray: i == 1, IsFinal: true, Text: []byte(fmt.Sprint("text ", i))}
 		}
 	}
 	if err := h.Add(records); err != nil {
@@ -31,7 +33,8 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := records[i].Row; want == nil && string(got.Text) != "made" || want != nil && !reflect.DeepEqual(got, want) {
+		if want := records[i].Row; want == nil && string(got.Text) != "made" ||
+			want != nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("row %d: got %v, want %v", i, got, want)
 		}
 	}
@@ -51,7 +54,8 @@ func TestRows(t *testing.T) {
 	ads.Ads = true
 	some := w
 	some.Owners = []string{"alice", "ali", "alice", "bob"}
-	if got := fmt.Sprint(numbers(0, 4, w), numbers(4, 9, ads), numbers(2, 3, some), numbers(7, 3, some)); got != "[1 2 3 4] [4 5 6] [2 3 4] []" {
+	if got := fmt.Sprint(numbers(0, 4, w), numbers(4, 9, ads), numbers(2, 3, some),
+		numbers(7, 3, some)); got != "[1 2 3 4] [4 5 6] [2 3 4] []" {
 		t.Errorf("got %s", got)
 	}
 	if err := h.Remove(1, 2); err != nil {
@@ -65,7 +69,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What came last is found again by when it did, once however often it went in, and no more when it was forgotten.
+// What came last is found again by when it did, once however often it went in, and no
+// more when it was forgotten.
 func TestRecent(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 6)
@@ -84,7 +89,9 @@ func TestRecent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := h.RowsOf(append(seqs, 99), RowFilter{MakeRow: func(*queue.Queue, uint64) *table.JobRow { return &table.JobRow{} }})
+		rows, err := h.RowsOf(append(seqs, 99), RowFilter{MakeRow: func(*queue.Queue, uint64) *table.JobRow {
+			return &table.JobRow{}
+		}})
 		if err != nil || len(rows) != len(seqs) {
 			t.Fatalf("%d rows of %d jobs: %v", len(rows), len(seqs), err)
 		}

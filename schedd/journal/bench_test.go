@@ -59,7 +59,8 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes")
 }
 
-// damagedLog writes a log of so many jobs. The first of them began to run since the checkpoint, and their assignments are damaged.
+// damagedLog writes a log of so many jobs. The first of them began to run since the
+// checkpoint, and their assignments are damaged.
 func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// crashDir, when it is set, makes this test binary the program that appends until it is killed.
+// crashDir, when it is set, makes this test binary the program that appends until it is
+// killed.
 const crashDir = "ROOST_TEST_JOURNAL_DIR"
 
 func TestMain(m *testing.M) {
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// appendForever submits one job after the other, with a checkpoint now and then, and prints the number of each when Append has returned.
+// appendForever submits one job after the other, with a checkpoint now and then, and
+// prints the number of each when Append has returned.
 func appendForever(dir string) error {
 	j, q, err := Open(dir, host)
 	if err != nil {
@@ -37,7 +39,8 @@ func appendForever(dir string) error {
 		s.keys = int(q.LastSeq())
 		events := s.submit(&t, 2)
 		s.apply(events)
-		if e, _, err := q.AssignNext(epoch, roost.JobID{Seq: q.LastSeq(), Host: host}.Task(1), "n", "unix:/n", 1); err == nil {
+		if e, _, err := q.AssignNext(epoch, roost.JobID{Seq: q.LastSeq(), Host: host}.Task(1), "n", "unix:/n",
+			1); err == nil {
 			s.apply([]queue.JobEvent{e})
 			events = append(events, e)
 		}
@@ -52,7 +55,8 @@ func appendForever(dir string) error {
 	}
 }
 
-// Whatever Append has acknowledged is there after a crash, whenever it comes, and whole: no job has lost its second event.
+// Whatever Append has acknowledged is there after a crash, whenever it comes, and whole:
+// no job has lost its second event.
 func TestCrash(t *testing.T) {
 	dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	rounds := 40
@@ -78,7 +82,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crashAppender lets a process append until it has acknowledged something and then a moment longer, kills it, and returns the last job it acknowledged.
+// crashAppender lets a process append until it has acknowledged something and then a
+// moment longer, kills it, and returns the last job it acknowledged.
 func crashAppender(t *testing.T, dir string, moment time.Duration) (last uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

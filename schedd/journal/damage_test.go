@@ -50,10 +50,12 @@ func reopenBytes(t testing.TB, b []byte) error {
 	return err
 }
 
-// checkErrorText fails unless an error says which file is wrong and what one can do about it.
+// checkErrorText fails unless an error says which file is wrong and what one can do about
+// it.
 func checkErrorText(t testing.TB, err error) {
 	t.Helper()
-	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) || strings.Contains(err.Error(), "set the file aside") {
+	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) ||
+		strings.Contains(err.Error(), "set the file aside") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -90,7 +92,8 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// What stands in the file is damaged, though the file is not: a batch that stops short, an event of a job that is not there, a later format.
+// What stands in the file is damaged, though the file is not: a batch that stops short,
+// an event of a job that is not there, a later format.
 func TestDamagedContents(t *testing.T) {
 	for name, write := range map[string]func(tx *boltfile.Tx) error{
 		"short batch": func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{200, 1}) },
@@ -99,7 +102,9 @@ func TestDamagedContents(t *testing.T) {
 			return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{5, 8, 3, 24, 99, 40})
 		},
 		"short number": func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
-		"no snapshot":  func(tx *boltfile.Tx) error { return tx.Bucket(bucketJobs).Put(bigEndian(1), []byte("nonsense")) },
+		"no snapshot": func(tx *boltfile.Tx) error {
+			return tx.Bucket(bucketJobs).Put(bigEndian(1), []byte("nonsense"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -1,5 +1,7 @@
-// Package journal keeps a schedd's queue on disk: a log of batches of events, each batch one transaction that is forced to disk before Append
-// returns, and a snapshot of each job that a checkpoint renews when it has changed. Recovery is the snapshots, then the log.
+// Package journal keeps a schedd's queue on disk: a log of batches of events, each batch
+// one transaction that is forced to disk before Append returns, and a snapshot of each
+// job that a checkpoint renews when it has changed. Recovery is the snapshots, then the
+// log.
 //
 // It is a bbolt file with these buckets:
 //
@@ -8,7 +10,8 @@
 //	events    job number, batch number, place -> event: what happened to the jobs in the queue, up to the last checkpoint
 //	counters  name -> number
 //
-// A file with damage is not opened: the error names the jobs and entries that are hit, and [Repair] takes them out.
+// A file with damage is not opened: the error names the jobs and entries that are hit,
+// and [Repair] takes them out.
 package journal
 
 import (
@@ -36,7 +39,8 @@ var (
 	keyIncarnation = []byte("incarnation")
 )
 
-// Journal is an open log. Append, QueueCheckpoint and Close belong to one goroutine; Events may be called by any.
+// Journal is an open log. Append, QueueCheckpoint and Close belong to one goroutine;
+// Events may be called by any.
 type Journal struct {
 	db   *boltfile.DB
 	path string
@@ -44,7 +48,8 @@ type Journal struct {
 	size int    // bytes in the log since the last checkpoint
 }
 
-// Open opens the log in dir, makes one where there is none, and returns the queue as it was when the last Append returned.
+// Open opens the log in dir, makes one where there is none, and returns the queue as it
+// was when the last Append returned.
 func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	j := &Journal{path: filepath.Join(dir, FileName)}
 	q := queue.New(host)
@@ -58,12 +63,15 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	return j, q, nil
 }
 
-// initialMap is what is mapped of the file from the start, in bytes: most logs never outgrow it, and growing it stops the readers.
+// initialMap is what is mapped of the file from the start, in bytes: most logs never
+// outgrow it, and growing it stops the readers.
 const initialMap = 64 << 20
 
 // loadQueue reads the snapshots and then the log.
 func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
-	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.RestoreSnapshot(cloneBytes(v)) }); err != nil {
+	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error {
+		return q.RestoreSnapshot(cloneBytes(v))
+	}); err != nil {
 		return err
 	}
 	q.RaiseLastSeq(readCounter(tx.Bucket(bucketCounters), keyLastSeq))
@@ -87,13 +95,15 @@ func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
 // cloneBytes copies what belongs to a transaction.
 func cloneBytes(b []byte) []byte { return append([]byte(nil), b...) }
 
-// QueueCheckpoint is a snapshot of what has changed since the last one, taken after the events that it is appended with were applied.
+// QueueCheckpoint is a snapshot of what has changed since the last one, taken after the
+// events that it is appended with were applied.
 type QueueCheckpoint struct {
 	Jobs    map[uint64][]byte // job -> snapshot; nil when the job has left the queue
 	LastSeq uint64
 }
 
-// Append writes a batch and, with it, a checkpoint if there is one. When it returns nil, they are on disk.
+// Append writes a batch and, with it, a checkpoint if there is one. When it returns nil,
+// they are on disk.
 func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) error {
 	failpoint.Point(failpoint.ScheddBeforeAppend)
 	var batch []byte
@@ -127,7 +137,8 @@ func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) e
 	return nil
 }
 
-// writeCheckpoint writes snapshots, moves the log's events to their jobs, and empties the log.
+// writeCheckpoint writes snapshots, moves the log's events to their jobs, and empties the
+// log.
 func (j *Journal) writeCheckpoint(tx *boltfile.Tx, c *QueueCheckpoint) error {
 	if err := moveEventsToJobs(tx); err != nil {
 		return err
@@ -148,7 +159,8 @@ func (j *Journal) writeCheckpoint(tx *boltfile.Tx, c *QueueCheckpoint) error {
 		}
 	}
 	meta := tx.Bucket(bucketCounters)
-	if err := meta.Put(keyNextBatch, bigEndian(j.next+1)); err != nil { // the log is empty now, and must not count from 0 again: see events
+	// the log is empty now, and must not count from 0 again: see events
+	if err := meta.Put(keyNextBatch, bigEndian(j.next+1)); err != nil {
 		return err
 	}
 	return meta.Put(keyLastSeq, bigEndian(c.LastSeq))

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What was appended is there after any number of reopenings, with checkpoints in between or without.
+// What was appended is there after any number of reopenings, with checkpoints in between
+// or without.
 func TestReopen(t *testing.T) {
 	for seed := range uint64(4) {
 		dir := t.TempDir()
@@ -38,7 +39,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// A job's timeline is whole and in order across checkpoints and restarts, and gone with the job.
+// A job's timeline is whole and in order across checkpoints and restarts, and gone with
+// the job.
 func TestEvents(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Each event of a batch has a checksum of its own beside that of the batch: where a bit has flipped, one event of one job is damaged, and not all that was
-// written with it.
+// Each event of a batch has a checksum of its own beside that of the batch: where a bit
+// has flipped, one event of one job is damaged, and not all that was written with it.
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
@@ -53,9 +53,11 @@ func eachPiece(batch []byte, between int, f func(before, raw []byte) error) erro
 
 // salvagedBatch is what can be read of a damaged batch.
 type salvagedBatch struct {
-	events      [][]byte // that are whole, or can be put right
-	corrected   []uint64 // jobs of events that can be
-	unknownLost bool     // one cannot be, and of which job it is nobody knows: the bits that have flipped may be those of its number
+	events    [][]byte // that are whole, or can be put right
+	corrected []uint64 // jobs of events that can be
+	// one cannot be, and of which job it is nobody knows: the bits that have flipped may
+	// be those of its number
+	unknownLost bool
 }
 
 func salvageBatch(batch []byte) (s salvagedBatch) {
@@ -75,8 +77,9 @@ func salvageBatch(batch []byte) (s salvagedBatch) {
 	return s
 }
 
-// correctEvent returns an event as it was, by how far its checksum is from what it should be: itself where that is 0, or with the one bit put right that has
-// flipped. nil: there is more damage.
+// correctEvent returns an event as it was, by how far its checksum is from what it should
+// be: itself where that is 0, or with the one bit put right that has flipped. nil: there
+// is more damage.
 func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) {
 	if difference == 0 {
 		return raw, false
@@ -105,7 +108,8 @@ func fileKind(host string) boltfile.ContentKind {
 	}
 }
 
-// convertRecord makes a record of format 1 one of now: batches had no checksums of events, and the counters lay beside the format.
+// convertRecord makes a record of format 1 one of now: batches had no checksums of
+// events, and the counters lay beside the format.
 func convertRecord(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error {
 	switch bucket {
 	case "meta":
@@ -169,7 +173,8 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 	return ""
 }
 
-// jobRange is which jobs a damage hits: last is 0 where all from first on are; some is false where that is not known.
+// jobRange is which jobs a damage hits: last is 0 where all from first on are; some is
+// false where that is not known.
 func jobRange(d *boltfile.DamageFinding) (first, last uint64, some bool) {
 	number := func(key []byte) uint64 {
 		if len(key) < 8 {

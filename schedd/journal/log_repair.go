@@ -14,22 +14,28 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// How far numbers jump where events are lost, and which cannot be told: a number that was given is not given again. Between two checkpoints a log has no room
-// for as many submissions or attempts.
+// How far numbers jump where events are lost, and which cannot be told: a number that was
+// given is not given again. Between two checkpoints a log has no room for as many
+// submissions or attempts.
 const (
 	skippedSeqs     = 100_000
 	skippedAttempts = 1_000_000
 )
 
-// Repair takes out of the log in dir what is damaged; dry only says what would be. It returns nil where nothing is. No schedd may run.
+// Repair takes out of the log in dir what is damaged; dry only says what would be. It
+// returns nil where nothing is. No schedd may run.
 //
-// What has one flipped bit is put right, for its checksum tells which. A job whose snapshot has more damage is taken out. One that lacks an event stays as it
-// stood before that event, and is held: what happened to it since is not known, and a task that has run must not run again before somebody has looked.
-// Where it cannot be told whose events are lost, that is done to every job. An attempt that is not on record may live, so the next ones of such a job have
-// numbers beyond all that may have been given, and the queue remembers that it is unsure of the job.
+// What has one flipped bit is put right, for its checksum tells which. A job whose
+// snapshot has more damage is taken out. One that lacks an event stays as it stood before
+// that event, and is held: what happened to it since is not known, and a task that has
+// run must not run again before somebody has looked. Where it cannot be told whose events
+// are lost, that is done to every job. An attempt that is not on record may live, so the
+// next ones of such a job have numbers beyond all that may have been given, and the queue
+// remembers that it is unsure of the job.
 func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	r := repairState{
-		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvagedBatch{}, cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
+		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvagedBatch{},
+		cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
 		attempts: map[uint64]roost.AttemptNumber{}, removed: map[uint64][]byte{},
 	}
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
@@ -50,10 +56,13 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
-// SalvageQueue is the queue that a repair makes of snapshots and of the events since, of which a nil one is lost, and the jobs that it holds: for the simulator,
-// whose disks are its own.
-func SalvageQueue(host string, snapshots map[uint64][]byte, events [][]byte, now time.Time) (q *queue.Queue, held []uint64) {
-	r := repairState{host: host, jobs: maps.Clone(snapshots), cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{}, attempts: map[uint64]roost.AttemptNumber{}}
+// SalvageQueue is the queue that a repair makes of snapshots and of the events since, of
+// which a nil one is lost, and the jobs that it holds: for the simulator, whose disks are
+// its own.
+func SalvageQueue(host string, snapshots map[uint64][]byte, events [][]byte,
+	now time.Time) (q *queue.Queue, held []uint64) {
+	r := repairState{host: host, jobs: maps.Clone(snapshots), cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
+		attempts: map[uint64]roost.AttemptNumber{}}
 	for _, raw := range events {
 		e, err := queue.DecodeEvent(raw)
 		if r.uncertain = r.uncertain || raw == nil || err != nil; raw == nil || err != nil {
@@ -151,7 +160,9 @@ func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 			r.attempts[e.Job] = max(r.attempts[e.Job], e.Attempt)
 		}
 	}
-	for i := range r.oldEvents { // a snapshot that is not found, by the number that it has, was of a job that something happened to
+	// a snapshot that is not found, by the number that it has, was of a job that
+	// something happened to
+	for i := range r.oldEvents {
 		seq := r.oldEvents[i].seq
 		r.lostJobs[seq] = r.lostJobs[seq] || r.jobs[seq] == nil && !submitted[seq]
 		if e, err := queue.DecodeEvent(r.oldEvents[i].raw); err == nil {
@@ -190,14 +201,16 @@ func (r *repairState) knownJobs() []uint64 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// holdIncomplete holds the jobs of which something is missing, and returns the events that do.
+// holdIncomplete holds the jobs of which something is missing, and returns the events
+// that do.
 func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []queue.JobEvent) {
 	for _, seq := range r.knownJobs() {
 		if !r.cutJob(seq) && !r.uncertain {
 			continue
 		}
 		e, ok := q.HoldDamaged(now, seq, r.attempts[seq]+skippedAttempts,
-			"its record on disk was damaged, and what happened to it last may be missing: see what it has done, then release or remove it")
+			"its record on disk was damaged, and what happened to it last may be missing: see what it has done, then "+
+				"release or remove it")
 		if ok {
 			q.Apply(e)
 			events = append(events, e)
@@ -206,8 +219,9 @@ func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []qu
 	return append(events, r.endSuperseded(q, now)...)
 }
 
-// endSuperseded ends attempts of jobs that lack an event which seem to live, as their ends are lost, on claims that were given another one since: a claim runs one
-// after the other.
+// endSuperseded ends attempts of jobs that lack an event which seem to live, as their
+// ends are lost, on claims that were given another one since: a claim runs one after the
+// other.
 func (r *repairState) endSuperseded(q *queue.Queue, now time.Time) (events []queue.JobEvent) {
 	type claim struct {
 		node string
@@ -225,7 +239,8 @@ func (r *repairState) endSuperseded(q *queue.Queue, now time.Time) (events []que
 		if !known || newest == a.Attempt || !r.uncertain && !r.cutJob(a.Attempt.Task.Job.Seq) {
 			continue
 		}
-		if e, ok := q.RecordLost(now, a.Attempt, "its end is not on record, and its claim was given another task since"); ok {
+		if e, ok := q.RecordLost(now, a.Attempt,
+			"its end is not on record, and its claim was given another task since"); ok {
 			q.Apply(e)
 			events = append(events, e)
 		}
@@ -237,7 +252,8 @@ func (r *repairState) endSuperseded(q *queue.Queue, now time.Time) (events []que
 func (r *repairState) actionTexts(q *queue.Queue, held []queue.JobEvent) (all []string) {
 	id := func(seq uint64) roost.JobID { return roost.JobID{Seq: seq, Host: r.host} }
 	if r.corrected > 0 {
-		all = append(all, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", r.corrected))
+		all = append(all, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum "+
+			"tells which", r.corrected))
 	}
 	for _, seq := range r.takenOut(q) {
 		all = append(all, fmt.Sprintf("job %v is taken out", id(seq)))
@@ -253,7 +269,8 @@ func (r *repairState) actionTexts(q *queue.Queue, held []queue.JobEvent) (all []
 		all = append(all, fmt.Sprintf("job %v %s", id(e.Job), how))
 	}
 	if r.uncertain {
-		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are held, and jobs whose submission is lost are not in the queue")
+		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are "+
+			"held, and jobs whose submission is lost are not in the queue")
 	}
 	return append(all, fmt.Sprintf("%d jobs are kept", len(r.remainingJobs(q))))
 }
@@ -273,7 +290,8 @@ func (r *repairState) remainingJobs(q *queue.Queue) (seqs []uint64) {
 }
 
 // writeLog writes the new log: all of it as a checkpoint.
-func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, held []queue.JobEvent, now time.Time) error {
+func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, held []queue.JobEvent,
+	now time.Time) error {
 	there := map[uint64]bool{}
 	for _, seq := range r.remainingJobs(q) {
 		there[seq] = true

@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// acknowledgedLog writes a log with jobs in its snapshots and in its newest batches, and returns its directory, its file and its mark, and its queue.
+// acknowledgedLog writes a log with jobs in its snapshots and in its newest batches, and
+// returns its directory, its file and its mark, and its queue.
 func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Queue) {
 	t.Helper()
 	dir = t.TempDir()
@@ -43,8 +44,9 @@ func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Q
 	return dir, file, mark, q
 }
 
-// Wherever a bit flips or a page is lost: the log is refused, with a name, or it is the queue that was acknowledged. After the repair it opens, and each job
-// that is in it is as it was, or is held, or has ended; those that are not there are named.
+// Wherever a bit flips or a page is lost: the log is refused, with a name, or it is the
+// queue that was acknowledged. After the repair it opens, and each job that is in it is
+// as it was, or is held, or has ended; those that are not there are named.
 func TestRepairs(t *testing.T) {
 	dir, file, mark, want := acknowledgedLog(t)
 	used := len(bytes.TrimRight(file, "\x00"))
@@ -99,7 +101,8 @@ func TestRepairs(t *testing.T) {
 		j.Close()
 		os.Remove(report.DamagedPath)
 	}
-	t.Logf("%d of %d refused; jobs after the repairs: %d as they were, %d held, %d out", refused, trials, same, held, out)
+	t.Logf("%d of %d refused; jobs after the repairs: %d as they were, %d held, %d out", refused, trials,
+		same, held, out)
 	if refused < trials/4 || same < held+out {
 		t.Errorf("%d of %d were refused, and of the jobs %d are as they were", refused, trials, same)
 	}
@@ -176,7 +179,8 @@ func flipWordBits(t testing.TB, path, words string, bits byte) {
 	}
 }
 
-// A job whose record is damaged is named and taken out, what has one flipped bit is put right, and all others are as they were. A dry run changes nothing.
+// A job whose record is damaged is named and taken out, what has one flipped bit is put
+// right, and all others are as they were. A dry run changes nothing.
 func TestRepairNames(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -193,7 +197,8 @@ func TestRepairNames(t *testing.T) {
 	}
 	var batch []queue.JobEvent
 	for seq := uint64(2); seq <= 4; seq++ {
-		e, _, err := q.AssignNext(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq), "unix:/n", 1)
+		e, _, err := q.AssignNext(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq),
+			"unix:/n", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +218,8 @@ func TestRepairNames(t *testing.T) {
 	}
 	err = reopenIn(dir)
 	checkErrorText(t, err)
-	for _, words := range []string{"job 2.h: its checksum is wrong", "batch 5 of the newest events: one bit", "all else in it is whole"} {
+	for _, words := range []string{"job 2.h: its checksum is wrong", "batch 5 of the newest events: one bit",
+		"all else in it is whole"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("it does not say %q: %v", words, err)
 		}
@@ -223,7 +229,8 @@ func TestRepairNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "[1 records are put right: one bit of each has flipped, and its checksum tells which job 2.h is taken out 3 jobs are kept]"
+		want := "[1 records are put right: one bit of each has flipped, and its checksum tells which job 2.h is " +
+			"taken out 3 jobs are kept]"
 		if got := fmt.Sprint(report.Actions); got != want || dry != (report.DamagedPath == "") {
 			t.Fatalf("got %s, %q", got, report.DamagedPath)
 		}
@@ -244,13 +251,15 @@ func TestRepairNames(t *testing.T) {
 	if events, err := j.Events(4); err != nil || len(events[4]) != 2 {
 		t.Errorf("the events of job 4: %v, %v", events, err)
 	}
-	if report, err := Repair(dir, host, epoch, true); report != nil || err == nil || !strings.Contains(err.Error(), "stop it first") {
+	if report, err := Repair(dir, host, epoch, true); report != nil || err == nil ||
+		!strings.Contains(err.Error(), "stop it first") {
 		t.Errorf("while a daemon has it: %v, %v", report, err)
 	}
 }
 
-// Where the beginning of an attempt is lost, nobody knows of which job it was: all are held, nobody is given the number of that attempt again, and until somebody
-// releases a job the queue is unsure of it. That outlives checkpoints.
+// Where the beginning of an attempt is lost, nobody knows of which job it was: all are
+// held, nobody is given the number of that attempt again, and until somebody releases a
+// job the queue is unsure of it. That outlives checkpoints.
 func TestRepairHoldsUncertain(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -263,7 +272,8 @@ func TestRepairHoldsUncertain(t *testing.T) {
 		}
 	}
 	assign := func(q *queue.Queue, seq uint64) (queue.JobEvent, roost.AttemptNumber) {
-		e, a, err := q.AssignNext(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq), "unix:/n", 1)
+		e, a, err := q.AssignNext(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq),
+			"unix:/n", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,8 +329,9 @@ func TestRepairHoldsUncertain(t *testing.T) {
 	}
 }
 
-// What follows a lost event and cannot be without it is not taken for a whole job: the log after a repair is one that can be opened. And two attempts do not
-// live on one claim, where the end of the first of them is lost.
+// What follows a lost event and cannot be without it is not taken for a whole job: the
+// log after a repair is one that can be opened. And two attempts do not live on one
+// claim, where the end of the first of them is lost.
 func TestRepairConsistent(t *testing.T) {
 	s := newRandomWorkload(1, queue.New(host))
 	var events []queue.JobEvent

@@ -19,7 +19,8 @@ var (
 	epoch = time.Unix(1_700_000_000, 0)
 )
 
-// randomWorkload makes things happen to a queue at random; each step gives the events of one batch, applied already.
+// randomWorkload makes things happen to a queue at random; each step gives the events of
+// one batch, applied already.
 type randomWorkload struct {
 	*rand.Rand
 	queue *queue.Queue
@@ -72,7 +73,8 @@ func (s *randomWorkload) submit(t testing.TB, count int) []queue.JobEvent {
 	}
 	s.keys++
 	spec := queue.SubmitSpec{Ad: ad, Count: count}
-	events, _, _, err := s.queue.SubmitJobs(s.now, alice, "k"+strconv.Itoa(s.keys), []queue.SubmitSpec{spec}, queue.SubmitLimits{})
+	events, _, _, err := s.queue.SubmitJobs(s.now, alice, "k"+strconv.Itoa(s.keys), []queue.SubmitSpec{spec},
+		queue.SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,8 @@ func fullCheckpoint(q *queue.Queue) *QueueCheckpoint {
 func checkSameQueue(t testing.TB, got, want *queue.Queue) {
 	t.Helper()
 	if got.Len() != want.Len() || got.LastSeq() != want.LastSeq() || got.OpenTaskCount() != want.OpenTaskCount() {
-		t.Fatalf("got %d jobs, %d tasks, last job %d, want %d, %d, %d", got.Len(), got.OpenTaskCount(), got.LastSeq(), want.Len(), want.OpenTaskCount(), want.LastSeq())
+		t.Fatalf("got %d jobs, %d tasks, last job %d, want %d, %d, %d", got.Len(), got.OpenTaskCount(), got.LastSeq(),
+			want.Len(), want.OpenTaskCount(), want.LastSeq())
 	}
 	for seq := range want.LastSeq() + 1 {
 		a, _ := got.Snapshot(seq)

@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A repair leaves in the log what it took out, for the schedd that starts next: it lies among the counters, where a release that does not know it passes it over.
-// The key is this word and the number of the job, the value when it was, in unix nanoseconds, and where the damaged log is.
+// A repair leaves in the log what it took out, for the schedd that starts next: it lies
+// among the counters, where a release that does not know it passes it over. The key is
+// this word and the number of the job, the value when it was, in unix nanoseconds, and
+// where the damaged log is.
 var keyRemoved = []byte("removed-job/")
 
 // RemovedJob is a job that a repair took out of the log because its record was damaged.
@@ -44,11 +46,13 @@ func (r *repairState) writeRemoved(w *boltfile.ReplacementWriter, q *queue.Queue
 		w.Put(string(bucketCounters), append(cloneBytes(keyRemoved), bigEndian(seq)...), text)
 	}
 	for _, seq := range r.takenOut(q) {
-		w.Put(string(bucketCounters), append(cloneBytes(keyRemoved), bigEndian(seq)...), append(bigEndian(uint64(now.UnixNano())), aside...))
+		w.Put(string(bucketCounters), append(cloneBytes(keyRemoved), bigEndian(seq)...),
+			append(bigEndian(uint64(now.UnixNano())), aside...))
 	}
 }
 
-// RemovedJobs lists the jobs that repairs took out since ForgetRemovedJobs was called last.
+// RemovedJobs lists the jobs that repairs took out since ForgetRemovedJobs was called
+// last.
 func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
 	err = j.db.View(func(tx *boltfile.Tx) error {
 		return tx.Bucket(bucketCounters).ForEach(func(k, v []byte) error {
@@ -65,7 +69,8 @@ func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
 func (j *Journal) ForgetRemovedJobs(jobs []RemovedJob) error {
 	return j.db.Update(func(tx *boltfile.Tx) error {
 		for _, job := range jobs {
-			if err := tx.Bucket(bucketCounters).Delete(append(cloneBytes(keyRemoved), bigEndian(job.Seq)...)); err != nil {
+			if err := tx.Bucket(bucketCounters).Delete(append(cloneBytes(keyRemoved),
+				bigEndian(job.Seq)...)); err != nil {
 				return err
 			}
 		}

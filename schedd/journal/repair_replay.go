@@ -8,10 +8,12 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// replayQueue makes the queue of what is whole. An event that does not fit shows that one before it is missing: the job's events end there, and all is made again.
+// replayQueue makes the queue of what is whole. An event that does not fit shows that one
+// before it is missing: the job's events end there, and all is made again.
 //
-// To begin again after each such job would take jobs times damages. So a pass goes on after the first: what does not fit after it may only be because of it, and
-// is believed where the job on its own fails at the same place.
+// To begin again after each such job would take jobs times damages. So a pass goes on
+// after the first: what does not fit after it may only be because of it, and is believed
+// where the job on its own fails at the same place.
 func (r *repairState) replayQueue() *queue.Queue {
 	own := map[uint64][]int{} // job -> the places of its events
 	for i := range r.newEvents {
@@ -66,7 +68,8 @@ func (r *repairState) restoreAll(q *queue.Queue) (misfits []misfit) {
 	return misfits
 }
 
-// applyAll applies the events that count, and lists the first of each job that does not fit.
+// applyAll applies the events that count, and lists the first of each job that does not
+// fit.
 func (r *repairState) applyAll(q *queue.Queue) (misfits []misfit) {
 	failed := map[uint64]bool{}
 	for i := range r.newEvents {
@@ -92,7 +95,8 @@ func apply(q *queue.Queue, raw []byte) error {
 	})
 }
 
-// alone is the place where a job fails in a queue of its own, which has the job's events at those places; it is past all of them where it does not.
+// alone is the place where a job fails in a queue of its own, which has the job's events
+// at those places; it is past all of them where it does not.
 func (r *repairState) alone(own []int, seq uint64) (place int) {
 	q := queue.New(r.host)
 	if snapshot := r.jobs[seq]; snapshot != nil {
@@ -108,7 +112,8 @@ func (r *repairState) alone(own []int, seq uint64) (place int) {
 	return len(r.newEvents)
 }
 
-// contradictions lists the jobs that could not be read again as they are in the queue. An event may be missing though those after it seem to fit.
+// contradictions lists the jobs that could not be read again as they are in the queue. An
+// event may be missing though those after it seem to fit.
 func (r *repairState) contradictions(q *queue.Queue) (misfits []misfit) {
 	for _, seq := range r.knownJobs() {
 		snapshot, there := q.Snapshot(seq)

@@ -38,7 +38,8 @@ func (r *repairState) naiveReplay() *queue.Queue {
 	}
 }
 
-// A replay that leaves out several misfits in a pass makes the queue of one that begins again after each of them.
+// A replay that leaves out several misfits in a pass makes the queue of one that begins
+// again after each of them.
 func TestReplayIsThatOfOneByOne(t *testing.T) {
 	cuts, lost := 0, 0
 	for seed := range uint64(60) {
@@ -70,12 +71,14 @@ func TestReplayIsThatOfOneByOne(t *testing.T) {
 			}
 		}
 		made := func() *repairState {
-			return &repairState{host: host, jobs: maps.Clone(snapshots), newEvents: news, cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{}, attempts: map[uint64]roost.AttemptNumber{}}
+			return &repairState{host: host, jobs: maps.Clone(snapshots), newEvents: news, cutAt: map[uint64]int{},
+				lostJobs: map[uint64]bool{}, attempts: map[uint64]roost.AttemptNumber{}}
 		}
 		one, all := made(), made()
 		want, got := one.naiveReplay(), all.replayQueue()
 		if !maps.Equal(one.cutAt, all.cutAt) || !maps.Equal(one.lostJobs, all.lostJobs) {
-			t.Fatalf("seed %d: cut %v and lost %v, want %v and %v", seed, all.cutAt, all.lostJobs, one.cutAt, one.lostJobs)
+			t.Fatalf("seed %d: cut %v and lost %v, want %v and %v", seed, all.cutAt, all.lostJobs, one.cutAt,
+				one.lostJobs)
 		}
 		for seq := range q.LastSeq() + 1 {
 			a, _ := got.Snapshot(seq)

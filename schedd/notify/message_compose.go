@@ -55,7 +55,8 @@ func (m *userMessage) subject() string {
 			parts = append(parts, fmt.Sprintf("%d %v", count[o], o))
 		}
 	}
-	return fmt.Sprintf("PBS JOBS %s and %d more: %s", m.notifications[0].ID, len(m.notifications)-1, strings.Join(parts, ", "))
+	return fmt.Sprintf("PBS JOBS %s and %d more: %s", m.notifications[0].ID, len(m.notifications)-1,
+		strings.Join(parts, ", "))
 }
 
 // occasionText are OpenPBS's words for occasions.
@@ -122,7 +123,8 @@ func formatTime(ns int64) string {
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// mailMessage is the whole message (RFC 5322). Without from the mail program says from whom it is.
+// mailMessage is the whole message (RFC 5322). Without from the mail program says from
+// whom it is.
 func (m *userMessage) mailMessage(from, host string, now time.Time) []byte {
 	var b bytes.Buffer
 	row := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, value) }
@@ -133,7 +135,8 @@ func (m *userMessage) mailMessage(from, host string, now time.Time) []byte {
 	row("To", strings.Join(m.recipients, ", "))
 	row("Subject", mime.QEncoding.Encode("utf-8", plainText(m.subject())))
 	row("Date", now.Format(time.RFC1123Z))
-	row("Message-ID", fmt.Sprintf("<%s.%d.%v.%d@%s>", strings.NewReplacer("[", "-", "]", "-").Replace(first.ID), first.Time, first.What, len(m.notifications), host))
+	row("Message-ID", fmt.Sprintf("<%s.%d.%v.%d@%s>", strings.NewReplacer("[", "-", "]", "-").Replace(first.ID),
+		first.Time, first.What, len(m.notifications), host))
 	row("Auto-Submitted", "auto-generated") // RFC 3834: nobody's vacation answers it
 	row("MIME-Version", "1.0")
 	row("Content-Type", "text/plain; charset=utf-8")
@@ -172,7 +175,8 @@ func (m *userMessage) hookDocument() []byte {
 	d := hookInput{Version: 1, To: m.recipients}
 	for _, n := range m.notifications {
 		t := hookNotice{
-			What: n.What.String(), Time: time.Unix(0, n.Time).UTC().Format(time.RFC3339Nano), ID: n.ID, Name: n.Name, Queue: n.Queue, Owner: n.Owner, Node: n.Node,
+			What: n.What.String(), Time: time.Unix(0, n.Time).UTC().Format(time.RFC3339Nano), ID: n.ID, Name: n.Name,
+			Queue: n.Queue, Owner: n.Owner, Node: n.Node,
 			Reason: n.Reason, Tasks: n.Tasks, Failed: n.Failed, Removed: n.Removed,
 		}
 		if n.Exit != nil {

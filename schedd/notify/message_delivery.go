@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// deliverMessage gives a message to the mail program, and to the hook. If one of them does not take it both get it again.
+// deliverMessage gives a message to the mail program, and to the hook. If one of them
+// does not take it both get it again.
 func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *userMessage) error {
 	if len(m.recipients) == 0 {
 		n.log.Warn("there is nobody to tell", "job", m.notifications[0].ID, "owner", m.notifications[0].Owner)
@@ -23,10 +24,12 @@ func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *
 	var errs []error
 	if n.ownUID.Mail != "" {
 		arguments := append([]string{"-i", "--"}, m.recipients...)
-		errs = append(errs, n.runProgram(ctx, who, m, n.ownUID.Mail, arguments, m.mailMessage(n.ownUID.From, n.host, time.Now())))
+		errs = append(errs, n.runProgram(ctx, who, m, n.ownUID.Mail, arguments,
+			m.mailMessage(n.ownUID.From, n.host, time.Now())))
 	}
 	if n.ownUID.Hook != "" {
-		errs = append(errs, n.runProgram(ctx, who, m, n.ownUID.Hook, []string{m.notifications[0].What.String(), m.notifications[0].ID}, m.hookDocument()))
+		errs = append(errs, n.runProgram(ctx, who, m, n.ownUID.Hook,
+			[]string{m.notifications[0].What.String(), m.notifications[0].ID}, m.hookDocument()))
 	}
 	return errors.Join(errs...)
 }
@@ -34,14 +37,17 @@ func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *
 // maxProgramOutput bounds what is kept of what a program prints.
 const maxProgramOutput = 1 << 10
 
-// runProgram runs a program as the owner of the job. Nothing but its standard input and arguments is of the job.
-func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *userMessage, path string, arguments []string, input []byte) error {
+// runProgram runs a program as the owner of the job. Nothing but its standard input and
+// arguments is of the job.
+func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *userMessage, path string,
+	arguments []string, input []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	owner := m.notifications[0].Owner
 	cmd := exec.CommandContext(ctx, path, arguments...)
 	cmd.Dir, cmd.Stdin = "/", bytes.NewReader(input)
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8", "HOME=/", "LOGNAME=" + owner, "USER=" + owner, "SHELL=/bin/sh"}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG=C.UTF-8", "HOME=/",
+		"LOGNAME=" + owner, "USER=" + owner, "SHELL=/bin/sh"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if uid := os.Geteuid(); uid == 0 && who.uid != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid, Groups: n.groups(who.uid)}

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// notificationSpool is a directory with a file for each batch of notices that are not delivered. Its files are numbered in the order in which they were written.
+// notificationSpool is a directory with a file for each batch of notices that are not
+// delivered. Its files are numbered in the order in which they were written.
 type notificationSpool struct {
 	dir  string
 	last uint64

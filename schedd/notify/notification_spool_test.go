@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Whatever is damaged in a file of notices that are not delivered: they are those that were written, or an error names the file. The others are delivered.
+// Whatever is damaged in a file of notices that are not delivered: they are those that
+// were written, or an error names the file. The others are delivered.
 func TestDamagedNotices(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "notices")
 	spool, _, err := openSpool(dir)
@@ -30,7 +31,8 @@ func TestDamagedNotices(t *testing.T) {
 		_, got, err := openSpool(dir)
 		switch {
 		case err == nil && reflect.DeepEqual(got, want):
-		case err != nil && strings.Contains(err.Error(), path) && reflect.DeepEqual(got, []*queuedNotification{want[0], want[2]}):
+		case err != nil && strings.Contains(err.Error(), path) &&
+			reflect.DeepEqual(got, []*queuedNotification{want[0], want[2]}):
 			refused++
 		default:
 			t.Fatalf("%s: %d letters, %v", what, len(got), err)

@@ -80,13 +80,15 @@ func Open(o DeliveryOptions) (*Notifier, error) {
 // IsConfigured reports whether there is any way to tell people anything.
 func (n *Notifier) IsConfigured() bool { return n.ownUID.Mail != "" || n.ownUID.Hook != "" }
 
-// Enqueue writes notices down. They are delivered from when the caller calls what it returns. It is to be called by one goroutine.
+// Enqueue writes notices down. They are delivered from when the caller calls what it
+// returns. It is to be called by one goroutine.
 func (n *Notifier) Enqueue(notices []queue.JobNotification) (deliver func()) {
 	n.mu.Lock()
 	room := maxSpooled - n.digests
 	n.mu.Unlock()
 	if room < len(notices) {
-		n.log.Error("nobody takes notices, and some are dropped", "dropped", len(notices)-max(room, 0), "kept", maxSpooled)
+		n.log.Error("nobody takes notices, and some are dropped", "dropped", len(notices)-max(room, 0), "kept",
+			maxSpooled)
 		notices = notices[:max(room, 0)]
 	}
 	if len(notices) == 0 {
@@ -216,7 +218,8 @@ func (n *Notifier) sendNext(ctx context.Context, who messageRecipient, p *recipi
 		n.log.Warn("somebody cannot be told", "to", m.recipients, "notices", len(some), "err", err)
 		return
 	case err != nil:
-		n.log.Error("somebody was not told for days, and is not any more", "to", m.recipients, "notices", len(some), "err", err)
+		n.log.Error("somebody was not told for days, and is not any more", "to", m.recipients, "notices", len(some),
+			"err", err)
 	}
 	p.retryWait = 0
 	p.queued = append([]*queuedNotification(nil), p.queued[len(some):]...)

@@ -21,12 +21,14 @@ import (
 
 func testNotification(id string) queue.JobNotification {
 	return queue.JobNotification{
-		What: queue.EndEvent, Time: time.Now().UnixNano(), ID: id, Name: "näme\nBcc: x@y", Queue: "batch", Owner: "ann", UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()),
+		What: queue.EndEvent, Time: time.Now().UnixNano(), ID: id, Name: "näme\nBcc: x@y", Queue: "batch", Owner: "ann",
+		UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()),
 		Exit: &queue.AttemptExit{Code: 3, User: 5e9, Wall: 61e9, Used: queue.ResourceUsage{Peak: 2048}}, Node: "n1",
 	}
 }
 
-// TestMail: what is sent is a message that others can read, of one line for each thing, and no job writes its headers.
+// TestMail: what is sent is a message that others can read, of one line for each thing,
+// and no job writes its headers.
 func TestMail(t *testing.T) {
 	n := testNotification("12.h")
 	n.Users = "Ann Bee <ann@example.org>, bob, -oX/etc/passwd, bad address"
@@ -44,7 +46,8 @@ func TestMail(t *testing.T) {
 	}
 	body, _ := io.ReadAll(quotedprintable.NewReader(got.Body))
 	for _, line := range []string{
-		"PBS Job Id: 12.h", "Job Name:   näme Bcc: x@y", "Execution terminated", "Job_Owner=ann@h", "queue=batch", "server=h", "exec_host=n1", "Exit_status=3",
+		"PBS Job Id: 12.h", "Job Name:   näme Bcc: x@y", "Execution terminated", "Job_Owner=ann@h", "queue=batch",
+		"server=h", "exec_host=n1", "Exit_status=3",
 		"resources_used.cput=00:00:05", "resources_used.mem=2kb", "resources_used.walltime=00:01:01",
 	} {
 		if !strings.Contains(string(body), line+"\r\n") && !strings.Contains(string(body), line+"\n") {
@@ -57,7 +60,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// writeHook writes a hook that keeps what it gets in a file below dir, and fails while there is a file "busy".
+// writeHook writes a hook that keeps what it gets in a file below dir, and fails while
+// there is a file "busy".
 func writeHook(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "hook")
 	text := "#!/bin/sh\ntest ! -e " + dir + "/busy || exit 75\ncat >>" + dir + "/got\n"
@@ -69,7 +73,8 @@ func writeHook(t *testing.T, dir string) string {
 
 func open(t *testing.T, dir string) *Notifier {
 	n, err := Open(DeliveryOptions{
-		Dir: filepath.Join(dir, "outbox"), OwnUID: config.NotifySettings{Mail: "none", Hook: writeHook(t, dir)}, Host: "h", Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "outbox"), OwnUID: config.NotifySettings{Mail: "none", Hook: writeHook(t, dir)},
+		Host: "h", Log: slog.New(slog.DiscardHandler),
 		Groups: func(uint32) []uint32 { return nil },
 	})
 	if err != nil {
@@ -78,11 +83,13 @@ func open(t *testing.T, dir string) *Notifier {
 	return n
 }
 
-// TestRestart: what was kept and not delivered is delivered by the next start, and then is gone.
+// TestRestart: what was kept and not delivered is delivered by the next start, and then
+// is gone.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, dir)
-	n.Enqueue([]queue.JobNotification{testNotification("1.h"), testNotification("2.h")}) // and the schedd dies before the facts are in its log
+	// and the schedd dies before the facts are in its log
+	n.Enqueue([]queue.JobNotification{testNotification("1.h"), testNotification("2.h")})
 	os.WriteFile(filepath.Join(dir, "outbox", "00000000000000000009.json.new"), []byte("half"), 0o600)
 	os.WriteFile(filepath.Join(dir, "outbox", "00000000000000000007.json"), []byte("broken"), 0o600)
 	n = open(t, dir)
@@ -103,7 +110,8 @@ func TestRestart(t *testing.T) {
 	cancel()
 	<-done
 	got, _ := os.ReadFile(filepath.Join(dir, "got"))
-	if strings.Count(string(got), "\n") != 1 || !strings.Contains(string(got), `"id":"1.h"`) || !strings.Contains(string(got), `"id":"2.h"`) || !strings.Contains(string(got), `"exit_status":3`) {
+	if strings.Count(string(got), "\n") != 1 || !strings.Contains(string(got), `"id":"1.h"`) ||
+		!strings.Contains(string(got), `"id":"2.h"`) || !strings.Contains(string(got), `"exit_status":3`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -132,7 +140,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestRetryDelivery: what is not taken stays, and is offered again later; what is too old is given up.
+// TestRetryDelivery: what is not taken stays, and is offered again later; what is too old
+// is given up.
 func TestRetryDelivery(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, dir)

@@ -11,43 +11,54 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What a job asks for may be changed after it was submitted (POSIX, qalter), by anything that could have been submitted in its place. An alteration is all or
-// nothing, and of the whole job. A job that runs keeps the machine that it has, so little of it can be changed then; of an array of which some tasks run,
-// everything can, and these go on as they began.
+// What a job asks for may be changed after it was submitted (POSIX, qalter), by anything
+// that could have been submitted in its place. An alteration is all or nothing, and of
+// the whole job. A job that runs keeps the machine that it has, so little of it can be
+// changed then; of an array of which some tasks run, everything can, and these go on as
+// they began.
 
 // Errors for what PBS has a number for.
 var (
 	ErrRunning      = fmt.Errorf("%w: it cannot be changed while the job runs", roost.Conflict)
 	ErrWholeJobOnly = fmt.Errorf("%w: that is done to a whole job, and not to some of its tasks", roost.Invalid)
-	ErrRaiseLimit   = fmt.Errorf("%w: only an administrator may raise a limit of a job that runs", roost.PermissionDenied)
+	ErrRaiseLimit   = fmt.Errorf("%w: only an administrator may raise a limit of a job that runs",
+		roost.PermissionDenied)
 )
 
 // JobAlteration is what is to become of a job.
 type JobAlteration struct {
-	Changes         *classad.Ad             // the new values; undefined takes an attribute away
-	Count           int                     // how many tasks it is to have; 0: as many as it has. It can be another number while none of them was ever begun
-	Columns         []TaskColumn            // with Count: in the place of those that it has
-	ExpectedVersion int64                   // how often it had been altered when this was thought out; below 0: whatever happened meanwhile
+	Changes *classad.Ad // the new values; undefined takes an attribute away
+	// how many tasks it is to have; 0: as many as it has. It can be another number while
+	// none of them was ever begun
+	Count   int
+	Columns []TaskColumn // with Count: in the place of those that it has
+	// how often it had been altered when this was thought out; below 0: whatever happened
+	// meanwhile
+	ExpectedVersion int64
 	OnlyIdle        bool                    // it is refused if any task runs
 	ApplyDefaults   func(*SubmitSpec) error // may fill in what is not said, and refuse the whole
 }
 
 // fixedAttrs are the attributes that say what a job is, and not what it asks for.
 var fixedAttrs = []string{
-	roost.AttrJobID, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID, roost.AttrQDate, roost.AttrTaskCount, roost.AttrSubmitHost, roost.AttrAlterations,
+	roost.AttrJobID, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID, roost.AttrQDate, roost.AttrTaskCount,
+	roost.AttrSubmitHost, roost.AttrAlterations,
 	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
 }
 
-// alterableAttrs are the attributes that can be changed while a job runs: what the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
+// alterableAttrs are the attributes that can be changed while a job runs: what the next
+// attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
 var alterableAttrs = []string{
-	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority, roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
+	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority,
+	roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
 	roost.AttrCheckpoint, roost.AttrCheckpointEvery, roost.AttrMaxRetries, roost.AttrMaxRunning, roost.AttrLabels,
 	roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrRunCount,
 }
 
 // AlterJob decides to change a job. That it is so already is no error, and no event.
-func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration, limits SubmitLimits) ([]JobEvent, error) {
+func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a JobAlteration,
+	limits SubmitLimits) ([]JobEvent, error) {
 	events, err := q.decideEach(now, who, t, JobEvent{Type: Altered}, (*job).remainsQueued)
 	if err != nil {
 		return nil, err
@@ -64,7 +75,8 @@ func (q *Queue) AlterJob(now time.Time, who CallerIdentity, t TaskSelector, a Jo
 	}
 	for _, name := range a.Changes.Names() {
 		if slices.ContainsFunc(fixedAttrs, func(f string) bool { return strings.EqualFold(f, name) }) {
-			return nil, fmt.Errorf("attribute %s: %w: it says what the job is, and cannot be changed", name, roost.Invalid)
+			return nil, fmt.Errorf("attribute %s: %w: it says what the job is, and cannot be changed", name,
+				roost.Invalid)
 		}
 	}
 	before := SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}
@@ -103,8 +115,10 @@ func (j *job) remainsQueued(i int) bool {
 // runsWhole reports whether a job runs as a whole, which an array does not.
 func (j *job) runsWhole() bool { return j.active > 0 && (!j.spec.array || j.gangs.size > 0) }
 
-// checkAlteration checks what a job would become, and returns what the event has to say of it.
-func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad, limits SubmitLimits) (*SubmittedJob, error) {
+// checkAlteration checks what a job would become, and returns what the event has to say
+// of it.
+func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad,
+	limits SubmitLimits) (*SubmittedJob, error) {
 	if err := j.checkAlterable(who, before, after, changes); err != nil {
 		return nil, err
 	}
@@ -129,7 +143,8 @@ func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *Submi
 		}
 	}
 	if size := len(after.Ad.String()); size > roost.MaxAdBytes {
-		return nil, fmt.Errorf("%w: the job's ad would have %d bytes, and %d is the most", roost.Exhausted, size, roost.MaxAdBytes)
+		return nil, fmt.Errorf("%w: the job's ad would have %d bytes, and %d is the most", roost.Exhausted, size,
+			roost.MaxAdBytes)
 	}
 	if p.checkpoints != nil && len(j.submission.Secret) == 0 && limits.NewSecret != nil {
 		sub.Secret = limits.NewSecret()
@@ -140,18 +155,22 @@ func (q *Queue) checkAlteration(j *job, who CallerIdentity, before, after *Submi
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns
 	}
-	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}, before, after)
+	sub.DeferredAdmission = needsMoreQuota(CallerIdentity{User: j.submission.Owner, GID: j.submission.GID},
+		before, after)
 	sub.Ad = adDifference(before.Ad, after.Ad).String()
 	return sub, nil
 }
 
-// maxDifferentTasks bounds how many classes a job may have with those of tasks that go on as they began.
+// maxDifferentTasks bounds how many classes a job may have with those of tasks that go on
+// as they began.
 const maxDifferentTasks = 50_000
 
 // checkAlterable refuses what cannot be changed as the job stands.
 func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, changes *classad.Ad) error {
 	for _, name := range changes.Names() {
-		if slices.Contains(overridableAttrs, name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool { return c.Name == name }) {
+		if slices.Contains(overridableAttrs, name) && slices.ContainsFunc(after.Columns, func(c TaskColumn) bool {
+			return c.Name == name
+		}) {
 			return fmt.Errorf("attribute %s: %w: each task has its own, in a column", name, roost.Conflict)
 		}
 		if j.runsWhole() && !slices.Contains(alterableAttrs, name) {
@@ -170,12 +189,14 @@ func (j *job) checkAlterable(who CallerIdentity, before, after *SubmitSpec, chan
 	case after.Count != before.Count && !j.isUntouched():
 		return fmt.Errorf("%w: it has begun, and cannot have another number of tasks", ErrRunning)
 	case len(j.classes) > maxDifferentTasks:
-		return fmt.Errorf("%w: its tasks differ too much in what they began with; wait until some have ended", roost.Exhausted)
+		return fmt.Errorf("%w: its tasks differ too much in what they began with; wait until some have ended",
+			roost.Exhausted)
 	}
 	return nil
 }
 
-// isUntouched reports whether all tasks of a job stand as they did when it was submitted, or were held or released together.
+// isUntouched reports whether all tasks of a job stand as they did when it was submitted,
+// or were held or released together.
 func (j *job) isUntouched() bool {
 	for i, s := range j.state {
 		if s != j.state[0] || j.records.setRef(i) != j.records.setRef(0) {
@@ -186,7 +207,8 @@ func (j *job) isUntouched() bool {
 	return !j.state[0].IsFinal() && (kind == refNone || kind == refShared)
 }
 
-// needsMoreQuota reports whether a job would be held against another quota than before, or ask for more.
+// needsMoreQuota reports whether a job would be held against another quota than before,
+// or ask for more.
 func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
 	was, had, err := SubmissionDemand(who, before)
 	is, wants, err2 := SubmissionDemand(who, after)
@@ -194,10 +216,12 @@ func needsMoreQuota(who CallerIdentity, before, after *SubmitSpec) bool {
 		return true
 	}
 	more := wants.Sub(had)
-	return more.CPU > 0 || more.Memory > 0 || more.Disk > 0 || more.GPUs > 0 || more.GPUMemory > 0 || more.Tasks > 0 || more.Open > 0
+	return more.CPU > 0 || more.Memory > 0 || more.Disk > 0 || more.GPUs > 0 || more.GPUMemory > 0 || more.Tasks > 0 ||
+		more.Open > 0
 }
 
-// AlterationDemand is whose quota a job would be held against after an alteration, and how much more of it than now.
+// AlterationDemand is whose quota a job would be held against after an alteration, and
+// how much more of it than now.
 func (q *Queue) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 	j := q.jobs[e.Job]
 	who := CallerIdentity{User: j.submission.Owner, GID: j.submission.GID}
@@ -216,7 +240,8 @@ func (q *Queue) AlterationDemand(e JobEvent) (QuotaKey, QuotaDemand) {
 		return is, wants
 	}
 	more := wants.Sub(had)
-	more.CPU, more.Memory, more.Disk, more.GPUs = max(more.CPU, 0), max(more.Memory, 0), max(more.Disk, 0), max(more.GPUs, 0)
+	more.CPU, more.Memory, more.Disk, more.GPUs = max(more.CPU, 0), max(more.Memory, 0), max(more.Disk, 0),
+		max(more.GPUs, 0)
 	more.GPUMemory, more.Tasks, more.Open = max(more.GPUMemory, 0), max(more.Tasks, 0), max(more.Open, 0)
 	return is, more
 }
@@ -257,7 +282,8 @@ const (
 	maxListedValue   = 60
 )
 
-// describeChanges says in a line what is changed. What may be secret is named and not shown.
+// describeChanges says in a line what is changed. What may be secret is named and not
+// shown.
 func describeChanges(changes *classad.Ad) string {
 	var parts []string
 	for name, e := range changes.All() {
@@ -265,7 +291,8 @@ func describeChanges(changes *classad.Ad) string {
 		switch {
 		case name == roost.AttrPBS:
 			continue
-		case name == roost.AttrEnvironment || name == roost.AttrScript || name == roost.AttrArguments || len(value) > maxListedValue:
+		case name == roost.AttrEnvironment || name == roost.AttrScript || name == roost.AttrArguments ||
+			len(value) > maxListedValue:
 			parts = append(parts, name)
 		default:
 			parts = append(parts, name+" = "+value)

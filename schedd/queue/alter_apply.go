@@ -134,8 +134,9 @@ func (q *Queue) leaveRequests(j *job) {
 	}
 }
 
-// reclassify parts the tasks of a job into classes anew, after its plan has changed. What runs keeps the class with which it began, and so its request: the
-// machine was claimed for that, and nothing else may be run on that claim.
+// reclassify parts the tasks of a job into classes anew, after its plan has changed. What
+// runs keeps the class with which it began, and so its request: the machine was claimed
+// for that, and nothing else may be run on that claim.
 func (q *Queue) reclassify(j *job, was string) {
 	old, oldOf := j.classes, j.classOf
 	j.classes, j.shares, j.shareByRequest, j.classOf, j.classByValues = nil, nil, nil, nil, nil
@@ -172,7 +173,8 @@ func (q *Queue) reclassify(j *job, was string) {
 			j.class(i).open++
 		}
 	}
-	if size, loose := gangSize(&j.spec, j.submission); size != j.gangs.size || loose != j.gangs.firstStartOnly || size > 0 && len(j.gangs.idleTasks) != len(j.state)/size {
+	if size, loose := gangSize(&j.spec, j.submission); size != j.gangs.size || loose != j.gangs.firstStartOnly ||
+		size > 0 && len(j.gangs.idleTasks) != len(j.state)/size {
 		j.gangs = gangState{}
 		j.formGangs()
 	}
@@ -216,7 +218,8 @@ func (j *job) idleClass(i int) uint16 {
 	return uint16(j.classByValues[j.columnKey(i)])
 }
 
-// pinOldClass gives a task of a restored job, which runs, the class with which it began. Its place is in the queue's own snapshot: what makes no sense there panics.
+// pinOldClass gives a task of a restored job, which runs, the class with which it began.
+// Its place is in the queue's own snapshot: what makes no sense there panics.
 func (q *Queue) pinOldClass(j *job, i int, before *oldAd) {
 	ad, err := classad.Parse(before.ad)
 	if err != nil {
@@ -237,7 +240,8 @@ func (q *Queue) pinOldClass(j *job, i int, before *oldAd) {
 		p.arrayMPIGang = i / j.tasksPerIndex()
 	}
 	r := j.records.own(i)
-	p.needsRestore = r != nil && r.checkpoints != nil && r.checkpoints.originSequence != 0 && p.checkpoints != nil && !p.checkpoints.Self
+	p.needsRestore = r != nil && r.checkpoints != nil && r.checkpoints.originSequence != 0 && p.checkpoints != nil &&
+		!p.checkpoints.Self
 	if m := r.newestImage(); p.needsRestore && m != nil {
 		p.slotUser = m.SlotUser
 	}
@@ -245,7 +249,8 @@ func (q *Queue) pinOldClass(j *job, i int, before *oldAd) {
 	request := q.joinRequest(j.submission, j.id(q.host), &p)
 	n := slices.IndexFunc(j.classes, func(c *taskClass) bool { return c.oldAd == before && c.request == request })
 	if n < 0 {
-		j.classes = append(j.classes, &taskClass{job: j, request: request, share: j.readyIn(request), spec: &p, heapIndex: -1, oldAd: before})
+		j.classes = append(j.classes, &taskClass{job: j, request: request, share: j.readyIn(request), spec: &p,
+			heapIndex: -1, oldAd: before})
 		n = len(j.classes) - 1
 	} else {
 		request.members--

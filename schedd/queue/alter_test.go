@@ -24,17 +24,22 @@ func alteredAd(t testing.TB, src string) *classad.Ad {
 // randomChange is one of those that differ in what follows.
 func randomChange(rng *rand.Rand) string {
 	all := []string{
-		"RequestMemory = 1024", "RequestMemory = 2048; JobPrio = 3", "Walltime = 60", "Walltime = undefined", "JobPrio = -5", "MaxRunning = 1", "MaxRunning = undefined",
-		"DeferralTime = 1700000250", "DeferralTime = undefined", "DependsOn = undefined", `AccountingGroup = "physics"`, `Band = "free"`, "MaxRetries = 2",
-		"Rerunnable = false", `Queue = "long"`, `JobName = "other"`, "GangSize = 2", "GangSize = undefined", fmt.Sprintf(`DependsOn = {"afterany:%d"}`, 1+rng.IntN(5)), "WantCheckpoint = false",
-		fmt.Sprintf(`DependsOn = {"runone:%d"}`, 1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"on:1","afterok:%d"}`, 1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"before:%d"}`, 1+rng.IntN(5)),
+		"RequestMemory = 1024", "RequestMemory = 2048; JobPrio = 3", "Walltime = 60", "Walltime = undefined",
+		"JobPrio = -5", "MaxRunning = 1", "MaxRunning = undefined",
+		"DeferralTime = 1700000250", "DeferralTime = undefined", "DependsOn = undefined", `AccountingGroup = "physics"`,
+		`Band = "free"`, "MaxRetries = 2",
+		"Rerunnable = false", `Queue = "long"`, `JobName = "other"`, "GangSize = 2", "GangSize = undefined",
+		fmt.Sprintf(`DependsOn = {"afterany:%d"}`, 1+rng.IntN(5)), "WantCheckpoint = false",
+		fmt.Sprintf(`DependsOn = {"runone:%d"}`, 1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"on:1","afterok:%d"}`,
+			1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"before:%d"}`, 1+rng.IntN(5)),
 	}
 	return all[rng.IntN(len(all))]
 }
 
 func (d *testQueue) alterJob(id roost.JobID, changes string) {
 	d.Helper()
-	events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id}, JobAlteration{Changes: alteredAd(d, changes), ExpectedVersion: -1}, SubmitLimits{})
+	events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id},
+		JobAlteration{Changes: alteredAd(d, changes), ExpectedVersion: -1}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -60,13 +65,15 @@ func TestAlteredRequest(t *testing.T) {
 		t.Fatalf("of %v it is told that they have changed, want both", dirty)
 	}
 	d.queue.TakeUnsaved()
-	events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id}, JobAlteration{Changes: alteredAd(t, "RequestMemory = 1024"), ExpectedVersion: -1}, SubmitLimits{})
+	events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id},
+		JobAlteration{Changes: alteredAd(t, "RequestMemory = 1024"), ExpectedVersion: -1}, SubmitLimits{})
 	if err != nil || events != nil {
 		t.Fatalf("what it is already gives %v, %v", events, err)
 	}
 }
 
-// Tasks that run keep the request with which they began, across a restart too; they are what the job is now when they run again.
+// Tasks that run keep the request with which they began, across a restart too; they are
+// what the job is now when they run again.
 func TestAlteredWhileTasksRun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, `Out = "old"`)
@@ -78,7 +85,8 @@ func TestAlteredWhileTasksRun(t *testing.T) {
 		if r, _ := d.queue.RequestOf(first.Task); r.Resources.Memory == 4*roost.GiB || r.Ready != 0 || r.Group != "" {
 			t.Fatalf("%s: the task that runs has the request %+v", name, r)
 		}
-		if r, _ := d.queue.RequestOf(id.Task(1)); r.Resources.Memory != 4*roost.GiB || r.Ready != 2 || r.Group != "physics" {
+		if r, _ := d.queue.RequestOf(id.Task(1)); r.Resources.Memory != 4*roost.GiB || r.Ready != 2 ||
+			r.Group != "physics" {
 			t.Fatalf("%s: the next task has the request %+v", name, r)
 		}
 		if p, err := d.queue.Program(first); err != nil || p.Out != "old" {
@@ -106,7 +114,8 @@ func TestAlterRefused(t *testing.T) {
 	a := d.start()
 	remove, _ := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: gone}, "", false)
 	d.apply(remove...)
-	spec := SubmitSpec{Ad: parseTestAd(t, ""), Count: 2, Columns: []TaskColumn{{roost.AttrRequestMemory, []string{"1048576", "2097152"}}}}
+	spec := SubmitSpec{Ad: parseTestAd(t, ""), Count: 2,
+		Columns: []TaskColumn{{roost.AttrRequestMemory, []string{"1048576", "2097152"}}}}
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +153,8 @@ func TestAlterRefused(t *testing.T) {
 		{alice, TaskSelector{Job: roost.JobID{Seq: 99, Host: "h"}}, "JobPrio = 3", -1, roost.NotFound},
 	} {
 		before, _ := d.queue.Snapshot(c.target.Job.Seq)
-		_, err := d.queue.AlterJob(d.now, c.who, c.target, JobAlteration{Changes: alteredAd(t, c.changes), ExpectedVersion: c.basis}, SubmitLimits{})
+		_, err := d.queue.AlterJob(d.now, c.who, c.target,
+			JobAlteration{Changes: alteredAd(t, c.changes), ExpectedVersion: c.basis}, SubmitLimits{})
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%v, %s: %v, want %v", c.target, c.changes, err, c.want)
 		}
@@ -155,7 +165,8 @@ func TestAlterRefused(t *testing.T) {
 	d.end(a, AttemptExit{})
 }
 
-// A job that asks for more is asked about anew, one that asks for less is not; its demand is its new payer's.
+// A job that asks for more is asked about anew, one that asks for less is not; its demand
+// is its new payer's.
 func TestAlteredDemand(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "RequestCpus = 2")
@@ -173,7 +184,8 @@ func TestAlteredDemand(t *testing.T) {
 	}
 	d.apply(d.queue.AdmitDeferred(d.now, id.Seq)...)
 	now := d.queue.QuotaKeys()
-	if len(before) != 1 || len(now) != 1 || now[0].Group != "physics" || now[0].Queue != "long" || d.queue.DemandOf(now[0]).CPU != 6000 || d.queue.DemandOf(before[0]).Tasks != 0 {
+	if len(before) != 1 || len(now) != 1 || now[0].Group != "physics" || now[0].Queue != "long" ||
+		d.queue.DemandOf(now[0]).CPU != 6000 || d.queue.DemandOf(before[0]).Tasks != 0 {
 		t.Fatalf("payers %v, then %v", before, now)
 	}
 }
@@ -216,7 +228,8 @@ func TestAlteredCount(t *testing.T) {
 	hold, _ := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id}, "")
 	d.apply(hold...)
 	recount := func(n int, changes string) error {
-		events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id}, JobAlteration{Changes: alteredAd(t, changes), Count: n, ExpectedVersion: -1}, SubmitLimits{})
+		events, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: id},
+			JobAlteration{Changes: alteredAd(t, changes), Count: n, ExpectedVersion: -1}, SubmitLimits{})
 		d.apply(events...)
 		return err
 	}
@@ -262,19 +275,23 @@ func TestOrder(t *testing.T) {
 	if strings.Join(got, " ") != "3 2 1" {
 		t.Fatalf("they start in the order %v", got)
 	}
-	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: first}, TaskSelector{Job: second}); !errors.Is(err, roost.Conflict) {
+	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: first}, TaskSelector{Job: second}); !errors.Is(err,
+		roost.Conflict) {
 		t.Fatalf("of jobs that have begun: %v", err)
 	}
 	own, others := d.submit(1, ""), d.submit(1, "")
-	if _, err := d.queue.SwapOrder(d.now, bob, TaskSelector{Job: own}, TaskSelector{Job: others}); !errors.Is(err, roost.PermissionDenied) {
+	if _, err := d.queue.SwapOrder(d.now, bob, TaskSelector{Job: own}, TaskSelector{Job: others}); !errors.Is(err,
+		roost.PermissionDenied) {
 		t.Fatalf("of somebody else's: %v", err)
 	}
-	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: own}, TaskSelector{Job: others, Ranges: []IndexRange{{0, 0}}}); !errors.Is(err, ErrWholeJobOnly) {
+	if _, err := d.queue.SwapOrder(d.now, alice, TaskSelector{Job: own},
+		TaskSelector{Job: others, Ranges: []IndexRange{{0, 0}}}); !errors.Is(err, ErrWholeJobOnly) {
 		t.Fatalf("of a task: %v", err)
 	}
 }
 
-// What runs is held to the limits of its job as it is now, also when its node was away; what runs of an array, and what begins later, is not told of it.
+// What runs is held to the limits of its job as it is now, also when its node was away;
+// what runs of an array, and what begins later, is not told of it.
 func TestLimits(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "Walltime = 100")

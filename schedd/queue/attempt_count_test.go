@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestRunCount: a task whose attempts are counted is held when it would need too many, and no other is.
+// TestRunCount: a task whose attempts are counted is held when it would need too many,
+// and no other is.
 func TestRunCount(t *testing.T) {
 	for _, c := range []struct {
 		src  string

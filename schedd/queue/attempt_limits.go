@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AttemptLimits says what a running attempt is held to from now on, where its job was altered since it began.
+// AttemptLimits says what a running attempt is held to from now on, where its job was
+// altered since it began.
 type AttemptLimits struct {
 	Attempt  roost.AttemptID
 	Walltime time.Duration // of this attempt; 0: none
@@ -20,7 +21,8 @@ func (q *Queue) TakeChangedLimits() []AttemptLimits {
 	return out
 }
 
-// AttemptLimits is what a live attempt is held to now; false where that is what it began with. What runs of an array goes on as it began.
+// AttemptLimits is what a live attempt is held to now; false where that is what it began
+// with. What runs of an array goes on as it began.
 func (q *Queue) AttemptLimits(a roost.AttemptID) (AttemptLimits, bool) {
 	if !q.IsLive(a) {
 		return AttemptLimits{}, false

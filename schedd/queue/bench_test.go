@@ -37,7 +37,8 @@ func memoryGrowth(f func()) float64 {
 	return float64(after.HeapAlloc) - float64(before.HeapAlloc)
 }
 
-// BenchmarkMemory tells what a task of a large array, and a job that was submitted by itself, keep in memory.
+// BenchmarkMemory tells what a task of a large array, and a job that was submitted by
+// itself, keep in memory.
 func BenchmarkMemory(b *testing.B) {
 	const jobs = 20_000
 	for b.Loop() {
@@ -53,7 +54,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkFinished tells what a task that has succeeded keeps, in memory and in a snapshot.
+// BenchmarkFinished tells what a task that has succeeded keeps, in memory and in a
+// snapshot.
 func BenchmarkFinished(b *testing.B) {
 	const tasks = 100_000
 	for b.Loop() {

@@ -7,11 +7,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// This is how checkpoints move the state: which images of a task are good, what its next attempt goes on from, and how much of its work that is.
+// This is how checkpoints move the state: which images of a task are good, what its next
+// attempt goes on from, and how much of its work that is.
 //
-// An image is recorded when it is on disk, and only while the attempt lives that it was taken of. An attempt goes on from the newest good image
-// there is when it is assigned. When it ends because that image could not be restored, the image is bad: the task goes on from the one before,
-// and then from nothing. That is nobody's failure, and each time there is one image less.
+// An image is recorded when it is on disk, and only while the attempt lives that it was
+// taken of. An attempt goes on from the newest good image there is when it is assigned.
+// When it ends because that image could not be restored, the image is bad: the task goes
+// on from the one before, and then from nothing. That is nobody's failure, and each time
+// there is one image less.
 
 // setOrigin notes what a new attempt goes on from.
 func (r *taskRecord) setOrigin(from *CheckpointImage) {
@@ -35,7 +38,8 @@ func (q *Queue) applyCheckpointEvent(j *job, e JobEvent) {
 	}
 	r := j.records.own(e.Index)
 	if r == nil || !r.live || r.attempt != e.Attempt {
-		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt, j.id(q.host).Task(e.Index)))
+		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt,
+			j.id(q.host).Task(e.Index)))
 	}
 	s := r.ownCheckpoints()
 	if e.Type == CheckpointFailed {
@@ -61,18 +65,21 @@ func (q *Queue) dropImage(j *job, i int, sequence uint64) {
 	for k, m := range r.checkpoints.images {
 		if m.Sequence == sequence {
 			q.dropOneImage(j, i, m)
-			r.checkpoints.images = append(append([]CheckpointImage(nil), r.checkpoints.images[:k]...), r.checkpoints.images[k+1:]...)
+			r.checkpoints.images = append(append([]CheckpointImage(nil), r.checkpoints.images[:k]...),
+				r.checkpoints.images[k+1:]...)
 			return
 		}
 	}
 }
 
-// isRestartExit reports whether a program ended in the way that says: saved, start me again.
+// isRestartExit reports whether a program ended in the way that says: saved, start me
+// again.
 func (s *checkpointSettings) isRestartExit(x *AttemptExit) bool {
 	return s != nil && s.Self && s.ExitCode != 0 && x.Cause == CauseExited && x.Signal == 0 && x.Code == s.ExitCode
 }
 
-// A task that asks again and again to be started anew, each time within minRestartRun, is held after maxQuickRestarts times: it does not get on.
+// A task that asks again and again to be started anew, each time within minRestartRun, is
+// held after maxQuickRestarts times: it does not get on.
 const (
 	minRestartRun    = 5 * time.Second
 	maxQuickRestarts = 50
@@ -86,7 +93,9 @@ func (r *taskRecord) countRestart(x *AttemptExit) *taskRecord {
 	}
 	if s.quickRestarts >= maxQuickRestarts && !r.holdWanted {
 		s.quickRestarts = 0
-		r.holdWanted, r.holdReason = true, fmt.Sprintf("it ended with exit code %d, to be started again, %d times in a row within %v of its start", x.Code, maxQuickRestarts, minRestartRun)
+		r.holdWanted, r.holdReason = true,
+			fmt.Sprintf("it ended with exit code %d, to be started again, %d times in a row within %v of its start",
+				x.Code, maxQuickRestarts, minRestartRun)
 	}
 	return r
 }
@@ -99,7 +108,8 @@ func (r *taskRecord) resetWalltime() *taskRecord {
 	return r
 }
 
-// applySuspension has a user suspend a running task, or let it go on as far as he is concerned, and asks for what that means.
+// applySuspension has a user suspend a running task, or let it go on as far as he is
+// concerned, and asks for what that means.
 func (q *Queue) applySuspension(j *job, i int, on bool) {
 	s := j.state[i]
 	if s != roost.Running && s != roost.Suspended || j.suspendedByUser(i) == on {
@@ -133,7 +143,8 @@ func (q *Queue) TakeFreezes() []FreezeAttempt {
 	return out
 }
 
-// WantFrozen tells how a live attempt is to be, once somebody has suspended it; false when nobody ever has.
+// WantFrozen tells how a live attempt is to be, once somebody has suspended it; false
+// when nobody ever has.
 func (q *Queue) WantFrozen(a roost.AttemptID) (FreezeAttempt, bool) {
 	if !q.IsLive(a) {
 		return FreezeAttempt{}, false
@@ -161,11 +172,12 @@ func (q *Queue) restoreImage(a roost.AttemptID) *CheckpointImage {
 	return &image
 }
 
-// minWalltime is what an attempt gets that went on from an image with nearly all of its walltime in it.
+// minWalltime is what an attempt gets that went on from an image with nearly all of its
+// walltime in it.
 const minWalltime = time.Second
 
-// addCheckpointing completes a program with what checkpoints ask for. The walltime limits the work of a task, that in its image included: the attempt gets
-// what is left.
+// addCheckpointing completes a program with what checkpoints ask for. The walltime limits
+// the work of a task, that in its image included: the attempt gets what is left.
 func (q *Queue) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
 	var s *checkpoints
 	if r := j.records.own(a.Task.Index); r != nil {
@@ -193,8 +205,8 @@ func (q *Queue) addCheckpointing(j *job, a roost.AttemptID, p *TaskProgram) {
 	}
 }
 
-// updateRestoreClass puts a task among those that want a machine which can restore images, or back. A task that is being run stays where it was when it was
-// assigned.
+// updateRestoreClass puts a task among those that want a machine which can restore
+// images, or back. A task that is being run stays where it was when it was assigned.
 func (q *Queue) updateRestoreClass(j *job, i int) {
 	r := j.records.own(i)
 	restores := false
@@ -226,14 +238,16 @@ func (q *Queue) updateRestoreClass(j *job, i int) {
 	}
 }
 
-// restoreClassOf finds or makes the class that is as another, but for what it wants to restore, and whether and where it is to run now.
+// restoreClassOf finds or makes the class that is as another, but for what it wants to
+// restore, and whether and where it is to run now.
 func (q *Queue) restoreClassOf(j *job, c *taskClass, restores, slot bool, now string) uint16 {
 	first := c
 	if c.twin != nil {
 		first = c.twin
 	}
 	for n, other := range j.classes {
-		if (other == first || other.twin == first) && other.spec.needsRestore == restores && other.spec.slotUser == slot && other.spec.now == now {
+		if (other == first || other.twin == first) && other.spec.needsRestore == restores &&
+			other.spec.slotUser == slot && other.spec.now == now {
 			return uint16(n)
 		}
 	}

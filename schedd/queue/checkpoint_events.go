@@ -9,10 +9,12 @@ import (
 
 // What is decided of checkpoints, and of freezing.
 
-// maxJobFailures bounds how many reasons an attempt may leave in the log for checkpoints that nobody asked for.
+// maxJobFailures bounds how many reasons an attempt may leave in the log for checkpoints
+// that nobody asked for.
 const maxJobFailures = 10
 
-// HasCheckpoint reports whether a checkpoint of that number was recorded, of this or an earlier attempt of the task.
+// HasCheckpoint reports whether a checkpoint of that number was recorded, of this or an
+// earlier attempt of the task.
 func (q *Queue) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
@@ -22,14 +24,16 @@ func (q *Queue) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
 	return r != nil && r.checkpoints != nil && sequence <= r.checkpoints.lastSequence
 }
 
-// RecordCheckpoint decides that an image is good: it is on disk, or on a checkpoint server. One of an attempt that is not live any more gives roost.Stale,
-// one that is no newer than the last gives roost.Conflict.
+// RecordCheckpoint decides that an image is good: it is on disk, or on a checkpoint
+// server. One of an attempt that is not live any more gives roost.Stale, one that is no
+// newer than the last gives roost.Conflict.
 func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointImage) (JobEvent, error) {
 	if !q.IsLive(a) {
 		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w", m.Sequence, a, roost.Stale)
 	}
 	if m.Sequence == 0 || q.HasCheckpoint(a.Task, m.Sequence) {
-		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence, a, roost.Conflict)
+		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence,
+			a, roost.Conflict)
 	}
 	e := q.eventAbout(now, Checkpointed, a)
 	m.Attempt = a.Attempt
@@ -37,8 +41,9 @@ func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointI
 	return e, nil
 }
 
-// RecordCheckpointFailure decides that a checkpoint could not be taken, or not be kept. Unless somebody asked for it, the same reason is told once, and no more
-// than maxJobFailures of them.
+// RecordCheckpointFailure decides that a checkpoint could not be taken, or not be kept.
+// Unless somebody asked for it, the same reason is told once, and no more than
+// maxJobFailures of them.
 func (q *Queue) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason string, asked bool) (JobEvent, bool) {
 	if !q.IsLive(a) {
 		return JobEvent{}, false
@@ -64,7 +69,8 @@ func (q *Queue) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64,
 	}
 	image := *r.checkpoints.findImage(sequence)
 	return JobEvent{
-		Type: CheckpointBad, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: image.Attempt, Image: &image, Reason: reason,
+		Type: CheckpointBad, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: image.Attempt, Image: &image,
+		Reason: reason,
 	}, true
 }
 
@@ -97,8 +103,10 @@ func (q *Queue) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) (
 	return q.decideEach(now, who, t, JobEvent{Type: Resumed}, (*job).suspendedByUser)
 }
 
-// CheckpointTargets lists the live attempts of a target of which a checkpoint may be asked for.
-func (q *Queue) CheckpointTargets(now time.Time, who CallerIdentity, t TaskSelector) (list []roost.AttemptID, err error) {
+// CheckpointTargets lists the live attempts of a target of which a checkpoint may be
+// asked for.
+func (q *Queue) CheckpointTargets(now time.Time, who CallerIdentity,
+	t TaskSelector) (list []roost.AttemptID, err error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Suspended }
 	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {
 		return nil, err

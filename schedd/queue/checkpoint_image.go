@@ -30,18 +30,23 @@ type CPUUsage struct{ Wall, User, System int64 }
 
 // checkpoints is what is known of a task's checkpoints.
 type checkpoints struct {
-	images         []CheckpointImage // good ones, oldest first; at most maxImages
-	lastSequence   uint64            // the highest sequence number that there was
-	originSequence uint64            // of the image that the present or last attempt went on from; 0: it began from nothing
-	originUsage    CPUUsage          // that was in it
-	uncountedWall  int64             // wall nanoseconds of base that do not count towards the walltime: it began anew with a retry
-	frozen         bool              // the present attempt has been suspended, and may be still
-	lastFailure    string            // why a checkpoint of the present attempt was not taken, the last time
-	failures       int               // how often that was told
-	quickRestarts  int               // attempts in a row that asked to be started again at once
+	images       []CheckpointImage // good ones, oldest first; at most maxImages
+	lastSequence uint64            // the highest sequence number that there was
+	// of the image that the present or last attempt went on from; 0: it began from
+	// nothing
+	originSequence uint64
+	originUsage    CPUUsage // that was in it
+	// wall nanoseconds of base that do not count towards the walltime: it began anew with
+	// a retry
+	uncountedWall int64
+	frozen        bool   // the present attempt has been suspended, and may be still
+	lastFailure   string // why a checkpoint of the present attempt was not taken, the last time
+	failures      int    // how often that was told
+	quickRestarts int    // attempts in a row that asked to be started again at once
 }
 
-// maxImages is how many images of a task are kept: the last one, and the one before, should the last one turn out to be bad.
+// maxImages is how many images of a task are kept: the last one, and the one before,
+// should the last one turn out to be bad.
 const maxImages = 2
 
 // findImage finds a good image by its number.
@@ -96,7 +101,8 @@ func (q *Queue) dropAllImages(j *job, i int) {
 	}
 }
 
-// TakeDroppedImages drains the images that no attempt will go on from any more: they can be deleted when what has been decided is on disk.
+// TakeDroppedImages drains the images that no attempt will go on from any more: they can
+// be deleted when what has been decided is on disk.
 func (q *Queue) TakeDroppedImages() []StoredImage {
 	out := q.droppedImages
 	q.droppedImages = nil

@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CheckpointPolicy says when and how checkpoints of an attempt are taken: internal/wire's CheckpointPolicy in Go.
+// CheckpointPolicy says when and how checkpoints of an attempt are taken: internal/wire's
+// CheckpointPolicy in Go.
 type CheckpointPolicy struct {
 	Self     bool          // the program saves its own state
 	Interval time.Duration // between two; 0: the machine chooses; below 0: only on the occasions below, and when asked
@@ -28,12 +29,13 @@ type checkpointSettings struct {
 	intervalStated bool // the job says itself how often
 }
 
-// minCheckpointRun is from which walltime on a task is worth checkpoints from time to time, where the job does not say: one that ends sooner has little
-// to lose.
+// minCheckpointRun is from which walltime on a task is worth checkpoints from time to
+// time, where the job does not say: one that ends sooner has little to lose.
 const minCheckpointRun = 30 * time.Minute
 
-// checkpointSettings reads what the ad says of checkpoints; nil when none are taken. Batch tasks are checkpointed unless the job forbids it, streams only when
-// it asks for it: whoever serves others is not to stand still.
+// checkpointSettings reads what the ad says of checkpoints; nil when none are taken.
+// Batch tasks are checkpointed unless the job forbids it, streams only when it asks for
+// it: whoever serves others is not to stand still.
 func (r *adReader) checkpointSettings() *checkpointSettings {
 	stream := r.text(roost.AttrAppClass, roost.AppBatch) == roost.AppStream
 	self := r.boolean(roost.AttrCheckpointSelf, false)

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// The stories of checkpoints: each step is told to a queue that lives on, and to one that is made anew from snapshots before every step.
+// The stories of checkpoints: each step is told to a queue that lives on, and to one that
+// is made anew from snapshots before every step.
 func TestCheckpointScripts(t *testing.T) {
 	script.Run(t, "testdata/checkpoint/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		d := &checkpointTest{testQueue: newTestQueue(t)}
@@ -37,7 +38,8 @@ type checkpointTest struct {
 
 func (d *checkpointTest) submit(ad_ string) error {
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k",
+		[]SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
 	if err == nil {
 		d.apply(events...)
 		d.id = ids[0]
@@ -82,17 +84,21 @@ func (d *checkpointTest) runCommand(s script.ScriptCommand) error {
 		a := d.testQueue.start()
 		return d.singleEvent(d.queue.RecordStarted(d.now, a))
 	case "keep":
-		e, err := d.queue.RecordCheckpoint(d.now, d.currentAttempt(), CheckpointImage{Sequence: uint64(n("sequence")), Time: d.now.UnixNano(), Size: 100, CPUUsage: CPUUsage{Wall: minutes("wall")}, Node: "n", SlotUser: args["slot"] != ""})
+		e, err := d.queue.RecordCheckpoint(d.now, d.currentAttempt(), CheckpointImage{Sequence: uint64(n("sequence")),
+			Time: d.now.UnixNano(), Size: 100, CPUUsage: CPUUsage{Wall: minutes("wall")}, Node: "n",
+			SlotUser: args["slot"] != ""})
 		if err != nil {
 			return err
 		}
 		return d.singleEvent(e, true)
 	case "unkept":
-		return d.singleEvent(d.queue.RecordCheckpointFailure(d.now, d.currentAttempt(), args["why"], args["asked"] != ""))
+		return d.singleEvent(d.queue.RecordCheckpointFailure(d.now, d.currentAttempt(), args["why"],
+			args["asked"] != ""))
 	case "bad":
 		return d.singleEvent(d.queue.RejectCheckpoint(d.now, d.id.Task(0), uint64(n("sequence")), "it is not there"))
 	case "end":
-		d.end(d.currentAttempt(), AttemptExit{Cause: ExitCause(n("cause")), Code: int32(n("code")), Wall: minutes("wall"), Reason: args["why"]})
+		d.end(d.currentAttempt(), AttemptExit{Cause: ExitCause(n("cause")), Code: int32(n("code")),
+			Wall: minutes("wall"), Reason: args["why"]})
 		return nil
 	case "lose":
 		return d.singleEvent(d.queue.RecordLost(d.now, d.currentAttempt(), "its node is gone"))
@@ -101,7 +107,8 @@ func (d *checkpointTest) runCommand(s script.ScriptCommand) error {
 	case "resume":
 		return d.applyIfValid(d.queue.ResumeTasks(d.now, alice, target))
 	case "owner": // of the machine
-		return d.singleEvent(d.queue.SuspendForOwner(d.now, d.currentAttempt(), "ws17", strings.ReplaceAll(args["back"], "_", " ")))
+		return d.singleEvent(d.queue.SuspendForOwner(d.now, d.currentAttempt(), "ws17",
+			strings.ReplaceAll(args["back"], "_", " ")))
 	case "restart":
 		return d.reopen()
 	case "hold":

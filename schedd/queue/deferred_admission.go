@@ -10,16 +10,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A job that was submitted while nobody could say whether quotas allow it was taken: an outage of the negotiators keeps no work out. It is asked about
-// later, and until then nothing of it counts for its owner's quota. If it is refused it is held, whole, with the refusal for a reason; whoever releases it
-// has it asked about again.
+// A job that was submitted while nobody could say whether quotas allow it was taken: an
+// outage of the negotiators keeps no work out. It is asked about later, and until then
+// nothing of it counts for its owner's quota. If it is refused it is held, whole, with
+// the refusal for a reason; whoever releases it has it asked about again.
 
-// DeferredJobs lists the jobs that somebody is yet to be asked about, oldest first: those with a task that may run.
+// DeferredJobs lists the jobs that somebody is yet to be asked about, oldest first: those
+// with a task that may run.
 func (q *Queue) DeferredJobs() []uint64 {
 	if len(q.deferredJobs) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(q.deferredJobs)), func(seq uint64) bool { return !q.jobs[seq].mayRun() })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(q.deferredJobs)), func(seq uint64) bool {
+		return !q.jobs[seq].mayRun()
+	})
 }
 
 // mayRun reports whether a task of the job runs, or may run without another word.
@@ -44,7 +48,8 @@ func (q *Queue) DeferredDemand(seq uint64) (QuotaKey, QuotaDemand, bool) {
 	return j.payer(), j.demand(), true
 }
 
-// quotaRefusal is how the reason begins for which a job is held that was refused after it had been taken.
+// quotaRefusal is how the reason begins for which a job is held that was refused after it
+// had been taken.
 const quotaRefusal = "refused, as it was "
 
 // IsQuotaRefusal reports whether that is why a job is held.
@@ -58,7 +63,8 @@ func (q *Queue) AdmitDeferred(now time.Time, seq uint64) []JobEvent {
 	return []JobEvent{{Type: Admitted, Time: now.UnixNano(), Job: seq}}
 }
 
-// HoldOverQuota decides that a job is held that would not have been taken, had somebody been asked; why says it with the numbers.
+// HoldOverQuota decides that a job is held that would not have been taken, had somebody
+// been asked; why says it with the numbers.
 func (q *Queue) HoldOverQuota(now time.Time, seq uint64, why string) []JobEvent {
 	j := q.jobs[seq]
 	if j == nil || !q.deferredJobs[seq] || !j.mayRun() {
@@ -78,5 +84,6 @@ func (q *Queue) HoldOverQuota(now time.Time, seq uint64, why string) []JobEvent 
 		}
 	}
 	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: seq, Ranges: waiting, Reason: fmt.Sprintf(
-		quotaRefusal+"%s while no negotiator could be asked: %s; to try again: roost release %v", what, why, j.id(q.host))}}
+		quotaRefusal+"%s while no negotiator could be asked: %s; to try again: roost release %v", what, why,
+		j.id(q.host))}}
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// TestDeferredAdmission holds that a job that was taken while nobody could be asked counts for no quota until it is admitted; that one that is refused is held with
-// the reason, and asked about again when it is released; and that all that survives a restart.
+// TestDeferredAdmission holds that a job that was taken while nobody could be asked
+// counts for no quota until it is admitted; that one that is refused is held with the
+// reason, and asked about again when it is released; and that all that survives a
+// restart.
 func TestDeferredAdmission(t *testing.T) {
 	ad, err := classad.Parse(`[Cmd = "/bin/true"; RequestCpus = 2]`)
 	if err != nil {
@@ -33,7 +35,8 @@ func TestDeferredAdmission(t *testing.T) {
 	}
 	submit := func(key string, unasked bool) {
 		t.Helper()
-		events, _, _, err := q.SubmitJobs(now, who, key, []SubmitSpec{{Ad: ad, Count: 3, DeferredAdmission: unasked}}, SubmitLimits{})
+		events, _, _, err := q.SubmitJobs(now, who, key, []SubmitSpec{{Ad: ad, Count: 3, DeferredAdmission: unasked}},
+			SubmitLimits{})
 		do(events, err)
 	}
 	submit("asked", false)
@@ -52,7 +55,8 @@ func TestDeferredAdmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, _ := q.Status(2)
-	if !IsQuotaRefusal(st.Reason) || !strings.Contains(st.Reason, "quota of ann: too much") || len(q.DeferredJobs()) > 0 || len(q.HoldOverQuota(now, 2, "again")) > 0 {
+	if !IsQuotaRefusal(st.Reason) || !strings.Contains(st.Reason, "quota of ann: too much") ||
+		len(q.DeferredJobs()) > 0 || len(q.HoldOverQuota(now, 2, "again")) > 0 {
 		t.Errorf("refused it is held for %q, and %v are to be asked about", st.Reason, q.DeferredJobs())
 	}
 	do(q.ReleaseTasks(now, who, TaskSelector{Job: st.Job}))

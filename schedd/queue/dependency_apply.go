@@ -9,11 +9,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What becomes of one job has consequences for those that stand to it: they are unblocked, or dropped. Those are decided here (Followups) as if
-// somebody asked for them, so that the log tells them. That of rivals only one runs cannot wait for a decision: it is folded in with the very event
-// by which one of them starts.
+// What becomes of one job has consequences for those that stand to it: they are
+// unblocked, or dropped. Those are decided here (Followups) as if somebody asked for
+// them, so that the log tells them. That of rivals only one runs cannot wait for a
+// decision: it is folded in with the very event by which one of them starts.
 
-// addDependent makes known that a job stands to another one, so that it is looked at when something happens to that.
+// addDependent makes known that a job stands to another one, so that it is looked at when
+// something happens to that.
 func (q *Queue) addDependent(j *job, other uint64) {
 	if other == 0 {
 		return
@@ -25,9 +27,12 @@ func (q *Queue) addDependent(j *job, other uint64) {
 	q.toResolve[j.seq] = true
 }
 
-// removeDependent forgets that a job stands to another one, unless it still does in another way.
+// removeDependent forgets that a job stands to another one, unless it still does in
+// another way.
 func (q *Queue) removeDependent(j *job, other uint64) {
-	if slices.Contains(j.runOneSet, other) || slices.ContainsFunc(j.dependencies, func(w JobDependency) bool { return w.Job == other }) {
+	if slices.Contains(j.runOneSet, other) || slices.ContainsFunc(j.dependencies, func(w JobDependency) bool {
+		return w.Job == other
+	}) {
 		return
 	}
 	delete(q.dependents[other], j.seq)
@@ -36,7 +41,8 @@ func (q *Queue) removeDependent(j *job, other uint64) {
 	}
 }
 
-// applyOwnDependencies takes in what a new job says of others, as far as it is a matter of its own.
+// applyOwnDependencies takes in what a new job says of others, as far as it is a matter
+// of its own.
 func (q *Queue) applyOwnDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
 		switch {
@@ -54,8 +60,9 @@ func (q *Queue) applyOwnDependencies(j *job) {
 	}
 }
 
-// applyToOthers takes in what a new job says of others, as far as it changes them. It is for a job that is submitted, and not for one that is restored: the
-// others have been told, then.
+// applyToOthers takes in what a new job says of others, as far as it changes them. It is
+// for a job that is submitted, and not for one that is restored: the others have been
+// told, then.
 func (q *Queue) applyToOthers(j *job) {
 	counted := map[uint64]bool{}
 	for _, w := range j.submission.Dependencies {
@@ -85,11 +92,14 @@ func (q *Queue) applyToOthers(j *job) {
 	q.updateBlocked(j)
 }
 
-// withdrawDependencies takes back all that a job said of others, and they of it (OpenPBS, alter_unreg).
+// withdrawDependencies takes back all that a job said of others, and they of it (OpenPBS,
+// alter_unreg).
 func (q *Queue) withdrawDependencies(j *job) {
 	for _, w := range j.submission.Dependencies {
 		if other, mirror := q.jobs[w.Job], w.Type.mirroredType(); other != nil && mirror != 0 && !other.isFinal() {
-			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies), func(o JobDependency) bool { return o == JobDependency{mirror, j.seq, 0} })
+			other.dependencies = slices.DeleteFunc(slices.Clone(other.dependencies), func(o JobDependency) bool {
+				return o == JobDependency{mirror, j.seq, 0}
+			})
 			q.removeDependent(other, j.seq)
 			q.toResolve[other.seq] = true
 			q.updateBlocked(other)
@@ -116,7 +126,8 @@ func (q *Queue) unlinkRunOne(j *job) {
 	}
 }
 
-// linkRunOne makes a new job one of those of which only one is run: each of them knows all others.
+// linkRunOne makes a new job one of those of which only one is run: each of them knows
+// all others.
 func (q *Queue) linkRunOne(j, other *job) {
 	for _, seq := range append([]uint64{other.seq}, other.runOneSet...) {
 		o := q.jobs[seq]
@@ -147,7 +158,10 @@ func (j *job) hasBegun() bool { return j.active > 0 || j.counts[roost.Completed]
 
 // blockRunOne has a job wait, or not any more, as a rival of it has begun.
 func (q *Queue) blockRunOne(j *job) {
-	stopped := slices.ContainsFunc(j.runOneSet, func(seq uint64) bool { o := q.jobs[seq]; return o != nil && o.hasBegun() })
+	stopped := slices.ContainsFunc(j.runOneSet, func(seq uint64) bool {
+		o := q.jobs[seq]
+		return o != nil && o.hasBegun()
+	})
 	if stopped != j.runOneStarted {
 		j.runOneStarted = stopped
 		q.updateBlocked(j)
@@ -155,7 +169,8 @@ func (q *Queue) blockRunOne(j *job) {
 	}
 }
 
-// updateRunOne is for when a job with rivals may have begun, or be as if it had not. One that ends without that is nobody's rival any more.
+// updateRunOne is for when a job with rivals may have begun, or be as if it had not. One
+// that ends without that is nobody's rival any more.
 func (q *Queue) updateRunOne(j *job) {
 	if len(j.runOneSet) == 0 {
 		return
@@ -173,7 +188,8 @@ func (q *Queue) updateRunOne(j *job) {
 	q.blockRunOne(j) // it may be back among those that have not ended
 }
 
-// hasRun reports whether the processes of a task of the job were started, whatever came of it.
+// hasRun reports whether the processes of a task of the job were started, whatever came
+// of it.
 func (j *job) hasRun() bool { return j.firstStarted != 0 || j.counts[roost.Completed] > 0 }
 
 // updateBlocked brings the tasks of a job to where they stand by what it waits for.
@@ -194,8 +210,9 @@ func (q *Queue) updateBlocked(j *job) {
 	})
 }
 
-// Followups decides what follows for jobs that wait for others or for their time: they are unblocked, or dropped when what they wait for
-// cannot come any more. Asking twice is harmless.
+// Followups decides what follows for jobs that wait for others or for their time: they
+// are unblocked, or dropped when what they wait for cannot come any more. Asking twice is
+// harmless.
 func (q *Queue) Followups(now time.Time) (events []JobEvent) {
 	for seq := range q.startTimes {
 		if now.Unix() >= q.jobs[seq].spec.startAfter {
@@ -221,7 +238,8 @@ func (q *Queue) followup(now time.Time, j *job) []JobEvent {
 	}
 	open := 0
 	for _, w := range j.dependencies {
-		// A job that has left the queue was final when it did, and its dependants were ripe before that.
+		// A job that has left the queue was final when it did, and its dependants were
+		// ripe before that.
 		met, dead, err := q.dependencyState(w, SubmitLimits{})
 		switch {
 		case dead || err != nil || met && q.neverRan(j, w):
@@ -230,17 +248,21 @@ func (q *Queue) followup(now time.Time, j *job) []JobEvent {
 			open++
 		}
 	}
-	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.startAfter && (len(j.dependencies) > 0 || !j.startTimeReached) {
+	if open == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && now.Unix() >= j.spec.startAfter &&
+		(len(j.dependencies) > 0 || !j.startTimeReached) {
 		return []JobEvent{{Type: Unblocked, Time: now.UnixNano(), Job: j.seq}}
 	}
 	return nil
 }
 
-// neverRan reports whether a job of qsub waits for the end, or the failure, of one that was removed while it was held or waited for others itself:
-// that takes all with it that wait for it, however they do (OpenPBS, depend_on_term). Other jobs run when such a one is gone.
+// neverRan reports whether a job of qsub waits for the end, or the failure, of one that
+// was removed while it was held or waited for others itself: that takes all with it that
+// wait for it, however they do (OpenPBS, depend_on_term). Other jobs run when such a one
+// is gone.
 func (q *Queue) neverRan(j *job, w JobDependency) bool {
 	other := q.jobs[w.Job]
-	return j.spec.fromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 && (w.Type == AfterAny || w.Type == AfterNotOK)
+	return j.spec.fromQsub && other != nil && other.removedUnstarted && !other.hasRun() && w.Count == 0 &&
+		(w.Type == AfterAny || w.Type == AfterNotOK)
 }
 
 // dropReason says why a job is dropped. Clients of PBS look for its sentence.
@@ -255,7 +277,8 @@ func (q *Queue) dropReason(j *job, text string, other uint64) string {
 func (j *job) blockedReason() string {
 	switch {
 	case len(j.dependencies) > 1:
-		return fmt.Sprintf("waits: %v job %d, and %d more", j.dependencies[0].Type, j.dependencies[0].Job, len(j.dependencies)-1)
+		return fmt.Sprintf("waits: %v job %d, and %d more", j.dependencies[0].Type, j.dependencies[0].Job,
+			len(j.dependencies)-1)
 	case len(j.dependencies) == 1:
 		return fmt.Sprintf("waits: %v job %d", j.dependencies[0].Type, j.dependencies[0].Job)
 	case j.expectedBefore > 0:
@@ -268,7 +291,8 @@ func (j *job) blockedReason() string {
 	return "waits for its start time"
 }
 
-// DependencyText tells what a job still says of others, and others of it, as PBS writes it: "afterok:12.host", "on:2", "beforeok:14.host".
+// DependencyText tells what a job still says of others, and others of it, as PBS writes
+// it: "afterok:12.host", "on:2", "beforeok:14.host".
 func (q *Queue) DependencyText(seq uint64) (list []string) {
 	j := q.jobs[seq]
 	if j == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dependencyOutcome is what has become of a job, as one who only reads the log would put it.
+// dependencyOutcome is what has become of a job, as one who only reads the log would put
+// it.
 type dependencyOutcome struct {
 	dependencies                  []string // its dependencies, as they were taken
 	started, ended                bool
@@ -86,7 +87,8 @@ func (o *dependencyOracle) applyAndCheck(events []JobEvent) {
 			continue
 		}
 		f.ended = st.Counts[roost.Completed]+st.Counts[roost.Removed] > 0
-		f.live = st.Counts[roost.Starting]+st.Counts[roost.Running]+st.Counts[roost.Suspended]+st.Counts[roost.Exiting] > 0
+		f.live = st.Counts[roost.Starting]+st.Counts[roost.Running]+st.Counts[roost.Suspended]+
+			st.Counts[roost.Exiting] > 0
 		f.started = f.started || st.Counts[roost.Completed] > 0
 		f.ok = st.Counts[roost.Completed] > 0 && st.Failed == 0
 		if len(events) == 0 {
@@ -95,7 +97,8 @@ func (o *dependencyOracle) applyAndCheck(events []JobEvent) {
 	}
 }
 
-// mayNotRun says why a job may not run now, "" if it may; it begins with "never: " if it may not ever.
+// mayNotRun says why a job may not run now, "" if it may; it begins with "never: " if it
+// may not ever.
 func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 	worse := func(text string) {
 		if !strings.HasPrefix(why, "never: ") {
@@ -158,7 +161,8 @@ func (o *dependencyOracle) mayNotRun(seq uint64) (why string) {
 func (o *dependencyOracle) conditionUnmet(kind string, f *dependencyOutcome) string {
 	removedEarly := f.removedUnstarted && !f.started // with all that wait for it
 	switch {
-	case kind == "after" && f.started, kind == "afterany" && f.ended && !removedEarly, kind == "afterok" && f.ended && f.ok, kind == "afternotok" && f.ended && !f.ok && !removedEarly:
+	case kind == "after" && f.started, kind == "afterany" && f.ended && !removedEarly, kind == "afterok" && f.ended &&
+		f.ok, kind == "afternotok" && f.ended && !f.ok && !removedEarly:
 		return ""
 	case kind == "syncwith":
 		if o.syncReady(f) {
@@ -198,8 +202,9 @@ func (o *dependencyOracle) syncReady(master *dependencyOutcome) bool {
 	return missing <= 0
 }
 
-// Of any jobs with any dependencies none starts before it may and none is dropped that might, whatever happens to the others; and when everything has
-// ended that could run, what is left still waits for something that has not come.
+// Of any jobs with any dependencies none starts before it may and none is dropped that
+// might, whatever happens to the others; and when everything has ended that could run,
+// what is left still waits for something that has not come.
 func TestDependenciesAgainstLog(t *testing.T) {
 	dropped, started := 0, 0
 	for seed := range uint64(250) {
@@ -249,7 +254,8 @@ func TestDependenciesAgainstLog(t *testing.T) {
 				started++
 			}
 			st, _ := o.queue.Status(seq)
-			if why := o.mayNotRun(seq); !f.ended && st.Counts[roost.Held] == 0 && (why == "" || strings.HasPrefix(why, "never: ")) {
+			if why := o.mayNotRun(seq); !f.ended && st.Counts[roost.Held] == 0 &&
+				(why == "" || strings.HasPrefix(why, "never: ")) {
 				t.Fatalf("seed %d: job %d is left over (%v, says %v): %q", seed, seq, st.Counts, f.dependencies, why)
 			}
 		}
@@ -276,8 +282,10 @@ func (o *dependencyOracle) randomDependencies(rng *rand.Rand) (says []string) {
 	}
 	for range rng.IntN(3) {
 		if len(open) > 0 {
-			kinds := []string{"after", "afterok", "afternotok", "afterany", "runone", "runone", "before", "beforeok", "beforenotok", "beforeany", "syncwith"}
-			if report := fmt.Sprintf("%s:%d", kinds[rng.IntN(len(kinds))], open[rng.IntN(len(open))]); !slices.Contains(says, report) {
+			kinds := []string{"after", "afterok", "afternotok", "afterany", "runone", "runone", "before", "beforeok",
+				"beforenotok", "beforeany", "syncwith"}
+			if report := fmt.Sprintf("%s:%d", kinds[rng.IntN(len(kinds))],
+				open[rng.IntN(len(open))]); !slices.Contains(says, report) {
 				says = append(says, report)
 			}
 		}
@@ -287,7 +295,8 @@ func (o *dependencyOracle) randomDependencies(rng *rand.Rand) (says []string) {
 
 // anyDependencies makes up dependencies on jobs that there may be or not.
 func (d *testQueue) anyDependencies(rng *rand.Rand) (waits []string) {
-	kinds := strings.Fields("afterany afterok afternotok after runone before beforeok beforeany syncwith afterokarray afteranyarray")
+	kinds := strings.Fields("afterany afterok afternotok after runone before beforeok beforeany syncwith " +
+		"afterokarray afteranyarray")
 	for range 1 + rng.IntN(2) {
 		waits = append(waits, fmt.Sprintf("%s:%d", kinds[rng.IntN(len(kinds))], 1+rng.Uint64N(d.queue.lastSeq)))
 		if rng.IntN(8) == 0 {

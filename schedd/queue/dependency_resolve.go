@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What a job says of others is looked into when it is submitted: what has come already is left out, and what could never come is an error. A job of
-// qsub that asks for something of a job that has ended otherwise is taken, and dropped at once: clients expect its id (OpenPBS).
+// What a job says of others is looked into when it is submitted: what has come already is
+// left out, and what could never come is an error. A job of qsub that asks for something
+// of a job that has ended otherwise is taken, and dropped at once: clients expect its id
+// (OpenPBS).
 
 // dependencyResolver is a submission whose dependencies are being resolved.
 type dependencyResolver struct {
@@ -31,7 +33,8 @@ func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]JobDependency, error)
 	}
 	list, ok := ad.Strings(roost.AttrDependsOn)
 	if !ok {
-		return nil, fmt.Errorf("attribute %s: %w: a list of strings such as \"afterok:12\" is wanted", roost.AttrDependsOn, roost.Invalid)
+		return nil, fmt.Errorf("attribute %s: %w: a list of strings such as \"afterok:12\" is wanted",
+			roost.AttrDependsOn, roost.Invalid)
 	}
 	var waits []JobDependency
 	for _, text := range list {
@@ -46,7 +49,8 @@ func (r *dependencyResolver) resolveAll(ad *classad.Ad) ([]JobDependency, error)
 	return waits, r.checkCycles(waits)
 }
 
-// resolveOne resolves one dependency, and says whether anything of it is left to wait for.
+// resolveOne resolves one dependency, and says whether anything of it is left to wait
+// for.
 func (r *dependencyResolver) resolveOne(text string) (w JobDependency, needed bool, err error) {
 	w, job, err := parseDependency(text)
 	if err != nil || w.Type == OnCount || w.Type == SyncCount {
@@ -65,7 +69,8 @@ func (r *dependencyResolver) resolveOne(text string) (w JobDependency, needed bo
 	case err != nil:
 		return w, false, fmt.Errorf("%w: it names no job: %w", roost.Invalid, err)
 	case !sameHost(id.Host, r.host):
-		return w, false, fmt.Errorf("%w: that job is in the queue of %s, and a job can stand to those of its own queue only: submit it there", roost.Invalid, id.Host)
+		return w, false, fmt.Errorf("%w: that job is in the queue of %s, and a job can stand to those of its own "+
+			"queue only: submit it there", roost.Invalid, id.Host)
 	}
 	w.Job = id.Seq
 	if r.jobs[w.Job] == nil || r.jobs[w.Job].isFinal() {
@@ -116,7 +121,8 @@ func (r *dependencyResolver) resolveImpossible(w JobDependency) (JobDependency, 
 	return w, false, fmt.Errorf("%w: that job has ended otherwise already, so this one would never run", roost.Conflict)
 }
 
-// checkPredecessor checks whether a job may come before another: that one has to wait for such jobs, and belong to the same user.
+// checkPredecessor checks whether a job may come before another: that one has to wait for
+// such jobs, and belong to the same user.
 func (r *dependencyResolver) checkPredecessor(w JobDependency) error {
 	j := r.jobs[w.Job]
 	if j.submission.UID != r.caller.UID && !r.caller.Admin {
@@ -128,7 +134,8 @@ func (r *dependencyResolver) checkPredecessor(w JobDependency) error {
 	return nil
 }
 
-// checkCycles refuses jobs that would wait for themselves, or for what their own start or end rules out.
+// checkCycles refuses jobs that would wait for themselves, or for what their own start or
+// end rules out.
 func (r *dependencyResolver) checkCycles(waits []JobDependency) error {
 	before := r.precedingJobs(waits)
 	for _, w := range waits {
@@ -137,19 +144,26 @@ func (r *dependencyResolver) checkCycles(waits []JobDependency) error {
 		case w.Type.blocks() && before[r.jobNumber]: // only a job that is altered can be known to others
 			return fmt.Errorf("dependency \"%s\": %w: the job would wait for itself", w.text(r.host), roost.Conflict)
 		case w.Type.mirroredType() != 0 && before[w.Job]:
-			return fmt.Errorf("dependency \"%s\": %w: %v is to end before this job, too, and it would wait for itself", w.text(r.host), roost.Conflict, other)
+			return fmt.Errorf("dependency \"%s\": %w: %v is to end before this job, too, and it would wait for itself",
+				w.text(r.host), roost.Conflict, other)
 		case w.Type == RunOne && before[w.Job]:
-			return fmt.Errorf("dependency \"%s\": %w: this job waits for %v, which is not to run if this one does", w.text(r.host), roost.Conflict, other)
+			return fmt.Errorf("dependency \"%s\": %w: this job waits for %v, which is not to run if this one does",
+				w.text(r.host), roost.Conflict, other)
 		case w.Type == AfterOK && w.Count == 0 && slices.Contains(waits, JobDependency{AfterNotOK, w.Job, 0}):
-			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", w.text(r.host), roost.Conflict, other)
-		case w.Type == RunOne && slices.ContainsFunc(waits, func(o JobDependency) bool { return o.Job == w.Job && o.Type.mirroredType() != 0 }):
-			return fmt.Errorf("dependency \"%s\": %w: %v waits for this job, and is not to run if this one does", w.text(r.host), roost.Conflict, other)
+			return fmt.Errorf("dependency \"%s\": %w: %v cannot succeed and fail", w.text(r.host),
+				roost.Conflict, other)
+		case w.Type == RunOne && slices.ContainsFunc(waits, func(o JobDependency) bool {
+			return o.Job == w.Job && o.Type.mirroredType() != 0
+		}):
+			return fmt.Errorf("dependency \"%s\": %w: %v waits for this job, and is not to run if this one does",
+				w.text(r.host), roost.Conflict, other)
 		}
 	}
 	return nil
 }
 
-// precedingJobs collects the jobs that a new one with these waits waits for, and that those wait for in their turn.
+// precedingJobs collects the jobs that a new one with these waits waits for, and that
+// those wait for in their turn.
 func (r *dependencyResolver) precedingJobs(waits []JobDependency) map[uint64]bool {
 	seen := map[uint64]bool{}
 	var visit func(list []JobDependency)

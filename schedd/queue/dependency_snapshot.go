@@ -2,9 +2,11 @@ package queue
 
 import "slices"
 
-// How a job stands to others goes to disk with the job: what it said itself stands in its submission, and the rest here.
+// How a job stands to others goes to disk with the job: what it said itself stands in its
+// submission, and the rest here.
 
-// dependencyState adds how the job stands to others, beyond what it said itself when it was submitted.
+// dependencyState adds how the job stands to others, beyond what it said itself when it
+// was submitted.
 func (j *job) dependencyState(b []byte) []byte {
 	for _, w := range j.dependencies {
 		if !slices.Contains(j.submission.Dependencies, w) {

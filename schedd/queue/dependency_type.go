@@ -8,26 +8,33 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// JobDependency is how a job stands to another job of the same schedd: what it waits for, or who waits for it.
+// JobDependency is how a job stands to another job of the same schedd: what it waits for,
+// or who waits for it.
 type JobDependency struct {
-	Type  DependencyType
-	Job   uint64 // 0: of OnCount and SyncCount
-	Count int    // of how many tasks it has to be true; 0: of the job as a whole, every: of all. Of OnCount and SyncCount how many jobs
+	Type DependencyType
+	Job  uint64 // 0: of OnCount and SyncCount
+	// of how many tasks it has to be true; 0: of the job as a whole, every: of all. Of
+	// OnCount and SyncCount how many jobs
+	Count int
 }
 
 // everyTask is a Count that stands for all tasks, however many there are.
 const everyTask = -1
 
-// DependencyType says what has to happen to the other job. The numbers stand in logs on disk.
+// DependencyType says what has to happen to the other job. The numbers stand in logs on
+// disk.
 type DependencyType uint8
 
-// The types of dependency (OpenPBS and Torque, qsub -W depend). What a job that is to come before another says (Before and its like) is kept with both.
+// The types of dependency (OpenPBS and Torque, qsub -W depend). What a job that is to
+// come before another says (Before and its like) is kept with both.
 const (
 	AfterOK DependencyType = iota + 1
 	AfterNotOK
 	AfterAny
-	After     // it has started
-	RunOne    // of this job and the others only one is run: the first to start has the others wait, and when it has ended they are dropped
+	After // it has started
+	// of this job and the others only one is run: the first to start has the others wait,
+	// and when it has ended they are dropped
+	RunOne
 	SyncWith  // as many jobs as the other one's SyncCount says are there to start with it
 	Never     // it has ended already, and otherwise
 	OnCount   // so many jobs are to be submitted that come before this one
@@ -39,7 +46,8 @@ const (
 )
 
 var dependencyTypeNames = [...]string{
-	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone", SyncWith: "syncwith", Never: "never", OnCount: "on",
+	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone",
+	SyncWith: "syncwith", Never: "never", OnCount: "on",
 	SyncCount: "synccount", Before: "before", BeforeOK: "beforeok", BeforeNotOK: "beforenotok", BeforeAny: "beforeany",
 }
 
@@ -50,7 +58,8 @@ func (t DependencyType) String() string {
 	return fmt.Sprintf("wait(%d)", uint8(t))
 }
 
-// mirroredType is what a type that begins with before makes of the other job; 0 for any other type.
+// mirroredType is what a type that begins with before makes of the other job; 0 for any
+// other type.
 func (t DependencyType) mirroredType() DependencyType {
 	switch t {
 	case Before:
@@ -95,7 +104,8 @@ func parseDependencyType(s string) (DependencyType, bool) {
 	return 0, false
 }
 
-// parseDependency reads an entry of DependsOn: "afterok:12", "12", "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
+// parseDependency reads an entry of DependsOn: "afterok:12", "12",
+// "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
 func parseDependency(text string) (w JobDependency, job string, err error) {
 	kind, job, found := strings.Cut(text, ":")
 	if !found {
@@ -109,7 +119,8 @@ func parseDependency(text string) (w JobDependency, job string, err error) {
 	t, ok := parseDependencyType(name)
 	switch {
 	case !ok || ofArray && !t.allowsCount() && t.mirroredType() == 0:
-		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, "+
+			"before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
 	case t == OnCount || t == SyncCount:
 		n, err := strconv.Atoi(job)
 		if err != nil || n < 1 || n > maxDependencies {

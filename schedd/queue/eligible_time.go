@@ -2,8 +2,9 @@ package queue
 
 import "github.com/roost-batch/roost"
 
-// eligibleTime is for how long a job has waited for nothing but machines (eligible_time and etime of OpenPBS's pbs_job_attributes(7B)): not while it is held, while
-// it waits for others or for its time, or while all its tasks run. Times are unix nanoseconds.
+// eligibleTime is for how long a job has waited for nothing but machines (eligible_time
+// and etime of OpenPBS's pbs_job_attributes(7B)): not while it is held, while it waits
+// for others or for its time, or while all its tasks run. Times are unix nanoseconds.
 type eligibleTime struct {
 	since        int64 // since when it could run, and was not held or made to wait since; 0: it is
 	waitingSince int64 // a task of it waits so since then; 0: none does
@@ -29,10 +30,12 @@ func (j *job) updateEligible(now int64) {
 
 // append adds it to a snapshot.
 func (e *eligibleTime) append(b []byte) []byte {
-	return appendNumber(appendNumber(appendNumber(b, sEligibleSince, uint64(e.since)), sWaitingSince, uint64(e.waitingSince)), sWaited, uint64(e.waited))
+	return appendNumber(appendNumber(appendNumber(b, sEligibleSince, uint64(e.since)), sWaitingSince,
+		uint64(e.waitingSince)), sWaited, uint64(e.waited))
 }
 
-// restoreEligible is entitle for a job that comes from a snapshot. One that was written before this was kept has waited since it was submitted.
+// restoreEligible is entitle for a job that comes from a snapshot. One that was written
+// before this was kept has waited since it was submitted.
 func (j *job) restoreEligible(saved eligibleTime) {
 	if idle := j.counts[roost.Idle] > 0; idle && saved.waitingSince == 0 {
 		saved = eligibleTime{since: j.submitted, waitingSince: j.submitted}

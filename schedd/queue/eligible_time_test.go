@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A job is eligible while it waits for a machine, and not while it is held, waits for its time, or runs; what it has waited is kept over a restart.
+// A job is eligible while it waits for a machine, and not while it is held, waits for its
+// time, or runs; what it has waited is kept over a restart.
 func TestEligible(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "HoldOnSubmit = true")
@@ -22,7 +23,8 @@ func TestEligible(t *testing.T) {
 			return epoch.Add(time.Duration(second) * time.Second).UnixNano()
 		}
 		if st.EligibleSince != at(entered) || st.WaitingSince != at(waiting) || time.Duration(st.Waited) != waited {
-			t.Errorf("%s: eligible at %d, waits since %d, waited %v", what, st.EligibleSince, st.WaitingSince, time.Duration(st.Waited))
+			t.Errorf("%s: eligible at %d, waits since %d, waited %v", what, st.EligibleSince, st.WaitingSince,
+				time.Duration(st.Waited))
 		}
 	}
 	after := func(seconds int) { d.now = epoch.Add(time.Duration(seconds) * time.Second) }

@@ -11,17 +11,21 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// maxMachineFailures is after how many attempts in a row that a machine spoiled a task is held instead of tried again.
+// maxMachineFailures is after how many attempts in a row that a machine spoiled a task is
+// held instead of tried again.
 const maxMachineFailures = 5
 
-// failureWindow is for how long after a failure others are taken to have the same cause, and do not count: a machine whose disk is full spoils five attempts in a
-// tenth of a second, and the sixth goes well on another.
+// failureWindow is for how long after a failure others are taken to have the same cause,
+// and do not count: a machine whose disk is full spoils five attempts in a tenth of a
+// second, and the sixth goes well on another.
 const failureWindow = 10 * time.Second
 
-// maxAttempts is after how many attempts a task is held that has them counted (OpenPBS, qsub -W run_count).
+// maxAttempts is after how many attempts a task is held that has them counted (OpenPBS,
+// qsub -W run_count).
 const maxAttempts = 20
 
-// Apply folds an event into the state. It panics on one that the state does not allow: what stands in the log was decided on this very state.
+// Apply folds an event into the state. It panics on one that the state does not allow:
+// what stands in the log was decided on this very state.
 func (q *Queue) Apply(e JobEvent) {
 	q.eventTime = e.Time
 	if e.Type == Submitted {
@@ -95,7 +99,8 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job, startTimeReached: p.startAfter == 0}
+	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job,
+		startTimeReached: p.startAfter == 0}
 	j.alterations, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
 	j.indexes = indexesOf(indexes, s.Count/p.tasksPerIndex())
@@ -133,10 +138,12 @@ func (q *Queue) applySubmitted(e JobEvent) {
 	q.markChanged(j)
 }
 
-// attrArray marks jobs that were submitted as several tasks, though it may be one ("0-0").
+// attrArray marks jobs that were submitted as several tasks, though it may be one
+// ("0-0").
 const attrArray = "Array"
 
-// formClasses parts a job's tasks into classes, packs its columns and drops what is kept twice.
+// formClasses parts a job's tasks into classes, packs its columns and drops what is kept
+// twice.
 func (q *Queue) formClasses(j *job) {
 	var split []TaskColumn
 	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
@@ -198,7 +205,9 @@ func (j *job) readyIn(r *Request) *jobReady {
 	if s := j.shareByRequest[r]; s != nil {
 		return s
 	}
-	if i := slices.IndexFunc(j.shares, func(s *jobReady) bool { return s.request == r }); i >= 0 && j.shareByRequest == nil {
+	if i := slices.IndexFunc(j.shares, func(s *jobReady) bool {
+		return s.request == r
+	}); i >= 0 && j.shareByRequest == nil {
 		return j.shares[i]
 	}
 	s := &jobReady{request: r}
@@ -237,7 +246,8 @@ func (q *Queue) makeAllReady(j *job) {
 func (q *Queue) applyAssigned(j *job, e JobEvent) {
 	r := j.ownRecord(e.Index)
 	if r.live || e.Attempt != j.nextAttempt(e.Index) {
-		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
+		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index),
+			r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
 	r.placement, r.ownerReason, r.alsoByUser, r.requeueWanted = "", "", false, false
@@ -252,7 +262,8 @@ func (q *Queue) applyAssigned(j *job, e JobEvent) {
 func (q *Queue) liveRecord(j *job, e JobEvent) *taskRecord {
 	r := j.records.own(e.Index)
 	if r == nil || !r.live || r.attempt != e.Attempt {
-		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt, j.id(q.host).Task(e.Index)))
+		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt,
+			j.id(q.host).Task(e.Index)))
 	}
 	return r
 }
@@ -283,7 +294,8 @@ func (q *Queue) applyEnded(j *job, e JobEvent) {
 		return
 	}
 	switch x.Cause {
-	case CauseExited, CauseWalltime, CauseMemory, CauseGPUMemory, CauseDisk, CauseCPUTime, CauseVirtualMemory, CausePrologue:
+	case CauseExited, CauseWalltime, CauseMemory, CauseGPUMemory, CauseDisk, CauseCPUTime, CauseVirtualMemory,
+		CausePrologue:
 		r.machineFailures = 0
 		q.recordRuntime(j, e.Index, x.Wall)
 		if j.spec.checkpoints.isRestartExit(x) {
@@ -346,18 +358,21 @@ func (q *Queue) completeTask(j *job, i int, failed bool) {
 
 // machineFailure is for an attempt that a machine spoiled.
 func (q *Queue) machineFailure(j *job, i int, r *taskRecord, why string) {
-	if r.machineFailures > 0 && time.Duration(r.ended-r.lastMachineFailure) < failureWindow && r.ended >= r.lastMachineFailure {
+	if r.machineFailures > 0 && time.Duration(r.ended-r.lastMachineFailure) < failureWindow &&
+		r.ended >= r.lastMachineFailure {
 		q.requeueOrHold(j, i, r)
 		return
 	}
 	r.lastMachineFailure = r.ended
 	if r.machineFailures++; r.machineFailures >= maxMachineFailures && !r.holdWanted {
-		r.holdWanted, r.holdReason, r.machineFailures = true, fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
+		r.holdWanted, r.holdReason, r.machineFailures = true,
+			fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
 	}
 	q.requeueOrHold(j, i, r)
 }
 
-// requeueInterrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
+// requeueInterrupted is for an attempt that was ended before it was finished: it is made
+// again, if it may be.
 func (q *Queue) requeueInterrupted(j *job, e JobEvent, r *taskRecord, why string) {
 	once := !j.spec.rerunnable && !r.holdWanted && !r.requeueWanted && r.newestImage() == nil
 	switch {
@@ -390,7 +405,8 @@ func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 	delete(j.urgent, i)
 	q.updateRestoreClass(j, i)
 	if n := j.spec.runCount + j.attemptCount(r); j.spec.runCount >= 0 && n > maxAttempts && !r.holdWanted {
-		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n, maxAttempts)
+		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n,
+			maxAttempts)
 	}
 	switch {
 	case r.removeWanted:
@@ -450,7 +466,8 @@ func (q *Queue) applyPurged(j *job) {
 	q.changedJobs[j.seq] = true
 }
 
-// resolveDeparted strikes a job that leaves from what other jobs wait for, where it has ended as they want. Where it has not, they are dropped.
+// resolveDeparted strikes a job that leaves from what other jobs wait for, where it has
+// ended as they want. Where it has not, they are dropped.
 func (q *Queue) resolveDeparted(gone *job) {
 	for seq := range q.dependents[gone.seq] {
 		j := q.jobs[seq]

@@ -5,7 +5,8 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// This is what users ask of jobs, and what Roost does to whole ones: any number of tasks change by one event.
+// This is what users ask of jobs, and what Roost does to whole ones: any number of tasks
+// change by one event.
 
 // changeTasks applies a change to the tasks that an event names.
 func (q *Queue) changeTasks(j *job, e JobEvent, change func(j *job, i int)) {
@@ -23,7 +24,8 @@ func (q *Queue) changeTasks(j *job, e JobEvent, change func(j *job, i int)) {
 	})
 }
 
-// batchReady has the ready tasks of a job counted once, when f has changed any number of them.
+// batchReady has the ready tasks of a job counted once, when f has changed any number of
+// them.
 func (q *Queue) batchReady(j *job, f func()) {
 	j.readyDeferred = true
 	f()
@@ -31,7 +33,8 @@ func (q *Queue) batchReady(j *job, f func()) {
 	q.updateJobReady(j)
 }
 
-// taskChange is what an event that a user asked for does to one task. Tasks that no attempt was made of share one note of it.
+// taskChange is what an event that a user asked for does to one task. Tasks that no
+// attempt was made of share one note of it.
 func (q *Queue) taskChange(j *job, e JobEvent) func(j *job, i int) {
 	switch e.Type {
 	case Held:
@@ -46,7 +49,8 @@ func (q *Queue) taskChange(j *job, e JobEvent) func(j *job, i int) {
 	case Requeued:
 		return func(j *job, i int) { q.applyRequeued(j, i) }
 	case RemovalRequested, Dropped:
-		note := j.shareRecord(taskRecord{removeWanted: true, reason: e.Reason, requestedBy: e.RequestedBy, ended: e.Time})
+		note := j.shareRecord(taskRecord{removeWanted: true, reason: e.Reason, requestedBy: e.RequestedBy,
+			ended: e.Time})
 		return func(j *job, i int) { q.applyRemovalRequested(j, i, e, note) }
 	default:
 		return func(j *job, i int) { q.applyRetried(j, i) }
@@ -62,7 +66,8 @@ func (q *Queue) applyHeld(j *job, i int, e JobEvent, note func(i int)) {
 	case s.IsActive():
 		r := j.ownRecord(i)
 		r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy
-		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate, Reason: e.Reason})
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.checkpoints != nil &&
+			j.spec.checkpoints.OnVacate, Reason: e.Reason})
 	default:
 		if r := j.records.own(i); r != nil {
 			r.holdWanted, r.holdReason, r.requestedBy = true, e.Reason, e.RequestedBy
@@ -126,7 +131,8 @@ func (q *Queue) applyRetried(j *job, i int) {
 		return
 	}
 	r := j.ownRecord(i)
-	r.removeWanted, r.reason, r.requestedBy, r.force, r.holdWanted, r.holdReason, r.jobFailures, r.machineFailures = false, "", "", false, false, "", 0, 0
+	r.removeWanted, r.reason, r.requestedBy, r.force, r.holdWanted, r.holdReason, r.jobFailures,
+		r.machineFailures = false, "", "", false, false, "", 0, 0
 	q.requeueOrHold(j, i, r.resetWalltime())
 }
 

@@ -8,16 +8,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts from then on (P8).
+// HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts
+// from then on (P8).
 func (q *Queue) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.decideChange(now, who, t, JobEvent{Type: Held, Reason: reason}, func(s roost.TaskState) bool { return !s.IsFinal() && s != roost.Held })
+	return q.decideChange(now, who, t, JobEvent{Type: Held, Reason: reason}, func(s roost.TaskState) bool {
+		return !s.IsFinal() && s != roost.Held
+	})
 }
 
-// ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner, who is an administrator then, only an administrator releases (POSIX
-// XCU 3.2.2, Hold_Types).
+// ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner,
+// who is an administrator then, only an administrator releases (POSIX XCU 3.2.2,
+// Hold_Types).
 func (q *Queue) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
 		by := ""
@@ -30,19 +34,27 @@ func (q *Queue) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) 
 			}
 		})
 		if by != "" && who.UID == j.submission.UID {
-			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t, roost.PermissionDenied, by)
+			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t,
+				roost.PermissionDenied, by)
 		}
 	}
-	return q.decideChange(now, who, t, JobEvent{Type: Released}, func(s roost.TaskState) bool { return s == roost.Held || s.IsActive() })
+	return q.decideChange(now, who, t, JobEvent{Type: Released}, func(s roost.TaskState) bool {
+		return s == roost.Held || s.IsActive()
+	})
 }
 
 // RemoveTasks decides to take tasks out. What runs is ended first.
-func (q *Queue) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string, force bool) ([]JobEvent, error) {
+func (q *Queue) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string,
+	force bool) ([]JobEvent, error) {
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	events, err := q.decideChange(now, who, t, JobEvent{Type: RemovalRequested, Reason: reason, Force: force}, func(s roost.TaskState) bool { return !s.IsFinal() })
-	if j := q.jobs[t.Job.Seq]; errors.Is(err, roost.Finished) && len(t.Ranges) > 0 && !j.isFinal() && !j.endedSubjob(t) {
+	events, err := q.decideChange(now, who, t, JobEvent{Type: RemovalRequested, Reason: reason, Force: force},
+		func(s roost.TaskState) bool {
+			return !s.IsFinal()
+		})
+	if j := q.jobs[t.Job.Seq]; errors.Is(err, roost.Finished) && len(t.Ranges) > 0 && !j.isFinal() &&
+		!j.endedSubjob(t) {
 		return nil, nil // a range stands for those that there are, and of those none is left (OpenPBS)
 	}
 	return events, err
@@ -76,13 +88,16 @@ var ErrNoneFailed = fmt.Errorf("%w: none of its tasks has failed", roost.Conflic
 
 func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFailed) }
 
-// decideChange decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
-func (q *Queue) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent, sensible func(roost.TaskState) bool) ([]JobEvent, error) {
+// decideChange decides on an event for the tasks of a target, of which at least one must
+// be in a state where it means something.
+func (q *Queue) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
+	sensible func(roost.TaskState) bool) ([]JobEvent, error) {
 	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
 }
 
 // decideEach is change where more than its state says whether it makes sense for a task.
-func (q *Queue) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent, sensible func(j *job, i int) bool) ([]JobEvent, error) {
+func (q *Queue) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent,
+	sensible func(j *job, i int) bool) ([]JobEvent, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
@@ -124,13 +139,15 @@ func (q *Queue) describeState(j *job, t TaskSelector) string {
 }
 
 // AssignNext decides to make the next attempt of a ready task on a claim.
-func (q *Queue) AssignNext(now time.Time, t roost.TaskID, node, address string, claim uint64) (JobEvent, roost.AttemptID, error) {
+func (q *Queue) AssignNext(now time.Time, t roost.TaskID, node, address string,
+	claim uint64) (JobEvent, roost.AttemptID, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
 		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
 	next := j.nextAttempt(t.Index)
-	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim}
+	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node,
+		Address: address, Claim: claim}
 	if m := j.records.own(t.Index).newestImage(); m != nil {
 		image := *m
 		e.Image = &image
@@ -149,7 +166,8 @@ func (q *Queue) RecordStarted(now time.Time, a roost.AttemptID) (JobEvent, bool)
 	return e, true
 }
 
-// RecordEnded decides that an attempt has ended and its output is home. What is not live any more gives roost.Stale.
+// RecordEnded decides that an attempt has ended and its output is home. What is not live
+// any more gives roost.Stale.
 func (q *Queue) RecordEnded(now time.Time, a roost.AttemptID, x *AttemptExit) (JobEvent, error) {
 	if !q.IsLive(a) {
 		return JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
@@ -169,7 +187,8 @@ func (q *Queue) RecordLost(now time.Time, a roost.AttemptID, reason string) (Job
 	return e, true
 }
 
-// HoldTask decides that Roost itself holds one task, because of something only a user can mend.
+// HoldTask decides that Roost itself holds one task, because of something only a user can
+// mend.
 func (q *Queue) HoldTask(now time.Time, t roost.TaskID, reason string) (JobEvent, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index >= len(j.state) || j.state[t.Index].IsFinal() {

@@ -1,11 +1,13 @@
 package queue
 
-// exceededResources are PBS's exit statuses of tasks that used more of something than they may (OpenPBS: JOB_EXEC_KILL_…), with what it calls that.
+// exceededResources are PBS's exit statuses of tasks that used more of something than
+// they may (OpenPBS: JOB_EXEC_KILL_…), with what it calls that.
 var exceededResources = map[ExitCause]struct {
 	status   int
 	resource string
 }{
-	CauseWalltime: {-29, "walltime"}, CauseCPUTime: {-28, "cput"}, CauseMemory: {-27, "mem"}, CauseVirtualMemory: {-26, "vmem"},
+	CauseWalltime: {-29, "walltime"}, CauseCPUTime: {-28, "cput"}, CauseMemory: {-27, "mem"},
+	CauseVirtualMemory: {-26, "vmem"},
 }
 
 // The exit statuses of tasks that were never begun (OpenPBS: JOB_EXEC_FAIL1 and 2).
@@ -14,10 +16,12 @@ const (
 	statusRefused      = -2
 )
 
-// ExceededResource is what the task used too much of, in PBS's words; empty for any other cause.
+// ExceededResource is what the task used too much of, in PBS's words; empty for any other
+// cause.
 func (c ExitCause) ExceededResource() string { return exceededResources[c].resource }
 
-// Status is PBS's Exit_status: the exit code, 256 and more for a signal, or below 0 where the batch system ended the task or could not begin it.
+// Status is PBS's Exit_status: the exit code, 256 and more for a signal, or below 0 where
+// the batch system ended the task or could not begin it.
 func (x *AttemptExit) Status() int {
 	if b, ok := exceededResources[x.Cause]; ok {
 		return b.status

@@ -9,9 +9,11 @@ import (
 )
 
 func FuzzDecodeEvent(f *testing.F) {
-	e := JobEvent{Type: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &AttemptExit{Code: 1}, Ranges: []IndexRange{{1, 2}}}
+	e := JobEvent{Type: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &AttemptExit{Code: 1},
+		Ranges: []IndexRange{{1, 2}}}
 	f.Add(AppendEvent(nil, &e))
-	e = JobEvent{Type: Checkpointed, Time: 5, Job: 7, Attempt: 1, Image: &CheckpointImage{Sequence: 3, MAC: []byte("mac"), CPUUsage: CPUUsage{1, 2, 3}, Node: "n"}}
+	e = JobEvent{Type: Checkpointed, Time: 5, Job: 7, Attempt: 1,
+		Image: &CheckpointImage{Sequence: 3, MAC: []byte("mac"), CPUUsage: CPUUsage{1, 2, 3}, Node: "n"}}
 	f.Add(AppendEvent(nil, &e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeEvent(b)
@@ -47,7 +49,8 @@ func FuzzRestore(f *testing.F) {
 	for d.queue.jobs[altered.Seq].active == 0 {
 		d.start()
 	}
-	changes, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: altered}, JobAlteration{Changes: alteredAd(d, "RequestMemory = 512"), ExpectedVersion: -1}, SubmitLimits{})
+	changes, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: altered},
+		JobAlteration{Changes: alteredAd(d, "RequestMemory = 512"), ExpectedVersion: -1}, SubmitLimits{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,18 +9,24 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The tasks of a gang start together or not at all: the first so many tasks of a job are one, the next as many another. A gang is whole while all
-// of its tasks that are not final are idle; only then it is offered. When one of its tasks has to be made again, because it was lost or vacated or has
-// failed with retries left, the others could do nothing with the new attempt: they are vacated, and the gang starts again when all are there. Tasks
-// that have completed stay completed, and the gang is smaller then.
+// The tasks of a gang start together or not at all: the first so many tasks of a job are
+// one, the next as many another. A gang is whole while all of its tasks that are not
+// final are idle; only then it is offered. When one of its tasks has to be made again,
+// because it was lost or vacated or has failed with retries left, the others could do
+// nothing with the new attempt: they are vacated, and the gang starts again when all are
+// there. Tasks that have completed stay completed, and the gang is smaller then.
 //
-// A stream job is a gang of all its tasks until the first of them runs: whoever serves others serves with all that it asked for, or is refused (HRM
-// §4.3.1). From then on each task that has to be made again starts by itself, for the others go on serving meanwhile: such a gang is loose.
+// A stream job is a gang of all its tasks until the first of them runs: whoever serves
+// others serves with all that it asked for, or is refused (HRM §4.3.1). From then on each
+// task that has to be made again starts by itself, for the others go on serving
+// meanwhile: such a gang is loose.
 
-// MaxGangSize bounds how many tasks start together: as many claims have to be there at once.
+// MaxGangSize bounds how many tasks start together: as many claims have to be there at
+// once.
 const MaxGangSize = 2048
 
-// maxMPIGangSize bounds how many tasks an array of gangs has that one of each leads: what it asks for it asks for by gang.
+// maxMPIGangSize bounds how many tasks an array of gangs has that one of each leads: what
+// it asks for it asks for by gang.
 const maxMPIGangSize = 40_000
 
 // gangState is how the gangs of a job stand. The zero value is that of a job without.
@@ -42,11 +48,14 @@ func checkGang(p *jobSpec, spec *SubmitSpec) error {
 	stream := p.appClass == roost.AppStream && spec.Count > 1
 	switch {
 	case p.softConstraints.exclusive && p.appClass == roost.AppStream:
-		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive, roost.Invalid)
+		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive,
+			roost.Invalid)
 	case p.mpiGang && (p.gangSize < 2 || p.gangSize != spec.Count && !p.array || p.appClass == roost.AppStream):
-		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of an array, two at least", roost.AttrMPIGang, roost.Invalid)
+		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of "+
+			"an array, two at least", roost.AttrMPIGang, roost.Invalid)
 	case p.mpiGang && spec.Count > maxMPIGangSize:
-		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted, spec.Count/p.gangSize, p.gangSize, maxMPIGangSize)
+		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted,
+			spec.Count/p.gangSize, p.gangSize, maxMPIGangSize)
 	case stream && p.gangSize < 2:
 		return checkStream(p, spec)
 	case p.gangSize < 2:
@@ -69,7 +78,8 @@ func checkGang(p *jobSpec, spec *SubmitSpec) error {
 // checkStream refuses a stream job whose tasks cannot start together.
 func checkStream(p *jobSpec, spec *SubmitSpec) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass, roost.Invalid, fmt.Sprintf(format, args...))
+		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass,
+			roost.Invalid, fmt.Sprintf(format, args...))
 	}
 	if name := firstDifferingColumn(spec.Columns); name != "" {
 		return bad("so all ask for the same, but column %s says otherwise; submit a job for each kind", name)
@@ -83,22 +93,26 @@ func checkStream(p *jobSpec, spec *SubmitSpec) error {
 	return nil
 }
 
-// firstDifferingColumn is the first column by which tasks ask for different things; empty if there is none.
+// firstDifferingColumn is the first column by which tasks ask for different things; empty
+// if there is none.
 func firstDifferingColumn(columns []TaskColumn) string {
 	for _, c := range columns {
-		if slices.Contains(overridableAttrs, c.Name) && c.Name != roost.AttrProcesses { // which is nothing of the machine's
+		// which is nothing of the machine's
+		if slices.Contains(overridableAttrs, c.Name) && c.Name != roost.AttrProcesses {
 			return c.Name
 		}
 	}
 	return ""
 }
 
-// gangSize is how many tasks of a job start together; 0 where each does for itself. Stream jobs from before they did may be such that they cannot.
+// gangSize is how many tasks of a job start together; 0 where each does for itself.
+// Stream jobs from before they did may be such that they cannot.
 func gangSize(p *jobSpec, s *SubmittedJob) (size int, loose bool) {
 	switch {
 	case p.gangSize > 1:
 		return p.gangSize, false
-	case p.appClass != roost.AppStream || s.Count < 2 || s.Count > MaxGangSize || p.maxRunning > 0 || firstDifferingColumn(s.Columns) != "":
+	case p.appClass != roost.AppStream || s.Count < 2 || s.Count > MaxGangSize || p.maxRunning > 0 ||
+		firstDifferingColumn(s.Columns) != "":
 		return 0, false
 	}
 	return s.Count, true
@@ -143,7 +157,8 @@ func boolToInt(b bool) int32 {
 	return 0
 }
 
-// nextGang returns the tasks of the first gang of a request that is whole, by their indexes.
+// nextGang returns the tasks of the first gang of a request that is whole, by their
+// indexes.
 func (j *job) nextGang(r *Request) (tasks []int) {
 	n := -1
 	if j.gangs.size > 0 {
@@ -155,7 +170,8 @@ func (j *job) nextGang(r *Request) (tasks []int) {
 	if j.spec.mpiGang {
 		n = r.mpiGang
 	}
-	for !j.spec.mpiGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 { // some gangs are asked for by another request than the rest
+	// some gangs are asked for by another request than the rest
+	for !j.spec.mpiGang && len(j.urgent) > 0 && j.idleIn(n, r) == 0 {
 		if n = j.gangs.wholeCount.after(n); n < 0 {
 			return nil
 		}
@@ -195,8 +211,8 @@ func (q *Queue) requeueRestOfGang(j *job, i int) {
 	}
 }
 
-// RepairGangs asks for the end of what is left of gangs of which not all are active. After a restart that may be so: the schedd may have ended while it
-// assigned one.
+// RepairGangs asks for the end of what is left of gangs of which not all are active.
+// After a restart that may be so: the schedd may have ended while it assigned one.
 func (q *Queue) RepairGangs() {
 	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
 		j := q.jobs[seq]
@@ -214,7 +230,8 @@ func (q *Queue) RepairGangs() {
 	}
 }
 
-// NextGang is how many tasks of a request start together next: 0 if none of its gangs is whole, or it has none. ok is false if its tasks start one by one.
+// NextGang is how many tasks of a request start together next: 0 if none of its gangs is
+// whole, or it has none. ok is false if its tasks start one by one.
 func (q *Queue) NextGang(id RequestID) (size int, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 {
@@ -237,8 +254,10 @@ type GangClaim struct {
 	Request       RequestID // 0: the one that all of the gang are of
 }
 
-// AssignGang decides to make the next attempts of a gang, a task on each seat; false if no gang is whole that has as many tasks as there are seats.
-func (q *Queue) AssignGang(now time.Time, id RequestID, seats []GangClaim) (events []JobEvent, attempts []roost.AttemptID, ok bool) {
+// AssignGang decides to make the next attempts of a gang, a task on each seat; false if
+// no gang is whole that has as many tasks as there are seats.
+func (q *Queue) AssignGang(now time.Time, id RequestID,
+	seats []GangClaim) (events []JobEvent, attempts []roost.AttemptID, ok bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
 		return nil, nil, false
@@ -261,7 +280,8 @@ func (q *Queue) AssignGang(now time.Time, id RequestID, seats []GangClaim) (even
 	return events, attempts, true
 }
 
-// assignSeats puts tasks in the order of the seats that they are to have; false if a seat is of a request that none is left of.
+// assignSeats puts tasks in the order of the seats that they are to have; false if a seat
+// is of a request that none is left of.
 func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool) {
 	for _, s := range seats {
 		k := slices.IndexFunc(tasks, func(i int) bool { return s.Request == 0 || j.class(i).request.ID == s.Request })
@@ -274,7 +294,8 @@ func (j *job) assignSeats(tasks []int, seats []GangClaim) (order []int, ok bool)
 	return order, true
 }
 
-// GangRequest is the request that leads where the tasks of a gang are of several; false for a request whose gangs are of it alone, or that has none.
+// GangRequest is the request that leads where the tasks of a gang are of several; false
+// for a request whose gangs are of it alone, or that has none.
 func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gangSize == 0 || len(r.classes) == 0 {
@@ -286,7 +307,9 @@ func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	}
 	if !j.spec.mpiGang {
 		first := slices.IndexFunc(j.shares, func(s *jobReady) bool { return !s.request.Now })
-		return j.shares[first].request.ID, slices.ContainsFunc(j.shares[first+1:], func(s *jobReady) bool { return !s.request.Now })
+		return j.shares[first].request.ID, slices.ContainsFunc(j.shares[first+1:], func(s *jobReady) bool {
+			return !s.request.Now
+		})
 	}
 	head := r.mpiGang * j.spec.gangSize
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
@@ -297,7 +320,8 @@ func (q *Queue) GangRequest(id RequestID) (lead RequestID, ok bool) {
 	return id, false
 }
 
-// gangPeers is the rank of a task in its gang among those that are live, and the nodes of all of these by rank.
+// gangPeers is the rank of a task in its gang among those that are live, and the nodes of
+// all of these by rank.
 func (q *Queue) gangPeers(j *job, i int) (rank int, nodes []string) {
 	if j.gangs.size == 0 || j.gangs.firstStartOnly {
 		return 0, nil
@@ -314,7 +338,8 @@ func (q *Queue) gangPeers(j *job, i int) (rank int, nodes []string) {
 	return rank, nodes
 }
 
-// HostsOfAttempt lists where the processes of the job of a live attempt are to be, in the order of its file of nodes.
+// HostsOfAttempt lists where the processes of the job of a live attempt are to be, in the
+// order of its file of nodes.
 func (q *Queue) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	if !q.IsLive(a) {
 		return nil
@@ -322,7 +347,8 @@ func (q *Queue) HostsOfAttempt(a roost.AttemptID) []HostProcesses {
 	return q.hostsOf(q.jobs[a.Task.Job.Seq], a)
 }
 
-// hostsOf lists where the processes of a job are to be, of its gang or of its task alone; none if it has no file of nodes.
+// hostsOf lists where the processes of a job are to be, of its gang or of its task alone;
+// none if it has no file of nodes.
 func (q *Queue) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 	first, last := a.Task.Index, a.Task.Index
 	if j.gangs.size > 0 && !j.gangs.firstStartOnly {
@@ -349,9 +375,12 @@ func (q *Queue) checkGangs(j *job) {
 	again := job{state: j.state, spec: j.spec, submission: j.submission}
 	again.formGangs()
 	for n := range j.gangs.idleTasks {
-		if j.gangs.idleTasks[n] != again.gangs.idleTasks[n] || j.gangs.openTasks[n] != again.gangs.openTasks[n] || j.gangs.wholeCount.has(n) != again.gangs.wholeCount.has(n) {
-			panic(fmt.Sprintf("queue: gang %d of job %d has %d tasks idle of %d, and says %d of %d, whole: %v", n, j.seq,
-				again.gangs.idleTasks[n], again.gangs.openTasks[n], j.gangs.idleTasks[n], j.gangs.openTasks[n], j.gangs.wholeCount.has(n)))
+		if j.gangs.idleTasks[n] != again.gangs.idleTasks[n] || j.gangs.openTasks[n] != again.gangs.openTasks[n] ||
+			j.gangs.wholeCount.has(n) != again.gangs.wholeCount.has(n) {
+			panic(fmt.Sprintf("queue: gang %d of job %d has %d tasks idle of %d, and says %d of %d, whole: %v",
+				n, j.seq,
+				again.gangs.idleTasks[n], again.gangs.openTasks[n], j.gangs.idleTasks[n], j.gangs.openTasks[n],
+				j.gangs.wholeCount.has(n)))
 		}
 	}
 }

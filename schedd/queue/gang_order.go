@@ -6,13 +6,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Each gang of an array that one leads makes requests of its own, and whoever hands out machines looks at every request in every plan. So of an array with very
-// many no more are asked for than could start in a moment: the first maxRequestedGangs of those that could, and the next when one of these has started.
+// Each gang of an array that one leads makes requests of its own, and whoever hands out
+// machines looks at every request in every plan. So of an array with very many no more
+// are asked for than could start in a moment: the first maxRequestedGangs of those that
+// could, and the next when one of these has started.
 
 // maxRequestedGangs is for how many gangs of an array machines are asked at once.
 const maxRequestedGangs = 64
 
-// WaitsForEarlierGang reports whether nothing is to be asked for a request yet, since so many gangs of its array go before it.
+// WaitsForEarlierGang reports whether nothing is to be asked for a request yet, since so
+// many gangs of its array go before it.
 func (q *Queue) WaitsForEarlierGang(id RequestID) bool {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 || r.Now {
@@ -22,7 +25,8 @@ func (q *Queue) WaitsForEarlierGang(id RequestID) bool {
 	return j != nil && j.waitsForEarlierGang(r.mpiGang)
 }
 
-// waitsForEarlierGang reports whether so many whole gangs of the job come before one that its turn is yet to come.
+// waitsForEarlierGang reports whether so many whole gangs of the job come before one that
+// its turn is yet to come.
 func (j *job) waitsForEarlierGang(n int) bool {
 	return j.tasksPerIndex() > 1 && n >= maxRequestedGangs && j.gangs.wholeCount.below(n) >= maxRequestedGangs
 }
@@ -32,7 +36,8 @@ func earlierGangReason() string {
 	return fmt.Sprintf("%d others of its array go before it", maxRequestedGangs)
 }
 
-// updateGangOrder notes that the turn of a gang may have come, or gone, because one before it is not ready any more, or is again.
+// updateGangOrder notes that the turn of a gang may have come, or gone, because one
+// before it is not ready any more, or is again.
 func (q *Queue) updateGangOrder(j *job, i int, from, to roost.TaskState) {
 	if j.tasksPerIndex() == 1 || from != roost.Idle && to != roost.Idle {
 		return

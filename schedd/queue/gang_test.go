@@ -16,7 +16,8 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 		t.Fatal(err)
 	}
 	q := New("h")
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k", []SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
+		[]SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
 	for _, e := range events {
 		q.Apply(e)
 	}
@@ -24,7 +25,8 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 	return q, err
 }
 
-// TestGang plays the life of a job of two gangs: they are offered whole, and one that loses a task starts again whole.
+// TestGang plays the life of a job of two gangs: they are offered whole, and one that
+// loses a task starts again whole.
 func TestGang(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2", 4)
 	if err != nil {
@@ -50,7 +52,8 @@ func TestGang(t *testing.T) {
 	if size, _ := q.NextGang(1); size != 0 || first[1].Task.Index != 1 || second[0].Task.Index != 2 {
 		t.Fatalf("a gang of %d is left; %v, %v", size, first, second)
 	}
-	if p, err := q.Program(second[1]); err != nil || p.Rank != 1 || len(p.Peers) != 2 || p.Peers[0] != "a" || p.Peers[1] != "b" {
+	if p, err := q.Program(second[1]); err != nil || p.Rank != 1 || len(p.Peers) != 2 || p.Peers[0] != "a" ||
+		p.Peers[1] != "b" {
 		t.Fatalf("rank %d of %v, %v", p.Rank, p.Peers, err)
 	}
 	lose := func(a roost.AttemptID) {
@@ -91,14 +94,16 @@ func TestGang(t *testing.T) {
 }
 
 func TestGangRefused(t *testing.T) {
-	for ad, count := range map[string]int{"GangSize = 2": 3, "GangSize = 2; MaxRunning = 2": 4, `GangSize = 2; AppClass = "stream"`: 4, "GangSize = 4096": 4096, "GangSize = -1": 2} {
+	for ad, count := range map[string]int{"GangSize = 2": 3, "GangSize = 2; MaxRunning = 2": 4,
+		`GangSize = 2; AppClass = "stream"`: 4, "GangSize = 4096": 4096, "GangSize = -1": 2} {
 		if _, err := gangQueue(t, ad, count); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s, %d tasks: %v", ad, count, err)
 		}
 	}
 }
 
-// TestPrediction holds that the last two runs tell how long the next one will take, and never more than its walltime.
+// TestPrediction holds that the last two runs tell how long the next one will take, and
+// never more than its walltime.
 func TestPrediction(t *testing.T) {
 	q, err := gangQueue(t, "JobMaxVacateTime = 1", 9)
 	if err != nil {

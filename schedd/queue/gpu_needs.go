@@ -8,8 +8,8 @@ type GPUNeed struct {
 	Resources roost.Resources // GPUs and GPUMemory alone
 }
 
-// GPUs lists what the tasks ask of GPUs, each different need once, with the first task that has it; none for tasks without. What makes no sense is
-// left out: Submit says so.
+// GPUs lists what the tasks ask of GPUs, each different need once, with the first task
+// that has it; none for tasks without. What makes no sense is left out: Submit says so.
 func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
 	r := adReader{ad: s.Ad}
 	whole := jobSpec{}

@@ -21,7 +21,8 @@ func queueWithJob(t *testing.T, text string, columns ...TaskColumn) *Queue {
 		count = len(columns[0].Values)
 	}
 	q := New("h")
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1, Host: "h"}, "k", []SubmitSpec{{Ad: ad, Count: count, Columns: columns}}, SubmitLimits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1, Host: "h"}, "k",
+		[]SubmitSpec{{Ad: ad, Count: count, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +43,15 @@ func TestGpuRequests(t *testing.T) {
 		}
 	}
 	q = queueWithJob(t, `[Cmd = "x"; RequestGpuMemory = 1024]`,
-		TaskColumn{"RequestGpus", []string{"0", "1", "1", "0"}}, TaskColumn{"RequestGpuMemory", []string{"1", "1073741824", "1073741825", "2"}})
+		TaskColumn{"RequestGpus", []string{"0", "1", "1", "0"}},
+		TaskColumn{"RequestGpuMemory", []string{"1", "1073741824", "1073741825", "2"}})
 	if n := len(q.Requests()); n != 3 {
 		t.Errorf("%d requests, want 3: one without GPUs, and two that differ in a byte", n)
 	}
 }
 
-// TestRequestsDiffer holds that amounts that look alike when they are printed are different requests.
+// TestRequestsDiffer holds that amounts that look alike when they are printed are
+// different requests.
 func TestRequestsDiffer(t *testing.T) {
 	q := queueWithJob(t, `[Cmd = "x"]`, TaskColumn{"RequestMemory", []string{"1073741824", "1073741825"}})
 	if n := len(q.Requests()); n != 2 {
@@ -56,8 +59,8 @@ func TestRequestsDiffer(t *testing.T) {
 	}
 }
 
-// TestPlacementRetained holds that what an attempt was given of its node is known as long as the attempt is, also of a success of which little is kept, and
-// from a snapshot.
+// TestPlacementRetained holds that what an attempt was given of its node is known as long
+// as the attempt is, also of a success of which little is kept, and from a snapshot.
 func TestPlacementRetained(t *testing.T) {
 	q := queueWithJob(t, `[Cmd = "x"]`, TaskColumn{"a", []string{"1", "2", "3"}})
 	places := []string{"gpu0", "gpu1", ""}

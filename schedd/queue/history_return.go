@@ -8,9 +8,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ReturnFromHistory decides to run failed and removed tasks again of a job that is in the history: it comes back into the queue with all that is known of it, and its
-// next attempts have the next numbers. past holds that job and nothing else; it is of no use afterwards.
-func (q *Queue) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector, limits SubmitLimits) ([]JobEvent, error) {
+// ReturnFromHistory decides to run failed and removed tasks again of a job that is in the
+// history: it comes back into the queue with all that is known of it, and its next
+// attempts have the next numbers. past holds that job and nothing else; it is of no use
+// afterwards.
+func (q *Queue) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue, t TaskSelector,
+	limits SubmitLimits) ([]JobEvent, error) {
 	events, err := past.RetryTasks(now, who, t)
 	if err != nil {
 		return nil, err
@@ -37,7 +40,8 @@ func (q *Queue) ReturnFromHistory(now time.Time, who CallerIdentity, past *Queue
 	return append([]JobEvent{returned}, events...), nil
 }
 
-// dropResolved takes out of what a job of the history still waited for what has come since. What cannot come any more is an error.
+// dropResolved takes out of what a job of the history still waited for what has come
+// since. What cannot come any more is an error.
 func (q *Queue) dropResolved(j *job, limits SubmitLimits) error {
 	var left []JobDependency
 	for _, w := range j.dependencies {
@@ -46,7 +50,8 @@ func (q *Queue) dropResolved(j *job, limits SubmitLimits) error {
 		}
 		met, dead, err := q.dependencyState(w, limits)
 		if err != nil || dead {
-			return fmt.Errorf("%w: it waited for job %d, which has ended otherwise, or is not known any more; submit it anew, or run that one again first", roost.Conflict, w.Job)
+			return fmt.Errorf("%w: it waited for job %d, which has ended otherwise, or is not known any more; submit "+
+				"it anew, or run that one again first", roost.Conflict, w.Job)
 		}
 		if !met {
 			left = append(left, w)
@@ -56,7 +61,8 @@ func (q *Queue) dropResolved(j *job, limits SubmitLimits) error {
 	return nil
 }
 
-// applyReturned takes a job in that was in the history, which changes the state of no task. Its images went when it left the queue.
+// applyReturned takes a job in that was in the history, which changes the state of no
+// task. Its images went when it left the queue.
 func (q *Queue) applyReturned(e JobEvent) {
 	changes := q.changes
 	if err := q.RestoreSnapshot(e.Snapshot); err != nil {

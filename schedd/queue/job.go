@@ -8,61 +8,74 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// job is one job in the queue. States take a byte for each task, and a bit while it is ready; what else is known of tasks is in the book.
+// job is one job in the queue. States take a byte for each task, and a bit while it is
+// ready; what else is known of tasks is in the book.
 type job struct {
-	seq                          uint64
-	submission                   *SubmittedJob
-	ad                           *classad.Ad
-	spec                         jobSpec
-	submitted                    int64 // unix nanoseconds
-	state                        []roost.TaskState
-	counts                       [roost.Removed + 1]int
-	failed                       int // of the completed ones
-	records                      taskRecords
-	firstStarted                 int64 // when a task of it first started, unix nanoseconds; 0 for not yet
-	lastEnded                    int64 // when a task of it last became final
-	classes                      []*taskClass
-	shares                       []*jobReady            // of its classes, by request
-	shareByRequest               map[*Request]*jobReady // of an array of gangs, which has very many
-	readyDeferred                bool                   // its tasks change together: they are counted afterwards
-	classOf                      []uint16               // empty when there is one class
-	dependencies                 []JobDependency        // not met yet
-	expectedBefore, expectedSync int                    // jobs that are to be submitted yet: that come before this one, and that start with it
-	runOneSet                    []uint64               // jobs of which one is run, if this one is not
-	runOneStarted                bool                   // one of them has begun
-	removedUnstarted             bool                   // a task of it was removed while it was held or waited for something else than a machine
-	startTimeReached             bool                   // its start time has come
-	active                       int                    // tasks with a live attempt
-	gangs                        gangState
-	columns                      map[string]*packedColumn
-	indexes                      *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
-	changes                      int                 // what has happened to it, counted
-	countedDemand                QuotaDemand         // what of its demand is in the queue's sums
-	alterations                  int64               // how often
-	classByValues                map[string]int      // by the values of its columns: the class of tasks with these, where they differ
-	orderRank                    uint64              // its place among jobs of one priority: its number, unless somebody has swapped it with another's
-	orderTime                    int64               // likewise its age: when it was submitted, unix nanoseconds
-	eligible                     eligibleTime
-	distrust                     recordDamage
-	urgent                       map[int]*runOrder // by task: those that an operator wants to run now, until their attempt has ended
-	runDenied                    string            // why the last request of that kind was denied; empty: it was not
+	seq            uint64
+	submission     *SubmittedJob
+	ad             *classad.Ad
+	spec           jobSpec
+	submitted      int64 // unix nanoseconds
+	state          []roost.TaskState
+	counts         [roost.Removed + 1]int
+	failed         int // of the completed ones
+	records        taskRecords
+	firstStarted   int64 // when a task of it first started, unix nanoseconds; 0 for not yet
+	lastEnded      int64 // when a task of it last became final
+	classes        []*taskClass
+	shares         []*jobReady            // of its classes, by request
+	shareByRequest map[*Request]*jobReady // of an array of gangs, which has very many
+	readyDeferred  bool                   // its tasks change together: they are counted afterwards
+	classOf        []uint16               // empty when there is one class
+	dependencies   []JobDependency        // not met yet
+	// jobs that are to be submitted yet: that come before this one, and that start with
+	// it
+	expectedBefore, expectedSync int
+	runOneSet                    []uint64 // jobs of which one is run, if this one is not
+	runOneStarted                bool     // one of them has begun
+	// a task of it was removed while it was held or waited for something else than a
+	// machine
+	removedUnstarted bool
+	startTimeReached bool // its start time has come
+	active           int  // tasks with a live attempt
+	gangs            gangState
+	columns          map[string]*packedColumn
+	indexes          *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
+	changes          int                 // what has happened to it, counted
+	countedDemand    QuotaDemand         // what of its demand is in the queue's sums
+	alterations      int64               // how often
+	// by the values of its columns: the class of tasks with these, where they differ
+	classByValues map[string]int
+	// its place among jobs of one priority: its number, unless somebody has swapped it
+	// with another's
+	orderRank uint64
+	orderTime int64 // likewise its age: when it was submitted, unix nanoseconds
+	eligible  eligibleTime
+	distrust  recordDamage
+	// by task: those that an operator wants to run now, until their attempt has ended
+	urgent    map[int]*runOrder
+	runDenied string // why the last request of that kind was denied; empty: it was not
 }
 
-// taskClass is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
+// taskClass is the tasks of a job that make the same request. It waits in its request's
+// heap while a task of it is ready and may run.
 type taskClass struct {
-	job       *job
-	request   *Request
-	share     *jobReady
-	spec      *jobSpec
-	ready     indexSet
-	count     int        // bits set
-	open      int        // tasks that are not final
-	twin      *taskClass // of one that was made later: the first that is the same but for the image that it wants to restore, and for when it is to run
-	heapIndex int        // in the request's heap, -1 when not in it
-	oldAd     *oldAd     // the job as it was when these tasks began, which still run; nil: as it is
+	job     *job
+	request *Request
+	share   *jobReady
+	spec    *jobSpec
+	ready   indexSet
+	count   int // bits set
+	open    int // tasks that are not final
+	// of one that was made later: the first that is the same but for the image that it
+	// wants to restore, and for when it is to run
+	twin      *taskClass
+	heapIndex int    // in the request's heap, -1 when not in it
+	oldAd     *oldAd // the job as it was when these tasks began, which still run; nil: as it is
 }
 
-// jobReady is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.
+// jobReady is what one job contributes to one request: the ready tasks of the classes
+// that make it, and no more of them than the job may run.
 type jobReady struct {
 	request *Request
 	count   int // tasks ready
@@ -178,13 +191,15 @@ func (j *job) isFinal() bool {
 
 // isBlocked reports whether the job waits for something else than a machine.
 func (j *job) isBlocked() bool {
-	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted || !j.startTimeReached
+	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted ||
+		!j.startTimeReached
 }
 
 // atMaxRunning reports whether as many tasks are active as the job allows.
 func (j *job) atMaxRunning() bool { return j.startableTasks() == 0 }
 
-// full reports whether no task of a class may start beside those of its job that are active. An operator's word goes past that.
+// full reports whether no task of a class may start beside those of its job that are
+// active. An operator's word goes past that.
 func (c *taskClass) full() bool { return c.spec.now == "" && c.job.atMaxRunning() }
 
 // most is how many ready tasks of a job's share may count in its request.
@@ -195,7 +210,8 @@ func (s *jobReady) most(j *job) int {
 	return min(s.count, j.startableTasks())
 }
 
-// startableTasks is how many more tasks may be active. Those that are suspended do not count (OpenPBS, max_run_subjobs).
+// startableTasks is how many more tasks may be active. Those that are suspended do not
+// count (OpenPBS, max_run_subjobs).
 func (j *job) startableTasks() int {
 	if j.spec.maxRunning <= 0 {
 		return len(j.state)
@@ -204,7 +220,9 @@ func (j *job) startableTasks() int {
 	return n - n%j.tasksPerIndex()
 }
 
-// waitsForTimeOnly reports whether the job waits for its start time, and for no other job.
+// waitsForTimeOnly reports whether the job waits for its start time, and for no other
+// job.
 func (j *job) waitsForTimeOnly() bool {
-	return !j.startTimeReached && len(j.dependencies) == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && !j.runOneStarted
+	return !j.startTimeReached && len(j.dependencies) == 0 && j.expectedBefore == 0 && j.expectedSync == 0 &&
+		!j.runOneStarted
 }

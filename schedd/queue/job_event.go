@@ -11,7 +11,8 @@ import (
 // EventType says what happened.
 type EventType uint8
 
-// What can happen to jobs. The numbers stand in logs on disk: they are never used for anything else.
+// What can happen to jobs. The numbers stand in logs on disk: they are never used for
+// anything else.
 const (
 	Submitted EventType = iota + 1
 	Assigned            // an attempt is recorded, on its way to a machine
@@ -43,9 +44,11 @@ const (
 )
 
 var eventTypeNames = [...]string{
-	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
+	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held",
+	Released:         "released",
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
-	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
+	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad",
+	Suspended: "suspended", Resumed: "resumed",
 	Admitted:       "admitted",
 	OwnerSuspended: "suspended", OwnerResumed: "resumed", Signalled: "signalled", Requeued: "requeued",
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
@@ -61,26 +64,37 @@ func (w EventType) String() string {
 
 // JobEvent is a fact about one job. Which fields are set depends on What.
 type JobEvent struct {
-	Type        EventType
-	Time        int64 // unix nanoseconds
-	Job         uint64
-	Ranges      []IndexRange        // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued, RunRequested, RunDenied: which tasks; none means all
-	Index       int                 // Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints
-	Attempt     roost.AttemptNumber // Held: where the job's record was damaged, the highest number that an attempt of it may have had; 0 otherwise
-	Node        string              // Assigned, OwnerSuspended, OwnerResumed
-	Address     string
-	Claim       uint64
-	Placement   string       // Started: what the attempt was given of its node, in a form that the queue does not look into; empty for nothing to tell
+	Type EventType
+	Time int64 // unix nanoseconds
+	Job  uint64
+	// Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled,
+	// Requeued, RunRequested, RunDenied: which tasks; none means all
+	Ranges []IndexRange
+	Index  int // Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints
+	// Held: where the job's record was damaged, the highest number that an attempt of it
+	// may have had; 0 otherwise
+	Attempt roost.AttemptNumber
+	Node    string // Assigned, OwnerSuspended, OwnerResumed
+	Address string
+	Claim   uint64
+	// Started: what the attempt was given of its node, in a form that the queue does not
+	// look into; empty for nothing to tell
+	Placement   string
 	Exit        *AttemptExit // Ended
 	RequestedBy string       // who asked; empty for Roost itself
 	Reason      string
-	Force       bool             // RemovalRequested: without notice; Held: also what is held already, see LockTasks; Ended, Lost: a task that may not be run twice ends with its attempt, and is not held
-	Submission  *SubmittedJob    // Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what does not
-	Image       *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
-	OrderRank   uint64           // Ordered: its place
-	OrderTime   int64            // Ordered: its age, unix nanoseconds
-	Snapshot    []byte           // Returned: the job, as Queue.Snapshot has it
-	Hosts       []string         // RunRequested: the only machines for it; none: any
+	// RemovalRequested: without notice; Held: also what is held already, see LockTasks;
+	// Ended, Lost: a task that may not be run twice ends with its attempt, and is not
+	// held
+	Force bool
+	// Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what
+	// does not
+	Submission *SubmittedJob
+	Image      *CheckpointImage // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
+	OrderRank  uint64           // Ordered: its place
+	OrderTime  int64            // Ordered: its age, unix nanoseconds
+	Snapshot   []byte           // Returned: the job, as Queue.Snapshot has it
+	Hosts      []string         // RunRequested: the only machines for it; none: any
 }
 
 // AttemptExit is how an attempt ended.
@@ -97,8 +111,9 @@ type AttemptExit struct {
 	Used   ResourceUsage
 }
 
-// ResourceUsage is what an attempt used beside time, in bytes, as its machine measured it; 0 where it could not. On their way into the queue the amounts
-// are rounded up to whole KiB.
+// ResourceUsage is what an attempt used beside time, in bytes, as its machine measured
+// it; 0 where it could not. On their way into the queue the amounts are rounded up to
+// whole KiB.
 type ResourceUsage struct {
 	Peak    int64 // memory that cannot be dropped, at its highest
 	Read    int64 // from block devices
@@ -145,7 +160,8 @@ type SubmittedJob struct {
 	Columns           []TaskColumn
 	Dependencies      []JobDependency // what it says of other jobs, as far as that was not met at submit
 	DeferredAdmission bool            // nobody could say whether quotas allow it
-	Secret            []byte          // that the keys of the images of its tasks are derived from; it is shown to nobody
+	// that the keys of the images of its tasks are derived from; it is shown to nobody
+	Secret []byte
 }
 
 // TaskColumn holds one value for each task.
@@ -157,7 +173,8 @@ type TaskColumn struct {
 // IndexRange is the indexes First to Last, both included.
 type IndexRange struct{ First, Last int }
 
-// The fields of an event on disk, as protobuf would lay them out: unknown ones are skipped, so an older Roost can read what a newer one wrote.
+// The fields of an event on disk, as protobuf would lay them out: unknown ones are
+// skipped, so an older Roost can read what a newer one wrote.
 const (
 	fType = iota + 1
 	fTime
@@ -187,7 +204,9 @@ func AppendEvent(buf []byte, e *JobEvent) []byte {
 	buf = appendNumber(buf, fTime, uint64(e.Time))
 	buf = appendNumber(buf, fJob, e.Job)
 	for _, r := range e.Ranges {
-		buf = appendMessage(buf, fRange, func(b []byte) []byte { return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+		buf = appendMessage(buf, fRange, func(b []byte) []byte {
+			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
+		})
 	}
 	buf = appendNumber(buf, fIndex, uint64(e.Index))
 	buf = appendNumber(buf, fAttempt, uint64(e.Attempt))

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// SubmitSpec is a job as it is to be submitted: an ad, how many tasks, and one value a task for each column.
+// SubmitSpec is a job as it is to be submitted: an ad, how many tasks, and one value a
+// task for each column.
 type SubmitSpec struct {
 	Ad                *classad.Ad
 	Count             int
@@ -70,12 +71,14 @@ func readJobSpec(ad *classad.Ad) (p jobSpec, err error) {
 	}
 	p.priority = int(r.number(roost.AttrPriority, 0, roost.MinPriority, roost.MaxPriority))
 	p.resources = roost.Resources{
-		CPU:    roost.MilliCPU(math.Ceil(r.real(roost.AttrRequestCpus, roost.DefaultCPU.Cores(), 1e6) * 1000)),
-		Memory: roost.Bytes(r.number(roost.AttrRequestMemory, int64(roost.DefaultMemory/roost.MiB), 0, 1<<32)) * roost.MiB,
-		Disk:   roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
+		CPU: roost.MilliCPU(math.Ceil(r.real(roost.AttrRequestCpus, roost.DefaultCPU.Cores(), 1e6) * 1000)),
+		Memory: roost.Bytes(r.number(roost.AttrRequestMemory, int64(roost.DefaultMemory/roost.MiB), 0, 1<<32)) *
+			roost.MiB,
+		Disk: roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
 	}
 	p.resources.GPUs, p.resources.GPUMemory = r.gpus()
-	if p.appClass = r.text(roost.AttrAppClass, roost.AppBatch); p.appClass != roost.AppBatch && p.appClass != roost.AppStream {
+	if p.appClass = r.text(roost.AttrAppClass, roost.AppBatch); p.appClass != roost.AppBatch &&
+		p.appClass != roost.AppStream {
 		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.appClass, roost.AppBatch, roost.AppStream))
 	}
 	if p.resources.CPU < 1 {
@@ -87,16 +90,20 @@ func readJobSpec(ad *classad.Ad) (p jobSpec, err error) {
 	p.runCount = int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
-	p.gangSize, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")
-	p.mpiGang, p.processes = r.boolean(roost.AttrMPIGang, false), int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
+	p.gangSize, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)),
+		r.text(roost.AttrReservation, "")
+	p.mpiGang, p.processes = r.boolean(roost.AttrMPIGang, false),
+		int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
 	p.array = r.boolean(attrArray, false)
 	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	p.rerunnable, p.holdOnSubmit = r.boolean(roost.AttrRerunnable, true), r.boolean(roost.AttrHoldOnSubmit, false)
-	if p.interactive = r.boolean(roost.AttrInteractive, false); p.interactive { // whoever sat there sits there no more the second time
+	// whoever sat there sits there no more the second time
+	if p.interactive = r.boolean(roost.AttrInteractive, false); p.interactive {
 		p.rerunnable, p.retries = false, 0
 	}
-	p.transfer, p.domain, p.queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, "")
+	p.transfer, p.domain, p.queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""),
+		r.text(roost.AttrQueue, "")
 	if !slices.Contains([]string{"auto", "always", "never"}, p.transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.transfer))
 	}
@@ -106,7 +113,8 @@ func readJobSpec(ad *classad.Ad) (p jobSpec, err error) {
 		p.checkpoints = nil // images of processes that talk to each other would be of different moments
 	}
 	p.fromQsub, p.scriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
-	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank), r.expression(roost.AttrQueueRequires)
+	p.requirements, p.rank, p.queueRequirements = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank),
+		r.expression(roost.AttrQueueRequires)
 	p.softConstraints = r.softConstraints()
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" && r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
@@ -180,7 +188,8 @@ func (r *adReader) real(name string, otherwise, high float64) float64 {
 	return n
 }
 
-// gpus reads how many GPUs are asked for and how much memory of each: memory without a number means one GPU.
+// gpus reads how many GPUs are asked for and how much memory of each: memory without a
+// number means one GPU.
 func (r *adReader) gpus() (n int, memory roost.Bytes) {
 	memory = roost.Bytes(r.number(roost.AttrRequestGpuMem, 0, 0, 1<<32)) * roost.MiB
 	n = int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16))
@@ -198,9 +207,11 @@ func (r *adReader) expression(name string) string {
 	return e.String()
 }
 
-// The columns that override an attribute of the ad for each task, and so part a job's tasks into classes.
+// The columns that override an attribute of the ad for each task, and so part a job's
+// tasks into classes.
 var overridableAttrs = []string{
-	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem,
+	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
+	roost.AttrRequestGpuMem,
 	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// POSIX has three holds: the user's, the operator's and the system's, of which the owner of a job takes away the first only. Here a task has one, and who holds it
-// decides who may release it (see ReleaseTasks): an administrator's takes the place of the user's.
+// POSIX has three holds: the user's, the operator's and the system's, of which the owner
+// of a job takes away the first only. Here a task has one, and who holds it decides who
+// may release it (see ReleaseTasks): an administrator's takes the place of the user's.
 
-// LockTasks decides to hold tasks so that only who administers may release them, also those that their user holds.
+// LockTasks decides to hold tasks so that only who administers may release them, also
+// those that their user holds.
 func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, lockAdminError(t)
@@ -19,7 +21,9 @@ func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, rea
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.decideEach(now, who, t, JobEvent{Type: Held, Reason: reason, Force: true}, func(j *job, i int) bool { return !j.state[i].IsFinal() && !j.isLocked(i) })
+	return q.decideEach(now, who, t, JobEvent{Type: Held, Reason: reason, Force: true}, func(j *job, i int) bool {
+		return !j.state[i].IsFinal() && !j.isLocked(i)
+	})
 }
 
 // UnlockTasks decides to release tasks that may be locked.
@@ -31,10 +35,12 @@ func (q *Queue) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) (
 }
 
 func lockAdminError(t TaskSelector) error {
-	return fmt.Errorf("%v: %w: only who administers holds jobs so that their users cannot release them, and releases these", t, roost.PermissionDenied)
+	return fmt.Errorf("%v: %w: only who administers holds jobs so that their users cannot release them, and "+
+		"releases these", t, roost.PermissionDenied)
 }
 
-// isLocked reports whether somebody else than its owner holds a task, or is to when its attempt has ended.
+// isLocked reports whether somebody else than its owner holds a task, or is to when its
+// attempt has ended.
 func (j *job) isLocked(i int) bool {
 	r := j.records.get(i)
 	return r != nil && r.holdWanted && r.requestedBy != "" && r.requestedBy != j.submission.Owner

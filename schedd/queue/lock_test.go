@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestLock holds that what an administrator holds with a lock its owner cannot let go on, whatever state it was in, also after a restart; and nobody else locks.
+// TestLock holds that what an administrator holds with a lock its owner cannot let go on,
+// whatever state it was in, also after a restart; and nobody else locks.
 func TestLock(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, "MaxRetries = 0")
@@ -40,7 +41,8 @@ func TestLock(t *testing.T) {
 	refused(roost.PermissionDenied, nil, err)
 
 	a := d.start()
-	did(d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 1}}}, "")) // one runs, one is held by its user, and one waits
+	// one runs, one is held by its user, and one waits
+	did(d.queue.HoldTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 1}}}, ""))
 	did(d.queue.LockTasks(d.now, root, all, "it fills the disk"))
 	_, err = d.queue.LockTasks(d.now, root, all, "")
 	refused(roost.Conflict, nil, err)

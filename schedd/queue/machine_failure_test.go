@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A task is held when machines have spoiled it again and again, and not when one of them has done so many times within a moment; where the count stands is
-// kept over a restart.
+// A task is held when machines have spoiled it again and again, and not when one of them
+// has done so many times within a moment; where the count stands is kept over a restart.
 func TestMachineFailures(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(1, "")
@@ -31,7 +31,8 @@ func TestMachineFailures(t *testing.T) {
 		t.Fatalf("after four troubles of many attempts each it is %v", s)
 	}
 	spoil(1, failureWindow)
-	if s, why := state(); s != roost.Held || !strings.Contains(why, "5 attempts in a row were spoiled by machines, the last one: no space left on device") {
+	if s, why := state(); s != roost.Held ||
+		!strings.Contains(why, "5 attempts in a row were spoiled by machines, the last one: no space left on device") {
 		t.Errorf("after five it is %v: %s", s, why)
 	}
 }

@@ -6,16 +6,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A job may be one program that has several machines, as PBS has it: then its tasks are one gang, of which the first leads. It runs the program; the
-// others hold what they have of their machines, where the program starts processes of its own (pbsdsh). To its user it is one job of one task:
+// A job may be one program that has several machines, as PBS has it: then its tasks are
+// one gang, of which the first leads. It runs the program; the others hold what they have
+// of their machines, where the program starts processes of its own (pbsdsh). To its user
+// it is one job of one task:
 //
 //	the leader ends for good      the others are told to end, and stand for done however they do
 //	another ends for good         the leader is told to end, and fails with that
 //	any is interrupted            all are made again, as in any gang
 //
-// Whatever is asked of such a job is asked of all of its tasks, but for signals, which are the program's.
+// Whatever is asked of such a job is asked of all of its tasks, but for signals, which
+// are the program's.
 //
-// An array of such programs has a gang for each, one behind the other. To its user it has as many tasks as it has gangs, and the indexes that he gave are theirs.
+// An array of such programs has a gang for each, one behind the other. To its user it has
+// as many tasks as it has gangs, and the indexes that he gave are theirs.
 
 // isPrimary reports whether a task leads the others of its gang.
 func (j *job) isPrimary(i int) bool { return j.spec.mpiGang && i == j.primaryOf(i) }
@@ -23,7 +27,8 @@ func (j *job) isPrimary(i int) bool { return j.spec.mpiGang && i == j.primaryOf(
 // isSecondary reports whether a task holds what it has for the leader of its gang.
 func (j *job) isSecondary(i int) bool { return j.spec.mpiGang && i != j.primaryOf(i) }
 
-// primaryOf is the task that leads the gang of another; of a job that none leads, the task itself.
+// primaryOf is the task that leads the gang of another; of a job that none leads, the
+// task itself.
 func (j *job) primaryOf(i int) int {
 	if !j.spec.mpiGang {
 		return i
@@ -66,7 +71,8 @@ func (j *job) wholeGangs(t TaskSelector) TaskSelector {
 	return t
 }
 
-// failedSecondary is the first task of a gang that follows and has ended for good while its leader has not; -1 for none.
+// failedSecondary is the first task of a gang that follows and has ended for good while
+// its leader has not; -1 for none.
 func (j *job) failedSecondary(head int) int {
 	if !j.spec.mpiGang || j.state[head].IsFinal() || j.counts[roost.Completed] == 0 {
 		return -1
@@ -79,7 +85,8 @@ func (j *job) failedSecondary(head int) int {
 	return -1
 }
 
-// absorbEnded takes in that an attempt of a task has ended when the end of its job is settled already, and reports whether it was.
+// absorbEnded takes in that an attempt of a task has ended when the end of its job is
+// settled already, and reports whether it was.
 func (q *Queue) absorbEnded(j *job, i int, r *taskRecord) bool {
 	head := j.primaryOf(i)
 	switch k := j.failedSecondary(head); {
@@ -109,7 +116,8 @@ func (q *Queue) failPrimary(j *job, r *taskRecord, k int) {
 	r.exit = &x
 }
 
-// retryMPIGangs has gangs run again whose leaders, or parts before these, have failed: all of each, as what has not failed has no program of its own.
+// retryMPIGangs has gangs run again whose leaders, or parts before these, have failed:
+// all of each, as what has not failed has no program of its own.
 func (j *job) retryMPIGangs(t TaskSelector, events []JobEvent) ([]JobEvent, error) {
 	ending := false
 	var failed []IndexRange
@@ -150,7 +158,8 @@ func (q *Queue) endMPIGang(j *job, i int) {
 			q.endSecondary(j, k)
 		}
 	case j.isSecondary(i) && j.state[head].IsActive():
-		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, head), Reason: fmt.Sprintf("chunk %d of it has ended", i-head)})
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, head),
+			Reason: fmt.Sprintf("chunk %d of it has ended", i-head)})
 	case j.isSecondary(i) && !j.state[head].IsFinal():
 		r := j.ownRecord(head)
 		q.failPrimary(j, r, i)
@@ -162,25 +171,29 @@ func (q *Queue) endMPIGang(j *job, i int) {
 func (q *Queue) endSecondary(j *job, k int) {
 	switch s := j.state[k]; {
 	case s.IsActive():
-		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Fast: true, Reason: "its job has ended"})
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Fast: true,
+			Reason: "its job has ended"})
 	case !s.IsFinal():
 		q.completeSecondary(j, k)
 	}
 }
 
-// completeSecondary makes a task final that has followed its leader to the end. It had no program that could have failed.
+// completeSecondary makes a task final that has followed its leader to the end. It had no
+// program that could have failed.
 func (q *Queue) completeSecondary(j *job, k int) {
 	r := j.ownRecord(k)
 	x := AttemptExit{}
 	if r.exit != nil {
-		x = AttemptExit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS, Used: r.exit.Used}
+		x = AttemptExit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS,
+			Used: r.exit.Used}
 	}
 	r.exit, r.holdWanted, r.removeWanted = &x, false, false
 	q.dropAllImages(j, k)
 	q.setTaskState(j, k, roost.Completed)
 }
 
-// repairMPIGang asks again for what a led gang has coming: the schedd may have ended before it could say so.
+// repairMPIGang asks again for what a led gang has coming: the schedd may have ended
+// before it could say so.
 func (q *Queue) repairMPIGang(j *job) {
 	if !j.spec.mpiGang || j.isFinal() {
 		return
@@ -194,8 +207,9 @@ func (q *Queue) repairMPIGang(j *job) {
 	}
 }
 
-// suspendGang has the others of a led gang stand still with one whose machine's owner is back, and go on when none is: a program whose parts wait for each
-// other would only burn its walltime. Their states are as they were, as nobody stands in their own way.
+// suspendGang has the others of a led gang stand still with one whose machine's owner is
+// back, and go on when none is: a program whose parts wait for each other would only burn
+// its walltime. Their states are as they were, as nobody stands in their own way.
 func (q *Queue) suspendGang(j *job, i int) {
 	if !j.spec.mpiGang {
 		return
@@ -208,13 +222,15 @@ func (q *Queue) suspendGang(j *job, i int) {
 	}
 }
 
-// suspendedWithGang reports whether a task stands still for the owner of another machine of its job.
+// suspendedWithGang reports whether a task stands still for the owner of another machine
+// of its job.
 func (j *job) suspendedWithGang(i int) bool {
 	k := j.suspendedForOwner(j.primaryOf(i))
 	return k >= 0 && k != i
 }
 
-// suspendedForOwner is the first task of a led gang that stands still for the owner of its machine; -1 for none.
+// suspendedForOwner is the first task of a led gang that stands still for the owner of
+// its machine; -1 for none.
 func (j *job) suspendedForOwner(head int) int {
 	if j.spec.mpiGang && j.counts[roost.Suspended] > 0 {
 		for k := head; k <= j.lastOfGang(head); k++ {
@@ -229,14 +245,16 @@ func (j *job) suspendedForOwner(head int) int {
 // LimitCounting is as what limits count the tasks of a request.
 type LimitCounting uint8
 
-// As jobs of their own, together as one job, or not, because another request is that job's first.
+// As jobs of their own, together as one job, or not, because another request is that
+// job's first.
 const (
 	CountEach LimitCounting = iota
 	CountOnce
 	CountedElsewhere
 )
 
-// LimitCounting says as what limits on what runs count the tasks of a request: several of a program that has several machines are one job, or one task of an array.
+// LimitCounting says as what limits on what runs count the tasks of a request: several of
+// a program that has several machines are one job, or one task of an array.
 func (q *Queue) LimitCounting(id RequestID) LimitCounting {
 	r := q.requests[id]
 	if r == nil || r.mpiJob == 0 {

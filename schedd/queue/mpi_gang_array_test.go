@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// mpiArrayTest is an array of three programs that have two machines each, of which the second has to be larger: 1[10], 1[20] and 1[30].
+// mpiArrayTest is an array of three programs that have two machines each, of which the
+// second has to be larger: 1[10], 1[20] and 1[30].
 type mpiArrayTest struct {
 	*testing.T
 	queue *Queue
@@ -19,13 +20,16 @@ type mpiArrayTest struct {
 
 func newMPIArrayTest(t *testing.T, more string) *mpiArrayTest {
 	t.Helper()
-	ad, err := classad.Parse(`[Cmd = "/bin/true"; Out = "o.$(ArrayIndex).$(TaskIndex)"; GangSize = 2; GangLed = true; Array = true; ArrayIndexes = "10-30:10"; PBS = []` + more + "]")
+	ad, err := classad.Parse(
+		`[Cmd = "/bin/true"; Out = "o.$(ArrayIndex).$(TaskIndex)"; GangSize = 2; GangLed = true; Array = true; ArrayIndexes = "10-30:10"; PBS = []` + more + "]",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := New("h")
 	columns := []TaskColumn{{roost.AttrRequestCpus, []string{"1", "4", "1", "4", "1", "4"}}}
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k", []SubmitSpec{{Ad: ad, Count: 6, Columns: columns}}, SubmitLimits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
+		[]SubmitSpec{{Ad: ad, Count: 6, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +70,8 @@ func (a *mpiArrayTest) start() (attempts []roost.AttemptID) {
 		}
 		var seats []GangClaim
 		for n, i := range a.queue.jobs[1].nextGang(a.queue.requests[id]) {
-			seats = append(seats, GangClaim{Node: fmt.Sprintf("n%d", n), Claim: uint64(n + 1), Request: a.queue.jobs[1].class(i).request.ID})
+			seats = append(seats, GangClaim{Node: fmt.Sprintf("n%d", n), Claim: uint64(n + 1),
+				Request: a.queue.jobs[1].class(i).request.ID})
 		}
 		events, attempts, ok := a.queue.AssignGang(time.Unix(2, 0), id, seats)
 		if !ok {
@@ -101,7 +106,8 @@ func (a *mpiArrayTest) status() JobStatus {
 	return s
 }
 
-// TestMPIGangArray holds that an array of programs that have several machines is to its user one of as many tasks as it has programs.
+// TestMPIGangArray holds that an array of programs that have several machines is to its
+// user one of as many tasks as it has programs.
 func TestMPIGangArray(t *testing.T) {
 	a := newMPIArrayTest(t, "")
 	if s := a.status(); s.Counts[roost.Idle] != 3 || a.queue.WaitingIndexes(1) != "10-30:10" {
@@ -113,14 +119,17 @@ func TestMPIGangArray(t *testing.T) {
 	}
 	second := a.start()
 	p, err := a.queue.Program(second[0])
-	if err != nil || p.PBS != "1[20].h" || p.Out != "o.20.1" || len(p.Hosts) != 2 || p.Hosts[1].Node != "n1" || p.IsSecondary {
+	if err != nil || p.PBS != "1[20].h" || p.Out != "o.20.1" || len(p.Hosts) != 2 || p.Hosts[1].Node != "n1" ||
+		p.IsSecondary {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if q, err := a.queue.Program(second[1]); err != nil || !q.IsSecondary || a.queue.TaskName(second[1].Task) != "1[20].h" || a.queue.UserIndex(second[1].Task) != 20 {
+	if q, err := a.queue.Program(second[1]); err != nil || !q.IsSecondary ||
+		a.queue.TaskName(second[1].Task) != "1[20].h" || a.queue.UserIndex(second[1].Task) != 20 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	one, ok := a.queue.SingleTask(a.target("1[20]"))
-	if st, _ := a.queue.TaskStatus(one); !ok || st.Task.UserIndex != 20 || st.Task.State != roost.Running || len(st.Placements) != 2 || st.Resources.CPU != 5000 {
+	if st, _ := a.queue.TaskStatus(one); !ok || st.Task.UserIndex != 20 || st.Task.State != roost.Running ||
+		len(st.Placements) != 2 || st.Resources.CPU != 5000 {
 		t.Errorf("%v, %+v", ok, st)
 	}
 	// One ends while its other machine is still on its way back.
@@ -132,11 +141,15 @@ func TestMPIGangArray(t *testing.T) {
 		t.Fatalf("told to end: %v", v)
 	}
 	a.end(first[1], AttemptExit{Cause: CauseRemoval})
-	if s := a.status(); s.Counts[roost.Completed] != 1 || s.Failed != 1 || s.Reason != "1 of 3 tasks failed" || a.queue.WaitingIndexes(1) != "30" {
+	if s := a.status(); s.Counts[roost.Completed] != 1 || s.Failed != 1 || s.Reason != "1 of 3 tasks failed" ||
+		a.queue.WaitingIndexes(1) != "30" {
 		t.Errorf("%v, %d failed, %q", s.Counts, s.Failed, s.Reason)
 	}
 	var listed []int
-	a.queue.EachTask(a.target("1[10-30]"), func(s JobStatus) bool { listed = append(listed, s.Task.UserIndex); return true })
+	a.queue.EachTask(a.target("1[10-30]"), func(s JobStatus) bool {
+		listed = append(listed, s.Task.UserIndex)
+		return true
+	})
 	if !slices.Equal(listed, []int{10, 20, 30}) {
 		t.Errorf("listed: %v", listed)
 	}
@@ -146,7 +159,8 @@ func TestMPIGangArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.apply(held...); a.status().Counts[roost.Held] != 1 || a.queue.jobs[1].counts[roost.Held] != 2 || a.start() != nil {
+	if a.apply(held...); a.status().Counts[roost.Held] != 1 || a.queue.jobs[1].counts[roost.Held] != 2 ||
+		a.start() != nil {
 		t.Errorf("held: %v", a.queue.jobs[1].state)
 	}
 	again, err := a.queue.RetryTasks(time.Unix(6, 0), who, a.target("1"))
@@ -172,7 +186,8 @@ func TestMPIGangArrayMaxRunning(t *testing.T) {
 	}
 }
 
-// TestMPIGangArrayRandomly plays all that can happen to such an array, in any order, and holds that a restart knows it as well, and that it comes to an end.
+// TestMPIGangArrayRandomly plays all that can happen to such an array, in any order, and
+// holds that a restart knows it as well, and that it comes to an end.
 func TestMPIGangArrayRandomly(t *testing.T) {
 	for seed := range uint64(200) {
 		a := newMPIArrayTest(t, "")
@@ -184,7 +199,8 @@ func TestMPIGangArrayRandomly(t *testing.T) {
 				t.Fatalf("seed %d: its snapshot is of no use", seed)
 			}
 			again.Check()
-			if was, is := a.status(), (&mpiArrayTest{t, again}).status(); was.Counts != is.Counts || was.Failed != is.Failed {
+			if was, is := a.status(), (&mpiArrayTest{t, again}).status(); was.Counts != is.Counts ||
+				was.Failed != is.Failed {
 				t.Fatalf("seed %d: a restart makes %+v of %+v", seed, is, was)
 			}
 		}
@@ -193,7 +209,8 @@ func TestMPIGangArrayRandomly(t *testing.T) {
 			if tries > 40 {
 				t.Fatalf("seed %d: it comes to no end: %v, %d active", seed, job.state, job.active)
 			}
-			if released, err := a.queue.ReleaseTasks(time.Unix(7, 0), CallerIdentity{User: "ann", UID: 1}, TaskSelector{Job: job.id("h")}); err == nil {
+			if released, err := a.queue.ReleaseTasks(time.Unix(7, 0), CallerIdentity{User: "ann", UID: 1},
+				TaskSelector{Job: job.id("h")}); err == nil {
 				a.apply(released...)
 			}
 			a.start()
@@ -238,7 +255,8 @@ func (a *mpiArrayTest) step(rng *rand.Rand) {
 	case n < 4:
 		a.start()
 	case n < 6 && len(live) > 0:
-		a.end(live[rng.IntN(len(live))], AttemptExit{Cause: ExitCause(rng.IntN(int(CausePreemption) + 1)), Code: int32(rng.IntN(2))})
+		a.end(live[rng.IntN(len(live))], AttemptExit{Cause: ExitCause(rng.IntN(int(CausePreemption) + 1)),
+			Code: int32(rng.IntN(2))})
 	case n == 6 && len(live) > 0:
 		if e, ok := a.queue.RecordLost(now, live[rng.IntN(len(live))], "gone"); ok {
 			a.apply(e)
@@ -255,13 +273,15 @@ func (a *mpiArrayTest) step(rng *rand.Rand) {
 		changes := classad.New()
 		changes.SetInt(roost.AttrPriority, int64(rng.IntN(9)))
 		changes.SetInt(roost.AttrRequestMemory, int64(100+rng.IntN(9)))
-		decide(a.queue.AlterJob(now, who, TaskSelector{Job: t.Job}, JobAlteration{Changes: changes, ExpectedVersion: -1}, SubmitLimits{}))
+		decide(a.queue.AlterJob(now, who, TaskSelector{Job: t.Job},
+			JobAlteration{Changes: changes, ExpectedVersion: -1}, SubmitLimits{}))
 	default:
 		a.endWanted()
 	}
 }
 
-// TestMPIGangArrayOrder holds that of a long array only the first gangs are asked for, in turn, as those before them start, are held and are released.
+// TestMPIGangArrayOrder holds that of a long array only the first gangs are asked for, in
+// turn, as those before them start, are held and are released.
 func TestMPIGangArrayOrder(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2; GangLed = true; Array = true", 400)
 	if err != nil {
@@ -297,7 +317,8 @@ func TestMPIGangArrayOrder(t *testing.T) {
 	who, rng := CallerIdentity{User: "ann", UID: 1}, rand.New(rand.NewPCG(1, 3))
 	for range 300 {
 		n := rng.IntN(200)
-		one := TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []IndexRange{{2 * n, 2*n + 2*rng.IntN(20) + 1}}}
+		one := TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"},
+			Ranges: []IndexRange{{2 * n, 2*n + 2*rng.IntN(20) + 1}}}
 		one.Ranges[0].Last = min(one.Ranges[0].Last, 399)
 		switch rng.IntN(4) {
 		case 0:
@@ -310,13 +331,15 @@ func TestMPIGangArrayOrder(t *testing.T) {
 			}
 		default:
 			if id := q.jobs[1].class(2 * n).request.ID; asked[id] {
-				if e, _, ok := q.AssignGang(time.Unix(3, 0), id, []GangClaim{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}}); ok {
+				if e, _, ok := q.AssignGang(time.Unix(3, 0), id,
+					[]GangClaim{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}}); ok {
 					hear(e...)
 				}
 			}
 		}
 	}
-	if s, ok := q.TaskStatus(roost.JobID{Seq: 1, Host: "h"}.Task(398)); ok && s.Task.State == roost.Idle && s.Reason != earlierGangReason() {
+	if s, ok := q.TaskStatus(roost.JobID{Seq: 1, Host: "h"}.Task(398)); ok && s.Task.State == roost.Idle &&
+		s.Reason != earlierGangReason() {
 		t.Errorf("the last waits: %q", s.Reason)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestMPIGangNotRerunnable holds that a job of PBS that may not be run twice ends when a part of it is lost, whichever it is, and says why; and that a job of another kind
-// is held.
+// TestMPIGangNotRerunnable holds that a job of PBS that may not be run twice ends when a
+// part of it is lost, whichever it is, and says why; and that a job of another kind is
+// held.
 func TestMPIGangNotRerunnable(t *testing.T) {
 	for lost := range 3 {
 		g := newMPIGangTest(t, "; Rerunnable = false; PBS = [ Join_Path = \"n\" ]")
@@ -31,13 +32,15 @@ func TestMPIGangNotRerunnable(t *testing.T) {
 		}
 		s := g.status()
 		x := s.Task.Exit
-		if s.Task.State != roost.Completed || x == nil || x.Signal != sigkill || !strings.Contains(x.Reason, "may not be run twice: its node is gone") {
+		if s.Task.State != roost.Completed || x == nil || x.Signal != sigkill ||
+			!strings.Contains(x.Reason, "may not be run twice: its node is gone") {
 			t.Errorf("part %d is lost: %v, %+v", lost, s.Task.State, x)
 		}
 	}
 }
 
-// TestNotRerunnable holds the same of a job of one task; one that was deleted is gone, and one that was to be run anew is.
+// TestNotRerunnable holds the same of a job of one task; one that was deleted is gone,
+// and one that was to be run anew is.
 func TestNotRerunnable(t *testing.T) {
 	who, job := CallerIdentity{User: "ann", UID: 1}, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}
 	for _, tt := range []struct {
@@ -87,7 +90,8 @@ func TestNotRerunnable(t *testing.T) {
 	}
 }
 
-// TestOverspent: what the parts of a job have used counts together against its CPU time, as long as it runs.
+// TestOverspent: what the parts of a job have used counts together against its CPU time,
+// as long as it runs.
 func TestOverspent(t *testing.T) {
 	g := newMPIGangTest(t, "; CpuTimeLimit = 10")
 	uses := map[int]time.Duration{0: 4 * time.Second, 1: time.Second, 2: 5 * time.Second}
@@ -100,7 +104,8 @@ func TestOverspent(t *testing.T) {
 		t.Error("all that it may is too much")
 	}
 	uses[1]++
-	if a, reason, over := g.queue.GangOverCPULimit(g.attempts[0].Task, used); !over || a != g.attempts[0] || !strings.Contains(reason, "CPU time of 10s exceeded: its chunks have used 10") {
+	if a, reason, over := g.queue.GangOverCPULimit(g.attempts[0].Task, used); !over || a != g.attempts[0] ||
+		!strings.Contains(reason, "CPU time of 10s exceeded: its chunks have used 10") {
 		t.Errorf("%v %v %q", over, a, reason)
 	}
 	g.end(0, AttemptExit{Cause: CauseCPUTime, Reason: "too much"})

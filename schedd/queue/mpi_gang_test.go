@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// mpiGangTest is a job of three tasks of which the first leads, and how its attempts are driven.
+// mpiGangTest is a job of three tasks of which the first leads, and how its attempts are
+// driven.
 type mpiGangTest struct {
 	*testing.T
 	queue    *Queue
@@ -39,7 +40,8 @@ func (g *mpiGangTest) apply(events ...JobEvent) {
 
 func (g *mpiGangTest) start() {
 	g.Helper()
-	events, attempts, ok := g.queue.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}})
+	events, attempts, ok := g.queue.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Address: "x", Claim: 1},
+		{Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}})
 	if !ok {
 		g.Fatal("the gang is not whole")
 	}
@@ -78,7 +80,8 @@ func (g *mpiGangTest) status() JobStatus {
 	return s
 }
 
-// TestMPIGangEndsWithPrimary holds that a job ends with its leader, however the others do, and is told as one task.
+// TestMPIGangEndsWithPrimary holds that a job ends with its leader, however the others
+// do, and is told as one task.
 func TestMPIGangEndsWithPrimary(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	if s := g.status(); s.Task.State != roost.Idle || s.Array || len(s.Placements) != 3 || s.Placements[0].Node != "" {
@@ -105,7 +108,8 @@ func TestMPIGangEndsWithPrimary(t *testing.T) {
 	lost, _ := g.queue.RecordLost(time.Unix(5, 0), g.attempts[2], "gone")
 	g.apply(lost)
 	s := g.status()
-	if s.Task.State != roost.Completed || s.Task.Exit.Code != 3 || s.Task.Exit.User != 12 || s.Failed != 1 || s.Placements[1].Node != "b" {
+	if s.Task.State != roost.Completed || s.Task.Exit.Code != 3 || s.Task.Exit.User != 12 || s.Failed != 1 ||
+		s.Placements[1].Node != "b" {
 		t.Errorf("%+v of %+v", s.Task, s)
 	}
 	if reported := g.vacates(); len(reported) > 0 {
@@ -121,7 +125,8 @@ func TestMPIGangEndsWithPrimary(t *testing.T) {
 	}
 }
 
-// TestMPIGangSecondaryFails holds that a part of a job that ends for good takes the leader with it, and that the job says which it was.
+// TestMPIGangSecondaryFails holds that a part of a job that ends for good takes the
+// leader with it, and that the job says which it was.
 func TestMPIGangSecondaryFails(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()
@@ -135,13 +140,14 @@ func TestMPIGangSecondaryFails(t *testing.T) {
 	}
 	g.end(1, AttemptExit{Cause: CauseRemoval})
 	s := g.status()
-	if x := s.Task.Exit; s.Task.State != roost.Completed || x.Cause != CauseMemory || x.Wall != 9 || !strings.Contains(x.Reason, "chunk 2 of it, on a") || s.Failed != 2 && s.Failed != 1 {
+	if x := s.Task.Exit; s.Task.State != roost.Completed || x.Cause != CauseMemory || x.Wall != 9 ||
+		!strings.Contains(x.Reason, "chunk 2 of it, on a") || s.Failed != 2 && s.Failed != 1 {
 		t.Errorf("%+v, %d failed", s.Task.Exit, s.Failed)
 	}
 }
 
-// TestMPIGangRequeued holds that a part that is lost has all of it made again, or held where it may not be run twice, and that what is asked of a part is asked
-// of all.
+// TestMPIGangRequeued holds that a part that is lost has all of it made again, or held
+// where it may not be run twice, and that what is asked of a part is asked of all.
 func TestMPIGangRequeued(t *testing.T) {
 	for _, twice := range []bool{true, false} {
 		more := ""
@@ -171,7 +177,8 @@ func TestMPIGangRequeued(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()
 	who, job := CallerIdentity{User: "ann", UID: 1}, roost.JobID{Seq: 1, Host: "h"}
-	if _, to, err := g.queue.SignalTasks(time.Unix(4, 0), who, TaskSelector{Job: job}, "USR1"); err != nil || len(to) != 1 || to[0].Task.Index != 0 {
+	if _, to, err := g.queue.SignalTasks(time.Unix(4, 0), who, TaskSelector{Job: job}, "USR1"); err != nil ||
+		len(to) != 1 || to[0].Task.Index != 0 {
 		t.Errorf("a signal goes to %v, %v", to, err)
 	}
 	held, err := g.queue.HoldTasks(time.Unix(4, 0), who, TaskSelector{Job: job, Ranges: []IndexRange{{1, 1}}}, "")
@@ -181,14 +188,16 @@ func TestMPIGangRequeued(t *testing.T) {
 }
 
 func TestMPIGangRefused(t *testing.T) {
-	for _, ad := range []string{"GangLed = true", "GangLed = true; GangSize = 2; Array = false", "GangLed = true; GangSize = 3", `GangLed = true; GangSize = 4; AppClass = "stream"`} {
+	for _, ad := range []string{"GangLed = true", "GangLed = true; GangSize = 2; Array = false",
+		"GangLed = true; GangSize = 3", `GangLed = true; GangSize = 4; AppClass = "stream"`} {
 		if _, err := gangQueue(t, ad, 4); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s: %v", ad, err)
 		}
 	}
 }
 
-// TestMPIGangRandomly plays all that can happen to a led gang, in any order, and holds that it comes to an end that a restart knows as well.
+// TestMPIGangRandomly plays all that can happen to a led gang, in any order, and holds
+// that it comes to an end that a restart knows as well.
 func TestMPIGangRandomly(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -201,7 +210,8 @@ func TestMPIGangRandomly(t *testing.T) {
 				t.Fatalf("seed %d: its snapshot is of no use", seed)
 			}
 			again.Check()
-			if a, b := g.status(), (&mpiGangTest{T: t, queue: again}).status(); a.Counts != b.Counts || a.Failed != b.Failed {
+			if a, b := g.status(), (&mpiGangTest{T: t, queue: again}).status(); a.Counts != b.Counts ||
+				a.Failed != b.Failed {
 				t.Fatalf("seed %d: a restart makes %+v of %+v", seed, b, a)
 			}
 		}
@@ -214,12 +224,15 @@ func TestMPIGangRandomly(t *testing.T) {
 		g.endWanted()
 		for tries := 0; !g.queue.jobs[1].isFinal(); tries++ {
 			if tries > 10 {
-				t.Fatalf("seed %d: it comes to no end: %v, %d active", seed, g.queue.jobs[1].state, g.queue.jobs[1].active)
+				t.Fatalf("seed %d: it comes to no end: %v, %d active", seed, g.queue.jobs[1].state,
+					g.queue.jobs[1].active)
 			}
 			if released, err := g.queue.ReleaseTasks(time.Unix(7, 0), who, job); err == nil {
 				g.apply(released...)
 			}
-			if events, attempts, ok := g.queue.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
+			if events, attempts, ok := g.queue.AssignGang(time.Unix(2, 0), 1,
+				[]GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2},
+					{Node: "a", Address: "x", Claim: 3}}); ok {
 				g.apply(events...)
 				g.attempts = attempts
 				g.end(0, AttemptExit{})
@@ -229,12 +242,14 @@ func TestMPIGangRandomly(t *testing.T) {
 	}
 }
 
-// endWanted ends what the queue wants ended, and what is left of gangs that were not whole when the schedd ended.
+// endWanted ends what the queue wants ended, and what is left of gangs that were not
+// whole when the schedd ended.
 func (g *mpiGangTest) endWanted() {
 	g.queue.RepairGangs()
 	for len(g.queue.vacates) > 0 {
 		for _, v := range g.queue.TakeVacates() {
-			if e, err := g.queue.RecordEnded(time.Unix(8, 0), v.Attempt, &AttemptExit{Cause: CauseRemoval}); err == nil {
+			if e, err := g.queue.RecordEnded(time.Unix(8, 0), v.Attempt,
+				&AttemptExit{Cause: CauseRemoval}); err == nil {
 				g.apply(e)
 			}
 		}
@@ -253,7 +268,8 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 	}
 	switch rng.IntN(12) {
 	case 0, 1, 2:
-		if events, attempts, ok := g.queue.AssignGang(now, 1, []GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
+		if events, attempts, ok := g.queue.AssignGang(now, 1, []GangClaim{{Node: "a", Address: "x", Claim: 1},
+			{Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
 			g.apply(events...)
 			g.attempts = attempts
 		}
@@ -287,15 +303,18 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 	}
 }
 
-// TestMPIGangMixed holds that the tasks of a gang that ask for different things start together, each on what it asked for.
+// TestMPIGangMixed holds that the tasks of a gang that ask for different things start
+// together, each on what it asked for.
 func TestMPIGangMixed(t *testing.T) {
 	ad, err := classad.Parse(`[Cmd = "/bin/true"; ` + mpiGangAd + "]")
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := New("h")
-	columns := []TaskColumn{{roost.AttrRequestCpus, []string{"1", "4", "1"}}, {roost.AttrProcesses, []string{"1", "2", "3"}}}
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k", []SubmitSpec{{Ad: ad, Count: 3, Columns: columns}}, SubmitLimits{})
+	columns := []TaskColumn{{roost.AttrRequestCpus, []string{"1", "4", "1"}},
+		{roost.AttrProcesses, []string{"1", "2", "3"}}}
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
+		[]SubmitSpec{{Ad: ad, Count: 3, Columns: columns}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,10 +327,12 @@ func TestMPIGangMixed(t *testing.T) {
 			t.Errorf("request %d is led by %d, %v, of a gang of %d, with %d ready", id, lead, ok, size, r.Ready)
 		}
 	}
-	if _, _, ok := q.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Request: 1}, {Node: "b", Request: 2}, {Node: "c", Request: 2}}); ok {
+	if _, _, ok := q.AssignGang(time.Unix(2, 0),
+		1, []GangClaim{{Node: "a", Request: 1}, {Node: "b", Request: 2}, {Node: "c", Request: 2}}); ok {
 		t.Error("a task sits on what it did not ask for")
 	}
-	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "b", Claim: 5, Request: 2}, {Node: "a", Claim: 6, Request: 1}, {Node: "a", Claim: 7, Request: 1}})
+	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "b", Claim: 5, Request: 2},
+		{Node: "a", Claim: 6, Request: 1}, {Node: "a", Claim: 7, Request: 1}})
 	if !ok || attempts[0].Task.Index != 1 || attempts[1].Task.Index != 0 || attempts[2].Task.Index != 2 {
 		t.Fatalf("%v, %v", attempts, ok)
 	}
@@ -320,7 +341,8 @@ func TestMPIGangMixed(t *testing.T) {
 	}
 	q.Check()
 	p, err := q.Program(attempts[1])
-	if err != nil || len(p.Hosts) != 3 || p.Hosts[1].Node != "b" || p.Hosts[1].Processes != 2 || p.Hosts[2].Processes != 3 || p.Rank != 0 {
+	if err != nil || len(p.Hosts) != 3 || p.Hosts[1].Node != "b" || p.Hosts[1].Processes != 2 ||
+		p.Hosts[2].Processes != 3 || p.Rank != 0 {
 		t.Errorf("%+v, %v", p.Hosts, err)
 	}
 	if s, _ := q.Status(1); s.Resources.CPU != 6000 || s.Placements[1].Resources.CPU != 4000 {
@@ -328,7 +350,8 @@ func TestMPIGangMixed(t *testing.T) {
 	}
 }
 
-// TestMPIGangSuspended holds that all of a job stands still while the owner of one of its machines is back, or its user wants it to.
+// TestMPIGangSuspended holds that all of a job stands still while the owner of one of its
+// machines is back, or its user wants it to.
 func TestMPIGangSuspended(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	g.start()
@@ -342,10 +365,12 @@ func TestMPIGangSuspended(t *testing.T) {
 		g.apply(e)
 	}
 	suspended(1, "its owner is back")
-	if got := froze(); len(got) != 2 || got[0] != (FreezeAttempt{g.attempts[0], true}) || got[1] != (FreezeAttempt{g.attempts[2], true}) {
+	if got := froze(); len(got) != 2 || got[0] != (FreezeAttempt{g.attempts[0], true}) ||
+		got[1] != (FreezeAttempt{g.attempts[2], true}) {
 		t.Fatalf("frozen: %v", got)
 	}
-	if s := g.status(); s.Task.State != roost.Suspended || s.Reason != "its owner is back" || s.Task.SuspendedBy != "owner" {
+	if s := g.status(); s.Task.State != roost.Suspended || s.Reason != "its owner is back" ||
+		s.Task.SuspendedBy != "owner" {
 		t.Errorf("%+v", s.Task)
 	}
 	if f, ok := g.queue.WantFrozen(g.attempts[0]); !ok || !f.Frozen {
@@ -376,7 +401,8 @@ func TestMPIGangSuspended(t *testing.T) {
 	}
 }
 
-// TestMPIGangCountsOnce holds that limits count a job of several machines as one, whichever of its requests is asked about.
+// TestMPIGangCountsOnce holds that limits count a job of several machines as one,
+// whichever of its requests is asked about.
 func TestMPIGangCountsOnce(t *testing.T) {
 	g := newMPIGangTest(t, "")
 	who := g.queue.QuotaKeys()[0]
@@ -398,13 +424,15 @@ func TestMPIGangCountsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, d, err := SubmissionDemand(CallerIdentity{User: "ann"}, &SubmitSpec{Ad: ad, Count: 3}); err != nil || d.Open != c.open {
+		if _, d, err := SubmissionDemand(CallerIdentity{User: "ann"}, &SubmitSpec{Ad: ad, Count: 3}); err != nil ||
+			d.Open != c.open {
 			t.Errorf("%s: got %d open (%v), want %d", c.ad, d.Open, err, c.open)
 		}
 	}
 }
 
-// TestMPIGangPartsCount holds that of the requests of a job that asks for different things one stands for the job.
+// TestMPIGangPartsCount holds that of the requests of a job that asks for different
+// things one stands for the job.
 func TestMPIGangPartsCount(t *testing.T) {
 	ad, err := classad.Parse("[" + mpiGangAd + `; Cmd = "/bin/true"]`)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// mpiJobStatus tells of a job whose tasks are led by the first as of one of a single task, which has all that the job has.
+// mpiJobStatus tells of a job whose tasks are led by the first as of one of a single
+// task, which has all that the job has.
 func (q *Queue) mpiJobStatus(j *job, s *JobStatus) {
 	*s = q.mpiTaskStatus(j, *s, 0)
 	s.Tasks, s.Counts = 1, [roost.Removed + 1]int{}
@@ -15,7 +16,8 @@ func (q *Queue) mpiJobStatus(j *job, s *JobStatus) {
 	s.Failed = min(s.Failed, 1)
 }
 
-// mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which has all that its tasks have.
+// mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which
+// has all that its tasks have.
 func (q *Queue) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.gangSize] == 0
 	ended, held := t.Ended, -1
@@ -69,18 +71,22 @@ func (j *job) gangUsage(head int, x *AttemptExit) *AttemptExit {
 		sum.MaxRSS = max(sum.MaxRSS, r.exit.MaxRSS)
 		u := r.exit.Used
 		sum.Used = ResourceUsage{
-			Peak: sum.Used.Peak + u.Peak, Read: sum.Used.Read + u.Read, Written: sum.Used.Written + u.Written, PeakGPU: sum.Used.PeakGPU + u.PeakGPU,
-			Disk: sum.Used.Disk + u.Disk,
+			Peak: sum.Used.Peak + u.Peak, Read: sum.Used.Read + u.Read, Written: sum.Used.Written + u.Written,
+			PeakGPU: sum.Used.PeakGPU + u.PeakGPU,
+			Disk:    sum.Used.Disk + u.Disk,
 		}
 	}
 	return &sum
 }
 
-// GangOverCPULimit says of a task whose gang one leads that they have used more CPU time together than they may, and which attempt is to be told. What each has used so
-// far comes in.
-func (q *Queue) GangOverCPULimit(t roost.TaskID, used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
+// GangOverCPULimit says of a task whose gang one leads that they have used more CPU time
+// together than they may, and which attempt is to be told. What each has used so far
+// comes in.
+func (q *Queue) GangOverCPULimit(t roost.TaskID,
+	used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
 	j := q.jobs[t.Job.Seq]
-	if j == nil || !j.spec.mpiGang || j.spec.processLimits.CPU <= 0 || t.Index >= len(j.state) || !j.state[j.primaryOf(t.Index)].IsActive() {
+	if j == nil || !j.spec.mpiGang || j.spec.processLimits.CPU <= 0 || t.Index >= len(j.state) ||
+		!j.state[j.primaryOf(t.Index)].IsActive() {
 		return lead, "", false
 	}
 	sum, head := time.Duration(0), j.primaryOf(t.Index)
@@ -92,5 +98,6 @@ func (q *Queue) GangOverCPULimit(t roost.TaskID, used func(roost.AttemptID) time
 	if sum <= j.spec.processLimits.CPU {
 		return lead, "", false
 	}
-	return q.attemptOf(j, head), fmt.Sprintf("CPU time of %v exceeded: its chunks have used %v together", j.spec.processLimits.CPU, sum.Round(time.Millisecond)), true
+	return q.attemptOf(j, head), fmt.Sprintf("CPU time of %v exceeded: its chunks have used %v together",
+		j.spec.processLimits.CPU, sum.Round(time.Millisecond)), true
 }

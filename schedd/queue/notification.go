@@ -58,8 +58,9 @@ func (r *adReader) mailOptions() *mailOptions {
 	return &mailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
 }
 
-// Notification is what is to be told of an event that has just been applied; false for nothing. An array without -m j is told of as a whole: when its first task starts,
-// and when the last has ended.
+// Notification is what is to be told of an event that has just been applied; false for
+// nothing. An array without -m j is told of as a whole: when its first task starts, and
+// when the last has ended.
 func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 	j := q.jobs[e.Job]
 	if j == nil || j.spec.mail == nil {
@@ -68,7 +69,8 @@ func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
 	m, array := j.spec.mail, j.spec.array || len(j.state) > 1 && !j.spec.mpiGang
 	whole := array && !m.perTask
 	n = JobNotification{
-		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.name, Queue: cmp.Or(j.spec.queue, roost.DefaultQueueName), Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.recipients,
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.name, Queue: cmp.Or(j.spec.queue, roost.DefaultQueueName),
+		Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.recipients,
 		Reason: e.Reason,
 	}
 	if array {

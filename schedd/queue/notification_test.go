@@ -33,9 +33,11 @@ func notifications(t *testing.T, live func(d *testQueue)) string {
 	return strings.Join(reported, "; ")
 }
 
-// TestNotificationQueueName: people and the machines' scripts are told the queue of a job that is in none by the name that qstat shows.
+// TestNotificationQueueName: people and the machines' scripts are told the queue of a job
+// that is in none by the name that qstat shows.
 func TestNotificationQueueName(t *testing.T) {
-	for ad, want := range map[string]string{`MailPoints = "e"`: roost.DefaultQueueName, `MailPoints = "e"; Queue = "long"`: "long"} {
+	for ad, want := range map[string]string{`MailPoints = "e"`: roost.DefaultQueueName,
+		`MailPoints = "e"; Queue = "long"`: "long"} {
 		d := newTestQueue(t)
 		d.submit(1, ad)
 		a := d.start()
@@ -55,7 +57,8 @@ func TestNotificationQueueName(t *testing.T) {
 	}
 }
 
-// TestNotifications: -m b, e and a each tell of what they are for, of an array once, or with j of each of its tasks.
+// TestNotifications: -m b, e and a each tell of what they are for, of an array once, or
+// with j of each of its tasks.
 func TestNotifications(t *testing.T) {
 	run := func(points string, count int, exits ...AttemptExit) func(d *testQueue) {
 		return func(d *testQueue) {
@@ -87,7 +90,8 @@ func TestNotifications(t *testing.T) {
 		{"aborted", run("a", 1, long), "aborted 1.h -29 (walltime of 1s exceeded)"},
 		{"not aborted", run("a", 1, bad), ""},
 		{"run again", run("ae", 1, AttemptExit{Cause: CauseVacate, Reason: "drained"}, ok), "ended 1.h 0"},
-		{"never begun", run("a", 1, AttemptExit{Cause: CauseLaunch, Reason: "exec: no such program"}), "aborted 1.h -1 (exec: no such program)"},
+		{"never begun", run("a", 1, AttemptExit{Cause: CauseLaunch, Reason: "exec: no such program"}),
+			"aborted 1.h -1 (exec: no such program)"},
 		{"array", run("abe", 3, ok, bad, ok), "begun 1[].h; aborted 1[].h 3/1/0"},
 		{"good array", run("be", 3, ok, ok, ok), "begun 1[].h; ended 1[].h 3/0/0"},
 		{"each", run("bej", 2, ok, bad), "begun 1[10].h; ended 1[10].h 0; begun 1[11].h; ended 1[11].h 3"},

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Parts of the bound on all open tasks. The last tenth is for users who have few, so that the users who have many cannot keep everybody else out.
+// Parts of the bound on all open tasks. The last tenth is for users who have few, so that
+// the users who have many cannot keep everybody else out.
 const (
 	reservedShare = 10  // one in so many of all open tasks is reserved for users with few
 	fewTasksShare = 100 // a user has few tasks who has at most one in so many
@@ -23,20 +24,24 @@ func (q *Queue) countOpen(j *job, n int) {
 // OpenTasks counts the tasks of a user that are not final.
 func (q *Queue) OpenTasks(uid uint32) int { return q.openByUser[uid] }
 
-// checkOpenLimit refuses n more tasks of a user where the queue has no room for them. Three bounds hold: MaxQueued on the tasks of all users, MaxPerUser on those
-// of one, and nine tenths of MaxQueued on the tasks of all for a user who has more than a hundredth of it. Whoever may touch everybody's jobs is held to the
-// first alone.
+// checkOpenLimit refuses n more tasks of a user where the queue has no room for them.
+// Three bounds hold: MaxQueued on the tasks of all users, MaxPerUser on those of one, and
+// nine tenths of MaxQueued on the tasks of all for a user who has more than a hundredth
+// of it. Whoever may touch everybody's jobs is held to the first alone.
 func (q *Queue) checkOpenLimit(who CallerIdentity, n int, limits SubmitLimits) error {
 	total, own := q.tasks+n, q.openByUser[who.UID]+n
 	switch most := limits.MaxQueued; {
 	case limits.MaxPerUser > 0 && own > limits.MaxPerUser && !who.Admin:
-		return fmt.Errorf("%w: %d of your tasks are queued, these would make %d, and this schedd takes %d of one user; wait until some have ended, or submit fewer at once",
+		return fmt.Errorf("%w: %d of your tasks are queued, these would make %d, and this schedd takes %d of one "+
+			"user; wait until some have ended, or submit fewer at once",
 			roost.Exhausted, own-n, own, limits.MaxPerUser)
 	case most == 0:
 	case total > most:
-		return fmt.Errorf("%w: %d tasks of all users are queued, these would make %d, and this schedd takes %d; wait until some have ended", roost.Exhausted, q.tasks, total, most)
+		return fmt.Errorf("%w: %d tasks of all users are queued, these would make %d, and this schedd takes %d; wait "+
+			"until some have ended", roost.Exhausted, q.tasks, total, most)
 	case total > most-most/reservedShare && !who.Admin && own > max(most/fewTasksShare, 1):
-		return fmt.Errorf("%w: %d tasks of all users are queued, these would make %d, and the last %d of the %d that this schedd takes are for users who have at most %d; you would have %d: wait until some have ended",
+		return fmt.Errorf("%w: %d tasks of all users are queued, these would make %d, and the last %d of the %d that "+
+			"this schedd takes are for users who have at most %d; you would have %d: wait until some have ended",
 			roost.Exhausted, q.tasks, total, most/reservedShare, most, max(most/fewTasksShare, 1), own)
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// TestOpenTasksAreShared fills a queue as two users and looks who is still served: nobody has more than the bound of one user, and the last tenth is for
-// users who have few.
+// TestOpenTasksAreShared fills a queue as two users and looks who is still served: nobody
+// has more than the bound of one user, and the last tenth is for users who have few.
 func TestOpenTasksAreShared(t *testing.T) {
 	q := New("h")
 	limits := SubmitLimits{MaxQueued: 1000, MaxPerUser: 500}
@@ -23,7 +23,8 @@ func TestOpenTasksAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys++
-		events, _, _, err := q.SubmitJobs(time.Unix(1, 0), who, strconv.Itoa(keys), []SubmitSpec{{Ad: ad, Count: count}}, limits)
+		events, _, _, err := q.SubmitJobs(time.Unix(1, 0), who, strconv.Itoa(keys),
+			[]SubmitSpec{{Ad: ad, Count: count}}, limits)
 		for _, e := range events {
 			q.Apply(e)
 		}
@@ -40,7 +41,8 @@ func TestOpenTasksAreShared(t *testing.T) {
 		{user(1), 501, "this schedd takes 500 of one user"},
 		{user(1), 500, ""},
 		{user(1), 1, "500 of your tasks are queued, these would make 501"},
-		{user(2), 401, "the last 100 of the 1000 that this schedd takes are for users who have at most 10; you would have 401"},
+		{user(2), 401,
+			"the last 100 of the 1000 that this schedd takes are for users who have at most 10; you would have 401"},
 		{user(2), 400, ""},
 		{user(2), 1, "for users who have at most 10"},
 		{user(3), 11, "you would have 11"},
@@ -52,7 +54,8 @@ func TestOpenTasksAreShared(t *testing.T) {
 		{user(5), 1, "1000 tasks of all users"},
 	} {
 		err := submit(step.who, step.count)
-		if step.refusal == "" && err != nil || step.refusal != "" && (!errors.Is(err, roost.Exhausted) || !strings.Contains(err.Error(), step.refusal)) {
+		if step.refusal == "" && err != nil || step.refusal != "" &&
+			(!errors.Is(err, roost.Exhausted) || !strings.Contains(err.Error(), step.refusal)) {
 			t.Errorf("%s submits %d: got %v, want %q", step.who.User, step.count, err, step.refusal)
 		}
 	}

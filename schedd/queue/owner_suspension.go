@@ -7,11 +7,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What the owner of a machine does to the tasks on it. A task stands still while anybody wants it to: its user, who says so here, or the owner of the
-// machine that it runs on, who says so there. Its state is Suspended in either case, and why tells them apart.
+// What the owner of a machine does to the tasks on it. A task stands still while anybody
+// wants it to: its user, who says so here, or the owner of the machine that it runs on,
+// who says so there. Its state is Suspended in either case, and why tells them apart.
 
-// SuspendForOwner decides that a running attempt stands still for the owner of its machine, or with an empty reason that it does no more. It is false when that is
-// no news, or the attempt does not run.
+// SuspendForOwner decides that a running attempt stands still for the owner of its
+// machine, or with an empty reason that it does no more. It is false when that is no
+// news, or the attempt does not run.
 func (q *Queue) SuspendForOwner(now time.Time, a roost.AttemptID, node, reason string) (JobEvent, bool) {
 	if !q.IsLive(a) {
 		return JobEvent{}, false
@@ -69,7 +71,8 @@ func (j *job) suspendedByOwner(i int) bool {
 	return j.state[i] == roost.Suspended && r != nil && r.ownerReason != ""
 }
 
-// suspendedBy says who wants a task to stand still: "owner", "user", "owner,user" or nobody.
+// suspendedBy says who wants a task to stand still: "owner", "user", "owner,user" or
+// nobody.
 func (j *job) suspendedBy(i int) string {
 	switch owner, user := j.suspendedByOwner(i), j.suspendedByUser(i); {
 	case owner && user:

@@ -2,11 +2,14 @@ package queue
 
 import "time"
 
-// How long a task will take nobody knows better than its user, and users say far too much: those before it tell more. The mean of the last two that
-// ended is what it is taken to need, no more than its walltime (Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions, IEEE TPDS
-// 18(6), 2007, §3): the last two of its own request, or, where it says a walltime that bounds the harm, of its user. It is what others may start
-// beside it for; what runs already is taken to need its whole walltime, and if it has none what was predicted when it was started, which its machine
-// tells. After a restart predictions begin anew.
+// How long a task will take nobody knows better than its user, and users say far too
+// much: those before it tell more. The mean of the last two that ended is what it is
+// taken to need, no more than its walltime (Tsafrir, Etsion, Feitelson: Backfilling using
+// system-generated predictions, IEEE TPDS 18(6), 2007, §3): the last two of its own
+// request, or, where it says a walltime that bounds the harm, of its user. It is what
+// others may start beside it for; what runs already is taken to need its whole walltime,
+// and if it has none what was predicted when it was started, which its machine tells.
+// After a restart predictions begin anew.
 
 // lastRuntimes are the lengths of the last two attempts that ended by themselves.
 type lastRuntimes struct{ last, before time.Duration }
@@ -30,7 +33,8 @@ func (q *Queue) recordRuntime(j *job, i int, wall int64) {
 	of.addRuntime(d)
 }
 
-// predictedRuntime is how long a task of a request is expected to take; 0 where nobody knows.
+// predictedRuntime is how long a task of a request is expected to take; 0 where nobody
+// knows.
 func (q *Queue) predictedRuntime(r *Request) time.Duration {
 	mean, ok := r.runtimes.meanRuntime()
 	if of := q.runtimesByUser[r.UID]; !ok && of != nil && r.Walltime > 0 {

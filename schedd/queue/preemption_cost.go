@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// addPreemptionCost adds to the end of an attempt that had to make room what that has cost: the work that no checkpoint has. It is measured on the
-// node's clock alone: how long the attempt ran, less how much of that is in the newest image.
+// addPreemptionCost adds to the end of an attempt that had to make room what that has
+// cost: the work that no checkpoint has. It is measured on the node's clock alone: how
+// long the attempt ran, less how much of that is in the newest image.
 func (q *Queue) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	if x.Cause != CausePreemption {
 		return x
@@ -19,7 +20,8 @@ func (q *Queue) addPreemptionCost(a roost.AttemptID, x *AttemptExit) *AttemptExi
 	}
 	ran := time.Duration(x.Wall)
 	lost := ran
-	if r := q.jobs[a.Task.Job.Seq].records.own(a.Task.Index); r != nil && r.newestImage() != nil && r.newestImage().Attempt == a.Attempt {
+	if r := q.jobs[a.Task.Job.Seq].records.own(a.Task.Index); r != nil && r.newestImage() != nil &&
+		r.newestImage().Attempt == a.Attempt {
 		lost = min(max(ran-time.Duration(r.newestImage().Wall-r.checkpoints.originUsage.Wall), 0), ran)
 	}
 	switch whole := ran.Round(time.Second); {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What a preemption has cost stands in the record: all of the work, or what came after the last checkpoint. The task keeps its place, and no retry is
-// spent on it.
+// What a preemption has cost stands in the record: all of the work, or what came after
+// the last checkpoint. The task keeps its place, and no retry is spent on it.
 func TestPreempted(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -16,7 +16,8 @@ func TestPreempted(t *testing.T) {
 	}{
 		{"nothing saved", 0, 90 * time.Second, "by bob; 1m30s of work are lost"},
 		{"saved on the way out", 90 * time.Second, 90 * time.Second, "by bob; its 1m30s of work are saved"},
-		{"saved before", 60 * time.Second, 90 * time.Second, "by bob; 30s of its 1m30s of work are lost, the rest is saved"},
+		{"saved before", 60 * time.Second, 90 * time.Second,
+			"by bob; 30s of its 1m30s of work are lost, the rest is saved"},
 		{"not begun", 0, 0, "by bob; it had only just begun"},
 		{"not a second", 0, time.Second / 4, "by bob; it had only just begun"},
 	} {
@@ -29,7 +30,8 @@ func TestPreempted(t *testing.T) {
 			d.submit(1, "HoldOnSubmit = true")
 			a := d.start()
 			if c.saved > 0 {
-				e, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: 1, Attempt: a.Attempt, CPUUsage: CPUUsage{Wall: int64(c.saved)}})
+				e, err := d.queue.RecordCheckpoint(d.now, a,
+					CheckpointImage{Sequence: 1, Attempt: a.Attempt, CPUUsage: CPUUsage{Wall: int64(c.saved)}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ProcessLimits are what the processes of a task may use beside walltime and memory (OpenPBS pbs_resources(7)); 0 is no bound.
+// ProcessLimits are what the processes of a task may use beside walltime and memory
+// (OpenPBS pbs_resources(7)); 0 is no bound.
 type ProcessLimits struct {
 	CPU            time.Duration // of all its processes together; so Virtual
 	ProcessCPU     time.Duration // of each of them; so the next two
@@ -23,7 +24,8 @@ func (r *adReader) processLimits() ProcessLimits {
 	size := func(name string) roost.Bytes { return roost.Bytes(r.number(name, 0, 0, 1<<52)) * roost.KiB }
 	return ProcessLimits{
 		CPU: seconds(roost.AttrCPUTime), ProcessCPU: seconds(roost.AttrProcessCPU), Virtual: size(roost.AttrVirtual),
-		ProcessVirtual: size(roost.AttrProcessVirtual), ProcessMemory: size(roost.AttrProcessMemory), File: size(roost.AttrFileSize),
+		ProcessVirtual: size(roost.AttrProcessVirtual), ProcessMemory: size(roost.AttrProcessMemory),
+		File: size(roost.AttrFileSize),
 		Nice: int(r.number(roost.AttrNice, 0, -20, 20)),
 	}
 }

@@ -47,9 +47,11 @@ type TaskProgram struct {
 	RestoreKey       []byte            // of that image, secret
 	Rank             int               // of its task in its gang
 	Peers            []string          // the nodes of its gang by rank; none: it is of no gang
-	Hosts            []HostProcesses   // of its job's processes, in the order of the file of nodes; none: it has no such file
-	FromQsub         bool              // its job came by qsub
-	IsSecondary      bool              // it holds what it has for the first of its gang
+	// of its job's processes, in the order of the file of nodes; none: it has no such
+	// file
+	Hosts       []HostProcesses
+	FromQsub    bool // its job came by qsub
+	IsSecondary bool // it holds what it has for the first of its gang
 }
 
 // HostProcesses is so many processes that a task of a job is to have on a node.
@@ -70,16 +72,21 @@ func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
 		return TaskProgram{}, err
 	}
 	p := TaskProgram{
-		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
-		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
-		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).spec.walltime, Bounds: j.spec.processLimits,
-		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.rerunnable, NoticePeriod: j.spec.noticePeriod, Transfer: j.spec.transfer, Domain: j.spec.domain, Name: j.spec.name,
+		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments),
+		Environment: m.list(roost.AttrEnvironment),
+		Iwd:         m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut),
+		Err:    m.text(roost.AttrErr),
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut),
+		Walltime: j.class(a.Task.Index).spec.walltime, Bounds: j.spec.processLimits,
+		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.rerunnable,
+		NoticePeriod: j.spec.noticePeriod, Transfer: j.spec.transfer, Domain: j.spec.domain, Name: j.spec.name,
 		FromQsub: j.spec.fromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
 	}
 	p.Script, _ = m.ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)
 	if p.Script != "" || p.ScriptFile != "" {
-		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") { // which says what runs it
+		// which says what runs it
+		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") {
 			p.Executable = "/bin/sh"
 		}
 	}
@@ -102,10 +109,12 @@ func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
 	return p, m.err
 }
 
-// becomeSecondary makes of a job's program what a task runs that holds its part of a machine for the leader: nothing, for as long as that may run. Its walltime
-// is there to say when the machine is free again; it is the leader's that ends the job.
+// becomeSecondary makes of a job's program what a task runs that holds its part of a
+// machine for the leader: nothing, for as long as that may run. Its walltime is there to
+// say when the machine is free again; it is the leader's that ends the job.
 func (p *TaskProgram) becomeSecondary() {
-	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep", []string{"infinity"}, ""
+	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep",
+		[]string{"infinity"}, ""
 	p.ScriptFile = ""
 	p.In, p.Out, p.Err, p.JoinErr, p.Inputs = "", "/dev/null", "/dev/null", false, nil
 	if p.Walltime > 0 {
@@ -113,7 +122,8 @@ func (p *TaskProgram) becomeSecondary() {
 	}
 }
 
-// secondarySlack is by how much those that follow a leader may outlive its walltime and notice.
+// secondarySlack is by how much those that follow a leader may outlive its walltime and
+// notice.
 const secondarySlack = time.Minute
 
 // UserScript is one that the schedd keeps for a user.
@@ -223,12 +233,14 @@ func (m *substituter) value(name string) string {
 		return strconv.Itoa(m.job.names().index(m.attempt.Task.Index))
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", m.job.names().TaskName(m.attempt.Task), roost.Invalid, name)
+		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column",
+			m.job.names().TaskName(m.attempt.Task), roost.Invalid, name)
 	}
 	return ""
 }
 
-// pbsID is the id of the task as PBS writes it: that of its job, with its index in the array if that is one.
+// pbsID is the id of the task as PBS writes it: that of its job, with its index in the
+// array if that is one.
 func (m *substituter) pbsID() string {
 	id := m.attempt.Task
 	if !m.job.spec.array && (len(m.job.state) == 1 || m.job.spec.mpiGang) {
@@ -238,7 +250,8 @@ func (m *substituter) pbsID() string {
 	return id.String()
 }
 
-// TaskOutput says where the standard streams of a task go, and on whose behalf: for those who want to read them.
+// TaskOutput says where the standard streams of a task go, and on whose behalf: for those
+// who want to read them.
 type TaskOutput struct {
 	Out, Err string // as in TaskProgram
 	Iwd      string
@@ -266,7 +279,8 @@ func (q *Queue) TaskOutput(t roost.TaskID) (TaskOutput, error) {
 		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
 	}
 	p, err := q.Program(a)
-	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID, p.GID, p.Owner, a
+	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID,
+		p.GID, p.Owner, a
 	if o.Interactive = p.Interactive; o.Interactive && !p.Login {
 		o.Command = append([]string{p.Executable}, p.Arguments...)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A job that waits for two others is neither dropped nor freed when the first of them has ended and left the queue.
+// A job that waits for two others is neither dropped nor freed when the first of them has
+// ended and left the queue.
 func TestWaitOutlivesPurge(t *testing.T) {
 	for _, c := range []struct {
 		name, waits string
@@ -55,12 +56,15 @@ func TestPurgedIsUnsaved(t *testing.T) {
 	}
 }
 
-// The tasks of a job with a limit are counted as ready only so far as they could start, whatever different requests they make.
+// The tasks of a job with a limit are counted as ready only so far as they could start,
+// whatever different requests they make.
 func TestReadyWithinLimit(t *testing.T) {
 	d := newTestQueue(t)
 	spec := SubmitSpec{Ad: parseTestAd(t, "MaxRunning = 3"), Count: 12, Columns: []TaskColumn{
-		{roost.AttrRequestMemory, []string{"1048576", "1048576", "1048576", "1048576", "1048576", "1048576", "2097152", "2097152", "2097152", "2097152", "2097152", "2097152"}},
-		{roost.AttrWalltime, []string{"10", "20", "10", "20", "10", "20", "10", "20", "10", "20", "10", "20"}}, // of the same request
+		{roost.AttrRequestMemory, []string{"1048576", "1048576", "1048576", "1048576", "1048576", "1048576", "2097152",
+			"2097152", "2097152", "2097152", "2097152", "2097152"}},
+		// of the same request
+		{roost.AttrWalltime, []string{"10", "20", "10", "20", "10", "20", "10", "20", "10", "20", "10", "20"}},
 	}}
 	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {

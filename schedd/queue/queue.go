@@ -1,7 +1,10 @@
-// Package queue is the jobs, tasks and attempts of one schedd: what was submitted, where each task stands, which of them could start now. It is
-// pure. What users and machines ask is first decided (SubmitJobs, HoldTasks, AssignNext, RecordEnded, …): the answer is events, or an error, and nothing changes. Apply
-// folds an event into the state, in the running schedd and in the replay of its log alike. What follows from the state is read from sets of
-// what has changed (TakeDirtyRequests, TakeVacates, Followups, TakeFinal), so that the cost is that of the change and not of the queue.
+// Package queue is the jobs, tasks and attempts of one schedd: what was submitted, where
+// each task stands, which of them could start now. It is pure. What users and machines
+// ask is first decided (SubmitJobs, HoldTasks, AssignNext, RecordEnded, …): the answer is
+// events, or an error, and nothing changes. Apply folds an event into the state, in the
+// running schedd and in the replay of its log alike. What follows from the state is read
+// from sets of what has changed (TakeDirtyRequests, TakeVacates, Followups, TakeFinal),
+// so that the cost is that of the change and not of the queue.
 //
 // The life of a task:
 //
@@ -15,10 +18,12 @@
 //	                                   └────────────────────────────────────┤
 //	Dropped, from any state without a live attempt ─▶ Removed ◀─────────────┘ a removal was asked meanwhile
 //
-// Retried makes OnlyIdle of Completed with a failure, and of Removed. Suspended and Resumed go between Running and Suspended, which ends as Running does.
-// What of a task's work is kept in checkpoints, checkpoint.go says.
+// Retried makes OnlyIdle of Completed with a failure, and of Removed. Suspended and
+// Resumed go between Running and Suspended, which ends as Running does. What of a task's
+// work is kept in checkpoints, checkpoint.go says.
 //
-// Attempts are numbered from 1 and only the last may be live. An attempt's end is believed once, and only for the present number (P3, P4).
+// Attempts are numbered from 1 and only the last may be live. An attempt's end is
+// believed once, and only for the present number (P3, P4).
 package queue
 
 import (
@@ -76,10 +81,14 @@ type VacateAttempt struct {
 // New returns an empty queue of the schedd on that host.
 func New(host string) *Queue {
 	return &Queue{
-		host: host, jobs: map[uint64]*job{}, jobsByKey: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{}, countedDependents: map[uint64]bool{},
-		runtimesByUser: map[uint32]*lastRuntimes{}, requests: map[RequestID]*Request{}, requestByKey: map[string]*Request{}, dirtyRequests: map[RequestID]bool{}, changedJobs: map[uint64]bool{},
-		openByUser: map[uint32]int{}, demands: map[QuotaKey]QuotaDemand{}, changedDemands: map[QuotaKey]bool{}, demandChanged: map[uint64]bool{}, deferredJobs: map[uint64]bool{},
-		unsavedJobs: map[uint64]bool{}, toResolve: map[uint64]bool{}, finalJobs: map[uint64]bool{}, startTimes: map[uint64]bool{},
+		host: host, jobs: map[uint64]*job{}, jobsByKey: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{},
+		countedDependents: map[uint64]bool{},
+		runtimesByUser:    map[uint32]*lastRuntimes{}, requests: map[RequestID]*Request{},
+		requestByKey: map[string]*Request{}, dirtyRequests: map[RequestID]bool{}, changedJobs: map[uint64]bool{},
+		openByUser: map[uint32]int{}, demands: map[QuotaKey]QuotaDemand{}, changedDemands: map[QuotaKey]bool{},
+		demandChanged: map[uint64]bool{}, deferredJobs: map[uint64]bool{},
+		unsavedJobs: map[uint64]bool{}, toResolve: map[uint64]bool{}, finalJobs: map[uint64]bool{},
+		startTimes: map[uint64]bool{},
 	}
 }
 
@@ -142,7 +151,8 @@ func (q *Queue) Request(id RequestID) (*Request, bool) {
 		r.PredictedRuntime = q.predictedRuntime(r)
 		r.Priority, r.OldestSubmit = top.spec.priority, time.Unix(0, top.orderTime)
 		if r.classes[0].spec.needsRestore {
-			r.OldestSubmit = r.OldestSubmit.Add(-1) // what had to leave a machine goes on before the rest of its job begins
+			// what had to leave a machine goes on before the rest of its job begins
+			r.OldestSubmit = r.OldestSubmit.Add(-1)
 		}
 	}
 	return r, ok
@@ -160,7 +170,8 @@ func (q *Queue) RequestOf(t roost.TaskID) (*Request, bool) {
 // maxSkippedTasks bounds how many ready tasks are looked at for one that is not skipped.
 const maxSkippedTasks = 256
 
-// NextTask returns the task of a request that should run next. There is none while it waits for others to start with.
+// NextTask returns the task of a request that should run next. There is none while it
+// waits for others to start with.
 func (q *Queue) NextTask(id RequestID) (roost.TaskID, bool) { return q.NextTaskExcept(id, nil) }
 
 // NextTaskExcept is Next without the tasks for which skip is true; a nil skip skips none.
@@ -210,7 +221,8 @@ func (q *Queue) IsLive(a roost.AttemptID) bool {
 	return r != nil && r.live && r.attempt == a.Attempt
 }
 
-// IsRemoving reports whether an attempt is live and its task is to be removed when it has ended.
+// IsRemoving reports whether an attempt is live and its task is to be removed when it has
+// ended.
 func (q *Queue) IsRemoving(a roost.AttemptID) bool {
 	return q.IsLive(a) && q.jobs[a.Task.Job.Seq].records.own(a.Task.Index).removeWanted
 }
@@ -273,7 +285,8 @@ func (q *Queue) setTaskState(j *job, i int, to roost.TaskState) {
 	if from == to {
 		return
 	}
-	legal := to.IsFinal() && !from.IsFinal() || from.IsFinal() && (to == roost.Idle || to == roost.Blocked) || !from.IsFinal() && !to.IsFinal()
+	legal := to.IsFinal() && !from.IsFinal() || from.IsFinal() && (to == roost.Idle || to == roost.Blocked) ||
+		!from.IsFinal() && !to.IsFinal()
 	if !legal || to == roost.Starting && from != roost.Idle {
 		panic(fmt.Sprintf("queue: task %v goes from %v to %v", j.id(q.host).Task(i), from, to))
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Check panics when the state contradicts itself. Tests and the simulator call it after each event.
+// Check panics when the state contradicts itself. Tests and the simulator call it after
+// each event.
 func (q *Queue) Check() {
 	tasks := 0
 	ready := map[RequestID]int{}
@@ -44,10 +45,13 @@ func (q *Queue) Check() {
 	}
 }
 
-// checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
+// checkJob checks one job, adds up its ready tasks by request, and returns how many of
+// its tasks are open.
 func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
-	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 || e.waited < 0 {
-		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq, j.counts[roost.Idle], e))
+	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 ||
+		e.waited < 0 {
+		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq,
+			j.counts[roost.Idle], e))
 	}
 	q.checkGangs(j)
 	q.checkDependencies(j)
@@ -72,17 +76,21 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 		if !s.IsFinal() {
 			open++
 		}
-		if j.urgent[i] != nil && s != roost.Idle && !s.IsActive() || j.class(i).oldAd == nil && j.class(i).spec.now != j.whereNow(i) {
-			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s, j.whereNow(i), j.class(i).spec.now))
+		if j.urgent[i] != nil && s != roost.Idle && !s.IsActive() ||
+			j.class(i).oldAd == nil && j.class(i).spec.now != j.whereNow(i) {
+			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s,
+				j.whereNow(i), j.class(i).spec.now))
 		}
 	}
 	q.checkUserView(j)
 	if counts != j.counts || active != j.active || failed != j.failed {
-		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
+		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active,
+			failed, j.counts, j.active, j.failed))
 	}
 	for _, c := range j.classes {
 		if (c.heapIndex >= 0) != (c.count > 0 && !c.full()) {
-			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.heapIndex))
+			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count,
+				c.heapIndex))
 		}
 	}
 	for _, s := range j.shares {
@@ -93,7 +101,8 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 			}
 		}
 		if count != s.count || s.counted != s.most(j) {
-			panic(fmt.Sprintf("queue: a share of job %d has %d tasks ready and room for %d, and says %d, %d", j.seq, count, j.startableTasks(), s.count, s.counted))
+			panic(fmt.Sprintf("queue: a share of job %d has %d tasks ready and room for %d, and says %d, %d", j.seq,
+				count, j.startableTasks(), s.count, s.counted))
 		}
 		ready[s.request.ID] += s.counted
 	}
@@ -117,7 +126,8 @@ func (q *Queue) checkDemands() {
 				kinds[max(slices.Index(j.classes, j.class(i)), 0)].open++
 			}
 		}
-		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds, j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
+		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds,
+			j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
 	}
 	maps.DeleteFunc(sums, func(_ QuotaKey, d QuotaDemand) bool { return d == QuotaDemand{} })
 	if !maps.Equal(sums, q.demands) {
@@ -125,7 +135,8 @@ func (q *Queue) checkDemands() {
 	}
 }
 
-// checkDependencies checks that a job's tasks stand where what it waits for has them, and that rivals know each other.
+// checkDependencies checks that a job's tasks stand where what it waits for has them, and
+// that rivals know each other.
 func (q *Queue) checkDependencies(j *job) {
 	if j.counts[roost.Blocked] > 0 && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
 		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
@@ -143,6 +154,7 @@ func (q *Queue) checkDependencies(j *job) {
 		}
 	}
 	if all && begun != j.runOneStarted && !j.isFinal() {
-		panic(fmt.Sprintf("queue: job %d with the rivals %v is stopped: %v, and a rival has begun: %v", j.seq, j.runOneSet, j.runOneStarted, begun))
+		panic(fmt.Sprintf("queue: job %d with the rivals %v is stopped: %v, and a rival has begun: %v", j.seq,
+			j.runOneSet, j.runOneStarted, begun))
 	}
 }

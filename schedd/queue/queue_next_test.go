@@ -8,14 +8,16 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What is skipped is not given out while there is something else, and nothing is when all of it is skipped.
+// What is skipped is not given out while there is something else, and nothing is when all
+// of it is skipped.
 func TestNextTaskExcept(t *testing.T) {
 	q := New("h")
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k", []SubmitSpec{{Ad: ad, Count: 200}}, SubmitLimits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k",
+		[]SubmitSpec{{Ad: ad, Count: 200}}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,8 @@ func (d *testQueue) apply(events ...JobEvent) {
 func (d *testQueue) submit(count int, src string) roost.JobID {
 	d.Helper()
 	d.keys++
-	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k"+strconv.Itoa(d.keys), []SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k"+strconv.Itoa(d.keys),
+		[]SubmitSpec{{Ad: parseTestAd(d, src), Count: count}}, SubmitLimits{})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -133,7 +134,8 @@ func TestHoldAndRemoveWhileRunning(t *testing.T) {
 	d.end(first, AttemptExit{Cause: CauseRemoval, Signal: 15})
 	d.end(second, AttemptExit{Cause: CauseRemoval, Signal: 15})
 	d.checkState(id, "held 1 removed 1")
-	if _, err := d.queue.RemoveTasks(d.now, bob, TaskSelector{Job: id}, "", false); !errors.Is(err, roost.PermissionDenied) {
+	if _, err := d.queue.RemoveTasks(d.now, bob, TaskSelector{Job: id}, "", false); !errors.Is(err,
+		roost.PermissionDenied) {
 		t.Fatalf("bob removes alice's job: %v", err)
 	}
 	release, err := d.queue.ReleaseTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{0, 0}}})
@@ -186,7 +188,8 @@ func TestDependencies(t *testing.T) {
 
 func TestSameKeySameJob(t *testing.T) {
 	d := newTestQueue(t)
-	specs := []SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1}, {Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 2}}
+	specs := []SubmitSpec{{Ad: parseTestAd(t, ""), Count: 1},
+		{Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 2}}
 	events, first, _, err := d.queue.SubmitJobs(d.now, alice, "key", specs, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +199,8 @@ func TestSameKeySameJob(t *testing.T) {
 	if err != nil || !repeated || len(events) != 0 || len(again) != 2 || again[0] != first[0] || again[1] != first[1] {
 		t.Fatalf("got %v, %v, %v, want %v again", again, repeated, err, first)
 	}
-	if _, ids, repeated, _ := d.queue.SubmitJobs(d.now, bob, "key", specs, SubmitLimits{}); repeated || ids[0] == first[0] {
+	if _, ids, repeated, _ := d.queue.SubmitJobs(d.now, bob, "key", specs, SubmitLimits{}); repeated ||
+		ids[0] == first[0] {
 		t.Fatal("bob got alice's job by her key")
 	}
 }
@@ -204,14 +208,15 @@ func TestSameKeySameJob(t *testing.T) {
 func TestRefused(t *testing.T) {
 	d := newTestQueue(t)
 	for name, spec := range map[string]SubmitSpec{
-		"no tasks":            {Ad: parseTestAd(t, ""), Count: 0},
-		"too many tasks":      {Ad: parseTestAd(t, ""), Count: roost.MaxTasks + 1},
-		"negative memory":     {Ad: parseTestAd(t, "RequestMemory = -1"), Count: 1},
-		"no cpus":             {Ad: parseTestAd(t, "RequestCpus = 0"), Count: 1},
-		"priority":            {Ad: parseTestAd(t, "JobPrio = 5000"), Count: 1},
-		"band":                {Ad: parseTestAd(t, `Band = "royal"`), Count: 1},
-		"short column":        {Ad: parseTestAd(t, ""), Count: 2, Columns: []TaskColumn{{"A", []string{"1"}}}},
-		"bad override":        {Ad: parseTestAd(t, ""), Count: 1, Columns: []TaskColumn{{"RequestMemory", []string{"lots"}}}},
+		"no tasks":        {Ad: parseTestAd(t, ""), Count: 0},
+		"too many tasks":  {Ad: parseTestAd(t, ""), Count: roost.MaxTasks + 1},
+		"negative memory": {Ad: parseTestAd(t, "RequestMemory = -1"), Count: 1},
+		"no cpus":         {Ad: parseTestAd(t, "RequestCpus = 0"), Count: 1},
+		"priority":        {Ad: parseTestAd(t, "JobPrio = 5000"), Count: 1},
+		"band":            {Ad: parseTestAd(t, `Band = "royal"`), Count: 1},
+		"short column":    {Ad: parseTestAd(t, ""), Count: 2, Columns: []TaskColumn{{"A", []string{"1"}}}},
+		"bad override": {Ad: parseTestAd(t, ""), Count: 1,
+			Columns: []TaskColumn{{"RequestMemory", []string{"lots"}}}},
 		"unknown dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:77"}`), Count: 1},
 		"forward dependency":  {Ad: parseTestAd(t, `DependsOn = {"afterok:@0"}`), Count: 1},
 		"type of dependency":  {Ad: parseTestAd(t, `DependsOn = {"whenever:1"}`), Count: 1},
@@ -249,7 +254,8 @@ func TestOrderAndLimits(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d := newTestQueue(t)
 	spec := SubmitSpec{
-		Ad:    parseTestAd(t, `Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
+		Ad: parseTestAd(t,
+			`Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
 		Count: 2, Columns: []TaskColumn{{"Seed", []string{"a", "$(x)"}}},
 	}
 	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
@@ -284,7 +290,8 @@ func TestLaunchOfArray(t *testing.T) {
 		}
 	}
 	for _, indexes := range []string{"7", "x", ""} {
-		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []SubmitSpec{job(indexes)}, SubmitLimits{}); !errors.Is(err, roost.Invalid) {
+		if _, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad", []SubmitSpec{job(indexes)},
+			SubmitLimits{}); !errors.Is(err, roost.Invalid) {
 			t.Errorf("indexes %q for three tasks: %v", indexes, err)
 		}
 	}
@@ -307,7 +314,8 @@ func TestParseSelector(t *testing.T) {
 	}
 }
 
-// Random work in any order keeps the invariants, and replay of the log ends in the same state, from the beginning and from a snapshot on the way.
+// Random work in any order keeps the invariants, and replay of the log ends in the same
+// state, from the beginning and from a snapshot on the way.
 func TestRandomAndReplay(t *testing.T) {
 	for seed := range uint64(60) {
 		d, rng := newTestQueue(t), rand.New(rand.NewPCG(seed, 7))
@@ -353,7 +361,8 @@ func (d *testQueue) restoredCopy() *Queue {
 func (d *testQueue) checkSame(q *Queue) {
 	d.Helper()
 	if q.Len() != d.queue.Len() || q.OpenTaskCount() != d.queue.OpenTaskCount() {
-		d.Fatalf("got %d jobs and %d tasks, want %d and %d", q.Len(), q.OpenTaskCount(), d.queue.Len(), d.queue.OpenTaskCount())
+		d.Fatalf("got %d jobs and %d tasks, want %d and %d", q.Len(), q.OpenTaskCount(), d.queue.Len(),
+			d.queue.OpenTaskCount())
 	}
 	for seq := range d.queue.jobs {
 		want, _ := d.queue.Snapshot(seq)
@@ -389,7 +398,8 @@ func (d *testQueue) randomStep(rng *rand.Rand) {
 		other := TaskSelector{Job: roost.JobID{Seq: 1 + rng.Uint64N(d.queue.lastSeq+1), Host: "h"}}
 		events, _ = d.queue.SwapOrder(d.now, alice, TaskSelector{Job: target.Job}, other)
 	case 0:
-		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
+		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true",
+			"DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
 		spec := SubmitSpec{Ad: parseTestAd(d, extra), Count: 1 + rng.IntN(5)}
 		if d.queue.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyDependencies(rng))
@@ -436,7 +446,8 @@ func (d *testQueue) advanceRandom(rng *rand.Rand) []JobEvent {
 		a := live[rng.IntN(len(live))].Attempt
 		switch rng.IntN(6) {
 		case 3:
-			if e, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: uint64(len(d.log)), CPUUsage: CPUUsage{Wall: 1}}); err == nil {
+			if e, err := d.queue.RecordCheckpoint(d.now,
+				a, CheckpointImage{Sequence: uint64(len(d.log)), CPUUsage: CPUUsage{Wall: 1}}); err == nil {
 				return []JobEvent{e}
 			}
 		case 4:
@@ -452,7 +463,8 @@ func (d *testQueue) advanceRandom(rng *rand.Rand) []JobEvent {
 				return []JobEvent{e}
 			}
 		}
-		e, err := d.queue.RecordEnded(d.now, a, &AttemptExit{Code: int32(rng.IntN(2)), Cause: ExitCause(rng.IntN(int(CauseRestore) + 1))})
+		e, err := d.queue.RecordEnded(d.now, a,
+			&AttemptExit{Code: int32(rng.IntN(2)), Cause: ExitCause(rng.IntN(int(CauseRestore) + 1))})
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -460,7 +472,8 @@ func (d *testQueue) advanceRandom(rng *rand.Rand) []JobEvent {
 	}
 	for _, r := range d.queue.Requests() {
 		if size, ok := d.queue.NextGang(r); ok && size > 1 {
-			events, _, ok := d.queue.AssignGang(d.now, r, slices.Repeat([]GangClaim{{Node: "n", Address: "unix:/n", Claim: 1}}, size))
+			events, _, ok := d.queue.AssignGang(d.now,
+				r, slices.Repeat([]GangClaim{{Node: "n", Address: "unix:/n", Claim: 1}}, size))
 			if !ok {
 				d.Fatalf("a gang of %d of request %d is whole, and cannot be assigned", size, r)
 			}
@@ -475,26 +488,4 @@ func (d *testQueue) advanceRandom(rng *rand.Rand) []JobEvent {
 		}
 	}
 	return nil
-}
-
-// TestQueueRequires holds that what a queue wants of machines stands beside what its job wants, and parts requests.
-func TestQueueRequires(t *testing.T) {
-	d := newTestQueue(t)
-	d.submit(1, "Requirements = TARGET.Fast")
-	d.submit(1, `Requirements = TARGET.Fast; QueueRequirements = TARGET.Qlist == "own"`)
-	d.submit(1, `QueueRequirements = TARGET.Qlist == "own"`)
-	var got []string
-	for _, id := range d.queue.Requests() {
-		r, _ := d.queue.Request(id)
-		ad, err := classad.Parse(r.Ad)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, _ := ad.Lookup(roost.AttrRequirements)
-		got = append(got, e.String())
-	}
-	want := []string{`TARGET.Fast`, `(TARGET.Fast) && (TARGET.Qlist == "own")`, `(true) && (TARGET.Qlist == "own")`}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// QuotaKey is whose quota a job is held against, and at which band, and whose count of which queue.
+// QuotaKey is whose quota a job is held against, and at which band, and whose count of
+// which queue.
 type QuotaKey struct {
 	Owner, Group string
 	Band         roost.PriorityBand
@@ -22,16 +23,21 @@ type QuotaKey struct {
 
 // Compare orders payers by band, group, owner, queue and Unix group.
 func (p QuotaKey) Compare(o QuotaKey) int {
-	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner), strings.Compare(p.Queue, o.Queue),
+	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner),
+		strings.Compare(p.Queue, o.Queue),
 		cmp.Compare(p.GID, o.GID))
 }
 
-// QuotaDemand is what jobs may hold at once when all goes well: what a quota is compared with (Borg §2.5, where a job's tasks all run at once). Of a job
-// that lets only so many of its tasks run at once no more than those count: an array of a thousand tasks, ten at a time, needs the quota of ten.
+// QuotaDemand is what jobs may hold at once when all goes well: what a quota is compared
+// with (Borg §2.5, where a job's tasks all run at once). Of a job that lets only so many
+// of its tasks run at once no more than those count: an array of a thousand tasks, ten at
+// a time, needs the quota of ten.
 type QuotaDemand struct {
 	roost.Resources
 	Tasks int // that run at once
-	Open  int // that are not done, whether or not they may run at once; several of a program that has several machines count as one
+	// that are not done, whether or not they may run at once; several of a program that
+	// has several machines count as one
+	Open int
 
 	Total roost.Resources // what these would hold all together
 }
@@ -46,8 +52,9 @@ func (d QuotaDemand) Sub(e QuotaDemand) QuotaDemand {
 	return QuotaDemand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open, d.Total.Sub(e.Total)}
 }
 
-// totalDemand is what so many tasks of each kind may hold at once, of which no more than most run together; 0 for all. Where the kinds differ and
-// not all run together, each resource is counted as if those ran that want most of it.
+// totalDemand is what so many tasks of each kind may hold at once, of which no more than
+// most run together; 0 for all. Where the kinds differ and not all run together, each
+// resource is counted as if those ran that want most of it.
 func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	var largest roost.Resources
 	for _, k := range kinds {
@@ -55,7 +62,8 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 			held := multiply(k.each, k.open)
 			d = d.Add(QuotaDemand{held, k.open, k.open, held})
 			largest = roost.Resources{
-				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory), Disk: max(largest.Disk, k.each.Disk),
+				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory),
+				Disk: max(largest.Disk, k.each.Disk),
 				GPUs: max(largest.GPUs, k.each.GPUs),
 			}
 		}
@@ -65,11 +73,13 @@ func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
 	}
 	bound := multiply(largest, most)
 	return QuotaDemand{roost.Resources{
-		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk), GPUs: min(d.GPUs, bound.GPUs),
+		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk),
+		GPUs: min(d.GPUs, bound.GPUs),
 	}, most, d.Open, d.Total}
 }
 
-// countGangOnce counts the tasks of a gang that are led by its first as the one that they are to its user.
+// countGangOnce counts the tasks of a gang that are led by its first as the one that they
+// are to its user.
 func (d QuotaDemand) countGangOnce(p *jobSpec) QuotaDemand {
 	if p.mpiGang {
 		d.Open = (d.Open + p.gangSize - 1) / p.gangSize
@@ -83,10 +93,12 @@ type demandKind struct {
 	open int // not final
 }
 
-// multiply is what n tasks hold. A share of a GPU counts as one, since nobody says who else could use the rest.
+// multiply is what n tasks hold. A share of a GPU counts as one, since nobody says who
+// else could use the rest.
 func multiply(r roost.Resources, n int) roost.Resources {
 	return roost.Resources{
-		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
+		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n),
+		GPUs: r.GPUs * n,
 	}
 }
 
@@ -153,7 +165,8 @@ func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
 		}
 	}
 	if len(split) == 0 {
-		return []UniformTasks{{p.resources, p.walltime, p.processLimits, requestedLimits(spec.Ad), p.gangSize, spec.Count}}, nil
+		return []UniformTasks{{p.resources, p.walltime, p.processLimits, requestedLimits(spec.Ad), p.gangSize,
+			spec.Count}}, nil
 	}
 	index, licences := map[UniformTasks]int{}, requestedLimits(spec.Ad)
 	var all []UniformTasks
@@ -164,7 +177,8 @@ func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
 				return nil, fmt.Errorf("task %d: %w", i, err)
 			}
 		}
-		k := UniformTasks{Resources: one.resources, Walltime: one.walltime, Bounds: one.processLimits, ConcurrencyLimits: licences, Gang: one.gangSize}
+		k := UniformTasks{Resources: one.resources, Walltime: one.walltime, Bounds: one.processLimits,
+			ConcurrencyLimits: licences, Gang: one.gangSize}
 		at, found := index[k]
 		if !found {
 			at = len(all)
@@ -180,7 +194,8 @@ func requestedLimits(ad *classad.Ad) string {
 	return text
 }
 
-// SubmissionDemand is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
+// SubmissionDemand is whose quota a job that is about to be submitted is held against,
+// and how much it would add to what is held against it.
 func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDemand, error) {
 	p, err := readJobSpec(spec.Ad)
 	if err != nil {
@@ -194,7 +209,8 @@ func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDema
 	for i, k := range all {
 		kinds[i] = demandKind{k.Resources, k.Tasks}
 	}
-	return QuotaKey{who.User, p.group, p.band, p.queue, who.GID}, totalDemand(kinds, p.maxRunning*p.tasksPerIndex()).countGangOnce(&p), nil
+	return QuotaKey{who.User, p.group, p.band, p.queue, who.GID},
+		totalDemand(kinds, p.maxRunning*p.tasksPerIndex()).countGangOnce(&p), nil
 }
 
 // HasSubmission reports whether a submission with that key was taken already.

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestDemand holds what a payer's jobs may hold at once, from their submission to their end.
+// TestDemand holds what a payer's jobs may hold at once, from their submission to their
+// end.
 func TestDemand(t *testing.T) {
 	d := newTestQueue(t)
 	batch := QuotaKey{Owner: "alice", Band: roost.BatchBand, GID: 1000}
@@ -53,16 +54,20 @@ func TestDemand(t *testing.T) {
 
 // TestDemandOf holds how tasks of several kinds count that do not all run at once.
 func TestDemandOf(t *testing.T) {
-	small, large := roost.Resources{CPU: 1000, Memory: 8 * roost.GiB}, roost.Resources{CPU: 4000, Memory: roost.GiB, GPUs: 2, GPUMemory: roost.GiB}
+	small, large := roost.Resources{CPU: 1000, Memory: 8 * roost.GiB},
+		roost.Resources{CPU: 4000, Memory: roost.GiB, GPUs: 2, GPUMemory: roost.GiB}
 	for _, c := range []struct {
 		kinds []demandKind
 		most  int
 		want  QuotaDemand
 	}{
 		{nil, 0, QuotaDemand{}},
-		{[]demandKind{{small, 2}}, 0, QuotaDemand{roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}, 2, 2, roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}}},
-		{[]demandKind{{small, 2}, {large, 1}}, 3, QuotaDemand{roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}, 3, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
-		{[]demandKind{{small, 2}, {large, 1}}, 1, QuotaDemand{roost.Resources{CPU: 4000, Memory: 8 * roost.GiB, GPUs: 2}, 1, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
+		{[]demandKind{{small, 2}}, 0, QuotaDemand{roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}, 2,
+			2, roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}}},
+		{[]demandKind{{small, 2}, {large, 1}}, 3, QuotaDemand{roost.Resources{CPU: 6000, Memory: 17 * roost.GiB,
+			GPUs: 2}, 3, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
+		{[]demandKind{{small, 2}, {large, 1}}, 1, QuotaDemand{roost.Resources{CPU: 4000, Memory: 8 * roost.GiB,
+			GPUs: 2}, 1, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
 		{[]demandKind{{small, 0}, {large, 0}}, 1, QuotaDemand{}},
 	} {
 		if got := totalDemand(c.kinds, c.most); got != c.want {

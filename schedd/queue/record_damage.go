@@ -6,17 +6,22 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What a disk has lost of a job may be the beginning of an attempt, which lives at a node that nobody knows of, until its lease is over. The next attempts of the job
-// have numbers above all that it may have had, so that none is taken for another; and that none begins beside it is for who releases the job (see UnrecordedLease).
+// What a disk has lost of a job may be the beginning of an attempt, which lives at a node
+// that nobody knows of, until its lease is over. The next attempts of the job have
+// numbers above all that it may have had, so that none is taken for another; and that
+// none begins beside it is for who releases the job (see UnrecordedLease).
 
 // recordDamage is how much of a job's past is not believed.
 type recordDamage struct {
-	maxUnrecorded  roost.AttemptNumber // the highest number that an attempt of the job may have had that is not on record; 0: all are
-	attemptMayLive bool                // such an attempt may live: nobody has released the job since
+	// the highest number that an attempt of the job may have had that is not on record;
+	// 0: all are
+	maxUnrecorded  roost.AttemptNumber
+	attemptMayLive bool // such an attempt may live: nobody has released the job since
 }
 
-// HoldDamaged decides to hold a job of whose record something was lost. The numbers of its attempts go on above that one, and above all that it has. False where
-// there is no such job.
+// HoldDamaged decides to hold a job of whose record something was lost. The numbers of
+// its attempts go on above that one, and above all that it has. False where there is no
+// such job.
 func (q *Queue) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber, reason string) (JobEvent, bool) {
 	j := q.jobs[seq]
 	if j == nil {
@@ -30,7 +35,8 @@ func (q *Queue) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber
 	return JobEvent{Type: Held, Time: now.UnixNano(), Job: seq, Reason: reason, Attempt: above}, true
 }
 
-// UnrecordedLease reports whether an attempt of a job that is not on record may live, and the lease that it has; 0: as the schedd has it.
+// UnrecordedLease reports whether an attempt of a job that is not on record may live, and
+// the lease that it has; 0: as the schedd has it.
 func (q *Queue) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool) {
 	j := q.jobs[seq]
 	if j == nil {
@@ -58,7 +64,8 @@ func (j *job) nextAttempt(i int) roost.AttemptNumber {
 	return last + 1
 }
 
-// attemptCount counts the attempts of a task; those before its job's record was damaged are not known.
+// attemptCount counts the attempts of a task; those before its job's record was damaged
+// are not known.
 func (j *job) attemptCount(r *taskRecord) int {
 	if n := r.attempt - j.distrust.maxUnrecorded; n > 0 {
 		return int(n)

@@ -13,7 +13,8 @@ import (
 // RequestID names a request within one start of the schedd.
 type RequestID uint64
 
-// Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs all.
+// Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs
+// all.
 type Request struct {
 	ID               RequestID
 	Owner            string
@@ -34,9 +35,11 @@ type Request struct {
 	Now              bool      // an operator wants them to run now, out of turn
 
 	key      string
-	gangSize int    // how many tasks start together; 0: each for itself
-	mpiJob   uint64 // the number of the job whose tasks are led by the first of their gang, of which its are; 0: it is of no such job
-	mpiGang  int    // the gang of that job
+	gangSize int // how many tasks start together; 0: each for itself
+	// the number of the job whose tasks are led by the first of their gang, of which its
+	// are; 0: it is of no such job
+	mpiJob   uint64
+	mpiGang  int // the gang of that job
 	runtimes lastRuntimes
 	classes  classHeap
 	members  int // classes of jobs in the queue, waiting or not
@@ -75,12 +78,16 @@ func (h *classHeap) Pop() any {
 // requestKey tells classes of tasks apart.
 func requestKey(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.appClass,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.transfer, p.domain, p.lease, p.needsRestore, p.slotUser,
+	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID,
+		p.group, p.band, p.appClass,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.transfer,
+		p.domain, p.lease, p.needsRestore, p.slotUser,
 		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
 }
 
-// futureKey tells classes apart by what is known of their future. A job of gangs has a request of its own, each gang that one of it leads has, and so has a stream job, which is refused by itself.
+// futureKey tells classes apart by what is known of their future. A job of gangs has a
+// request of its own, each gang that one of it leads has, and so has a stream job, which
+// is refused by itself.
 func (p *jobSpec) futureKey(job roost.JobID) string {
 	if p.now != "" {
 		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang, p.now)
@@ -102,8 +109,10 @@ func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Reque
 		size, _ := gangSize(p, s)
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.appClass, JobLease: p.lease,
-			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size, Ad: requestAd(s, job, p), key: key,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band,
+			Resources: p.resources, Class: p.appClass, JobLease: p.lease,
+			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size,
+			Ad: requestAd(s, job, p), key: key,
 		}
 		if p.mpiGang {
 			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
@@ -114,7 +123,8 @@ func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Reque
 	return r
 }
 
-// requestAd is what a machine's policy may look at before it takes a job, and what looks at machines: startd/owner knows the names.
+// requestAd is what a machine's policy may look at before it takes a job, and what looks
+// at machines: startd/owner knows the names.
 func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
@@ -165,7 +175,8 @@ func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 		if p.slotUser {
 			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
 		} else { // at home its user is itself
-			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " + strconv.Quote(job.Host) + ")"
+			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " +
+				strconv.Quote(job.Host) + ")"
 		}
 	}
 	set := func(name, src string) {
@@ -195,8 +206,9 @@ func (q *Queue) updateHeap(c *taskClass) {
 	q.markDirty(c.request)
 }
 
-// updateReady counts the ready tasks of a job's share in its request: as many as could start. A job whose tasks make several requests may run some
-// of any of them, and so counts its whole room in each.
+// updateReady counts the ready tasks of a job's share in its request: as many as could
+// start. A job whose tasks make several requests may run some of any of them, and so
+// counts its whole room in each.
 func (q *Queue) updateReady(j *job, s *jobReady) {
 	if reported := s.most(j); reported != s.counted {
 		s.request.Ready += reported - s.counted

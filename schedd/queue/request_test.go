@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What each request does to a job in each state, as POSIX has it (XCU chapter 3, the table of states and requests), and where Roost has states that POSIX
-// has not: S is suspended, A starting, and F final. A cell is the state after the request and, where the job ran, after the end of its attempt; e stands for an error.
+// What each request does to a job in each state, as POSIX has it (XCU chapter 3, the
+// table of states and requests), and where Roost has states that POSIX has not: S is
+// suspended, A starting, and F final. A cell is the state after the request and, where
+// the job ran, after the end of its attempt; e stands for an error.
 const requestTable = `
 	         Q  A  R  S  H  W  F
 	delete   F  F  F  F  F  F  e
@@ -54,8 +56,12 @@ func TestRequestTable(t *testing.T) {
 		"suspend": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
 			return q.SuspendTasks(now, alice, t, "")
 		},
-		"resume": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) { return q.ResumeTasks(now, alice, t) },
-		"retry":  func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) { return q.RetryTasks(now, alice, t) },
+		"resume": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+			return q.ResumeTasks(now, alice, t)
+		},
+		"retry": func(q *Queue, now time.Time, t TaskSelector) ([]JobEvent, error) {
+			return q.RetryTasks(now, alice, t)
+		},
 		"modify": alterationOf(t, "RequestMemory = 512"),
 		"hurry":  alterationOf(t, "JobPrio = 7"),
 		"defer":  alterationOf(t, "DeferralTime = 1900000000"),
@@ -106,14 +112,16 @@ func TestRequestTable(t *testing.T) {
 // alterationOf is the request to change what that ad says.
 func alterationOf(t *testing.T, changes string) func(*Queue, time.Time, TaskSelector) ([]JobEvent, error) {
 	return func(q *Queue, now time.Time, to TaskSelector) ([]JobEvent, error) {
-		return q.AlterJob(now, alice, to, JobAlteration{Changes: alteredAd(t, changes), ExpectedVersion: -1}, SubmitLimits{})
+		return q.AlterJob(now, alice, to, JobAlteration{Changes: alteredAd(t, changes), ExpectedVersion: -1},
+			SubmitLimits{})
 	}
 }
 
 // inState submits a job and brings it into a state of the table.
 func (d *testQueue) inState(state string) roost.JobID {
 	d.Helper()
-	id := d.submit(1, map[string]string{"H": "HoldOnSubmit = true", "W": fmt.Sprintf("DeferralTime = %d", d.now.Unix()+3600)}[state])
+	id := d.submit(1, map[string]string{"H": "HoldOnSubmit = true",
+		"W": fmt.Sprintf("DeferralTime = %d", d.now.Unix()+3600)}[state])
 	if strings.Contains("QHW", state) {
 		return id
 	}
@@ -143,6 +151,7 @@ func (d *testQueue) stateLetter(id roost.JobID) string {
 		return "F"
 	}
 	return map[roost.TaskState]string{
-		roost.Blocked: "W", roost.Held: "H", roost.Idle: "Q", roost.Starting: "A", roost.Running: "R", roost.Suspended: "S", roost.Completed: "F", roost.Removed: "F",
+		roost.Blocked: "W", roost.Held: "H", roost.Idle: "Q", roost.Starting: "A", roost.Running: "R",
+		roost.Suspended: "S", roost.Completed: "F", roost.Removed: "F",
 	}[s.Task.State]
 }

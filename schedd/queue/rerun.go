@@ -13,8 +13,10 @@ var ErrNotRerunnable = fmt.Errorf("%w: it may not be run twice", roost.Conflict)
 // requeuedReason is why an attempt is ended that somebody wants to be made anew.
 const requeuedReason = "it is to run again"
 
-// RerunTasks decides to kill the attempts of a target's active tasks, without notice, and to make new ones from the beginning (POSIX, qrerun). The next
-// attempt begins when this one has ended, as after any other end (P4). To force it is an administrator's, and forces nothing more.
+// RerunTasks decides to kill the attempts of a target's active tasks, without notice, and
+// to make new ones from the beginning (POSIX, qrerun). The next attempt begins when this
+// one has ended, as after any other end (P4). To force it is an administrator's, and
+// forces nothing more.
 func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
 	events, err := q.decideEach(now, who, t, JobEvent{Type: Requeued, Reason: requeuedReason}, (*job).isRequeuable)
 	if err != nil {
@@ -29,7 +31,8 @@ func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, fo
 	return events, nil
 }
 
-// RestartsWhenLost reports whether a task is started again when its attempt is lost. Otherwise it is held, or removed, as somebody wanted.
+// RestartsWhenLost reports whether a task is started again when its attempt is lost.
+// Otherwise it is held, or removed, as somebody wanted.
 func (q *Queue) RestartsWhenLost(t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].IsActive() {
@@ -52,15 +55,17 @@ func (q *Queue) applyRequeued(j *job, i int) {
 	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
 
-// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be run twice: one of PBS, whose users look for its end, does (OpenPBS
-// Administrator's Guide, "node_fail_requeue"). Others are held, for somebody to decide.
+// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be
+// run twice: one of PBS, whose users look for its end, does (OpenPBS Administrator's
+// Guide, "node_fail_requeue"). Others are held, for somebody to decide.
 func (q *Queue) failsWhenInterrupted(a roost.AttemptID) bool {
 	p := &q.jobs[a.Task.Job.Seq].spec
 	return p.fromQsub && !p.rerunnable
 }
 
-// interruptedExit is how an attempt ended that may not be made twice: what a machine spoiled when its program ran already is no attempt that never was, to be made
-// again at once.
+// interruptedExit is how an attempt ended that may not be made twice: what a machine
+// spoiled when its program ran already is no attempt that never was, to be made again at
+// once.
 func (q *Queue) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
 	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.rerunnable || r == nil || r.started == 0 {

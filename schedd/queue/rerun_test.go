@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// What is run again is killed at once, loses its checkpoints, and starts only when its attempt has ended; replay asks for the same.
+// What is run again is killed at once, loses its checkpoints, and starts only when its
+// attempt has ended; replay asks for the same.
 func TestRerun(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")
@@ -48,7 +49,8 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// A program that ends before it is killed has ended; a hold that was asked for meanwhile holds, and a removal removes.
+// A program that ends before it is killed has ended; a hold that was asked for meanwhile
+// holds, and a removal removes.
 func TestRerunMeetsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -59,10 +61,13 @@ func TestRerunMeetsOthers(t *testing.T) {
 		{"it ends", AttemptExit{}, nil, "completed 1"},
 		{"it fails", AttemptExit{Code: 2}, nil, "completed 1 failed 1"},
 		{"it is lost", AttemptExit{Cause: CauseMachine}, nil, "idle 1"},
-		{"held", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) { return d.queue.HoldTasks(d.now, alice, t, "") }, "held 1"},
-		{"removed", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
-			return d.queue.RemoveTasks(d.now, alice, t, "", false)
-		}, "removed 1"},
+		{"held", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
+			return d.queue.HoldTasks(d.now, alice, t, "")
+		}, "held 1"},
+		{"removed", AttemptExit{Cause: CauseRemoval, Signal: 9},
+			func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
+				return d.queue.RemoveTasks(d.now, alice, t, "", false)
+			}, "removed 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newTestQueue(t)
@@ -114,7 +119,8 @@ func TestRerunRefused(t *testing.T) {
 	}
 }
 
-// TestRestartsWhenLost: what is said of a task whose node is silent is what comes of it when the attempt is lost.
+// TestRestartsWhenLost: what is said of a task whose node is silent is what comes of it
+// when the attempt is lost.
 func TestRestartsWhenLost(t *testing.T) {
 	for _, c := range []struct {
 		name, ad string

@@ -12,15 +12,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// An operator may have tasks start now, out of turn (OpenPBS, qrun). Such tasks make a request of their own, which the negotiator
-// places before all others. That happens once: a task is like any other again when
+// An operator may have tasks start now, out of turn (OpenPBS, qrun). Such tasks make a
+// request of their own, which the negotiator places before all others. That happens once:
+// a task is like any other again when
 //
 //	its attempt has ended        until then it keeps the request that its claim is of
 //	the negotiator denies it     no machine can take it now
 //	it is held or removed
 const runNowReason = "an operator asked for it to run now"
 
-// anywhere is the request to run now on whichever machine; else the names of the machines are joined with "+".
+// anywhere is the request to run now on whichever machine; else the names of the machines
+// are joined with "+".
 const anywhere = "*"
 
 // maxRunHosts bounds how many machines one request to run now names.
@@ -33,13 +35,15 @@ type runOrder struct {
 	where string // anywhere, or machines
 }
 
-// RunNow decides that the tasks of a target which wait for a machine ask for one before all others, on the named machines if there are any.
+// RunNow decides that the tasks of a target which wait for a machine ask for one before
+// all others, on the named machines if there are any.
 func (q *Queue) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts []string) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t, roost.PermissionDenied)
 	}
 	if len(hosts) > maxRunHosts {
-		return nil, fmt.Errorf("%v: %w: %d machines are named, and %d is the most", t, roost.Invalid, len(hosts), maxRunHosts)
+		return nil, fmt.Errorf("%v: %w: %d machines are named, and %d is the most", t, roost.Invalid, len(hosts),
+			maxRunHosts)
 	}
 	if i := slices.IndexFunc(hosts, func(h string) bool { return !hostName(h) }); i >= 0 {
 		return nil, fmt.Errorf("%v: %w: %q is no name of a machine", t, roost.Invalid, hosts[i])
@@ -48,14 +52,16 @@ func (q *Queue) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts 
 	if len(hosts) > 0 {
 		reason += " on " + strings.Join(hosts, " or ")
 	}
-	events, err := q.decideEach(now, who, t, JobEvent{Type: RunRequested, Reason: reason, Hosts: hosts}, (*job).mayRunNow)
+	events, err := q.decideEach(now, who, t, JobEvent{Type: RunRequested, Reason: reason, Hosts: hosts},
+		(*job).mayRunNow)
 	if err != nil {
 		return nil, err
 	}
 	j := q.jobs[t.Job.Seq]
 	switch {
 	case j.spec.array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.spec.mpiGang):
-		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]", t, ErrWholeJobOnly, j.seq)
+		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]",
+			t, ErrWholeJobOnly, j.seq)
 	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.spec.mpiGang && len(j.state) > 1:
 		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrWholeJobOnly)
 	}
@@ -76,13 +82,16 @@ func hostName(h string) bool {
 	})
 }
 
-// mayRunNow reports whether a task waits for nothing but a machine, and all that start with it do.
+// mayRunNow reports whether a task waits for nothing but a machine, and all that start
+// with it do.
 func (j *job) mayRunNow(i int) bool {
-	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.wholeCount.has(i/j.gangs.size))
+	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.firstStartOnly ||
+		j.gangs.wholeCount.has(i/j.gangs.size))
 }
 
-// DenyRun decides that the tasks of a request to run now are like any others again, as no machine can take them; why says what is missing.
-// It returns nothing for any other request.
+// DenyRun decides that the tasks of a request to run now are like any others again, as no
+// machine can take them; why says what is missing. It returns nothing for any other
+// request.
 func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
 	r := q.requests[id]
 	if r == nil || !r.Now || len(r.classes) == 0 {
@@ -98,7 +107,8 @@ func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return []JobEvent{{Type: RunDenied, Time: now.UnixNano(), Job: j.seq, Ranges: j.wholeGangs(TaskSelector{Ranges: tasks}).Ranges, Reason: why}}
+	return []JobEvent{{Type: RunDenied, Time: now.UnixNano(), Job: j.seq,
+		Ranges: j.wholeGangs(TaskSelector{Ranges: tasks}).Ranges, Reason: why}}
 }
 
 // runRequested folds in that tasks are to run now.
@@ -142,7 +152,8 @@ func (j *job) whereNow(i int) string {
 	return ""
 }
 
-// onlyOn is the requirement that a machine is one of those named. A name without a domain is also that of a machine with one.
+// onlyOn is the requirement that a machine is one of those named. A name without a domain
+// is also that of a machine with one.
 func onlyOn(where string) string {
 	var any []string
 	for _, host := range strings.Split(where, "+") {
@@ -207,7 +218,9 @@ func (j *job) appendUrgent(b []byte) []byte {
 		b = appendMessage(b, sUrgent, func(b []byte) []byte {
 			b = appendText(appendNumber(appendText(b, 1, o.by), 2, uint64(o.at)), 3, o.where)
 			for _, r := range tasks[o] {
-				b = appendMessage(b, 4, func(b []byte) []byte { return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+				b = appendMessage(b, 4, func(b []byte) []byte {
+					return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
+				})
 			}
 			return b
 		})

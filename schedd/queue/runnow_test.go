@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// urgent lists the requests to run now, with how many tasks each has ready, and where their machines are to be.
+// urgent lists the requests to run now, with how many tasks each has ready, and where
+// their machines are to be.
 func (d *testQueue) urgent() (list []string) {
 	for _, id := range d.queue.Requests() {
 		if r, _ := d.queue.Request(id); r.Now && r.Ready > 0 {
@@ -29,7 +30,8 @@ func (d *testQueue) runNow(id roost.JobID, hosts []string, ranges ...IndexRange)
 	d.apply(events...)
 }
 
-// A job that is to run now makes a request of its own, also after a restart, until its attempt has ended; then it is a job like any other.
+// A job that is to run now makes a request of its own, also after a restart, until its
+// attempt has ended; then it is a job like any other.
 func TestRunNowOnce(t *testing.T) {
 	d := newTestQueue(t)
 	first, second := d.submit(1, "MaxRetries = 3"), d.submit(1, "MaxRetries = 3")
@@ -70,7 +72,8 @@ func TestRunNowOnce(t *testing.T) {
 	}
 }
 
-// Of an array those tasks go first that are named, past its own limit, on the machines that are named.
+// Of an array those tasks go first that are named, past its own limit, on the machines
+// that are named.
 func TestRunNowTasks(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(5, `Array = true; MaxRunning = 1`)
@@ -81,7 +84,8 @@ func TestRunNowTasks(t *testing.T) {
 	}
 	for _, request := range d.queue.Requests() {
 		r, _ := d.queue.Request(request)
-		if named := strings.Contains(r.Ad, `substr(TARGET.Machine,0,3) == "n1."`) && strings.Contains(r.Ad, `TARGET.Machine == "n2.x"`); named != r.Now {
+		if named := strings.Contains(r.Ad, `substr(TARGET.Machine,0,3) == "n1."`) &&
+			strings.Contains(r.Ad, `TARGET.Machine == "n2.x"`); named != r.Now {
 			t.Errorf("request %d, to run now: %v, has the ad %s", request, r.Now, r.Ad)
 		}
 	}
@@ -143,9 +147,11 @@ func TestRunNowRefused(t *testing.T) {
 		{alice, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, nil, roost.PermissionDenied},
 		{root, TaskSelector{Job: held}, nil, roost.Conflict}, {root, TaskSelector{Job: running}, nil, roost.Conflict},
 		{root, TaskSelector{Job: roost.JobID{Seq: 99, Host: "h"}}, nil, roost.NotFound},
-		{root, TaskSelector{Job: array}, nil, ErrWholeJobOnly}, {root, TaskSelector{Job: array, Ranges: []IndexRange{{7, 7}}}, nil, ErrNoSubjob},
+		{root, TaskSelector{Job: array}, nil, ErrWholeJobOnly},
+		{root, TaskSelector{Job: array, Ranges: []IndexRange{{7, 7}}}, nil, ErrNoSubjob},
 		{root, TaskSelector{Job: gang, Ranges: []IndexRange{{0, 1}}}, nil, ErrWholeJobOnly},
-		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{"n1*"}, roost.Invalid}, {root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{""}, roost.Invalid},
+		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{"n1*"}, roost.Invalid},
+		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{""}, roost.Invalid},
 	} {
 		if events, err := d.queue.RunNow(d.now, c.who, c.t, c.hosts); !errors.Is(err, c.want) {
 			t.Errorf("%v by %s: %v, %v; want %v", c.t, c.who.User, events, err, c.want)
@@ -153,7 +159,8 @@ func TestRunNowRefused(t *testing.T) {
 	}
 }
 
-// Gangs run now as they start at any time: whole. What has run once is asked for with the rest.
+// Gangs run now as they start at any time: whole. What has run once is asked for with the
+// rest.
 func TestRunNowGang(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(4, "GangSize = 2")
@@ -167,7 +174,8 @@ func TestRunNowGang(t *testing.T) {
 			if _, mixed := d.queue.GangRequest(request); mixed {
 				t.Fatalf("request %d is told to lead others", request)
 			}
-			events, attempts, ok := d.queue.AssignGang(d.now, request, []GangClaim{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}})
+			events, attempts, ok := d.queue.AssignGang(d.now, request,
+				[]GangClaim{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}})
 			if !ok {
 				t.Fatal("no gang starts")
 			}

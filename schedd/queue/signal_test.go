@@ -23,7 +23,8 @@ func TestSignal(t *testing.T) {
 	if last := d.log[len(d.log)-1]; last.Type != Signalled || last.Reason != "SIGUSR1" || last.RequestedBy != "alice" {
 		t.Fatalf("the log has %+v", last)
 	}
-	if _, to, _ := d.queue.SignalTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 2}}}, "SIGHUP"); len(to) != 1 || to[0] != second {
+	if _, to, _ := d.queue.SignalTasks(d.now, alice, TaskSelector{Job: id, Ranges: []IndexRange{{1, 2}}},
+		"SIGHUP"); len(to) != 1 || to[0] != second {
 		t.Fatalf("of a range: got %v", to)
 	}
 	for name, c := range map[string]struct {

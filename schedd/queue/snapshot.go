@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TakeUnsaved drains the jobs that have changed since the last checkpoint; gone tells which of them are not in the queue any more.
+// TakeUnsaved drains the jobs that have changed since the last checkpoint; gone tells
+// which of them are not in the queue any more.
 func (q *Queue) TakeUnsaved() []uint64 { return takeAll(&q.unsavedJobs) }
 
 // The fields of a snapshot. Tasks come in runs: of one state, of one note, of successes.
@@ -42,7 +43,8 @@ const (
 	sDenied // why they could not
 )
 
-// Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
+// Snapshot returns the whole truth about one job in its form on disk; false when it is
+// not in the queue.
 func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	j := q.jobs[seq]
 	if j == nil {
@@ -94,7 +96,9 @@ func (j *job) appendOldAds(b []byte) []byte {
 		b = appendMessage(b, sOldAd, func(b []byte) []byte {
 			b = appendText(b, 1, p.ad)
 			for _, r := range tasks[p] {
-				b = appendMessage(b, 2, func(b []byte) []byte { return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+				b = appendMessage(b, 2, func(b []byte) []byte {
+					return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
+				})
 			}
 			return b
 		})
@@ -120,7 +124,9 @@ func (b *taskRecords) append(buf []byte) []byte {
 		last := first
 		switch b.refs[first].kind() {
 		case refOwn:
-			buf = appendMessage(buf, sRecord, func(buf []byte) []byte { return b.own(first).append(appendNumber(buf, 1, uint64(first))) })
+			buf = appendMessage(buf, sRecord, func(buf []byte) []byte {
+				return b.own(first).append(appendNumber(buf, 1, uint64(first)))
+			})
 		case refShared:
 			last = runEnd(b.refs, first)
 			buf = appendMessage(buf, sRecord, func(buf []byte) []byte {
@@ -186,7 +192,8 @@ func (q *Queue) restoreState(j *job, i int, to roost.TaskState) {
 	q.setReady(j, i, to == roost.Idle)
 }
 
-// LastSeq is the highest number that was given to a job; Resume raises it after a restart.
+// LastSeq is the highest number that was given to a job; Resume raises it after a
+// restart.
 func (q *Queue) LastSeq() uint64 { return q.lastSeq }
 
 // RaiseLastSeq makes the next job's number higher than seq.

@@ -49,7 +49,8 @@ func (p *savedOldAd) decode(b []byte, tasks int) error {
 	})
 }
 
-// RestoreSnapshot puts a job back that Snapshot wrote down. After an error the queue is of no use.
+// RestoreSnapshot puts a job back that Snapshot wrote down. After an error the queue is
+// of no use.
 func (q *Queue) RestoreSnapshot(snapshot []byte) (err error) {
 	defer func() { // what contradicts itself within the job's own ad and columns
 		if r := recover(); r != nil {
@@ -304,11 +305,14 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 		if to.IsActive() {
 			j.active++
 			if r.removeWanted {
-				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.force, Reason: r.reason})
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: r.force,
+					Reason: r.reason})
 			} else if r.requeueWanted {
-				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true,
+					Reason: requeuedReason})
 			} else if r.holdWanted {
-				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate, Reason: r.holdReason})
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i),
+					Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate, Reason: r.holdReason})
 			}
 		}
 		if to == roost.Completed && !j.records.hasSucceeded(i) {

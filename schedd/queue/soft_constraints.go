@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// softConstraints are what a job takes of licences, and what it would like of machines without needing it. They are for the negotiator, which reads
-// them in the request's ad.
+// softConstraints are what a job takes of licences, and what it would like of machines
+// without needing it. They are for the negotiator, which reads them in the request's ad.
 type softConstraints struct {
 	concurrencyLimits string
 	spread            string
@@ -24,7 +24,8 @@ func (r *adReader) softConstraints() (w softConstraints) {
 	if _, err := roost.ParseLimitRequests(w.concurrencyLimits); err != nil {
 		r.fail(roost.AttrLimits, err.Error())
 	}
-	w.scatter, w.exclusive, w.placementSet = r.boolean(roost.AttrScatter, false), r.boolean(roost.AttrExclusive, false), r.text(roost.AttrPlacementSet, "")
+	w.scatter, w.exclusive, w.placementSet = r.boolean(roost.AttrScatter, false), r.boolean(roost.AttrExclusive, false),
+		r.text(roost.AttrPlacementSet, "")
 	if w.placementSet != "" && !attributeName(w.placementSet) {
 		r.fail(roost.AttrPlacementSet, fmt.Sprintf("%.80q is not the name of an attribute", w.placementSet))
 	}
@@ -61,7 +62,8 @@ func (r *adReader) list(name string) []string {
 	return list
 }
 
-// requestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike: each job is spread for itself.
+// requestKey tells wishes apart. Tasks of two jobs that are to be spread are not alike:
+// each job is spread for itself.
 func (w *softConstraints) requestKey(job roost.JobID) string {
 	where := fmt.Sprintf("%v %v %s", w.scatter, w.exclusive, w.placementSet)
 	if w.spread == "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestSoftConstraints holds that what jobs take and wish for stands in the requests' ads and tells requests apart; and that jobs that are to be spread make
-// each a request of its own.
+// TestSoftConstraints holds that what jobs take and wish for stands in the requests' ads
+// and tells requests apart; and that jobs that are to be spread make each a request of
+// its own.
 func TestSoftConstraints(t *testing.T) {
 	d := newTestQueue(t)
 	d.submit(2, `Cmd = "x"`)
@@ -37,9 +38,11 @@ func TestSoftConstraints(t *testing.T) {
 		}
 	}
 	for _, src := range []string{
-		`ConcurrencyLimits = "a b"`, `ConcurrencyLimits = 1`, `Packages = "gcc"`, `Prefer = {"TARGET.Speed >"}`, `Prefer = {1}`, `Spread = Rack`,
+		`ConcurrencyLimits = "a b"`, `ConcurrencyLimits = 1`, `Packages = "gcc"`, `Prefer = {"TARGET.Speed >"}`,
+		`Prefer = {1}`, `Spread = Rack`,
 	} {
-		_, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad"+src, []SubmitSpec{{Ad: parseTestAd(d, `Cmd = "x"; `+src), Count: 1}}, SubmitLimits{})
+		_, _, _, err := d.queue.SubmitJobs(d.now, alice, "bad"+src,
+			[]SubmitSpec{{Ad: parseTestAd(d, `Cmd = "x"; `+src), Count: 1}}, SubmitLimits{})
 		if name, _, _ := strings.Cut(src, " "); !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", src, err)
 		}

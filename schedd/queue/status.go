@@ -11,22 +11,24 @@ import (
 
 // JobStatus is what is told of a job, or of one task of it.
 type JobStatus struct {
-	Job              roost.JobID
-	Name             string
-	Owner            string
-	UID              uint32
-	Band             roost.PriorityBand
-	Priority         int
-	Queue            string
-	Group            string
-	Reservation      string // the only reservation in which it may run; empty: none
-	Array            bool
-	OrderRank        uint64 // its place among the jobs of the schedd: the number of the job whose place it is
-	OrderTime        int64  // when the job of that place was submitted, unix nanoseconds
-	Submitted        int64  // unix nanoseconds; the next two 0 for not yet
-	Started          int64
-	Ended            int64
-	EligibleSince    int64 // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
+	Job         roost.JobID
+	Name        string
+	Owner       string
+	UID         uint32
+	Band        roost.PriorityBand
+	Priority    int
+	Queue       string
+	Group       string
+	Reservation string // the only reservation in which it may run; empty: none
+	Array       bool
+	OrderRank   uint64 // its place among the jobs of the schedd: the number of the job whose place it is
+	OrderTime   int64  // when the job of that place was submitted, unix nanoseconds
+	Submitted   int64  // unix nanoseconds; the next two 0 for not yet
+	Started     int64
+	Ended       int64
+	// since when it could run, and was not held or made to wait since, unix nanoseconds;
+	// 0: it is
+	EligibleSince    int64
 	WaitingSince     int64 // since when a task of it waits for nothing but a machine, likewise; 0: none does
 	Waited           int64 // for how long some did before, nanoseconds
 	Tasks            int
@@ -39,7 +41,9 @@ type JobStatus struct {
 	WaitsForTimeOnly bool        // blocked tasks wait for the start time, and for no other job
 	Task             *TaskStatus // of the task, or of the only one, or of the one that leads the others
 	RunNow           RunNowStatus
-	Placements       []TaskPlacement // of machines that the job has, where one task leads the others, in the order of the tasks
+	// of machines that the job has, where one task leads the others, in the order of the
+	// tasks
+	Placements []TaskPlacement
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.
@@ -79,9 +83,12 @@ func (q *Queue) Status(seq uint64) (JobStatus, bool) {
 
 func (q *Queue) status(j *job) JobStatus {
 	s := JobStatus{
-		Job: j.id(q.host), Name: j.spec.name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.band, Priority: j.spec.priority,
-		Queue: j.spec.queue, Group: j.spec.group, Array: j.spec.array, WaitsForTimeOnly: j.waitsForTimeOnly(), Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime, Reservation: j.spec.reservation,
-		Resources: j.classes[0].request.Resources, Request: j.waitingRequest().ID,
+		Job: j.id(q.host), Name: j.spec.name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.band,
+		Priority: j.spec.priority,
+		Queue:    j.spec.queue, Group: j.spec.group, Array: j.spec.array, WaitsForTimeOnly: j.waitsForTimeOnly(),
+		Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime,
+		Reservation: j.spec.reservation,
+		Resources:   j.classes[0].request.Resources, Request: j.waitingRequest().ID,
 		EligibleSince: j.eligible.since, WaitingSince: j.eligible.waitingSince, Waited: j.eligible.waited,
 	}
 	s.Tasks, s.Counts, s.Failed = j.userCounts()
@@ -99,7 +106,8 @@ func (q *Queue) status(j *job) JobStatus {
 	return s
 }
 
-// waitingRequest is the request that what waits of a job is asked for by: with a checkpoint it is another one than at first.
+// waitingRequest is the request that what waits of a job is asked for by: with a
+// checkpoint it is another one than at first.
 func (j *job) waitingRequest() *Request {
 	for _, c := range j.classes {
 		if c.count > 0 {
@@ -109,7 +117,8 @@ func (j *job) waitingRequest() *Request {
 	return j.classes[0].request
 }
 
-// startAndEnd is when the first task of a job started and the last one ended, and the first reason there is to tell.
+// startAndEnd is when the first task of a job started and the last one ended, and the
+// first reason there is to tell.
 func (j *job) startAndEnd() (started, ended int64, reason string) {
 	if j.isFinal() {
 		ended = j.lastEnded
@@ -142,8 +151,9 @@ func (j *job) stateReason(i int) (why string) {
 	return why
 }
 
-// WaitingIndexes lists the indexes of the tasks of a job that wait to be started, as users know them: "3-9,12"; empty when there are none. Of a list of more
-// than maxWritten parts the rest is left out.
+// WaitingIndexes lists the indexes of the tasks of a job that wait to be started, as
+// users know them: "3-9,12"; empty when there are none. Of a list of more than maxWritten
+// parts the rest is left out.
 func (q *Queue) WaitingIndexes(seq uint64) string {
 	j := q.jobs[seq]
 	if j == nil {
@@ -193,7 +203,8 @@ func (q *Queue) taskStatus(j *job, s JobStatus, i int) JobStatus {
 // Tasks calls f with the status of each task in a target, until f returns false.
 func (q *Queue) EachTask(t TaskSelector, f func(JobStatus) bool) { q.EachTaskIn(t, nil, false, f) }
 
-// EachTaskIn is EachTask for the tasks that are in one of some states, or with failed have completed without success. Both empty means all.
+// EachTaskIn is EachTask for the tasks that are in one of some states, or with failed
+// have completed without success. Both empty means all.
 func (q *Queue) EachTaskIn(t TaskSelector, states []roost.TaskState, failed bool, f func(JobStatus) bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
@@ -304,7 +315,8 @@ func (q *Queue) JobAd(seq uint64) (string, bool) {
 	return j.submission.Ad, true
 }
 
-// MatchesAd reports whether an expression is true of a job's ad, looked at without the attributes that are hidden.
+// MatchesAd reports whether an expression is true of a job's ad, looked at without the
+// attributes that are hidden.
 func (q *Queue) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, hidden ...string) bool {
 	j := q.jobs[seq]
 	if j == nil {
@@ -344,7 +356,8 @@ func (q *Queue) FailedTasks(seq uint64, limit int, f func(JobStatus)) {
 	}
 }
 
-// IsRerunnable reports whether the tasks of a job may be run again after an attempt was interrupted.
+// IsRerunnable reports whether the tasks of a job may be run again after an attempt was
+// interrupted.
 func (q *Queue) IsRerunnable(seq uint64) bool {
 	j := q.jobs[seq]
 	return j != nil && j.spec.rerunnable
@@ -359,7 +372,8 @@ func (q *Queue) SubmitKey(seq uint64) (string, bool) {
 	return j.submission.Key, true
 }
 
-// JobChangeCounts counts what has happened to each of the jobs, so that one can see later whether something has.
+// JobChangeCounts counts what has happened to each of the jobs, so that one can see later
+// whether something has.
 func (q *Queue) JobChangeCounts(seqs []uint64) map[uint64]int {
 	out := make(map[uint64]int, len(seqs))
 	for _, seq := range seqs {

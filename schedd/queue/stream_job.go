@@ -7,9 +7,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// HoldInfeasible decides that a stream job is held for which the cell found no room, with what is missing. A service that waits for ever serves nobody, and whoever
-// submitted it thinks that it does. What has run before is not refused: it waits for its place as all others do, for it is to run again after a failure
-// with no hand laid on.
+// HoldInfeasible decides that a stream job is held for which the cell found no room, with
+// what is missing. A service that waits for ever serves nobody, and whoever submitted it
+// thinks that it does. What has run before is not refused: it waits for its place as all
+// others do, for it is to run again after a failure with no hand laid on.
 func (q *Queue) HoldInfeasible(now time.Time, id RequestID, missing string) []JobEvent {
 	r := q.requests[id]
 	if r == nil || r.Class != roost.AppStream || len(r.classes) == 0 {
@@ -20,10 +21,12 @@ func (q *Queue) HoldInfeasible(now time.Time, id RequestID, missing string) []Jo
 		return nil
 	}
 	job := j.id(q.host)
-	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: j.seq, Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
+	return []JobEvent{{Type: Held, Time: now.UnixNano(), Job: j.seq,
+		Reason: fmt.Sprintf("refused: %s; to try again: roost release %v", missing, job)}}
 }
 
-// StreamTasks is what each task of a stream job asks for; false for a batch job, and for one that makes no sense.
+// StreamTasks is what each task of a stream job asks for; false for a batch job, and for
+// one that makes no sense.
 func (s *SubmitSpec) StreamTasks() (each roost.Resources, ok bool) {
 	p, err := readJobSpec(s.Ad)
 	return p.resources, err == nil && p.appClass == roost.AppStream

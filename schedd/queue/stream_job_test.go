@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestStreamStartsWhole plays the life of a stream job: its tasks start together, and later each by itself.
+// TestStreamStartsWhole plays the life of a stream job: its tasks start together, and
+// later each by itself.
 func TestStreamStartsWhole(t *testing.T) {
 	q, err := gangQueue(t, `AppClass = "stream"; MaxRetries = 1`, 3)
 	if err != nil {
@@ -28,7 +29,8 @@ func TestStreamStartsWhole(t *testing.T) {
 	if id, ok := q.NextTask(1); ok {
 		t.Fatalf("%v would start by itself", id)
 	}
-	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "c", Address: "x", Claim: 3}})
+	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []GangClaim{{Node: "a", Address: "x", Claim: 1},
+		{Node: "b", Address: "x", Claim: 2}, {Node: "c", Address: "x", Claim: 3}})
 	if !ok {
 		t.Fatal("it does not start")
 	}
@@ -54,7 +56,8 @@ func TestStreamStartsWhole(t *testing.T) {
 	}
 }
 
-// TestHoldInfeasible holds that a stream job that finds no room is held whole, and starts whole when it is released.
+// TestHoldInfeasible holds that a stream job that finds no room is held whole, and starts
+// whole when it is released.
 func TestHoldInfeasible(t *testing.T) {
 	for _, count := range []int{1, 3} {
 		q, err := gangQueue(t, `AppClass = "stream"`, count)
@@ -62,7 +65,8 @@ func TestHoldInfeasible(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := q.HoldInfeasible(time.Unix(2, 0), 1, "the one machine is busy")
-		if len(events) != 1 || !strings.Contains(events[0].Reason, "the one machine is busy") || !strings.Contains(events[0].Reason, "roost release 1.h") {
+		if len(events) != 1 || !strings.Contains(events[0].Reason, "the one machine is busy") ||
+			!strings.Contains(events[0].Reason, "roost release 1.h") {
 			t.Fatalf("%+v", events)
 		}
 		q.Apply(events[0])
@@ -70,7 +74,8 @@ func TestHoldInfeasible(t *testing.T) {
 		if again := q.HoldInfeasible(time.Unix(2, 0), 1, "still busy"); len(again) > 0 {
 			t.Errorf("refused twice: %+v", again)
 		}
-		released, err := q.ReleaseTasks(time.Unix(3, 0), CallerIdentity{User: "ann", UID: 1}, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}})
+		released, err := q.ReleaseTasks(time.Unix(3, 0), CallerIdentity{User: "ann", UID: 1},
+			TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,14 +90,16 @@ func TestHoldInfeasible(t *testing.T) {
 	}
 }
 
-// TestLastTaskOfGang holds that what is left of a gang, if it is one task, needs no company.
+// TestLastTaskOfGang holds that what is left of a gang, if it is one task, needs no
+// company.
 func TestLastTaskOfGang(t *testing.T) {
 	q, err := gangQueue(t, "GangSize = 2", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	who := CallerIdentity{User: "ann", UID: 1}
-	events, err := q.RemoveTasks(time.Unix(2, 0), who, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []IndexRange{{0, 0}}}, "", false)
+	events, err := q.RemoveTasks(time.Unix(2, 0), who,
+		TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []IndexRange{{0, 0}}}, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +115,8 @@ func TestStreamJobRefused(t *testing.T) {
 			t.Errorf("%s, %d tasks: %v", ad, count, err)
 		}
 	}
-	for ad, count := range map[string]int{`AppClass = "stream"; MaxRunning = 1`: 1, `AppClass = "stream"; GangSize = 2`: 2} {
+	for ad, count := range map[string]int{`AppClass = "stream"; MaxRunning = 1`: 1,
+		`AppClass = "stream"; GangSize = 2`: 2} {
 		if _, err := gangQueue(t, ad, count); err != nil {
 			t.Errorf("%s, %d tasks: %v", ad, count, err)
 		}

@@ -25,16 +25,23 @@ type SubmitLimits struct {
 	Domain     string                                       // the schedd's own FileSystemDomain
 	JobsByKey  func(key string) []roost.JobID               // the jobs that a key made and that are in the history
 	PastJob    func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
-	NewSecret  func() []byte                                // makes that of the keys of a job's images, SecretSize random bytes; nil: no images are taken
-	LastSeq    uint64                                       // the highest number that the history knows
+	// makes that of the keys of a job's images, SecretSize random bytes; nil: no images
+	// are taken
+	NewSecret func() []byte
+	LastSeq   uint64 // the highest number that the history knows
 
-	Infeasible error // why no machine could ever run these jobs, nil if one might; a key that was taken before is answered all the same
+	// why no machine could ever run these jobs, nil if one might; a key that was taken
+	// before is answered all the same
+	Infeasible error
 }
 
-// SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids that it gave before.
-func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec, limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
+// SubmitJobs decides on new jobs: all of them, or none. The same key again gives the ids
+// that it gave before.
+func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs []SubmitSpec,
+	limits SubmitLimits) (events []JobEvent, ids []roost.JobID, repeated bool, err error) {
 	if key == "" || len(key) > 256 {
-		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted", roost.Invalid, len(key))
+		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted",
+			roost.Invalid, len(key))
 	}
 	key = submissionKey(who, key)
 	if ids := q.submissionJobs(key, limits); len(ids) > 0 {
@@ -49,7 +56,8 @@ func (q *Queue) SubmitJobs(now time.Time, who CallerIdentity, key string, specs 
 	total := q.tasks
 	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
-		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{Queue: q, caller: who, jobNumber: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
+		e, err := q.checkSubmission(now, who, &specs[part], &dependencyResolver{Queue: q, caller: who,
+			jobNumber: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d of the submission: %w", part, err)
@@ -88,10 +96,12 @@ func (q *Queue) submissionJobs(key string, limits SubmitLimits) (ids []roost.Job
 }
 
 // checkSubmission checks one job and makes the event that takes it in.
-func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec, r *dependencyResolver) (JobEvent, error) {
+func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitSpec,
+	r *dependencyResolver) (JobEvent, error) {
 	seq, limits := r.jobNumber, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
-		return JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count, roost.MaxTasks)
+		return JobEvent{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count,
+			roost.MaxTasks)
 	}
 	if err := checkColumns(spec.Columns, spec.Count); err != nil {
 		return JobEvent{}, err
@@ -124,7 +134,8 @@ func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitS
 		return JobEvent{}, err
 	}
 	if p.interactive && spec.Count > 1 && !p.mpiGang {
-		return JobEvent{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d", roost.AttrInteractive, roost.Invalid, spec.Count)
+		return JobEvent{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d",
+			roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
 	r.fromQsub = p.fromQsub
 	waits, err := r.resolveAll(ad)
@@ -133,14 +144,16 @@ func (q *Queue) checkSubmission(now time.Time, who CallerIdentity, spec *SubmitS
 	}
 	text := ad.String()
 	if len(text) > roost.MaxAdBytes {
-		return JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text), roost.MaxAdBytes)
+		return JobEvent{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text),
+			roost.MaxAdBytes)
 	}
 	var secret []byte
 	if p.checkpoints != nil && limits.NewSecret != nil {
 		secret = limits.NewSecret()
 	}
 	return JobEvent{Type: Submitted, Time: now.UnixNano(), Job: seq, Submission: &SubmittedJob{
-		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
+		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns,
+		Dependencies: waits, DeferredAdmission: spec.DeferredAdmission,
 	}}, nil
 }
 
@@ -165,7 +178,8 @@ func checkOverrides(p jobSpec, columns []TaskColumn) error {
 			}
 		}
 		if kinds *= len(seen); kinds > maxTaskClasses {
-			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine", roost.Exhausted, maxTaskClasses)
+			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine",
+				roost.Exhausted, maxTaskClasses)
 		}
 	}
 	return nil

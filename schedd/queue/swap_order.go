@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SwapOrder decides that two jobs change places: each starts where the other would have, as far as their age decides that (OpenPBS, qorder). Neither may have begun.
+// SwapOrder decides that two jobs change places: each starts where the other would have,
+// as far as their age decides that (OpenPBS, qorder). Neither may have begun.
 func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]JobEvent, error) {
 	var events []JobEvent
 	for _, t := range []TaskSelector{a, b} {

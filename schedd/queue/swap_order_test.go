@@ -5,18 +5,21 @@ import (
 	"testing"
 )
 
-// TestPreemptedGoesFirst: of the tasks of one job, one that had to leave its machine, and whose work was saved, goes on before others begin.
+// TestPreemptedGoesFirst: of the tasks of one job, one that had to leave its machine, and
+// whose work was saved, goes on before others begin.
 func TestPreemptedGoesFirst(t *testing.T) {
 	d := newTestQueue(t)
 	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
-	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{{Ad: parseTestAd(t, `Checkpoint = "image"`), Count: 3}}, limits)
+	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k",
+		[]SubmitSpec{{Ad: parseTestAd(t, `Checkpoint = "image"`), Count: 3}}, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.apply(events...)
 	a := d.start()
 	began, ok := d.queue.RecordStarted(d.now, a)
-	retained, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: 1, Time: d.now.UnixNano(), Size: 100, Node: "n"})
+	retained, err := d.queue.RecordCheckpoint(d.now,
+		a, CheckpointImage{Sequence: 1, Time: d.now.UnixNano(), Size: 100, Node: "n"})
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// The tasks of a job are counted from 0 in here, on the wire between daemons and on disk. Users know the tasks of an array by the indexes that they
-// gave it (qsub -J 10-20:5 makes 12[10], 12[15] and 12[20]), and by nothing else: what they say is located, and what they are told is named. This is
-// the only place where one becomes the other.
+// The tasks of a job are counted from 0 in here, on the wire between daemons and on disk.
+// Users know the tasks of an array by the indexes that they gave it (qsub -J 10-20:5
+// makes 12[10], 12[15] and 12[20]), and by nothing else: what they say is located, and
+// what they are told is named. This is the only place where one becomes the other.
 
 // ErrNoSubjob says that an array has no task of that index.
 var ErrNoSubjob = fmt.Errorf("%w: the array has no such index", roost.NotFound)
@@ -19,8 +20,10 @@ var ErrNoSubjob = fmt.Errorf("%w: the array has no such index", roost.NotFound)
 // ErrEndedSubjob says that a task of an array has ended while the array goes on.
 var ErrEndedSubjob = fmt.Errorf("%w, though its array has not", roost.Finished)
 
-// LocateTasks makes of the indexes that a user said the tasks that have them. A single index that the job does not have is ErrNoSubjob; ranges stand for
-// those indexes in them that there are (OpenPBS), and one without any is ErrNoSubjob, too. A job that is not in this queue is left as it was said.
+// LocateTasks makes of the indexes that a user said the tasks that have them. A single
+// index that the job does not have is ErrNoSubjob; ranges stand for those indexes in them
+// that there are (OpenPBS), and one without any is ErrNoSubjob, too. A job that is not in
+// this queue is left as it was said.
 func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil || len(t.Ranges) == 0 || t.userText != "" {
@@ -43,7 +46,8 @@ func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
 	return at, nil
 }
 
-// firstFromIndex is the first task of the user's whose index is at least that, or how many there are.
+// firstFromIndex is the first task of the user's whose index is at least that, or how
+// many there are.
 func (j *job) firstFromIndex(index int) int {
 	if j.indexes == nil {
 		return min(index, len(j.state)/j.tasksPerIndex())
@@ -84,10 +88,12 @@ func (j *job) names() TaskNames {
 	return n
 }
 
-// GangPart is which part of its gang a task is: 0 for the one that leads, and for any that none leads.
+// GangPart is which part of its gang a task is: 0 for the one that leads, and for any
+// that none leads.
 func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) }
 
-// TaskNames is what users call the tasks of a job; of one that is not here, their own numbers.
+// TaskNames is what users call the tasks of a job; of one that is not here, their own
+// numbers.
 func (q *Queue) TaskNames(seq uint64) TaskNames {
 	if j := q.jobs[seq]; j != nil {
 		return j.names()
@@ -128,13 +134,15 @@ func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
 	return TaskSelector{Job: job, Ranges: ranges, userText: strings.Join(parts, ",")}.String()
 }
 
-// endedSubjob reports whether a target is one task of an array that has ended, and its array has not.
+// endedSubjob reports whether a target is one task of an array that has ended, and its
+// array has not.
 func (j *job) endedSubjob(t TaskSelector) bool {
 	i, one := j.singleTask(t)
 	return j.spec.array && one && j.state[i].IsFinal() && !j.isFinal()
 }
 
-// singleTask is the task that a target names, if it names one of the user's: of several that have an index between them, the one that leads.
+// singleTask is the task that a target names, if it names one of the user's: of several
+// that have an index between them, the one that leads.
 func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	if len(t.Ranges) != 1 {
 		return 0, false
@@ -143,7 +151,8 @@ func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
 	return r.First, r.Last-r.First+1 == j.tasksPerIndex() && r.First < len(j.state)
 }
 
-// SingleTask is the task that a located target names, if it names one; false for a job, and for several tasks.
+// SingleTask is the task that a located target names, if it names one; false for a job,
+// and for several tasks.
 func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
@@ -153,7 +162,8 @@ func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
 	return t.Job.Task(i), ok
 }
 
-// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have none but their own numbers.
+// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have
+// none but their own numbers.
 func indexesOf(text string, tasks int) *roost.ArrayIndexes {
 	if text == "" {
 		return nil
@@ -175,12 +185,14 @@ func checkIndexes(ad *classad.Ad, tasks int) error {
 	case err != nil:
 		return fmt.Errorf("attribute %s: %w: %w", roost.AttrArrayIndex, roost.Invalid, err)
 	case x.Len() != tasks:
-		return fmt.Errorf("attribute %s: %w: %q are %d indexes, and the job has %d tasks", roost.AttrArrayIndex, roost.Invalid, text, x.Len(), tasks)
+		return fmt.Errorf("attribute %s: %w: %q are %d indexes, and the job has %d tasks", roost.AttrArrayIndex,
+			roost.Invalid, text, x.Len(), tasks)
 	}
 	return nil
 }
 
-// Intersect is what of a target lies between two tasks, both included; without a range if nothing does.
+// Intersect is what of a target lies between two tasks, both included; without a range if
+// nothing does.
 func (t TaskSelector) Intersect(first, last int) TaskSelector {
 	part := TaskSelector{Job: t.Job, userText: t.userText}
 	if len(t.Ranges) == 0 {

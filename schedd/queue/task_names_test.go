@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Of any array, any selection means the tasks whose indexes are in it, and what they are called then means them again.
+// Of any array, any selection means the tasks whose indexes are in it, and what they are
+// called then means them again.
 func TestLocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 300 {
@@ -20,7 +21,8 @@ func TestLocate(t *testing.T) {
 			var parts []string
 			for range 1 + rng.IntN(3) {
 				first := rng.IntN(40)
-				parts = append(parts, []string{fmt.Sprint(first), fmt.Sprintf("%d-%d", first, first+rng.IntN(9)), fmt.Sprintf("%d-%d:3", first, first+rng.IntN(20))}[rng.IntN(3)])
+				parts = append(parts, []string{fmt.Sprint(first), fmt.Sprintf("%d-%d", first, first+rng.IntN(9)),
+					fmt.Sprintf("%d-%d:3", first, first+rng.IntN(20))}[rng.IntN(3)])
 			}
 			return strings.Join(parts, ",")
 		}
@@ -60,7 +62,8 @@ func TestLocate(t *testing.T) {
 		if !slices.Equal(again, want) {
 			t.Fatalf("round %d: %v of %v are tasks %v in pieces, want %v", round, wanted, indexes, again, want)
 		}
-		if twice, err := d.queue.LocateTasks(at); err != nil || !slices.Equal(twice.Ranges, at.Ranges) || at.String() != stated.String() {
+		if twice, err := d.queue.LocateTasks(at); err != nil || !slices.Equal(twice.Ranges, at.Ranges) ||
+			at.String() != stated.String() {
 			t.Fatalf("round %d: %v located twice is %v, %v", round, stated, twice, err)
 		}
 		named, err := ParseSelector(d.queue.TaskNames(id.Seq).Tasks(id, at.Ranges), "x")
@@ -70,13 +73,15 @@ func TestLocate(t *testing.T) {
 		if again, err := d.queue.LocateTasks(named); err != nil || !slices.Equal(again.Ranges, at.Ranges) {
 			t.Fatalf("round %d: %v are called %v, and that is %v (%v)", round, at.Ranges, named, again.Ranges, err)
 		}
-		if name := d.queue.TaskName(id.Task(want[0])); name != fmt.Sprintf("%d[%d].h", id.Seq, indexes.IndexOf(want[0])) {
+		if name := d.queue.TaskName(id.Task(want[0])); name != fmt.Sprintf("%d[%d].h", id.Seq,
+			indexes.IndexOf(want[0])) {
 			t.Fatalf("round %d: task %d is called %s", round, want[0], name)
 		}
 	}
 }
 
-// A task that has ended is another thing than an index that there is not, and than a whole array that has ended.
+// A task that has ended is another thing than an index that there is not, and than a
+// whole array that has ended.
 func TestEndedSubjob(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(3, `ArrayIndexes = "10-20:5"; Array = true`)
@@ -97,10 +102,12 @@ func TestEndedSubjob(t *testing.T) {
 		indexes string
 		want    error
 	}{
-		{"[12]", ErrNoSubjob}, {"[21-30]", ErrNoSubjob}, {"[15]", nil}, {"[15]", ErrEndedSubjob}, {"[15-17]", ErrEndedSubjob}, {"[11-20]", nil}, {"[15-20]", nil}, {"[10]", nil},
+		{"[12]", ErrNoSubjob}, {"[21-30]", ErrNoSubjob}, {"[15]", nil}, {"[15]", ErrEndedSubjob},
+		{"[15-17]", ErrEndedSubjob}, {"[11-20]", nil}, {"[15-20]", nil}, {"[10]", nil},
 		{"[10]", roost.Finished}, {"", roost.Finished},
 	} {
-		if err := remove(c.indexes); !errors.Is(err, c.want) || errors.Is(err, ErrEndedSubjob) != (c.want == ErrEndedSubjob) {
+		if err := remove(c.indexes); !errors.Is(err, c.want) ||
+			errors.Is(err, ErrEndedSubjob) != (c.want == ErrEndedSubjob) {
 			t.Errorf("remove %s: %v, want %v", c.indexes, err, c.want)
 		}
 	}

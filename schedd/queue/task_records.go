@@ -33,7 +33,8 @@ type taskRecord struct {
 	checkpoints        *checkpoints // nil: no checkpoint of it was ever taken or tried
 }
 
-// successRecord is all that is kept of a task whose first attempt succeeded: most tasks of most jobs, so it is small.
+// successRecord is all that is kept of a task whose first attempt succeeded: most tasks
+// of most jobs, so it is small.
 type successRecord struct {
 	started, ended     int64
 	wall, user, system int64
@@ -42,24 +43,29 @@ type successRecord struct {
 	node               uint32 // in the book's list
 }
 
-// sharedRecord is a record that tasks share which were held or removed together before any attempt of them was made. It is never written to.
+// sharedRecord is a record that tasks share which were held or removed together before
+// any attempt of them was made. It is never written to.
 type sharedRecord struct {
 	taskRecord
 	tasks int
 }
 
-// taskRecords keeps the records of a job's tasks. A million tasks that are held with one word must not cost a million records, so each task has a
-// reference of four bytes: to a record of its own, to a note, or to the little that is kept of a success.
+// taskRecords keeps the records of a job's tasks. A million tasks that are held with one
+// word must not cost a million records, so each task has a reference of four bytes: to a
+// record of its own, to a note, or to the little that is kept of a success.
 type taskRecords struct {
 	refs          []recordRef // empty while nothing is known of any task
 	ownRecords    recycledSlice[*taskRecord]
 	sharedRecords recycledSlice[*sharedRecord]
 	successes     recycledSlice[successRecord]
-	nodes         []string // that the finished ran on, in the order of their first mention; behind a zero byte, the place there
-	nodeIndex     map[string]uint32
+	// that the finished ran on, in the order of their first mention; behind a zero byte,
+	// the place there
+	nodes     []string
+	nodeIndex map[string]uint32
 }
 
-// recordRef says what is known of a task: its two highest bits of what kind it is, the rest where it is. 0 is nothing.
+// recordRef says what is known of a task: its two highest bits of what kind it is, the
+// rest where it is. 0 is nothing.
 type recordRef uint32
 
 const (
@@ -126,7 +132,8 @@ func (b *taskRecords) set(i, tasks int, to recordRef) {
 	}
 }
 
-// get returns what is known of a task, to be read and not written; nil when it is nothing.
+// get returns what is known of a task, to be read and not written; nil when it is
+// nothing.
 func (b *taskRecords) get(i int) *taskRecord {
 	switch r := b.setRef(i); r.kind() {
 	case refOwn:
@@ -139,7 +146,8 @@ func (b *taskRecords) get(i int) *taskRecord {
 	return nil
 }
 
-// own returns the record of a task's own, nil when it has none: only such tasks have had an attempt that is live or did not succeed at once.
+// own returns the record of a task's own, nil when it has none: only such tasks have had
+// an attempt that is live or did not succeed at once.
 func (b *taskRecords) own(i int) *taskRecord {
 	if r := b.setRef(i); r.kind() == refOwn {
 		return b.ownRecords.items[r.index()]
@@ -176,18 +184,22 @@ func (j *job) dropRecord(i int) {
 	}
 }
 
-// compactRecord keeps less of a task that has just succeeded, if nothing is lost by it that anybody can ask for.
+// compactRecord keeps less of a task that has just succeeded, if nothing is lost by it
+// that anybody can ask for.
 func (j *job) compactRecord(i int) {
 	r := j.records.own(i)
 	x := r.exit
 	rest := taskRecord{
-		attempt: 1, node: r.node, address: r.address, claim: r.claim, placement: r.placement, assigned: r.assigned, started: r.started, ended: r.ended, exit: x,
+		attempt: 1, node: r.node, address: r.address, claim: r.claim, placement: r.placement, assigned: r.assigned,
+		started: r.started, ended: r.ended, exit: x,
 	}
 	used, exact := compactOf(x.Used)
-	if *r != rest || !exact || *x != (AttemptExit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
+	if *r != rest || !exact ||
+		*x != (AttemptExit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
 		return
 	}
-	f := successRecord{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, usage: used, node: j.records.nodeNumber(r.node, r.placement)}
+	f := successRecord{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System,
+		maxRSS: x.MaxRSS, usage: used, node: j.records.nodeNumber(r.node, r.placement)}
 	j.records.set(i, len(j.state), refSuccess|recordRef(j.records.successes.add(f)))
 }
 

@@ -46,7 +46,8 @@ func (t TaskSelector) eachIndex(tasks int, f func(i int)) {
 	}
 }
 
-// firstMissingIndex returns an index of the target that a job of that many tasks does not have.
+// firstMissingIndex returns an index of the target that a job of that many tasks does not
+// have.
 func (t TaskSelector) firstMissingIndex(tasks int) (int, bool) {
 	for _, r := range t.Ranges {
 		if r.Last >= tasks {
@@ -68,7 +69,8 @@ func appendIndex(list []IndexRange, i int) []IndexRange {
 // maxSelectedRanges bounds how many separate indexes one selector may name.
 const maxSelectedRanges = 1_000_000
 
-// ParseSelector reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5]". The indexes are those that users know: see LocateTasks.
+// ParseSelector reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and
+// "123[1,3-5]". The indexes are those that users know: see LocateTasks.
 func ParseSelector(s, host string) (TaskSelector, error) {
 	open, end := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
 	if open < 0 || end < open || end == open+1 {
@@ -80,7 +82,8 @@ func ParseSelector(s, host string) (TaskSelector, error) {
 	}
 	id, err := roost.ParseJobID(s[:open]+s[end+1:], host)
 	if err != nil {
-		return TaskSelector{}, fmt.Errorf("%w: %q is not a job id: write it as 123, 123.host or 123[7].host", roost.Invalid, s)
+		return TaskSelector{}, fmt.Errorf("%w: %q is not a job id: write it as 123, 123.host or 123[7].host",
+			roost.Invalid, s)
 	}
 	ranges, err := parseIndexes(s[open+1 : end])
 	if err != nil {
@@ -89,7 +92,8 @@ func ParseSelector(s, host string) (TaskSelector, error) {
 	return TaskSelector{Job: id, Ranges: ranges}, nil
 }
 
-// parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and without repetition.
+// parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and
+// without repetition.
 func parseIndexes(s string) ([]IndexRange, error) {
 	bad := fmt.Errorf("%w: %q is no list of task indexes: write it as 7, 1-9, 1-9:2 or 1,3,5", roost.Invalid, s)
 	var picked []IndexRange
@@ -157,7 +161,9 @@ func (f JobFilter) passes(j *job) bool {
 		return true
 	}
 	_, counts, failed := j.userCounts()
-	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool { return counts[s] > 0 })
+	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool {
+		return counts[s] > 0
+	})
 }
 
 // NewestJob returns the newest job of an owner.

@@ -8,10 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Successes lie on disk as numbers of varying length, each as the difference from what it is likely to be: an array of many tasks takes some
-// twenty bytes for each of them.
+// Successes lie on disk as numbers of varying length, each as the difference from what it
+// is likely to be: an array of many tasks takes some twenty bytes for each of them.
 
-// appendSuccesses adds a run of successes: the first index, how many, and six numbers and the node of each, and what they used.
+// appendSuccesses adds a run of successes: the first index, how many, and six numbers and
+// the node of each, and what they used.
 func (b *taskRecords) appendSuccesses(buf []byte, first, last int) []byte {
 	var nums, used []byte
 	ended := int64(0)
@@ -21,7 +22,8 @@ func (b *taskRecords) appendSuccesses(buf []byte, first, last int) []byte {
 			used = binary.AppendUvarint(used, uint64(n))
 		}
 		nums = binary.AppendUvarint(nums, uint64(f.node))
-		for _, n := range [...]int64{f.ended - ended, f.ended - f.started - f.wall, f.wall, f.user, f.system, f.maxRSS} {
+		for _, n := range [...]int64{f.ended - ended, f.ended - f.started - f.wall, f.wall, f.user, f.system,
+			f.maxRSS} {
 			nums = binary.AppendVarint(nums, n)
 		}
 		ended = f.ended
@@ -31,8 +33,8 @@ func (b *taskRecords) appendSuccesses(buf []byte, first, last int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(buf, 4, protowire.BytesType), used)
 }
 
-// compactUsage is what most successes used, in KiB: peak of memory, read, written. It says it all if no GPU or scratch directory comes in, and each is
-// below 4 TiB.
+// compactUsage is what most successes used, in KiB: peak of memory, read, written. It
+// says it all if no GPU or scratch directory comes in, and each is below 4 TiB.
 type compactUsage [3]uint32
 
 // compactOf gives the little form, and whether it holds all.
@@ -99,7 +101,8 @@ func (b *taskRecords) decodeSuccesses(raw []byte, tasks int) error {
 			}
 			kib[k], used = uint32(v), used[n:]
 		}
-		f := successRecord{ended: ended, started: ended - got[2] - got[1], wall: got[2], user: got[3], system: got[4], maxRSS: got[5], usage: kib, node: uint32(node)}
+		f := successRecord{ended: ended, started: ended - got[2] - got[1], wall: got[2], user: got[3], system: got[4],
+			maxRSS: got[5], usage: kib, node: uint32(node)}
 		b.set(i, tasks, refSuccess|recordRef(b.successes.add(f)))
 	}
 	return nil

@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestUsageRetained: what attempts used outlives the log and the snapshot, of successes and of failures, and successes stay small.
+// TestUsageRetained: what attempts used outlives the log and the snapshot, of successes
+// and of failures, and successes stay small.
 func TestUsageRetained(t *testing.T) {
 	const kib = 1 << 10
 	tests := []struct {
@@ -45,7 +46,8 @@ func TestUsageRetained(t *testing.T) {
 	}
 }
 
-// TestSuccessesWithoutUsage: runs of successes that were written before usage was kept are read as if nothing had been used.
+// TestSuccessesWithoutUsage: runs of successes that were written before usage was kept
+// are read as if nothing had been used.
 func TestSuccessesWithoutUsage(t *testing.T) {
 	d := newTestQueue(t)
 	id := d.submit(2, "")
@@ -73,7 +75,8 @@ func TestSuccessesWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestResourceExceeded: needing more than was asked for is the job's own failure, and tried again as often as the job says.
+// TestResourceExceeded: needing more than was asked for is the job's own failure, and
+// tried again as often as the job says.
 func TestResourceExceeded(t *testing.T) {
 	for _, cause := range []ExitCause{CauseMemory, CauseGPUMemory, CauseDisk} {
 		d := newTestQueue(t)
@@ -84,7 +87,8 @@ func TestResourceExceeded(t *testing.T) {
 		}
 		d.end(d.start(), AttemptExit{Cause: cause, Signal: 9, Reason: "too much"})
 		st, _ := d.queue.TaskStatus(id.Task(0))
-		if whole, _ := d.queue.Status(id.Seq); st.Task.State != roost.Completed || whole.Failed != 1 || st.Reason != "too much" {
+		if whole, _ := d.queue.Status(id.Seq); st.Task.State != roost.Completed || whole.Failed != 1 ||
+			st.Reason != "too much" {
 			t.Errorf("cause %d: in the end it is %v, %d failed, %q", cause, st.Task.State, whole.Failed, st.Reason)
 		}
 	}

@@ -18,7 +18,8 @@ const (
 	proposalLifetime = time.Second      // the leader has long looked at it
 )
 
-// partAttribute is the attribute of a machine in the copy that says how much this schedd prefers it: 1 in its own part, less elsewhere.
+// partAttribute is the attribute of a machine in the copy that says how much this schedd
+// prefers it: 1 in its own part, less elsewhere.
 const partAttribute = "ScheddPart"
 
 // CellCopy is one schedd's copy of the cell. It belongs to one goroutine.
@@ -48,8 +49,9 @@ type pendingGrant struct {
 // New returns an empty copy for the schedd of that name.
 func New(schedd string) *CellCopy {
 	return &CellCopy{
-		schedd: schedd, parts: 1, matcher: match.NewMatcher(), machines: map[string]*match.Machine{}, requests: map[uint64]*requestState{},
-		granted: map[uint64]*pendingGrant{}, proposed: map[uint64][]*pendingGrant{},
+		schedd: schedd, parts: 1, matcher: match.NewMatcher(), machines: map[string]*match.Machine{},
+		requests: map[uint64]*requestState{},
+		granted:  map[uint64]*pendingGrant{}, proposed: map[uint64][]*pendingGrant{},
 	}
 }
 
@@ -60,7 +62,8 @@ func (c *CellCopy) SetPolicy(part, parts int) {
 	}
 	c.part, c.parts = part, parts
 	for name, m := range c.machines {
-		c.machines[name] = match.NewMachine(name, m.Started, m.Sequence, c.setPreference(name, m.Ad)) // the matcher reads what it has not seen
+		// the matcher reads what it has not seen
+		c.machines[name] = match.NewMachine(name, m.Started, m.Sequence, c.setPreference(name, m.Ad))
 	}
 	c.sorted = nil
 }
@@ -123,10 +126,12 @@ type LeaderGrant struct {
 	Waiting     bool
 }
 
-// Granted takes in a grant: what it takes is not free any more, and is not proposed any more either.
+// Granted takes in a grant: what it takes is not free any more, and is not proposed any
+// more either.
 func (c *CellCopy) Granted(now time.Time, g LeaderGrant) {
 	p := &pendingGrant{machine: g.Machine, units: 1, until: now.Add(grantLifetime)}
-	p.PendingGrant = match.PendingGrant{Request: match.RequestKey{ID: g.Request}, Resources: g.Resources, Waiting: g.Waiting, Unit: -1}
+	p.PendingGrant = match.PendingGrant{Request: match.RequestKey{ID: g.Request}, Resources: g.Resources,
+		Waiting: g.Waiting, Unit: -1}
 	if r := c.requests[g.Request]; r != nil && r.class != nil {
 		p.Class, p.MayReclaim = r.class.AppClass, !r.band.IsProd()
 	}
@@ -169,7 +174,9 @@ func (c *CellCopy) dropExpired(now time.Time) {
 		}
 	}
 	for id, list := range c.proposed {
-		if list = slices.DeleteFunc(list, func(p *pendingGrant) bool { return p.units == 0 || !now.Before(p.until) }); len(list) == 0 {
+		if list = slices.DeleteFunc(list, func(p *pendingGrant) bool {
+			return p.units == 0 || !now.Before(p.until)
+		}); len(list) == 0 {
 			delete(c.proposed, id)
 		} else {
 			c.proposed[id] = list

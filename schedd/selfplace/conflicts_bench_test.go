@@ -18,8 +18,9 @@ const (
 	coresPerMachine = 16
 )
 
-// conflictSimulation is a cell with a leader and schedds that propose to it, in steps of a millisecond. Machines tell the leader at once what has changed of them, and
-// the schedds a while later.
+// conflictSimulation is a cell with a leader and schedds that propose to it, in steps of
+// a millisecond. Machines tell the leader at once what has changed of them, and the
+// schedds a while later.
 type conflictSimulation struct {
 	tb         testing.TB
 	rng        *rand.Rand
@@ -46,7 +47,8 @@ type delayedAd struct {
 
 func newConflictSimulation(tb testing.TB, stale time.Duration, parts bool, busy float64) *conflictSimulation {
 	r := &conflictSimulation{
-		tb: tb, rng: rand.New(rand.NewPCG(1, 2)), now: time.Unix(1000, 0), delay: stale, free: make([]int, machineCount), sequence: make([]uint64, machineCount),
+		tb: tb, rng: rand.New(rand.NewPCG(1, 2)), now: time.Unix(1000, 0), delay: stale,
+		free: make([]int, machineCount), sequence: make([]uint64, machineCount),
 		leader: match.NewMatcher(),
 	}
 	r.snapshot.Machines = make([]*match.Machine, machineCount)
@@ -71,7 +73,10 @@ func newConflictSimulation(tb testing.TB, stale time.Duration, parts bool, busy 
 }
 
 func (r *conflictSimulation) machineAd(i, free int) *classad.Ad {
-	ad, err := classad.Parse(fmt.Sprintf(`[Name = "node%05d"; Arch = "X86_64"; TotalCpus = %d; Cpus = %d; TotalMemory = 65536; Memory = 65536]`, i, coresPerMachine, free))
+	ad, err := classad.Parse(fmt.Sprintf(
+		`[Name = "node%05d"; Arch = "X86_64"; TotalCpus = %d; Cpus = %d; TotalMemory = 65536; Memory = 65536]`,
+		i, coresPerMachine, free,
+	))
 	if err != nil {
 		r.tb.Fatal(err)
 	}
@@ -90,7 +95,8 @@ func (r *conflictSimulation) deliverAds(l delayedAd) {
 	}
 }
 
-// step lets a millisecond pass in which some tasks end, and each schedd submits so many tasks with some chance.
+// step lets a millisecond pass in which some tasks end, and each schedd submits so many
+// tasks with some chance.
 func (r *conflictSimulation) step(ends, tasks int, chance float64) {
 	r.now = r.now.Add(time.Millisecond)
 	for len(r.delayedAds) > 0 && !r.delayedAds[0].due.After(r.now) {
@@ -114,7 +120,8 @@ func (r *conflictSimulation) step(ends, tasks int, chance float64) {
 func (r *conflictSimulation) submit(schedd, tasks int) *match.Request {
 	r.ids++
 	u := RequestUpdate{
-		ID: r.ids, Owner: fmt.Sprint("user", schedd), Band: roost.BatchBand, Wanted: tasks, Oldest: int64(r.ids), Ad: `[Requirements = TARGET.Arch == "X86_64"]`,
+		ID: r.ids, Owner: fmt.Sprint("user", schedd), Band: roost.BatchBand, Wanted: tasks, Oldest: int64(r.ids),
+		Ad:        `[Requirements = TARGET.Arch == "X86_64"]`,
 		Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
 	}
 	who := fairshare.Submitter{Owner: u.Owner}
@@ -122,12 +129,14 @@ func (r *conflictSimulation) submit(schedd, tasks int) *match.Request {
 	if err != nil {
 		r.tb.Fatal(err)
 	}
-	q := &match.Request{Key: match.RequestKey{Schedd: r.copies[schedd].schedd, ID: u.ID}, Submitter: who, Band: u.Band, Oldest: u.Oldest, Wanted: tasks, Class: class}
+	q := &match.Request{Key: match.RequestKey{Schedd: r.copies[schedd].schedd, ID: u.ID}, Submitter: who, Band: u.Band,
+		Oldest: u.Oldest, Wanted: tasks, Class: class}
 	q.SelfPlacements = r.copies[schedd].Propose(r.now, []RequestUpdate{u})[0]
 	return q
 }
 
-// runCycle is the leader's cycle. What is granted is claimed at once, and each schedd hears of its own.
+// runCycle is the leader's cycle. What is granted is claimed at once, and each schedd
+// hears of its own.
 func (r *conflictSimulation) runCycle() {
 	for _, q := range r.snapshot.Requests {
 		for _, one := range q.SelfPlacements {
@@ -151,7 +160,8 @@ func (r *conflictSimulation) runCycle() {
 		r.placed += g.Units
 		for range g.Units {
 			r.ids++
-			r.copies[schedd].Granted(r.now, LeaderGrant{ID: r.ids, Request: g.Request.Key.ID, Machine: g.Machine.Name, Resources: g.Request.Class.Resources})
+			r.copies[schedd].Granted(r.now, LeaderGrant{ID: r.ids, Request: g.Request.Key.ID, Machine: g.Machine.Name,
+				Resources: g.Request.Class.Resources})
 			r.copies[schedd].Answered(r.now, r.ids, true, false, r.sequence[i])
 		}
 	}
@@ -164,7 +174,8 @@ func (r *conflictSimulation) runCycle() {
 	r.snapshot.Requests = left
 }
 
-// TestConflictsAreRare holds that schedds that act on copies which are behind conflict seldom where there is room, and that everything is placed all the same.
+// TestConflictsAreRare holds that schedds that act on copies which are behind conflict
+// seldom where there is room, and that everything is placed all the same.
 func TestConflictsAreRare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand machines")
@@ -174,16 +185,20 @@ func TestConflictsAreRare(t *testing.T) {
 		r.step(2, 50, 0.05)
 	}
 	if len(r.snapshot.Requests) > 0 || r.proposed == 0 || r.conflicts*100 > r.proposed {
-		t.Errorf("%d units proposed, %d in conflict, %d placed, %d requests wait", r.proposed, r.conflicts, r.placed, len(r.snapshot.Requests))
+		t.Errorf("%d units proposed, %d in conflict, %d placed, %d requests wait", r.proposed, r.conflicts, r.placed,
+			len(r.snapshot.Requests))
 	}
 }
 
-// BenchmarkConflicts tells how many of a thousand proposals conflict, of sixteen schedds on ten thousand machines of which so much is in use, when the
-// ads reach the schedds so much later than the leader. Each schedd submits fifty tasks 2.6 times a second, and about as many end.
+// BenchmarkConflicts tells how many of a thousand proposals conflict, of sixteen schedds
+// on ten thousand machines of which so much is in use, when the ads reach the schedds so
+// much later than the leader. Each schedd submits fifty tasks 2.6 times a second, and
+// about as many end.
 func BenchmarkConflicts(b *testing.B) {
 	for _, busy := range []float64{0.8, 0.99} {
 		for _, parts := range []bool{true, false} {
-			for _, stale := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+			for _, stale := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
+				time.Second} {
 				b.Run(fmt.Sprintf("busy=%v/parts=%v/stale=%v", busy, parts, stale), func(b *testing.B) {
 					for b.Loop() {
 						r := newConflictSimulation(b, stale, parts, busy)
@@ -199,7 +214,8 @@ func BenchmarkConflicts(b *testing.B) {
 	}
 }
 
-// BenchmarkLeader is the leader's plan when sixteen schedds come with a new request each, of so many tasks, with proposals and without.
+// BenchmarkLeader is the leader's plan when sixteen schedds come with a new request each,
+// of so many tasks, with proposals and without.
 func BenchmarkLeader(b *testing.B) {
 	for _, tasks := range []int{50, 1000} {
 		for _, proposing := range []bool{true, false} {

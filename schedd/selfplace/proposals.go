@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// maxProposals bounds what is proposed for one request at once: the leader grants no more before it is answered.
+// maxProposals bounds what is proposed for one request at once: the leader grants no more
+// before it is answered.
 const maxProposals = 4096
 
 // RequestUpdate is what the leader is about to be told of a request.
@@ -38,17 +39,20 @@ type requestState struct {
 	avoid  map[string]time.Time
 }
 
-// Propose takes in what the leader is about to be told, and says where the units of each of these requests should go: an element for each update.
+// Propose takes in what the leader is about to be told, and says where the units of each
+// of these requests should go: an element for each update.
 func (c *CellCopy) Propose(now time.Time, updates []RequestUpdate) [][]match.SelfPlacement {
 	out := make([][]match.SelfPlacement, len(updates))
 	c.dropExpired(now)
 	s := &match.Snapshot{Now: now, Preemption: match.PreemptionPolicy{HasBudgets: true}} // it displaces nobody
-	at := map[uint64]int{}                                                               // by request: the last word on it
+	// by request: the last word on it
+	at := map[uint64]int{}
 	for i := range updates {
 		u := &updates[i]
 		delete(c.proposed, u.ID)
 		delete(at, u.ID)
-		if r := c.updateRequest(u); r != nil && c.synced && u.Wanted > 0 && u.Gang < 2 && u.Reservation == "" && isProposable(r.class) {
+		if r := c.updateRequest(u); r != nil && c.synced && u.Wanted > 0 && u.Gang < 2 && u.Reservation == "" &&
+			isProposable(r.class) {
 			at[u.ID] = i
 		}
 	}
@@ -70,14 +74,16 @@ func (c *CellCopy) Propose(now time.Time, updates []RequestUpdate) [][]match.Sel
 		c.proposed[g.Request.Key.ID] = append(c.proposed[g.Request.Key.ID], &pendingGrant{
 			machine: g.Machine.Name, units: g.Units, until: now.Add(proposalLifetime),
 			PendingGrant: match.PendingGrant{
-				Request: g.Request.Key, Resources: g.Request.Class.Resources, Class: g.Request.Class.AppClass, MayReclaim: !g.Request.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit,
+				Request: g.Request.Key, Resources: g.Request.Class.Resources, Class: g.Request.Class.AppClass,
+				MayReclaim: !g.Request.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit,
 			},
 		})
 	}
 	return out
 }
 
-// updateRequest takes in what is said of a request; nil if it is gone, or nothing is known of what it asks for.
+// updateRequest takes in what is said of a request; nil if it is gone, or nothing is
+// known of what it asks for.
 func (c *CellCopy) updateRequest(u *RequestUpdate) *requestState {
 	if u.Removed {
 		delete(c.requests, u.ID)
@@ -100,7 +106,8 @@ func (c *CellCopy) updateRequest(u *RequestUpdate) *requestState {
 	return r
 }
 
-// setClass makes the class of a request anew. Where it has no Rank of its own, it prefers its schedd's part of the cell.
+// setClass makes the class of a request anew. Where it has no Rank of its own, it prefers
+// its schedd's part of the cell.
 func (r *requestState) setClass(u *RequestUpdate) {
 	if u.Ad != "" {
 		r.adText = u.Ad

@@ -14,7 +14,8 @@ import (
 // addMachine tells a copy of a machine of so many cores, of which some are free.
 func addMachine(t *testing.T, c *CellCopy, name string, sequence uint64, cpus, free int) {
 	t.Helper()
-	ad, err := classad.Parse(fmt.Sprintf("[Name = %q; TotalCpus = %d; Cpus = %d; TotalMemory = 65536; Memory = 65536]", name, cpus, free))
+	ad, err := classad.Parse(fmt.Sprintf("[Name = %q; TotalCpus = %d; Cpus = %d; TotalMemory = 65536; Memory = 65536]",
+		name, cpus, free))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,8 @@ func addMachine(t *testing.T, c *CellCopy, name string, sequence uint64, cpus, f
 
 func newRequestUpdate(id uint64, n int) RequestUpdate {
 	return RequestUpdate{
-		ID: id, Owner: "ann", Band: roost.BatchBand, Wanted: n, Ad: "[]", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
+		ID: id, Owner: "ann", Band: roost.BatchBand, Wanted: n, Ad: "[]",
+		Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
 	}
 }
 
@@ -38,7 +40,8 @@ func checkProposals(t *testing.T, what string, got []match.SelfPlacement, want .
 	}
 }
 
-// TestCellCopy holds that what was proposed and granted is not proposed again until the ads show it, or nobody speaks of it any more.
+// TestCellCopy holds that what was proposed and granted is not proposed again until the
+// ads show it, or nobody speaks of it any more.
 func TestCellCopy(t *testing.T) {
 	now, c := time.Unix(100, 0), New("s")
 	addMachine(t, c, "a", 1, 4, 4)
@@ -46,44 +49,56 @@ func TestCellCopy(t *testing.T) {
 	checkProposals(t, "before all machines are known", c.Propose(now, []RequestUpdate{newRequestUpdate(1, 3)})[0])
 	c.SetSynced()
 	checkProposals(t, "first", c.Propose(now, []RequestUpdate{newRequestUpdate(1, 3)})[0], timeAt("a", 3))
-	checkProposals(t, "what another request was promised is taken", c.Propose(now, []RequestUpdate{newRequestUpdate(2, 2)})[0], timeAt("a", 1), timeAt("b", 1))
-	checkProposals(t, "what it was promised itself is proposed anew", c.Propose(now, []RequestUpdate{newRequestUpdate(1, 3)})[0], timeAt("a", 3))
+	checkProposals(t, "what another request was promised is taken",
+		c.Propose(now, []RequestUpdate{newRequestUpdate(2, 2)})[0], timeAt("a", 1), timeAt("b", 1))
+	checkProposals(t, "what it was promised itself is proposed anew",
+		c.Propose(now, []RequestUpdate{newRequestUpdate(1, 3)})[0], timeAt("a", 3))
 	for id := range uint64(3) {
-		c.Granted(now, LeaderGrant{ID: id, Request: 1, Machine: "a", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}})
+		c.Granted(now, LeaderGrant{ID: id, Request: 1, Machine: "a",
+			Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}})
 	}
 	now = now.Add(proposalLifetime)
-	checkProposals(t, "what was granted is taken, what was only proposed is not", c.Propose(now, []RequestUpdate{newRequestUpdate(1, 8)})[0], timeAt("a", 1), timeAt("b", 4))
+	checkProposals(t, "what was granted is taken, what was only proposed is not",
+		c.Propose(now, []RequestUpdate{newRequestUpdate(1, 8)})[0], timeAt("a", 1), timeAt("b", 4))
 	c.Answered(now, 0, true, false, 2)
 	c.Answered(now, 1, true, false, 2)
 	c.Answered(now, 2, false, false, 0)
 	addMachine(t, c, "a", 2, 4, 2)
-	checkProposals(t, "the ad shows what was claimed, and who refused is not asked", c.Propose(now, []RequestUpdate{newRequestUpdate(1, 8)})[0], timeAt("b", 4))
-	checkProposals(t, "by another it is", c.Propose(now.Add(proposalLifetime), []RequestUpdate{newRequestUpdate(2, 2)})[0], timeAt("a", 2))
+	checkProposals(t, "the ad shows what was claimed, and who refused is not asked",
+		c.Propose(now, []RequestUpdate{newRequestUpdate(1, 8)})[0], timeAt("b", 4))
+	checkProposals(t, "by another it is",
+		c.Propose(now.Add(proposalLifetime), []RequestUpdate{newRequestUpdate(2, 2)})[0], timeAt("a", 2))
 	c.SetMachine("a", 0, 0, nil)
-	checkProposals(t, "gone", c.Propose(now.Add(proposalLifetime), []RequestUpdate{newRequestUpdate(2, 5)})[0], timeAt("b", 4))
+	checkProposals(t, "gone", c.Propose(now.Add(proposalLifetime), []RequestUpdate{newRequestUpdate(2, 5)})[0],
+		timeAt("b", 4))
 	checkProposals(t, "nothing wanted", c.Propose(now, []RequestUpdate{{ID: 2, Removed: true}})[0])
-	checkProposals(t, "the last word counts", c.Propose(now, []RequestUpdate{newRequestUpdate(3, 1), {ID: 3, Removed: true}})[0])
+	checkProposals(t, "the last word counts",
+		c.Propose(now, []RequestUpdate{newRequestUpdate(3, 1), {ID: 3, Removed: true}})[0])
 }
 
-// TestIsProposable holds that the schedd does not meddle with what needs a look at the whole.
+// TestIsProposable holds that the schedd does not meddle with what needs a look at the
+// whole.
 func TestIsProposable(t *testing.T) {
 	c := New("s")
 	addMachine(t, c, "a", 1, 4, 4)
 	c.SetSynced()
-	gang, reserved, stream, limited, broken := newRequestUpdate(1, 2), newRequestUpdate(2, 1), newRequestUpdate(3, 1), newRequestUpdate(4, 1), newRequestUpdate(5, 1)
+	gang, reserved, stream, limited, broken := newRequestUpdate(1, 2), newRequestUpdate(2, 1), newRequestUpdate(3, 1),
+		newRequestUpdate(4, 1), newRequestUpdate(5, 1)
 	gang.Gang, reserved.Reservation, stream.Ad = 2, "r", `[AppClass = "stream"]`
 	limited.Ad, broken.Ad = `[ConcurrencyLimits = "x"]`, "[["
 	unknown := newRequestUpdate(6, 1)
 	unknown.Ad = ""
-	for i, list := range c.Propose(time.Unix(1, 0), []RequestUpdate{gang, reserved, stream, limited, broken, unknown, newRequestUpdate(7, 1)}) {
+	for i, list := range c.Propose(time.Unix(1, 0),
+		[]RequestUpdate{gang, reserved, stream, limited, broken, unknown, newRequestUpdate(7, 1)}) {
 		if want := i == 6; want != (len(list) == 1) {
 			t.Errorf("request %d: %v", i+1, list)
 		}
 	}
 }
 
-// TestParts holds that schedds that act at the same moment, on the same ads, choose different machines where there is enough for all, that a request's own
-// Rank goes before that, and that the parts are of like size.
+// TestParts holds that schedds that act at the same moment, on the same ads, choose
+// different machines where there is enough for all, that a request's own Rank goes before
+// that, and that the parts are of like size.
 func TestParts(t *testing.T) {
 	const schedds, machines = 4, 400
 	chosen := map[string]int{}
@@ -106,7 +121,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestQueues holds that places in queues are proposed where nothing is free, the shortest wait first.
+// TestQueues holds that places in queues are proposed where nothing is free, the shortest
+// wait first.
 func TestQueues(t *testing.T) {
 	c := New("s")
 	for i, wait := range []int{90, 30, 60} {
@@ -119,5 +135,6 @@ func TestQueues(t *testing.T) {
 	}
 	c.SetSynced()
 	got := c.Propose(time.Unix(1, 0), []RequestUpdate{newRequestUpdate(1, 2)})[0]
-	checkProposals(t, "queues", got, match.SelfPlacement{Machine: "q1", Units: 1, Waiting: true}, match.SelfPlacement{Machine: "q2", Units: 1, Waiting: true})
+	checkProposals(t, "queues", got, match.SelfPlacement{Machine: "q1", Units: 1, Waiting: true},
+		match.SelfPlacement{Machine: "q2", Units: 1, Waiting: true})
 }

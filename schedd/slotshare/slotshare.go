@@ -1,11 +1,17 @@
-// Package slotshare shares a number of slots among users, so that nobody's transfers wait behind another's for ever.
+// Package slotshare shares a number of slots among users, so that nobody's transfers wait
+// behind another's for ever.
 //
-// Who is alone may have all slots. A free slot goes to the user who has fewest, and of those to whom one was given the longest ago; a user's own transfers
-// come in the order in which they were asked for. Where somebody waits who has two fewer than another, the other gives one back at once, that of the
-// transfer which has it for the shortest time. With one fewer they take turns: a slot changes hands when it was held for a [TurnLength]. A transfer that has to give its
-// slot back goes on when its user has one again, before those that have not begun: so a user never has more under way than there are slots.
+// Who is alone may have all slots. A free slot goes to the user who has fewest, and of
+// those to whom one was given the longest ago; a user's own transfers come in the order
+// in which they were asked for. Where somebody waits who has two fewer than another, the
+// other gives one back at once, that of the transfer which has it for the shortest time.
+// With one fewer they take turns: a slot changes hands when it was held for a
+// [TurnLength]. A transfer that has to give its slot back goes on when its user has one
+// again, before those that have not begun: so a user never has more under way than there
+// are slots.
 //
-// Times come as arguments. Add and Remove take in what happened, and Todo says what follows.
+// Times come as arguments. Add and Remove take in what happened, and Todo says what
+// follows.
 package slotshare
 
 import (
@@ -96,7 +102,8 @@ func (s *Scheduler) Remove(id TransferID) {
 	}
 }
 
-// Todo says what changes at that time, and when to ask again although nothing happens: 0 for never. Asked again at once it has nothing to say.
+// Todo says what changes at that time, and when to ask again although nothing happens: 0
+// for never. Asked again at once it has nothing to say.
 func (s *Scheduler) Todo(now time.Duration) (changes []SlotChange, again time.Duration) {
 	for {
 		next := s.nextOwner()
@@ -122,14 +129,16 @@ func (s *Scheduler) nextOwner() (next *ownerQueue) {
 		if len(o.paused)+len(o.waiting) == 0 {
 			continue
 		}
-		if next == nil || cmp.Or(cmp.Compare(len(o.running), len(next.running)), cmp.Compare(o.lastGrant, next.lastGrant)) < 0 {
+		if next == nil || cmp.Or(cmp.Compare(len(o.running), len(next.running)),
+			cmp.Compare(o.lastGrant, next.lastGrant)) < 0 {
 			next = o
 		}
 	}
 	return next
 }
 
-// nextVictim is the transfer that gives its slot to somebody now; nil: none does, or not before that time.
+// nextVictim is the transfer that gives its slot to somebody now; nil: none does, or not
+// before that time.
 func (s *Scheduler) nextVictim(next *ownerQueue, now time.Duration) (t *transferState, at time.Duration) {
 	var most *ownerQueue
 	for _, name := range slices.Sorted(maps.Keys(s.owners)) {
@@ -137,7 +146,8 @@ func (s *Scheduler) nextVictim(next *ownerQueue, now time.Duration) (t *transfer
 		if o == next || len(o.running) == 0 {
 			continue
 		}
-		if most == nil || cmp.Or(cmp.Compare(len(most.running), len(o.running)), cmp.Compare(o.running[0].grantedAt, most.running[0].grantedAt)) < 0 {
+		if most == nil || cmp.Or(cmp.Compare(len(most.running), len(o.running)),
+			cmp.Compare(o.running[0].grantedAt, most.running[0].grantedAt)) < 0 {
 			most = o
 		}
 	}
@@ -170,7 +180,9 @@ func (s *Scheduler) grant(o *ownerQueue, now time.Duration) *transferState {
 func (s *Scheduler) revoke(t *transferState) {
 	o := t.owner
 	o.running = slices.DeleteFunc(o.running, func(other *transferState) bool { return other == t })
-	at, _ := slices.BinarySearchFunc(o.paused, t, func(a, b *transferState) int { return cmp.Compare(a.firstGrant, b.firstGrant) })
+	at, _ := slices.BinarySearchFunc(o.paused, t, func(a, b *transferState) int {
+		return cmp.Compare(a.firstGrant, b.firstGrant)
+	})
 	o.paused = slices.Insert(o.paused, at, t)
 	t.hasSlot = false
 	s.running--
@@ -184,7 +196,8 @@ func (s *Scheduler) check() {
 		n := len(o.running) + len(o.paused) + len(o.waiting)
 		all += n
 		if n == 0 || o.name != name || len(o.running)+len(o.paused) > s.slots {
-			panic(fmt.Sprintf("slotshare: %s has %d, %d and %d transfers", name, len(o.running), len(o.paused), len(o.waiting)))
+			panic(fmt.Sprintf("slotshare: %s has %d, %d and %d transfers", name, len(o.running), len(o.paused),
+				len(o.waiting)))
 		}
 		for _, t := range o.running {
 			if !t.hasSlot || t.owner != o || s.transfers[t.id] != t {

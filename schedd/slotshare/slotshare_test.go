@@ -116,7 +116,8 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			if waits > 0 && (s.running < s.slots || most > fewest+1) {
-				t.Fatalf("seed %d: %d wait, %d of %d slots are had, and %d by one while another has %d", seed, waits, s.running, s.slots, most, fewest)
+				t.Fatalf("seed %d: %d wait, %d of %d slots are had, and %d by one while another has %d", seed, waits,
+					s.running, s.slots, most, fewest)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
-// Package table is a copy of what is told of the jobs of a queue, for those who only read: a long list, or a thousand clients that ask every few seconds,
-// must not hold up the one who owns the queue. A table never changes; a newer one shares with it all that is the same, so that making it costs what
-// has changed and not how much there is.
+// Package table is a copy of what is told of the jobs of a queue, for those who only
+// read: a long list, or a thousand clients that ask every few seconds, must not hold up
+// the one who owns the queue. A table never changes; a newer one shares with it all that
+// is the same, so that making it costs what has changed and not how much there is.
 package table
 
 import (
@@ -25,13 +26,15 @@ type JobRow struct {
 	Ad        string
 }
 
-// OrderNumber is the number of the job whose place in lists it has: its own, or of the one that it has changed places with.
+// OrderNumber is the number of the job whose place in lists it has: its own, or of the
+// one that it has changed places with.
 func (r *JobRow) OrderNumber() uint64 { return cmp.Or(r.OrderSeq, r.Seq) }
 
 // OrderedAt is when the job of that place was submitted, unix nanoseconds.
 func (r *JobRow) OrderedAt() int64 { return cmp.Or(r.OrderTime, r.Submitted) }
 
-// pageSize is how many numbers of jobs a page has. A change copies a page, and a list of pages: with 100,000 jobs they are about as long.
+// pageSize is how many numbers of jobs a page has. A change copies a page, and a list of
+// pages: with 100,000 jobs they are about as long.
 const pageSize = 256
 
 type rowPage struct {
@@ -72,9 +75,12 @@ func (t *Table) Get(seq uint64) *JobRow {
 	return t.pages[i].rows[seq%pageSize]
 }
 
-// Each calls f with the rows whose places are at least that, in their order, until f returns false.
+// Each calls f with the rows whose places are at least that, in their order, until f
+// returns false.
 func (t *Table) Each(from uint64, f func(*JobRow) bool) {
-	moved, _ := slices.BinarySearchFunc(t.reordered, from, func(r *JobRow, from uint64) int { return cmp.Compare(r.OrderNumber(), from) })
+	moved, _ := slices.BinarySearchFunc(t.reordered, from, func(r *JobRow, from uint64) int {
+		return cmp.Compare(r.OrderNumber(), from)
+	})
 	movedTo := func(place uint64) bool { // f wants more
 		for ; moved < len(t.reordered) && t.reordered[moved].OrderNumber() <= place; moved++ {
 			if !f(t.reordered[moved]) {
@@ -95,7 +101,8 @@ func (t *Table) Each(from uint64, f func(*JobRow) bool) {
 	movedTo(math.MaxUint64)
 }
 
-// WithRows returns the table with some rows in place of those that there were. A nil row stands for none.
+// WithRows returns the table with some rows in place of those that there were. A nil row
+// stands for none.
 func (t *Table) WithRows(changed map[uint64]*JobRow) *Table {
 	next := &Table{count: t.count, pages: slices.Clone(t.pages), reordered: t.reordered}
 	own := map[uint64]*rowPage{}
@@ -135,11 +142,14 @@ func (t *Table) WithRows(changed map[uint64]*JobRow) *Table {
 // isReordered reports whether a row has the place of another.
 func isReordered(r *JobRow) bool { return r != nil && r.OrderNumber() != r.Seq }
 
-// insertReordered puts a row in the place of an older one among those that have the place of another.
+// insertReordered puts a row in the place of an older one among those that have the place
+// of another.
 func (t *Table) insertReordered(old, row *JobRow) {
 	t.reordered = slices.DeleteFunc(slices.Clone(t.reordered), func(r *JobRow) bool { return r == old })
 	if isReordered(row) {
-		i, _ := slices.BinarySearchFunc(t.reordered, row, func(a, b *JobRow) int { return cmp.Compare(a.OrderNumber(), b.OrderNumber()) })
+		i, _ := slices.BinarySearchFunc(t.reordered, row, func(a, b *JobRow) int {
+			return cmp.Compare(a.OrderNumber(), b.OrderNumber())
+		})
 		t.reordered = slices.Insert(t.reordered, i, row)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A table holds what a map does after the same changes, also each older one that somebody still reads.
+// A table holds what a map does after the same changes, also each older one that somebody
+// still reads.
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	now, want := &Table{}, map[uint64]*JobRow{}

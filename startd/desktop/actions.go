@@ -5,7 +5,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// performEffects does what the machine's owner wants, those first who are to stand still. It reports whether there were such.
+// performEffects does what the machine's owner wants, those first who are to stand still.
+// It reports whether there were such.
 func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []owner.Effect) (froze bool) {
 	for _, o := range orders {
 		if f, ok := o.(owner.FreezeClaim); ok {
@@ -19,7 +20,8 @@ func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []owner.Effect
 	return froze
 }
 
-// suspend has a claim stand still from now on. An attempt that is only about to run goes: it has done nothing yet.
+// suspend has a claim stand still from now on. An attempt that is only about to run goes:
+// it has done nothing yet.
 func (l *PolicyEnforcer) suspend(id slot.ClaimID, why string) {
 	c, ok := l.claimTable.Claim(id)
 	if !ok || !l.controller.HasRunner(id) {
@@ -56,8 +58,10 @@ func (l *PolicyEnforcer) performEffect(now slot.BootTime, order owner.Effect) {
 	}
 }
 
-// resume lets a claim go on, unless its lease has run out: where all of this machine stood still for long, as a virtual one may that its host has stopped,
-// owners are found to be away and leases to be over in the same moment, and the next attempt may run elsewhere.
+// resume lets a claim go on, unless its lease has run out: where all of this machine
+// stood still for long, as a virtual one may that its host has stopped, owners are found
+// to be away and leases to be over in the same moment, and the next attempt may run
+// elsewhere.
 func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
 	c, ok := l.claimTable.Claim(id)
 	if ok && now >= c.Lease {
@@ -73,7 +77,8 @@ func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
 	}
 }
 
-// kill ends a claim at once. The second time what is left of it is killed past its starter, which may be stuck.
+// kill ends a claim at once. The second time what is left of it is killed past its
+// starter, which may be stuck.
 func (l *PolicyEnforcer) kill(id slot.ClaimID, why string) {
 	l.claimTable.EndClaim(id, true, why)
 	if l.killed[id] && l.controller.HasRunner(id) {

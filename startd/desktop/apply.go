@@ -12,15 +12,18 @@ import (
 
 // ApplyResult is what was done when the owner's policy was asked.
 type ApplyResult struct {
-	Evaluated           bool // it was: the rest is false if not
-	GuardReported       bool // the guard had spoken, or was lost, since it was asked before
-	SuspendedRunning    bool // claims are to stand still that ran
-	NeedsQuiesce        bool // likewise, or what was left standing was looked at: it is to be seen to that all stands still that has to
+	Evaluated        bool // it was: the rest is false if not
+	GuardReported    bool // the guard had spoken, or was lost, since it was asked before
+	SuspendedRunning bool // claims are to stand still that ran
+	// likewise, or what was left standing was looked at: it is to be seen to that all
+	// stands still that has to
+	NeedsQuiesce        bool
 	HasEffects          bool // there were any
 	AvailabilityChanged bool // the machine is lent and was not, or the other way, or for another reason
 }
 
-// Apply asks whether tasks have to stand still, or go, if something has changed by which that could be decided. It returns when to be called again at the latest.
+// Apply asks whether tasks have to stand still, or go, if something has changed by which
+// that could be decided. It returns when to be called again at the latest.
 func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.BootTime) {
 	if !l.claimsChanged && !l.observationsChanged && now < l.nextCheck {
 		return did, l.nextCheck
@@ -52,7 +55,8 @@ func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.Bo
 	return did, l.nextCheck
 }
 
-// ownerActive reports whether the machine is its owner's at this moment, and not only not lent yet.
+// ownerActive reports whether the machine is its owner's at this moment, and not only not
+// lent yet.
 func (l *PolicyEnforcer) ownerActive() bool {
 	ad := classad.New()
 	l.Owner.Describe(ad)
@@ -60,7 +64,8 @@ func (l *PolicyEnforcer) ownerActive() bool {
 	return busy
 }
 
-// sync makes all claims as they are wanted to be, whatever earlier starts and the guard did with them.
+// sync makes all claims as they are wanted to be, whatever earlier starts and the guard
+// did with them.
 func (l *PolicyEnforcer) sync() {
 	for _, id := range l.controller.RunnerIDs() {
 		why := l.suspended[id]
@@ -79,7 +84,8 @@ func (l *PolicyEnforcer) policyClaims() []owner.PolicyClaim {
 		if !c.HasResources() {
 			continue
 		}
-		t := owner.PolicyClaim{ID: uint64(c.ID), AttemptStarted: c.RunningSince, GPUs: int(c.Resources.GPUs), Running: c.State == slot.Busy || c.State == slot.Vacating}
+		t := owner.PolicyClaim{ID: uint64(c.ID), AttemptStarted: c.RunningSince, GPUs: int(c.Resources.GPUs),
+			Running: c.State == slot.Busy || c.State == slot.Vacating}
 		if t.Running {
 			t.Job = jobAd(c)
 		}

@@ -14,15 +14,18 @@ import (
 
 // ClaimController do to what is on claims what is decided here, without waiting for it.
 type ClaimController interface {
-	// RunnerIDs lists those that there are by the ids of their claims, those of claims that are no more included.
+	// RunnerIDs lists those that there are by the ids of their claims, those of claims
+	// that are no more included.
 	RunnerIDs() []slot.ClaimID
 	// HasRunner reports whether there is somebody who does it, for a claim.
 	HasRunner(id slot.ClaimID) bool
-	// SetSuspended has a claim stand still from now on, or with an empty reason lets it go on. Said again it does no harm.
+	// SetSuspended has a claim stand still from now on, or with an empty reason lets it
+	// go on. Said again it does no harm.
 	SetSuspended(id slot.ClaimID, why string)
 	// Resume lets a claim go on that stood still, and tells it so.
 	Resume(id slot.ClaimID)
-	// ReportSuspended is for the schedd of a claim: its task stands still, or with an empty reason does no more.
+	// ReportSuspended is for the schedd of a claim: its task stands still, or with an
+	// empty reason does no more.
 	ReportSuspended(c *slot.Claim, why string)
 	// TrimMemory has a claim that stands still give memory back.
 	TrimMemory(id slot.ClaimID)
@@ -51,12 +54,15 @@ type PolicyEnforcer struct {
 	unavailableReason   string                  // no claims are given; empty: they are
 }
 
-// New begins to follow the owner of a machine of that name. The claims of an earlier start are adopted before anything is attended to.
+// New begins to follow the owner of a machine of that name. The claims of an earlier
+// start are adopted before anything is attended to.
 func New(name string, o *owner.PolicyCore, books *slot.ClaimTable, hands ClaimController) *PolicyEnforcer {
-	return &PolicyEnforcer{Owner: o, name: name, claimTable: books, controller: hands, suspended: map[slot.ClaimID]string{}, killed: map[slot.ClaimID]bool{}, claimsChanged: true}
+	return &PolicyEnforcer{Owner: o, name: name, claimTable: books, controller: hands,
+		suspended: map[slot.ClaimID]string{}, killed: map[slot.ClaimID]bool{}, claimsChanged: true}
 }
 
-// Observe takes in what the guard sees. Froze says that it has stopped claims of ours itself: they are looked at as those that an earlier start has left.
+// Observe takes in what the guard sees. Froze says that it has stopped claims of ours
+// itself: they are looked at as those that an earlier start has left.
 func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s owner.GuardObservations, froze bool) {
 	if froze {
 		l.synced = false
@@ -83,12 +89,14 @@ func (l *PolicyEnforcer) SetRules(now slot.BootTime, r owner.DesktopRules, err e
 // OnEffect is told of each effect of the books.
 func (l *PolicyEnforcer) OnEffect(effect slot.Effect) {
 	switch effect.(type) {
-	case slot.CreateClaim, slot.RecordPlacement, slot.StartAttempt, slot.ReportStarted, slot.ReportExited, slot.RemoveClaim:
+	case slot.CreateClaim, slot.RecordPlacement, slot.StartAttempt, slot.ReportStarted, slot.ReportExited,
+		slot.RemoveClaim:
 		l.claimsChanged = true
 	}
 }
 
-// ClaimsChanged reports whether claims have changed since the last Apply, so that there is to be another one.
+// ClaimsChanged reports whether claims have changed since the last Apply, so that there
+// is to be another one.
 func (l *PolicyEnforcer) ClaimsChanged() bool { return l.claimsChanged }
 
 // SuspendReason says why a claim is to stand still; empty when it is not.
@@ -100,7 +108,8 @@ func (l *PolicyEnforcer) Suspended() map[slot.ClaimID]string { return l.suspende
 // UnavailableReason says why no claims are given; empty when they are.
 func (l *PolicyEnforcer) UnavailableReason() string { return l.unavailableReason }
 
-// Describe writes into the machine's ad whose it is now, and News reports whether that is something else than was written last.
+// Describe writes into the machine's ad whose it is now, and News reports whether that is
+// something else than was written last.
 func (l *PolicyEnforcer) Describe(ad *classad.Ad) {
 	l.Owner.Describe(ad)
 	l.advertisedVersion = l.Owner.Version()
@@ -109,7 +118,8 @@ func (l *PolicyEnforcer) Describe(ad *classad.Ad) {
 // IsAdStale reports whether the machine's ad is to be made anew.
 func (l *PolicyEnforcer) IsAdStale() bool { return l.Owner.Version() != l.advertisedVersion }
 
-// RejectionReason says why the policy of the machine does not take a job; nil when it does. Whether it takes any the books know. The error is of kind roost.Conflict.
+// RejectionReason says why the policy of the machine does not take a job; nil when it
+// does. Whether it takes any the books know. The error is of kind roost.Conflict.
 func (l *PolicyEnforcer) RejectionReason(job *classad.Ad) error {
 	if job == nil {
 		job = classad.New()

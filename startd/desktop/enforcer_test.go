@@ -17,8 +17,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// testMachine is a machine of four cores with the policy "desktop", whose hands say what they are told. It is lent after 1 minute without anybody; tasks go on after
-// 30 seconds, and leave after 2 minutes.
+// testMachine is a machine of four cores with the policy "desktop", whose hands say what
+// they are told. It is lent after 1 minute without anybody; tasks go on after 30 seconds,
+// and leave after 2 minutes.
 type testMachine struct {
 	t          *testing.T
 	claimTable *slot.ClaimTable
@@ -33,7 +34,8 @@ type testMachine struct {
 	grants     uint64
 }
 
-// TestStories runs the stories of testdata. Commands, at the instant that follows "at", or when the last step ended:
+// TestStories runs the stories of testdata. Commands, at the instant that follows "at",
+// or when the last step ended:
 //
 //	start (again: what ran is adopted), key (somebody comes and stays), gone (he leaves), signs [froze] (as they are), lost
 //	claim, activate CLAIM ATTEMPT, started CLAIM, ended CLAIM, vacate CLAIM, pass DURATION, sync CLAIM (there is a hand of it, whether or not there is the claim)
@@ -46,7 +48,8 @@ func TestStories(t *testing.T) {
 }
 
 func (d *testMachine) start(left []*slot.Claim) {
-	policy, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: time.Minute, ResumeAfter: 30 * time.Second, LeaveAfter: 2 * time.Minute, Vacate: time.Minute})
+	policy, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: time.Minute,
+		ResumeAfter: 30 * time.Second, LeaveAfter: 2 * time.Minute, Vacate: time.Minute})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -55,7 +58,8 @@ func (d *testMachine) start(left []*slot.Claim) {
 		d.t.Fatal(err)
 	}
 	d.claimTable = slot.New(slot.TableOptions{
-		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1 + slot.ClaimID(10*len(left)), ExitRetention: time.Hour,
+		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad,
+		FirstID: 1 + slot.ClaimID(10*len(left)), ExitRetention: time.Hour,
 	})
 	for _, c := range left {
 		if err := d.claimTable.Adopt(d.now, *c); err != nil {
@@ -71,7 +75,8 @@ func (d *testMachine) start(left []*slot.Claim) {
 }
 
 func (d *testMachine) observe(froze bool) {
-	d.enforcer.Observe(d.now, time.Unix(int64(d.now/time.Second), 0).UTC(), owner.GuardObservations{Input: d.input, OwnerUseReason: d.busy}, froze)
+	d.enforcer.Observe(d.now, time.Unix(int64(d.now/time.Second), 0).UTC(),
+		owner.GuardObservations{Input: d.input, OwnerUseReason: d.busy}, froze)
 }
 
 func (d *testMachine) step(s script.ScriptCommand) string {
@@ -87,8 +92,10 @@ func (d *testMachine) step(s script.ScriptCommand) string {
 		for _, c := range d.claimTable.Claims() {
 			own := *c
 			left = append(left, &slot.Claim{
-				ID: own.ID, Grant: own.Grant, Schedd: own.Schedd, Owner: own.Owner, Info: own.Info, Resources: own.Resources, State: own.State, Attempt: own.Attempt,
-				Running: own.Running, RunningSince: own.RunningSince, Lease: d.now + own.LeasePeriod, LeasePeriod: own.LeasePeriod, Placement: own.Placement,
+				ID: own.ID, Grant: own.Grant, Schedd: own.Schedd, Owner: own.Owner, Info: own.Info,
+				Resources: own.Resources, State: own.State, Attempt: own.Attempt,
+				Running: own.Running, RunningSince: own.RunningSince, Lease: d.now + own.LeasePeriod,
+				LeasePeriod: own.LeasePeriod, Placement: own.Placement,
 			})
 		}
 		d.start(left)
@@ -120,8 +127,9 @@ func (d *testMachine) runClaimStep(command string, args []string) {
 	if command == "claim" {
 		d.grants++
 		d.claimTable.DecideClaim(d.now, slot.ClaimRequest{
-			Session: d.session, Schedd: "host1", Grant: slot.GrantID{Epoch: 1, ID: d.grants}, Owner: "ann", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
-			Lease: 10 * time.Minute, TokenValid: true, Env: &classad.EvalEnv{},
+			Session: d.session, Schedd: "host1", Grant: slot.GrantID{Epoch: 1, ID: d.grants}, Owner: "ann",
+			Resources: roost.Resources{CPU: 1000, Memory: roost.GiB},
+			Lease:     10 * time.Minute, TokenValid: true, Env: &classad.EvalEnv{},
 		})
 		return
 	}

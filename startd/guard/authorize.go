@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// sessionsDir is where logind says who is logged in (sd-login(3) reads it, too). It is there without a bus, so that it can be read when nothing else answers.
+// sessionsDir is where logind says who is logged in (sd-login(3) reads it, too). It is
+// there without a bus, so that it can be read when nothing else answers.
 const sessionsDir = "/run/systemd/sessions"
 
 // authorizePause says who calls, and refuses whoever may not decide about this machine.
@@ -37,7 +38,8 @@ func (g *daemonContext) authorizePause(ctx context.Context) (name string, err er
 	if len(owners) > 0 {
 		named = strings.Join(owners, ", ")
 	}
-	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners names in %s (%s)", name, roost.PermissionDenied, g.node.Owner.File, named)
+	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners "+
+		"names in %s (%s)", name, roost.PermissionDenied, g.node.Owner.File, named)
 }
 
 // userName is the name of a user, or its number.
@@ -49,7 +51,8 @@ func userName(uid uint32) string {
 	return number
 }
 
-// authorizeReport says who calls and whether he sits at the machine, and refuses whoever has no session here. A task of a user who has one is not him.
+// authorizeReport says who calls and whether he sits at the machine, and refuses whoever
+// has no session here. A task of a user who has one is not him.
 func (g *daemonContext) authorizeReport(ctx context.Context, sessions string) (p auth.Peer, atSeat bool, err error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Local {
@@ -57,15 +60,20 @@ func (g *daemonContext) authorizeReport(ctx context.Context, sessions string) (p
 	}
 	atSeat = isSeated(sessions, p.UID)
 	if isTask(int(p.PID)) {
-		return p, false, fmt.Errorf("%s: %w: a task does not speak for the user of this machine", userName(p.UID), roost.PermissionDenied)
+		return p, false, fmt.Errorf("%s: %w: a task does not speak for the user of this machine", userName(p.UID),
+			roost.PermissionDenied)
 	}
-	if !atSeat && p.UID != uint32(os.Geteuid()) && !hasSession(sessions, p.UID, func(s map[string]string) bool { return s["CLASS"] == "user" }) {
-		return p, false, fmt.Errorf("%s: %w: only who has a session on this machine may say that he is there (loginctl shows them)", userName(p.UID), roost.PermissionDenied)
+	if !atSeat && p.UID != uint32(os.Geteuid()) && !hasSession(sessions, p.UID, func(s map[string]string) bool {
+		return s["CLASS"] == "user"
+	}) {
+		return p, false, fmt.Errorf("%s: %w: only who has a session on this machine may say that he is there "+
+			"(loginctl shows them)", userName(p.UID), roost.PermissionDenied)
 	}
 	return p, atSeat, nil
 }
 
-// isSeated reports whether a user has a session that is active at a seat of this machine. One over the network, a locked one behind another's and that of a greeter are none.
+// isSeated reports whether a user has a session that is active at a seat of this machine.
+// One over the network, a locked one behind another's and that of a greeter are none.
 func isSeated(sessions string, uid uint32) bool {
 	return hasSession(sessions, uid, func(s map[string]string) bool {
 		return s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user"

@@ -43,7 +43,8 @@ func startSpinner(t *testing.T) *cgroup.ClaimGroup {
 	return group
 }
 
-// TestAKeyFreezesTheTasksOfADeadStartd is the whole of the promise on real things: somebody types into a terminal, no startd is there, and a process stands still. The
+// TestAKeyFreezesTheTasksOfADeadStartd is the whole of the promise on real things:
+// somebody types into a terminal, no startd is there, and a process stands still. The
 // guard is a second one, that has only what the first had written down.
 func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	group := startSpinner(t)
@@ -112,8 +113,11 @@ func TestWhoIsATask(t *testing.T) {
 
 func TestGroupsOfTasks(t *testing.T) {
 	for groups, want := range map[string]bool{
-		"0::/roost/n1-943a/5/task/run\n": true, "6:freezer:/roost-yielding/n1-943a/5/run\n": true, "0::/system.slice/roost.service/roost/n1/5/starter\n": true,
-		"0::/system.slice/roost.service/daemons\n": false, "0::/user.slice/user-1000.slice/session-2.scope\n": false, "0::/roost\n": false,
+		"0::/roost/n1-943a/5/task/run\n": true, "6:freezer:/roost-yielding/n1-943a/5/run\n": true,
+		"0::/system.slice/roost.service/roost/n1/5/starter\n": true,
+		"0::/system.slice/roost.service/daemons\n":            false,
+		"0::/user.slice/user-1000.slice/session-2.scope\n":    false,
+		"0::/roost\n": false,
 	} {
 		if got := isTaskCgroup(groups); got != want {
 			t.Errorf("%q: %v, want %v", groups, got, want)
@@ -121,7 +125,8 @@ func TestGroupsOfTasks(t *testing.T) {
 	}
 }
 
-// TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next guard finds the pause.
+// TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next
+// guard finds the pause.
 func TestPauseWithoutAGuard(t *testing.T) {
 	group := startSpinner(t)
 	dir := t.TempDir()

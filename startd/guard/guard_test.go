@@ -12,8 +12,10 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// runInBubble runs a test of a guard with a startd whose tasks are in one directory, on a fake clock, once the first signs were said.
-func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd)) {
+// runInBubble runs a test of a guard with a startd whose tasks are in one directory, on a
+// fake clock, once the first signs were said.
+func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer,
+	startd *fakeStartd)) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		keys, freezer := newFakeSource(), &fakeFreezer{}
@@ -46,7 +48,8 @@ func TestAStartdThatActsIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestAStartdThatSleepsIsActedFor: after 100 ms the guard freezes its tasks, says which, and forgets them when the startd has taken over.
+// TestAStartdThatSleepsIsActedFor: after 100 ms the guard freezes its tasks, says which,
+// and forgets them when the startd has taken over.
 func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		keys.see <- idle.SourceReading{Input: idle.Now()}
@@ -81,7 +84,8 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 	})
 }
 
-// TestNobodyIsThere: the tasks of a startd that is dead are frozen at once, and what was not acted on when it died, too.
+// TestNobodyIsThere: the tasks of a startd that is dead are frozen at once, and what was
+// not acted on when it died, too.
 func TestNobodyIsThere(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		keys.see <- idle.SourceReading{Input: idle.Now()}
@@ -91,7 +95,8 @@ func TestNobodyIsThere(t *testing.T) {
 			t.Fatalf("froze %v when it died with a duty", freezer.frozen)
 		}
 		began := time.Now()
-		if r, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || r.GetPause().GetBy() != "ann" || time.Since(began) > 0 {
+		if r, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {},
+			time.Now()); err != nil || r.GetPause().GetBy() != "ann" || time.Since(began) > 0 {
 			t.Errorf("paused: %v, %v after %v", r, err, time.Since(began))
 		}
 		if freezer.count() != 2 {
@@ -100,7 +105,8 @@ func TestNobodyIsThere(t *testing.T) {
 	})
 }
 
-// TestAPauseWaitsForTheStartd: the answer to "roost pause" comes when the tasks stand, and it outlives the guard.
+// TestAPauseWaitsForTheStartd: the answer to "roost pause" comes when the tasks stand,
+// and it outlives the guard.
 func TestAPauseWaitsForTheStartd(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		go func() {
@@ -111,10 +117,12 @@ func TestAPauseWaitsForTheStartd(t *testing.T) {
 		began := time.Now()
 		p := newPause(0, "ann", "a talk", time.Now(), "", 0)
 		reply, err := g.setPause(t.Context(), p, func() {}, began)
-		if took := time.Since(began); err != nil || took != 40*time.Millisecond || reply.GetTook() != int64(took) || freezer.count() != 0 {
+		if took := time.Since(began); err != nil || took != 40*time.Millisecond || reply.GetTook() != int64(took) ||
+			freezer.count() != 0 {
 			t.Errorf("%v, %v after %v, froze %v", reply, err, took, freezer.frozen)
 		}
-		if mine, err := g.Mine(t.Context(), &wire.MineRequest{}); err != nil || mine.GetSigns().GetPause().GetReason() != "a talk" || len(mine.GetStartds()) != 1 {
+		if mine, err := g.Mine(t.Context(), &wire.MineRequest{}); err != nil ||
+			mine.GetSigns().GetPause().GetReason() != "a talk" || len(mine.GetStartds()) != 1 {
 			t.Errorf("mine: %v, %v", mine, err)
 		}
 		if reply, err = g.setPause(t.Context(), nil, func() {}, time.Now()); err != nil || reply.GetPause() != nil {
@@ -150,7 +158,8 @@ func TestATimedPauseEnds(t *testing.T) {
 	})
 }
 
-// TestAServerTakesNoNotice: the tasks of a startd whose policy does not look at people are stopped by the owner's word alone.
+// TestAServerTakesNoNotice: the tasks of a startd whose policy does not look at people
+// are stopped by the owner's word alone.
 func TestAServerTakesNoNotice(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		server := connect(t, g, "b", taskDir(t, t.TempDir(), "1"))
@@ -162,13 +171,15 @@ func TestAServerTakesNoNotice(t *testing.T) {
 		if freezer.count() != 0 {
 			t.Fatalf("a key froze %v", freezer.frozen)
 		}
-		if _, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || freezer.count() != 2 {
+		if _, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {},
+			time.Now()); err != nil || freezer.count() != 2 {
 			t.Errorf("a pause froze %v: %v", freezer.frozen, err)
 		}
 	})
 }
 
-// TestTheOwnersFile is read again when it changes; a mistake in it takes the machine out of the pool, and nobody's right to say so.
+// TestTheOwnersFile is read again when it changes; a mistake in it takes the machine out
+// of the pool, and nobody's right to say so.
 func TestTheOwnersFile(t *testing.T) {
 	dir := t.TempDir()
 	keys := newFakeSource()
@@ -192,7 +203,8 @@ func TestTheOwnersFile(t *testing.T) {
 		before := g.state.rules.version
 		g.readRules()
 		s := g.state.currentObservations()
-		if !strings.HasPrefix(s.GetBusy(), step.busy) || step.busy == "" && s.GetBusy() != "" || s.GetPause().GetReason() != step.pause || len(g.state.rules.pauseUsers) != step.owners {
+		if !strings.HasPrefix(s.GetBusy(), step.busy) || step.busy == "" && s.GetBusy() != "" ||
+			s.GetPause().GetReason() != step.pause || len(g.state.rules.pauseUsers) != step.owners {
 			t.Errorf("step %d: busy %q, pause %v, owners %v", i, s.GetBusy(), s.GetPause(), g.state.rules.pauseUsers)
 		}
 		if step.text != "" && (s.GetOwnerRules() != before+1 || g.state.rules.version != before+1) {

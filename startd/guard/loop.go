@@ -18,11 +18,13 @@ const (
 	freezeTimeout = 150 * time.Millisecond // how long the guard waits for the kernel
 )
 
-// taskFreezer stops the tasks in directories, and returns those that were told to stop; tests have their own.
+// taskFreezer stops the tasks in directories, and returns those that were told to stop;
+// tests have their own.
 type taskFreezer func(dirs []cgroup.TaskDir) (reported []string, err error)
 
-// freezeGroups returns also those that are not at rest yet: a startd that is not told of one leaves it stopped, and what CRIU has hold of in it waits for
-// the end of a checkpoint that cannot go on.
+// freezeGroups returns also those that are not at rest yet: a startd that is not told of
+// one leaves it stopped, and what CRIU has hold of in it waits for the end of a
+// checkpoint that cannot go on.
 func freezeGroups(dirs []cgroup.TaskDir) (reported []string, err error) {
 	_, err = cgroup.FreezeDirs(dirs, freezeTimeout)
 	for _, d := range dirs {
@@ -99,7 +101,8 @@ func (l *loopState) untilAckDeadline() time.Duration {
 	return time.Hour
 }
 
-// sleptSinceBoot is for how long the machine has slept since its boot, at least: between the two readings this process may have to wait, which must not look like sleep.
+// sleptSinceBoot is for how long the machine has slept since its boot, at least: between
+// the two readings this process may have to wait, which must not look like sleep.
 func sleptSinceBoot() time.Duration {
 	boot := idle.Now()
 	var t unix.Timespec
@@ -109,7 +112,8 @@ func sleptSinceBoot() time.Duration {
 	return boot - time.Duration(t.Nano())
 }
 
-// tick looks at what changes by itself: clocks, the owner's file, the devices of the machine.
+// tick looks at what changes by itself: clocks, the owner's file, the devices of the
+// machine.
 func (l *loopState) tick() {
 	now := idle.Now()
 	if d := sleptSinceBoot(); d-l.clockOffset > minSleep {
@@ -129,10 +133,12 @@ func (l *loopState) tick() {
 	l.readRules()
 }
 
-// sendObservations says signs to all startds if it is time for some. Before every source has spoken nothing is known; only a pause is, whatever they say.
+// sendObservations says signs to all startds if it is time for some. Before every source
+// has spoken nothing is known; only a pause is, whatever they say.
 func (l *loopState) sendObservations(force bool) *wire.GuardSigns {
 	if !l.canSend {
-		l.canSend = force || l.state.hasAllSources() || time.Since(l.startedAt) > sourceGrace || l.state.activePause() != nil
+		l.canSend = force || l.state.hasAllSources() || time.Since(l.startedAt) > sourceGrace ||
+			l.state.activePause() != nil
 		if !l.canSend {
 			return nil
 		}
@@ -174,7 +180,8 @@ func (l *loopState) freezeOverdue() {
 			l.log.Error("cannot stop all tasks", "startd", r.name, "err", err)
 		}
 		if len(reported) > 0 {
-			l.log.Warn("a startd did not act: froze its tasks", "startd", r.name, "connected", r.connected, "tasks", len(reported), "took", time.Since(began))
+			l.log.Warn("a startd did not act: froze its tasks", "startd", r.name, "connected", r.connected, "tasks",
+				len(reported), "took", time.Since(began))
 			r.frozenGroups, r.hasUnsentFreeze = reported, true
 			l.unsaved = true
 		}
@@ -198,7 +205,8 @@ func (l *loopState) answerWaiters() {
 // saveInterval bounds how often the books are written.
 const saveInterval = time.Second
 
-// saveRecords keeps the books on disk, for the next guard; where the guard froze something, at once.
+// saveRecords keeps the books on disk, for the next guard; where the guard froze
+// something, at once.
 func (l *loopState) saveRecords() {
 	if !l.unsaved || time.Since(l.saved) < saveInterval && len(l.records.frozenGroups()) == 0 {
 		return

@@ -36,12 +36,15 @@ func (f *fakeSource) Run(ctx context.Context, tell func(idle.SourceReading)) {
 	}
 }
 
-// testGuard is a guard of a node with a startd a of a desktop and b of a server, with those sources, whose loop the test starts.
+// testGuard is a guard of a node with a startd a of a desktop and b of a server, with
+// those sources, whose loop the test starts.
 func testGuard(t *testing.T, dir string, sources ...idle.Source) *daemonContext {
 	t.Helper()
-	node := &config.Node{Name: "n", Dir: dir, Owner: config.OwnerFile{File: filepath.Join(dir, "owner.hcl")}, Startds: []config.StartdSettings{
-		{Name: "a", Policy: config.OwnerPolicy{Preset: "desktop"}}, {Name: "b", Policy: config.OwnerPolicy{Preset: "server"}},
-	}}
+	node := &config.Node{Name: "n", Dir: dir, Owner: config.OwnerFile{File: filepath.Join(dir, "owner.hcl")},
+		Startds: []config.StartdSettings{
+			{Name: "a", Policy: config.OwnerPolicy{Preset: "desktop"}},
+			{Name: "b", Policy: config.OwnerPolicy{Preset: "server"}},
+		}}
 	if err := os.MkdirAll(node.OwnerDir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +105,16 @@ type fakeStartd struct {
 // connect has a startd follow the guard, with those directories of tasks.
 func connect(t *testing.T, g *daemonContext, name string, groups ...string) *fakeStartd {
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &fakeStartd{ctx: ctx, cancel: cancel, reports: make(chan *wire.GuardReport, 1), observations: make(chan *wire.GuardSigns, 64), done: make(chan struct{}), name: name, groups: groups}
+	f := &fakeStartd{ctx: ctx, cancel: cancel, reports: make(chan *wire.GuardReport, 1),
+		observations: make(chan *wire.GuardSigns, 64), done: make(chan struct{}), name: name, groups: groups}
 	f.act(0)
 	go func() { defer close(f.done); g.Watch(f) }()
 	return f
 }
 
 func (f *fakeStartd) act(sequence uint64) {
-	f.reports <- &wire.GuardReport{Startd: f.name, Acted: sequence, TaskGroups: f.groups, Tenants: []*wire.Tenant{{Task: "1.n", State: "running"}}}
+	f.reports <- &wire.GuardReport{Startd: f.name, Acted: sequence, TaskGroups: f.groups,
+		Tenants: []*wire.Tenant{{Task: "1.n", State: "running"}}}
 }
 
 func (f *fakeStartd) Context() context.Context { return f.ctx }

@@ -23,7 +23,8 @@ const (
 	defaultForeignCPU   = 0.5              // cores of others' work from which the machine counts as used
 )
 
-// observedState is what the guard knows. Only its loop touches it; instants and the wall clock come in as arguments.
+// observedState is what the guard knows. Only its loop touches it; instants and the wall
+// clock come in as arguments.
 type observedState struct {
 	sourceOrder []string // names of the sources, in the order of the signs
 	readings    map[string]idle.SourceReading
@@ -54,9 +55,11 @@ type ownerRules struct {
 	fileError     string   // what is wrong with the file; the machine is not lent until it is right
 }
 
-// newObservedState begins. Sequences rise over restarts of the guard, too, because the clock of instants does.
+// newObservedState begins. Sequences rise over restarts of the guard, too, because the
+// clock of instants does.
 func newObservedState(sources []idle.Source, now idle.BootTime) *observedState {
-	s := &observedState{readings: map[string]idle.SourceReading{}, sequence: uint64(now), rules: ownerRules{foreignCPU: defaultForeignCPU}}
+	s := &observedState{readings: map[string]idle.SourceReading{}, sequence: uint64(now),
+		rules: ownerRules{foreignCPU: defaultForeignCPU}}
 	for _, source := range sources {
 		s.sourceOrder = append(s.sourceOrder, source.Name())
 	}
@@ -70,7 +73,8 @@ func (s *observedState) update(reading idle.SourceReading, now idle.BootTime) {
 	}
 	s.readings[reading.Name] = reading
 	p := idle.CombineReadings(s.readingsInOrder(), s.console)
-	s.hasUnsentTouch = s.hasUnsentTouch || p.Input-s.lastInput >= quietPeriod && (s.lastSent != nil || now-p.Input < quietPeriod)
+	s.hasUnsentTouch = s.hasUnsentTouch || p.Input-s.lastInput >= quietPeriod &&
+		(s.lastSent != nil || now-p.Input < quietPeriod)
 	s.lastInput = max(s.lastInput, p.Input)
 	switch cores := p.ForeignCPU; {
 	case cores >= s.rules.foreignCPU && s.foreignSince == 0:
@@ -93,7 +97,8 @@ func (s *observedState) readingsInOrder() []idle.SourceReading {
 	return all
 }
 
-// onWake: the machine has slept. Somebody woke it, most likely a person, who would not like to see it busy.
+// onWake: the machine has slept. Somebody woke it, most likely a person, who would not
+// like to see it busy.
 func (s *observedState) onWake(now idle.BootTime) {
 	s.wokeAt, s.asleep, s.hasUnsentTouch = now, true, true
 }
@@ -121,7 +126,8 @@ func (s *observedState) activePause() *wire.Pause {
 func (s *observedState) currentObservations() *wire.GuardSigns {
 	p := idle.CombineReadings(s.readingsInOrder(), s.console)
 	g := &wire.GuardSigns{
-		Input: int64(max(p.Input, s.wokeAt)), ConsoleInput: int64(max(p.ConsoleInput, s.wokeAt)), Busy: p.OwnerUseReason,
+		Input: int64(max(p.Input, s.wokeAt)), ConsoleInput: int64(max(p.ConsoleInput, s.wokeAt)),
+		Busy:       p.OwnerUseReason,
 		ForeignCpu: p.ForeignCPU, ForeignBusySince: int64(s.foreignSince),
 		MemoryPressure: p.MemoryPressure, CpuPressure: p.CPUPressure, MemoryAvailable: p.MemoryAvailable,
 		OnBattery: p.OnBattery, Hot: p.Hot, Game: p.ExclusiveProgram, Asleep: p.Sleeping || s.asleep,
@@ -131,13 +137,15 @@ func (s *observedState) currentObservations() *wire.GuardSigns {
 		g.Busy = "the owner's file has a mistake: " + s.rules.fileError
 	}
 	for _, reading := range s.readingsInOrder() {
-		g.Sources = append(g.Sources, &wire.IdleSource{Name: reading.Name, Health: wire.IdleSource_Health(reading.Health), Text: reading.Text,
+		g.Sources = append(g.Sources, &wire.IdleSource{Name: reading.Name,
+			Health: wire.IdleSource_Health(reading.Health), Text: reading.Text,
 			Last: int64(max(reading.Input, reading.ConsoleInput)), Hardware: reading.Coverage == idle.Hardware})
 	}
 	return g
 }
 
-// nextObservations returns the next signs if it is time for some; nil if not. Force has them said in any case. Urgent ones are those that may stop tasks.
+// nextObservations returns the next signs if it is time for some; nil if not. Force has
+// them said in any case. Urgent ones are those that may stop tasks.
 func (s *observedState) nextObservations(now idle.BootTime, frozen []string, force bool) *wire.GuardSigns {
 	next := s.currentObservations()
 	next.Frozen = frozen
@@ -159,18 +167,24 @@ func (s *observedState) nextSendTime(next *wire.GuardSigns, now idle.BootTime) b
 	case next.Input > old.Input:
 		return since >= inputResendInterval
 	}
-	return next.Busy != old.Busy || (next.ForeignBusySince == 0) != (old.ForeignBusySince == 0) || next.OnBattery != old.OnBattery || next.Hot != old.Hot ||
-		next.Game != old.Game || next.Asleep != old.Asleep || !proto.Equal(next.Pause, old.Pause) || next.OwnerRules != old.OwnerRules ||
-		(next.MemoryPressure > memoryPressureLimit) != (old.MemoryPressure > memoryPressureLimit) || !slices.Equal(next.Frozen, old.Frozen) || !isNoLessHealthy(next, old)
+	return next.Busy != old.Busy || (next.ForeignBusySince == 0) != (old.ForeignBusySince == 0) ||
+		next.OnBattery != old.OnBattery || next.Hot != old.Hot ||
+		next.Game != old.Game || next.Asleep != old.Asleep || !proto.Equal(next.Pause, old.Pause) ||
+		next.OwnerRules != old.OwnerRules ||
+		(next.MemoryPressure > memoryPressureLimit) != (old.MemoryPressure > memoryPressureLimit) ||
+		!slices.Equal(next.Frozen, old.Frozen) || !isNoLessHealthy(next, old)
 }
 
 // isNoLessHealthy reports whether the sources are as well as they were.
 func isNoLessHealthy(a, b *wire.GuardSigns) bool {
-	return slices.EqualFunc(a.Sources, b.Sources, func(x, y *wire.IdleSource) bool { return x.Name == y.Name && x.Health == y.Health })
+	return slices.EqualFunc(a.Sources, b.Sources, func(x, y *wire.IdleSource) bool {
+		return x.Name == y.Name && x.Health == y.Health
+	})
 }
 
-// nextUrgency says what in the next signs may stop tasks and was not in the last; empty for nothing. Of the first signs everything is new: whoever guarded before may have
-// died with them on his lips.
+// nextUrgency says what in the next signs may stop tasks and was not in the last; empty
+// for nothing. Of the first signs everything is new: whoever guarded before may have died
+// with them on his lips.
 func (s *observedState) nextUrgency(next *wire.GuardSigns) string {
 	old := s.lastSent
 	if old == nil {

@@ -11,15 +11,18 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// newQuietState is that of a machine that nobody has touched for an hour and whose first signs were said at that instant.
+// newQuietState is that of a machine that nobody has touched for an hour and whose first
+// signs were said at that instant.
 func newQuietState(now idle.BootTime) *observedState {
 	s := newObservedState([]idle.Source{newFakeSource()}, now)
-	s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now - time.Hour}, now)
+	s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now - time.Hour},
+		now)
 	s.nextObservations(now, nil, true)
 	return s
 }
 
-// TestTypingIsNoFlood: of somebody who types for a minute, the first key is urgent, and from then on one picture a second is enough.
+// TestTypingIsNoFlood: of somebody who types for a minute, the first key is urgent, and
+// from then on one picture a second is enough.
 func TestTypingIsNoFlood(t *testing.T) {
 	now := idle.BootTime(2 * time.Hour)
 	s := newQuietState(now)
@@ -69,13 +72,15 @@ func TestWhatIsUrgent(t *testing.T) {
 		if observations := s.nextObservations(now, nil, false); observations != nil {
 			t.Errorf("%s: said again at once", name)
 		}
-		if observations := s.nextObservations(now+fullResendInterval, nil, false); observations == nil || observations.GetUrgent() {
+		if observations := s.nextObservations(now+fullResendInterval, nil, false); observations == nil ||
+			observations.GetUrgent() {
 			t.Errorf("%s: two seconds later: %v", name, observations)
 		}
 	}
 }
 
-// TestOthersWorkHasTwoThresholds: at the very threshold it would start and stop tasks for ever.
+// TestOthersWorkHasTwoThresholds: at the very threshold it would start and stop tasks for
+// ever.
 func TestOthersWorkHasTwoThresholds(t *testing.T) {
 	s := newQuietState(2 * time.Hour)
 	for i, step := range []struct {
@@ -83,7 +88,8 @@ func TestOthersWorkHasTwoThresholds(t *testing.T) {
 		busy  bool
 	}{{0.4, false}, {0.5, true}, {0.4, true}, {0.26, true}, {0.24, false}, {0.4, false}} {
 		now := 2*time.Hour + idle.BootTime(i)*time.Second
-		s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, SystemLoad: idle.SystemLoad{ForeignCPU: step.cores}}, now)
+		s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware,
+			SystemLoad: idle.SystemLoad{ForeignCPU: step.cores}}, now)
 		if got := s.currentObservations().GetForeignBusySince() != 0; got != step.busy {
 			t.Errorf("step %d, %.2f cores: busy %v", i, step.cores, got)
 		}
@@ -96,7 +102,8 @@ func TestWhoWakesTheMachineIsThere(t *testing.T) {
 	s := newQuietState(2 * time.Hour)
 	s.onWake(now)
 	observations := s.nextObservations(now, nil, false)
-	if !observations.GetUrgent() || !observations.GetAsleep() || observations.GetInput() != int64(now) || observations.GetConsoleInput() != int64(now) {
+	if !observations.GetUrgent() || !observations.GetAsleep() || observations.GetInput() != int64(now) ||
+		observations.GetConsoleInput() != int64(now) {
 		t.Errorf("woken: %v", observations)
 	}
 	s.tick(now+wakeGrace-1, time.Time{})
@@ -109,7 +116,8 @@ func TestWhoWakesTheMachineIsThere(t *testing.T) {
 	}
 }
 
-// TestPauses tells what becomes of pauses while clocks are set and the machine is started anew. A day's clock is a time of day, or a date and one.
+// TestPauses tells what becomes of pauses while clocks are set and the machine is started
+// anew. A day's clock is a time of day, or a date and one.
 func TestPauses(t *testing.T) {
 	script.Run(t, "testdata/pauses.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		dir := t.TempDir()
@@ -172,7 +180,8 @@ func at(t *testing.T, text string) time.Time {
 
 // What the guard froze is shown as what it is, whatever the startd said last.
 func TestWhatTheGuardFrozeStandsStill(t *testing.T) {
-	r := &startdRecord{name: "a", report: &wire.GuardReport{Startd: "a", Tenants: []*wire.Tenant{{Task: "1[0].a", State: "running"}, {Task: "2[0].a", State: "leaving"}}}}
+	r := &startdRecord{name: "a", report: &wire.GuardReport{Startd: "a",
+		Tenants: []*wire.Tenant{{Task: "1[0].a", State: "running"}, {Task: "2[0].a", State: "leaving"}}}}
 	states := func() string {
 		return r.currentReport().GetTenants()[0].GetState() + " " + r.currentReport().GetTenants()[1].GetState()
 	}

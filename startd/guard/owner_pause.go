@@ -18,9 +18,11 @@ import (
 
 // OwnerPause is an owner's no, as it lies in the file pause.json.
 //
-// One with an end is over when the wall clock says so, or when as much time has passed by the clock of instants as lay between its beginning and its end:
-// whichever is first. So a wall clock that is set back prolongs nothing. The clock of instants begins anew with each boot; then the pause gets what is left by the
-// wall clock, and never more than it had in all.
+// One with an end is over when the wall clock says so, or when as much time has passed by
+// the clock of instants as lay between its beginning and its end: whichever is first. So
+// a wall clock that is set back prolongs nothing. The clock of instants begins anew with
+// each boot; then the pause gets what is left by the wall clock, and never more than it
+// had in all.
 type OwnerPause struct {
 	Until  int64  `json:"until"` // unix nanoseconds; 0: for good
 	Since  int64  `json:"since"` // unix nanoseconds
@@ -46,7 +48,8 @@ func (p *OwnerPause) setEndInstant(wall time.Time, boot string, now idle.BootTim
 	p.Boot, p.End = boot, now+min(time.Duration(p.Until-wall.UnixNano()), whole)
 }
 
-// remaining is how long the pause goes on; nothing, or less, when it is over. A pause for good has no end: ok is false.
+// remaining is how long the pause goes on; nothing, or less, when it is over. A pause for
+// good has no end: ok is false.
 func (p *OwnerPause) remaining(wall time.Time, now idle.BootTime) (d time.Duration, ok bool) {
 	if p.Until == 0 {
 		return 0, false
@@ -69,8 +72,9 @@ func (p *OwnerPause) wire() *wire.Pause {
 // NotAccepted is the reason of the pause with which a desktop joins.
 const NotAccepted = "not accepted by its owner yet"
 
-// WriteInitialPause lays down, in the directory of a node, the pause with which a desktop begins: until its owner says "roost resume". A pause that is there
-// already is left as it is.
+// WriteInitialPause lays down, in the directory of a node, the pause with which a desktop
+// begins: until its owner says "roost resume". A pause that is there already is left as
+// it is.
 func WriteInitialPause(nodeDir string) error {
 	dir := filepath.Join(nodeDir, "owner")
 	if _, err := os.Stat(pauseFile(dir)); err == nil {
@@ -84,7 +88,8 @@ func WriteInitialPause(nodeDir string) error {
 
 func pauseFile(dir string) string { return filepath.Join(dir, "pause.json") }
 
-// loadPause reads the pause that is in force; nil for none. A file that makes no sense is a pause: somebody said no, and how long is not known.
+// loadPause reads the pause that is in force; nil for none. A file that makes no sense is
+// a pause: somebody said no, and how long is not known.
 func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*OwnerPause, error) {
 	text, err := os.ReadFile(pauseFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,11 +106,15 @@ func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*Own
 		err = fmt.Errorf("its times make no sense")
 	}
 	if err != nil {
-		return &OwnerPause{Since: wall.UnixNano(), By: "roost", Reason: "the file of the pause cannot be read; roost resume ends it"}, fmt.Errorf("%s: %w: %w", pauseFile(dir), roost.NoInput, err)
+		return &OwnerPause{Since: wall.UnixNano(), By: "roost",
+				Reason: "the file of the pause cannot be read; roost resume ends it"},
+			fmt.Errorf("%s: %w: %w", pauseFile(dir), roost.NoInput, err)
 	}
 	if p.Until != 0 && p.Boot != boot {
 		p.setEndInstant(wall, boot, now)
-		err = savePause(dir, p) // or each restart of the guard would give it its whole length again, while the wall clock is wrong
+		// or each restart of the guard would give it its whole length again, while the
+		// wall clock is wrong
+		err = savePause(dir, p)
 	}
 	if p.isOver(wall, now) {
 		return nil, errors.Join(err, removePause(dir))
@@ -113,7 +122,8 @@ func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*Own
 	return p, err
 }
 
-// savePause puts the file in place in one step. When it returns nil the pause survives a loss of power.
+// savePause puts the file in place in one step. When it returns nil the pause survives a
+// loss of power.
 func savePause(dir string, p *OwnerPause) error {
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// PauseOffline pauses a node whose guard does not run: it writes the pause where the guard will find it, and freezes the tasks of all startds that the guard
-// knew of. It needs the rights of who may write there. Until is in unix nanoseconds, 0 for good.
+// PauseOffline pauses a node whose guard does not run: it writes the pause where the
+// guard will find it, and freezes the tasks of all startds that the guard knew of. It
+// needs the rights of who may write there. Until is in unix nanoseconds, 0 for good.
 func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerReply, error) {
 	began := time.Now()
 	dir := filepath.Join(nodeDir, "owner")
@@ -27,14 +28,16 @@ func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerRe
 	if err == nil {
 		_, err = cgroup.FreezeDirs(groups, freezeTimeout)
 	}
-	reply := &wire.OwnerReply{Pause: p.wire(), Frozen: uint32(cgroup.CountFrozen(groups)), Took: int64(time.Since(began))}
+	reply := &wire.OwnerReply{Pause: p.wire(), Frozen: uint32(cgroup.CountFrozen(groups)),
+		Took: int64(time.Since(began))}
 	if kerr := <-kept; kerr != nil {
 		return nil, kerr
 	}
 	return reply, err
 }
 
-// ResumeOffline ends a pause of a node whose guard does not run. What stands still goes on when its startd has a guard to ask.
+// ResumeOffline ends a pause of a node whose guard does not run. What stands still goes
+// on when its startd has a guard to ask.
 func ResumeOffline(nodeDir string) (*wire.OwnerReply, error) {
 	if err := removePause(filepath.Join(nodeDir, "owner")); err != nil {
 		return nil, fmt.Errorf("resume: %w: %w", roost.NoOutput, err)

@@ -17,7 +17,8 @@ type ownerRuleFile struct {
 	at   time.Time
 }
 
-// readRules reads the owner's own file where it has changed. A mistake in it keeps the machine from being lent, for nobody knows what he wanted.
+// readRules reads the owner's own file where it has changed. A mistake in it keeps the
+// machine from being lent, for nobody knows what he wanted.
 func (g *daemonContext) readRules() {
 	now := ownerRuleFile{read: true, size: -1}
 	if st, err := os.Stat(g.node.Owner.File); err == nil {
@@ -28,10 +29,13 @@ func (g *daemonContext) readRules() {
 	}
 	g.rulesRead = now
 	r, err := config.LoadOwner(g.node.Owner.File)
-	next := ownerRules{version: g.state.rules.version + 1, pausedByFile: r.Paused, pauseUsers: r.Owners, foreignCPU: r.ForeignCPU.Cores(), runsOnBattery: r.OnBattery, exclusive: r.Exclusive}
+	next := ownerRules{version: g.state.rules.version + 1, pausedByFile: r.Paused, pauseUsers: r.Owners,
+		foreignCPU: r.ForeignCPU.Cores(), runsOnBattery: r.OnBattery, exclusive: r.Exclusive}
 	if err != nil {
-		// Who may decide stays as it was: the one who has to get rid of the mistake must be able to.
-		next.pauseUsers, next.foreignCPU, next.exclusive = g.state.rules.pauseUsers, g.state.rules.foreignCPU, g.state.rules.exclusive
+		// Who may decide stays as it was: the one who has to get rid of the mistake must
+		// be able to.
+		next.pauseUsers, next.foreignCPU, next.exclusive = g.state.rules.pauseUsers, g.state.rules.foreignCPU,
+			g.state.rules.exclusive
 		next.fileError = firstLine(err.Error())
 		g.log.Error("the owner's file has a mistake: the machine is not lent", "err", next.fileError)
 	}
@@ -43,7 +47,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// exclusivePrograms are the programs that the owner wants to have the machine for themselves.
+// exclusivePrograms are the programs that the owner wants to have the machine for
+// themselves.
 func (g *daemonContext) exclusivePrograms() (names []string) {
 	if g.call(context.Background(), func() { names = slices.Clone(g.state.rules.exclusive) }) != nil {
 		return nil
@@ -68,7 +73,8 @@ func (g *daemonContext) policyNames() string {
 	return strings.Join(each, ", ")
 }
 
-// ignoresPresence reports whether the policy of a startd takes no notice of people, as a server's: there only the owner's word stops tasks.
+// ignoresPresence reports whether the policy of a startd takes no notice of people, as a
+// server's: there only the owner's word stops tasks.
 func (g *daemonContext) ignoresPresence(name string) bool {
 	d, ok := g.node.Startd(name)
 	return ok && !d.NeedsGuard()

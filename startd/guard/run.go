@@ -23,8 +23,9 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// Run guards the machine of the node until ctx ends. Where another guard serves the same node it stands by, ready to take over: so one that systemd started and
-// one of the master's do not fight.
+// Run guards the machine of the node until ctx ends. Where another guard serves the same
+// node it stands by, ready to take over: so one that systemd started and one of the
+// master's do not fight.
 func Run(ctx context.Context, node *config.Node) error {
 	log := daemon.Logger("guard")
 	socket := strings.TrimPrefix(node.GuardAddress(), "unix:")
@@ -66,7 +67,8 @@ func Run(ctx context.Context, node *config.Node) error {
 	return err
 }
 
-// lockInstance waits until no other guard of the node is there. It says that it is ready meanwhile: the machine is guarded.
+// lockInstance waits until no other guard of the node is there. It says that it is ready
+// meanwhile: the machine is guarded.
 func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -82,7 +84,8 @@ func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File,
 	}
 	log.Info("another guard serves this node; standing by")
 	daemon.ReportReady()
-	// The kernel wakes who waits for a lock, but not for the end of ctx; so it is asked now and then.
+	// The kernel wakes who waits for a lock, but not for the end of ctx; so it is asked
+	// now and then.
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -99,7 +102,8 @@ func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File,
 	}
 }
 
-// daemonContext is what the goroutines of a daemon share. State and books belong to the loop.
+// daemonContext is what the goroutines of a daemon share. State and books belong to the
+// loop.
 type daemonContext struct {
 	wire.UnimplementedGuardServer
 	node      *config.Node
@@ -126,8 +130,9 @@ const inboxSize = 256
 // openGuard reads what an earlier guard has left.
 func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
 	g := &daemonContext{
-		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), startedAt: time.Now(), freeze: freezeGroups, agents: idle.NewSessionAgents(),
-		inbox: make(chan func(), inboxSize), stopped: make(chan struct{}),
+		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), startedAt: time.Now(), freeze: freezeGroups,
+		agents: idle.NewSessionAgents(),
+		inbox:  make(chan func(), inboxSize), stopped: make(chan struct{}),
 	}
 	g.records = &startdRecords{records: map[string]*startdRecord{}, ignoresPresence: g.ignoresPresence}
 	g.sources = g.allSources()

@@ -16,10 +16,12 @@ import (
 
 // userContext is the context of a call by a user of this host.
 func userContext(uid uint32) context.Context {
-	return peer.NewContext(context.Background(), &peer.Peer{AuthInfo: auth.Peer{Local: true, UID: uid, PID: int32(os.Getpid())}})
+	return peer.NewContext(context.Background(),
+		&peer.Peer{AuthInfo: auth.Peer{Local: true, UID: uid, PID: int32(os.Getpid())}})
 }
 
-// TestWhoMaySayThatHeIsThere: whoever has a session, at the machine or not, and nobody else.
+// TestWhoMaySayThatHeIsThere: whoever has a session, at the machine or not, and nobody
+// else.
 func TestWhoMaySayThatHeIsThere(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -34,7 +36,8 @@ func TestWhoMaySayThatHeIsThere(t *testing.T) {
 	}
 	g := &daemonContext{}
 	for uid, want := range map[uint32]struct{ may, seated bool }{
-		61001: {true, true}, 61002: {true, false}, 61003: {false, false}, 61004: {false, false}, uint32(os.Geteuid()): {true, false},
+		61001: {true, true}, 61002: {true, false}, 61003: {false, false}, 61004: {false, false},
+		uint32(os.Geteuid()): {true, false},
 	} {
 		p, seated, err := g.authorizeReport(userContext(uid), dir)
 		if (err == nil) != want.may || seated != want.seated {
@@ -54,7 +57,8 @@ func TestAgentsReachTheSigns(t *testing.T) {
 	g := testGuard(t, t.TempDir())
 	g.sources, g.state.sourceOrder = append(g.sources, g.agents), append(g.state.sourceOrder, g.agents.Name())
 	defer g.run(t)()
-	if _, err := g.Present(userContext(uint32(os.Geteuid())), &wire.PresentRequest{Busy: "a film", Game: true}); err != nil {
+	if _, err := g.Present(userContext(uint32(os.Geteuid())),
+		&wire.PresentRequest{Busy: "a film", Game: true}); err != nil {
 		t.Fatal(err)
 	}
 	for {

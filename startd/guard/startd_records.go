@@ -19,7 +19,8 @@ import (
 // ackTimeout is how long a startd has to act on urgent signs before the guard does.
 const ackTimeout = 100 * time.Millisecond
 
-// maxGroups bounds the groups of one startd that the guard remembers. One that has more is stopped by its groups' parents.
+// maxGroups bounds the groups of one startd that the guard remembers. One that has more
+// is stopped by its groups' parents.
 const maxGroups = 4096
 
 // startdRecord is what is known of one startd.
@@ -72,7 +73,8 @@ func (b *startdRecords) sortedRecords() []*startdRecord {
 	return all
 }
 
-// expectAck has every startd act on urgent signs: those that are there within patience, the others, of which nobody will, at once.
+// expectAck has every startd act on urgent signs: those that are there within patience,
+// the others, of which nobody will, at once.
 func (b *startdRecords) expectAck(sequence uint64, paused bool, now time.Time) {
 	for _, r := range b.records {
 		if r.ignoresPresence && !paused {
@@ -89,7 +91,8 @@ func (b *startdRecords) expectAck(sequence uint64, paused bool, now time.Time) {
 	}
 }
 
-// onDisconnect: the connection to a startd is gone, and nobody will act on what it has not acted on.
+// onDisconnect: the connection to a startd is gone, and nobody will act on what it has
+// not acted on.
 func (r *startdRecord) onDisconnect(now time.Time) {
 	r.connected = false
 	for i := range r.pendingAcks {
@@ -97,10 +100,13 @@ func (r *startdRecord) onDisconnect(now time.Time) {
 	}
 }
 
-// onReport folds a report in, and reports whether the directories of its groups' parents have changed.
+// onReport folds a report in, and reports whether the directories of its groups' parents
+// have changed.
 func (r *startdRecord) onReport(report *wire.GuardReport) (moved bool) {
 	r.report = report
-	r.pendingAcks = slices.DeleteFunc(r.pendingAcks, func(w ackDeadline) bool { return w.sequence <= report.GetActed() })
+	r.pendingAcks = slices.DeleteFunc(r.pendingAcks, func(w ackDeadline) bool {
+		return w.sequence <= report.GetActed()
+	})
 	if r.frozenBy != 0 && report.GetActed() >= r.frozenBy {
 		r.frozenBy, r.frozenGroups = 0, nil
 	}
@@ -113,7 +119,8 @@ func (r *startdRecord) onReport(report *wire.GuardReport) (moved bool) {
 	return moved
 }
 
-// currentReport is its report as it is now: what the guard froze stands still, whatever the startd said of it before.
+// currentReport is its report as it is now: what the guard froze stands still, whatever
+// the startd said of it before.
 func (r *startdRecord) currentReport() *wire.GuardReport {
 	if len(r.frozenGroups) == 0 {
 		return r.report
@@ -137,7 +144,8 @@ func (b *startdRecords) nextAckDeadline() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// takeOverdue lists those that did not act in time, and expects no more of them: what they had to do is done by others.
+// takeOverdue lists those that did not act in time, and expects no more of them: what
+// they had to do is done by others.
 func (b *startdRecords) takeOverdue(now time.Time) (late []*startdRecord) {
 	for _, r := range b.sortedRecords() {
 		if len(r.pendingAcks) > 0 && !now.Before(r.pendingAcks[0].due) {
@@ -158,7 +166,8 @@ func (b *startdRecords) allAcked(sequence uint64) bool {
 	return true
 }
 
-// taskDirs are all task directories of a startd: those it told of, and those that lie beside them.
+// taskDirs are all task directories of a startd: those it told of, and those that lie
+// beside them.
 func (r *startdRecord) taskDirs() []cgroup.TaskDir {
 	var all []cgroup.TaskDir
 	for _, dir := range r.report.GetTaskGroups() {
@@ -199,7 +208,8 @@ type savedStartd struct {
 
 func recordsPath(dir string) string { return filepath.Join(dir, "startds.json") }
 
-// save writes the books. After a boot they are of no worth, so that no disk has to be waited for.
+// save writes the books. After a boot they are of no worth, so that no disk has to be
+// waited for.
 func (b *startdRecords) save(dir string) error {
 	var f startdRecordsFile
 	for _, r := range b.sortedRecords() {
@@ -212,12 +222,14 @@ func (b *startdRecords) save(dir string) error {
 	return replaceFile(recordsPath(dir), filesum.AppendChecksum(text), false)
 }
 
-// dayFigures is what of a report is worth keeping: the figures of the day. Its tasks may be gone by then, and its directories are found again.
+// dayFigures is what of a report is worth keeping: the figures of the day. Its tasks may
+// be gone by then, and its directories are found again.
 func dayFigures(r *wire.GuardReport) *wire.GuardReport {
 	if r == nil {
 		return nil
 	}
-	return &wire.GuardReport{Startd: r.GetStartd(), WorstFreeze: r.GetWorstFreeze(), Given: r.GetGiven(), Interruptions: r.GetInterruptions()}
+	return &wire.GuardReport{Startd: r.GetStartd(), WorstFreeze: r.GetWorstFreeze(), Given: r.GetGiven(),
+		Interruptions: r.GetInterruptions()}
 }
 
 // loadRecords reads what was saved; nothing where there is nothing.

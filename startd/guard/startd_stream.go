@@ -14,10 +14,12 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// startdStream is the connection to one startd. Of signs that it has no time for only the newest are kept, for each is a whole picture.
+// startdStream is the connection to one startd. Of signs that it has no time for only the
+// newest are kept, for each is a whole picture.
 type startdStream struct{ next chan *wire.GuardSigns }
 
-// replace replaces what waits. What was urgent stays so until it was said. Only the loop calls it.
+// replace replaces what waits. What was urgent stays so until it was said. Only the loop
+// calls it.
 func (s *startdStream) replace(observations *wire.GuardSigns) {
 	select {
 	case old := <-s.next:
@@ -32,8 +34,10 @@ func (s *startdStream) replace(observations *wire.GuardSigns) {
 // urgentObservations is the same picture, said urgently.
 func urgentObservations(s *wire.GuardSigns) *wire.GuardSigns {
 	return &wire.GuardSigns{
-		Sequence: s.Sequence, Urgent: true, Input: s.Input, ConsoleInput: s.ConsoleInput, Busy: s.Busy, Sources: s.Sources, ForeignCpu: s.ForeignCpu, ForeignBusySince: s.ForeignBusySince,
-		MemoryPressure: s.MemoryPressure, CpuPressure: s.CpuPressure, MemoryAvailable: s.MemoryAvailable, OnBattery: s.OnBattery, Hot: s.Hot, Game: s.Game, Asleep: s.Asleep,
+		Sequence: s.Sequence, Urgent: true, Input: s.Input, ConsoleInput: s.ConsoleInput, Busy: s.Busy,
+		Sources: s.Sources, ForeignCpu: s.ForeignCpu, ForeignBusySince: s.ForeignBusySince,
+		MemoryPressure: s.MemoryPressure, CpuPressure: s.CpuPressure, MemoryAvailable: s.MemoryAvailable,
+		OnBattery: s.OnBattery, Hot: s.Hot, Game: s.Game, Asleep: s.Asleep,
 		Pause: s.Pause, OwnerRules: s.OwnerRules, Frozen: s.Frozen,
 	}
 }
@@ -139,7 +143,8 @@ func (g *daemonContext) Resume(ctx context.Context, _ *wire.ResumeRequest) (*wir
 }
 
 // setPause puts a pause, or none, in force, and waits until what has to stand still does.
-func (g *daemonContext) setPause(ctx context.Context, p *OwnerPause, then func(), began time.Time) (*wire.OwnerReply, error) {
+func (g *daemonContext) setPause(ctx context.Context, p *OwnerPause, then func(),
+	began time.Time) (*wire.OwnerReply, error) {
 	a := actionWaiter{done: make(chan struct{})}
 	reply := &wire.OwnerReply{}
 	err := g.call(ctx, func() {

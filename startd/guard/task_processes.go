@@ -14,7 +14,9 @@ import (
 // maxProcesses bounds the processes of tasks that are looked through for a terminal.
 const maxProcesses = 10000
 
-// isTaskProcess reports whether a process of a task has that terminal, by its device number, for its own: somebody looks after his job there (roost ssh), or a task made one.
+// isTaskProcess reports whether a process of a task has that terminal, by its device
+// number, for its own: somebody looks after his job there (roost ssh), or a task made
+// one.
 func (g *daemonContext) isTaskProcess(terminal uint64) bool {
 	var groups []cgroup.TaskDir
 	if g.call(context.Background(), func() {
@@ -30,7 +32,8 @@ func (g *daemonContext) isTaskProcess(terminal uint64) bool {
 			if looked++; looked > maxProcesses {
 				return false
 			}
-			if f := statOf(pid); len(f) > ttyField && f[ttyField] == strconv.FormatInt(int64(int32(terminalNumber(terminal))), 10) {
+			if f := statOf(pid); len(f) > ttyField &&
+				f[ttyField] == strconv.FormatInt(int64(int32(terminalNumber(terminal))), 10) {
 				return true
 			}
 		}
@@ -38,7 +41,8 @@ func (g *daemonContext) isTaskProcess(terminal uint64) bool {
 	return false
 }
 
-// isTask reports whether a process is in the control group of a task. All groups of startds lie below one that is called roost, or roost-yielding where tasks give way to
+// isTask reports whether a process is in the control group of a task. All groups of
+// startds lie below one that is called roost, or roost-yielding where tasks give way to
 // everything else, wherever that is in the tree.
 func isTask(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
@@ -49,14 +53,16 @@ func isTaskCgroup(groups string) bool {
 	return strings.Contains(groups, "/roost/") || strings.Contains(groups, "/roost-yielding/")
 }
 
-// terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's upper bits above the major's.
+// terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's
+// upper bits above the major's.
 func terminalNumber(dev uint64) uint32 {
 	major := uint32(dev >> 8 & 0xfff)
 	minor := uint32(dev&0xff | dev>>12&0xfff00)
 	return minor&0xff | major<<8 | minor&^0xff<<12
 }
 
-// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the one behind the name in brackets.
+// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the one behind the name in
+// brackets.
 const (
 	ttyField     = 7 - 3
 	cpuTimeField = 14 - 3 // utime, stime, cutime, cstime, in hundredths of a second
@@ -71,7 +77,8 @@ func statOf(pid int) []string {
 	return strings.Fields(rest)
 }
 
-// taskCPUTime is the processor time, in nanoseconds, of all tasks of each startd, and of the startds with what they have done for them: a checkpoint is packed by its startd,
+// taskCPUTime is the processor time, in nanoseconds, of all tasks of each startd, and of
+// the startds with what they have done for them: a checkpoint is packed by its startd,
 // and must not look like the owner's work.
 func (g *daemonContext) taskCPUTime() map[string]uint64 {
 	parents, pids := []string{}, []int{os.Getpid()}
@@ -106,7 +113,8 @@ func (g *daemonContext) taskCPUTime() map[string]uint64 {
 	return all
 }
 
-// restoreRecords takes over what an earlier guard knew of the startds. None of them is connected yet.
+// restoreRecords takes over what an earlier guard knew of the startds. None of them is
+// connected yet.
 func (g *daemonContext) restoreRecords() {
 	entries, err := loadRecords(g.dir)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 // AgentCommand is the command of the program that runs RunInputAgent.
 const AgentCommand = "idle-agent"
 
-// Messages between the guard and the input agent. Each is one packet: its kind and a number. Those of the guard carry an open device, and the number is the one by which
-// the two speak of it, with the deviceKind above it.
+// Messages between the guard and the input agent. Each is one packet: its kind and a
+// number. Those of the guard carry an open device, and the number is the one by which the
+// two speak of it, with the deviceKind above it.
 const (
 	msgAgentReady  = 'R' // the agent has given its rights up and listens
 	msgInput       = 'T' // somebody was there at that instant
@@ -38,8 +39,10 @@ func parseMessage(text []byte) (kind byte, n uint64, ok bool) {
 	return text[0], binary.LittleEndian.Uint64(text[1:]), true
 }
 
-// RunInputAgent is the whole of the process that sees what people type: it reads the devices that it is given over the socket and says, at most every 50 ms, when somebody
-// was there; never what he did. It needs no right of any kind, and ends when the other side does.
+// RunInputAgent is the whole of the process that sees what people type: it reads the
+// devices that it is given over the socket and says, at most every 50 ms, when somebody
+// was there; never what he did. It needs no right of any kind, and ends when the other
+// side does.
 func RunInputAgent(socket *os.File) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // and nobody of its user can look into it
 		return err
@@ -123,7 +126,8 @@ func (a *inputAgent) send(kind byte, n uint64) {
 	_, _ = a.conn.Write(encodeMessage(kind, n)) // when the other side is gone, so is this one, at the next receive
 }
 
-// reportInput says when somebody was there: at once, and then as often as is needed to know whether he still is.
+// reportInput says when somebody was there: at once, and then as often as is needed to
+// know whether he still is.
 func (a *inputAgent) reportInput() {
 	for {
 		select {

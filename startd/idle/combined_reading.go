@@ -8,18 +8,23 @@ import (
 // CombinedReading is what all sources see together.
 type CombinedReading struct {
 	Input, ConsoleInput BootTime
-	OwnerUseReason      string // why the machine is its owner's now, whatever the times of input say; empty: nothing of that kind
+	// why the machine is its owner's now, whatever the times of input say; empty: nothing
+	// of that kind
+	OwnerUseReason string
 	SystemLoad
 	OnBattery, Hot, ExclusiveProgram, Sleeping bool
 }
 
-// CombineReadings applies the rule of the package to what each source saw last. Console says whether the machine has a place to sit at: input devices, or a seat.
-// The order of the sources decides nothing but whose reason is given.
+// CombineReadings applies the rule of the package to what each source saw last. Console
+// says whether the machine has a place to sit at: input devices, or a seat. The order of
+// the sources decides nothing but whose reason is given.
 //
 // What a source saw is not taken back when it breaks: a person who was there was there.
 func CombineReadings(readings []SourceReading, console bool) CombinedReading {
 	var p CombinedReading
-	seen := slices.ContainsFunc(readings, func(s SourceReading) bool { return s.Health == Healthy && s.Coverage == Hardware })
+	seen := slices.ContainsFunc(readings, func(s SourceReading) bool {
+		return s.Health == Healthy && s.Coverage == Hardware
+	})
 	for _, s := range readings {
 		p.Input = max(p.Input, s.Input, s.ConsoleInput)
 		p.ConsoleInput = max(p.ConsoleInput, s.ConsoleInput)
@@ -47,8 +52,9 @@ func CombineReadings(readings []SourceReading, console bool) CombinedReading {
 	return p
 }
 
-// unhealthyReason says why the times of input are not to be trusted; empty if they are. Terminals alone say nothing of who sits at the console with a mouse in
-// his hand; where there is no console, they are all that a person can touch.
+// unhealthyReason says why the times of input are not to be trusted; empty if they are.
+// Terminals alone say nothing of who sits at the console with a mouse in his hand; where
+// there is no console, they are all that a person can touch.
 func unhealthyReason(readings []SourceReading, console bool) string {
 	var wrong []string
 	for _, s := range readings {

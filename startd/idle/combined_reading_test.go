@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestRule tells the rule by machines: each line of a step is a source with its reach and health, and what it sees.
+// TestRule tells the rule by machines: each line of a step is a source with its reach and
+// health, and what it sees.
 func TestRule(t *testing.T) {
 	script.Run(t, "testdata/rule.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		return func(s script.ScriptCommand) string {
@@ -27,7 +28,8 @@ func TestRule(t *testing.T) {
 			for _, flag := range []struct {
 				on   bool
 				name string
-			}{{p.OnBattery, "on battery"}, {p.Hot, "hot"}, {p.ExclusiveProgram, "a game"}, {p.Sleeping, "going to sleep"}} {
+			}{{p.OnBattery, "on battery"}, {p.Hot, "hot"}, {p.ExclusiveProgram, "a game"},
+				{p.Sleeping, "going to sleep"}} {
 				if flag.on {
 					text += ", " + flag.name
 				}
@@ -37,11 +39,13 @@ func TestRule(t *testing.T) {
 	})
 }
 
-// parseReading reads "NAME REACH HEALTH [input=10s] [console=10s] [believed=10s] [busy=WORD] [FLAG…]"; underscores are blanks.
+// parseReading reads "NAME REACH HEALTH [input=10s] [console=10s] [believed=10s]
+// [busy=WORD] [FLAG…]"; underscores are blanks.
 func parseReading(t *testing.T, line string) SourceReading {
 	words := strings.Fields(line)
 	s := SourceReading{Name: strings.ReplaceAll(words[0], "_", " "), Text: "cannot be read"}
-	s.Coverage = map[string]SourceCoverage{"machine": Machine, "terminal": Terminal, "console": Console, "hardware": Hardware}[words[1]]
+	s.Coverage = map[string]SourceCoverage{"machine": Machine, "terminal": Terminal, "console": Console,
+		"hardware": Hardware}[words[1]]
 	s.Health = map[string]SourceHealth{"absent": Absent, "well": Healthy, "broken": Broken}[words[2]]
 	for _, w := range words[3:] {
 		key, value, _ := strings.Cut(w, "=")
@@ -75,14 +79,16 @@ func parseReading(t *testing.T, line string) SourceReading {
 	return s
 }
 
-// TestNothingMakesIdle holds of any sources: one more that is well never takes away a reason to be busy that a source gave, one that breaks never makes a
-// machine idle, and the times of input never go back.
+// TestNothingMakesIdle holds of any sources: one more that is well never takes away a
+// reason to be busy that a source gave, one that breaks never makes a machine idle, and
+// the times of input never go back.
 func TestNothingMakesIdle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
 		readings := make([]SourceReading, 1+r.IntN(5))
 		for i := range readings {
-			readings[i] = SourceReading{Name: fmt.Sprint(i), Health: SourceHealth(r.IntN(3)), Coverage: SourceCoverage(r.IntN(4)), Input: BootTime(r.IntN(5)), ConsoleInput: BootTime(r.IntN(5))}
+			readings[i] = SourceReading{Name: fmt.Sprint(i), Health: SourceHealth(r.IntN(3)),
+				Coverage: SourceCoverage(r.IntN(4)), Input: BootTime(r.IntN(5)), ConsoleInput: BootTime(r.IntN(5))}
 			if r.IntN(6) == 0 {
 				readings[i].OwnerUseReason = "a call"
 			}
@@ -100,8 +106,10 @@ func TestNothingMakesIdle(t *testing.T) {
 		if before.OwnerUseReason != "" && after.OwnerUseReason == "" && !spoke {
 			t.Fatalf("%+v: idle once %d is broken", readings, i)
 		}
-		if after.Input != before.Input || after.ConsoleInput != before.ConsoleInput || before.Input < before.ConsoleInput {
-			t.Fatalf("%+v: input was %v, %v and is %v, %v", readings, before.Input, before.ConsoleInput, after.Input, after.ConsoleInput)
+		if after.Input != before.Input || after.ConsoleInput != before.ConsoleInput ||
+			before.Input < before.ConsoleInput {
+			t.Fatalf("%+v: input was %v, %v and is %v, %v", readings, before.Input, before.ConsoleInput, after.Input,
+				after.ConsoleInput)
 		}
 		well := false
 		for _, s := range sick {

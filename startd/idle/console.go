@@ -9,11 +9,13 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// HasConsole reports whether the machine has a place to sit at: a device with keys, buttons or a touch screen, or a seat that can show something.
-// Many a server has one, in its management board; that is to the owner's side.
+// HasConsole reports whether the machine has a place to sit at: a device with keys,
+// buttons or a touch screen, or a seat that can show something. Many a server has one, in
+// its management board; that is to the owner's side.
 func HasConsole() bool { return hasConsole("/sys/class/input", "/run/systemd/seats") }
 
-// Bits of the keys that a keyboard, a mouse, a touch screen have (linux/input-event-codes.h). A power button has none of them.
+// Bits of the keys that a keyboard, a mouse, a touch screen have
+// (linux/input-event-codes.h). A power button has none of them.
 const (
 	keyEnter = 28
 	keySpace = 57
@@ -40,7 +42,8 @@ func hasConsole(input, seats string) bool {
 	return false
 }
 
-// hasBit looks into a bit map as sysfs prints it: words of 64 bits in hexadecimal, the highest first.
+// hasBit looks into a bit map as sysfs prints it: words of 64 bits in hexadecimal, the
+// highest first.
 func hasBit(text string, bit int) bool {
 	words := strings.Fields(text)
 	i := len(words) - 1 - bit/64

@@ -16,7 +16,8 @@ func TestHasConsole(t *testing.T) {
 		{"a touch screen", "400 0 0 0 0 0", "", true},
 		{"a power button", "10000000000000 0", "", false},
 		{"nothing", "0", "", false},
-		{"a seat with a screen", "0", "# This is private data.\nIS_SEAT0=1\nCAN_MULTI_SESSION=1\nCAN_TTY=1\nCAN_GRAPHICAL=1\n", true},
+		{"a seat with a screen", "0",
+			"# This is private data.\nIS_SEAT0=1\nCAN_MULTI_SESSION=1\nCAN_TTY=1\nCAN_GRAPHICAL=1\n", true},
 		{"a seat without", "0", "IS_SEAT0=1\nCAN_GRAPHICAL=0\n", false},
 	} {
 		dir := t.TempDir()
@@ -27,7 +28,8 @@ func TestHasConsole(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "seats"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{filepath.Join(device, "key"): test.keys + "\n", filepath.Join(dir, "seats", "seat0"): test.seat} {
+		for file, text := range map[string]string{filepath.Join(device, "key"): test.keys + "\n",
+			filepath.Join(dir, "seats", "seat0"): test.seat} {
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,9 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// SessionBusSource asks the programs of a user's session, over the session bus, whether somebody is there. It speaks D-Bus only: a bare X server without a desktop is not asked.
+// SessionBusSource asks the programs of a user's session, over the session bus, whether
+// somebody is there. It speaks D-Bus only: a bare X server without a desktop is not
+// asked.
 type SessionBusSource struct {
 	conn        *dbus.Conn
 	screenSaver idleUnitDetector
@@ -62,7 +64,8 @@ func (d *SessionBusSource) ReadPresence(ctx context.Context) (SessionPresence, e
 		p.Origin, p.Input = "GNOME", instantBefore(time.Duration(min(ms, 1<<40))*time.Millisecond, Now())
 	} else if d.ask(ctx, screenSaver, screenSaverPath, screenSaver+".GetSessionIdleTime", nil, &count) == nil {
 		now := Now()
-		p.Origin, p.Input = "the screen saver", instantBefore(time.Duration(count)*d.screenSaver.detect(count, now), now)
+		p.Origin, p.Input = "the screen saver",
+			instantBefore(time.Duration(count)*d.screenSaver.detect(count, now), now)
 	}
 	var yes bool
 	if d.ask(ctx, gnome, gnomePath, gnome+".IsInhibited", []any{inhibitIdleFlag}, &yes) == nil && yes {
@@ -81,14 +84,17 @@ func (d *SessionBusSource) ReadPresence(ctx context.Context) (SessionPresence, e
 func (d *SessionBusSource) ask(ctx context.Context, name, path, method string, args []any, to any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return d.conn.Object(name, dbus.ObjectPath(path)).CallWithContext(ctx, method, dbus.FlagNoAutoStart, args...).Store(to)
+	return d.conn.Object(name, dbus.ObjectPath(path)).CallWithContext(ctx, method, dbus.FlagNoAutoStart,
+		args...).Store(to)
 }
 
 // instantBefore is the instant so long before now.
 func instantBefore(idle time.Duration, now BootTime) BootTime { return max(now-idle, 1) }
 
-// idleUnitDetector finds out what GetSessionIdleTime counts. Desktops differ: some say seconds, some thousandths; nothing says which. While nobody is there it grows, and by that
-// one sees it. Until then it is taken for thousandths: somebody was there a moment ago, which is to the owner's side.
+// idleUnitDetector finds out what GetSessionIdleTime counts. Desktops differ: some say
+// seconds, some thousandths; nothing says which. While nobody is there it grows, and by
+// that one sees it. Until then it is taken for thousandths: somebody was there a moment
+// ago, which is to the owner's side.
 type idleUnitDetector struct {
 	base    uint32   // what was said
 	at      BootTime // then

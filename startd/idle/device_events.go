@@ -43,7 +43,8 @@ func (b kernelBitmap) isSet(n int) bool {
 	return binary.NativeEndian.Uint64(b[n/64*8:])>>(n%64)&1 == 1
 }
 
-// deviceKindOf judges a device by what it can do: the types of its events, its keys, its axes that move, its properties.
+// deviceKindOf judges a device by what it can do: the types of its events, its keys, its
+// axes that move, its properties.
 func deviceKindOf(types, keys, moves, props kernelBitmap) deviceKind {
 	if props.isSet(propAccelerometer) {
 		return noPerson
@@ -62,13 +63,15 @@ func deviceKindOf(types, keys, moves, props kernelBitmap) deviceKind {
 	return noPerson
 }
 
-// probeDevice asks a device of the kernel's what it is, and has it stamp its events with the clock of instants.
+// probeDevice asks a device of the kernel's what it is, and has it stamp its events with
+// the clock of instants.
 func probeDevice(fd int) (kind deviceKind, name string, err error) {
 	var types, keys, moves, props [(keyMax + 1) / 8]byte
 	for _, q := range []struct {
 		number uint
 		to     []byte
-	}{{0x20, types[:8]}, {0x20 + evKey, keys[:]}, {0x20 + evRel, moves[:8]}, {0x09, props[:8]}} { // EVIOCGBIT(0), of keys, of axes that move, EVIOCGPROP
+	}{{0x20, types[:8]}, {0x20 + evKey, keys[:]}, {0x20 + evRel, moves[:8]}, {0x09, props[:8]}} {
+		// EVIOCGBIT(0), of keys, of axes that move, EVIOCGPROP
 		if err := readBits(fd, q.number, q.to); err != nil {
 			return noPerson, "", err
 		}
@@ -77,11 +80,13 @@ func probeDevice(fd int) (kind deviceKind, name string, err error) {
 	if readBits(fd, 0x06, text) == nil { // EVIOCGNAME
 		name, _, _ = strings.Cut(string(text), "\x00")
 	}
-	_ = unix.IoctlSetPointerInt(fd, eviocsclockid, unix.CLOCK_BOOTTIME) // where it does not, the time of reading is taken
+	// where it does not, the time of reading is taken
+	_ = unix.IoctlSetPointerInt(fd, eviocsclockid, unix.CLOCK_BOOTTIME)
 	return deviceKindOf(types[:8], keys[:], moves[:8], props[:8]), name, nil
 }
 
-// eviocsclockid is _IOW('E', 0xa0, int), and readBits does _IOR('E', number, len(to)), as all architectures that Roost is built for have them (asm-generic/ioctl.h).
+// eviocsclockid is _IOW('E', 0xa0, int), and readBits does _IOR('E', number, len(to)), as
+// all architectures that Roost is built for have them (asm-generic/ioctl.h).
 const eviocsclockid = 1<<30 | 4<<16 | 'E'<<8 | 0xa0
 
 func readBits(fd int, number uint, to []byte) error {
@@ -92,15 +97,18 @@ func readBits(fd int, number uint, to []byte) error {
 	return nil
 }
 
-// eventSize is that of struct input_event: a time, of seconds and microseconds, a type, a code, a value.
+// eventSize is that of struct input_event: a time, of seconds and microseconds, a type, a
+// code, a value.
 const eventSize = int(unsafe.Sizeof(unix.Timeval{})) + 8
 
-// lastInputEvent finds the last of some events that is a person's doing. Of an event that carries another clock's time, or none, the time of reading is taken.
+// lastInputEvent finds the last of some events that is a person's doing. Of an event that
+// carries another clock's time, or none, the time of reading is taken.
 func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, ok bool) {
 	for ; len(events) >= eventSize; events = events[eventSize:] {
 		code := events[eventSize-8:]
 		switch t := binary.NativeEndian.Uint16(code); {
-		case t == evKey, t == evSwitch, t == evRel, t == evAbs && kind == everyMove, t == 0 && binary.NativeEndian.Uint16(code[2:]) == synDropped:
+		case t == evKey, t == evSwitch, t == evRel, t == evAbs && kind == everyMove,
+			t == 0 && binary.NativeEndian.Uint16(code[2:]) == synDropped:
 		default:
 			continue
 		}
@@ -112,5 +120,6 @@ func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, 
 	return at, ok
 }
 
-// maxEventAge is how old an event may be when it is read. Nothing waits for so long but what lay there while the machine slept.
+// maxEventAge is how old an event may be when it is read. Nothing waits for so long but
+// what lay there while the machine slept.
 const maxEventAge = 10 * time.Second

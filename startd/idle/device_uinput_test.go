@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realKeyboard is something that presses keys of a device of the kernel's own: one made by uinput (Linux Documentation/input/uinput.rst), or, where the environment says that the machine
-// is nobody's, its keyboard, into which root may write events, too.
+// realKeyboard is something that presses keys of a device of the kernel's own: one made
+// by uinput (Linux Documentation/input/uinput.rst), or, where the environment says that
+// the machine is nobody's, its keyboard, into which root may write events, too.
 func realKeyboard(t *testing.T) (press func()) {
 	t.Helper()
 	f, err := os.OpenFile("/dev/uinput", os.O_WRONLY, 0)
@@ -26,7 +27,8 @@ func realKeyboard(t *testing.T) (press func()) {
 		return func() { pressKey(t, f) }
 	}
 	if os.Getenv("ROOST_TEST_KEYBOARD") == "" {
-		t.Skipf("SKIPPED: this kernel makes no input devices (%v), and the machine's own keyboard may be somebody's: set ROOST_TEST_KEYBOARD=1 to have keys pressed on it", err)
+		t.Skipf("SKIPPED: this kernel makes no input devices (%v), and the machine's own keyboard may be somebody's: "+
+			"set ROOST_TEST_KEYBOARD=1 to have keys pressed on it", err)
 	}
 	events, _ := filepath.Glob("/dev/input/event*")
 	for _, path := range events {
@@ -44,7 +46,8 @@ func realKeyboard(t *testing.T) (press func()) {
 	return nil
 }
 
-// createDevice makes the device: UI_SET_EVBIT and UI_SET_KEYBIT for what it has, UI_DEV_SETUP, UI_DEV_CREATE.
+// createDevice makes the device: UI_SET_EVBIT and UI_SET_KEYBIT for what it has,
+// UI_DEV_SETUP, UI_DEV_CREATE.
 func createDevice(t *testing.T, f *os.File, setup []byte) {
 	t.Helper()
 	do := func(request uint, arg int) {
@@ -56,7 +59,8 @@ func createDevice(t *testing.T, f *os.File, setup []byte) {
 	do(write|4<<16|'U'<<8|100, evKey)
 	do(write|4<<16|'U'<<8|101, keySpace)
 	do(write|4<<16|'U'<<8|101, keyEnter)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), uintptr(write|len(setup)<<16|'U'<<8|3), uintptr(unsafe.Pointer(&setup[0]))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), uintptr(write|len(setup)<<16|'U'<<8|3),
+		uintptr(unsafe.Pointer(&setup[0]))); errno != 0 {
 		t.Fatal(errno)
 	}
 	do('U'<<8|1, 0)
@@ -65,7 +69,8 @@ func createDevice(t *testing.T, f *os.File, setup []byte) {
 func pressKey(t *testing.T, f *os.File) {
 	t.Helper()
 	for _, value := range []int32{1, 0} {
-		if _, err := f.Write(append(inputEventBytes(0, evKey, keySpace, value), inputEventBytes(0, 0, 0, 0)...)); err != nil {
+		if _, err := f.Write(append(inputEventBytes(0, evKey, keySpace, value),
+			inputEventBytes(0, 0, 0, 0)...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +81,8 @@ func TestRealKeys(t *testing.T) {
 	press := realKeyboard(t)
 	next := runSource(t, NewInputDevices("idle.test", "input-agent"))
 	next("the keyboard", func(s SourceReading) bool {
-		return s.Health == Healthy && (strings.Contains(s.Text, "roost test keyboard") || os.Getenv("ROOST_TEST_KEYBOARD") != "")
+		return s.Health == Healthy && (strings.Contains(s.Text, "roost test keyboard") ||
+			os.Getenv("ROOST_TEST_KEYBOARD") != "")
 	})
 	var took []time.Duration
 	for range 20 {

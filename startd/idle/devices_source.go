@@ -15,8 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InputDeviceSource notices keys, mice, touch screens, tablets and joysticks by the events of the kernel itself (Linux Documentation/input/input.rst). This process opens the devices,
-// for which it has to be root; an agent without any rights reads them, and passes on nothing but times. So no key that anybody types is ever in the memory of a
+// InputDeviceSource notices keys, mice, touch screens, tablets and joysticks by the
+// events of the kernel itself (Linux Documentation/input/input.rst). This process opens
+// the devices, for which it has to be root; an agent without any rights reads them, and
+// passes on nothing but times. So no key that anybody types is ever in the memory of a
 // process that talks to others.
 type InputDeviceSource struct {
 	deviceDir    string // "/dev/input"
@@ -24,7 +26,8 @@ type InputDeviceSource struct {
 	probe        func(fd int) (deviceKind, string, error)
 }
 
-// NewInputDevices returns the source. Agent is the command line of a program that calls RunInputAgent with its descriptor 3.
+// NewInputDevices returns the source. Agent is the command line of a program that calls
+// RunInputAgent with its descriptor 3.
 func NewInputDevices(agent ...string) *InputDeviceSource {
 	program := func() *exec.Cmd {
 		// Not by name: nobody may not come there, and a new release may lie there by now.
@@ -83,7 +86,8 @@ type agentMessage struct {
 
 // Run watches the devices.
 func (d *InputDeviceSource) Run(ctx context.Context, tell func(SourceReading)) {
-	w := &deviceWatch{source: d, publish: tell, known: map[string]inputDevice{}, messages: make(chan agentMessage), restart: firstRestartDelay, reading: SourceReading{Name: d.Name(), Coverage: Hardware}}
+	w := &deviceWatch{source: d, publish: tell, known: map[string]inputDevice{}, messages: make(chan agentMessage),
+		restart: firstRestartDelay, reading: SourceReading{Name: d.Name(), Coverage: Hardware}}
 	ctx, cancel := context.WithCancel(ctx)
 	var file *os.File
 	defer func() {
@@ -105,7 +109,8 @@ func (d *InputDeviceSource) Run(ctx context.Context, tell func(SourceReading)) {
 	defer tick.Stop()
 	for {
 		if err == nil && !watching {
-			_, werr := unix.InotifyAddWatch(fd, d.deviceDir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_ATTRIB|unix.IN_MOVED_TO)
+			_, werr := unix.InotifyAddWatch(fd, d.deviceDir,
+				unix.IN_CREATE|unix.IN_DELETE|unix.IN_ATTRIB|unix.IN_MOVED_TO)
 			watching = werr == nil
 		}
 		w.scanDevices(ctx)
@@ -131,7 +136,8 @@ func (d *InputDeviceSource) Run(ctx context.Context, tell func(SourceReading)) {
 	}
 }
 
-// scanDevices opens devices that are new, and has the agent read those of people. The agent is started when there is the first.
+// scanDevices opens devices that are new, and has the agent read those of people. The
+// agent is started when there is the first.
 func (w *deviceWatch) scanDevices(ctx context.Context) {
 	paths, _ := filepath.Glob(filepath.Join(w.source.deviceDir, "event*"))
 	here := map[string]bool{}
@@ -190,7 +196,8 @@ func (w *deviceWatch) openDevice(ctx context.Context, path string, inode uint64)
 		return nil // it is said why, and tried again
 	}
 	w.numbers++
-	if _, _, err := w.conn.WriteMsgUnix(encodeMessage(msgWatchDevice, w.numbers|uint64(kind)<<32), unix.UnixRights(fd), nil); err != nil {
+	if _, _, err := w.conn.WriteMsgUnix(encodeMessage(msgWatchDevice, w.numbers|uint64(kind)<<32), unix.UnixRights(fd),
+		nil); err != nil {
 		return nil // its end is heard
 	}
 	w.known[path] = inputDevice{inode, w.numbers, printableText(name)}
@@ -207,7 +214,8 @@ func (w *deviceWatch) startAgent(ctx context.Context) bool {
 	}
 	conn, cmd, err := startAgent(w.source.agentProgram)
 	if err != nil {
-		w.scheduleRestart(fmt.Sprintf("its agent does not start: %v; the program file has to be executable for everybody", err))
+		w.scheduleRestart(fmt.Sprintf("its agent does not start: %v; the program file has to be executable for "+
+			"everybody", err))
 		return false
 	}
 	w.conn, w.ready, w.startedAt = conn, false, time.Now()
@@ -216,7 +224,8 @@ func (w *deviceWatch) startAgent(ctx context.Context) bool {
 	return true
 }
 
-// receiveMessages hands on what an agent says, and last its end. It is done when the process is gone.
+// receiveMessages hands on what an agent says, and last its end. It is done when the
+// process is gone.
 func receiveMessages(ctx context.Context, conn *net.UnixConn, cmd *exec.Cmd, to chan<- agentMessage) {
 	pass := func(h agentMessage) {
 		select {
@@ -244,7 +253,8 @@ func receiveMessages(ctx context.Context, conn *net.UnixConn, cmd *exec.Cmd, to 
 	}
 }
 
-// onAgentMessage takes in what the agent said. All that it could lie about is when somebody was there.
+// onAgentMessage takes in what the agent said. All that it could lie about is when
+// somebody was there.
 func (w *deviceWatch) onAgentMessage(h agentMessage) {
 	if h.from != w.conn {
 		return
@@ -291,7 +301,8 @@ func (w *deviceWatch) dropAgent() {
 	}
 }
 
-// publishReading tells what is seen where it has changed. While the agent starts there is nothing to say yet.
+// publishReading tells what is seen where it has changed. While the agent starts there is
+// nothing to say yet.
 func (w *deviceWatch) publishReading() {
 	var names []string
 	for _, dev := range w.known {
@@ -306,7 +317,8 @@ func (w *deviceWatch) publishReading() {
 	case w.exitReason != "" && len(names)+w.unwatched > 0:
 		w.reading.Health, w.reading.Text = Broken, w.exitReason
 	case len(names) == 0:
-		w.reading.Health, w.reading.Text = Absent, "this machine has no keyboard, mouse, touch screen, tablet or joystick"
+		w.reading.Health, w.reading.Text = Absent,
+			"this machine has no keyboard, mouse, touch screen, tablet or joystick"
 	case !w.ready:
 		return
 	default:

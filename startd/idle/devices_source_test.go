@@ -43,7 +43,8 @@ func TestKindsOfDevices(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}
-	if kernelBitmap(make([]byte, 8)).isSet(64) || !(kernelBitmap{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}).isSet(63) {
+	if kernelBitmap(make([]byte, 8)).isSet(64) ||
+		!(kernelBitmap{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}).isSet(63) {
 		t.Error("bits are miscounted")
 	}
 }
@@ -65,15 +66,17 @@ func TestLastTouch(t *testing.T) {
 		at     BootTime
 		ok     bool
 	}{
-		"nothing":             {nil, everyMove, 0, false},
-		"a key":               {append(inputEventBytes(now-5*time.Millisecond, 1, 30, 1), inputEventBytes(now, 0, 0, 0)...), everyMove, now - 5*time.Millisecond, true},
-		"another clock":       {inputEventBytes(50*365*24*time.Hour, 1, 30, 1), everyMove, now, true},
-		"no clock":            {inputEventBytes(0, 1, 30, 1), everyMove, now, true},
-		"a scan code only":    {inputEventBytes(now, 4, 4, 30), everyMove, 0, false},
-		"half an event":       {inputEventBytes(now, 1, 30, 1)[:20], everyMove, 0, false},
-		"a finger":            {inputEventBytes(now, 3, 0, 100), everyMove, now, true},
-		"a trembling stick":   {inputEventBytes(now, 3, 0, 100), keysOnly, 0, false},
-		"its button":          {append(inputEventBytes(now, 3, 0, 100), inputEventBytes(now, 1, 304, 1)...), keysOnly, now, true},
+		"nothing": {nil, everyMove, 0, false},
+		"a key": {append(inputEventBytes(now-5*time.Millisecond, 1, 30, 1),
+			inputEventBytes(now, 0, 0, 0)...), everyMove, now - 5*time.Millisecond, true},
+		"another clock":     {inputEventBytes(50*365*24*time.Hour, 1, 30, 1), everyMove, now, true},
+		"no clock":          {inputEventBytes(0, 1, 30, 1), everyMove, now, true},
+		"a scan code only":  {inputEventBytes(now, 4, 4, 30), everyMove, 0, false},
+		"half an event":     {inputEventBytes(now, 1, 30, 1)[:20], everyMove, 0, false},
+		"a finger":          {inputEventBytes(now, 3, 0, 100), everyMove, now, true},
+		"a trembling stick": {inputEventBytes(now, 3, 0, 100), keysOnly, 0, false},
+		"its button": {append(inputEventBytes(now, 3, 0, 100), inputEventBytes(now, 1, 304, 1)...), keysOnly,
+			now, true},
 		"more than it can do": {inputEventBytes(now, 0, synDropped, 0), keysOnly, now, true},
 	} {
 		if at, ok := lastInputEvent(c.events, c.kind, now); at != c.at || ok != c.ok {
@@ -82,7 +85,8 @@ func TestLastTouch(t *testing.T) {
 	}
 }
 
-// addFakeDevice makes a device in a directory: a FIFO whose name says what it is. It is there at once, with somebody at its other end.
+// addFakeDevice makes a device in a directory: a FIFO whose name says what it is. It is
+// there at once, with somebody at its other end.
 func addFakeDevice(t *testing.T, dir, name, kind string) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -138,13 +142,16 @@ func findAgent(t *testing.T) (pid int) {
 
 func isWell(s SourceReading) bool { return s.Health == Healthy }
 
-// TestKeysAreSeen from the press to the sight, through an agent that is nobody; what it can be asked of the kernel is all in its status.
+// TestKeysAreSeen from the press to the sight, through an agent that is nobody; what it
+// can be asked of the kernel is all in its status.
 func TestKeysAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
 	addFakeDevice(t, dir, "event1", "lid")
 	next := runSource(t, fakeDevices(dir))
-	if s := next("a keyboard", func(SourceReading) bool { return true }); s.Health != Healthy || s.Coverage != Hardware || s.Text != "event0keys" || s.Input != 0 {
+	if s := next("a keyboard", func(SourceReading) bool {
+		return true
+	}); s.Health != Healthy || s.Coverage != Hardware || s.Text != "event0keys" || s.Input != 0 {
 		t.Errorf("first it saw %+v", s)
 	}
 	pressed := Now()
@@ -161,7 +168,8 @@ func TestKeysAreSeen(t *testing.T) {
 	}
 	want := []string{"NoNewPrivs:\t1"}
 	if os.Geteuid() == 0 {
-		want = append(want, "Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000")
+		want = append(want, "Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534",
+			"CapPrm:\t0000000000000000", "CapEff:\t0000000000000000")
 	}
 	for _, line := range want {
 		if !strings.Contains(string(status), line+"\n") {
@@ -212,7 +220,8 @@ func TestDevicesComeAndGo(t *testing.T) {
 
 	addFakeDevice(t, dir, "event5", "ill")
 	next("a device that cannot be read", func(s SourceReading) bool {
-		return s.Health == Broken && strings.HasSuffix(s.Text, "event5ill: input/output error; dmesg may say what is wrong with it")
+		return s.Health == Broken && strings.HasSuffix(s.Text,
+			"event5ill: input/output error; dmesg may say what is wrong with it")
 	})
 	if err := fmt.Errorf("event5: %w", unix.EACCES); deviceHint(err) != "run roost guard as root" {
 		t.Errorf("%v: %s", err, deviceHint(err))
@@ -235,7 +244,9 @@ func TestAgentsDeathIsTold(t *testing.T) {
 	if err := unix.Kill(findAgent(t), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	next("the agent's death", func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "signal: killed") })
+	next("the agent's death", func(s SourceReading) bool {
+		return s.Health == Broken && strings.Contains(s.Text, "signal: killed")
+	})
 	next("another agent", isWell)
 	keys.Write(inputEventBytes(0, 1, 30, 1))
 	next("a key", func(s SourceReading) bool { return s.Input != 0 })
@@ -247,7 +258,11 @@ func TestNoAgent(t *testing.T) {
 	addFakeDevice(t, dir, "event0", "keys")
 	d := fakeDevices(dir)
 	d.agentProgram = func() *exec.Cmd { return exec.Command("/nowhere") }
-	runSource(t, d)("no agent", func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "does not start") })
+	runSource(t, d)("no agent", func(s SourceReading) bool {
+		return s.Health == Broken && strings.Contains(s.Text, "does not start")
+	})
 	d.agentProgram = func() *exec.Cmd { return exec.Command("/bin/false") }
-	runSource(t, d)("a mute agent", func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "exit status 1") })
+	runSource(t, d)("a mute agent", func(s SourceReading) bool {
+		return s.Health == Broken && strings.Contains(s.Text, "exit status 1")
+	})
 }

@@ -10,14 +10,17 @@ import (
 	"time"
 )
 
-// ForeignLoadSource tells how many cores are kept busy by what is neither a task nor in the service of one: an owner's computation that runs while he is at lunch.
+// ForeignLoadSource tells how many cores are kept busy by what is neither a task nor in
+// the service of one: an owner's computation that runs while he is at lunch.
 type ForeignLoadSource struct {
-	stat        string                   // "/proc/stat"
-	taskCPUTime func() map[string]uint64 // nanoseconds of processor time that each of ours has used so far, by a name of it
+	stat string // "/proc/stat"
+	// nanoseconds of processor time that each of ours has used so far, by a name of it
+	taskCPUTime func() map[string]uint64
 }
 
-// NewForeignWork returns the source. Ours tells how much processor time each part of ours has used so far, in nanoseconds, by a name of it; a part that is new
-// counts from then on, for its past is nothing of the last second.
+// NewForeignWork returns the source. Ours tells how much processor time each part of ours
+// has used so far, in nanoseconds, by a name of it; a part that is new counts from then
+// on, for its past is nothing of the last second.
 func NewForeignWork(ours func() map[string]uint64) *ForeignLoadSource {
 	return &ForeignLoadSource{stat: "/proc/stat", taskCPUTime: ours}
 }
@@ -46,7 +49,8 @@ func (f *ForeignLoadSource) Run(ctx context.Context, tell func(SourceReading)) {
 // ticksPerSecond is USER_HZ, which is 100 on every machine that Go runs on.
 const ticksPerSecond = 100
 
-// busyTicks reads from /proc/stat for how long all processors were busy. Time in which they waited for disks, or that a hypervisor took, is not.
+// busyTicks reads from /proc/stat for how long all processors were busy. Time in which
+// they waited for disks, or that a hypervisor took, is not.
 func busyTicks(text string) (busy uint64, ok bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	f := strings.Fields(line)
@@ -65,7 +69,8 @@ func busyTicks(text string) (busy uint64, ok bool) {
 	return busy, true
 }
 
-// halfLife is after how long a burst of work counts half: a compiler that runs for two seconds is no work, one that runs for ten is.
+// halfLife is after how long a burst of work counts half: a compiler that runs for two
+// seconds is no work, one that runs for ten is.
 const halfLife = 3 * time.Second
 
 // foreignMeter turns sums of processor time into cores.
@@ -76,7 +81,8 @@ type foreignMeter struct {
 	cores     float64 // smoothed
 }
 
-// measure takes in the sums of now and returns the cores that others kept busy lately. Sums that fall are those of a part that was made anew.
+// measure takes in the sums of now and returns the cores that others kept busy lately.
+// Sums that fall are those of a part that was made anew.
 func (m *foreignMeter) measure(now BootTime, busy uint64, ours map[string]uint64) float64 {
 	defer func() { m.at, m.totalTime, m.taskTime = now, busy, ours }()
 	past := now - m.at

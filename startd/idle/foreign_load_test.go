@@ -26,9 +26,12 @@ func TestPressureIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	put("meminfo", "MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    8192 kB\n")
-	put("pressure/cpu", "some avg10=85.91 avg60=45.33 avg300=29.12 total=15236677140\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
-	put("pressure/memory", "some avg10=0.25 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.10 avg60=0.00 avg300=0.00 total=0\n")
-	if s := p.readPressure(); s.Health != Healthy || s.CPUPressure != 85.91 || s.MemoryPressure != 0.25 || s.MemoryAvailable != 8<<20 {
+	put("pressure/cpu", "some avg10=85.91 avg60=45.33 avg300=29.12 total=15236677140\nfull avg10=0.00 avg60=0.00 "+
+		"avg300=0.00 total=0\n")
+	put("pressure/memory",
+		"some avg10=0.25 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.10 avg60=0.00 avg300=0.00 total=0\n")
+	if s := p.readPressure(); s.Health != Healthy || s.CPUPressure != 85.91 || s.MemoryPressure != 0.25 ||
+		s.MemoryAvailable != 8<<20 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -44,7 +47,8 @@ func TestBusyTicks(t *testing.T) {
 	}
 }
 
-// TestForeignWork walks a meter through seconds: each is what all processors did and what ours did of it.
+// TestForeignWork walks a meter through seconds: each is what all processors did and what
+// ours did of it.
 func TestForeignWork(t *testing.T) {
 	m := &foreignMeter{}
 	var now BootTime = time.Hour

@@ -16,8 +16,10 @@ type inotifyEvent struct {
 	mask  uint32
 }
 
-// readEvents hands on what the kernel tells until the file is closed or ctx ends. After each batch with a read in it, it rests for inputReportInterval, so that a terminal into which a
-// book is pasted costs nothing; the kernel joins what is alike meanwhile, and an overflow is an event, too.
+// readEvents hands on what the kernel tells until the file is closed or ctx ends. After
+// each batch with a read in it, it rests for inputReportInterval, so that a terminal into
+// which a book is pasted costs nothing; the kernel joins what is alike meanwhile, and an
+// overflow is an event, too.
 func readEvents(ctx context.Context, f *os.File, to chan<- []inotifyEvent) {
 	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 	for {

@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LogindSource hears from systemd's login manager, over the system bus, who is logged in where, which programs keep the machine from being idle, and when it is about to
-// sleep (org.freedesktop.login1(5)). Sleep is delayed until tasks stand still: what runs on into it wakes up with connections and leases that are long gone.
+// LogindSource hears from systemd's login manager, over the system bus, who is logged in
+// where, which programs keep the machine from being idle, and when it is about to sleep
+// (org.freedesktop.login1(5)). Sleep is delayed until tasks stand still: what runs on
+// into it wakes up with connections and leases that are long gone.
 type LogindSource struct {
 	address       string             // of the bus
 	isTaskProcess func(pid int) bool // whether a process is a task's
@@ -30,13 +32,16 @@ const (
 	systemBus         = "unix:path=/run/dbus/system_bus_socket"
 	answerTimeout     = 3 * time.Second
 	reconnectInterval = 5 * time.Second
-	loginScanInterval = 5 * time.Second        // when nothing is heard
-	sleepFreezeTime   = 500 * time.Millisecond // for tasks to be frozen before the machine sleeps; logind waits for 5 s (InhibitDelayMaxSec=)
-	maxSessions       = 200                    // that are looked at
-	signalBacklog     = 64
+	loginScanInterval = 5 * time.Second // when nothing is heard
+	// for tasks to be frozen before the machine sleeps; logind waits for 5 s
+	// (InhibitDelayMaxSec=)
+	sleepFreezeTime = 500 * time.Millisecond
+	maxSessions     = 200 // that are looked at
+	signalBacklog   = 64
 )
 
-// NewLogind returns the source. Ours reports whether a process is a task's, whose wish that the machine be awake is not its owner's.
+// NewLogind returns the source. Ours reports whether a process is a task's, whose wish
+// that the machine be awake is not its owner's.
 func NewLogind(ours func(pid int) bool) *LogindSource {
 	address := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")
 	if address == "" {
@@ -74,7 +79,8 @@ func (l *LogindSource) followBus(ctx context.Context, tracker *sessionTracker, t
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := dbus.Connect(l.address, dbus.WithContext(ctx), dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
+	conn, err := dbus.Connect(l.address, dbus.WithContext(ctx),
+		dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
 	if err != nil {
 		return brokenReading("the system bus (%s) does not answer: %v; start dbus.service", l.address, err)
 	}
@@ -128,7 +134,8 @@ func (f *logindConn) connectLogind(ctx context.Context) error {
 			return errNoLogind
 		}
 		var started uint32
-		if err := callMethod(ctx, bus, "org.freedesktop.DBus.StartServiceByName", []any{loginService, uint32(0)}, &started); err != nil {
+		if err := callMethod(ctx, bus, "org.freedesktop.DBus.StartServiceByName", []any{loginService, uint32(0)},
+			&started); err != nil {
 			return err
 		}
 	}
@@ -140,7 +147,8 @@ func (f *logindConn) connectLogind(ctx context.Context) error {
 	return f.conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(loginService), dbus.WithMatchPathNamespace(loginPath))
 }
 
-// run looks at everything whenever logind has said anything, for what it says leaves out half: a session's properties change without a word (IdleSinceHint), inhibitors, too.
+// run looks at everything whenever logind has said anything, for what it says leaves out
+// half: a session's properties change without a word (IdleSinceHint), inhibitors, too.
 func (f *logindConn) run(ctx context.Context) error {
 	f.inhibitSleep(ctx)
 	tick := time.NewTicker(loginScanInterval)
@@ -174,13 +182,15 @@ func (f *logindConn) run(ctx context.Context) error {
 func (f *logindConn) publishReading(ctx context.Context) error {
 	manager := f.conn.Object(loginService, loginPath)
 	var sleeping dbus.Variant
-	if err := callMethod(ctx, manager, properties+".Get", []any{loginManager, "PreparingForSleep"}, &sleeping); err != nil {
+	if err := callMethod(ctx, manager, properties+".Get", []any{loginManager, "PreparingForSleep"},
+		&sleeping); err != nil {
 		return err
 	}
 	was := f.sleeping
 	if f.sleeping, _ = sleeping.Value().(bool); f.sleeping && !was {
 		// At once: the rest may take longer than there is time.
-		f.publish(SourceReading{Name: logindName, Health: Healthy, Sleeping: true, Text: "the machine is about to sleep", Input: f.tracker.input, ConsoleInput: f.tracker.consoleInput})
+		f.publish(SourceReading{Name: logindName, Health: Healthy, Sleeping: true,
+			Text: "the machine is about to sleep", Input: f.tracker.input, ConsoleInput: f.tracker.consoleInput})
 		f.delayTimer = time.After(sleepFreezeTime)
 	} else if !f.sleeping && was {
 		f.inhibitSleep(ctx)
@@ -228,9 +238,12 @@ func (f *logindConn) sessions(ctx context.Context, manager dbus.BusObject) ([]lo
 			return nil, err
 		}
 		all = append(all, loginSession{
-			id: l.ID, user: l.User, seat: l.Seat, kind: property[string](p, "Type"), class: property[string](p, "Class"), tty: property[string](p, "TTY"),
-			active: property[bool](p, "Active"), remote: property[bool](p, "Remote"), locked: property[bool](p, "LockedHint"),
-			idle: property[bool](p, "IdleHint"), idleSince: fromMonotonic(property[uint64](p, "IdleSinceHintMonotonic")),
+			id: l.ID, user: l.User, seat: l.Seat, kind: property[string](p, "Type"),
+			class: property[string](p, "Class"), tty: property[string](p, "TTY"),
+			active: property[bool](p, "Active"), remote: property[bool](p, "Remote"),
+			locked:    property[bool](p, "LockedHint"),
+			idle:      property[bool](p, "IdleHint"),
+			idleSince: fromMonotonic(property[uint64](p, "IdleSinceHintMonotonic")),
 		})
 	}
 	return all, nil
@@ -269,7 +282,8 @@ func property[T any](p map[string]dbus.Variant, name string) T {
 	return v
 }
 
-// fromMonotonic is the instant of a reading, in microseconds, of CLOCK_MONOTONIC, which stands still while the machine sleeps.
+// fromMonotonic is the instant of a reading, in microseconds, of CLOCK_MONOTONIC, which
+// stands still while the machine sleeps.
 func fromMonotonic(usec uint64) BootTime {
 	var t unix.Timespec
 	if usec == 0 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// loginSession is a session of logind as org.freedesktop.login1.Session tells of it (org.freedesktop.login1(5)).
+// loginSession is a session of logind as org.freedesktop.login1.Session tells of it
+// (org.freedesktop.login1(5)).
 type loginSession struct {
 	id, user, seat, kind, class, tty string
 	active, remote, locked           bool
@@ -18,12 +19,14 @@ type loginSession struct {
 // isAtSeat reports whether who is logged in sits at the machine.
 func (s *loginSession) isAtSeat() bool { return s.seat != "" && !s.remote }
 
-// isGraphical reports whether the session has windows, so that its desktop may say whether somebody works there.
+// isGraphical reports whether the session has windows, so that its desktop may say
+// whether somebody works there.
 func (s *loginSession) isGraphical() bool {
 	return s.kind == "x11" || s.kind == "wayland" || s.kind == "mir"
 }
 
-// isPerson reports whether the session is somebody's who types into it, and no cron job's.
+// isPerson reports whether the session is somebody's who types into it, and no cron
+// job's.
 func (s *loginSession) isPerson() bool {
 	if s.class != "greeter" && s.class != "lock-screen" && !strings.HasPrefix(s.class, "user") {
 		return false
@@ -31,13 +34,15 @@ func (s *loginSession) isPerson() bool {
 	return s.isGraphical() || s.tty != ""
 }
 
-// logindInhibitor is what ListInhibitors of org.freedesktop.login1.Manager tells of one. Its fields are in the order of the wire.
+// logindInhibitor is what ListInhibitors of org.freedesktop.login1.Manager tells of one.
+// Its fields are in the order of the wire.
 type logindInhibitor struct {
 	What, Who, Why, Mode string
 	UID, PID             uint32
 }
 
-// blocksIdle reports whether the program says that the machine is in use though nobody touches it: a video call, a film, a talk.
+// blocksIdle reports whether the program says that the machine is in use though nobody
+// touches it: a video call, a film, a talk.
 func (i *logindInhibitor) blocksIdle() bool {
 	return strings.HasPrefix(i.Mode, "block") && slices.Contains(strings.Split(i.What, ":"), "idle")
 }
@@ -50,8 +55,10 @@ type sessionTracker struct {
 
 // update takes in all sessions as they are now.
 //
-// What a desktop says of its user's idleness is advice: many never say anything, others minutes late. It is therefore only believed where nobody watches the keyboard itself, which
-// is so of a remote desktop, too. That somebody logged in, unlocked the screen or switched to his session is known for certain.
+// What a desktop says of its user's idleness is advice: many never say anything, others
+// minutes late. It is therefore only believed where nobody watches the keyboard itself,
+// which is so of a remote desktop, too. That somebody logged in, unlocked the screen or
+// switched to his session is known for certain.
 func (b *sessionTracker) update(sessions []loginSession, now BootTime) SourceReading {
 	s := SourceReading{Name: logindName, Health: Healthy}
 	next := map[string]loginSession{}

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestLogins tells what sessions mean: lines of "id user seat-or-net type class …" as they are at a time, and what is seen.
+// TestLogins tells what sessions mean: lines of "id user seat-or-net type class …" as
+// they are at a time, and what is seen.
 func TestLogins(t *testing.T) {
 	script.Run(t, "testdata/logins.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		tracker := &sessionTracker{}
@@ -71,7 +72,8 @@ func TestInhibitors(t *testing.T) {
 	}{
 		{logindInhibitor{What: "idle", Who: "zoom", Why: "in a meeting", Mode: "block"}, "zoom: in a meeting"},
 		{logindInhibitor{What: "sleep:idle", Who: "mpv", Mode: "block-weak"}, "mpv"},
-		{logindInhibitor{What: "idle", Who: "a\x1b[31m", Why: strings.Repeat("é", 100), Mode: "block"}, "a?[31m: " + strings.Repeat("é", 80)},
+		{logindInhibitor{What: "idle", Who: "a\x1b[31m", Why: strings.Repeat("é", 100), Mode: "block"},
+			"a?[31m: " + strings.Repeat("é", 80)},
 		{logindInhibitor{What: "idle", Who: "task", Why: "my work", Mode: "block", PID: 7}, ""},
 		{logindInhibitor{What: "sleep:shutdown", Who: "apt", Why: "an update", Mode: "block"}, ""},
 		{logindInhibitor{What: "idle", Who: "x", Why: "y", Mode: "delay"}, ""},
@@ -89,7 +91,8 @@ func startBus(t *testing.T) (address string, stop func()) {
 		t.Skip("SKIPPED: dbus-daemon is not installed: nothing is known of logind here")
 	}
 	address = "unix:path=" + filepath.Join(t.TempDir(), "bus")
-	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address="+address)
+	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1",
+		"--address="+address)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -242,7 +245,8 @@ func runSource(t *testing.T, s Source) (next func(what string, is func(SourceRea
 	}
 }
 
-// TestLogindOverTheBus talks to a logind of the test's own, over a real bus, from before it is there until after it has gone.
+// TestLogindOverTheBus talks to a logind of the test's own, over a real bus, from before
+// it is there until after it has gone.
 func TestLogindOverTheBus(t *testing.T) {
 	address, stop := startBus(t)
 	fake := newFakeLogind(t, address)
@@ -254,17 +258,21 @@ func TestLogindOverTheBus(t *testing.T) {
 	}
 	fake.change(t, loginManager+".SessionNew", func() {
 		fake.sessions["1"] = map[string]dbus.Variant{
-			"seat": dbus.MakeVariant("seat0"), "Type": dbus.MakeVariant("wayland"), "Class": dbus.MakeVariant("user"), "TTY": dbus.MakeVariant(""),
-			"Active": dbus.MakeVariant(true), "Remote": dbus.MakeVariant(false), "LockedHint": dbus.MakeVariant(false), "IdleHint": dbus.MakeVariant(true),
+			"seat": dbus.MakeVariant("seat0"), "Type": dbus.MakeVariant("wayland"), "Class": dbus.MakeVariant("user"),
+			"TTY":    dbus.MakeVariant(""),
+			"Active": dbus.MakeVariant(true), "Remote": dbus.MakeVariant(false), "LockedHint": dbus.MakeVariant(false),
+			"IdleHint":               dbus.MakeVariant(true),
 			"IdleSinceHintMonotonic": dbus.MakeVariant(uint64(1_000_000)),
 		}
 	})
 	s = next("a login", func(s SourceReading) bool { return s.ConsoleInput != 0 })
-	if s.Coverage != Console || s.SecondHandInput == 0 || s.SecondHandInput >= s.ConsoleInput || s.Text != "ann at seat0 (wayland, idle)" {
+	if s.Coverage != Console || s.SecondHandInput == 0 || s.SecondHandInput >= s.ConsoleInput ||
+		s.Text != "ann at seat0 (wayland, idle)" {
 		t.Errorf("ann has logged in: %+v", s)
 	}
 	fake.change(t, properties+".PropertiesChanged", func() {
-		fake.inhibitors = []logindInhibitor{{"idle", "Firefox", "a video is playing", "block", 1000, uint32(os.Getpid())}}
+		fake.inhibitors = []logindInhibitor{{"idle", "Firefox", "a video is playing", "block", 1000,
+			uint32(os.Getpid())}}
 	})
 	next("a film", func(s SourceReading) bool { return s.OwnerUseReason == "Firefox: a video is playing" })
 
@@ -293,14 +301,18 @@ func TestLogindOverTheBus(t *testing.T) {
 	}
 }
 
-// TestLogindIsNotThere: no bus and a bus without logind are no illness; one that does not answer is.
+// TestLogindIsNotThere: no bus and a bus without logind are no illness; one that does not
+// answer is.
 func TestLogindIsNotThere(t *testing.T) {
 	none := func(int) bool { return false }
-	runSource(t, &LogindSource{address: "unix:path=" + filepath.Join(t.TempDir(), "none"), isTaskProcess: none})("no bus",
+	runSource(t, &LogindSource{address: "unix:path=" + filepath.Join(t.TempDir(), "none"),
+		isTaskProcess: none})("no bus",
 		func(s SourceReading) bool { return s.Health == Absent && s.Text == "this machine has no system bus" })
 
 	address, _ := startBus(t)
-	runSource(t, &LogindSource{address: address, isTaskProcess: none})("no logind", func(s SourceReading) bool { return s.Health == Absent && s.Text == errNoLogind.Error() })
+	runSource(t, &LogindSource{address: address, isTaskProcess: none})("no logind", func(s SourceReading) bool {
+		return s.Health == Absent && s.Text == errNoLogind.Error()
+	})
 
 	fake := newFakeLogind(t, address)
 	fake.blocked = make(chan struct{})
@@ -309,7 +321,8 @@ func TestLogindIsNotThere(t *testing.T) {
 		func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "systemd-logind") })
 }
 
-// TestOthersCannotSpeakForLogind: whoever else sends its signals does not even make us look.
+// TestOthersCannotSpeakForLogind: whoever else sends its signals does not even make us
+// look.
 func TestOthersCannotSpeakForLogind(t *testing.T) {
 	address, _ := startBus(t)
 	fake := newFakeLogind(t, address)
@@ -317,7 +330,9 @@ func TestOthersCannotSpeakForLogind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
-		(&LogindSource{address: address, isTaskProcess: func(int) bool { return false }}).Run(ctx, func(s SourceReading) { published <- s })
+		(&LogindSource{address: address, isTaskProcess: func(int) bool {
+			return false
+		}}).Run(ctx, func(s SourceReading) { published <- s })
 		close(done)
 	}()
 	defer func() { cancel(); <-done }()
@@ -330,7 +345,8 @@ func TestOthersCannotSpeakForLogind(t *testing.T) {
 	fake.mu.Lock()
 	to := string(fake.lastCaller)
 	fake.mu.Unlock()
-	signal := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{ // straight to it: what it asked the bus for does not matter then
+	// straight to it: what it asked the bus for does not matter then
+	signal := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
 		dbus.FieldDestination: dbus.MakeVariant(to), dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(loginPath)),
 		dbus.FieldInterface: dbus.MakeVariant(loginManager), dbus.FieldMember: dbus.MakeVariant("PrepareForSleep"),
 		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(true)),

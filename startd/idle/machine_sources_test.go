@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestPowerAndHeat tells what trees of sysfs mean: lines of "path text" below the directory of the kind, and what is seen after them.
+// TestPowerAndHeat tells what trees of sysfs mean: lines of "path text" below the
+// directory of the kind, and what is seen after them.
 func TestPowerAndHeat(t *testing.T) {
 	script.Run(t, "testdata/machine.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		dir := t.TempDir()
@@ -53,7 +54,8 @@ func describeReading(s SourceReading) string {
 	for _, f := range []struct {
 		name string
 		is   bool
-	}{{"on battery", s.OnBattery}, {"hot", s.Hot}, {"game", s.ExclusiveProgram}, {"asleep", s.Sleeping}, {"busy: " + s.OwnerUseReason, s.OwnerUseReason != ""}} {
+	}{{"on battery", s.OnBattery}, {"hot", s.Hot}, {"game", s.ExclusiveProgram}, {"asleep", s.Sleeping},
+		{"busy: " + s.OwnerUseReason, s.OwnerUseReason != ""}} {
 		if f.is {
 			text += "\n" + f.name
 		}
@@ -65,7 +67,9 @@ func describeReading(s SourceReading) string {
 func TestProgramsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	names, asked := []string{}, []int{}
-	p := NewPrograms(func() []string { return names }, func(pid int) bool { asked = append(asked, pid); return pid == 30 })
+	p := NewPrograms(func() []string {
+		return names
+	}, func(pid int) bool { asked = append(asked, pid); return pid == 30 })
 	p.proc = dir
 	look := func(want string) {
 		t.Helper()

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// PowerSource tells whether the machine runs on its battery (Linux Documentation/ABI/testing/sysfs-class-power).
+// PowerSource tells whether the machine runs on its battery (Linux
+// Documentation/ABI/testing/sysfs-class-power).
 type PowerSource struct{ dir string }
 
 // NewPower returns the source.
@@ -19,7 +20,8 @@ func NewPower() *PowerSource { return &PowerSource{dir: "/sys/class/power_supply
 // Name is the source's name.
 func (p *PowerSource) Name() string { return "power" }
 
-// powerInterval is how often batteries and supplies are asked. Some answer through a slow controller, and a cell lasts for longer than that.
+// powerInterval is how often batteries and supplies are asked. Some answer through a slow
+// controller, and a cell lasts for longer than that.
 const powerInterval = 3 * time.Second
 
 // Run looks every few seconds.
@@ -27,8 +29,9 @@ func (p *PowerSource) Run(ctx context.Context, tell func(SourceReading)) {
 	runPeriodically(ctx, powerInterval, func() { tell(p.readPower()) })
 }
 
-// readPower applies the rule of ConditionACPower= (systemd.unit(5)): a supply that is plugged in settles it; where none is known, a battery that is drained does. Batteries of mice and
-// headsets (scope "Device") are no business of the machine.
+// readPower applies the rule of ConditionACPower= (systemd.unit(5)): a supply that is
+// plugged in settles it; where none is known, a battery that is drained does. Batteries
+// of mice and headsets (scope "Device") are no business of the machine.
 func (p *PowerSource) readPower() SourceReading {
 	s := SourceReading{Name: p.Name()}
 	supplies, _ := filepath.Glob(filepath.Join(p.dir, "*", "type"))
@@ -58,7 +61,8 @@ func (p *PowerSource) readPower() SourceReading {
 	case plugged != "":
 		s.Text = plugged + " is plugged in"
 	case drained != "":
-		s.OnBattery, s.Text = true, fmt.Sprintf("%s is being drained (%s %%)", drained, readWord(filepath.Join(p.dir, drained, "capacity")))
+		s.OnBattery, s.Text = true, fmt.Sprintf("%s is being drained (%s %%)", drained,
+			readWord(filepath.Join(p.dir, drained, "capacity")))
 	default:
 		s.Text = "no battery is being drained"
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// SessionPresence is what the agent of one session says of its user. It is nothing but times and reasons.
+// SessionPresence is what the agent of one session says of its user. It is nothing but
+// times and reasons.
 type SessionPresence struct {
 	Input       BootTime // when somebody was there last; 0: nothing in this session knows
 	InUseReason string   // why the machine is in use though nobody touches it
@@ -17,15 +18,18 @@ type SessionPresence struct {
 	Origin      string   // what knows: "GNOME", "the screen saver"
 }
 
-// presenceTimeout is how long a report of an agent holds. Agents report at every change and each presenceInterval.
+// presenceTimeout is how long a report of an agent holds. Agents report at every change
+// and each presenceInterval.
 const (
 	presenceTimeout  = 30 * time.Second
 	presenceInterval = 10 * time.Second
 	maxAgents        = 64 // sessions whose agents are listened to
 )
 
-// SessionAgentSource hears from the agents that people run in their sessions, of what no keyboard of this machine shows: a remote desktop, a film, a game. They are optional,
-// and the word of one user, who can make the machine less lent by it and, where it is all that speaks for the console, more.
+// SessionAgentSource hears from the agents that people run in their sessions, of what no
+// keyboard of this machine shows: a remote desktop, a film, a game. They are optional,
+// and the word of one user, who can make the machine less lent by it and, where it is all
+// that speaks for the console, more.
 type SessionAgentSource struct {
 	mu           sync.Mutex
 	presences    map[uint32]agentReport // by user
@@ -90,7 +94,8 @@ func (a *SessionAgentSource) Run(ctx context.Context, tell func(SourceReading)) 
 func (a *SessionAgentSource) combinedReading(now BootTime) SourceReading {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := SourceReading{Name: a.Name(), Input: a.input, ConsoleInput: a.consoleInput, Text: "nobody runs one (roost session-agent)"}
+	s := SourceReading{Name: a.Name(), Input: a.input, ConsoleInput: a.consoleInput,
+		Text: "nobody runs one (roost session-agent)"}
 	var uids []uint32
 	for uid, r := range a.presences {
 		if now-r.at > presenceTimeout {

@@ -8,7 +8,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// TestAgentsAreBelievedForAWhile: what they say holds for half a minute, and what somebody did stays done.
+// TestAgentsAreBelievedForAWhile: what they say holds for half a minute, and what
+// somebody did stays done.
 func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	a := NewSessionAgents()
 	now := Now()
@@ -16,19 +17,24 @@ func TestAgentsAreBelievedForAWhile(t *testing.T) {
 		t.Errorf("without agents: %+v", s)
 	}
 	a.Report(1000, "ann", false, SessionPresence{Input: now / 2, Origin: "GNOME"})
-	if s := a.combinedReading(now); s.Health != Healthy || s.Coverage != Terminal || s.Input != now/2 || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
+	if s := a.combinedReading(now); s.Health != Healthy || s.Coverage != Terminal || s.Input != now/2 ||
+		s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
 		t.Errorf("ann at a remote desktop: %+v", s)
 	}
-	a.Report(1001, "bob", true, SessionPresence{Input: now + time.Hour, Origin: "the screen saver", InUseReason: "a film\n", Game: true})
+	a.Report(1001, "bob", true, SessionPresence{Input: now + time.Hour, Origin: "the screen saver",
+		InUseReason: "a film\n", Game: true})
 	s := a.combinedReading(Now())
-	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.OwnerUseReason != "bob: a film?" || !s.ExclusiveProgram || s.Text != "ann (GNOME), bob (the screen saver)" {
+	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.OwnerUseReason != "bob: a film?" ||
+		!s.ExclusiveProgram || s.Text != "ann (GNOME), bob (the screen saver)" {
 		t.Errorf("bob at the machine, from the future: %+v", s)
 	}
 	a.Report(1001, "bob", true, SessionPresence{})
-	if s := a.combinedReading(Now()); s.Coverage != Terminal || s.OwnerUseReason != "" || s.ExclusiveProgram || s.ConsoleInput < now {
+	if s := a.combinedReading(Now()); s.Coverage != Terminal || s.OwnerUseReason != "" || s.ExclusiveProgram ||
+		s.ConsoleInput < now {
 		t.Errorf("bob's desktop knows nothing any more: %+v", s)
 	}
-	if s := a.combinedReading(Now() + presenceTimeout + 1); s.Health != Absent || s.OwnerUseReason != "" || s.ConsoleInput < now {
+	if s := a.combinedReading(Now() + presenceTimeout + 1); s.Health != Absent || s.OwnerUseReason != "" ||
+		s.ConsoleInput < now {
 		t.Errorf("after half a minute without a word: %+v", s)
 	}
 	for uid := range uint32(1000) {
@@ -59,12 +65,13 @@ func TestWhatASaverCounts(t *testing.T) {
 		counts []uint32
 		want   time.Duration
 	}{
-		"thousandths":                   {grow(500, 1000, 4), time.Millisecond},
-		"seconds":                       {grow(3, 1, 15), time.Second},
-		"seconds, after some input":     {append([]uint32{50, 51, 0, 1, 0}, grow(0, 1, 15)...), time.Second},
-		"seconds, too few to know":      {grow(3, 1, 8), time.Millisecond},
-		"thousandths, of a steady hand": {[]uint32{2, 3, 5, 1, 4, 6, 2, 3, 9, 1, 2, 3, 4, 6, 2, 1, 7}, time.Millisecond},
-		"nothing":                       {grow(0, 0, 30), time.Millisecond},
+		"thousandths":               {grow(500, 1000, 4), time.Millisecond},
+		"seconds":                   {grow(3, 1, 15), time.Second},
+		"seconds, after some input": {append([]uint32{50, 51, 0, 1, 0}, grow(0, 1, 15)...), time.Second},
+		"seconds, too few to know":  {grow(3, 1, 8), time.Millisecond},
+		"thousandths, of a steady hand": {[]uint32{2, 3, 5, 1, 4, 6, 2, 3, 9, 1, 2, 3, 4, 6, 2, 1, 7},
+			time.Millisecond},
+		"nothing": {grow(0, 0, 30), time.Millisecond},
 	} {
 		var g idleUnitDetector
 		var got time.Duration

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// PressureSource tells how much work of the machine waits for memory and for processor time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
+// PressureSource tells how much work of the machine waits for memory and for processor
+// time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
 type PressureSource struct{ proc string }
 
 // NewPressure returns the source.
@@ -33,12 +34,15 @@ func (p *PressureSource) readPressure() SourceReading {
 	cpu, err := os.ReadFile(filepath.Join(p.proc, "pressure", "cpu"))
 	memory, merr := os.ReadFile(filepath.Join(p.proc, "pressure", "memory"))
 	if err != nil || merr != nil {
-		// Of a machine that says nothing of its pressure, free memory is all that is known.
-		s.Health, s.Text = Absent, "this kernel counts no pressure (Linux 4.20, with CONFIG_PSI, and psi=1 where it is off by default)"
+		// Of a machine that says nothing of its pressure, free memory is all that is
+		// known.
+		s.Health, s.Text = Absent,
+			"this kernel counts no pressure (Linux 4.20, with CONFIG_PSI, and psi=1 where it is off by default)"
 		return s
 	}
 	s.CPUPressure, s.MemoryPressure = parseAverage10(string(cpu)), parseAverage10(string(memory))
-	s.Text = fmt.Sprintf("of the last 10 s somebody waited for processor time in %.0f %%, for memory in %.0f %%", s.CPUPressure, s.MemoryPressure)
+	s.Text = fmt.Sprintf("of the last 10 s somebody waited for processor time in %.0f %%, for memory in %.0f %%",
+		s.CPUPressure, s.MemoryPressure)
 	return s
 }
 

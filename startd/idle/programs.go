@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// ProgramSource looks for the programs that the machine's owner wants to have it for himself: a game, a recorder of his screen.
+// ProgramSource looks for the programs that the machine's owner wants to have it for
+// himself: a game, a recorder of his screen.
 type ProgramSource struct {
 	proc          string                // "/proc"
 	names         func() []string       // what he named, in his own file
@@ -24,8 +25,9 @@ type cachedProcess struct {
 	isTask bool
 }
 
-// NewPrograms returns the source. Names tells the programs' names, which may change at any time; ours reports whether a process is a task's, which may call itself
-// what it likes.
+// NewPrograms returns the source. Names tells the programs' names, which may change at
+// any time; ours reports whether a process is a task's, which may call itself what it
+// likes.
 func NewPrograms(names func() []string, ours func(pid int) bool) *ProgramSource {
 	return &ProgramSource{proc: "/proc", names: names, isTaskProcess: ours}
 }
@@ -38,8 +40,9 @@ const (
 	maxComm             = 15 // bytes of a program's name that the kernel keeps (TASK_COMM_LEN)
 )
 
-// Run looks every two seconds, through the names of all processes. The kernel would tell of each new one, too (the proc connector), but only root,
-// and of each: a compilation would cost more than the looking does.
+// Run looks every two seconds, through the names of all processes. The kernel would tell
+// of each new one, too (the proc connector), but only root, and of each: a compilation
+// would cost more than the looking does.
 func (p *ProgramSource) Run(ctx context.Context, tell func(SourceReading)) {
 	runPeriodically(ctx, programScanInterval, func() { tell(p.readPrograms()) })
 }
@@ -53,7 +56,9 @@ func (p *ProgramSource) readPrograms() SourceReading {
 	}
 	// Where processes of others are hidden, so is that of the first user.
 	if _, err := os.ReadFile(filepath.Join(p.proc, "1", "comm")); err != nil {
-		s.Health, s.Text = Broken, fmt.Sprintf("processes of others cannot be seen (%v); run roost guard as root, or mount /proc without hidepid", err)
+		s.Health, s.Text = Broken, fmt.Sprintf(
+			"processes of others cannot be seen (%v); run roost guard as root, or mount /proc without hidepid", err,
+		)
 		return s
 	}
 	s.Health = Healthy
@@ -66,7 +71,8 @@ func (p *ProgramSource) readPrograms() SourceReading {
 	return s
 }
 
-// runningPrograms lists which of the programs run as something else than a task. Whose a process is, is asked once: a task's stays a task's.
+// runningPrograms lists which of the programs run as something else than a task. Whose a
+// process is, is asked once: a task's stays a task's.
 func (p *ProgramSource) runningPrograms(names []string) (found []string) {
 	wanted := map[string]string{}
 	for _, n := range names {

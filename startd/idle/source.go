@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootTime is a reading of CLOCK_BOOTTIME, which goes on while the machine sleeps and which all processes of a host read alike. 0 stands for never.
+// BootTime is a reading of CLOCK_BOOTTIME, which goes on while the machine sleeps and
+// which all processes of a host read alike. 0 stands for never.
 type BootTime = time.Duration
 
 // Now reads the clock of instants.
@@ -21,12 +22,15 @@ func Now() BootTime {
 
 // Source is one way of noticing that somebody is there, or that the machine is needed.
 type Source interface {
-	// Name is what people call it: "input devices", "logind", "terminals". No two sources of a machine have the same.
+	// Name is what people call it: "input devices", "logind", "terminals". No two sources
+	// of a machine have the same.
 	Name() string
 
-	// Run watches until ctx ends, and returns only then. It tells the whole of what it sees whenever that changes, of input as soon as it can and then no
-	// more than some twenty times a second, and once at its beginning. What is wrong with it is told as Broken, and tried again; it is no reason to return.
-	// Tell does not block for long, and may be called by several goroutines.
+	// Run watches until ctx ends, and returns only then. It tells the whole of what it
+	// sees whenever that changes, of input as soon as it can and then no more than some
+	// twenty times a second, and once at its beginning. What is wrong with it is told as
+	// Broken, and tried again; it is no reason to return. Tell does not block for long,
+	// and may be called by several goroutines.
 	Run(ctx context.Context, tell func(SourceReading))
 }
 
@@ -49,21 +53,28 @@ type SourceCoverage uint8
 const (
 	Machine  SourceCoverage = iota // nobody: it speaks of the machine only (load, battery, heat)
 	Terminal                       // who types into a terminal
-	Console                        // who sits at the machine, as something else says that knows (logind, a session agent)
-	Hardware                       // who sits at the machine, by keys and mouse themselves
+	// who sits at the machine, as something else says that knows (logind, a session
+	// agent)
+	Console
+	Hardware // who sits at the machine, by keys and mouse themselves
 )
 
-// SourceReading is all that a source sees at one moment. Fields that it knows nothing of stay zero.
+// SourceReading is all that a source sees at one moment. Fields that it knows nothing of
+// stay zero.
 type SourceReading struct {
 	Name     string
 	Health   SourceHealth
 	Text     string // what it sees, or what is wrong, a semicolon, and what to do about it
 	Coverage SourceCoverage
 
-	Input           BootTime // the last time that a person was noticed, however
-	ConsoleInput    BootTime // the same, at the machine's own keyboard, mouse or screen
-	SecondHandInput BootTime // the same, as something else believes that may be late by minutes; it counts where nothing is well that watches keys and mouse themselves
-	OwnerUseReason  string   // why the machine is its owner's now, whatever the times of input say: "a video call"; empty: nothing of that kind
+	Input        BootTime // the last time that a person was noticed, however
+	ConsoleInput BootTime // the same, at the machine's own keyboard, mouse or screen
+	// the same, as something else believes that may be late by minutes; it counts where
+	// nothing is well that watches keys and mouse themselves
+	SecondHandInput BootTime
+	// why the machine is its owner's now, whatever the times of input say: "a video
+	// call"; empty: nothing of that kind
+	OwnerUseReason string
 
 	SystemLoad
 	OnBattery        bool

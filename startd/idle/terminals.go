@@ -13,18 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TerminalSource notices who types into a terminal: over ssh, in a window, on a text console. A read of a terminal by a program is a key that somebody pressed;
-// output is nothing, for a forgotten program may print for ever.
+// TerminalSource notices who types into a terminal: over ssh, in a window, on a text
+// console. A read of a terminal by a program is a key that somebody pressed; output is
+// nothing, for a forgotten program may print for ever.
 //
-// The kernel keeps the time of the last read (the terminal's atime, that w(1) shows), but to eight seconds only; inotify(7) tells of each read at once. It has to be asked
-// for every terminal by itself: since Linux 6.19 a watch on /dev/pts does not tell of reads any more, because they gave away when others type. Where this process may not read a
+// The kernel keeps the time of the last read (the terminal's atime, that w(1) shows), but
+// to eight seconds only; inotify(7) tells of each read at once. It has to be asked for
+// every terminal by itself: since Linux 6.19 a watch on /dev/pts does not tell of reads
+// any more, because they gave away when others type. Where this process may not read a
 // terminal, its atime is looked at each second.
 type TerminalSource struct {
 	dev            string // "/dev"
 	isTaskTerminal func(terminal uint64) bool
 }
 
-// NewTerminals returns the source. Ours reports whether a terminal, by its device number, belongs to a task: whoever types there is no owner.
+// NewTerminals returns the source. Ours reports whether a terminal, by its device number,
+// belongs to a task: whoever types there is no owner.
 func NewTerminals(ours func(terminal uint64) bool) *TerminalSource {
 	return &TerminalSource{dev: "/dev", isTaskTerminal: ours}
 }
@@ -33,10 +37,12 @@ func NewTerminals(ours func(terminal uint64) bool) *TerminalSource {
 func (t *TerminalSource) Name() string { return "terminals" }
 
 const (
-	terminalScanInterval   = time.Second           // for new terminals where nothing tells of them, and for those that are polled
+	// for new terminals where nothing tells of them, and for those that are polled
+	terminalScanInterval   = time.Second
 	inputReportInterval    = 50 * time.Millisecond // of input, at most, after the first
 	ownershipCheckInterval = 10 * time.Second      // a terminal that was nobody's task's may become one's
-	atimeGranularity       = 8 * time.Second       // of a terminal's atime: a key within so long of the one before leaves it as it is
+	// of a terminal's atime: a key within so long of the one before leaves it as it is
+	atimeGranularity = 8 * time.Second
 )
 
 // terminalState is one terminal as it was last looked at.
@@ -52,7 +58,8 @@ type terminalState struct {
 
 // Run watches the terminals.
 func (t *TerminalSource) Run(ctx context.Context, tell func(SourceReading)) {
-	w := &terminalWatch{source: t, publish: tell, known: map[string]*terminalState{}, byWatch: map[int32]*terminalState{}, reading: SourceReading{Name: t.Name(), Coverage: Terminal}}
+	w := &terminalWatch{source: t, publish: tell, known: map[string]*terminalState{},
+		byWatch: map[int32]*terminalState{}, reading: SourceReading{Name: t.Name(), Coverage: Terminal}}
 	events := make(chan []inotifyEvent)
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err == nil {
@@ -137,7 +144,8 @@ func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
 	}
 }
 
-// scanTerminals finds new terminals, forgets those that are gone, and looks at the times of those of which inotify does not tell.
+// scanTerminals finds new terminals, forgets those that are gone, and looks at the times
+// of those of which inotify does not tell.
 func (w *terminalWatch) scanTerminals(now BootTime) {
 	wall := time.Now().UnixNano()
 	paths, err := listTerminals(w.source.dev)
@@ -158,10 +166,13 @@ func (w *terminalWatch) scanTerminals(now BootTime) {
 			term = nil
 		}
 		if term == nil {
-			term = &terminalState{path: path, device: st.Rdev, console: isVirtualConsole(path), accessed: st.Atim.Nano(), polled: true}
+			term = &terminalState{path: path, device: st.Rdev, console: isVirtualConsole(path),
+				accessed: st.Atim.Nano(), polled: true}
 			w.known[path] = term
-			// What was typed before we came counts, as late as the kernel's memory of it allows. A terminal that is new has nothing typed into it yet.
-			if age := max(time.Duration(wall-term.accessed)-atimeGranularity, 0); !w.scanned && age < now && now-age > w.reading.Input {
+			// What was typed before we came counts, as late as the kernel's memory of it
+			// allows. A terminal that is new has nothing typed into it yet.
+			if age := max(time.Duration(wall-term.accessed)-atimeGranularity, 0); !w.scanned && age < now &&
+				now-age > w.reading.Input {
 				w.onRead(term, now-age)
 			}
 		}
@@ -187,7 +198,8 @@ func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now Boo
 	}
 }
 
-// addWatch asks inotify for reads of the terminal, again and again while that is refused: rights may come, and limits be raised.
+// addWatch asks inotify for reads of the terminal, again and again while that is refused:
+// rights may come, and limits be raised.
 func (w *terminalWatch) addWatch(term *terminalState) bool {
 	if w.inotify == nil {
 		return false
@@ -217,7 +229,8 @@ func (w *terminalWatch) describe(polled int) {
 	}
 }
 
-// listTerminals lists what may be a terminal that somebody types into. /dev/tty stands for that of whoever opens it.
+// listTerminals lists what may be a terminal that somebody types into. /dev/tty stands
+// for that of whoever opens it.
 func listTerminals(dev string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dev, "pts"))
 	if err != nil {
@@ -234,7 +247,8 @@ func listTerminals(dev string) ([]string, error) {
 	return append(all, others...), nil
 }
 
-// isVirtualConsole reports whether a terminal is one of the machine's own screen and keyboard: tty0 to tty63 (vt(4)).
+// isVirtualConsole reports whether a terminal is one of the machine's own screen and
+// keyboard: tty0 to tty63 (vt(4)).
 func isVirtualConsole(path string) bool {
 	number, ok := strings.CutPrefix(filepath.Base(path), "tty")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""

@@ -73,7 +73,8 @@ func TestAKeyIsNoticed(t *testing.T) {
 	t.Logf("from the key to the source's word: %v at worst", worst)
 }
 
-// TestAKeyBefore: who has typed just before the source began counts as there at its beginning, as the kernel does not tell seconds of eight apart.
+// TestAKeyBefore: who has typed just before the source began counts as there at its
+// beginning, as the kernel does not tell seconds of eight apart.
 func TestAKeyBefore(t *testing.T) {
 	master, slave := openPTY(t)
 	var before BootTime
@@ -91,7 +92,8 @@ func TestAKeyBefore(t *testing.T) {
 	}
 }
 
-// TestAKeyMeanwhile: a key after the last look at a terminal and before the kernel was asked to tell of it is noticed.
+// TestAKeyMeanwhile: a key after the last look at a terminal and before the kernel was
+// asked to tell of it is noticed.
 func TestAKeyMeanwhile(t *testing.T) {
 	master, slave := openPTY(t)
 	old := time.Now().Add(-time.Hour)
@@ -111,11 +113,13 @@ func TestAKeyMeanwhile(t *testing.T) {
 	w.inotify = os.NewFile(uintptr(fd), "inotify")
 	defer w.inotify.Close()
 	if w.scanTerminals(Now()); w.reading.Input < before || w.known[slave.Name()].polled {
-		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.reading.Input, before, !w.known[slave.Name()].polled)
+		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.reading.Input, before,
+			!w.known[slave.Name()].polled)
 	}
 }
 
-// TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an owner; and a new terminal is found at once.
+// TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an
+// owner; and a new terminal is found at once.
 func TestATasksTerminalIsNobodys(t *testing.T) {
 	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is asked for
 	var task atomic.Uint64
@@ -126,7 +130,8 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 	}
 	master, slave := openPTY(t)
 	task.Store(device(t, slave))
-	// The task's terminal is read until the source has asked whose it is; then one that is not a task's must be what it tells of.
+	// The task's terminal is read until the source has asked whose it is; then one that
+	// is not a task's must be what it tells of.
 	for typed := false; !typed; {
 		master.Write([]byte("x\n"))
 		slave.Read(make([]byte, 8))
@@ -156,7 +161,8 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 }
 
 func TestWhichTerminalsAreTheConsole(t *testing.T) {
-	for path, want := range map[string]bool{"/dev/tty1": true, "/dev/tty63": true, "/dev/ttyS0": false, "/dev/pts/3": false, "/dev/ttyUSB0": false, "/dev/tty": false} {
+	for path, want := range map[string]bool{"/dev/tty1": true, "/dev/tty63": true, "/dev/ttyS0": false,
+		"/dev/pts/3": false, "/dev/ttyUSB0": false, "/dev/tty": false} {
 		if got := isVirtualConsole(path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}

@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// ThermalSource tells whether the machine is as hot as the firmware lets it become before its processors are slowed down: at the passive trip point of a thermal zone
-// (Linux Documentation/driver-api/thermal/sysfs-api.rst). Its fan howls by then, and its owner hears whose work that is.
+// ThermalSource tells whether the machine is as hot as the firmware lets it become before
+// its processors are slowed down: at the passive trip point of a thermal zone (Linux
+// Documentation/driver-api/thermal/sysfs-api.rst). Its fan howls by then, and its owner
+// hears whose work that is.
 type ThermalSource struct {
 	dir string
 	hot map[string]bool // zones that have not cooled down since
@@ -52,7 +54,8 @@ func (t *ThermalSource) readThermal() SourceReading {
 		hot[zone] = room <= 0 || t.hot[zone] && room < coolingMargin
 		if known++; known == 1 || room < closest {
 			closest = room
-			text = fmt.Sprintf("%s (%s) is at %d °C of %d °C", filepath.Base(zone), readWord(filepath.Join(zone, "type")), now/1000, trip/1000)
+			text = fmt.Sprintf("%s (%s) is at %d °C of %d °C", filepath.Base(zone),
+				readWord(filepath.Join(zone, "type")), now/1000, trip/1000)
 		}
 		s.Hot = s.Hot || hot[zone]
 	}
@@ -65,7 +68,8 @@ func (t *ThermalSource) readThermal() SourceReading {
 	return s
 }
 
-// tripPoint is the lowest temperature at which a zone asks for less work, in thousandths of a degree.
+// tripPoint is the lowest temperature at which a zone asks for less work, in thousandths
+// of a degree.
 func tripPoint(zone string) (lowest int, ok bool) {
 	types, _ := filepath.Glob(filepath.Join(zone, "trip_point_*_type"))
 	for _, file := range types {

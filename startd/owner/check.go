@@ -18,7 +18,8 @@ func (c *PolicyCore) check() {
 			panic(fmt.Sprintf("claim %d leaves running, although: %s", t.ID, c.verdict.stopReason))
 		}
 		if t.since > c.now || t.vacateAt > c.now {
-			panic(fmt.Sprintf("claim %d does something since %v and leaves since %v, and it is %v", t.ID, t.since, t.vacateAt, c.now))
+			panic(fmt.Sprintf("claim %d does something since %v and leaves since %v, and it is %v", t.ID, t.since,
+				t.vacateAt, c.now))
 		}
 	}
 	if c.verdict.stopReason != "" && c.verdict.available {

@@ -14,16 +14,19 @@ type BootTime = time.Duration
 // Never is later than everything.
 const Never BootTime = math.MaxInt64
 
-// guardPatience is how long the core waits for the first word of the guard before it takes the machine to be in use: a startd that was restarted is not to freeze
-// what its predecessor ran, only because it asks first. Nothing starts meanwhile.
+// guardPatience is how long the core waits for the first word of the guard before it
+// takes the machine to be in use: a startd that was restarted is not to freeze what its
+// predecessor ran, only because it asks first. Nothing starts meanwhile.
 const guardPatience = 2 * time.Second
 
 // PolicyOptions are what a core is made with.
 type PolicyOptions struct {
 	Policy Policy
-	Name   string        // the machine's
-	Ad     *classad.Ad   // what it says of itself, as the policy is to see it; nil: nothing
-	Poll   time.Duration // how often expressions are weighed that may change with time; 0: as often as HTCondor does, each 5 s
+	Name   string      // the machine's
+	Ad     *classad.Ad // what it says of itself, as the policy is to see it; nil: nothing
+	// how often expressions are weighed that may change with time; 0: as often as
+	// HTCondor does, each 5 s
+	Poll time.Duration
 }
 
 // PolicyCore decides for one machine. One goroutine calls it.
@@ -65,7 +68,8 @@ type PolicyCore struct {
 	stopSince   BootTime // since when something stops all tasks, or nothing does
 }
 
-// New is the core of a machine on which nothing runs. Until it has heard of its guard, it is its owner's, if the policy wants a guard at all.
+// New is the core of a machine on which nothing runs. Until it has heard of its guard, it
+// is its owner's, if the policy wants a guard at all.
 func New(opt PolicyOptions) *PolicyCore {
 	if opt.Ad == nil {
 		opt.Ad = classad.New()
@@ -73,13 +77,15 @@ func New(opt PolicyOptions) *PolicyCore {
 	if opt.Poll == 0 {
 		opt.Poll = pollInterval
 	}
-	return &PolicyCore{options: opt, policy: opt.Policy, machineAd: opt.Ad.Copy(), loggedErrors: map[string]bool{}, startedAt: -1, lastOwnerUse: -1, nextCheck: Never}
+	return &PolicyCore{options: opt, policy: opt.Policy, machineAd: opt.Ad.Copy(), loggedErrors: map[string]bool{},
+		startedAt: -1, lastOwnerUse: -1, nextCheck: Never}
 }
 
 // SetMachineAd replaces what the machine says of itself.
 func (c *PolicyCore) SetMachineAd(ad *classad.Ad) { c.options.Ad, c.machineAd = ad, ad.Copy() }
 
-// Observe takes in what the guard sees, and the clock on the wall in the machine's time zone.
+// Observe takes in what the guard sees, and the clock on the wall in the machine's time
+// zone.
 func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) {
 	c.advanceTo(now)
 	c.SetWall(now, wall)
@@ -94,7 +100,8 @@ func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) 
 	c.followObservations()
 }
 
-// SetWall sets the clock on the wall. Only hours, and what expressions ask of the time of day, depend on it.
+// SetWall sets the clock on the wall. Only hours, and what expressions ask of the time of
+// day, depend on it.
 func (c *PolicyCore) SetWall(now BootTime, wall time.Time) { c.wall, c.wallAt = wall, now }
 
 // GuardLost notes that the guard is not heard of any more.
@@ -103,7 +110,8 @@ func (c *PolicyCore) GuardLost(now BootTime) {
 	c.guardLost = true
 }
 
-// SetRules takes in the owner's own file. With an error, which is why it cannot be read, the machine is not lent.
+// SetRules takes in the owner's own file. With an error, which is why it cannot be read,
+// the machine is not lent.
 func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
 	c.advanceTo(now)
 	c.rulesError = ""
@@ -114,7 +122,8 @@ func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
 	c.rules, c.policy = r, c.options.Policy.withRules(r)
 }
 
-// advanceTo goes on to an instant. One that comes long after it was asked for was slept through: what a task had left of its time, it still has.
+// advanceTo goes on to an instant. One that comes long after it was asked for was slept
+// through: what a task had left of its time, it still has.
 func (c *PolicyCore) advanceTo(now BootTime) {
 	if c.startedAt < 0 {
 		c.startedAt, c.now, c.enteredState, c.enteredActivity, c.wallAt = now, now, now, now, now
@@ -135,7 +144,8 @@ func (c *PolicyCore) advanceTo(now BootTime) {
 }
 
 func (t *claimState) skipGap(gap BootTime) {
-	for _, at := range []*BootTime{&t.since, &t.vacateAt, &t.frozenSince, &t.memoryTrimmedAt, &t.unusableSince, &t.retireBy, &t.lastKill} {
+	for _, at := range []*BootTime{&t.since, &t.vacateAt, &t.frozenSince, &t.memoryTrimmedAt, &t.unusableSince,
+		&t.retireBy, &t.lastKill} {
 		if *at > 0 {
 			*at += gap
 		}

@@ -7,8 +7,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// DesktopRules are the owner's own file. They win over every policy, and can only make the machine less lent: of two times the more careful one counts, and the
-// expressions are further terms of the policy's. The one thing that they allow is work on battery power, which nobody else may.
+// DesktopRules are the owner's own file. They win over every policy, and can only make
+// the machine less lent: of two times the more careful one counts, and the expressions
+// are further terms of the policy's. The one thing that they allow is work on battery
+// power, which nobody else may.
 type DesktopRules struct {
 	Paused        bool          // nothing runs
 	StartDelay    time.Duration // 0: as the policy has it; so the next two
@@ -45,7 +47,8 @@ func (p Policy) withRules(r DesktopRules) Policy {
 	if r.ResumeDelay > 0 {
 		p.ResumeDelay = max(p.ResumeDelay, r.ResumeDelay)
 		p.NeedsGuard = true
-		p.Continue = append(p.Continue[:len(p.Continue):len(p.Continue)], newTerm("KeyboardIdle >= ResumeAfter", from)...)
+		p.Continue = append(p.Continue[:len(p.Continue):len(p.Continue)],
+			newTerm("KeyboardIdle >= ResumeAfter", from)...)
 	}
 	if r.VacateDelay > 0 {
 		p.VacateDelay, p.ShortVacateDelay = min(p.VacateDelay, r.VacateDelay), min(p.ShortVacateDelay, r.VacateDelay)

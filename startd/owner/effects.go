@@ -12,14 +12,16 @@ type (
 	}
 	// ResumeClaim lets it go on, as far as its owner's machine is concerned.
 	ResumeClaim struct{ ID uint64 }
-	// FreeGPU takes the GPUs from a task that stands still: their state is saved, or the task leaves.
+	// FreeGPU takes the GPUs from a task that stands still: their state is saved, or the
+	// task leaves.
 	FreeGPU struct {
 		ID     uint64
 		Reason string
 	}
 	// TrimMemory has a task that stands still give back what memory can be taken from it.
 	TrimMemory struct{ ID uint64 }
-	// VacateClaim ends what runs on a claim, with a checkpoint where it can be saved, and then the claim.
+	// VacateClaim ends what runs on a claim, with a checkpoint where it can be saved, and
+	// then the claim.
 	VacateClaim struct {
 		ID            uint64
 		Reason        string
@@ -30,7 +32,8 @@ type (
 		ID     uint64
 		Reason string
 	}
-	// LogTransition is for the log: a claim, or with ID 0 the machine, has changed its state.
+	// LogTransition is for the log: a claim, or with ID 0 the machine, has changed its
+	// state.
 	LogTransition struct {
 		ID       uint64
 		From, To string // "Claimed/Busy"

@@ -23,7 +23,8 @@ func (c *PolicyCore) wallClock() time.Time { return c.wall.Add(c.now - c.wallAt)
 // expressionEnv is what expressions may ask of the world.
 func (c *PolicyCore) expressionEnv() *classad.EvalEnv { return &classad.EvalEnv{Now: c.wallClock()} }
 
-// unixTime is an instant as the wall clock stands now: differences to time() are durations of this machine, whatever was done to that clock meanwhile.
+// unixTime is an instant as the wall clock stands now: differences to time() are
+// durations of this machine, whatever was done to that clock meanwhile.
 func (c *PolicyCore) unixTime(at BootTime) int64 { return c.wallClock().Add(at - c.now).Unix() }
 
 // stopReason says why nothing may run, whatever the policy says.
@@ -58,7 +59,8 @@ func (c *PolicyCore) evaluate() {
 	}
 	v.ownerReason = v.stopReason
 	if v.ownerReason == "" && c.guardReported && c.policy.NeedsGuard {
-		if v.ownerReason = c.observations.otherOwnerUse(c.rules.RunsOnBattery); v.ownerReason == "" && c.keyboardIdle() < min(presentAfterInput, c.policy.ResumeDelay) {
+		if v.ownerReason = c.observations.otherOwnerUse(c.rules.RunsOnBattery); v.ownerReason == "" &&
+			c.keyboardIdle() < min(presentAfterInput, c.policy.ResumeDelay) {
 			v.ownerReason = "its owner is active"
 		}
 	}
@@ -83,7 +85,8 @@ func (c *PolicyCore) startDelay() time.Duration {
 	return c.policy.StartDelay
 }
 
-// addAttributes writes what is the case into the ad that the policy sees. What only a guard can know is not there before it spoke.
+// addAttributes writes what is the case into the ad that the policy sees. What only a
+// guard can know is not there before it spoke.
 func (c *PolicyCore) addAttributes() {
 	ad, s, wall := c.machineAd, &c.observations, c.wallClock()
 	if c.guardReported {
@@ -135,7 +138,8 @@ func (c *PolicyCore) claimAd(t *claimState) {
 	}
 }
 
-// cpuHysteresis notes since when the processor is busy with others' work: as an attribute CpuBusy of the node file says, or else the guard.
+// cpuHysteresis notes since when the processor is busy with others' work: as an attribute
+// CpuBusy of the node file says, or else the guard.
 func (c *PolicyCore) cpuHysteresis() {
 	busy, since := c.observations.ForeignSince != 0, c.observations.ForeignSince
 	if e, ok := c.options.Ad.Lookup("CpuBusy"); ok {
@@ -156,7 +160,8 @@ func (c *PolicyCore) cpuHysteresis() {
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// evaluateStart decides whether claims may be given, and what of Start is left for the job to meet.
+// evaluateStart decides whether claims may be given, and what of Start is left for the
+// job to meet.
 func (c *PolicyCore) evaluateStart() {
 	v, env := &c.verdict, c.expressionEnv()
 	var left []string
@@ -195,7 +200,8 @@ func (c *PolicyCore) evaluateStart() {
 	}
 }
 
-// adRefresh is how often the ad is made anew where the job has to meet a condition in which the time since a touch stands.
+// adRefresh is how often the ad is made anew where the job has to meet a condition in
+// which the time since a touch stands.
 const adRefresh = time.Minute
 
 // unmetReason says what a term lacks, and complains if it makes no sense.
@@ -239,7 +245,8 @@ func (c *PolicyCore) presetReason(term ConditionTerm, e classad.Expr) string {
 // maxLoggedErrors bounds the complaints: each is said once.
 const maxLoggedErrors = 100
 
-// dependsOnJob reports whether an expression depends on the job: it names TARGET, or something that the machine does not know of itself.
+// dependsOnJob reports whether an expression depends on the job: it names TARGET, or
+// something that the machine does not know of itself.
 func (c *PolicyCore) dependsOnJob(e classad.Expr) bool {
 	return c.hasName(e, nil, func(scope, name string) bool {
 		_, known := c.machineAd.Lookup(name)
@@ -259,7 +266,8 @@ func (c *PolicyCore) unknownNames(e classad.Expr) []string {
 	return names
 }
 
-// hasName reports whether found holds for a name in an expression, or in the attributes of the machine that it leads to.
+// hasName reports whether found holds for a name in an expression, or in the attributes
+// of the machine that it leads to.
 func (c *PolicyCore) hasName(e classad.Expr, seen []string, found func(scope, name string) bool) bool {
 	my, target, unscoped := classad.References(e)
 	for _, name := range target {
@@ -276,7 +284,8 @@ func (c *PolicyCore) hasName(e classad.Expr, seen []string, found func(scope, na
 			return true
 		}
 		lower := strings.ToLower(name)
-		if next, ok := c.machineAd.Lookup(name); ok && !slices.Contains(seen, lower) && c.hasName(next, append(seen, lower), found) {
+		if next, ok := c.machineAd.Lookup(name); ok && !slices.Contains(seen, lower) &&
+			c.hasName(next, append(seen, lower), found) {
 			return true
 		}
 	}
@@ -285,15 +294,18 @@ func (c *PolicyCore) hasName(e classad.Expr, seen []string, found func(scope, na
 
 // guardAttributes are what only a guard can know.
 var guardAttributes = []string{
-	roost.AttrKeyboardIdle, roost.AttrConsoleIdle, roost.AttrQuietTime, roost.AttrCondorLoad, roost.AttrForeignCpu, roost.AttrMemoryPressure, roost.AttrCpuPressure,
-	roost.AttrOnBattery, roost.AttrAsleep, roost.AttrCpuIsBusy, roost.AttrCpuBusyTime, roost.AttrCpuBusyValue, roost.AttrOwnerBusy, roost.AttrOwnerBusyReason,
+	roost.AttrKeyboardIdle, roost.AttrConsoleIdle, roost.AttrQuietTime, roost.AttrCondorLoad, roost.AttrForeignCpu,
+	roost.AttrMemoryPressure, roost.AttrCpuPressure,
+	roost.AttrOnBattery, roost.AttrAsleep, roost.AttrCpuIsBusy, roost.AttrCpuBusyTime, roost.AttrCpuBusyValue,
+	roost.AttrOwnerBusy, roost.AttrOwnerBusyReason,
 }
 
 func isGuardAttribute(name string) bool {
 	return slices.ContainsFunc(guardAttributes, func(g string) bool { return strings.EqualFold(g, name) })
 }
 
-// dependsOnGuard reports whether an expression names something that only a guard can know.
+// dependsOnGuard reports whether an expression names something that only a guard can
+// know.
 func dependsOnGuard(e classad.Expr) bool {
 	my, _, unscoped := classad.References(e)
 	return slices.ContainsFunc(slices.Concat(my, unscoped), isGuardAttribute)

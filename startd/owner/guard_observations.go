@@ -6,11 +6,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GuardObservations is what the guard sees of the machine and of its owner: a whole picture each time. A zero BootTime stands for never.
+// GuardObservations is what the guard sees of the machine and of its owner: a whole
+// picture each time. A zero BootTime stands for never.
 type GuardObservations struct {
-	Input            BootTime    // the last time that a person touched the machine, however
-	Console          BootTime    // the same, of keyboard, mouse and screen only
-	OwnerUseReason   string      // why the machine is its owner's now, whatever the times of input say; empty: nothing of that kind
+	Input   BootTime // the last time that a person touched the machine, however
+	Console BootTime // the same, of keyboard, mouse and screen only
+	// why the machine is its owner's now, whatever the times of input say; empty: nothing
+	// of that kind
+	OwnerUseReason   string
 	ForeignCPU       float64     // cores that processes other than tasks keep busy
 	ForeignSince     BootTime    // since when that is above what counts as use; 0: it is not
 	MemoryPressure   float64     // percent of the last 10 s in which somebody waited for memory
@@ -45,7 +48,8 @@ func (p *PauseOrder) String() string {
 	return text
 }
 
-// otherOwnerUse is what keeps the machine for its owner apart from input, as far as it may count.
+// otherOwnerUse is what keeps the machine for its owner apart from input, as far as it
+// may count.
 func (s *GuardObservations) otherOwnerUse(onBattery bool) string {
 	switch {
 	case s.OwnerUseReason != "":

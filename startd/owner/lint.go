@@ -17,10 +17,12 @@ type LintFinding struct {
 	MaybeIntended bool // it may be meant
 }
 
-// LintExpression looks at an expression as it stands in a file, under a setting: start, suspend, continue, preempt, kill or rank. Attributes are what the node file
-// adds to the machine's ad. An expression that is not in the language has no findings.
+// LintExpression looks at an expression as it stands in a file, under a setting: start,
+// suspend, continue, preempt, kill or rank. Attributes are what the node file adds to the
+// machine's ad. An expression that is not in the language has no findings.
 //
-// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a scope it is in doubt: another version's schedd may say it.
+// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a
+// scope it is in doubt: another version's schedd may say it.
 func LintExpression(setting, src string, attributes []string) []LintFinding {
 	e, err := classad.ParseExpr(src)
 	if err != nil {
@@ -34,20 +36,25 @@ func LintExpression(setting, src string, attributes []string) []LintFinding {
 	var found []LintFinding
 	for _, name := range my {
 		if !containsName(machine, name) && !strings.HasPrefix(name, "TotalTime") {
-			found = append(found, LintFinding{name, fmt.Sprintf("the machine has no attribute %s", name), nearestName(name, machine) +
-				"add it as attributes = { " + name + " = … }, or see roost-node(5) for those that there are", false})
+			found = append(found, LintFinding{name, fmt.Sprintf("the machine has no attribute %s", name),
+				nearestName(name, machine) +
+					"add it as attributes = { " + name + " = … }, or see roost-node(5) for those that there are",
+				false})
 		}
 	}
 	for _, name := range target {
 		if !containsName(job, name) {
-			found = append(found, LintFinding{name, fmt.Sprintf("a machine is told no %s of a job here", name), nearestName(name, job) +
-				"it is undefined for every job; see roost-node(5) for what it is told", true})
+			found = append(found, LintFinding{name, fmt.Sprintf("a machine is told no %s of a job here", name),
+				nearestName(name, job) +
+					"it is undefined for every job; see roost-node(5) for what it is told", true})
 		}
 	}
 	for _, name := range unscoped {
 		if !containsName(machine, name) && !containsName(job, name) && !strings.HasPrefix(name, "TotalTime") {
-			found = append(found, LintFinding{name, fmt.Sprintf("nothing is known of %s, neither of the machine nor, here, of a job", name),
-				nearestName(name, slices.Concat(machine, job)) + "it is undefined for every job; see roost-node(5) for what there is", true})
+			found = append(found, LintFinding{name,
+				fmt.Sprintf("nothing is known of %s, neither of the machine nor, here, of a job", name),
+				nearestName(name, slices.Concat(machine, job)) +
+					"it is undefined for every job; see roost-node(5) for what there is", true})
 		}
 	}
 	return append(found, unsatisfiable(setting, e)...)

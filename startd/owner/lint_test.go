@@ -49,7 +49,8 @@ func TestExamine(t *testing.T) {
 			}
 		}
 		head, tail, _ := strings.Cut(tt.want, ": ")
-		if text := strings.Join(got, "\n"); len(got) > 1 || (tt.want == "") != (text == "") || !strings.HasPrefix(text, head) || !strings.Contains(text, tail) {
+		if text := strings.Join(got, "\n"); len(got) > 1 || (tt.want == "") != (text == "") ||
+			!strings.HasPrefix(text, head) || !strings.Contains(text, tail) {
 			t.Errorf("%s = %s:\ngot  %s\nwant %s", tt.setting, tt.src, text, tt.want)
 		}
 	}
@@ -58,7 +59,8 @@ func TestExamine(t *testing.T) {
 // TestPresetsAreSound: what is said of others holds for the presets, too.
 func TestPresetsAreSound(t *testing.T) {
 	for _, p := range presets() {
-		for setting, src := range map[string]string{"start": p.start, "suspend": p.suspend, "continue": p.continue_, "preempt": p.preempt, "kill": p.kill} {
+		for setting, src := range map[string]string{"start": p.start, "suspend": p.suspend, "continue": p.continue_,
+			"preempt": p.preempt, "kill": p.kill} {
 			if found := LintExpression(setting, src, nil); len(found) > 0 {
 				t.Errorf("%s: %s: %+v", p.name, setting, found)
 			}

@@ -11,9 +11,11 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// unsatisfiable finds expressions with which nothing would ever run: a start or continue that is never true, and a suspend or preempt that always is.
+// unsatisfiable finds expressions with which nothing would ever run: a start or continue
+// that is never true, and a suspend or preempt that always is.
 //
-// Only what is certain counts: constants, and comparisons of one attribute with a constant that contradict each other or what the attribute can be.
+// Only what is certain counts: constants, and comparisons of one attribute with a
+// constant that contradict each other or what the attribute can be.
 func unsatisfiable(setting string, e classad.Expr) []LintFinding {
 	switch setting {
 	case "start", "continue":
@@ -26,7 +28,9 @@ func unsatisfiable(setting string, e classad.Expr) []LintFinding {
 		}
 	case "suspend", "preempt":
 		if isConstant(e) && classad.Eval(e, nil, nil, nil).IsTrue() {
-			return []LintFinding{{"", "it is always true", "then no task would ever get on here: leave the line out, or name what it depends on, as in KeyboardIdle < 60", false}}
+			return []LintFinding{{"", "it is always true",
+				"then no task would ever get on here: leave the line out, or name what it depends on, as in " +
+					"KeyboardIdle < 60", false}}
 		}
 	}
 	return nil
@@ -39,7 +43,8 @@ func isConstant(e classad.Expr) bool {
 		return false
 	}
 	src := strings.ToLower(e.String())
-	for _, f := range []string{"time(", "random(", "eval("} { // currentTime, dayTime, evalInEachContext and the like, too
+	// currentTime, dayTime, evalInEachContext and the like, too
+	for _, f := range []string{"time(", "random(", "eval("} {
 		if strings.Contains(src, f) {
 			return false
 		}
@@ -47,14 +52,17 @@ func isConstant(e classad.Expr) bool {
 	return true
 }
 
-// attributeRanges are what some attributes can be; of all others nothing is assumed. Both ends count.
+// attributeRanges are what some attributes can be; of all others nothing is assumed. Both
+// ends count.
 func attributeRanges() map[string]timeInterval {
 	all := map[string]timeInterval{
 		strings.ToLower(roost.AttrClockMin): {0, 24*60 - 1}, strings.ToLower(roost.AttrClockDay): {0, 6},
 		strings.ToLower(roost.AttrMemoryPressure): {0, 100}, strings.ToLower(roost.AttrCpuPressure): {0, 100},
 	}
-	for _, name := range []string{roost.AttrKeyboardIdle, roost.AttrConsoleIdle, roost.AttrQuietTime, roost.AttrStateTimer, roost.AttrActivityTimer, roost.AttrLoadAvg,
-		roost.AttrCondorLoad, roost.AttrForeignCpu, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus, roost.AttrWalltime, roost.AttrRequestCpus,
+	for _, name := range []string{roost.AttrKeyboardIdle, roost.AttrConsoleIdle, roost.AttrQuietTime,
+		roost.AttrStateTimer, roost.AttrActivityTimer, roost.AttrLoadAvg,
+		roost.AttrCondorLoad, roost.AttrForeignCpu, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus,
+		roost.AttrWalltime, roost.AttrRequestCpus,
 		roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus} {
 		all[strings.ToLower(name)] = timeInterval{0, math.Inf(1)}
 	}
@@ -67,7 +75,8 @@ var comparison = regexp.MustCompile(`^(?i:(MY|TARGET)\.)?([A-Za-z_]\w*) *(<=|>=|
 
 // neverTrue says why an expression can never be true, and which of its words is to blame.
 func neverTrue(e classad.Expr) (word, why string) {
-	domain, known := map[string]timeInterval{}, map[string]string{} // what an attribute can still be, and the conjunct that made it so
+	// what an attribute can still be, and the conjunct that made it so
+	domain, known := map[string]timeInterval{}, map[string]string{}
 	for _, part := range classad.Conjuncts(e) {
 		if isConstant(part) {
 			v := classad.Eval(part, nil, nil, nil)
@@ -89,7 +98,8 @@ func neverTrue(e classad.Expr) (word, why string) {
 		value := classad.Eval(right, nil, nil, nil)
 		name := strings.ToLower(m[2])
 		if text, ok := value.Str(); ok {
-			if list := possibleTexts(name); list != nil && !containsName(list, text) && (m[3] == "==" || m[3] == "=?=" || m[3] == "is") {
+			if list := possibleTexts(name); list != nil && !containsName(list, text) &&
+				(m[3] == "==" || m[3] == "=?=" || m[3] == "is") {
 				return m[2], fmt.Sprintf("it is never true: %s is one of %s", m[2], strings.Join(list, ", "))
 			}
 			continue
@@ -150,7 +160,8 @@ func (d timeInterval) String() string {
 func possibleTexts(name string) []string {
 	switch name {
 	case strings.ToLower(roost.AttrState):
-		return append(slices.Clone(stateNames), "Drained") // of a machine whose daemons are stopped, and in files written for HTCondor
+		// of a machine whose daemons are stopped, and in files written for HTCondor
+		return append(slices.Clone(stateNames), "Drained")
 	case strings.ToLower(roost.AttrActivity):
 		return activityNames
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestStories runs the stories of testdata. Commands, each at the instant that follows "at" (from the boot on), or when the last step ended:
+// TestStories runs the stories of testdata. Commands, each at the instant that follows
+// "at" (from the boot on), or when the last step ended:
 //
 //	machine PRESET [start|suspend|… of the node file, a line each: start = …; an attribute of the ad: ad Name = …]
 //	signs [input=DUR console=DUR busy=WORD foreign=CORES … asleep, battery, hot, game, paused=BY]   input is so long ago
@@ -21,7 +22,9 @@ import (
 //	tenants [lines: ID running gpus=N memory=4GiB savable began=N Name=value…]
 //	wall TIME, pass DUR (asks whenever it is due), lost, show, ad, accepts Name=value…
 func TestStories(t *testing.T) {
-	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string { return (&scriptRunner{t: t}).step })
+	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		return (&scriptRunner{t: t}).step
+	})
 }
 
 type scriptRunner struct {
@@ -110,7 +113,8 @@ func (s *scriptRunner) machine(step script.ScriptCommand) string {
 		case "vacate_time":
 			set.Vacate = s.duration(src)
 		default:
-			*map[string]*string{"start": &set.Start, "suspend": &set.Suspend, "continue": &set.Continue, "preempt": &set.Preempt, "kill": &set.Kill}[name] = src
+			*map[string]*string{"start": &set.Start, "suspend": &set.Suspend, "continue": &set.Continue,
+				"preempt": &set.Preempt, "kill": &set.Kill}[name] = src
 		}
 	}
 	p, err := NewPolicy(set)
@@ -196,7 +200,8 @@ func (s *scriptRunner) rules(step script.ScriptCommand) {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			*map[string]**classad.Expr{"start": &r.Start, "suspend": &r.Suspend, "continue": &r.Continue, "preempt": &r.Preempt, "kill": &r.Kill}[name] = &e
+			*map[string]**classad.Expr{"start": &r.Start, "suspend": &r.Suspend, "continue": &r.Continue,
+				"preempt": &r.Preempt, "kill": &r.Kill}[name] = &e
 		}
 	}
 	s.core.SetRules(s.now, r, nil)
@@ -295,7 +300,8 @@ func effectText(o Effect) string {
 	return "?"
 }
 
-// advanceTime lets time pass, with the signs as they are. As a guard does, it tells them every few seconds.
+// advanceTime lets time pass, with the signs as they are. As a guard does, it tells them
+// every few seconds.
 func (s *scriptRunner) advanceTime(d time.Duration) string {
 	var b strings.Builder
 	for end := s.now + d; s.now < end; {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// testMachine is a machine with an owner who does what comes to his mind, and a startd that does what it is told, sometimes late, sometimes not at all.
+// testMachine is a machine with an owner who does what comes to his mind, and a startd
+// that does what it is told, sometimes late, sometimes not at all.
 type testMachine struct {
 	*rand.Rand
 	t                *testing.T
@@ -40,12 +41,14 @@ type testClaim struct {
 
 func TestRandomOwner(t *testing.T) {
 	for seed := range uint64(60) {
-		w := &testMachine{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, claims: map[uint64]*testClaim{}, now: BootTime(1+seed) * time.Hour, wall: time.Unix(1.7e9, 0).UTC()}
+		w := &testMachine{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, claims: map[uint64]*testClaim{},
+			now: BootTime(1+seed) * time.Hour, wall: time.Unix(1.7e9, 0).UTC()}
 		w.policy, _ = PresetPolicy([]string{"desktop", "desktop-hours", "always", "server"}[seed%4])
 		if seed%3 == 0 {
 			w.policy.VacateDelay = 20 * time.Minute
 		}
-		w.core, w.coreWithoutRules = New(PolicyOptions{Policy: w.policy, Name: "n1"}), New(PolicyOptions{Policy: w.policy, Name: "n1"})
+		w.core, w.coreWithoutRules = New(PolicyOptions{Policy: w.policy, Name: "n1"}),
+			New(PolicyOptions{Policy: w.policy, Name: "n1"})
 		for range 120 {
 			w.step()
 			if t.Failed() {
@@ -64,7 +67,8 @@ func (w *testMachine) logLine(format string, args ...any) {
 }
 
 func (w *testMachine) step() {
-	w.advanceTime([]time.Duration{0, time.Second, 3 * time.Second, 20 * time.Second, time.Minute, 6 * time.Minute, time.Hour}[w.IntN(7)])
+	w.advanceTime([]time.Duration{0, time.Second, 3 * time.Second, 20 * time.Second, time.Minute, 6 * time.Minute,
+		time.Hour}[w.IntN(7)])
 	switch n := w.IntN(20); {
 	case n < 6:
 		w.moveOwner()
@@ -138,8 +142,10 @@ func (w *testMachine) moveOwner() {
 // changeRules changes the owner's file.
 func (w *testMachine) changeRules() {
 	w.rulesError = w.IntN(5) == 0
-	w.rules = DesktopRules{Paused: w.IntN(6) == 0, RunsOnBattery: w.IntN(4) == 0, StartDelay: time.Duration(w.IntN(3)*w.IntN(20)) * time.Minute,
-		ResumeDelay: time.Duration(w.IntN(2)*w.IntN(10)) * time.Minute, VacateDelay: time.Duration(w.IntN(2)*w.IntN(10)) * time.Minute}
+	w.rules = DesktopRules{Paused: w.IntN(6) == 0, RunsOnBattery: w.IntN(4) == 0,
+		StartDelay:  time.Duration(w.IntN(3)*w.IntN(20)) * time.Minute,
+		ResumeDelay: time.Duration(w.IntN(2)*w.IntN(10)) * time.Minute,
+		VacateDelay: time.Duration(w.IntN(2)*w.IntN(10)) * time.Minute}
 	if w.IntN(4) == 0 {
 		h, err := ParseHours([]string{"Mon-Fri 08:00-18:00", "22:00-06:00", "Sat,Sun 00:00-24:00"}[w.IntN(3)])
 		if err != nil {
@@ -147,7 +153,8 @@ func (w *testMachine) changeRules() {
 		}
 		w.rules.NoRunHours = []WeeklyHours{h}
 	}
-	for src, to := range map[string]**classad.Expr{"KeyboardIdle > 1000": &w.rules.Start, "ClockMin < 30": &w.rules.Suspend, "1 + \"a\"": &w.rules.Preempt} {
+	for src, to := range map[string]**classad.Expr{"KeyboardIdle > 1000": &w.rules.Start,
+		"ClockMin < 30": &w.rules.Suspend, "1 + \"a\"": &w.rules.Preempt} {
 		if e, err := classad.ParseExpr(src); err == nil && w.IntN(6) == 0 {
 			*to = &e
 		}
@@ -165,7 +172,8 @@ func (w *testMachine) changeClaims() {
 	ids := w.ids()
 	if willing, _ := w.core.Available(); (willing || w.IntN(10) == 0) && len(ids) < 5 && w.IntN(2) == 0 {
 		w.next++
-		w.claims[w.next] = &testClaim{PolicyClaim: PolicyClaim{ID: w.next, Running: w.IntN(2) == 0, AttemptStarted: w.now, GPUs: w.IntN(2), CanCheckpoint: w.IntN(2) == 0}}
+		w.claims[w.next] = &testClaim{PolicyClaim: PolicyClaim{ID: w.next, Running: w.IntN(2) == 0,
+			AttemptStarted: w.now, GPUs: w.IntN(2), CanCheckpoint: w.IntN(2) == 0}}
 		w.logLine("claim %d", w.next)
 	} else if len(ids) > 0 {
 		cl := w.claims[ids[w.IntN(len(ids))]]
@@ -290,7 +298,8 @@ func (w *testMachine) performEffect(o Effect) {
 	}
 }
 
-// ownerNeedReason says from the signs alone why no task may run now; empty where that is for the policy to say.
+// ownerNeedReason says from the signs alone why no task may run now; empty where that is
+// for the policy to say.
 func (w *testMachine) ownerNeedReason() string {
 	s, desk := &w.lastObservations, strings.HasPrefix(w.policy.Name, "desktop")
 	guarded := desk || !w.rulesError && (w.rules.Start != nil || w.rules.StartDelay > 0 || w.rules.ResumeDelay > 0)
@@ -299,7 +308,9 @@ func (w *testMachine) ownerNeedReason() string {
 		return "the owner's file is broken"
 	case w.rules.Paused || w.guardReported && s.Pause != nil:
 		return "it is paused"
-	case slices.ContainsFunc(w.rules.NoRunHours, func(h WeeklyHours) bool { return w.guardReported && !w.guardLost && h.Contains(w.wall) }):
+	case slices.ContainsFunc(w.rules.NoRunHours, func(h WeeklyHours) bool {
+		return w.guardReported && !w.guardLost && h.Contains(w.wall)
+	}):
 		return "of its hours"
 	case guarded && w.guardLost:
 		return "the guard is lost"
@@ -317,7 +328,8 @@ func (w *testMachine) ownerNeedReason() string {
 	return ""
 }
 
-// endFaults ends the faults and sends the owner home: within an hour every task goes on, or is gone.
+// endFaults ends the faults and sends the owner home: within an hour every task goes on,
+// or is gone.
 func (w *testMachine) endFaults() {
 	w.logLine("calm")
 	w.observations = GuardObservations{Input: w.observations.Input}

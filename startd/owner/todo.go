@@ -9,17 +9,20 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// pollInterval is how often expressions are weighed that may change with time, unless the options say otherwise (HTCondor's POLLING_INTERVAL).
+// pollInterval is how often expressions are weighed that may change with time, unless the
+// options say otherwise (HTCondor's POLLING_INTERVAL).
 const pollInterval = 5 * time.Second
 
-// memoryPressureLimit is the pressure, in percent, above which a task that stands still gives memory back at once, and minMemoryFraction the part of the machine's below
-// which what is available is little.
+// memoryPressureLimit is the pressure, in percent, above which a task that stands still
+// gives memory back at once, and minMemoryFraction the part of the machine's below which
+// what is available is little.
 const (
 	memoryPressureLimit = 1.0
 	minMemoryFraction   = 0.1
 )
 
-// Todo returns what is to be done, in order, and the instant by which to ask again if nothing happens before. What it returned once it does not return again.
+// Todo returns what is to be done, in order, and the instant by which to ask again if
+// nothing happens before. What it returned once it does not return again.
 func (c *PolicyCore) Todo(now BootTime) (effects []Effect, wake BootTime) {
 	c.advanceTo(now)
 	c.evaluate()
@@ -136,7 +139,8 @@ func (c *PolicyCore) stepSuspended(t *claimState) bool {
 		c.addEffect(FreeGPU{t.ID, t.reason})
 	}
 	short := c.isMemoryShort()
-	if (short || after >= c.policy.MemoryTrimDelay) && (t.memoryTrimmedAt == 0 || short && c.now-t.memoryTrimmedAt >= c.policy.MemoryTrimDelay) {
+	if (short || after >= c.policy.MemoryTrimDelay) &&
+		(t.memoryTrimmedAt == 0 || short && c.now-t.memoryTrimmedAt >= c.policy.MemoryTrimDelay) {
 		t.memoryTrimmedAt = c.now
 		c.addEffect(TrimMemory{t.ID})
 	}
@@ -166,7 +170,8 @@ func (c *PolicyCore) isMemoryShort() bool {
 
 func (c *PolicyCore) memoryShort() bool {
 	total, ok := c.options.Ad.Int(roost.AttrTotalMemory)
-	return ok && c.observations.MemoryAvailable > 0 && float64(c.observations.MemoryAvailable) < minMemoryFraction*float64(total)*float64(roost.MiB)
+	return ok && c.observations.MemoryAvailable > 0 &&
+		float64(c.observations.MemoryAvailable) < minMemoryFraction*float64(total)*float64(roost.MiB)
 }
 
 func (c *PolicyCore) freezeClaim(t *claimState, why string) {
@@ -174,7 +179,8 @@ func (c *PolicyCore) freezeClaim(t *claimState, why string) {
 	c.addEffect(FreezeClaim{t.ID, why})
 }
 
-// freezeVacating lets a task that is leaving stand still as long as it must, unless it was told to leave as it stood.
+// freezeVacating lets a task that is leaving stand still as long as it must, unless it
+// was told to leave as it stood.
 func (c *PolicyCore) freezeVacating(t *claimState) {
 	why, ok := c.freezeReason(t)
 	switch {
@@ -200,7 +206,8 @@ func (c *PolicyCore) killClaim(t *claimState, why string) {
 	c.addEffect(KillClaim{t.ID, why})
 }
 
-// freezeReason says why a task is to stand still. An expression that makes no sense is on the owner's side.
+// freezeReason says why a task is to stand still. An expression that makes no sense is on
+// the owner's side.
 func (c *PolicyCore) freezeReason(t *claimState) (why string, ok bool) {
 	if c.verdict.stopReason != "" {
 		return c.verdict.stopReason, true
@@ -240,7 +247,8 @@ func (c *PolicyCore) mayContinue(t *claimState) bool {
 	return true
 }
 
-// trueTerm says which of some terms holds. One that makes no sense does not, and is complained of.
+// trueTerm says which of some terms holds. One that makes no sense does not, and is
+// complained of.
 func (c *PolicyCore) trueTerm(setting string, terms []ConditionTerm, t *claimState) (why string, ok bool) {
 	for _, term := range terms {
 		v := classad.Eval(term.Expr, c.machineAd, t.Job, c.expressionEnv())
@@ -254,7 +262,8 @@ func (c *PolicyCore) trueTerm(setting string, terms []ConditionTerm, t *claimSta
 	return "", false
 }
 
-// updateMachineState makes the machine's state that of its claims, and of what it is willing to do.
+// updateMachineState makes the machine's state that of its claims, and of what it is
+// willing to do.
 func (c *PolicyCore) updateMachineState(cause string) {
 	if cause == "" {
 		cause = "as its claims do"
@@ -308,12 +317,14 @@ func (c *PolicyCore) nextCheckTime() BootTime {
 		return Never
 	}
 	wake := c.now + c.options.Poll
-	for _, d := range []time.Duration{min(presentAfterInput, c.policy.ResumeDelay), c.policy.ResumeDelay, c.startDelay()} {
+	for _, d := range []time.Duration{min(presentAfterInput, c.policy.ResumeDelay), c.policy.ResumeDelay,
+		c.startDelay()} {
 		wake = c.wakeBy(wake, c.presence.lastInput+d)
 		wake = c.wakeBy(wake, c.lastOwnerUse+d)
 	}
 	for _, t := range c.claims {
-		for _, d := range []time.Duration{c.policy.GPUGrace, c.policy.MemoryTrimDelay, c.policy.ShortVacateDelay, c.policy.VacateDelay, c.policy.VacateTime} {
+		for _, d := range []time.Duration{c.policy.GPUGrace, c.policy.MemoryTrimDelay, c.policy.ShortVacateDelay,
+			c.policy.VacateDelay, c.policy.VacateTime} {
 			wake = c.wakeBy(wake, t.since+d)
 		}
 		wake = c.wakeBy(wake, t.retireBy)
@@ -333,7 +344,8 @@ func (c *PolicyCore) wakeBy(wake, at BootTime) BootTime {
 	return wake
 }
 
-// isSteady reports whether nothing here changes with time: the policy stands aside, and nobody is stopped or leaves.
+// isSteady reports whether nothing here changes with time: the policy stands aside, and
+// nobody is stopped or leaves.
 func (c *PolicyCore) isSteady() bool {
 	if c.policy.NeedsGuard || c.verdict.stopReason != "" || len(c.rules.NoRunHours) > 0 {
 		return false
@@ -343,7 +355,8 @@ func (c *PolicyCore) isSteady() bool {
 			return false
 		}
 	}
-	for _, terms := range [][]ConditionTerm{c.policy.Start, c.policy.Suspend, c.policy.Continue, c.policy.Preempt, c.policy.Kill} {
+	for _, terms := range [][]ConditionTerm{c.policy.Start, c.policy.Suspend, c.policy.Continue, c.policy.Preempt,
+		c.policy.Kill} {
 		for _, term := range terms {
 			if _, fixed := term.Expr.Literal(); !fixed {
 				return false

@@ -18,11 +18,13 @@ type WeeklyHours struct {
 
 var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// ParseHours reads hours such as "Mon-Fri 08:00-18:00", "Sat,Sun 10:00-12:00" or "22:00-06:00", which is every day. The error is of kind roost.Invalid.
+// ParseHours reads hours such as "Mon-Fri 08:00-18:00", "Sat,Sun 10:00-12:00" or
+// "22:00-06:00", which is every day. The error is of kind roost.Invalid.
 func ParseHours(text string) (WeeklyHours, error) {
 	h := WeeklyHours{Text: text}
 	bad := func(cause string) (WeeklyHours, error) {
-		return WeeklyHours{}, fmt.Errorf(`hours %q: %w: %s: write them as "Mon-Fri 08:00-18:00"`, text, roost.Invalid, cause)
+		return WeeklyHours{}, fmt.Errorf(`hours %q: %w: %s: write them as "Mon-Fri 08:00-18:00"`, text,
+			roost.Invalid, cause)
 	}
 	words := strings.Fields(text)
 	switch len(words) {

@@ -43,7 +43,8 @@ func TestHours(t *testing.T) {
 			t.Errorf("%s at %s: got %v", tt.hours, tt.at, got)
 		}
 	}
-	for _, text := range []string{"", "Mon", "Mon-Fri", "08:00", "08:00-", "8-18", "Mo-Fr 08:00-18:00", "24:00-25:00", "24:00-06:00", "08:00-08:00", "08:60-09:00", "Mon Tue 08:00-09:00", "-08:00-09:00"} {
+	for _, text := range []string{"", "Mon", "Mon-Fri", "08:00", "08:00-", "8-18", "Mo-Fr 08:00-18:00", "24:00-25:00",
+		"24:00-06:00", "08:00-08:00", "08:60-09:00", "Mon Tue 08:00-09:00", "-08:00-09:00"} {
 		if h, err := ParseHours(text); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%q: got %+v, %v", text, h, err)
 		}

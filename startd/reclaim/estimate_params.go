@@ -14,10 +14,12 @@ type EstimateParams struct {
 	Floor        float64       // and besides, as a part of the limit: the use of a task that idles says little
 }
 
-// ScaledTo are parameters under which a task is settled after another time, and all else takes as much longer or shorter; 0 leaves them as they are.
+// ScaledTo are parameters under which a task is settled after another time, and all else
+// takes as much longer or shorter; 0 leaves them as they are.
 func (p EstimateParams) ScaledTo(settle time.Duration) EstimateParams {
 	if settle > 0 {
-		p.SettlingTime, p.HalfLife = settle, time.Duration(float64(p.HalfLife)*settle.Seconds()/p.SettlingTime.Seconds())
+		p.SettlingTime, p.HalfLife = settle,
+			time.Duration(float64(p.HalfLife)*settle.Seconds()/p.SettlingTime.Seconds())
 	}
 	return p
 }

@@ -56,8 +56,9 @@ func amount(t *testing.T, args []string) ResourceAmount {
 	return ResourceAmount{roost.MilliCPU(cores * 1000), memory}
 }
 
-// TestEstimateHolds plays random tasks: at each sample the reservation is between use and limit, it falls by no more than the half-life lets it,
-// more use never means a smaller reservation, and a bolder level never a larger one.
+// TestEstimateHolds plays random tasks: at each sample the reservation is between use and
+// limit, it falls by no more than the half-life lets it, more use never means a smaller
+// reservation, and a bolder level never a larger one.
 func TestEstimateHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -70,7 +71,8 @@ func TestEstimateHolds(t *testing.T) {
 		for now := time.Duration(0); now < time.Hour; {
 			step := time.Duration(rnd.Int64N(int64(time.Minute)))
 			now += step
-			use := ResourceAmount{roost.MilliCPU(rnd.Int64N(int64(limit.CPU)*5/4 + 1)), roost.Bytes(rnd.Int64N(int64(limit.Memory) + 1))}
+			use := ResourceAmount{roost.MilliCPU(rnd.Int64N(int64(limit.CPU)*5/4 + 1)),
+				roost.Bytes(rnd.Int64N(int64(limit.Memory) + 1))}
 			high := ResourceAmount{use.CPU + roost.MilliCPU(rnd.IntN(1000)), use.Memory + roost.Bytes(rnd.IntN(1<<30))}
 			for l := roost.ReclaimOff; l <= roost.ReclaimAggressive; l++ {
 				e, p := all[l], ParamsOf(l)
@@ -88,9 +90,11 @@ func TestEstimateHolds(t *testing.T) {
 				case step < p.HalfLife && r.Memory < before.Memory/2:
 					t.Fatalf("seed %d, %v, %v: it fell from %v to %v in %v", seed, l, now, before, r, step)
 				case more[l].Reserved().Memory < r.Memory || more[l].Reserved().CPU < r.CPU:
-					t.Fatalf("seed %d, %v, %v: more use is reserved less, %v than %v", seed, l, now, more[l].Reserved(), r)
+					t.Fatalf("seed %d, %v, %v: more use is reserved less, %v than %v", seed, l, now,
+						more[l].Reserved(), r)
 				case l > roost.ReclaimOff && r.Memory > all[l-1].Reserved().Memory:
-					t.Fatalf("seed %d, %v, %v: it reserves more than %v does, %v than %v", seed, l, now, l-1, r, all[l-1].Reserved())
+					t.Fatalf("seed %d, %v, %v: it reserves more than %v does, %v than %v", seed, l, now, l-1, r,
+						all[l-1].Reserved())
 				}
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// EvictionCandidate is a claim that may have to go because memory is short. Production is among them only when the owner of the machine wants it back.
+// EvictionCandidate is a claim that may have to go because memory is short. Production is
+// among them only when the owner of the machine wants it back.
 type EvictionCandidate struct {
 	ID         uint64
 	Band       roost.PriorityBand
@@ -19,9 +20,11 @@ type EvictionCandidate struct {
 	IsVacating bool          // it goes already
 }
 
-// SelectVictims says who goes so that need is met: whoever uses more than it asked for, the most first (Borg §5.5); then those in reclaimed room before those
-// that have what they have to themselves, the lowest band first, and of one band the youngest, for it loses least. Those that go already count. Of
-// those chosen, none stays in vain: who is not needed once all are chosen is let off. If all together are not enough, all go.
+// SelectVictims says who goes so that need is met: whoever uses more than it asked for,
+// the most first (Borg §5.5); then those in reclaimed room before those that have what
+// they have to themselves, the lowest band first, and of one band the youngest, for it
+// loses least. Those that go already count. Of those chosen, none stays in vain: who is
+// not needed once all are chosen is let off. If all together are not enough, all go.
 func SelectVictims(need roost.Bytes, all []EvictionCandidate) []uint64 {
 	var list []EvictionCandidate
 	for _, t := range all {
@@ -33,7 +36,8 @@ func SelectVictims(need roost.Bytes, all []EvictionCandidate) []uint64 {
 		}
 	}
 	slices.SortFunc(list, func(a, b EvictionCandidate) int {
-		return cmp.Or(cmp.Compare(b.Excess, a.Excess), -compareBool(a.Reclaimed, b.Reclaimed), cmp.Compare(a.Band, b.Band), cmp.Compare(b.Began, a.Began), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(b.Excess, a.Excess), -compareBool(a.Reclaimed, b.Reclaimed),
+			cmp.Compare(a.Band, b.Band), cmp.Compare(b.Began, a.Began), cmp.Compare(b.ID, a.ID))
 	})
 	n := 0
 	for ; n < len(list) && need > 0; n++ {
@@ -61,8 +65,10 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// MemoryShortfall is how much memory has to be got back on a machine that has so little left; 0 while it has enough. Below a fiftieth, but at least 64 MiB,
-// the kernel begins to look for somebody to kill, and it would not look at bands; so much again is got back, so that it is not short again at once.
+// MemoryShortfall is how much memory has to be got back on a machine that has so little
+// left; 0 while it has enough. Below a fiftieth, but at least 64 MiB, the kernel begins
+// to look for somebody to kill, and it would not look at bands; so much again is got
+// back, so that it is not short again at once.
 func MemoryShortfall(available, total roost.Bytes) roost.Bytes {
 	least := max(total/50, 64*roost.MiB)
 	if total <= 0 || available >= least {
@@ -71,9 +77,10 @@ func MemoryShortfall(available, total roost.Bytes) roost.Bytes {
 	return 2*least - available
 }
 
-// ThrottleShares is what each claim in reclaimed room may have of the processor while others want it back: the rest of the capacity, by what they asked for,
-// but a tenth of that at least, so that they go on. Deficit is by how much reservations exceed the capacity, asked what those claims have asked for
-// together.
+// ThrottleShares is what each claim in reclaimed room may have of the processor while
+// others want it back: the rest of the capacity, by what they asked for, but a tenth of
+// that at least, so that they go on. Deficit is by how much reservations exceed the
+// capacity, asked what those claims have asked for together.
 func ThrottleShares(deficit, asked, one roost.MilliCPU) roost.MilliCPU {
 	const least = 10
 	rest := max(asked-deficit, 0)

@@ -48,7 +48,8 @@ func TestChooseEnough(t *testing.T) {
 		var sum roost.Bytes
 		frees := map[uint64]roost.Bytes{}
 		for i := range rnd.IntN(8) {
-			one := EvictionCandidate{ID: uint64(i + 1), Band: roost.PriorityBand(rnd.IntN(2)), Reclaimed: rnd.IntN(2) == 0, Began: time.Duration(rnd.IntN(9)), Freed: roost.Bytes(rnd.IntN(100))}
+			one := EvictionCandidate{ID: uint64(i + 1), Band: roost.PriorityBand(rnd.IntN(2)),
+				Reclaimed: rnd.IntN(2) == 0, Began: time.Duration(rnd.IntN(9)), Freed: roost.Bytes(rnd.IntN(100))}
 			one.IsVacating = rnd.IntN(5) == 0
 			all, sum = append(all, one), sum+one.Freed
 			frees[one.ID] = one.Freed
@@ -90,7 +91,8 @@ func TestSqueeze(t *testing.T) {
 		{0, 4000, 1000, 1000}, {2000, 4000, 1000, 500}, {5000, 4000, 2000, 200}, {1, 0, 0, 0},
 	} {
 		if got := ThrottleShares(test.deficit, test.asked, test.one); got != test.want {
-			t.Errorf("%v too many of %v leave one that asked for %v with %v, want %v", test.deficit, test.asked, test.one, got, test.want)
+			t.Errorf("%v too many of %v leave one that asked for %v with %v, want %v", test.deficit, test.asked,
+				test.one, got, test.want)
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AgentCommand is the first argument of a program that is to call Agent with the rest of them.
+// AgentCommand is the first argument of a program that is to call Agent with the rest of
+// them.
 const AgentCommand = "shell-agent"
 
 // The agent's steps, as its second argument.
@@ -58,7 +59,8 @@ func (o *agentRequest) joinNamespaces() error {
 	if len(o.Joined) == 0 {
 		return o.becomeTaskUser()
 	}
-	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY, 0) // inside, its path may lead to nothing or to something else
+	// inside, its path may lead to nothing or to something else
+	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY, 0)
 	if err != nil {
 		return fmt.Errorf("own program: %w", err)
 	}
@@ -88,7 +90,8 @@ func setParentDeathSignal(parent int) error {
 	return nil
 }
 
-// becomeTaskUser takes on what the task has, the user's rights last, and runs the command.
+// becomeTaskUser takes on what the task has, the user's rights last, and runs the
+// command.
 func (o *agentRequest) becomeTaskUser() error {
 	unix.Umask(int(o.Umask))
 	o.dropCapabilities()
@@ -120,7 +123,8 @@ func (o *agentRequest) becomeTaskUser() error {
 	return o.execCommand()
 }
 
-// dropCapabilities gives up capabilities that the task cannot have either. Without the right to do so there are none.
+// dropCapabilities gives up capabilities that the task cannot have either. Without the
+// right to do so there are none.
 func (o *agentRequest) dropCapabilities() {
 	for c := range 64 {
 		if o.Bounding>>c&1 == 0 {
@@ -129,10 +133,12 @@ func (o *agentRequest) dropCapabilities() {
 	}
 }
 
-// setLimits sets the task's limits, last of all, as this program may need more than they allow. One that may not be set is as tight already.
+// setLimits sets the task's limits, last of all, as this program may need more than they
+// allow. One that may not be set is as tight already.
 func (o *agentRequest) setLimits() {
 	for _, l := range o.Limits {
-		_ = syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Soft, Max: l.Max}) // syscall's own: its exec puts back the number of files else
+		// syscall's own: its exec puts back the number of files else
+		_ = syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Soft, Max: l.Max})
 	}
 }
 
@@ -152,8 +158,10 @@ func (o *agentRequest) setCredentials() error {
 	got[0], got[1], got[2] = unix.Getresuid()
 	got[3], got[4], got[5] = unix.Getresgid()
 	groups, err := unix.Getgroups()
-	if err != nil || got != [6]int{uid, uid, uid, gid, gid, gid} || !slices.Equal(sorted(groups), sorted(ints(o.Groups))) {
-		return fmt.Errorf("%w: the rights are %v with groups %v, and not those of uid %d", roost.Internal, got, groups, uid)
+	if err != nil || got != [6]int{uid, uid, uid, gid, gid, gid} ||
+		!slices.Equal(sorted(groups), sorted(ints(o.Groups))) {
+		return fmt.Errorf("%w: the rights are %v with groups %v, and not those of uid %d", roost.Internal, got,
+			groups, uid)
 	}
 	return nil
 }
@@ -168,8 +176,9 @@ func ints(list []uint32) []int {
 	return all
 }
 
-// takeForeground makes the command a group of its own in the foreground of the terminal: what Ctrl-C sends is for the command, and not for the program
-// that waits for it outside.
+// takeForeground makes the command a group of its own in the foreground of the terminal:
+// what Ctrl-C sends is for the command, and not for the program that waits for it
+// outside.
 func (o *agentRequest) takeForeground() {
 	if unix.Setpgid(0, 0) != nil {
 		return // the leader of the session, which is in front already

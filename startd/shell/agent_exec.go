@@ -69,7 +69,8 @@ func variableValue(environment []string, name string) string {
 	return ""
 }
 
-// lookUpCommand finds a command as execvp(3) does, with the user's rights and in the task's working directory.
+// lookUpCommand finds a command as execvp(3) does, with the user's rights and in the
+// task's working directory.
 func lookUpCommand(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentRequest is what the agent is told: all that differs from shell to shell. Descriptors are not in it; they have fixed places.
+// agentRequest is what the agent is told: all that differs from shell to shell.
+// Descriptors are not in it; they have fixed places.
 type agentRequest struct {
 	Parent      int      // the process that starts the agent
 	Joined      []string // nsenter's flags; their namespaces are on the descriptors from firstNamespaceFD
@@ -37,7 +38,8 @@ const (
 	firstNamespaceFD
 )
 
-// writeMemfd puts the order into a file in memory, which the agent's two steps can read one after the other.
+// writeMemfd puts the order into a file in memory, which the agent's two steps can read
+// one after the other.
 func (o *agentRequest) writeMemfd() (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -48,7 +50,8 @@ func (o *agentRequest) writeMemfd() (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS,
+		unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("seal the order: %w", err)
 	}

@@ -14,25 +14,34 @@ import (
 func (o StartOptions) agentRequest(t *TaskHandle) *agentRequest {
 	environment := t.environment
 	if o.Terminal && printable(o.Term) {
-		environment = slices.DeleteFunc(slices.Clone(environment), func(v string) bool { return strings.HasPrefix(v, "TERM=") })
+		environment = slices.DeleteFunc(slices.Clone(environment), func(v string) bool {
+			return strings.HasPrefix(v, "TERM=")
+		})
 		environment = append(environment, "TERM="+o.Term)
 	}
 	return &agentRequest{
-		Parent: os.Getpid(), Joined: t.namespaceFlags, Root: t.root != nil, Change: o.changesUser(), UID: o.UID, GID: o.GID, Groups: o.Groups,
-		Umask: t.umask, Bounding: t.bounding, Limits: t.limits, Nice: t.nice, Environment: environment, Command: o.Command,
-		Shells: shellCandidates(o.UID, variableValue(t.environment, "SHELL")), Terminal: o.Terminal, Login: o.Login,
+		Parent: os.Getpid(), Joined: t.namespaceFlags, Root: t.root != nil, Change: o.changesUser(), UID: o.UID,
+		GID: o.GID, Groups: o.Groups,
+		Umask: t.umask, Bounding: t.bounding, Limits: t.limits, Nice: t.nice, Environment: environment,
+		Command: o.Command,
+		Shells:  shellCandidates(o.UID, variableValue(t.environment, "SHELL")), Terminal: o.Terminal, Login: o.Login,
 	}
 }
 
-// printable reports whether the name of a terminal is one: it comes from far away, and libraries look for files of that name.
+// printable reports whether the name of a terminal is one: it comes from far away, and
+// libraries look for files of that name.
 func printable(term string) bool {
-	return term != "" && len(term) <= 64 && !strings.ContainsFunc(term, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) || r > 0x7e })
+	return term != "" && len(term) <= 64 && !strings.ContainsFunc(term, func(r rune) bool {
+		return r == '/' || !unicode.IsPrint(r) || r > 0x7e
+	})
 }
 
-// shellCandidates are what to try for a user, in order: the shell that the environment names, the one of the user database, and what every system has.
+// shellCandidates are what to try for a user, in order: the shell that the environment
+// names, the one of the user database, and what every system has.
 func shellCandidates(uid uint32, named string) (list []string) {
 	for _, path := range []string{named, loginShell(uid), "/bin/bash", "/bin/sh"} {
-		if filepath.IsAbs(path) && !strings.HasSuffix(path, "/nologin") && !strings.HasSuffix(path, "/false") && !slices.Contains(list, path) {
+		if filepath.IsAbs(path) && !strings.HasSuffix(path, "/nologin") && !strings.HasSuffix(path, "/false") &&
+			!slices.Contains(list, path) {
 			list = append(list, path)
 		}
 	}

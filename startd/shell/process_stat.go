@@ -18,10 +18,13 @@ import (
 type processStat struct {
 	pid, parent, session int
 	state                byte
-	environment          int // bytes of what it was started with; -1 while it is just becoming another program, or if it has ended
+	// bytes of what it was started with; -1 while it is just becoming another program, or
+	// if it has ended
+	environment int
 }
 
-// readProcess reads the stat line of a process. The name in it may hold anything, so fields are counted from the last parenthesis.
+// readProcess reads the stat line of a process. The name in it may hold anything, so
+// fields are counted from the last parenthesis.
 func readProcess(pid int) (processStat, error) {
 	text, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {
@@ -44,7 +47,8 @@ func readProcess(pid int) (processStat, error) {
 	return p, nil
 }
 
-// envEndField is the place of env_end behind the name (proc(5)). It is 0 from when a program has made way for the next until that has its arguments.
+// envEndField is the place of env_end behind the name (proc(5)). It is 0 from when a
+// program has made way for the next until that has its arguments.
 const envEndField = 51 - 3
 
 func procFile(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
@@ -108,10 +112,12 @@ func readStatus(pid int) (s processStatus, err error) {
 	return s, nil
 }
 
-// killRounds bounds how often the members of a session are looked for: one that forks faster than it is killed ends with its task's cgroup.
+// killRounds bounds how often the members of a session are looked for: one that forks
+// faster than it is killed ends with its task's cgroup.
 const killRounds = 50
 
-// killSession kills all processes of a session. Its number belongs to it as long as its leader has not been waited for.
+// killSession kills all processes of a session. Its number belongs to it as long as its
+// leader has not been waited for.
 func killSession(sid int) {
 	for range killRounds {
 		all, err := processes()
@@ -130,7 +136,8 @@ func killSession(sid int) {
 	}
 }
 
-// killProcess kills one process through a descriptor, if it is still of the session once there is one.
+// killProcess kills one process through a descriptor, if it is still of the session once
+// there is one.
 func killProcess(pid, sid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -143,6 +150,7 @@ func killProcess(pid, sid int) bool {
 	if unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		return false
 	}
-	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100) // milliseconds; the next look finds it again if it is slower
+	// milliseconds; the next look finds it again if it is slower
+	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 	return true
 }

@@ -9,7 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// closingMaster is a terminal's master that says that it was closed before it gives its last lines.
+// closingMaster is a terminal's master that says that it was closed before it gives its
+// last lines.
 type closingMaster struct{ parts []io.Reader }
 
 func (h *closingMaster) Read(p []byte) (int, error) {
@@ -23,10 +24,12 @@ func (h *closingMaster) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLastLines holds that what a command writes just before it ends is read although the terminal says first that it has been closed.
+// TestLastLines holds that what a command writes just before it ends is read although the
+// terminal says first that it has been closed.
 func TestLastLines(t *testing.T) {
 	end := iotest.ErrReader(syscall.EIO)
-	all, err := io.ReadAll(ptyReader{&closingMaster{[]io.Reader{strings.NewReader("go\r\n"), strings.NewReader("caught\r\n"), end}}})
+	all, err := io.ReadAll(ptyReader{&closingMaster{[]io.Reader{strings.NewReader("go\r\n"),
+		strings.NewReader("caught\r\n"), end}}})
 	if string(all) != "go\r\ncaught\r\n" || err == nil {
 		t.Errorf("%q, %v", all, err)
 	}

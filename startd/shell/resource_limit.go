@@ -14,17 +14,20 @@ type resourceLimit struct {
 	Soft, Max uint64
 }
 
-// limitNames are the lines of /proc/PID/limits, in the order of the kernel's numbers for them.
+// limitNames are the lines of /proc/PID/limits, in the order of the kernel's numbers for
+// them.
 func limitNames() []string {
 	return []string{
-		"Max cpu time", "Max file size", "Max data size", "Max stack size", "Max core file size", "Max resident set", "Max processes", "Max open files",
-		"Max locked memory", "Max address space", "Max file locks", "Max pending signals", "Max msgqueue size", "Max nice priority",
+		"Max cpu time", "Max file size", "Max data size", "Max stack size", "Max core file size", "Max resident set",
+		"Max processes", "Max open files",
+		"Max locked memory", "Max address space", "Max file locks", "Max pending signals", "Max msgqueue size",
+		"Max nice priority",
 		"Max realtime priority", "Max realtime timeout",
 	}
 }
 
-// readLimits reads the limits of a process from where everybody may: prlimit(2) would need CAP_SYS_RESOURCE for another user's, which root in a
-// container often lacks.
+// readLimits reads the limits of a process from where everybody may: prlimit(2) would
+// need CAP_SYS_RESOURCE for another user's, which root in a container often lacks.
 func readLimits(pid int) ([]resourceLimit, error) {
 	text, err := os.ReadFile(procFile(pid, "limits"))
 	if err != nil {

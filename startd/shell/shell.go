@@ -28,7 +28,8 @@ type StartOptions struct {
 	Join       func(pid int) error // puts a process into the task's cgroups; nil: there are none
 }
 
-// Shell is a command that runs in a task. In, Out and Err are its streams; on a terminal Out has everything and Err is nil.
+// Shell is a command that runs in a task. In, Out and Err are its streams; on a terminal
+// Out has everything and Err is nil.
 type Shell struct {
 	In, Err  *os.File
 	Out      io.Reader
@@ -38,7 +39,8 @@ type Shell struct {
 	ended    chan struct{} // closed when the command has ended, and all of its session with it
 }
 
-// Start runs a command in a task. The task may be closed afterwards; the shell must be waited for.
+// Start runs a command in a task. The task may be closed afterwards; the shell must be
+// waited for.
 func Start(t *TaskHandle, o StartOptions) (*Shell, error) {
 	s := &Shell{terminal: o.Terminal, ended: make(chan struct{})}
 	theirs, err := s.openStreams(t, o)
@@ -90,7 +92,8 @@ func (s *Shell) openStreams(t *TaskHandle, o StartOptions) ([]*os.File, error) {
 	return theirs, nil
 }
 
-// openTerminal makes a terminal of the task's own /dev/pts, so that the task finds it there by name, or else of ours.
+// openTerminal makes a terminal of the task's own /dev/pts, so that the task finds it
+// there by name, or else of ours.
 func openTerminal(t *TaskHandle) (master, slave *os.File, err error) {
 	if t.root == nil {
 		return pty.Open()
@@ -104,14 +107,16 @@ func openTerminal(t *TaskHandle) (master, slave *os.File, err error) {
 // openTerminalBelow makes a terminal of the /dev/pts below root.
 func openTerminalBelow(root *os.File) (master, slave *os.File, err error) {
 	fd, err := unix.Openat2(int(root.Fd()), "dev/pts/ptmx", &unix.OpenHow{
-		Flags: unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+		Flags:   unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NONBLOCK,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	master = os.NewFile(uintptr(fd), "ptmx")
 	if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
-		peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		peer, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER,
+			unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 		if errno == 0 {
 			return master, os.NewFile(peer, "terminal"), nil
 		}
@@ -163,8 +168,8 @@ func (s *Shell) startAgent(t *TaskHandle, o StartOptions, streams []*os.File) er
 	return err
 }
 
-// startCommand starts the command in a thread that lives until it ends: the kernel takes the end of the thread for that of the parent (prctl(2),
-// PR_SET_PDEATHSIG).
+// startCommand starts the command in a thread that lives until it ends: the kernel takes
+// the end of the thread for that of the parent (prctl(2), PR_SET_PDEATHSIG).
 func (s *Shell) startCommand() error {
 	started := make(chan error)
 	go func() {
@@ -196,7 +201,8 @@ func (s *Shell) Resize(rows, columns uint16) {
 	}
 }
 
-// CloseInput ends the command's input; on a terminal there is no such thing, and Ctrl-D is a character.
+// CloseInput ends the command's input; on a terminal there is no such thing, and Ctrl-D
+// is a character.
 func (s *Shell) CloseInput() {
 	if !s.terminal {
 		s.In.Close()
@@ -219,7 +225,8 @@ func (s *Shell) Status() (code int, signal syscall.Signal) {
 	return status.ExitStatus(), 0
 }
 
-// HangUp closes our end of the streams: on a terminal the command's session gets SIGHUP. Nothing of the shell but Ended, Status and Kill is of use then.
+// HangUp closes our end of the streams: on a terminal the command's session gets SIGHUP.
+// Nothing of the shell but Ended, Status and Kill is of use then.
 func (s *Shell) HangUp() { s.Close() }
 
 // Kill ends the command and all of its session. Its terminal hangs up when it is closed.

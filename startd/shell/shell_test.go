@@ -34,7 +34,8 @@ type testTask struct {
 	hasNamespaces bool
 }
 
-// startTestTask starts a task of the owner's that does nothing, as root's child and, with space, in namespaces.
+// startTestTask starts a task of the owner's that does nothing, as root's child and, with
+// space, in namespaces.
 func startTestTask(t *testing.T, space bool) *testTask {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,12 +49,16 @@ func startTestTask(t *testing.T, space bool) *testTask {
 	if err := os.Chown(dir, owner, owner); err != nil {
 		t.Fatal(err)
 	}
-	program := []string{"setpriv", "--reuid", fmt.Sprint(owner), "--regid", fmt.Sprint(owner), "--groups", "54321", "--no-new-privs", "sh", "-c", "umask 027; ulimit -n 99; renice -n 18 -p $$ >/dev/null; echo ready; exec sleep 1000"}
+	program := []string{"setpriv", "--reuid", fmt.Sprint(owner), "--regid", fmt.Sprint(owner), "--groups", "54321",
+		"--no-new-privs", "sh", "-c",
+		"umask 027; ulimit -n 99; renice -n 18 -p $$ >/dev/null; echo ready; exec sleep 1000"}
 	rights := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if space {
-		program = append([]string{"sh", "-c", `mount --make-rprivate / && mount -t proc proc /proc && "$@" & wait`, "sh"}, program...)
+		program = append([]string{"sh", "-c", `mount --make-rprivate / && mount -t proc proc /proc && "$@" & wait`,
+			"sh"}, program...)
 		all := []syscall.SysProcIDMap{{Size: 1 << 16}}
-		rights.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+		rights.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
+			syscall.CLONE_NEWUTS
 		rights.UidMappings, rights.GidMappings, rights.GidMappingsEnableSetgroups = all, all, true
 	}
 	cmd := exec.Command(program[0], program[1:]...)
@@ -76,7 +81,8 @@ func startTestTask(t *testing.T, space bool) *testTask {
 }
 
 // run runs a command in a task and returns what it wrote.
-func (in *testTask) run(t *testing.T, o StartOptions, input string) (stdout, stderr string, code int, signal syscall.Signal) {
+func (in *testTask) run(t *testing.T, o StartOptions,
+	input string) (stdout, stderr string, code int, signal syscall.Signal) {
 	t.Helper()
 	task, err := OpenTask(in.pid, in.parent, owner)
 	if err != nil {
@@ -129,7 +135,8 @@ func runBothWays(t *testing.T, f func(t *testing.T, in *testTask)) {
 	t.Run("namespaces", func(t *testing.T) { f(t, startTestTask(t, true)) })
 }
 
-// TestInside holds that a command has the task's rights, directory, environment, limits and namespaces, and nothing else.
+// TestInside holds that a command has the task's rights, directory, environment, limits
+// and namespaces, and nothing else.
 func TestInside(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
 		stdout, stderr, code, _ := in.run(t, StartOptions{Command: []string{"sh", "-c",
@@ -139,7 +146,8 @@ func TestInside(t *testing.T) {
 		if !strings.HasPrefix(stdout, want) {
 			t.Errorf("got\n%swant first\n%s", stdout, want)
 		}
-		for _, line := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "\n4\n", "\ninput\n", "\nnice 18\n", "TERM=dumb"} {
+		for _, line := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1",
+			"\n4\n", "\ninput\n", "\nnice 18\n", "TERM=dumb"} {
 			if !strings.Contains(stdout, line) {
 				t.Errorf("%q is missing in\n%s", line, stdout)
 			}
@@ -159,26 +167,32 @@ func TestInside(t *testing.T) {
 // TestEndings holds how the end of a command is told.
 func TestEndings(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
-		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"no-such-command"}}, ""); code != 127 || !strings.Contains(stderr, "no such command") {
+		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"no-such-command"}}, ""); code != 127 ||
+			!strings.Contains(stderr, "no such command") {
 			t.Errorf("no such command: %d, %q", code, stderr)
 		}
-		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"/etc/passwd"}}, ""); code != 126 || !strings.Contains(stderr, "permission denied") {
+		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"/etc/passwd"}}, ""); code != 126 ||
+			!strings.Contains(stderr, "permission denied") {
 			t.Errorf("not executable: %d, %q", code, stderr)
 		}
-		if _, _, _, signal := in.run(t, StartOptions{Command: []string{"sh", "-c", "kill -TERM $$"}}, ""); signal != syscall.SIGTERM {
+		if _, _, _, signal := in.run(t, StartOptions{Command: []string{"sh", "-c", "kill -TERM $$"}},
+			""); signal != syscall.SIGTERM {
 			t.Errorf("signal %v, want SIGTERM", signal)
 		}
-		if _, _, code, signal := in.run(t, StartOptions{Command: []string{"sh", "-c", "sleep 1000 & sleep 1000 & exit 3"}}, ""); code != 3 || signal != 0 {
+		if _, _, code, signal := in.run(t, StartOptions{Command: []string{"sh", "-c",
+			"sleep 1000 & sleep 1000 & exit 3"}}, ""); code != 3 || signal != 0 {
 			t.Errorf("with children left: %d, %v", code, signal)
 		}
 	})
 }
 
-// TestTerminal holds that there is one, with a size, that it is the user's, and that Ctrl-C reaches the command and nothing else.
+// TestTerminal holds that there is one, with a size, that it is the user's, and that
+// Ctrl-C reaches the command and nothing else.
 func TestTerminal(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
-		stdout, _, code, _ := in.run(t, StartOptions{Terminal: true, Term: "vt100", Rows: 33, Cols: 111, Command: []string{"sh", "-c",
-			`stty size; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo yes; stat -L -c %u /proc/self/fd/0; : < /dev/tty && echo own; trap "echo caught; exit 5" INT; echo go; read x`}}, "\x03")
+		stdout, _, code, _ := in.run(t, StartOptions{Terminal: true, Term: "vt100", Rows: 33, Cols: 111,
+			Command: []string{"sh", "-c",
+				`stty size; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo yes; stat -L -c %u /proc/self/fd/0; : < /dev/tty && echo own; trap "echo caught; exit 5" INT; echo go; read x`}}, "\x03")
 		for _, line := range []string{"33 111\r\n", "vt100\r\n", "yes\r\n", fmt.Sprintf("%d\r\n", owner), "own\r\n"} {
 			if !strings.Contains(stdout, line) {
 				t.Errorf("%q is missing in %q", line, stdout)
@@ -187,7 +201,8 @@ func TestTerminal(t *testing.T) {
 		if code != 5 || !strings.Contains(stdout, "caught") {
 			t.Errorf("exit status %d in %q", code, stdout)
 		}
-		stdout, _, code, _ = in.run(t, StartOptions{Terminal: true, Term: "vt100", Command: []string{"sh", "-c", "echo go; exec bash --norc -i"}}, "echo $((6*7)); exit 9\n")
+		stdout, _, code, _ = in.run(t, StartOptions{Terminal: true, Term: "vt100",
+			Command: []string{"sh", "-c", "echo go; exec bash --norc -i"}}, "echo $((6*7)); exit 9\n")
 		if !strings.Contains(stdout, "42\r\n") || strings.Contains(stdout, "job control") || code != 9 {
 			t.Errorf("shell: exit status %d in %q", code, stdout)
 		}
@@ -202,7 +217,8 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer task.Close()
-		s, err := Start(task, StartOptions{Program: "/proc/self/exe", UID: owner, GID: owner, Command: []string{"sh", "-c", "sleep 1000 & echo go; exec sleep 1000"}})
+		s, err := Start(task, StartOptions{Program: "/proc/self/exe", UID: owner, GID: owner,
+			Command: []string{"sh", "-c", "sleep 1000 & echo go; exec sleep 1000"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +243,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// TestOpenRefuses holds that a number that is not, or no longer, the task's leads nowhere.
+// TestOpenRefuses holds that a number that is not, or no longer, the task's leads
+// nowhere.
 func TestOpenRefuses(t *testing.T) {
 	in := startTestTask(t, false)
 	for name, open := range map[string]func() (*TaskHandle, error){
@@ -243,7 +260,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestVariables holds what is taken from an environment that the program may have written over.
+// TestVariables holds what is taken from an environment that the program may have written
+// over.
 func TestVariables(t *testing.T) {
 	got := variables([]byte("A=1\x00B\x00=x\x00C=a=b\x00A=2\x00\x00D=\x00\xff\xfe=\xff"))
 	want := []string{"A=1", "C=a=b", "D=", "\xff\xfe=\xff"}
@@ -257,8 +275,10 @@ func TestLimits(t *testing.T) {
 	got := fmt.Sprint(parseLimits("Limit                     Soft Limit           Hard Limit           Units     \n" +
 		"Max cpu time              unlimited            unlimited            seconds   \n" +
 		"Max open files            99                   4096                 files     \n" +
-		"Max nice priority         0                    0                    \nMax new thing  1 2 things\nMax data size soon later bytes\n"))
-	want := fmt.Sprint([]resourceLimit{{0, unix.RLIM_INFINITY, unix.RLIM_INFINITY}, {unix.RLIMIT_NOFILE, 99, 4096}, {13, 0, 0}})
+		"Max nice priority         0                    0                    \nMax new thing  1 2 things\nMax " +
+		"data size soon later bytes\n"))
+	want := fmt.Sprint([]resourceLimit{{0, unix.RLIM_INFINITY, unix.RLIM_INFINITY}, {unix.RLIMIT_NOFILE, 99, 4096},
+		{13, 0, 0}})
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -15,19 +15,23 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxEnvironment bounds what is read of a task's environment, in bytes. execve(2) takes no more.
+// maxEnvironment bounds what is read of a task's environment, in bytes. execve(2) takes
+// no more.
 const maxEnvironment = 6 << 20
 
-// namespaceKind is a sort of namespace: its name below /proc/PID/ns, and nsenter's flag for it.
+// namespaceKind is a sort of namespace: its name below /proc/PID/ns, and nsenter's flag
+// for it.
 type namespaceKind struct{ name, flag string }
 
 func namespaceKinds() []namespaceKind {
 	return []namespaceKind{
-		{"user", "--user"}, {"mnt", "--mount"}, {"pid", "--pid"}, {"ipc", "--ipc"}, {"uts", "--uts"}, {"net", "--net"}, {"cgroup", "--cgroup"}, {"time", "--time"},
+		{"user", "--user"}, {"mnt", "--mount"}, {"pid", "--pid"}, {"ipc", "--ipc"}, {"uts", "--uts"}, {"net", "--net"},
+		{"cgroup", "--cgroup"}, {"time", "--time"},
 	}
 }
 
-// TaskHandle is a running task, held open: whatever becomes of its process's number, what a shell joins is the task's.
+// TaskHandle is a running task, held open: whatever becomes of its process's number, what
+// a shell joins is the task's.
 type TaskHandle struct {
 	firstProcess   int // its first process, seen from outside: the program, or what is PID 1 of its namespace
 	pidfd          int
@@ -42,8 +46,9 @@ type TaskHandle struct {
 	nice           int
 }
 
-// OpenTask finds the task whose first process is pid, a child of parent, and whose program runs as uid. A process that is gone, or is another one by now,
-// is roost.Finished. The task must be closed.
+// OpenTask finds the task whose first process is pid, a child of parent, and whose
+// program runs as uid. A process that is gone, or is another one by now, is
+// roost.Finished. The task must be closed.
 func OpenTask(pid, parent int, uid uint32) (*TaskHandle, error) {
 	t := &TaskHandle{firstProcess: pid, pidfd: -1}
 	if err := t.openTask(parent, uid); err != nil {
@@ -57,7 +62,8 @@ func (t *TaskHandle) openTask(parent int, uid uint32) (err error) {
 	if t.pidfd, err = unix.PidfdOpen(t.firstProcess, 0); err != nil {
 		return taskGoneError(err)
 	}
-	// The number was its own when it was told to us: it still is if the parent is, which is alive and has not reaped it.
+	// The number was its own when it was told to us: it still is if the parent is, which
+	// is alive and has not reaped it.
 	if p, err := readProcess(t.firstProcess); err != nil || p.parent != parent || p.state == 'Z' {
 		return taskGoneError(err)
 	}
@@ -73,7 +79,8 @@ func (t *TaskHandle) openTask(parent int, uid uint32) (err error) {
 	return t.readProgram(program, uid)
 }
 
-// taskGoneError is what every failure to look at a process means: it ended under our eyes.
+// taskGoneError is what every failure to look at a process means: it ended under our
+// eyes.
 func taskGoneError(err error) error {
 	if err == nil {
 		err = errors.New("it is another one's by now")
@@ -106,8 +113,9 @@ func (t *TaskHandle) openNamespaces() error {
 	return nil
 }
 
-// openDirectory opens what a link of /proc leads to, which is no name that anybody could change, and without asking for the right to read it: root has
-// none on some network file systems.
+// openDirectory opens what a link of /proc leads to, which is no name that anybody could
+// change, and without asking for the right to read it: root has none on some network file
+// systems.
 func openDirectory(link string) (*os.File, error) {
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -162,14 +170,16 @@ func (t *TaskHandle) readProgram(program int, uid uint32) error {
 		return taskGoneError(err)
 	}
 	// Both were there until now, so all that was opened and read is theirs.
-	if err := errors.Join(unix.PidfdSendSignal(pidfd, 0, nil, 0), unix.PidfdSendSignal(t.pidfd, 0, nil, 0)); err != nil {
+	if err := errors.Join(unix.PidfdSendSignal(pidfd, 0, nil, 0),
+		unix.PidfdSendSignal(t.pidfd, 0, nil, 0)); err != nil {
 		return taskGoneError(err)
 	}
 	return nil
 }
 
-// readEnvironment reads what the program was started with. The program may have written over it: what is no variable is left out, and all of it is
-// the user's own. While it becomes another program there is none to read for a moment.
+// readEnvironment reads what the program was started with. The program may have written
+// over it: what is no variable is left out, and all of it is the user's own. While it
+// becomes another program there is none to read for a moment.
 func readEnvironment(pid int) ([]string, error) {
 	for late := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
 		p, err := readProcess(pid)
@@ -196,7 +206,8 @@ func readVariables(pid int) ([]string, error) {
 	return variables(text), nil
 }
 
-// variables splits an environment. A name twice is the first of them, as getenv(3) has it.
+// variables splits an environment. A name twice is the first of them, as getenv(3) has
+// it.
 func variables(text []byte) (list []string) {
 	seen := make(map[string]bool)
 	for v := range bytes.SplitSeq(text, []byte{0}) {
@@ -209,7 +220,8 @@ func variables(text []byte) (list []string) {
 	return list
 }
 
-// paths are the task's directories and namespaces as the agent expects them from cwdFD on. The null device stands for what there is none of.
+// paths are the task's directories and namespaces as the agent expects them from cwdFD
+// on. The null device stands for what there is none of.
 func (t *TaskHandle) paths() (list []*os.File, done func(), err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -8,14 +8,17 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// Adopt enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited. Claims
-// on which an attempt runs go first: one on which nothing runs may have passed its resources on to them, and waits again if it may. Those that
-// waited stand in the order in which they are entered; what waited with them the schedd sends again.
+// Adopt enters a claim that was here before the startd: as written down, with what its
+// starter says. Its state is Idle, Busy or Exited. Claims on which an attempt runs go
+// first: one on which nothing runs may have passed its resources on to them, and waits
+// again if it may. Those that waited stand in the order in which they are entered; what
+// waited with them the schedd sends again.
 func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 	if claim.ID >= c.nextID || c.claims[claim.ID] != nil {
 		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
 	}
-	if claim.State != Idle && claim.State != Busy && claim.State != Exited || claim.State != Idle && c.tasks[claim.Attempt.Task] != nil {
+	if claim.State != Idle && claim.State != Busy && claim.State != Exited ||
+		claim.State != Idle && c.tasks[claim.Attempt.Task] != nil {
 		return fmt.Errorf("claim %d: %w: it is %v", claim.ID, roost.Invalid, claim.State)
 	}
 	own := claim
@@ -78,8 +81,9 @@ func (c *ClaimTable) unitFor(r gpu.DeviceRequest) (unit int, ok bool) {
 	return f.QueueableUnit(r)
 }
 
-// SetDevices takes in how the machine's devices are. What claims have of them they keep; a device that is sick, or is not in the list, is
-// given to nobody until it is well and there again. It returns those that were not here at the start: they need a restart.
+// SetDevices takes in how the machine's devices are. What claims have of them they keep;
+// a device that is sick, or is not in the list, is given to nobody until it is well and
+// there again. It returns those that were not here at the start: they need a restart.
 func (c *ClaimTable) SetDevices(now BootTime, all []gpu.Device) (unknown []string) {
 	c.now = now
 	health := make(map[string]gpu.DeviceHealth, len(all))

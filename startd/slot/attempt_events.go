@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// ClaimCreated notes that a claim is written down: from now on a restart finds it. The schedd is told, unless it has opened another session since, whose
-// welcome names the claim.
+// ClaimCreated notes that a claim is written down: from now on a restart finds it. The
+// schedd is told, unless it has opened another session since, whose welcome names the
+// claim.
 func (c *ClaimTable) ClaimCreated(id ClaimID) {
 	claim := c.claims[id]
 	if claim == nil || claim.State != Creating {
@@ -31,7 +32,8 @@ func (c *ClaimTable) ClaimCreated(id ClaimID) {
 	}
 }
 
-// ClaimFailed notes that there is no starter for a claim: it could not be made, or it has died. What ran on it is gone.
+// ClaimFailed notes that there is no starter for a claim: it could not be made, or it has
+// died. What ran on it is gone.
 func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
 	claim := c.claims[id]
 	if claim == nil {
@@ -57,10 +59,12 @@ func (c *ClaimTable) ClaimFailed(now BootTime, id ClaimID, reason string) {
 	}
 }
 
-// Activate takes a schedd's word that an attempt is to run on a claim; on one that waits, when it has got its resources, and beside an earlier attempt
-// of the task that is on its way out, when that has gone. The error says why it does not; it is roost.Stale when the word is old and
-// needs no answer. All others the effects tell the schedd.
-func (c *ClaimTable) Activate(now BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID, terms AttemptInfo) error {
+// Activate takes a schedd's word that an attempt is to run on a claim; on one that waits,
+// when it has got its resources, and beside an earlier attempt of the task that is on its
+// way out, when that has gone. The error says why it does not; it is roost.Stale when the
+// word is old and needs no answer. All others the effects tell the schedd.
+func (c *ClaimTable) Activate(now BootTime, session uint64, schedd string, id ClaimID, a roost.AttemptID,
+	terms AttemptInfo) error {
 	if !c.isCurrentSession(schedd, session) {
 		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
 	}
@@ -83,13 +87,15 @@ func (c *ClaimTable) activate(schedd string, id ClaimID, a roost.AttemptID, term
 		return fmt.Errorf("claim %d: %w on this machine", id, roost.NotFound)
 	case claim.endReason != "":
 		return fmt.Errorf("claim %d: %w: %s", id, roost.Finished, claim.endReason)
-	case claim.State != Idle && claim.State != Creating && (claim.State != Waiting || claim.hasQueuedAttempt()): // a welcome names claims that are being made
+	// a welcome names claims that are being made
+	case claim.State != Idle && claim.State != Creating && (claim.State != Waiting || claim.hasQueuedAttempt()):
 		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
 	case c.isNextAttempt(a):
 		c.deferred[id] = deferredActivation{c.sessions[schedd].id, schedd, a, terms}
 		return nil
 	case c.tasks[a.Task] != nil:
-		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict, c.tasks[a.Task].Attempt.Attempt)
+		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict,
+			c.tasks[a.Task].Attempt.Attempt)
 	case !c.sessions[schedd].fence.advance(a):
 		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
 	}
@@ -117,7 +123,8 @@ func (c *ClaimTable) Started(now BootTime, id ClaimID, a roost.AttemptID) {
 	}
 }
 
-// Ended notes that no process of a claim's attempt is left, or that it will never have one.
+// Ended notes that no process of a claim's attempt is left, or that it will never have
+// one.
 func (c *ClaimTable) Ended(now BootTime, id ClaimID, a roost.AttemptID) {
 	claim := c.claims[id]
 	if claim == nil || !claim.hasLiveAttempt() || claim.Attempt != a {
@@ -144,7 +151,8 @@ func (c *ClaimTable) Ended(now BootTime, id ClaimID, a roost.AttemptID) {
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
-// Acknowledged takes a schedd's word that the end of an attempt is on its disk. It reports whether that was news.
+// Acknowledged takes a schedd's word that the end of an attempt is on its disk. It
+// reports whether that was news.
 func (c *ClaimTable) Acknowledged(session uint64, schedd string, a roost.AttemptID) bool {
 	claim, ok := c.Find(a)
 	if !ok || !c.isCurrentSession(schedd, session) || claim.Schedd != schedd || claim.State != Exited {
@@ -167,12 +175,14 @@ func (c *ClaimTable) Acknowledged(session uint64, schedd string, a roost.Attempt
 }
 
 // RequestVacate takes a schedd's wish that an attempt ends.
-func (c *ClaimTable) RequestVacate(session uint64, schedd string, a roost.AttemptID, cause EndCause, fast bool, reason string) bool {
+func (c *ClaimTable) RequestVacate(session uint64, schedd string, a roost.AttemptID, cause EndCause, fast bool,
+	reason string) bool {
 	claim, ok := c.Find(a)
 	if !ok && c.isCurrentSession(schedd, session) {
 		return c.cancelDeferred(schedd, a, reason)
 	}
-	if !ok || !c.isCurrentSession(schedd, session) || claim.Schedd != schedd || !claim.hasLiveAttempt() && !claim.hasQueuedAttempt() {
+	if !ok || !c.isCurrentSession(schedd, session) || claim.Schedd != schedd || !claim.hasLiveAttempt() &&
+		!claim.hasQueuedAttempt() {
 		return false
 	}
 	if claim.hasQueuedAttempt() {
@@ -202,7 +212,8 @@ func (c *ClaimTable) vacateAttempt(claim *Claim, cause EndCause, fast bool, reas
 	c.addEffect(VacateAttempt{claim, claim.Attempt, cause, fast, reason})
 }
 
-// Release takes a schedd's word that it needs a claim no more. What runs on it is killed, and its end reported; one that has ended is forgotten.
+// Release takes a schedd's word that it needs a claim no more. What runs on it is killed,
+// and its end reported; one that has ended is forgotten.
 func (c *ClaimTable) Release(session uint64, schedd string, id ClaimID) bool {
 	claim := c.claims[id]
 	if claim == nil || claim.Schedd != schedd || !c.isCurrentSession(schedd, session) {
@@ -212,7 +223,8 @@ func (c *ClaimTable) Release(session uint64, schedd string, id ClaimID) bool {
 	return true
 }
 
-// Drain begins the end of this machine's service: claims on which nothing runs are dropped, the others vacated.
+// Drain begins the end of this machine's service: claims on which nothing runs are
+// dropped, the others vacated.
 func (c *ClaimTable) Drain(reason string) {
 	if c.drainReason != "" {
 		return

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// What the owner of the machine has of the books. When somebody sits at it is decided elsewhere (package startd/owner).
+// What the owner of the machine has of the books. When somebody sits at it is decided
+// elsewhere (package startd/owner).
 
-// SetAvailable says why no claims are given for now, in the words of whoever decides that; with an empty reason they are again. What there is stays.
+// SetAvailable says why no claims are given for now, in the words of whoever decides
+// that; with an empty reason they are again. What there is stays.
 func (c *ClaimTable) SetAvailable(refused string) {
 	if c.unavailableReason != refused {
 		c.unavailableReason = refused
@@ -15,8 +17,10 @@ func (c *ClaimTable) SetAvailable(refused string) {
 	}
 }
 
-// ReleaseIdle ends all claims on which nothing runs yet: whoever waits here would wait for nobody knows how long. An attempt that is being started goes,
-// too: it has done nothing yet. A claim whose attempt has ended goes when that has been acknowledged, or its schedd would put the next one there.
+// ReleaseIdle ends all claims on which nothing runs yet: whoever waits here would wait
+// for nobody knows how long. An attempt that is being started goes, too: it has done
+// nothing yet. A claim whose attempt has ended goes when that has been acknowledged, or
+// its schedd would put the next one there.
 func (c *ClaimTable) ReleaseIdle(reason string) {
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		switch claim := c.claims[id]; {
@@ -35,7 +39,8 @@ func (c *ClaimTable) dropEnded(claim *Claim, reason string) {
 	c.leaveQueue(claim)
 }
 
-// EndClaim ends a claim, and what runs on it: with a checkpoint and its notice, or at once. It reports whether the claim was there.
+// EndClaim ends a claim, and what runs on it: with a checkpoint and its notice, or at
+// once. It reports whether the claim was there.
 func (c *ClaimTable) EndClaim(id ClaimID, fast bool, reason string) bool {
 	claim := c.claims[id]
 	if claim == nil {

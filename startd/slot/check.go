@@ -52,8 +52,10 @@ func (c *ClaimTable) check() {
 	}
 	for unit := range c.queues {
 		q := &c.queues[unit]
-		if got := c.free.Queue(unit); got.Length != len(q.claims) || got.Running != q.running || running[unit] != q.running {
-			panic(fmt.Sprintf("unit %d: the free list has %+v, the queue %d claims, and %d run", unit, got, len(q.claims), running[unit]))
+		if got := c.free.Queue(unit); got.Length != len(q.claims) || got.Running != q.running ||
+			running[unit] != q.running {
+			panic(fmt.Sprintf("unit %d: the free list has %+v, the queue %d claims, and %d run", unit,
+				got, len(q.claims), running[unit]))
 		}
 		for _, claim := range q.claims {
 			waiting--
@@ -74,18 +76,21 @@ func (c *ClaimTable) check() {
 	c.checkUnitSizes()
 }
 
-// checkUnitSizes panics when a unit is smaller than its owner lends, or larger while something of it is free.
+// checkUnitSizes panics when a unit is smaller than its owner lends, or larger while
+// something of it is free.
 func (c *ClaimTable) checkUnitSizes() {
 	for unit, bound := range c.ownerLimits.perUnit {
 		u := c.free.Unit(unit)
 		batch, stream := c.free.UnitFree(unit, gpu.BatchClass), c.free.UnitFree(unit, gpu.StreamClass)
-		if u.CPU < bound.CPU || u.Memory < bound.Memory || u.CPU > bound.CPU && min(batch.CPU, stream.CPU) > 0 || u.Memory > bound.Memory && batch.Memory > 0 {
+		if u.CPU < bound.CPU || u.Memory < bound.Memory || u.CPU > bound.CPU && min(batch.CPU, stream.CPU) > 0 ||
+			u.Memory > bound.Memory && batch.Memory > 0 {
 			panic(fmt.Sprintf("unit %d has %v and %v, free are %v, and lent %+v", unit, u.CPU, u.Memory, batch, bound))
 		}
 	}
 }
 
-// checkOwnerLimits panics when, with everything done that was to be, more is lent than the owner wants and not enough of those who have it go.
+// checkOwnerLimits panics when, with everything done that was to be, more is lent than
+// the owner wants and not enough of those who have it go.
 func (c *ClaimTable) checkOwnerLimits() {
 	for unit, bound := range c.ownerLimits.perUnit {
 		for _, class := range []gpu.AppClass{gpu.BatchClass, gpu.StreamClass} {
@@ -104,7 +109,8 @@ func (c *ClaimTable) checkOwnerLimits() {
 				}
 			}
 			if over.CPU > 0 || over.Memory > 0 {
-				panic(fmt.Sprintf("unit %d: %+v more has been given to class %v than is lent, and nobody goes", unit, over, class))
+				panic(fmt.Sprintf("unit %d: %+v more has been given to class %v than is lent, and nobody goes", unit,
+					over, class))
 			}
 		}
 	}
@@ -112,7 +118,8 @@ func (c *ClaimTable) checkOwnerLimits() {
 
 // checkPreemptor holds what an heir has and gets against what its victims hold.
 func (c *ClaimTable) checkPreemptor(claim *Claim) {
-	if v := claim.preemptor; v != nil && (!claim.hasPlacement || claim.endReason == "" || !slices.Contains(v.victims, claim)) {
+	if v := claim.preemptor; v != nil &&
+		(!claim.hasPlacement || claim.endReason == "" || !slices.Contains(v.victims, claim)) {
 		panic(fmt.Sprintf("%v makes room for %v; holds %v, ending %q", claim, v, claim.hasPlacement, claim.endReason))
 	}
 	var held []gpu.Placement
@@ -122,7 +129,8 @@ func (c *ClaimTable) checkPreemptor(claim *Claim) {
 		}
 		held = append(held, v.Placement)
 	}
-	if now, _ := gpu.CoverPlacement(claim.target, held); len(held) == 0 && !claim.reserved.Zero() || len(held) > 0 && !reflect.DeepEqual(now, claim.reserved) {
+	if now, _ := gpu.CoverPlacement(claim.target, held); len(held) == 0 && !claim.reserved.Zero() ||
+		len(held) > 0 && !reflect.DeepEqual(now, claim.reserved) {
 		panic(fmt.Sprintf("%v has %+v of %+v, while its victims hold %+v", claim, claim.reserved, claim.target, held))
 	}
 }
@@ -157,7 +165,8 @@ func (c *ClaimTable) checkClaim(claim *Claim) {
 	}
 }
 
-// checkOvercommit panics when, with everything done that was to be, more is reserved than there is and those in reclaimed room stay.
+// checkOvercommit panics when, with everything done that was to be, more is reserved than
+// there is and those in reclaimed room stay.
 func (c *ClaimTable) checkOvercommit() {
 	if !c.hasUsageSamples {
 		return

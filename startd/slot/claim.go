@@ -32,7 +32,9 @@ const (
 	Vacating                   // its attempt was told to end
 	Exited                     // its attempt has ended, and the schedd has not recorded that yet
 	Gone                       // it is no more; nothing but the caller's reference is left
-	Waiting                    // it holds nothing yet, or no more, and stands in the queue of a unit; an attempt may wait with it
+	// it holds nothing yet, or no more, and stands in the queue of a unit; an attempt may
+	// wait with it
+	Waiting
 )
 
 func (s ClaimState) String() string {
@@ -52,27 +54,31 @@ var legalMoves = [...][]ClaimState{
 
 // Claim is a schedd's lease on a part of the machine. Callers only read it.
 type Claim struct {
-	ID            ClaimID
-	Grant         GrantID
-	Schedd        string
-	Owner         string
-	Info          ClaimInfo
-	UID, GID      uint32
-	Class         gpu.AppClass
-	CanQueue      bool // its schedd knows what a claim is that waits
-	Resources     roost.Resources
-	Placement     gpu.Placement // what it holds; zero while it waits
-	State         ClaimState
-	Attempt       roost.AttemptID // Busy, Vacating and Exited
-	Running       bool            // its attempt's processes were seen to start
-	ProcessesGone bool            // of an adopted one that is Busy: no process of its attempt is left, only how it ended is not known yet
-	Lease         BootTime        // when it runs out
-	LeasePeriod   time.Duration   // of the lease, unless a renewal says otherwise
-	PredictedWait time.Duration   // how long it was to wait, when it was accepted waiting
-	RunningSince  BootTime        // Running: when that was
-	AttemptInfo                   // of its attempt
+	ID        ClaimID
+	Grant     GrantID
+	Schedd    string
+	Owner     string
+	Info      ClaimInfo
+	UID, GID  uint32
+	Class     gpu.AppClass
+	CanQueue  bool // its schedd knows what a claim is that waits
+	Resources roost.Resources
+	Placement gpu.Placement // what it holds; zero while it waits
+	State     ClaimState
+	Attempt   roost.AttemptID // Busy, Vacating and Exited
+	Running   bool            // its attempt's processes were seen to start
+	// of an adopted one that is Busy: no process of its attempt is left, only how it
+	// ended is not known yet
+	ProcessesGone bool
+	Lease         BootTime      // when it runs out
+	LeasePeriod   time.Duration // of the lease, unless a renewal says otherwise
+	PredictedWait time.Duration // how long it was to wait, when it was accepted waiting
+	RunningSince  BootTime      // Running: when that was
+	AttemptInfo                 // of its attempt
 
-	CPUCap roost.MilliCPU // in reclaimed room: the processor time it may have while others want it back; 0: what there is
+	// in reclaimed room: the processor time it may have while others want it back; 0:
+	// what there is
+	CPUCap roost.MilliCPU
 
 	estimate       *reclaim.UsageEstimate // of what its task will use; nil: it keeps what it asked for
 	lastUsage      reclaim.ResourceAmount // when that was sampled last
@@ -84,7 +90,9 @@ type Claim struct {
 	queue        int      // the unit in whose queue it stands; nowhere
 	endReason    string   // why it goes as soon as nothing runs on it; empty: it stays
 	exitedAt     BootTime // when it entered Exited
-	releaseAt    BootTime // Exited: when it gives back what it holds, if its schedd is not heard of before; 0: with its lease
+	// Exited: when it gives back what it holds, if its schedd is not heard of before; 0:
+	// with its lease
+	releaseAt BootTime
 
 	preemptor       *Claim        // of a victim: whom it makes room for
 	victims         []*Claim      // of an heir: those that have not gone yet
@@ -104,7 +112,8 @@ type AttemptInfo struct {
 	NotRestartable bool          // its task is not run again if it is interrupted and nothing of it was saved
 }
 
-// ClaimInfo is what others decide by whether a claim has to go. The books do not look at it.
+// ClaimInfo is what others decide by whether a claim has to go. The books do not look at
+// it.
 type ClaimInfo struct {
 	Group  string // of its owner
 	Band   roost.PriorityBand
@@ -137,7 +146,8 @@ func (c *Claim) hasQueuedAttempt() bool { return c.State == Waiting && !c.Attemp
 // HasResources reports whether the claim has its resources.
 func (c *Claim) HasResources() bool { return c.hasPlacement }
 
-// IsWaiting reports whether the claim stands in the queue of a unit, or waits for its victims to go.
+// IsWaiting reports whether the claim stands in the queue of a unit, or waits for its
+// victims to go.
 func (c *Claim) IsWaiting() bool { return c.queue != nowhere || len(c.victims) > 0 }
 
 func (c *Claim) request() gpu.DeviceRequest {

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// ClaimRequest is a schedd's wish for a claim, with the facts that only the shell can find out.
+// ClaimRequest is a schedd's wish for a claim, with the facts that only the shell can
+// find out.
 type ClaimRequest struct {
 	Session       uint64
 	Schedd        string
@@ -33,14 +34,16 @@ type ClaimRequest struct {
 	adBytes int // bytes that the machine's ad may need for it, once it is admitted
 }
 
-// DecideClaim carves a claim, or refuses. Either way the effects answer the schedd; the claim is returned for those who want to look at it. A wish on
-// an old session gets no answer, and its error is roost.Stale.
+// DecideClaim carves a claim, or refuses. Either way the effects answer the schedd; the
+// claim is returned for those who want to look at it. A wish on an old session gets no
+// answer, and its error is roost.Stale.
 func (c *ClaimTable) DecideClaim(now BootTime, r ClaimRequest) (*Claim, error) {
 	if !c.isCurrentSession(r.Schedd, r.Session) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
 	c.now = now
-	// What stands in a queue holds nothing, and so the machine's ad says nothing of it: nobody would know of its licences.
+	// What stands in a queue holds nothing, and so the machine's ad says nothing of it:
+	// nobody would know of its licences.
 	r.CanQueue = r.CanQueue && r.Info.Limits == "" && !r.Info.Alone
 	plan, err := c.placeRequest(&r)
 	if err != nil {
@@ -49,8 +52,10 @@ func (c *ClaimTable) DecideClaim(now BootTime, r ClaimRequest) (*Claim, error) {
 	}
 	c.usedGrants[r.Grant.ID] = true
 	claim := &Claim{
-		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, UID: r.UID, GID: r.GID, Class: r.Class, CanQueue: r.CanQueue && !c.opt.Queue.isOff(),
-		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, LeasePeriod: r.Lease, session: r.Session, queue: nowhere,
+		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, UID: r.UID, GID: r.GID,
+		Class: r.Class, CanQueue: r.CanQueue && !c.opt.Queue.isOff(),
+		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, LeasePeriod: r.Lease,
+		session: r.Session, queue: nowhere,
 		adBytes: r.adBytes,
 	}
 	c.nextID++
@@ -73,7 +78,8 @@ func (r *ClaimRequest) request() gpu.DeviceRequest {
 	return gpu.DeviceRequest{Resources: r.Resources, Class: r.Class, MayReclaim: !r.Info.Band.IsProd()}
 }
 
-// claimPlacement is where a claim goes: what it gets, or the unit in whose queue it waits.
+// claimPlacement is where a claim goes: what it gets, or the unit in whose queue it
+// waits.
 type claimPlacement struct {
 	placement gpu.Placement
 	victims   []*Claim // who has to go for it
@@ -82,14 +88,16 @@ type claimPlacement struct {
 	wait      time.Duration
 }
 
-// placeRequest says where the claim goes, or why nowhere. An epoch counts as seen only when its capability is good, or anybody
-// could depose the negotiator.
+// placeRequest says where the claim goes, or why nowhere. An epoch counts as seen only
+// when its capability is good, or anybody could depose the negotiator.
 func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error) {
 	switch {
 	case !r.TokenValid:
-		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started, or not for this schedd", roost.PermissionDenied)
+		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started, or not for "+
+			"this schedd", roost.PermissionDenied)
 	case r.Grant.Epoch < c.epoch:
-		return p, fmt.Errorf("%w: the grant is of epoch %d, and the negotiator of epoch %d rules", roost.Stale, r.Grant.Epoch, c.epoch)
+		return p, fmt.Errorf("%w: the grant is of epoch %d, and the negotiator of epoch %d rules", roost.Stale,
+			r.Grant.Epoch, c.epoch)
 	case r.Grant.Epoch > c.epoch:
 		c.epoch = r.Grant.Epoch
 		clear(c.usedGrants)
@@ -97,7 +105,8 @@ func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error)
 	switch {
 	case r.GrantDeadline != 0 && c.now > r.GrantDeadline:
 		c.version++ // the next ad says what time it is here
-		return p, fmt.Errorf("%w: the grant ended %v ago, and its licences may be somebody else's by now", roost.Stale, (c.now - r.GrantDeadline).Round(time.Millisecond))
+		return p, fmt.Errorf("%w: the grant ended %v ago, and its licences may be somebody else's by now", roost.Stale,
+			(c.now - r.GrantDeadline).Round(time.Millisecond))
 	case c.usedGrants[r.Grant.ID]:
 		return p, fmt.Errorf("%w: the grant was used before", roost.Stale)
 	case c.drainReason != "":
@@ -134,7 +143,8 @@ func (c *ClaimTable) placeRequest(r *ClaimRequest) (p claimPlacement, err error)
 	return c.enqueue(r, err)
 }
 
-// enqueue finds a place in a queue for a request that has no room now, or says why there is none.
+// enqueue finds a place in a queue for a request that has no room now, or says why there
+// is none.
 func (c *ClaimTable) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ error) {
 	if p.unit, p.wait, p.waits = c.findQueue(c.now, *r); !p.waits {
 		if !c.opt.Queue.isOff() && r.CanQueue && r.Class == gpu.BatchClass {
@@ -142,11 +152,13 @@ func (c *ClaimTable) enqueue(r *ClaimRequest, err error) (p claimPlacement, _ er
 		}
 		return p, err
 	}
-	// What falls free until then nobody knows; that it is enough, the queue sees to. So its requirements are held against all that there is.
+	// What falls free until then nobody knows; that it is enough, the queue sees to. So
+	// its requirements are held against all that there is.
 	return p, c.matchRequirements(c.ad(c.free.EmptyClone()), r)
 }
 
-// matchRequirements evaluates both sides' Requirements as they are now: the negotiator decided on what it knew then. It notes how the machine ranks the request.
+// matchRequirements evaluates both sides' Requirements as they are now: the negotiator
+// decided on what it knew then. It notes how the machine ranks the request.
 func (c *ClaimTable) matchRequirements(machine *classad.Ad, r *ClaimRequest) error {
 	job := r.Ad
 	if job == nil {
@@ -170,7 +182,8 @@ func (c *ClaimTable) matchRequirements(machine *classad.Ad, r *ClaimRequest) err
 	}
 }
 
-// SetLoad takes in the load average. It is what requests are held against until the next, so that claims are weighed by what was advertised.
+// SetLoad takes in the load average. It is what requests are held against until the next,
+// so that claims are weighed by what was advertised.
 func (c *ClaimTable) SetLoad(load float64) { c.advertisedLoad = &load }
 
 // Ad is the machine's ad as it stands: what the options say, and what is free.

@@ -8,11 +8,13 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// The machine's ad says who has it, so that a negotiator can see what an eviction would make room for, and what it would cost. A claim runs task after
-// task, each perhaps for a second, and an ad for each would drown the collectors: what the list says of tasks may be old, by as much as minAdvertisedRuntime for one
-// that is worth a word.
+// The machine's ad says who has it, so that a negotiator can see what an eviction would
+// make room for, and what it would cost. A claim runs task after task, each perhaps for a
+// second, and an ad for each would drown the collectors: what the list says of tasks may
+// be old, by as much as minAdvertisedRuntime for one that is worth a word.
 
-// minAdvertisedRuntime is how long a task has to run before the ad is made anew to name it.
+// minAdvertisedRuntime is how long a task has to run before the ad is made anew to name
+// it.
 const minAdvertisedRuntime = 10 * time.Second
 
 // ClockReading is one instant on both clocks.
@@ -23,23 +25,27 @@ type ClockReading struct {
 
 func (c ClockReading) unix(at BootTime) int64 { return c.Wall.Add(at - c.Now).Unix() }
 
-// CheckpointInfo says whether the task on a claim can be saved when it has to leave, and when it last was; the zero time for never.
+// CheckpointInfo says whether the task on a claim can be saved when it has to leave, and
+// when it last was; the zero time for never.
 type CheckpointInfo struct {
 	Possible bool
 	Last     time.Time
 }
 
-// IsClaimsAdStale reports whether something is to be said of the claims that the last ad did not.
+// IsClaimsAdStale reports whether something is to be said of the claims that the last ad
+// did not.
 func (c *ClaimTable) IsClaimsAdStale(now BootTime, saved func(*Claim) CheckpointInfo) bool {
 	for _, claim := range c.claims {
-		if claim.isWorthAdvertising(now) && (claim.advertised != claim.Attempt || claim.advertisedCheckpoint != saved(claim)) {
+		if claim.isWorthAdvertising(now) &&
+			(claim.advertised != claim.Attempt || claim.advertisedCheckpoint != saved(claim)) {
 			return true
 		}
 	}
 	return false
 }
 
-// HasUnadvertised reports whether IsClaimsAdStale will have something to say in time, if nothing else happens.
+// HasUnadvertised reports whether IsClaimsAdStale will have something to say in time, if
+// nothing else happens.
 func (c *ClaimTable) HasUnadvertised() bool {
 	for _, claim := range c.claims {
 		if claim.hasLiveAttempt() && claim.Running && claim.advertised != claim.Attempt {
@@ -49,12 +55,14 @@ func (c *ClaimTable) HasUnadvertised() bool {
 	return false
 }
 
-// isWorthAdvertising reports whether the claim's task has run for long enough to be told of.
+// isWorthAdvertising reports whether the claim's task has run for long enough to be told
+// of.
 func (c *Claim) isWorthAdvertising(now BootTime) bool {
 	return c.hasLiveAttempt() && c.Running && now-c.RunningSince >= minAdvertisedRuntime
 }
 
-// DescribeClaims writes the claims that hold something, or take over what others do, into the machine's ad.
+// DescribeClaims writes the claims that hold something, or take over what others do, into
+// the machine's ad.
 func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved func(*Claim) CheckpointInfo) {
 	c.recordAdvertisedRoom()
 	var list []classad.Value

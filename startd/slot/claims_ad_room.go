@@ -7,13 +7,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The machine's ad lists its claims, and collectors refuse an ad that is too long: a machine that gives more claims than its ad can name would not be seen any
-// more, with all that it has. So a claim is made only if the ad has room for it, whatever its task will be called and however long it runs; and as long as there
-// is none the ad says that the machine takes nobody.
+// The machine's ad lists its claims, and collectors refuse an ad that is too long: a
+// machine that gives more claims than its ad can name would not be seen any more, with
+// all that it has. So a claim is made only if the ad has room for it, whatever its task
+// will be called and however long it runs; and as long as there is none the ad says that
+// the machine takes nobody.
 
 // Bounds of what claims are in the ad, in bytes of text.
 const (
-	maxClaimText      = 8 << 10                        // for one: what a schedd says of it in words is not the machine's to bound
+	// for one: what a schedd says of it in words is not the machine's to bound
+	maxClaimText      = 8 << 10
 	maxClaimsText     = roost.MaxDaemonAdBytes / 8 * 7 // for all; the rest is for the machine itself
 	minClaimText      = 512                            // for which there has to be room, or the machine takes nobody
 	placementPartText = 40                             // of one unit or device in a placement
@@ -36,15 +39,19 @@ func (c *ClaimTable) adBytes(claim *Claim) int {
 	return len(ad.String()) + placementPartText*(1+claim.Resources.GPUs)
 }
 
-// checkAdRoom says why the machine's ad has no room for what is asked for; nil if it has, and then the request knows how much that is.
+// checkAdRoom says why the machine's ad has no room for what is asked for; nil if it has,
+// and then the request knows how much that is.
 func (c *ClaimTable) checkAdRoom(r *ClaimRequest) error {
-	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class, Resources: r.Resources}
+	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, Info: r.Info, Class: r.Class,
+		Resources: r.Resources}
 	size := c.adBytes(&wanted)
 	if size > maxClaimText {
-		return fmt.Errorf("%w: its owner, group, queue and licences would take %d bytes of the machine's ad, and %d is the most", roost.Invalid, size, maxClaimText)
+		return fmt.Errorf("%w: its owner, group, queue and licences would take %d bytes of the machine's ad, and %d "+
+			"is the most", roost.Invalid, size, maxClaimText)
 	}
 	if c.claimsAdBytes+size > maxClaimsText {
-		return fmt.Errorf("%w: the machine's ad has no room for more than its %d claims", roost.Exhausted, len(c.claims))
+		return fmt.Errorf("%w: the machine's ad has no room for more than its %d claims", roost.Exhausted,
+			len(c.claims))
 	}
 	r.adBytes = size
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestAdOfManyClaims: a machine gives as many claims as its ad can name, says so when there is no room for another, and takes somebody again when one has gone.
+// TestAdOfManyClaims: a machine gives as many claims as its ad can name, says so when
+// there is no room for another, and takes somebody again when one has gone.
 func TestAdOfManyClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -46,7 +47,8 @@ func TestAdOfManyClaims(t *testing.T) {
 	}
 }
 
-// TestWordsOfAClaim: what a schedd says of a claim is not so long that one claim fills the ad.
+// TestWordsOfAClaim: what a schedd says of a claim is not so long that one claim fills
+// the ad.
 func TestWordsOfAClaim(t *testing.T) {
 	c := newTestTable(t, QueueOptions{})
 	if err := c.Connected(0, 1, "s1", 1, 1); err != nil {
@@ -60,7 +62,8 @@ func TestWordsOfAClaim(t *testing.T) {
 	} {
 		r := newClaimRequest(1, 8)
 		change(&r, strings.Repeat("x", 1<<20))
-		if _, err := c.DecideClaim(0, r); !errors.Is(err, roost.Invalid) || !strings.Contains(fmt.Sprint(err), "is the most") {
+		if _, err := c.DecideClaim(0, r); !errors.Is(err, roost.Invalid) ||
+			!strings.Contains(fmt.Sprint(err), "is the most") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -79,7 +82,8 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(TableOptions{Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 1 << 30, Memory: 1 << 50}}, Ad: ad, FirstID: firstLargeClaim, ExitRetention: time.Hour})
+	c := New(TableOptions{Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 1 << 30, Memory: 1 << 50}}, Ad: ad,
+		FirstID: firstLargeClaim, ExitRetention: time.Hour})
 	now := BootTime(time.Hour)
 	if err := c.Connected(now, 1, "s1", 1, 1); err != nil {
 		t.Fatal(err)
@@ -94,7 +98,8 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 		}
 		c.ClaimCreated(claim.ID)
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1<<40 + n, Host: "s1"}.Task(99_999), Attempt: 1}
-		if err := c.Activate(now, 1, "s1", claim.ID, a, AttemptInfo{Walltime: time.Hour, Expected: time.Minute, NotRestartable: true}); err != nil {
+		if err := c.Activate(now, 1, "s1", claim.ID,
+			a, AttemptInfo{Walltime: time.Hour, Expected: time.Minute, NotRestartable: true}); err != nil {
 			t.Fatal(err)
 		}
 		c.Started(now, claim.ID, a)
@@ -106,7 +111,8 @@ func fullMachine(t *testing.T, words int) (*ClaimTable, BootTime) {
 
 func newClaimRequest(grant uint64, words int) ClaimRequest {
 	return ClaimRequest{
-		Session: 1, Schedd: "s1", Grant: GrantID{1, grant}, Owner: strings.Repeat("o", words), TokenValid: true, Lease: 1000 * time.Hour,
+		Session: 1, Schedd: "s1", Grant: GrantID{1, grant}, Owner: strings.Repeat("o", words), TokenValid: true,
+		Lease:     1000 * time.Hour,
 		Info:      ClaimInfo{Group: strings.Repeat("g", words), Band: roost.BatchBand},
 		Resources: roost.Resources{CPU: 50, Memory: 100*roost.MiB + 1},
 	}
@@ -115,6 +121,9 @@ func newClaimRequest(grant uint64, words int) ClaimRequest {
 // adText is the machine's ad as it is published a while later.
 func adText(c *ClaimTable, now BootTime) string {
 	ad := c.Ad()
-	c.DescribeClaims(ad, ClockReading{now + BootTime(time.Hour), time.Unix(2_000_000_000, 0)}, func(*Claim) CheckpointInfo { return CheckpointInfo{Possible: true, Last: time.Unix(1_999_999_999, 0)} })
+	c.DescribeClaims(ad, ClockReading{now + BootTime(time.Hour), time.Unix(2_000_000_000, 0)},
+		func(*Claim) CheckpointInfo {
+			return CheckpointInfo{Possible: true, Last: time.Unix(1_999_999_999, 0)}
+		})
 	return ad.String()
 }

@@ -15,14 +15,16 @@ const noDeadline BootTime = 1<<63 - 1
 
 // TableOptions are what a machine is.
 type TableOptions struct {
-	Units         []gpu.ResourceUnit // what is handed out
-	Disk          roost.Bytes        // likewise
-	Queue         QueueOptions
-	Reclaim       roost.ReclaimLevel // how boldly what tasks leave is lent
-	SettlingTime  time.Duration      // after which it is; 0 for the usual time
-	Ad            *classad.Ad        // what the machine says of itself, its StartAttempt, Requirements and Rank included, but nothing that depends on claims
-	FirstID       ClaimID            // of the first new claim; those below may have been used
-	ExitRetention time.Duration      // how long an exit is kept after the lease of its claim is over
+	Units        []gpu.ResourceUnit // what is handed out
+	Disk         roost.Bytes        // likewise
+	Queue        QueueOptions
+	Reclaim      roost.ReclaimLevel // how boldly what tasks leave is lent
+	SettlingTime time.Duration      // after which it is; 0 for the usual time
+	// what the machine says of itself, its StartAttempt, Requirements and Rank included,
+	// but nothing that depends on claims
+	Ad            *classad.Ad
+	FirstID       ClaimID       // of the first new claim; those below may have been used
+	ExitRetention time.Duration // how long an exit is kept after the lease of its claim is over
 }
 
 // ClaimTable holds the books of one machine.
@@ -59,10 +61,13 @@ type ClaimTable struct {
 // New returns the books of a machine that is not leased to anybody.
 func New(opt TableOptions) *ClaimTable {
 	c := &ClaimTable{
-		opt: opt, claims: make(map[ClaimID]*Claim), tasks: make(map[roost.TaskID]*Claim), sessions: make(map[string]*scheddSession),
-		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool), nextID: max(opt.FirstID, 1), nextDeadline: noDeadline, version: 1,
+		opt: opt, claims: make(map[ClaimID]*Claim), tasks: make(map[roost.TaskID]*Claim),
+		sessions: make(map[string]*scheddSession),
+		deferred: make(map[ClaimID]deferredActivation), usedGrants: make(map[uint64]bool), nextID: max(opt.FirstID, 1),
+		nextDeadline: noDeadline, version: 1,
 	}
-	c.free, c.queues, c.runtimes = gpu.NewFree(opt.Units, opt.Disk), make([]nodeQueue, len(opt.Units)), newRuntimeHistory()
+	c.free, c.queues, c.runtimes = gpu.NewFree(opt.Units, opt.Disk), make([]nodeQueue, len(opt.Units)),
+		newRuntimeHistory()
 	c.free.SetReclaim(opt.Reclaim != roost.ReclaimOff)
 	c.lastBatchRequest.CPU, c.lastBatchRequest.Memory = roost.DefaultCPU, roost.DefaultMemory
 	return c
@@ -97,12 +102,12 @@ func (c *ClaimTable) Running() int {
 // Free returns what is free. The caller only reads it.
 func (c *ClaimTable) Free() *gpu.FreeResources { return c.free }
 
-// Version rises whenever something changed in the machine's ad by which others decide. How many attempts run is not such a thing: it changes
-// thousands of times a second.
+// Version rises whenever something changed in the machine's ad by which others decide.
+// How many attempts run is not such a thing: it changes thousands of times a second.
 func (c *ClaimTable) Version() uint64 { return c.version }
 
-// Todo returns what is to be done, in order, and the instant by which to ask again if nothing happens before. What it returned once it does
-// not return again.
+// Todo returns what is to be done, in order, and the instant by which to ask again if
+// nothing happens before. What it returned once it does not return again.
 func (c *ClaimTable) Todo(now BootTime) (effects []Effect, wake BootTime) {
 	c.now = now
 	if now >= c.nextDeadline {

@@ -7,9 +7,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// deferredActivation is a schedd's word that an attempt is to run, while an earlier attempt of the same task still has to go: after a sleep, a machine hears of the next
-// attempt in the moment in which it finds the lease of the last one to be over. To decline would look like the machine's fault, and be said again and
-// again until the task is held for it.
+// deferredActivation is a schedd's word that an attempt is to run, while an earlier
+// attempt of the same task still has to go: after a sleep, a machine hears of the next
+// attempt in the moment in which it finds the lease of the last one to be over. To
+// decline would look like the machine's fault, and be said again and again until the task
+// is held for it.
 type deferredActivation struct {
 	session uint64
 	schedd  string
@@ -17,13 +19,15 @@ type deferredActivation struct {
 	terms   AttemptInfo
 }
 
-// isNextAttempt reports whether an attempt is the next of a task whose present one is on its way out.
+// isNextAttempt reports whether an attempt is the next of a task whose present one is on
+// its way out.
 func (c *ClaimTable) isNextAttempt(a roost.AttemptID) bool {
 	on := c.tasks[a.Task]
 	return on != nil && on.Attempt.Attempt < a.Attempt && (on.State == Vacating || on.State == Exited)
 }
 
-// activateDeferred starts what had to wait and need not any more. What the schedd does not mean any more is forgotten: its claim has gone, or its session.
+// activateDeferred starts what had to wait and need not any more. What the schedd does
+// not mean any more is forgotten: its claim has gone, or its session.
 func (c *ClaimTable) activateDeferred() {
 	for _, id := range slices.Sorted(maps.Keys(c.deferred)) {
 		p := c.deferred[id]
@@ -37,7 +41,8 @@ func (c *ClaimTable) activateDeferred() {
 	}
 }
 
-// cancelDeferred takes back the word for a parked attempt, and tells the schedd that it will not run.
+// cancelDeferred takes back the word for a parked attempt, and tells the schedd that it
+// will not run.
 func (c *ClaimTable) cancelDeferred(schedd string, a roost.AttemptID, reason string) bool {
 	for id, p := range c.deferred {
 		if p.attempt == a && p.schedd == schedd {

@@ -15,7 +15,8 @@ const (
 	CPUOverused EndCause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
-// CauseFromWire is the cause that a schedd gives, by its number on the wire; whatever else it says, the attempt ends by its will.
+// CauseFromWire is the cause that a schedd gives, by its number on the wire; whatever
+// else it says, the attempt ends by its will.
 func CauseFromWire(number int32) EndCause {
 	switch number {
 	case int32(Vacated), int32(Preempted), int32(Machine), int32(CPUOverused):
@@ -29,9 +30,11 @@ type Effect interface{ effect() }
 
 // The effects. Those about one claim are done in their order.
 type (
-	// CreateClaim writes a new claim down and gets a starter for it; then the core is told ClaimCreated or ClaimFailed.
+	// CreateClaim writes a new claim down and gets a starter for it; then the core is
+	// told ClaimCreated or ClaimFailed.
 	CreateClaim struct{ Claim *Claim }
-	// RecordPlacement notes what a claim holds now that has waited: from now on a restart finds it.
+	// RecordPlacement notes what a claim holds now that has waited: from now on a restart
+	// finds it.
 	RecordPlacement struct{ Claim *Claim }
 	// ReportReady reports to the schedd that a claim that waited has its resources.
 	ReportReady struct{ Claim *Claim }
@@ -53,13 +56,15 @@ type (
 		Grant   GrantID
 		Reason  string
 	}
-	// StartAttempt runs an attempt on a claim; then the core is told Started and Ended, or only Ended.
+	// StartAttempt runs an attempt on a claim; then the core is told Started and Ended,
+	// or only Ended.
 	StartAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// RejectActivation tells the schedd that an attempt will not run here and left no trace. When the claim is not there either, that is what it must be
-	// told, or it would try the next attempt.
+	// RejectActivation tells the schedd that an attempt will not run here and left no
+	// trace. When the claim is not there either, that is what it must be told, or it
+	// would try the next attempt.
 	RejectActivation struct {
 		Schedd  string
 		Claim   ClaimID
@@ -67,7 +72,8 @@ type (
 		Attempt roost.AttemptID
 		Reason  string
 	}
-	// VacateAttempt makes a live attempt end: after its notice period, or at once when Fast.
+	// VacateAttempt makes a live attempt end: after its notice period, or at once when
+	// Fast.
 	VacateAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
@@ -75,7 +81,8 @@ type (
 		Fast    bool
 		Reason  string
 	}
-	// ReportStarted and ReportExited report to the schedd of the claim, if it has a session.
+	// ReportStarted and ReportExited report to the schedd of the claim, if it has a
+	// session.
 	ReportStarted struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
@@ -91,12 +98,14 @@ type (
 	}
 	// RenewLease moves the deadline that the claim's starter enforces to Claim.Lease.
 	RenewLease struct{ Claim *Claim }
-	// DiscardAttempt drops what is kept of an attempt that has ended: its exit, its output, its scratch directory.
+	// DiscardAttempt drops what is kept of an attempt that has ended: its exit, its
+	// output, its scratch directory.
 	DiscardAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// ThrottleCPU holds the processor time of a claim in reclaimed room to Claim.CPUCap, or lets it have again what there is.
+	// ThrottleCPU holds the processor time of a claim in reclaimed room to Claim.CPUCap,
+	// or lets it have again what there is.
 	ThrottleCPU struct{ Claim *Claim }
 	// RemoveClaim removes a claim that is gone, with its starter and all it left.
 	RemoveClaim struct{ Claim *Claim }

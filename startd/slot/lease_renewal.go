@@ -29,9 +29,10 @@ type LeaseRenewal struct {
 	Lease     time.Duration // 0: as long as each claim was made for
 }
 
-// RenewClaims takes a schedd's word on a session that all its claims live on for their leases, from when it sent that: by then it counts itself, and what is
-// read late must not let an attempt outlive what its schedd believes. A lease that has run out stays so. It returns the number of the word that
-// the schedd is to be told now.
+// RenewClaims takes a schedd's word on a session that all its claims live on for their
+// leases, from when it sent that: by then it counts itself, and what is read late must
+// not let an attempt outlive what its schedd believes. A lease that has run out stays so.
+// It returns the number of the word that the schedd is to be told now.
 func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r LeaseRenewal) (word uint64, ok bool) {
 	if !c.isCurrentSession(schedd, session) {
 		return 0, false
@@ -74,7 +75,8 @@ func (c *ClaimTable) handleDeadlines(now BootTime) {
 // leaseOverReason is what people read when a lease has run out.
 const leaseOverReason = "its lease ran out: the submit node was not heard of in time"
 
-// roomGivenReason is what they read when a claim went because its attempt had ended while its schedd could not be reached.
+// roomGivenReason is what they read when a claim went because its attempt had ended while
+// its schedd could not be reached.
 const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
 
 func (c *ClaimTable) expireLease(now BootTime, claim *Claim) {

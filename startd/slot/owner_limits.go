@@ -8,12 +8,14 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// The owner of the machine may lend only a part of it. Then the units are as large as he says, for everybody who looks at them: requests, queues, and
-// those who read the ad. While tasks run that were given more, a unit is as large as what they hold of it, and
+// The owner of the machine may lend only a part of it. Then the units are as large as he
+// says, for everybody who looks at them: requests, queues, and those who read the ad.
+// While tasks run that were given more, a unit is as large as what they hold of it, and
 //
 //	size(unit) > bound(unit)  =>  nothing of it is free, and enough claims have been told to go
 //
-// at every instant: what falls free makes the unit smaller before anybody can be given it. So nobody is let in who would have to go at once.
+// at every instant: what falls free makes the unit smaller before anybody can be given
+// it. So nobody is let in who would have to go at once.
 
 // ownerLimits are what the owner lends of each unit.
 type ownerLimits struct {
@@ -21,7 +23,8 @@ type ownerLimits struct {
 	reason  string          // for those who have to go
 }
 
-// SetOwnerLimits takes in the most processor time and memory that the owner lends, 0 for all there is, and the sentence for those who have to go.
+// SetOwnerLimits takes in the most processor time and memory that the owner lends, 0 for
+// all there is, and the sentence for those who have to go.
 func (c *ClaimTable) SetOwnerLimits(now BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
 	c.now = now
 	each := gpu.UnitBounds(c.opt.Units, cpu, memory)
@@ -43,8 +46,9 @@ func (c *ClaimTable) resizeUnits(f *gpu.FreeResources) {
 	}
 }
 
-// enforceOwnerLimits has as many claims go as it takes for the units to be within their bounds: those first that are to get what others still hold, then whoever
-// would go if memory were reclaimed. Production is no exception: it is the owner's machine.
+// enforceOwnerLimits has as many claims go as it takes for the units to be within their
+// bounds: those first that are to get what others still hold, then whoever would go if
+// memory were reclaimed. Production is no exception: it is the owner's machine.
 func (c *ClaimTable) enforceOwnerLimits() {
 	if len(c.ownerLimits.perUnit) == 0 {
 		return
@@ -54,14 +58,18 @@ func (c *ClaimTable) enforceOwnerLimits() {
 			if c.free.ExcessOver(unit, class, bound) != (gpu.UnitBound{}) {
 				c.cancelPreemptions(unit)
 			}
-			c.endClaimsFor(c.free.ExcessOver(unit, class, bound).CPU, unit, func(cl *Claim, p gpu.UnitPart) roost.MilliCPU {
-				if cl.Class != class {
-					return 0
-				}
-				return p.CPU
-			})
+			c.endClaimsFor(c.free.ExcessOver(unit, class, bound).CPU, unit,
+				func(cl *Claim, p gpu.UnitPart) roost.MilliCPU {
+					if cl.Class != class {
+						return 0
+					}
+					return p.CPU
+				})
 		}
-		c.endClaimsFor(roost.MilliCPU(c.free.ExcessOver(unit, gpu.BatchClass, bound).Memory), unit, func(_ *Claim, p gpu.UnitPart) roost.MilliCPU { return roost.MilliCPU(p.Memory) })
+		c.endClaimsFor(roost.MilliCPU(c.free.ExcessOver(unit, gpu.BatchClass, bound).Memory), unit,
+			func(_ *Claim, p gpu.UnitPart) roost.MilliCPU {
+				return roost.MilliCPU(p.Memory)
+			})
 	}
 	c.rejectUnplaceable()
 }
@@ -69,7 +77,10 @@ func (c *ClaimTable) enforceOwnerLimits() {
 // cancelPreemptions gives up those who were to get a part of a unit from others that go.
 func (c *ClaimTable) cancelPreemptions(unit int) {
 	for _, claim := range c.sortedClaims() {
-		if claim.endReason == "" && len(claim.victims) > 0 && slices.ContainsFunc(claim.target.Parts, func(p gpu.UnitPart) bool { return p.Unit == unit }) {
+		if claim.endReason == "" && len(claim.victims) > 0 &&
+			slices.ContainsFunc(claim.target.Parts, func(p gpu.UnitPart) bool {
+				return p.Unit == unit
+			}) {
 			c.endWhenIdle(claim, Vacated, true, c.ownerLimits.reason)
 		}
 	}
@@ -126,7 +137,8 @@ func (c *ClaimTable) rejectUnplaceable() {
 	f := c.free.EmptyClone()
 	c.resizeUnits(f)
 	for _, claim := range c.sortedClaims() {
-		if claim.queue != nowhere && claim.endReason == "" && claim.State != Exited && f.WhyNever(claim.request()) != nil {
+		if claim.queue != nowhere && claim.endReason == "" && claim.State != Exited &&
+			f.WhyNever(claim.request()) != nil {
 			c.endWhenIdle(claim, Vacated, true, c.ownerLimits.reason)
 		}
 	}

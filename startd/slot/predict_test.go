@@ -30,14 +30,15 @@ func checkNoIdleFit(t *testing.T, c *ClaimTable) {
 	}
 }
 
-// paperTask is a task in the words of the paper: res is what it takes of an RU, d how long it runs, e how long it has.
+// paperTask is a task in the words of the paper: res is what it takes of an RU, d how
+// long it runs, e how long it has.
 type paperTask struct {
 	res, d, e, time int
 	waits           bool
 }
 
-// simulateRun is the paper's function, line by line, with S6 read as "from when the ended task ends". In turn adds the rule of our queue: none
-// goes before one that came earlier.
+// simulateRun is the paper's function, line by line, with S6 read as "from when the ended
+// task ends". In turn adds the rule of our queue: none goes before one that came earlier.
 func simulateRun(queue, waitTasks []*paperTask, key, ru int, inTurn bool) int {
 	if len(queue) == 0 { // S14
 		return math.MaxInt
@@ -72,8 +73,9 @@ func algorithm1(free int, running, waiting []*paperTask, key int, inTurn bool) i
 	return simulateRun(running, waiting, key, free, inTurn)
 }
 
-// TestPredictWait holds the prediction against the paper's pseudo code. Where all tasks are of one size, as it stands there; in general, with our rule that
-// none goes before another.
+// TestPredictWait holds the prediction against the paper's pseudo code. Where all tasks
+// are of one size, as it stands there; in general, with our rule that none goes before
+// another.
 func TestPredictWait(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -103,7 +105,8 @@ func TestPredictWait(t *testing.T) {
 			}
 			f.TakePlacement(p)
 			left -= n
-			ranPaper, running = append(ranPaper, c), append(running, RunningTask{p, time.Duration(c.d-c.e) * time.Second})
+			ranPaper, running = append(ranPaper, c),
+				append(running, RunningTask{p, time.Duration(c.d-c.e) * time.Second})
 		}
 		for i := range r.IntN(6) {
 			n := pick()
@@ -114,7 +117,8 @@ func TestPredictWait(t *testing.T) {
 				}
 			}
 			d := 1 + r.IntN(50)
-			waitPaper, waiting = append(waitPaper, &paperTask{res: n, d: d, waits: true}), append(waiting, QueuedTask{ask(n), time.Duration(d) * time.Second})
+			waitPaper, waiting = append(waitPaper, &paperTask{res: n, d: d, waits: true}),
+				append(waiting, QueuedTask{ask(n), time.Duration(d) * time.Second})
 		}
 		key := pick()
 		wait, ok := PredictWait(f, 0, 0, running, waiting, ask(key))
@@ -128,7 +132,8 @@ func TestPredictWait(t *testing.T) {
 	}
 }
 
-// TestQueueLength holds the automatic length against b >= r·μ·τ, from which r+b >= r·μ·τ follows (HRM §3.4.2).
+// TestQueueLength holds the automatic length against b >= r·μ·τ, from which r+b >= r·μ·τ
+// follows (HRM §3.4.2).
 func TestQueueLength(t *testing.T) {
 	for _, c := range []struct {
 		run, gap time.Duration

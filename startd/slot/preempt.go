@@ -8,23 +8,28 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// A grant may name claims of lower bands that are to go for it. The new claim is their heir: it is decided at once what it gets, of what is free and of what
-// the victims hold, and that is nobody else's from then on; the victims are told to go, and keep what they have until no process of theirs can be alive.
-// So no more than the machine has is ever given away (P5), and each eviction serves the claim that it was meant for. The naive way, to evict and to ask
-// for a claim when there is room, lets whoever comes first have that room.
+// A grant may name claims of lower bands that are to go for it. The new claim is their
+// heir: it is decided at once what it gets, of what is free and of what the victims hold,
+// and that is nobody else's from then on; the victims are told to go, and keep what they
+// have until no process of theirs can be alive. So no more than the machine has is ever
+// given away (P5), and each eviction serves the claim that it was meant for. The naive
+// way, to evict and to ask for a claim when there is room, lets whoever comes first have
+// that room.
 //
-// What a victim holds and the heir does not need is free when the victim has gone. An heir that is given up leaves what it had for others; who was
-// told to go goes.
+// What a victim holds and the heir does not need is free when the victim has gone. An
+// heir that is given up leaves what it had for others; who was told to go goes.
 
-// PreemptionReason says for whom claims have to go, for those who read why their task was interrupted.
+// PreemptionReason says for whom claims have to go, for those who read why their task was
+// interrupted.
 type PreemptionReason struct {
 	Claims []ClaimID
 	Job    string // the first in line for the new claim
 	Reason string
 }
 
-// preemptibleVictims are those of the named claims that hold something and are to go. A claim that has ended is none any more, and the claims of prod never are:
-// whatever a negotiator says, this machine does not let prod displace prod.
+// preemptibleVictims are those of the named claims that hold something and are to go. A
+// claim that has ended is none any more, and the claims of prod never are: whatever a
+// negotiator says, this machine does not let prod displace prod.
 func (c *ClaimTable) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 	var all []*Claim
 	for _, id := range named {
@@ -32,9 +37,11 @@ func (c *ClaimTable) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 		switch {
 		case claim == nil || !claim.hasPlacement:
 		case claim.preemptor != nil:
-			return nil, fmt.Errorf("%w: claim %d makes room for claim %d already", roost.Conflict, id, claim.preemptor.ID)
+			return nil, fmt.Errorf("%w: claim %d makes room for claim %d already", roost.Conflict, id,
+				claim.preemptor.ID)
 		case claim.Info.Band.IsProd():
-			return nil, fmt.Errorf("%w: claim %d is of band %v, which is not displaced", roost.PermissionDenied, id, claim.Info.Band)
+			return nil, fmt.Errorf("%w: claim %d is of band %v, which is not displaced", roost.PermissionDenied, id,
+				claim.Info.Band)
 		case !slices.Contains(all, claim):
 			all = append(all, claim)
 		}
@@ -42,8 +49,9 @@ func (c *ClaimTable) preemptibleVictims(named []ClaimID) ([]*Claim, error) {
 	return all, nil
 }
 
-// planPreemption says what a request gets when the victims have gone, and which of them really have to: since they were chosen, room may have been made.
-// Those who wait in queues have no say in it, for they would have had none in what the victims hold.
+// planPreemption says what a request gets when the victims have gone, and which of them
+// really have to: since they were chosen, room may have been made. Those who wait in
+// queues have no say in it, for they would have had none in what the victims hold.
 func (c *ClaimTable) planPreemption(r *ClaimRequest, victims []*Claim) (claimPlacement, error) {
 	p, claimReq := claimPlacement{victims: victims}, r.request()
 	claimReq.MayReclaim = false // nobody goes for what is only lent
@@ -58,7 +66,8 @@ func (c *ClaimTable) planPreemption(r *ClaimRequest, victims []*Claim) (claimPla
 	}
 	f := c.freeWithout(p.victims)
 	if !f.FindPlacement(claimReq, gpu.AnyUnit, &p.placement) {
-		return claimPlacement{}, fmt.Errorf("%w, and what %d claims would make room for is not enough", f.WhyNotNow(claimReq), len(victims))
+		return claimPlacement{}, fmt.Errorf("%w, and what %d claims would make room for is not enough",
+			f.WhyNotNow(claimReq), len(victims))
 	}
 	return p, c.matchRequirements(c.ad(f), r)
 }
@@ -135,7 +144,8 @@ func (c *ClaimTable) reserveFreed(preemptor *Claim, by int) {
 	c.version++
 }
 
-// victimFreed notes that a victim has given back what it held: its heir takes of that what it is to get, and has all when no victim is left.
+// victimFreed notes that a victim has given back what it held: its heir takes of that
+// what it is to get, and has all when no victim is left.
 func (c *ClaimTable) victimFreed(victim *Claim) {
 	preemptor := victim.preemptor
 	if victim.preemptor = nil; preemptor == nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// QueueOptions say how many batch claims may wait on the machine, for each unit by itself (HRM §3.4). The zero value lets none wait: a claim
-// that waits here is one that no other machine can take, so it is for the pool's people to want it.
+// QueueOptions say how many batch claims may wait on the machine, for each unit by itself
+// (HRM §3.4). The zero value lets none wait: a claim that waits here is one that no other
+// machine can take, so it is for the pool's people to want it.
 type QueueOptions struct {
 	RunLimit int           // batch claims that may hold a part of a unit at once (r); 0: as many as fit
 	Length   int           // how many may wait (b)
@@ -22,8 +23,9 @@ const maxQueue = 64
 
 func (o QueueOptions) isOff() bool { return o.Length == 0 && !o.Auto && o.MaxWait == 0 }
 
-// nodeQueue is the batch queue of one unit. Its claims hold nothing. It has those that were accepted waiting, and those that passed their
-// resources on when their attempt had ended: they are in it at once, and can be carved when the schedd has recorded the end.
+// nodeQueue is the batch queue of one unit. Its claims hold nothing. It has those that
+// were accepted waiting, and those that passed their resources on when their attempt had
+// ended: they are in it at once, and can be carved when the schedd has recorded the end.
 type nodeQueue struct {
 	claims  []*Claim // in the order of their turns
 	running int      // batch claims that hold a part of the unit
@@ -47,15 +49,16 @@ func (c *ClaimTable) leaveQueue(claim *Claim) {
 	}
 }
 
-// updateFreeList tells the free list how the queue of a unit stands: while somebody waits, nobody may go before.
+// updateFreeList tells the free list how the queue of a unit stands: while somebody
+// waits, nobody may go before.
 func (c *ClaimTable) updateFreeList(unit int) {
 	q := &c.queues[unit]
 	c.free.SetQueue(unit, gpu.UnitQueue{RunLimit: c.opt.Queue.RunLimit, Running: q.running, Length: len(q.claims)})
 	c.version++
 }
 
-// next is whose turn it is: the first that has something to run, for one that has nothing loses nothing; else the first of all. Nil: nobody can
-// be carved.
+// next is whose turn it is: the first that has something to run, for one that has nothing
+// loses nothing; else the first of all. Nil: nobody can be carved.
 func (q *nodeQueue) next() *Claim {
 	var first *Claim
 	for _, claim := range q.claims {
@@ -69,8 +72,9 @@ func (q *nodeQueue) next() *Claim {
 	return first
 }
 
-// placeQueued gives those who wait what has fallen free, strictly in turn: if the next does not fit, what is free stays free for it. Smaller ones are
-// not let by, because nobody knows for sure that this would not make it wait longer.
+// placeQueued gives those who wait what has fallen free, strictly in turn: if the next
+// does not fit, what is free stays free for it. Smaller ones are not let by, because
+// nobody knows for sure that this would not make it wait longer.
 func (c *ClaimTable) placeQueued() {
 	for unit := range c.queues {
 		q := &c.queues[unit]
@@ -96,7 +100,8 @@ func (c *ClaimTable) placeQueued() {
 // activateQueued goes on with a claim that has got its resources.
 func (c *ClaimTable) activateQueued(claim *Claim) {
 	c.addEffect(RecordPlacement{claim})
-	if claim.State == Waiting || !c.isCurrentSession(claim.Schedd, claim.session) { // else its answer says that it does not wait
+	// else its answer says that it does not wait
+	if claim.State == Waiting || !c.isCurrentSession(claim.Schedd, claim.session) {
 		c.addEffect(ReportReady{claim})
 	}
 	if claim.State != Waiting {
@@ -110,8 +115,9 @@ func (c *ClaimTable) activateQueued(claim *Claim) {
 	c.addEffect(StartAttempt{claim, claim.Attempt})
 }
 
-// yieldResources lets a claim whose attempt has ended pass its resources on, if somebody in its unit's queue has something to run: the next task starts now,
-// and not when the schedd has heard of the end of this one. The claim goes to the end of the queue.
+// yieldResources lets a claim whose attempt has ended pass its resources on, if somebody
+// in its unit's queue has something to run: the next task starts now, and not when the
+// schedd has heard of the end of this one. The claim goes to the end of the queue.
 func (c *ClaimTable) yieldResources(claim *Claim) {
 	if !claim.CanQueue || claim.endReason != "" || len(claim.Placement.Parts) != 1 {
 		return
@@ -124,7 +130,8 @@ func (c *ClaimTable) yieldResources(claim *Claim) {
 	}
 }
 
-// rejoinQueue puts an adopted claim in a queue that had passed its resources on when the startd before this one ended.
+// rejoinQueue puts an adopted claim in a queue that had passed its resources on when the
+// startd before this one ended.
 func (c *ClaimTable) rejoinQueue(claim *Claim) {
 	unit, ok := c.unitFor(claim.request())
 	if !ok || !claim.CanQueue {
@@ -147,12 +154,15 @@ func (c *ClaimTable) cancelQueued(claim *Claim, cause EndCause, reason string) {
 	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
-// minGap is the part of a run time that the way to a schedd must be for an automatic queue to be worth its while.
+// minGap is the part of a run time that the way to a schedd must be for an automatic
+// queue to be worth its while.
 const minGap = 0.01
 
-// queueCapacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r running, each for 1/μ, so many end during the way τ (§3.4.2 (1)).
-// That is enough if those that run have just begun. They have not, and any of them may be the next to end; so those that end meanwhile are to
-// be there besides, b >= r·μ·τ, unless the way is next to nothing against a run.
+// queueCapacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r
+// running, each for 1/μ, so many end during the way τ (§3.4.2 (1)). That is enough if
+// those that run have just begun. They have not, and any of them may be the next to end;
+// so those that end meanwhile are to be there besides, b >= r·μ·τ, unless the way is next
+// to nothing against a run.
 func (c *ClaimTable) queueCapacity(unit int) int {
 	o := c.opt.Queue
 	switch {
@@ -172,8 +182,8 @@ func (c *ClaimTable) queueCapacity(unit int) int {
 	return o.Length
 }
 
-// findQueue finds the queue for a request that cannot be placed now: of those that have room, and into whose unit it fits alone, the one with the
-// shortest predicted wait.
+// findQueue finds the queue for a request that cannot be placed now: of those that have
+// room, and into whose unit it fits alone, the one with the shortest predicted wait.
 func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
 	if !r.CanQueue || r.Class != gpu.BatchClass || c.opt.Queue.isOff() {
 		return 0, 0, false
@@ -181,7 +191,8 @@ func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait tim
 	f := c.free.Clone()
 	for i := range c.queues {
 		q := f.Queue(i)
-		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0), c.predictedWait(now, i, r.request()).Seconds()
+		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0),
+			c.predictedWait(now, i, r.request()).Seconds()
 		if most := c.opt.Queue.MaxWait; most > 0 && q.WaitSeconds >= most.Seconds() {
 			q.FreePlaces = 0
 		}
@@ -198,7 +209,8 @@ func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait tim
 func (c *ClaimTable) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) time.Duration {
 	var running []RunningTask
 	for _, claim := range c.sortedClaims() {
-		if claim.hasPlacement && claim.Class == gpu.BatchClass && len(claim.Placement.Parts) > 0 && claim.Placement.Parts[0].Unit == unit {
+		if claim.hasPlacement && claim.Class == gpu.BatchClass && len(claim.Placement.Parts) > 0 &&
+			claim.Placement.Parts[0].Unit == unit {
 			running = append(running, RunningTask{claim.Placement, c.remainingTime(now, claim)})
 		}
 	}
@@ -214,7 +226,8 @@ func (c *ClaimTable) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) 
 	return wait
 }
 
-// unknownWait stands for a wait for something that no batch task will give back, such as what stream tasks hold.
+// unknownWait stands for a wait for something that no batch task will give back, such as
+// what stream tasks hold.
 const unknownWait = 24 * time.Hour
 
 // setQueueAttributes puts how the queues stand into what the ad is made of.
@@ -224,7 +237,8 @@ func (c *ClaimTable) setQueueAttributes(f *gpu.FreeResources) {
 	}
 	for i := range c.queues {
 		q := f.Queue(i)
-		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0), c.predictedWait(c.now, i, c.lastBatchRequest).Seconds()
+		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0),
+			c.predictedWait(c.now, i, c.lastBatchRequest).Seconds()
 		if most := c.opt.Queue.MaxWait; most > 0 && q.WaitSeconds >= most.Seconds() {
 			q.FreePlaces = 0
 		}

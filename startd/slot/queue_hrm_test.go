@@ -9,8 +9,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// testMachine plays one machine and one schedd with a virtual clock: the schedd keeps as many claims as it is given and sends a task after each that has
-// ended, but between the end of a task and its next word lies a way.
+// testMachine plays one machine and one schedd with a virtual clock: the schedd keeps as
+// many claims as it is given and sends a task after each that has ended, but between the
+// end of a task and its next word lies a way.
 type testMachine struct {
 	t         testing.TB
 	core      *ClaimTable
@@ -54,7 +55,8 @@ func (n *testMachine) run() {
 	}
 }
 
-// performEffects does the effects. Making, starting and ending take no time: what is measured is the waiting.
+// performEffects does the effects. Making, starting and ending take no time: what is
+// measured is the waiting.
 func (n *testMachine) performEffects() {
 	for {
 		n.core.check()
@@ -120,7 +122,8 @@ func (n *testMachine) attempt(job uint64) roost.AttemptID {
 func (n *testMachine) requestClaim(class gpu.AppClass, wait bool) (*Claim, error) {
 	n.grant++
 	claim, err := n.core.DecideClaim(n.now, ClaimRequest{
-		Session: 1, Schedd: "s1", Grant: GrantID{1, n.grant}, Owner: "ann", TokenValid: true, Lease: 1e6 * time.Second, Class: class, CanQueue: wait,
+		Session: 1, Schedd: "s1", Grant: GrantID{1, n.grant}, Owner: "ann", TokenValid: true, Lease: 1e6 * time.Second,
+		Class: class, CanQueue: wait,
 		Resources: roost.Resources{CPU: 1000, Memory: 64 * roost.MiB},
 	})
 	n.performEffects()
@@ -130,7 +133,8 @@ func (n *testMachine) requestClaim(class gpu.AppClass, wait bool) (*Claim, error
 // newTestMachine is a machine of four cores with work for it.
 func newTestMachine(t testing.TB, queue QueueOptions, way time.Duration, tasks []batchTask) *testMachine {
 	n := &testMachine{
-		t: t, core: newTestTable(t, queue), latency: way, tasks: tasks, remaining: len(tasks), asked: map[ClaimID]BootTime{}, takes: map[roost.AttemptID]time.Duration{},
+		t: t, core: newTestTable(t, queue), latency: way, tasks: tasks, remaining: len(tasks),
+		asked: map[ClaimID]BootTime{}, takes: map[roost.AttemptID]time.Duration{},
 	}
 	if err := n.core.Connected(0, 1, "s1", 1, 1); err != nil {
 		t.Fatal(err)
@@ -138,7 +142,8 @@ func newTestMachine(t testing.TB, queue QueueOptions, way time.Duration, tasks [
 	return n
 }
 
-// requestClaims asks for claims until there are no more, and again each second, as a negotiator has it do that sees room in the ad.
+// requestClaims asks for claims until there are no more, and again each second, as a
+// negotiator has it do that sees room in the ad.
 func (n *testMachine) requestClaims() {
 	for err := error(nil); err == nil; {
 		_, err = n.requestClaim(gpu.BatchClass, true)
@@ -163,11 +168,13 @@ func runBatch(t testing.TB, queue QueueOptions, way, takes time.Duration, count 
 	return n.last
 }
 
-// TestQueueShortensARow is HRM's first claim: with a task waiting on the machine for each core, a row of short tasks takes as long as the tasks,
-// and not a way to the schedd longer each.
+// TestQueueShortensARow is HRM's first claim: with a task waiting on the machine for each
+// core, a row of short tasks takes as long as the tasks, and not a way to the schedd
+// longer each.
 func TestQueueShortensARow(t *testing.T) {
 	const count, takes, way = 400, 500 * time.Millisecond, 250 * time.Millisecond
-	without, with := runBatch(t, QueueOptions{}, way, takes, count), runBatch(t, QueueOptions{Length: 4}, way, takes, count)
+	without, with := runBatch(t, QueueOptions{}, way, takes, count),
+		runBatch(t, QueueOptions{Length: 4}, way, takes, count)
 	if want := way + count/4*takes; with > want+way {
 		t.Errorf("with a queue the row took %v, want about %v", with, want)
 	}
@@ -176,7 +183,8 @@ func TestQueueShortensARow(t *testing.T) {
 	}
 }
 
-// runWithStreams plays batch tasks that fill the machine, with a stream task now and then, and returns how long these waited at most, beyond the way.
+// runWithStreams plays batch tasks that fill the machine, with a stream task now and
+// then, and returns how long these waited at most, beyond the way.
 func runWithStreams(t testing.TB, class gpu.AppClass) (most time.Duration, refused int) {
 	tasks := make([]batchTask, 200)
 	for i := range tasks {
@@ -203,7 +211,8 @@ func runWithStreams(t testing.TB, class gpu.AppClass) (most time.Duration, refus
 	return most - n.latency, refused
 }
 
-// TestStreamStartsAtOnce is HRM's second claim: a stream task starts at once on a machine that is full of batch tasks.
+// TestStreamStartsAtOnce is HRM's second claim: a stream task starts at once on a machine
+// that is full of batch tasks.
 func TestStreamStartsAtOnce(t *testing.T) {
 	if most, refused := runWithStreams(t, gpu.StreamClass); most > 0 || refused > 0 {
 		t.Errorf("stream tasks waited up to %v, and %d were refused", most, refused)
@@ -213,10 +222,11 @@ func TestStreamStartsAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkRow shows what a queue on the machine is worth, by how long a task runs against the way to the schedd. x is how many times longer the row
-// takes without.
+// BenchmarkRow shows what a queue on the machine is worth, by how long a task runs
+// against the way to the schedd. x is how many times longer the row takes without.
 func BenchmarkRow(b *testing.B) {
-	for _, takes := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
+	for _, takes := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second,
+		10 * time.Second} {
 		for _, q := range []struct {
 			name  string
 			queue QueueOptions
@@ -224,7 +234,8 @@ func BenchmarkRow(b *testing.B) {
 			b.Run(fmt.Sprintf("%v/%s", takes, q.name), func(b *testing.B) {
 				var x float64
 				for b.Loop() {
-					x = runBatch(b, QueueOptions{}, 250*time.Millisecond, takes, 200).Seconds() / runBatch(b, q.queue, 250*time.Millisecond, takes, 200).Seconds()
+					x = runBatch(b, QueueOptions{}, 250*time.Millisecond, takes, 200).Seconds() /
+						runBatch(b, q.queue, 250*time.Millisecond, takes, 200).Seconds()
 				}
 				b.ReportMetric(x, "x")
 			})

@@ -11,14 +11,16 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// throttlePatience is how long a claim in reclaimed room goes on with less processor time than it asked for before it has to go: it would be better off
-// elsewhere (Borg §6.2).
+// throttlePatience is how long a claim in reclaimed room goes on with less processor time
+// than it asked for before it has to go: it would be better off elsewhere (Borg §6.2).
 const throttlePatience = 10 * time.Minute
 
-// MemoryPressure is what the machine itself has left of its memory, whoever has the rest. A Total of 0: nobody knows.
+// MemoryPressure is what the machine itself has left of its memory, whoever has the rest.
+// A Total of 0: nobody knows.
 type MemoryPressure struct{ Available, Total roost.Bytes }
 
-// AddUsageSamples takes in what each claim's task uses, and lets reservations follow. What that means for those in reclaimed room, Todo sees to.
+// AddUsageSamples takes in what each claim's task uses, and lets reservations follow.
+// What that means for those in reclaimed room, Todo sees to.
 func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.ResourceAmount, p MemoryPressure) {
 	c.now = now
 	params := reclaim.ParamsOf(c.opt.Reclaim).ScaledTo(c.opt.SettlingTime)
@@ -41,12 +43,14 @@ func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.Resou
 	}
 	c.hasUsageSamples = true
 	if short := reclaim.MemoryShortfall(p.Available, p.Total); short > 0 && c.opt.Reclaim != roost.ReclaimOff {
-		c.evictOvercommitted(short, true, c.nonProdUsage(), fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
+		c.evictOvercommitted(short, true, c.nonProdUsage(),
+			fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
 	}
 	c.throttleReclaimed(now)
 }
 
-// setUsageEstimate notes what is reserved of a claim's placement, and who wants back what was lent.
+// setUsageEstimate notes what is reserved of a claim's placement, and who wants back what
+// was lent.
 func (c *ClaimTable) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
 	_, before := claim.Placement.UsageEstimate()
 	c.free.SetUsageEstimate(&claim.Placement, a.CPU, a.Memory)
@@ -55,7 +59,8 @@ func (c *ClaimTable) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
 	}
 }
 
-// resetUsageEstimate has all reserved again that a claim has: a task begins, of which nobody knows yet what it needs.
+// resetUsageEstimate has all reserved again that a claim has: a task begins, of which
+// nobody knows yet what it needs.
 func (c *ClaimTable) resetUsageEstimate(claim *Claim) {
 	claim.estimate, claim.lastUsage = nil, reclaim.ResourceAmount{}
 	if claim.hasPlacement {
@@ -72,8 +77,9 @@ func (c *Claim) ownerLabel() string {
 	return fmt.Sprintf("%s of %s (%v)", what, c.Owner, c.Info.Band)
 }
 
-// reclaimUnit lets those in reclaimed room have to themselves what has fallen free, and ends as many of them as it takes for the reservations to be met.
-// It waits for a first look at what the tasks of an earlier start use.
+// reclaimUnit lets those in reclaimed room have to themselves what has fallen free, and
+// ends as many of them as it takes for the reservations to be met. It waits for a first
+// look at what the tasks of an earlier start use.
 func (c *ClaimTable) reclaimUnit() {
 	var lent []*Claim
 	for _, claim := range c.claims {
@@ -99,7 +105,8 @@ func (c *ClaimTable) reclaimUnit() {
 	}
 }
 
-// reclaimedIn are those in reclaimed room of a unit, with what their reservations hold there.
+// reclaimedIn are those in reclaimed room of a unit, with what their reservations hold
+// there.
 func (c *ClaimTable) reclaimedIn(unit int) (all []reclaim.EvictionCandidate) {
 	for _, claim := range c.sortedClaims() {
 		if !claim.hasPlacement || !claim.Placement.Reclaimed {
@@ -130,19 +137,24 @@ func (c *ClaimTable) nonProdUsage() (all []reclaim.EvictionCandidate) {
 
 func (c *Claim) evictionCandidate() reclaim.EvictionCandidate {
 	return reclaim.EvictionCandidate{
-		ID: uint64(c.ID), Band: c.Info.Band, Reclaimed: c.Placement.Reclaimed, Began: c.RunningSince, IsVacating: c.State == Vacating || c.endReason != "",
+		ID: uint64(c.ID), Band: c.Info.Band, Reclaimed: c.Placement.Reclaimed, Began: c.RunningSince,
+		IsVacating: c.State == Vacating || c.endReason != "",
 	}
 }
 
-// evictOvercommitted ends claims so that need is got back. At once is for when memory itself has run out: else what can be saved is.
-func (c *ClaimTable) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate, reason string) {
+// evictOvercommitted ends claims so that need is got back. At once is for when memory
+// itself has run out: else what can be saved is.
+func (c *ClaimTable) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate,
+	reason string) {
 	for _, id := range reclaim.SelectVictims(need, from) {
 		c.endWhenIdle(c.claims[ClaimID(id)], Preempted, atOnce, reason)
 	}
 }
 
-// throttleReclaimed shares out what processor time others leave to those in reclaimed room when it is short, and ends those that had too little for too long.
-// What counts is what the others use now, and not what is reserved for them: time that nobody uses is lost.
+// throttleReclaimed shares out what processor time others leave to those in reclaimed
+// room when it is short, and ends those that had too little for too long. What counts is
+// what the others use now, and not what is reserved for them: time that nobody uses is
+// lost.
 func (c *ClaimTable) throttleReclaimed(now BootTime) {
 	asked, busy := make([]roost.MilliCPU, c.free.Len()), make([]roost.MilliCPU, c.free.Len())
 	for _, claim := range c.claims {
@@ -172,12 +184,14 @@ func (c *ClaimTable) throttleReclaimed(now BootTime) {
 			claim.throttledSince = now
 		}
 		if now-claim.throttledSince >= throttlePatience {
-			c.endWhenIdle(claim, Preempted, false, fmt.Sprintf("its processor time was wanted back for %v", throttlePatience))
+			c.endWhenIdle(claim, Preempted, false,
+				fmt.Sprintf("its processor time was wanted back for %v", throttlePatience))
 		}
 	}
 }
 
-// isThrottleable reports whether the claim's processor time can be taken back, and the unit that it is of.
+// isThrottleable reports whether the claim's processor time can be taken back, and the
+// unit that it is of.
 func (c *Claim) isThrottleable() (unit int, ok bool) {
 	p := &c.Placement
 	if !c.hasPlacement || !p.Reclaimed || p.Class != gpu.BatchClass || len(p.Parts) == 0 || c.endReason != "" {
@@ -195,7 +209,8 @@ func (c *ClaimTable) unthrottle(claim *Claim) {
 	}
 }
 
-// IsReclaimableAdStale reports whether what may be lent has changed since the last ad by so much that it is worth a new one: a twentieth of a unit.
+// IsReclaimableAdStale reports whether what may be lent has changed since the last ad by
+// so much that it is worth a new one: a twentieth of a unit.
 func (c *ClaimTable) IsReclaimableAdStale() bool {
 	const part = 20
 	if len(c.advertisedReclaimable) != c.free.Len() {
@@ -203,7 +218,8 @@ func (c *ClaimTable) IsReclaimableAdStale() bool {
 	}
 	for i, shown := range c.advertisedReclaimable {
 		unit, room := c.free.Unit(i), c.free.Reclaimable(i, gpu.BatchClass)
-		if c.free.IsReclaiming() && (abs(room.CPU-shown.CPU) > unit.CPU/part || abs(room.Memory-shown.Memory) > unit.Memory/part) {
+		if c.free.IsReclaiming() && (abs(room.CPU-shown.CPU) > unit.CPU/part ||
+			abs(room.Memory-shown.Memory) > unit.Memory/part) {
 			return true
 		}
 	}

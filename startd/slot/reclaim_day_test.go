@@ -12,9 +12,11 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// dayScenario plays a machine for a day on the books that a startd keeps: three quarters are asked for by production, whose tasks use of it what they happen
-// to, and batch tasks come for whatever they are given. How much tasks use is made up, but alike what figure 11 of the Borg paper shows: most use much
-// less than they asked for, memory more of it and more steadily than processor time.
+// dayScenario plays a machine for a day on the books that a startd keeps: three quarters
+// are asked for by production, whose tasks use of it what they happen to, and batch tasks
+// come for whatever they are given. How much tasks use is made up, but alike what figure
+// 11 of the Borg paper shows: most use much less than they asked for, memory more of it
+// and more steadily than processor time.
 type dayScenario struct {
 	table *ClaimTable
 	rng   *rand.Rand
@@ -23,12 +25,13 @@ type dayScenario struct {
 	tasks map[ClaimID]*scenarioTask
 
 	reclaimedCoreSeconds, totalCoreSeconds float64 // core-seconds of claims in reclaimed room, and of all
-	reserved                               float64 // of memory: the sum over samples of reservation by limit, of production
-	samples                                float64
-	begun                                  int // batch tasks
-	evicted                                int // of those
-	lostWork                               float64
-	production                             int // that had to go; never
+	// of memory: the sum over samples of reservation by limit, of production
+	reserved   float64
+	samples    float64
+	begun      int // batch tasks
+	evicted    int // of those
+	lostWork   float64
+	production int // that had to go; never
 }
 
 // scenarioTask is what a task does.
@@ -47,7 +50,8 @@ func newDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 	ad := classad.New()
 	ad.SetBool(roost.AttrRequirements, true)
 	c := New(TableOptions{
-		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 32_000, Memory: 128 * roost.GiB}}, Ad: ad, FirstID: 1, ExitRetention: time.Hour, Reclaim: level,
+		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 32_000, Memory: 128 * roost.GiB}}, Ad: ad, FirstID: 1,
+		ExitRetention: time.Hour, Reclaim: level,
 	})
 	if err := c.Connected(0, 1, "s", 1, 1); err != nil {
 		t.Fatal(err)
@@ -59,14 +63,16 @@ func newDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 func (d *dayScenario) startTask(t testing.TB, band roost.PriorityBand) bool {
 	d.next++
 	claim, err := d.table.DecideClaim(d.now, ClaimRequest{
-		Session: 1, Schedd: "s", Grant: GrantID{1, d.next}, Owner: "ann", Info: ClaimInfo{Band: band}, TokenValid: true, Lease: 1000 * time.Hour,
+		Session: 1, Schedd: "s", Grant: GrantID{1, d.next}, Owner: "ann", Info: ClaimInfo{Band: band}, TokenValid: true,
+		Lease:     1000 * time.Hour,
 		Resources: roost.Resources{CPU: 1000, Memory: 4 * roost.GiB},
 	})
 	if err != nil {
 		return false
 	}
 	d.table.ClaimCreated(claim.ID)
-	task := &scenarioTask{id: roost.AttemptID{Task: roost.JobID{Seq: d.next, Host: "s"}.Task(0), Attempt: 1}, began: d.now, production: band.IsProd()}
+	task := &scenarioTask{id: roost.AttemptID{Task: roost.JobID{Seq: d.next, Host: "s"}.Task(0), Attempt: 1},
+		began: d.now, production: band.IsProd()}
 	if err := d.table.Activate(d.now, 1, "s", claim.ID, task.id, AttemptInfo{}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +104,8 @@ func (d *dayScenario) taskUsage(task *scenarioTask) reclaim.ResourceAmount {
 	if ran := d.now - task.began; ran < 5*time.Minute { // it grows into its memory
 		memory *= ran.Minutes() / 5
 	}
-	return reclaim.ResourceAmount{CPU: roost.MilliCPU(1000 * cpu * (0.8 + 0.4*d.rng.Float64())), Memory: roost.Bytes(float64(4*roost.GiB) * memory)}
+	return reclaim.ResourceAmount{CPU: roost.MilliCPU(1000 * cpu * (0.8 + 0.4*d.rng.Float64())),
+		Memory: roost.Bytes(float64(4*roost.GiB) * memory)}
 }
 
 // endTask ends the task on a claim, and the claim.
@@ -170,13 +177,15 @@ func playDay(t testing.TB, level roost.ReclaimLevel, seed uint64) *dayScenario {
 	return d
 }
 
-// TestReclaimedDay: the bolder the level, the more of the work runs in reclaimed room; off, none; and production never has to go.
+// TestReclaimedDay: the bolder the level, the more of the work runs in reclaimed room;
+// off, none; and production never has to go.
 func TestReclaimedDay(t *testing.T) {
 	last := -1.0
 	for level := roost.ReclaimOff; level <= roost.ReclaimAggressive; level++ {
 		d := playDay(t, level, 1)
 		part := d.reclaimedCoreSeconds / d.totalCoreSeconds
-		t.Logf("%v: %.1f%% of the work in reclaimed room, reservations of production %.0f%% of limits, %d of %d batch tasks evicted",
+		t.Logf("%v: %.1f%% of the work in reclaimed room, reservations of production %.0f%% of limits, %d of %d "+
+			"batch tasks evicted",
 			level, 100*part, 100*d.reserved/d.samples, d.evicted, d.begun)
 		if part <= last || level == roost.ReclaimOff && (part > 0 || d.evicted > 0) || d.production > 0 {
 			t.Errorf("%v: %+v", level, d)
@@ -185,14 +194,17 @@ func TestReclaimedDay(t *testing.T) {
 	}
 }
 
-// BenchmarkReclaimedDay says what each level gains and costs, over machines that differ in their seeds.
+// BenchmarkReclaimedDay says what each level gains and costs, over machines that differ
+// in their seeds.
 func BenchmarkReclaimedDay(b *testing.B) {
 	for level := roost.ReclaimBaseline; level <= roost.ReclaimAggressive; level++ {
 		b.Run(level.String(), func(b *testing.B) {
 			var sum dayScenario
 			for seed := range b.N {
 				d := playDay(b, level, uint64(seed))
-				sum.reclaimedCoreSeconds, sum.totalCoreSeconds, sum.reserved, sum.samples = sum.reclaimedCoreSeconds+d.reclaimedCoreSeconds, sum.totalCoreSeconds+d.totalCoreSeconds, sum.reserved+d.reserved, sum.samples+d.samples
+				sum.reclaimedCoreSeconds, sum.totalCoreSeconds, sum.reserved, sum.samples = sum.reclaimedCoreSeconds+
+					d.reclaimedCoreSeconds, sum.totalCoreSeconds+d.totalCoreSeconds, sum.reserved+d.reserved,
+					sum.samples+d.samples
 				sum.evicted, sum.begun, sum.lostWork = sum.evicted+d.evicted, sum.begun+d.begun, sum.lostWork+d.lostWork
 			}
 			b.ReportMetric(100*sum.reclaimedCoreSeconds/sum.totalCoreSeconds, "%lent")

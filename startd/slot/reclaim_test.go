@@ -20,7 +20,8 @@ func (s *scriptRunner) reclaim(w stepArguments) (err error) {
 	return err
 }
 
-// sample is the step in which claims are seen to use something, "1=MILLICPU:MIB", for so many seconds, looked at every two.
+// sample is the step in which claims are seen to use something, "1=MILLICPU:MIB", for so
+// many seconds, looked at every two.
 func (s *scriptRunner) sample(w stepArguments) {
 	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range s.core.nextID {
@@ -33,7 +34,8 @@ func (s *scriptRunner) sample(w stepArguments) {
 			use[id] = a
 		}
 	}
-	p := MemoryPressure{roost.Bytes(w.number("available", 0)) * roost.MiB, roost.Bytes(w.number("total", 0)) * roost.MiB}
+	p := MemoryPressure{roost.Bytes(w.number("available", 0)) * roost.MiB,
+		roost.Bytes(w.number("total", 0)) * roost.MiB}
 	for end := s.now + time.Duration(w.number("seconds", 2))*time.Second; s.now < end; {
 		s.now += 2 * time.Second
 		s.core.AddUsageSamples(s.now, use, p)
@@ -47,12 +49,14 @@ func (s *scriptRunner) showReclaimable(out io.Writer) {
 	}
 	for i := range s.core.free.Len() {
 		r := s.core.free.Reclaimable(i, gpu.BatchClass)
-		fmt.Fprintf(out, "%s: room for %v cores, %v; news %v\n", s.core.free.Unit(i).Name, r.CPU, r.Memory, s.core.IsReclaimableAdStale())
+		fmt.Fprintf(out, "%s: room for %v cores, %v; news %v\n", s.core.free.Unit(i).Name, r.CPU, r.Memory,
+			s.core.IsReclaimableAdStale())
 	}
 	for _, c := range s.core.sortedClaims() {
 		if c.hasPlacement {
 			cpu, memory := c.Placement.UsageEstimate()
-			fmt.Fprintf(out, "claim %d: %v cores and %v reserved, reclaimed %v\n", c.ID, cpu, memory, c.Placement.Reclaimed)
+			fmt.Fprintf(out, "claim %d: %v cores and %v reserved, reclaimed %v\n", c.ID, cpu, memory,
+				c.Placement.Reclaimed)
 		}
 	}
 }
@@ -61,7 +65,8 @@ func (s *scriptRunner) showReclaimable(out io.Writer) {
 func addRandomSamples(r *rand.Rand, c *ClaimTable, now BootTime) {
 	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range c.claims {
-		use[id] = reclaim.ResourceAmount{CPU: roost.MilliCPU(r.IntN(3000)), Memory: roost.Bytes(r.Int64N(int64(2 * roost.GiB)))}
+		use[id] = reclaim.ResourceAmount{CPU: roost.MilliCPU(r.IntN(3000)),
+			Memory: roost.Bytes(r.Int64N(int64(2 * roost.GiB)))}
 	}
 	c.AddUsageSamples(now, use, MemoryPressure{roost.Bytes(r.IntN(2000)) * roost.MiB, 64 * roost.GiB})
 }

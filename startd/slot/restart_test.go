@@ -11,8 +11,10 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// TestRestartAtRandom plays batch tasks that go through a queue, and restarts the machine's startd at random: a new core is made of what stands on
-// disk. Every task that runs is still there, no end of one is lost, nothing is booked twice, and whoever waited waits again.
+// TestRestartAtRandom plays batch tasks that go through a queue, and restarts the
+// machine's startd at random: a new core is made of what stands on disk. Every task that
+// runs is still there, no end of one is lost, nothing is booked twice, and whoever waited
+// waits again.
 func TestRestartAtRandom(t *testing.T) {
 	yields := 0
 	for seed := range uint64(300) {
@@ -70,10 +72,13 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 		switch r.IntN(8) {
 		case 0, 1:
 			c.DecideClaim(now, ClaimRequest{
-				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, TokenValid: true, Lease: 1000 * time.Hour, CanQueue: true, Resources: randomResources(r, c),
+				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, TokenValid: true,
+				Lease: 1000 * time.Hour, CanQueue: true, Resources: randomResources(r, c),
 			})
 		case 2, 3:
-			if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting && !c.hasQueuedAttempt() }); claim != nil {
+			if claim := pick(func(c *Claim) bool {
+				return c.State == Idle || c.State == Waiting && !c.hasQueuedAttempt()
+			}); claim != nil {
 				job++
 				a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "s1"}.Task(0), Attempt: 1}
 				if err := c.Activate(now, session, "s1", claim.ID, a, AttemptInfo{}); err != nil {
@@ -95,7 +100,9 @@ func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
 				act()
 				c, session = restarted(t, c, files, now), session+1
 				connect()
-			} else if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting }); claim != nil && r.IntN(3) == 0 {
+			} else if claim := pick(func(c *Claim) bool {
+				return c.State == Idle || c.State == Waiting
+			}); claim != nil && r.IntN(3) == 0 {
 				c.Release(session, "s1", claim.ID)
 			}
 		}
@@ -109,7 +116,8 @@ func clone(p gpu.Placement) gpu.Placement {
 	return p
 }
 
-// restarted is a core made of what is left of another when its process is gone, in the order in which the startd enters claims.
+// restarted is a core made of what is left of another when its process is gone, in the
+// order in which the startd enters claims.
 func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt
@@ -129,11 +137,14 @@ func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, n
 	slices.SortStableFunc(all, func(a, b *Claim) int { return rank(a) - rank(b) })
 	for _, claim := range all {
 		own := Claim{
-			ID: claim.ID, Schedd: claim.Schedd, Owner: claim.Owner, Class: claim.Class, CanQueue: claim.CanQueue, Resources: claim.Resources,
-			Placement: clone(files[claim.ID]), State: Idle, Lease: now + claim.LeasePeriod, LeasePeriod: claim.LeasePeriod,
+			ID: claim.ID, Schedd: claim.Schedd, Owner: claim.Owner, Class: claim.Class, CanQueue: claim.CanQueue,
+			Resources: claim.Resources,
+			Placement: clone(files[claim.ID]), State: Idle, Lease: now + claim.LeasePeriod,
+			LeasePeriod: claim.LeasePeriod,
 		}
 		if claim.hasLiveAttempt() || claim.State == Exited {
-			own.State, own.Attempt, own.Running, own.ProcessesGone = Busy, claim.Attempt, claim.hasLiveAttempt(), claim.State == Exited
+			own.State, own.Attempt, own.Running, own.ProcessesGone = Busy, claim.Attempt, claim.hasLiveAttempt(),
+				claim.State == Exited
 		}
 		if err := c.Adopt(now, own); err != nil {
 			t.Fatalf("%v, holding %v: %v", claim, claim.HasResources(), err)

@@ -9,16 +9,19 @@ import (
 // defaultRuntime is how long a task is taken to run of which nothing is known.
 const defaultRuntime = 10 * time.Minute
 
-// defaultGap is how long a schedd is taken to need for something new, before that was measured.
+// defaultGap is how long a schedd is taken to need for something new, before that was
+// measured.
 const defaultGap = time.Second
 
-// maxGap is the longest time between two attempts that counts as a gap: after a longer one the schedd had nothing.
+// maxGap is the longest time between two attempts that counts as a gap: after a longer
+// one the schedd had nothing.
 const maxGap = time.Minute
 
 // maxKinds bounds how many kinds of tasks are remembered.
 const maxKinds = 512
 
-// taskKind is what tasks are told apart by whose run times are alike: most work comes again (HRM §3.4.2).
+// taskKind is what tasks are told apart by whose run times are alike: most work comes
+// again (HRM §3.4.2).
 type taskKind struct {
 	owner     string
 	resources roost.Resources
@@ -35,7 +38,8 @@ func (a *movingAverage) add(d time.Duration) {
 	a.mean += (d - a.mean) / time.Duration(a.n)
 }
 
-// runtimeHistory are the run times that were seen here, and how long it takes until a schedd has something new for a claim.
+// runtimeHistory are the run times that were seen here, and how long it takes until a
+// schedd has something new for a claim.
 type runtimeHistory struct {
 	kinds map[taskKind]*movingAverage
 	order []taskKind // a ring once it is full
@@ -81,7 +85,8 @@ func (t *runtimeHistory) gap() time.Duration {
 	return t.gaps.mean
 }
 
-// expectedRuntime is how long an attempt on the claim will run: as its like have run here, or else as long as it may.
+// expectedRuntime is how long an attempt on the claim will run: as its like have run
+// here, or else as long as it may.
 func (c *ClaimTable) expectedRuntime(claim *Claim) time.Duration {
 	if a := c.runtimes.kinds[taskKind{claim.Owner, claim.Resources}]; a != nil {
 		return a.mean
@@ -92,7 +97,8 @@ func (c *ClaimTable) expectedRuntime(claim *Claim) time.Duration {
 	return defaultRuntime
 }
 
-// remainingTime is how long a claim will still hold what it has. One that has run longer than expected is taken to run as long again.
+// remainingTime is how long a claim will still hold what it has. One that has run longer
+// than expected is taken to run as long again.
 func (c *ClaimTable) remainingTime(now BootTime, claim *Claim) time.Duration {
 	if claim.State == Exited {
 		return 0

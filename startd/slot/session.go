@@ -18,17 +18,19 @@ type scheddSession struct {
 	sentMarks   []sentMark // by number, those that may be heard of yet
 }
 
-// sentMark is something that a schedd is told, by which it can say later when it sent what it sends: after it had heard that.
+// sentMark is something that a schedd is told, by which it can say later when it sent
+// what it sends: after it had heard that.
 type sentMark struct {
 	number uint64
 	sentAt BootTime
 }
 
-// maxSentMarks bounds how many of them are remembered. A schedd hears of each renewal in turn.
+// maxSentMarks bounds how many of them are remembered. A schedd hears of each renewal in
+// turn.
 const maxSentMarks = 16
 
-// sentTime is when a schedd sent something, at the latest: so long after it had heard a word. It may have sent it later, by the time that the word was
-// on its way.
+// sentTime is when a schedd sent something, at the latest: so long after it had heard a
+// word. It may have sent it later, by the time that the word was on its way.
 func (s *scheddSession) sentTime(now BootTime, heard uint64, since time.Duration) BootTime {
 	last := 0
 	for i, w := range s.sentMarks {
@@ -50,16 +52,19 @@ func (s *scheddSession) addSentMark(now BootTime) uint64 {
 	return w.number
 }
 
-// Connected begins a session of a schedd and ends the one before. Numbers of sessions are the caller's, above 0 and never used twice. The error
-// is roost.Stale when a newer session of that schedd was here already. A schedd that lost its disk counts incarnations anew, but started
-// later. The first word of a session, number 0, is what it is welcomed with, now.
+// Connected begins a session of a schedd and ends the one before. Numbers of sessions are
+// the caller's, above 0 and never used twice. The error is roost.Stale when a newer
+// session of that schedd was here already. A schedd that lost its disk counts
+// incarnations anew, but started later. The first word of a session, number 0, is what it
+// is welcomed with, now.
 func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
 	s := c.sessions[schedd]
 	if s == nil {
 		s = &scheddSession{fence: newAttemptFence()}
 		c.sessions[schedd] = s
 	} else if incarnation <= s.incarnation && started <= s.started {
-		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale, s.incarnation)
+		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale,
+			s.incarnation)
 	}
 	if s.id != 0 {
 		c.addEffect(CloseSession{s.id})
@@ -71,7 +76,8 @@ func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started i
 	return nil
 }
 
-// Disconnected notes that a session has broken. The claims live on by their leases; those on which nothing runs for a moment only.
+// Disconnected notes that a session has broken. The claims live on by their leases; those
+// on which nothing runs for a moment only.
 func (c *ClaimTable) Disconnected(now BootTime, id uint64, schedd string) {
 	if !c.isCurrentSession(schedd, id) {
 		return
@@ -82,13 +88,17 @@ func (c *ClaimTable) Disconnected(now BootTime, id uint64, schedd string) {
 	}
 }
 
-// orphanLease is how long a claim on which nothing runs waits for its schedd, of which nothing is heard. A schedd forgets claims when it cannot reach their
-// node, and may have no reason to come back: what it asked for while the node stood still, or what has ended after it was given up, would be kept from
-// others for a whole lease. What it comes back for, it does so within seconds.
+// orphanLease is how long a claim on which nothing runs waits for its schedd, of which
+// nothing is heard. A schedd forgets claims when it cannot reach their node, and may have
+// no reason to come back: what it asked for while the node stood still, or what has ended
+// after it was given up, would be kept from others for a whole lease. What it comes back
+// for, it does so within seconds.
 const orphanLease = 15 * time.Second
 
-// shortenLease shortens the lease of a claim if its schedd may have forgotten it; the next renewal makes it as long as it was. One whose attempt has ended keeps its
-// lease and the news, for which a schedd may come back that was away, and gives back what it holds.
+// shortenLease shortens the lease of a claim if its schedd may have forgotten it; the
+// next renewal makes it as long as it was. One whose attempt has ended keeps its lease
+// and the news, for which a schedd may come back that was away, and gives back what it
+// holds.
 func (c *ClaimTable) shortenLease(claim *Claim) {
 	switch {
 	case claim.State == Exited:
@@ -132,8 +142,10 @@ func (c *ClaimTable) isCurrentSession(schedd string, id uint64) bool {
 	return s != nil && s.id == id && id != 0
 }
 
-// attemptFenceSize bounds how many tasks of a schedd are remembered. Inside a session messages keep their order, and older sessions are not heard, so
-// an old attempt can only come from a schedd that is broken; that would show at once, not after thousands of other tasks.
+// attemptFenceSize bounds how many tasks of a schedd are remembered. Inside a session
+// messages keep their order, and older sessions are not heard, so an old attempt can only
+// come from a schedd that is broken; that would show at once, not after thousands of
+// other tasks.
 const attemptFenceSize = 4096
 
 // taskKey is a task without its host: a fence belongs to one schedd.
@@ -151,7 +163,8 @@ type attemptFence struct {
 
 func newAttemptFence() attemptFence { return attemptFence{last: make(map[taskKey]roost.AttemptNumber)} }
 
-// advance reports whether the attempt is higher than the last one of its task, and remembers it.
+// advance reports whether the attempt is higher than the last one of its task, and
+// remembers it.
 func (f *attemptFence) advance(a roost.AttemptID) bool {
 	key := taskKey{a.Task.Job.Seq, a.Task.Index}
 	last, known := f.last[key]

@@ -17,12 +17,15 @@ import (
 // newTestTable is a core of 4 cores, 8 GiB and a policy.
 func newTestTable(t testing.TB, queue QueueOptions) *ClaimTable {
 	t.Helper()
-	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = TARGET.Owner is "zoe" ? 7.5 : 0]`)
+	ad, err := classad.Parse(
+		`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = TARGET.Owner is "zoe" ? 7.5 : 0]`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return New(TableOptions{
-		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1, ExitRetention: time.Hour, Queue: queue,
+		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1,
+		ExitRetention: time.Hour, Queue: queue,
 	})
 }
 
@@ -40,7 +43,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// step is a command, its words "name=value", and what follows: the error, the effects, and with "state" the books.
+// step is a command, its words "name=value", and what follows: the error, the effects,
+// and with "state" the books.
 func (s *scriptRunner) step(step script.ScriptCommand) string {
 	w := words(step.Args)
 	var out strings.Builder
@@ -106,7 +110,8 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("withdraw %v cause %d: %s", e.Attempt, e.Cause, e.Reason)
 	case AcceptClaim:
 		if e.Claim.IsWaiting() {
-			return fmt.Sprintf("answer %d on session %d: waits, predicted %v", e.Claim.ID, e.Session, e.Claim.PredictedWait)
+			return fmt.Sprintf("answer %d on session %d: waits, predicted %v", e.Claim.ID, e.Session,
+				e.Claim.PredictedWait)
 		}
 		return fmt.Sprintf("answer %d on session %d", e.Claim.ID, e.Session)
 	case RejectClaim:
@@ -168,7 +173,8 @@ func (w stepArguments) attempt() roost.AttemptID {
 }
 
 func (s *scriptRunner) runStep(command string, w stepArguments) error {
-	c, schedd, session, claim := s.core, w.text("schedd", "s1"), uint64(w.number("session", 1)), ClaimID(w.number("claim", 1))
+	c, schedd, session, claim := s.core, w.text("schedd", "s1"), uint64(w.number("session", 1)),
+		ClaimID(w.number("claim", 1))
 	heard := func(ok bool) error {
 		if !ok {
 			return fmt.Errorf("not heard")
@@ -189,7 +195,8 @@ func (s *scriptRunner) runStep(command string, w stepArguments) error {
 		c.ClaimFailed(s.now, claim, "no starter")
 	case "activate":
 		return c.Activate(s.now, session, schedd, claim, w.attempt(), AttemptInfo{
-			Walltime: time.Duration(w.number("walltime", 0)) * time.Second, Expected: time.Duration(w.number("expected", 0)) * time.Second, NotRestartable: w.number("once", 0) > 0,
+			Walltime: time.Duration(w.number("walltime", 0)) * time.Second,
+			Expected: time.Duration(w.number("expected", 0)) * time.Second, NotRestartable: w.number("once", 0) > 0,
 		})
 	case "started":
 		c.Started(s.now, claim, w.attempt())
@@ -203,29 +210,34 @@ func (s *scriptRunner) runStep(command string, w stepArguments) error {
 		return heard(c.Release(session, schedd, claim))
 	case "renew":
 		_, ok := c.RenewClaims(s.now, session, schedd, LeaseRenewal{ // sent just now, unless it says otherwise
-			LastHeard: uint64(w.number("heard", 1<<30)), Since: time.Duration(w.number("since", 1<<30)) * time.Second, Lease: time.Duration(w.number("seconds", 0)) * time.Second,
+			LastHeard: uint64(w.number("heard", 1<<30)), Since: time.Duration(w.number("since", 1<<30)) * time.Second,
+			Lease: time.Duration(w.number("seconds", 0)) * time.Second,
 		})
 		return heard(ok)
 	case "queue":
 		s.core = newTestTable(s.t, QueueOptions{
-			RunLimit: w.number("limit", 0), Length: w.number("length", 0), Auto: w.text("auto", "") != "", MaxWait: time.Duration(w.number("wait", 0)) * time.Second,
+			RunLimit: w.number("limit", 0), Length: w.number("length", 0), Auto: w.text("auto", "") != "",
+			MaxWait: time.Duration(w.number("wait", 0)) * time.Second,
 		})
 	case "adopt":
 		state := map[string]ClaimState{"idle": Idle, "busy": Busy, "exited": Exited}[w.text("state", "idle")]
 		r := s.requestClaim(w, schedd, session)
-		a := Claim{ID: claim, Schedd: schedd, Owner: r.Owner, Class: r.Class, CanQueue: r.CanQueue, Resources: r.Resources, State: state, Lease: s.now + r.Lease, LeasePeriod: r.Lease}
+		a := Claim{ID: claim, Schedd: schedd, Owner: r.Owner, Class: r.Class, CanQueue: r.CanQueue,
+			Resources: r.Resources, State: state, Lease: s.now + r.Lease, LeasePeriod: r.Lease}
 		if state != Idle {
 			a.Attempt = w.attempt()
 		}
 		if w.text("held", "") != "" {
-			a.Placement = gpu.Placement{Class: r.Class, Parts: []gpu.UnitPart{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
+			a.Placement = gpu.Placement{Class: r.Class,
+				Parts: []gpu.UnitPart{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
 		}
 		c.nextID = max(c.nextID, claim+1)
 		return c.Adopt(s.now, a)
 	case "lend":
 		s.core.SetAvailable(strings.ReplaceAll(w["not"], "_", " "))
 	case "bound":
-		s.core.SetOwnerLimits(s.now, roost.MilliCPU(w.number("cpu", 0)), roost.Bytes(w.number("mib", 0))*roost.MiB, "its owner lends less")
+		s.core.SetOwnerLimits(s.now, roost.MilliCPU(w.number("cpu", 0)), roost.Bytes(w.number("mib", 0))*roost.MiB,
+			"its owner lends less")
 	case "handback":
 		s.core.ReleaseIdle("its owner is back")
 	case "expel":
@@ -254,9 +266,11 @@ func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint
 		s.t.Fatal(err)
 	}
 	r := ClaimRequest{
-		Session: session, Schedd: schedd, Grant: GrantID{uint64(w.number("epoch", 1)), uint64(w.number("grant", 1))}, Owner: w.text("owner", "ann"),
-		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, TokenValid: w.text("forged", "") == "",
-		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
+		Session: session, Schedd: schedd, Grant: GrantID{uint64(w.number("epoch", 1)), uint64(w.number("grant", 1))},
+		Owner: w.text("owner", "ann"),
+		Ad:    ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, TokenValid: w.text("forged", "") == "",
+		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)),
+			Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
 	}
 	r.Info.Group, r.Info.Limits, r.Info.Alone = w.text("group", ""), w.text("limits", ""), w.text("alone", "") != ""
 	r.Info.Band, _ = roost.ParsePriorityBand(w.text("band", "batch"))
@@ -276,8 +290,9 @@ func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint
 	return r
 }
 
-// TestRandom plays the schedds and the hands at random, and looks after each step whether the books agree with themselves and with what was
-// done: an attempt that was started ends before its claim or its resources go.
+// TestRandom plays the schedds and the hands at random, and looks after each step whether
+// the books agree with themselves and with what was done: an attempt that was started
+// ends before its claim or its resources go.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { runRandomSteps(t, rand.New(rand.NewPCG(seed, 0))) })
@@ -290,7 +305,8 @@ var queues = []QueueOptions{{}, {Length: 3}, {Auto: true}, {MaxWait: time.Hour, 
 // unitLayouts are machines: one unit, two, two cards that borrow, two cards with cores.
 func unitLayouts() [][]gpu.ResourceUnit {
 	device := func(i int) []gpu.Device {
-		return []gpu.Device{{UUID: fmt.Sprint("GPU-", i), Index: i, NUMANode: i, Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}}
+		return []gpu.Device{{UUID: fmt.Sprint("GPU-", i), Index: i, NUMANode: i, Memory: 8 * roost.GiB,
+			Health: gpu.HealthyDevice()}}
 	}
 	half := gpu.ResourceUnit{CPU: 2000, Memory: 4 * roost.GiB}
 	a, b := half, half
@@ -298,7 +314,8 @@ func unitLayouts() [][]gpu.ResourceUnit {
 	one, two := half, half
 	one.Name, one.Devices, two.Name, two.Devices = "gpu0", device(0), "gpu1", device(1)
 	all := gpu.ResourceUnit{Name: "shared", CPU: 4000, Memory: 8 * roost.GiB, NUMA: -1}
-	return [][]gpu.ResourceUnit{{all}, {a, b}, {all, {Name: "gpu0", Devices: device(0)}, {Name: "gpu1", Devices: device(1)}}, {one, two}}
+	return [][]gpu.ResourceUnit{{all}, {a, b},
+		{all, {Name: "gpu0", Devices: device(0)}, {Name: "gpu1", Devices: device(1)}}, {one, two}}
 }
 
 func randomResources(r *rand.Rand, c *ClaimTable) roost.Resources {
@@ -359,12 +376,13 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 			}
 		case 1, 2:
 			c.DecideClaim(now, ClaimRequest{
-				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, TokenValid: r.IntN(9) > 0,
-				CanQueue:  r.IntN(2) == 0,
-				Victims:   randomVictims(r, c),
-				Class:     gpu.AppClass(r.IntN(5) / 4),
-				Info:      ClaimInfo{Band: roost.PriorityBand(r.IntN(4))},
-				Resources: randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
+				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)},
+				TokenValid: r.IntN(9) > 0,
+				CanQueue:   r.IntN(2) == 0,
+				Victims:    randomVictims(r, c),
+				Class:      gpu.AppClass(r.IntN(5) / 4),
+				Info:       ClaimInfo{Band: roost.PriorityBand(r.IntN(4))},
+				Resources:  randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
 		case 3, 4:
 			if w.making[claim] {
@@ -395,7 +413,8 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 			case 1:
 				c.Release(session, schedd, claim)
 			case 2:
-				c.RenewClaims(now, session, schedd, LeaseRenewal{LastHeard: r.Uint64N(20), Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
+				c.RenewClaims(now, session, schedd, LeaseRenewal{LastHeard: r.Uint64N(20),
+					Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
 			case 3:
 				c.Disconnected(now, session, schedd)
 			}
@@ -422,7 +441,8 @@ func runRandomSteps(t *testing.T, r *rand.Rand) {
 			addRandomSamples(r, c, now)
 		case 14:
 			if r.IntN(4) == 0 {
-				c.SetOwnerLimits(now, roost.MilliCPU(r.IntN(10)*500), roost.Bytes(r.IntN(5))*2*roost.GiB, "its owner lends less")
+				c.SetOwnerLimits(now, roost.MilliCPU(r.IntN(10)*500), roost.Bytes(r.IntN(5))*2*roost.GiB,
+					"its owner lends less")
 			}
 		}
 		c.check()
@@ -465,21 +485,5 @@ func (w *testWorld) performEffects(t *testing.T, c *ClaimTable, effects []Effect
 	}
 	if c.nextDeadline < 0 {
 		t.Fatalf("wake %v", c.nextDeadline)
-	}
-}
-
-// TestFenceForgetsTheOldest shows that the memory for attempts is bounded.
-func TestFenceForgetsTheOldest(t *testing.T) {
-	f := newAttemptFence()
-	id := func(seq, attempt int) roost.AttemptID {
-		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0), Attempt: roost.AttemptNumber(attempt)}
-	}
-	for seq := range 3 * attemptFenceSize {
-		if !f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 1)) {
-			t.Fatalf("task %d: an old attempt passed, or a new one did not", seq+1)
-		}
-	}
-	if len(f.last) != attemptFenceSize || len(f.order) != attemptFenceSize {
-		t.Errorf("%d tasks are remembered, want %d", len(f.last), attemptFenceSize)
 	}
 }

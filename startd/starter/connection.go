@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// accept takes a new connection, which replaces the one before: the startd that made it is the newer one. It is told the whole state.
+// accept takes a new connection, which replaces the one before: the startd that made it
+// is the newer one. It is told the whole state.
 func (s *starterProcess) accept() {
 	fd, _, err := syscall.Accept4(listenerFD, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 	if err != nil {
@@ -31,7 +32,8 @@ func (s *starterProcess) closeConnection() {
 	s.conn, s.input = -1, nil
 }
 
-// send tells the startd. One that does not read is hung up on: it will ask for the whole state when it comes again.
+// send tells the startd. One that does not read is hung up on: it will ask for the whole
+// state when it comes again.
 func (s *starterProcess) send(m *proto.StarterMessage) {
 	if s.conn < 0 {
 		return
@@ -77,7 +79,8 @@ func (s *starterProcess) receive() {
 	}
 }
 
-// bufferPartial holds the beginning of an order until the rest comes. A buffer that a big order needed is not kept for small ones.
+// bufferPartial holds the beginning of an order until the rest comes. A buffer that a big
+// order needed is not kept for small ones.
 func (s *starterProcess) bufferPartial(rest []byte) {
 	if len(rest) == 0 && cap(s.input) > 64<<10 {
 		s.input = nil

@@ -1,17 +1,24 @@
-// Package shim is the program roost-starter: the parent of a claim's tasks, from the claim to its end.
+// Package shim is the program roost-starter: the parent of a claim's tasks, from the
+// claim to its end.
 //
-// It is one goroutine on one locked thread around poll(2), over the listening socket, the connection to the startd, a descriptor of the
-// task's first process, and a timer for the next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the
-// thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly,
-// and not os or fmt: one of these runs beside every claim, and its resident memory is bounded by a test. What it does not need while it waits it
-// gives back (rest in loop.go).
+// It is one goroutine on one locked thread around poll(2), over the listening socket, the
+// connection to the startd, a descriptor of the task's first process, and a timer for the
+// next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the thread
+// that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses
+// package syscall directly, and not os or fmt: one of these runs beside every claim, and
+// its resident memory is bounded by a test. What it does not need while it waits it gives
+// back (rest in loop.go).
 //
-// Where root may, each task runs in a box: PID, mount, IPC and UTS namespaces, and a user namespace where root lacks CAP_SYS_RESOURCE. The starter
-// stages what all boxes of its claim share in a mount namespace of its own (stageRoot.go), forks this same program into the new namespaces (box.go),
-// which mounts the rest from inside, starts the user's program, and at last becomes roost-init (inside.go, init/): a program of a few hundred bytes
-// that reaps, writes the status of the user's program into a file, and ends with it. A task that goes on from a checkpoint is made by CRIU
-// instead, which a helper runs, and its process 1 becomes the starter's child when the helper ends (startRestore.go). Tasks are born in the claim's
-// cgroup, and the starter is not in it, because it has to go on when they are frozen (group.go).
+// Where root may, each task runs in a box: PID, mount, IPC and UTS namespaces, and a user
+// namespace where root lacks CAP_SYS_RESOURCE. The starter stages what all boxes of its
+// claim share in a mount namespace of its own (stageRoot.go), forks this same program
+// into the new namespaces (box.go), which mounts the rest from inside, starts the user's
+// program, and at last becomes roost-init (inside.go, init/): a program of a few hundred
+// bytes that reaps, writes the status of the user's program into a file, and ends with
+// it. A task that goes on from a checkpoint is made by CRIU instead, which a helper runs,
+// and its process 1 becomes the starter's child when the helper ends (startRestore.go).
+// Tasks are born in the claim's cgroup, and the starter is not in it, because it has to
+// go on when they are frozen (group.go).
 //
 // A task's life:
 //

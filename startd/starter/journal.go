@@ -6,8 +6,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// appendJournal appends to the journal, in one write, so that a record is there as a whole or seen to be torn. It is not forced to disk: the
-// journal has to outlive this process, not the machine, whose end is the end of the task as well.
+// appendJournal appends to the journal, in one write, so that a record is there as a
+// whole or seen to be torn. It is not forced to disk: the journal has to outlive this
+// process, not the machine, whose end is the end of the task as well.
 func (s *starterProcess) appendJournal(m *proto.StarterMessage) syscall.Errno {
 	r := proto.AppendRecord(make([]byte, 0, 128), m)
 	n, err := syscall.Write(s.journal, r)

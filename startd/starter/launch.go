@@ -16,7 +16,8 @@ type startError struct {
 	path  string
 }
 
-// startTask runs a task, or says why it cannot. The same order twice is answered once more.
+// startTask runs a task, or says why it cannot. The same order twice is answered once
+// more.
 func (s *starterProcess) startTask(o *proto.StartCmd) {
 	if s.state.Phase != proto.Idle {
 		s.repeatResult(o.Attempt)
@@ -27,11 +28,14 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 	began := now()
 	s.state = proto.StarterState{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
-	s.stopping, s.killed, s.cause, s.reason, s.killAt, s.walltime, s.pausedSince, s.isRestoring = false, false, proto.Exited, "", 0, 0, 0, false
+	s.stopping, s.killed, s.cause, s.reason, s.killAt, s.walltime, s.pausedSince, s.isRestoring = false, false,
+		proto.Exited, "", 0, 0, 0, false
 	s.stopSignal, s.pendingSignals, s.suspended, s.suspendedTotal = 0, 0, false, 0
 	s.startCmd, s.usage = *o, proto.TaskExit{}
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
-	if err := s.appendJournal(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
+	// before the fork: whoever reads it may never take the task for one that was not
+	// begun
+	if err := s.appendJournal(begun); err != 0 {
 		s.failTask(startError{step: proto.Journal, errno: err})
 		return
 	}
@@ -59,8 +63,10 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 }
 
-// setOOMScore says how readily the kernel kills what is forked from now on, when the machine runs out of memory, and returns how it stood before: the
-// starter itself is as dear as it was when it has forked (dear). A task of root's starter cannot make itself dearer than it was made.
+// setOOMScore says how readily the kernel kills what is forked from now on, when the
+// machine runs out of memory, and returns how it stood before: the starter itself is as
+// dear as it was when it has forked (dear). A task of root's starter cannot make itself
+// dearer than it was made.
 func setOOMScore(score int32) (own []byte) {
 	if score <= 0 || score > 1000 {
 		return nil
@@ -122,8 +128,9 @@ func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why star
 	return forkTask(o, program, &files, s.group)
 }
 
-// forkTask starts the program. In the child, package syscall takes on the user's ids before it changes into the directory, and any failure on
-// the way is the failure of the whole.
+// forkTask starts the program. In the child, package syscall takes on the user's ids
+// before it changes into the directory, and any failure on the way is the failure of the
+// whole.
 func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (pid, pidfd int, why startError) {
 	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd, UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
 	if !o.Sandbox.Wanted { // else it dies with the first process of its namespace
@@ -138,7 +145,8 @@ func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (p
 		stderr = files[1]
 	}
 	how := &syscall.ProcAttr{
-		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)}, Sys: attr,
+		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)},
+		Sys: attr,
 	}
 	arguments, bound, e := newRlimitPipe(o, &program, how)
 	if e != 0 {
@@ -147,7 +155,8 @@ func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (p
 	defer bound.close()
 	pid, err := syscall.ForkExec(program, arguments, how)
 	for tries := 0; err == syscall.ETXTBSY && tries < 50; tries++ {
-		// Whoever wrote the program was forking at that moment, and the child has not closed its copy of the descriptor yet.
+		// Whoever wrote the program was forking at that moment, and the child has not
+		// closed its copy of the descriptor yet.
 		unix.Poll(nil, 2)
 		pid, err = syscall.ForkExec(program, arguments, how)
 	}

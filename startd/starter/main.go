@@ -12,9 +12,10 @@ import (
 // listenerFD is the descriptor of the listening socket that the startd made.
 const listenerFD = 3
 
-// Main is the program. Its arguments are the claim's directory, the first lease in nanoseconds, and the cgroup for tasks, "-" for none.
-// Called by itself as "roost-starter box DIRECTORY CGROUP" it is the process that sets up a box, and as "roost-starter bound …" one that binds itself
-// before it becomes the user's program.
+// Main is the program. Its arguments are the claim's directory, the first lease in
+// nanoseconds, and the cgroup for tasks, "-" for none. Called by itself as "roost-starter
+// box DIRECTORY CGROUP" it is the process that sets up a box, and as "roost-starter bound
+// …" one that binds itself before it becomes the user's program.
 func Main() {
 	runtime.LockOSThread()
 	args := parseArguments()
@@ -40,7 +41,8 @@ func Main() {
 	syscall.Exit(0)
 }
 
-// openClaim takes on the claim: it closes every inherited descriptor but the listener, and becomes the parent of all orphans below it.
+// openClaim takes on the claim: it closes every inherited descriptor but the listener,
+// and becomes the parent of all orphans below it.
 func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	unix.CloseRange(listenerFD+1, ^uint(0), 0)
 	syscall.CloseOnExec(listenerFD)
@@ -53,7 +55,8 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	}
 	raiseCPUPriority()
 	defaultSignals()
-	journal, err := syscall.Open(dir+"/journal", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	journal, err := syscall.Open(dir+"/journal",
+		syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, errno(err)
 	}
@@ -61,13 +64,16 @@ func openClaim(dir string) (*starterProcess, syscall.Errno) {
 	if err != nil {
 		return nil, errno(err)
 	}
-	return &starterProcess{dir: dir, journal: journal, timer: timer, conn: -1, pidfd: -1, sandboxReport: -1, group: taskCgroup{fd: -1}, state: proto.StarterState{Starter: int64(syscall.Getpid())}}, 0
+	return &starterProcess{dir: dir, journal: journal, timer: timer, conn: -1, pidfd: -1, sandboxReport: -1,
+		group: taskCgroup{fd: -1}, state: proto.StarterState{Starter: int64(syscall.Getpid())}}, 0
 }
 
-// raiseCPUPriority puts this thread before whatever else is in its group, for it has leases to keep and tasks to kill that leave it no time. What it forks
-// has no part in that. Without the right to it all is as it was.
+// raiseCPUPriority puts this thread before whatever else is in its group, for it has
+// leases to keep and tasks to kill that leave it no time. What it forks has no part in
+// that. Without the right to it all is as it was.
 func raiseCPUPriority() {
-	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: starterNice}, 0)
+	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
+		Nice: starterNice}, 0)
 }
 
 // starterNice is the starter's nice value.

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// openCaptured makes the files for what is captured, in a directory where nobody else can write. They are given to the user, who may then
-// open them once more as /dev/stdout.
+// openCaptured makes the files for what is captured, in a directory where nobody else can
+// write. They are given to the user, who may then open them once more as /dev/stdout.
 func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	syscall.Umask(0)
 	paths := [3]string{1: o.Stdout, 2: o.Stderr}
@@ -21,7 +21,8 @@ func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 		if o.Append {
 			empty = 0
 		}
-		fd, err := syscall.Open(path, empty|syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+		fd, err := syscall.Open(path,
+			empty|syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 		if err == nil {
 			files[i] = fd
 			if o.UID != uint32(syscall.Geteuid()) {
@@ -35,7 +36,8 @@ func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	return startError{}
 }
 
-// prepareFiles opens what the user names and finds the program, with the rights of the calling thread.
+// prepareFiles opens what the user names and finds the program, with the rights of the
+// calling thread.
 func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	if why = checkEnterable(o.Cwd); why.step != proto.StepNone {
 		return "", why
@@ -48,7 +50,8 @@ func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startEr
 		path  string
 		flags int
 		step  proto.StartStep
-	}{{o.Stdin, syscall.O_RDONLY | syscall.O_NOCTTY, proto.OpenStdin}, {o.Stdout, flags, proto.OpenStdout}, {o.Stderr, flags, proto.OpenStderr}} {
+	}{{o.Stdin, syscall.O_RDONLY | syscall.O_NOCTTY, proto.OpenStdin}, {o.Stdout, flags, proto.OpenStdout},
+		{o.Stderr, flags, proto.OpenStderr}} {
 		if files[i] > 0 || i == 2 && o.Join {
 			continue
 		}
@@ -57,7 +60,8 @@ func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startEr
 		case "":
 			path, want.flags = "/dev/null", syscall.O_RDWR
 		case proto.Captured: // in a box; outside the file is open already
-			path, want.flags = proto.SandboxIODir+"/"+proto.CapturedFile(i == 2), syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
+			path, want.flags = proto.SandboxIODir+"/"+proto.CapturedFile(i == 2),
+				syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
 		}
 		fd, err := openNonblocking(path, want.flags)
 		if err != 0 {
@@ -68,7 +72,8 @@ func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startEr
 	return findProgram(o)
 }
 
-// openNonblocking opens a file. A fifo without anybody at its other end is an error, as nobody can wait here.
+// openNonblocking opens a file. A fifo without anybody at its other end is an error, as
+// nobody can wait here.
 func openNonblocking(path string, flags int) (int, syscall.Errno) {
 	for {
 		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0o666)
@@ -101,7 +106,8 @@ func below(cwd, path string) string {
 	return cwd + "/" + path
 }
 
-// findProgram looks for a program without a slash in its name along PATH, as execvp(3) does.
+// findProgram looks for a program without a slash in its name along PATH, as execvp(3)
+// does.
 func findProgram(o *proto.StartCmd) (string, startError) {
 	if o.Executable == "" {
 		return "", startError{proto.FindProgram, syscall.ENOENT, "the empty name"}

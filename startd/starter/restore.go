@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// startRestore lets a helper bring the task back from an image, in the box's cgroup. The first process of the box is the helper's child, and falls
-// to us, who reap for all below us, when the helper ends.
+// startRestore lets a helper bring the task back from an image, in the box's cgroup. The
+// first process of the box is the helper's child, and falls to us, who reap for all below
+// us, when the helper ends.
 func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -20,14 +21,16 @@ func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why st
 		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Input}
 	}
 	defer syscall.Close(in)
-	out, err := syscall.Open(o.Restore.Output, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	out, err := syscall.Open(o.Restore.Output,
+		syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Output}
 	}
 	defer syscall.Close(out)
 	pid, err = syscall.ForkExec(o.Restore.Helper[0], o.Restore.Helper, &syscall.ProcAttr{
 		Dir: "/", Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, Files: []uintptr{uintptr(in), uintptr(out), 2},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd, UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd,
+			UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd},
 	})
 	if err != nil {
 		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Helper[0]}

@@ -9,23 +9,27 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// A program that is bound is started by this one: package syscall sets no limits between fork and exec, and those of the starter itself would hold
-// the starter, too. So the child runs "roost-starter bound CPU ADDRESS FILE NICE PROGRAM ARGUMENT…" with the user's rights already, takes the bounds
-// on, and becomes the program. That it did is known by the end of a pipe that exec closes; that it could not, by what stands in it.
+// A program that is bound is started by this one: package syscall sets no limits between
+// fork and exec, and those of the starter itself would hold the starter, too. So the
+// child runs "roost-starter bound CPU ADDRESS FILE NICE PROGRAM ARGUMENT…" with the
+// user's rights already, takes the bounds on, and becomes the program. That it did is
+// known by the end of a pipe that exec closes; that it could not, by what stands in it.
 
 const (
 	rlimitPipeArgs = 8 // with one argument of the program: its name
 	resultFD       = 3
 )
 
-// rlimitPipe is the pipe of a program that is about to be started; the zero value is of one that is not bound.
+// rlimitPipe is the pipe of a program that is about to be started; the zero value is of
+// one that is not bound.
 type rlimitPipe struct {
 	program string
 	pipe    [2]int
 }
 
 // newRlimitPipe has ForkExec start this program instead of the one that is bound.
-func newRlimitPipe(o *proto.StartCmd, program *string, how *syscall.ProcAttr) (arguments []string, b rlimitPipe, e syscall.Errno) {
+func newRlimitPipe(o *proto.StartCmd, program *string,
+	how *syscall.ProcAttr) (arguments []string, b rlimitPipe, e syscall.Errno) {
 	if o.Limits == (proto.ProcessLimits{}) {
 		return o.Arguments, rlimitPipe{}, 0
 	}
@@ -37,7 +41,8 @@ func newRlimitPipe(o *proto.StartCmd, program *string, how *syscall.ProcAttr) (a
 	*program = "/proc/self/exe"
 	how.Files = append(how.Files, uintptr(b.pipe[1]))
 	arguments = append([]string{
-		"roost-starter", "bound", itoa(int(l.CPU)), itoa(int(l.AddressSpace)), itoa(int(l.File)), itoa(int(min(max(l.Nice, 0), 19))), b.program,
+		"roost-starter", "bound", itoa(int(l.CPU)), itoa(int(l.AddressSpace)), itoa(int(l.File)),
+		itoa(int(min(max(l.Nice, 0), 19))), b.program,
 	}, o.Arguments...)
 	return arguments, b, 0
 }
@@ -71,8 +76,8 @@ func (b *rlimitPipe) awaitExec() (syscall.Errno, string) {
 	}
 }
 
-// rlimitMain takes the bounds on and becomes the program. Nothing is allocated once the addresses are bound: the bound may be less than what this
-// program has.
+// rlimitMain takes the bounds on and becomes the program. Nothing is allocated once the
+// addresses are bound: the bound may be less than what this program has.
 func rlimitMain(args []string) {
 	syscall.CloseOnExec(resultFD)
 	program, e := syscall.BytePtrFromString(args[6])
@@ -81,23 +86,27 @@ func rlimitMain(args []string) {
 	if e != nil || f != nil || g != nil {
 		failExec(syscall.EINVAL)
 	}
-	// One who may have what he asks for at less cost is not asked whether he may (EACCES of a nice value below the present one).
+	// One who may have what he asks for at less cost is not asked whether he may (EACCES
+	// of a nice value below the present one).
 	syscall.RawSyscall(syscall.SYS_SETPRIORITY, 0, 0, uintptr(number(args[5])))
 	for _, l := range [...]struct {
 		what  uintptr
 		value uint64
 		grace uint64 // between the signal that says so and the end
-	}{{unix.RLIMIT_CPU, uint64(number(args[2])), proto.CPUGrace}, {unix.RLIMIT_FSIZE, uint64(number(args[4])), 0}, {unix.RLIMIT_AS, uint64(number(args[3])), 0}} {
+	}{{unix.RLIMIT_CPU, uint64(number(args[2])), proto.CPUGrace}, {unix.RLIMIT_FSIZE, uint64(number(args[4])), 0},
+		{unix.RLIMIT_AS, uint64(number(args[3])), 0}} {
 		if l.value == 0 {
 			continue
 		}
 		limit := unix.Rlimit{Cur: l.value, Max: l.value + l.grace}
-		if _, _, e := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, l.what, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); e != 0 && e != syscall.EPERM {
+		if _, _, e := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, l.what, uintptr(unsafe.Pointer(&limit)), 0,
+			0, 0); e != 0 && e != syscall.EPERM {
 			failExec(e) // EPERM: it is held to less already
 		}
 	}
 	for tries := 0; ; tries++ {
-		_, _, e := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(program)), uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&variables[0])))
+		_, _, e := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(program)),
+			uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&variables[0])))
 		if e != syscall.ETXTBSY || tries == 50 {
 			failExec(e)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// sandboxMain is the process that sets up a box from inside, as its first one. It ends by becoming the program that reaps there.
+// sandboxMain is the process that sets up a box from inside, as its first one. It ends by
+// becoming the program that reaps there.
 func sandboxMain(dir, into string) {
 	syscall.CloseOnExec(startCmdFD)
 	syscall.CloseOnExec(sandboxReportFD)
@@ -21,7 +22,8 @@ func sandboxMain(dir, into string) {
 			failSandbox(startError{proto.MakeSandbox, err, into})
 		}
 	}
-	// Whoever reads the report is the parent: if it has died before this took effect, nobody does, and the first write ends us.
+	// Whoever reads the report is the parent: if it has died before this took effect,
+	// nobody does, and the first write ends us.
 	setParentDeathSignal()
 	if why := pivotToSandbox(dir+stagedRoot, &o); why.step != proto.StepNone {
 		failSandbox(why)
@@ -57,7 +59,8 @@ func setParentDeathSignal() {
 	}
 }
 
-// taskOOMScore makes the kernel choose a task before its starter when memory runs out; without rights it can only be raised.
+// taskOOMScore makes the kernel choose a task before its starter when memory runs out;
+// without rights it can only be raised.
 const taskOOMScore = "500"
 
 func readStartCmd() (o proto.StartCmd, ok bool) {
@@ -83,7 +86,8 @@ func readStartCmd() (o proto.StartCmd, ok bool) {
 	return m.Start, ok && m.Type == proto.TypeStart
 }
 
-// pivotToSandbox makes the box's file system from the staged root, and leaves the machine's behind.
+// pivotToSandbox makes the box's file system from the staged root, and leaves the
+// machine's behind.
 func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	type step struct {
 		source, target, fs string
@@ -101,7 +105,8 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	}
 	why := mount(
 		step{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
-		step{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""}, // what came along from another namespace cannot be the new root
+		// what came along from another namespace cannot be the new root
+		step{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""},
 	)
 	if why.step != proto.StepNone {
 		return why
@@ -109,7 +114,8 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	steps := []step{
 		{"tmpfs", root + "/dev/shm", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV, "mode=1777"},
 		{"mqueue", root + "/dev/mqueue", "mqueue", plain, ""},
-		{"devpts", root + "/dev/pts", "devpts", syscall.MS_NOSUID | syscall.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"},
+		{"devpts", root + "/dev/pts", "devpts", syscall.MS_NOSUID | syscall.MS_NOEXEC,
+			"newinstance,ptmxmode=0666,mode=0620"},
 		{"proc", root + "/proc", "proc", plain, ""},
 		{o.IO, root + proto.SandboxIODir, "", syscall.MS_BIND, ""},
 	}
@@ -123,7 +129,8 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	if err := syscall.Chdir(root); err != nil {
 		return startError{proto.MakeSandbox, errno(err), root}
 	}
-	// The old root lands on top of the new one, from where it is taken away (pivot_root(2), "pivot_root(".", ".")").
+	// The old root lands on top of the new one, from where it is taken away
+	// (pivot_root(2), "pivot_root(".", ".")").
 	if err := syscall.PivotRoot(".", "."); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "pivot_root"}
 	}
@@ -136,8 +143,9 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// unmountBelow takes away what the machine has mounted below a directory in whose place the task gets another. It would be hidden, and a machine where a
-// checkpoint of the task goes on would have to have it. One that the kernel does not let go stays.
+// unmountBelow takes away what the machine has mounted below a directory in whose place
+// the task gets another. It would be hidden, and a machine where a checkpoint of the task
+// goes on would have to have it. One that the kernel does not let go stays.
 func unmountBelow(dir string) {
 	var below []string
 	for info := readAll("/proc/self/mountinfo"); len(info) > 0; {
@@ -154,9 +162,11 @@ func unmountBelow(dir string) {
 	}
 }
 
-// execInit turns this process into the small program that reaps. It keeps the file for the status as descriptor 3, and nothing else.
+// execInit turns this process into the small program that reaps. It keeps the file for
+// the status as descriptor 3, and nothing else.
 func execInit(pid int) {
-	status, err := syscall.Open(proto.SandboxIODir+"/"+proto.StatusFile, syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
+	status, err := syscall.Open(proto.SandboxIODir+"/"+proto.StatusFile,
+		syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err == nil {
 		null, e := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 		for fd := 0; fd < 3 && e == nil; fd++ {
@@ -183,7 +193,8 @@ func moveFD(fd, to int) error {
 
 // failSandbox tells why there is no box, and ends.
 func failSandbox(why startError) {
-	reportStep(&proto.StarterMessage{Type: proto.TypeExited, State: proto.StarterState{Exit: proto.TaskExit{Step: why.step, Errno: int32(why.errno), Reason: why.path}}})
+	reportStep(&proto.StarterMessage{Type: proto.TypeExited,
+		State: proto.StarterState{Exit: proto.TaskExit{Step: why.step, Errno: int32(why.errno), Reason: why.path}}})
 	syscall.Exit(1)
 }
 

@@ -14,9 +14,10 @@ const (
 	sandboxReportFD = 4
 )
 
-// launchSandboxed begins the task in namespaces of its own. The process that it forks is this program again, which makes the box from inside, starts the
-// program there, and then becomes its first process; how that went it tells through a pipe, for which nobody waits here: the user's files may
-// be on a server that does not answer.
+// launchSandboxed begins the task in namespaces of its own. The process that it forks is
+// this program again, which makes the box from inside, starts the program there, and then
+// becomes its first process; how that went it tells through a pipe, for which nobody
+// waits here: the user's files may be on a server that does not answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -44,8 +45,9 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 		group = s.group.dir
 	}
 	pid, e = syscall.ForkExec("/proc/self/exe", []string{"roost-starter", "box", s.dir, group}, &syscall.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(order), uintptr(pipe[1])},
-		Sys: s.namespaceFlags(o, &pidfd),
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
+		Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(order), uintptr(pipe[1])},
+		Sys:   s.namespaceFlags(o, &pidfd),
 	})
 	if e != nil {
 		syscall.Close(pipe[0])
@@ -60,11 +62,13 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	return pid, pidfd, startError{}
 }
 
-// namespaceFlags says in what the box is shut. CRIU dumps a process of another user than its own only with CAP_SYS_RESOURCE, or in a user
-// namespace that it made: so a root without that capability wraps its users in one, in which everybody keeps his number.
+// namespaceFlags says in what the box is shut. CRIU dumps a process of another user than
+// its own only with CAP_SYS_RESOURCE, or in a user namespace that it made: so a root
+// without that capability wraps its users in one, in which everybody keeps his number.
 func (s *starterProcess) namespaceFlags(o *proto.StartCmd, pidfd *int) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setsid: true, PidFD: pidfd,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Setsid:     true, PidFD: pidfd,
 		UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd,
 	}
 	if o.UID != 0 && !hasCapability(unix.CAP_SYS_RESOURCE) {
@@ -100,7 +104,8 @@ func sealedStartCmd(o *proto.StartCmd) (int, syscall.Errno) {
 	return fd, 0
 }
 
-// makeIOFiles makes the files of the attempt's directory that the box needs. Where the attempt goes on from an image they are there.
+// makeIOFiles makes the files of the attempt's directory that the box needs. Where the
+// attempt goes on from an image they are there.
 func makeIOFiles(o *proto.StartCmd) startError {
 	var files [3]int
 	why := openCaptured(o, &files)
@@ -113,7 +118,8 @@ func makeIOFiles(o *proto.StartCmd) startError {
 		return why
 	}
 	path := o.IO + "/" + proto.StatusFile
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC,
+		0o600)
 	if err == nil {
 		_, err = syscall.Write(fd, []byte{0xff, 0xff, 0xff, 0xff})
 		syscall.Close(fd)
@@ -124,7 +130,8 @@ func makeIOFiles(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// programStatus is how the program ended: its box wrote it down, or was killed before it could, and with the program.
+// programStatus is how the program ended: its box wrote it down, or was killed before it
+// could, and with the program.
 func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
@@ -133,7 +140,8 @@ func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
 }
 
-// onSandboxReport takes in how the making of the box went. One that says nothing at all was killed.
+// onSandboxReport takes in how the making of the box went. One that says nothing at all
+// was killed.
 func (s *starterProcess) onSandboxReport() {
 	var text [4096]byte
 	n, err := syscall.Read(s.sandboxReport, text[:])
@@ -166,7 +174,8 @@ func (s *starterProcess) closeReport() {
 	}
 }
 
-// abandonTask ends a task of which there are processes, and that never came to run its program.
+// abandonTask ends a task of which there are processes, and that never came to run its
+// program.
 func (s *starterProcess) abandonTask(exit proto.TaskExit) {
 	s.exit = exit
 	s.killed = true

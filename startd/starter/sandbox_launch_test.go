@@ -42,6 +42,7 @@ func TestInitCode(t *testing.T) {
 	}
 	got, err := os.ReadFile(made)
 	if err != nil || string(got) != initCode {
-		t.Errorf("%d bytes, %v; kept are %d others: run init/make.sh, and think of the images that hold them", len(got), err, len(initCode))
+		t.Errorf("%d bytes, %v; kept are %d others: run init/make.sh, and think of the images that hold them", len(got),
+			err, len(initCode))
 	}
 }

@@ -15,8 +15,9 @@ const (
 	stagedDev       = "/dev"  // and their devices
 )
 
-// stageRoot makes, in a mount namespace of the starter's own, what all boxes of the claim have in common: the machine's files, and devices that
-// anybody may use beside those that are the claim's. What the machine mounts later comes along.
+// stageRoot makes, in a mount namespace of the starter's own, what all boxes of the claim
+// have in common: the machine's files, and devices that anybody may use beside those that
+// are the claim's. What the machine mounts later comes along.
 func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	switch {
 	case s.rootStaged:
@@ -57,7 +58,8 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// replaceDevices exchanges the devices that are the claim's for others: one that waits for its turn gets what is free then.
+// replaceDevices exchanges the devices that are the claim's for others: one that waits
+// for its turn gets what is free then.
 func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	if slices.Equal(devices, s.devices) {
 		return startError{}
@@ -73,11 +75,14 @@ func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	return makeNodes(dev, devices)
 }
 
-// populateDev makes the devices, the places where the box mounts something, and the program of its first process.
+// populateDev makes the devices, the places where the box mounts something, and the
+// program of its first process.
 func populateDev(dev string, own []proto.DeviceNode) startError {
 	if why := makeNodes(dev, append([]proto.DeviceNode{
-		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5}, {Path: "/dev/full", Major: 1, Minor: 7},
-		{Path: "/dev/random", Major: 1, Minor: 8}, {Path: "/dev/urandom", Major: 1, Minor: 9}, {Path: "/dev/tty", Major: 5, Minor: 0},
+		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5},
+		{Path: "/dev/full", Major: 1, Minor: 7},
+		{Path: "/dev/random", Major: 1, Minor: 8}, {Path: "/dev/urandom", Major: 1, Minor: 9},
+		{Path: "/dev/tty", Major: 5, Minor: 0},
 	}, own...)); why.step != proto.StepNone {
 		return why
 	}
@@ -87,7 +92,8 @@ func populateDev(dev string, own []proto.DeviceNode) startError {
 		}
 	}
 	for _, link := range [...][2]string{
-		{"/proc/self/fd", "/fd"}, {"/proc/self/fd/0", "/stdin"}, {"/proc/self/fd/1", "/stdout"}, {"/proc/self/fd/2", "/stderr"}, {"pts/ptmx", "/ptmx"},
+		{"/proc/self/fd", "/fd"}, {"/proc/self/fd/0", "/stdin"}, {"/proc/self/fd/1", "/stdout"},
+		{"/proc/self/fd/2", "/stderr"}, {"pts/ptmx", "/ptmx"},
 	} {
 		if err := syscall.Symlink(link[0], dev+link[1]); err != nil {
 			return startError{proto.MakeSandbox, errno(err), "/dev" + link[1]}
@@ -105,7 +111,8 @@ func populateDev(dev string, own []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// makeNodes makes device nodes below dev that everybody may open, with the directories that they are in.
+// makeNodes makes device nodes below dev that everybody may open, with the directories
+// that they are in.
 func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	for _, d := range devices {
 		path := dev + d.Path[len("/dev"):]
@@ -121,8 +128,9 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// userDataMounts lists where file systems with users' data are mounted, parents first, from a mountinfo file (proc(5)). The kernel's own are not
-// among them, nor what lies where the box has its own.
+// userDataMounts lists where file systems with users' data are mounted, parents first,
+// from a mountinfo file (proc(5)). The kernel's own are not among them, nor what lies
+// where the box has its own.
 func userDataMounts(info []byte) []string {
 	var list []string
 	for len(info) > 0 {
@@ -149,7 +157,8 @@ func userDataMounts(info []byte) []string {
 // isKernelFS reports whether a file system shows the kernel and no data.
 func isKernelFS(fs string) bool {
 	switch fs {
-	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore", "bpf", "configfs", "fusectl",
+	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore",
+		"bpf", "configfs", "fusectl",
 		"hugetlbfs", "binfmt_misc", "autofs", "nsfs", "rpc_pipefs", "efivarfs", "selinuxfs", "":
 		return true
 	}
@@ -166,7 +175,8 @@ func isPrivateMount(at string) bool {
 	return at == "/"
 }
 
-// userServices is where the sockets of users' own service managers are: through them a task could have something run outside of its box.
+// userServices is where the sockets of users' own service managers are: through them a
+// task could have something run outside of its box.
 const userServices = "/run/user"
 
 func words(text []byte) []string {

@@ -6,16 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalPasses is how often signalTree looks again for processes that were forked while it went round.
+// signalPasses is how often signalTree looks again for processes that were forked while
+// it went round.
 const signalPasses = 3
 
-// signalTree sends a signal to every process of the task: all our descendants. SIGKILL goes to the first process's group as well, in one
-// call that no fork escapes.
+// signalTree sends a signal to every process of the task: all our descendants. SIGKILL
+// goes to the first process's group as well, in one call that no fork escapes.
 func (s *starterProcess) signalTree(signal syscall.Signal) {
 	if signal == syscall.SIGKILL && s.state.PID > 0 && s.pidfd >= 0 {
 		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number is its own
 	}
-	s.signalEach(signal, s.startCmd.Sandbox.Wanted && signal != syscall.SIGKILL) // the box's own first process takes orders only about its parent
+	// the box's own first process takes orders only about its parent
+	s.signalEach(signal, s.startCmd.Sandbox.Wanted && signal != syscall.SIGKILL)
 }
 
 // signalEach sends a signal to all our descendants, or to all but the first process.
@@ -35,8 +37,8 @@ func (s *starterProcess) signalEach(signal syscall.Signal, spare bool) {
 	}
 }
 
-// signalTask sends the program a signal, when there is one, or everything in its box: also SIGKILL leaves the box's own first process, which is to see how
-// the program ends.
+// signalTask sends the program a signal, when there is one, or everything in its box:
+// also SIGKILL leaves the box's own first process, which is to see how the program ends.
 func (s *starterProcess) signalTask(signal syscall.Signal, all bool) {
 	if s.sandboxReport >= 0 || s.isRestoring {
 		if signal > 0 {
@@ -51,7 +53,8 @@ func (s *starterProcess) signalTask(signal syscall.Signal, all bool) {
 	s.signalProgram(signal)
 }
 
-// signalProgram sends a signal to the program itself and to nothing that it has started: it is a word between the two of them.
+// signalProgram sends a signal to the program itself and to nothing that it has started:
+// it is a word between the two of them.
 func (s *starterProcess) signalProgram(signal syscall.Signal) {
 	pid, parent := int(s.state.PID), 0
 	if s.startCmd.Sandbox.Wanted {
@@ -72,8 +75,10 @@ func (s *starterProcess) signalProgram(signal syscall.Signal) {
 	}
 }
 
-// signalBelow signals a process and its descendants, parents first. Our own children cannot change hands while we do not reap them; of any
-// other process the parent is looked at again after its descriptor was opened, so that the number's next owner is not hit.
+// signalBelow signals a process and its descendants, parents first. Our own children
+// cannot change hands while we do not reap them; of any other process the parent is
+// looked at again after its descriptor was opened, so that the number's next owner is not
+// hit.
 func signalBelow(pid, parent int, signal syscall.Signal, sent map[int]bool) {
 	below := children(pid)
 	if !sent[pid] {
@@ -100,7 +105,8 @@ func children(pid int) []int {
 	return list
 }
 
-// parentOf reads the fourth field of stat, the second after the command in parentheses (proc(5)).
+// parentOf reads the fourth field of stat, the second after the command in parentheses
+// (proc(5)).
 func parentOf(pid int) int {
 	stat := readAll("/proc/" + itoa(pid) + "/stat")
 	for i := len(stat) - 1; i >= 0; i-- {

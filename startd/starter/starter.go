@@ -8,43 +8,47 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// starterProcess is all there is to know. Deadlines are nanoseconds of CLOCK_BOOTTIME, 0 for none.
+// starterProcess is all there is to know. Deadlines are nanoseconds of CLOCK_BOOTTIME, 0
+// for none.
 type starterProcess struct {
-	dir                string
-	journal            int // descriptor
-	written            int // bytes in the journal
-	conn               int // descriptor of the connection, or -1
-	input              []byte
-	state              proto.StarterState
-	startCmd           proto.StartCmd
-	pidfd              int // of the task's first process, or -1
-	lease              int64
-	walltime           int64
-	suspendedTotal     int64       // how long the task has stood still, until it last went on
-	killAt             int64       // when the notice is over
-	timer              int         // descriptor
-	timerDeadline      int64       // what it is set to
-	wakeTimer          kernelTimer // see leasetimers.go
-	killTimer          kernelTimer
-	killed             bool           // SIGKILL was sent
-	stopping           bool           // the end was ordered, by whatever cause; the first cause stands
-	stopSignal         syscall.Signal // with which it was; 0: SIGTERM to all there is
-	pendingSignals     uint64         // signals that came before there was a program, bit n-1 for number n
-	cause              proto.EndCause
-	reason             string
-	release            bool
-	group              taskCgroup
-	rootStaged         bool               // the root of boxes is there
-	devices            []proto.DeviceNode // that are in it, beside those that everybody has
-	sandboxReport      int                // descriptor where the box tells how it goes; -1 when it has told, or there is none
-	isRestoring        bool               // the first process is the helper that restores the task
-	suspended          bool               // the task is to stand still, by itself
-	frozen             bool               // whatever runs here is
-	pausedSince        int64              // since when it does; 0: it does not
-	reaping            int                // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
-	exit               proto.TaskExit     // as far as it is known while reaping
-	usage              proto.TaskExit     // processor time and memory of what was reaped so far
-	needsMemoryRelease bool               // something was done since memory was given back
+	dir            string
+	journal        int // descriptor
+	written        int // bytes in the journal
+	conn           int // descriptor of the connection, or -1
+	input          []byte
+	state          proto.StarterState
+	startCmd       proto.StartCmd
+	pidfd          int // of the task's first process, or -1
+	lease          int64
+	walltime       int64
+	suspendedTotal int64       // how long the task has stood still, until it last went on
+	killAt         int64       // when the notice is over
+	timer          int         // descriptor
+	timerDeadline  int64       // what it is set to
+	wakeTimer      kernelTimer // see leasetimers.go
+	killTimer      kernelTimer
+	killed         bool           // SIGKILL was sent
+	stopping       bool           // the end was ordered, by whatever cause; the first cause stands
+	stopSignal     syscall.Signal // with which it was; 0: SIGTERM to all there is
+	pendingSignals uint64         // signals that came before there was a program, bit n-1 for number n
+	cause          proto.EndCause
+	reason         string
+	release        bool
+	group          taskCgroup
+	rootStaged     bool               // the root of boxes is there
+	devices        []proto.DeviceNode // that are in it, beside those that everybody has
+	// descriptor where the box tells how it goes; -1 when it has told, or there is none
+	sandboxReport int
+	isRestoring   bool  // the first process is the helper that restores the task
+	suspended     bool  // the task is to stand still, by itself
+	frozen        bool  // whatever runs here is
+	pausedSince   int64 // since when it does; 0: it does not
+	// the first process has ended, its descendants not yet: how often they were killed; 0
+	// for not now
+	reaping            int
+	exit               proto.TaskExit // as far as it is known while reaping
+	usage              proto.TaskExit // processor time and memory of what was reaped so far
+	needsMemoryRelease bool           // something was done since memory was given back
 }
 
 func now() int64 {
@@ -64,7 +68,8 @@ func (s *starterProcess) run() {
 			wait = memoryReleaseDelay
 		}
 		fds := [5]unix.PollFd{
-			{Fd: listenerFD, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
+			{Fd: listenerFD, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN},
+			{Fd: int32(s.pidfd), Events: unix.POLLIN},
 			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.sandboxReport), Events: unix.POLLIN},
 		}
 		n, err := unix.Poll(fds[:], wait)
@@ -93,13 +98,14 @@ func (s *starterProcess) run() {
 	}
 }
 
-// isDone says whether the starter has nothing more to do: released, or without a lease; and no task runs.
+// isDone says whether the starter has nothing more to do: released, or without a lease;
+// and no task runs.
 func (s *starterProcess) isDone() bool {
 	return s.state.Phase != proto.Running && (s.release || s.lease <= now())
 }
 
-// armTimer sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because a timeout of poll's stands still while the machine
-// sleeps, and a lease does not.
+// armTimer sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because
+// a timeout of poll's stands still while the machine sleeps, and a lease does not.
 func (s *starterProcess) armTimer() {
 	if s.lease <= now() {
 		s.armLeaseTimers()
@@ -150,7 +156,8 @@ func (s *starterProcess) handleDeadlines() {
 	}
 }
 
-// setWalltime gives the task another walltime, counted from its start without the time that it stood still. One that is on its way out is left alone.
+// setWalltime gives the task another walltime, counted from its start without the time
+// that it stood still. One that is on its way out is left alone.
 func (s *starterProcess) setWalltime(walltime int64, reason string) {
 	if s.stopping {
 		return
@@ -177,8 +184,8 @@ func (s *starterProcess) killAll() {
 	}
 }
 
-// stopTask begins the end of the task: by a signal to the program, or for 0 by SIGTERM to all there is. A faster order overtakes a slower one; the
-// cause is that of the first.
+// stopTask begins the end of the task: by a signal to the program, or for 0 by SIGTERM to
+// all there is. A faster order overtakes a slower one; the cause is that of the first.
 func (s *starterProcess) stopTask(cause proto.EndCause, reason string, fast bool, notice int64, by syscall.Signal) {
 	if s.state.Phase != proto.Running || s.reaping > 0 {
 		return
@@ -213,8 +220,9 @@ func (s *starterProcess) sendTerm() {
 	s.signalTree(syscall.SIGCONT) // a stopped process would not see it
 }
 
-// deliverPending gives a program that has just begun what it was sent while its box was being made. That may take long, and what goes to the box's
-// processes meanwhile reaches nobody: the first process of a PID namespace hears only what it wants to.
+// deliverPending gives a program that has just begun what it was sent while its box was
+// being made. That may take long, and what goes to the box's processes meanwhile reaches
+// nobody: the first process of a PID namespace hears only what it wants to.
 func (s *starterProcess) deliverPending() {
 	for signal := syscall.Signal(1); s.pendingSignals != 0; signal++ {
 		if s.pendingSignals&1 != 0 {
@@ -232,7 +240,8 @@ func (s *starterProcess) deliverPending() {
 	}
 }
 
-// renewLease has the lease end so long from now, but not after an instant, 0 for none: an order may be read long after it was given.
+// renewLease has the lease end so long from now, but not after an instant, 0 for none: an
+// order may be read long after it was given.
 func (s *starterProcess) renewLease(lease, until int64) {
 	t := now()
 	s.lease = noDeadline

@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// taskCgroup is the cgroup that tasks are born in and frozen and killed by. The starter itself is not in it: it has to go on.
+// taskCgroup is the cgroup that tasks are born in and frozen and killed by. The starter
+// itself is not in it: it has to go on.
 type taskCgroup struct {
 	dir      string
 	fd       int  // of the directory, for clone3(2); -1: there is no group, or it is one of version 1
@@ -16,8 +17,10 @@ type taskCgroup struct {
 	killed   bool // kill was used
 }
 
-// canCloneInto reports whether tasks can be born in the group. Linux from 6.15 on kills whatever is cloned into a group in which cgroup.kill was ever
-// used, because it compares the count of kills with that of the parent's group; such a group is entered as one of version 1 is.
+// canCloneInto reports whether tasks can be born in the group. Linux from 6.15 on kills
+// whatever is cloned into a group in which cgroup.kill was ever used, because it compares
+// the count of kills with that of the parent's group; such a group is entered as one of
+// version 1 is.
 func (g *taskCgroup) canCloneInto() bool { return g.fd >= 0 && g.dir != "" && !g.version1 && !g.killed }
 
 // open takes on the group's directory; "-" is none.
@@ -38,7 +41,8 @@ func (g *taskCgroup) open(dir string) syscall.Errno {
 // enterVersion1 moves the calling process into a group of version 1.
 func enterVersion1(dir string) syscall.Errno { return writeFile(dir+"/cgroup.procs", "0") }
 
-// freeze stops every process of the group at once, or lets them go on. It reports whether it could.
+// freeze stops every process of the group at once, or lets them go on. It reports whether
+// it could.
 func (g *taskCgroup) freeze(on bool) bool {
 	if g.version1 && on {
 		return g.freezeVersion1()
@@ -54,8 +58,9 @@ func (g *taskCgroup) freeze(on bool) bool {
 	return g.dir != "" && writeFile(g.dir+name, value) == 0
 }
 
-// freezeVersion1 freezes a group of version 1. A process that waits for its child to exec can keep the group half frozen for ever, if the child
-// stands still before it has: then all go on for a moment, and it is tried again.
+// freezeVersion1 freezes a group of version 1. A process that waits for its child to exec
+// can keep the group half frozen for ever, if the child stands still before it has: then
+// all go on for a moment, and it is tried again.
 func (g *taskCgroup) freezeVersion1() bool {
 	for range freezeTries {
 		if writeFile(g.dir+"/freezer.state", "FROZEN") != 0 {
@@ -76,7 +81,8 @@ func (g *taskCgroup) freezeVersion1() bool {
 // freezeTries is how often.
 const freezeTries = 50
 
-// kill sends SIGKILL to every process of the group in one call that no fork escapes (Linux 5.14).
+// kill sends SIGKILL to every process of the group in one call that no fork escapes
+// (Linux 5.14).
 func (g *taskCgroup) kill() {
 	if g.fd >= 0 {
 		g.killed = true
@@ -95,7 +101,8 @@ func writeFile(path, text string) syscall.Errno {
 	return errno(err)
 }
 
-// thawVersion1 lets a group of version 1 go on that its startd holds by the directory above.
+// thawVersion1 lets a group of version 1 go on that its startd holds by the directory
+// above.
 func (g *taskCgroup) thawVersion1() {
 	dir := g.dir
 	for len(dir) > 1 && dir[len(dir)-1] != '/' {
@@ -104,7 +111,8 @@ func (g *taskCgroup) thawVersion1() {
 	writeFile(dir+"freezer.state", "THAWED")
 }
 
-// suspendTask stops the task where it is, unless its startd has done so. Its walltime stands still meanwhile, its lease does not.
+// suspendTask stops the task where it is, unless its startd has done so. Its walltime
+// stands still meanwhile, its lease does not.
 func (s *starterProcess) suspendTask(done bool) {
 	if s.suspended {
 		return
@@ -113,7 +121,8 @@ func (s *starterProcess) suspendTask(done bool) {
 	s.pauseWalltime(done || s.group.freeze(true))
 }
 
-// setFrozen stops whatever runs here, and so what is started later: in a group the startd has seen to that.
+// setFrozen stops whatever runs here, and so what is started later: in a group the startd
+// has seen to that.
 func (s *starterProcess) setFrozen(on bool) {
 	if s.frozen == on {
 		return
@@ -128,7 +137,8 @@ func (s *starterProcess) setFrozen(on bool) {
 	}
 }
 
-// pauseWalltime notes since when the task stands still, and stops it if its group does not.
+// pauseWalltime notes since when the task stands still, and stops it if its group does
+// not.
 func (s *starterProcess) pauseWalltime(done bool) {
 	if s.pausedSince == 0 {
 		s.pausedSince = now()
@@ -147,7 +157,8 @@ func (s *starterProcess) resumeTask() {
 	s.resumeWalltime(s.group.freeze(false))
 }
 
-// resumeWalltime lets the walltime go on, if nobody wants the task to stand still any more, and the task too if its group does not.
+// resumeWalltime lets the walltime go on, if nobody wants the task to stand still any
+// more, and the task too if its group does not.
 func (s *starterProcess) resumeWalltime(done bool) {
 	if s.pausedSince == 0 || s.suspended || s.frozen {
 		return
@@ -161,6 +172,7 @@ func (s *starterProcess) resumeWalltime(done bool) {
 		s.signalTree(syscall.SIGCONT)
 	}
 	if s.startCmd.Sandbox.Wanted && s.pidfd >= 0 && !s.isRestoring {
-		unix.PidfdSendSignal(s.pidfd, syscall.SIGUSR1, nil, 0) // it dies with us again: whoever froze it may have undone that
+		// it dies with us again: whoever froze it may have undone that
+		unix.PidfdSendSignal(s.pidfd, syscall.SIGUSR1, nil, 0)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// onFirstProcessExit takes the status of the first process, and begins to clear away what it left behind.
+// onFirstProcessExit takes the status of the first process, and begins to clear away what
+// it left behind.
 func (s *starterProcess) onFirstProcessExit() {
 	if s.isRestoring {
 		s.onRestored()
@@ -40,7 +41,8 @@ func (s *starterProcess) onFirstProcessExit() {
 	s.reap()
 }
 
-// reap waits for whatever was forked, and kills what is left, until there is nothing: then, and not before, the task has ended.
+// reap waits for whatever was forked, and kills what is left, until there is nothing:
+// then, and not before, the task has ended.
 func (s *starterProcess) reap() {
 	for {
 		var used syscall.Rusage
@@ -60,8 +62,8 @@ func (s *starterProcess) reap() {
 	}
 }
 
-// reapOrphans takes the zombies of what the task forked and left, while its first process runs: that one has to stay, so that its number
-// and its group's stay its own.
+// reapOrphans takes the zombies of what the task forked and left, while its first process
+// runs: that one has to stay, so that its number and its group's stay its own.
 func (s *starterProcess) reapOrphans() {
 	for _, pid := range children(syscall.Getpid()) {
 		if pid == int(s.state.PID) {
@@ -147,10 +149,12 @@ var stepMessage = [...]string{
 	proto.FromImage:    "the task cannot be restored: ",
 }
 
-// isMachineFault reports whether an error may go away with another try, here or on another machine. Whether the machine is to blame, the startd judges by the step.
+// isMachineFault reports whether an error may go away with another try, here or on
+// another machine. Whether the machine is to blame, the startd judges by the step.
 func isMachineFault(e syscall.Errno) bool {
 	switch e {
-	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY, syscall.EAGAIN:
+	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY,
+		syscall.EAGAIN:
 		return true
 	}
 	return false

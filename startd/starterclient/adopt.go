@@ -15,12 +15,14 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// connectTimeout is how long a starter may take to say hello: it does nothing but wait, so more than this is a machine in trouble.
+// connectTimeout is how long a starter may take to say hello: it does nothing but wait,
+// so more than this is a machine in trouble.
 const connectTimeout = 5 * time.Second
 
-// Adopt connects to the starter of a claim's directory, which a startd before this one has spawned, and returns its state. With a dead
-// starter the error is ErrGone, and the state is the last that its journal holds. Events are as for Spawn; an TaskExited that the state
-// shows already comes as an event, too.
+// Adopt connects to the starter of a claim's directory, which a startd before this one
+// has spawned, and returns its state. With a dead starter the error is ErrGone, and the
+// state is the last that its journal holds. Events are as for Spawn; an TaskExited that
+// the state shows already comes as an event, too.
 func Adopt(dir string, events func(Event)) (*Starter, ProcessState, error) {
 	conn, err := dial(filepath.Join(dir, "sock"))
 	switch {
@@ -44,11 +46,13 @@ func Adopt(dir string, events func(Event)) (*Starter, ProcessState, error) {
 		return nil, last, fmt.Errorf("starter in %s: %w", dir, ErrGone)
 	case <-timer.C:
 		s.Close()
-		return nil, ProcessState{}, fmt.Errorf("starter in %s: %w: no answer in %v", dir, roost.Unavailable, connectTimeout)
+		return nil, ProcessState{}, fmt.Errorf("starter in %s: %w: no answer in %v", dir, roost.Unavailable,
+			connectTimeout)
 	}
 }
 
-// ReadJournal returns the state that the journal in a claim's directory ends in. No journal is the journal of an idle starter.
+// ReadJournal returns the state that the journal in a claim's directory ends in. No
+// journal is the journal of an idle starter.
 func ReadJournal(dir string) (ProcessState, error) {
 	journal, err := os.ReadFile(filepath.Join(dir, "journal"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -28,7 +28,8 @@ func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) 
 	return exit, out
 }
 
-// TestBoxIsShut: what a task tries in its box against the machine, its neighbours and its own keepers. Each script prints "in" if it gets through.
+// TestBoxIsShut: what a task tries in its box against the machine, its neighbours and its
+// own keepers. Each script prints "in" if it gets through.
 func TestBoxIsShut(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testSandboxIsSealed)
@@ -41,7 +42,8 @@ func testSandboxIsSealed(t *testing.T) {
 	pid := victim.begin(secret)
 	dir := publicTempDir(t, 0, 0o755)
 	shell := filepath.Join(dir, "sh")
-	if text, err := os.ReadFile("/bin/sh"); err != nil || os.WriteFile(shell, text, 0o755) != nil || os.Chmod(shell, 0o755|os.ModeSetuid) != nil {
+	if text, err := os.ReadFile("/bin/sh"); err != nil || os.WriteFile(shell, text, 0o755) != nil ||
+		os.Chmod(shell, 0o755|os.ModeSetuid) != nil {
 		t.Fatal("no setuid shell")
 	}
 	const apart = "unshare --user --map-root-user --mount sh -c '%s' 2>/dev/null"
@@ -49,34 +51,52 @@ func testSandboxIsSealed(t *testing.T) {
 	for i, tt := range []struct{ name, script string }{
 		{"the root of its first process", "ls /proc/1/root/ && echo in"},
 		{"the descriptors of its first process", "ls /proc/1/fd && echo in"},
-		{"the memory of its first process", "cat /proc/1/mem 2>&1 | grep -v denied && echo in; test -r /proc/1/environ && cat /proc/1/environ && echo in"},
+		{"the memory of its first process",
+			"cat /proc/1/mem 2>&1 | grep -v denied && echo in; test -r /proc/1/environ && cat /proc/1/environ " +
+				"&& echo in"},
 		{"the end of its first process", "kill -9 1 && echo in"},
 		{"a signal for its first process", "kill -USR2 1 && echo in"},
-		{"the machine's processes", "test -e /proc/" + strconv.Itoa(pid) + "/stat && echo in; kill -0 " + strconv.Itoa(pid) + " && echo in"},
+		{"the machine's processes", "test -e /proc/" + strconv.Itoa(pid) + "/stat && echo in; kill -0 " +
+			strconv.Itoa(pid) + " && echo in"},
 		{"a neighbour's environment", "grep -al SECRET=x /proc/*/environ 2>/dev/null && echo in"},
 		{"a neighbour's claim", "ls " + victim.dir + " && echo in"},
 		{"its own claim", "ls " + b.dir + " && echo in"},
-		{"its status", "echo -n 0000 >/dev/roost/status && echo in; rm -f /dev/roost/status && echo in; mv /dev/roost/stdout /dev/roost/x && echo in"},
-		{"a link in its output directory", "ln -s /etc/passwd /dev/roost/stderr && echo in; ln /dev/roost/stdout /dev/roost/new && echo in"},
+		{"its status", "echo -n 0000 >/dev/roost/status && echo in; rm -f /dev/roost/status && echo in; " +
+			"mv /dev/roost/stdout /dev/roost/x && echo in"},
+		{"a link in its output directory",
+			"ln -s /etc/passwd /dev/roost/stderr && echo in; ln /dev/roost/stdout /dev/roost/new && echo in"},
 		{"its init", "echo >>/dev/init && echo in; rm -f /dev/init && echo in; mv /dev/init /dev/x && echo in"},
 		{"a file in /dev", "touch /dev/x && echo in; mkdir /dev/pts/x && echo in"},
 		{"a device", "mknod /tmp/null" + strconv.Itoa(os.Getpid()) + " c 1 3 && echo in; mknod x b 8 0 && echo in"},
-		{"the machine's devices", "ls /dev | grep -Ev '^(fd|full|init|mqueue|null|ptmx|pts|random|roost|shm|stderr|stdin|stdout|tty|urandom|zero)$' && echo in"},
-		{"a mount", "mount -t tmpfs none /mnt && echo in; mount --bind / /mnt && echo in; umount /dev/shm && echo in; umount -l /proc && echo in"},
-		{"the kernel's settings", "echo x >/proc/sys/kernel/core_pattern && echo in; echo h >/proc/sysrq-trigger && echo in; echo 1 >/proc/sys/vm/drop_caches && echo in"},
-		{"the control groups", "for f in $(find /sys/fs/cgroup -maxdepth 3 -name cgroup.procs); do echo $$ >$f && echo in; done; mkdir /sys/fs/cgroup/x && echo in"},
+		{"the machine's devices", "ls /dev | grep -Ev " +
+			"'^(fd|full|init|mqueue|null|ptmx|pts|random|roost|shm|stderr|stdin|stdout|tty|urandom|zero)$' && echo in"},
+		{"a mount", "mount -t tmpfs none /mnt && echo in; mount --bind / /mnt && echo in; umount /dev/shm && echo " +
+			"in; umount -l /proc && echo in"},
+		{"the kernel's settings", "echo x >/proc/sys/kernel/core_pattern && echo in; echo h >/proc/sysrq-trigger && " +
+			"echo in; echo 1 >/proc/sys/vm/drop_caches && echo in"},
+		{"the control groups", "for f in $(find /sys/fs/cgroup -maxdepth 3 -name cgroup.procs); do echo $$ >$f " +
+			"&& echo in; done; mkdir /sys/fs/cgroup/x && echo in"},
 		{"files of /sys", "find /sys -maxdepth 4 -type f -writable 2>/dev/null | grep . && echo in"},
 		{"a setuid program", shell + " -pc 'id -u' | grep -x 0 && echo in"},
 		{"the rights of a login", "su root -c true </dev/null && echo in; passwd -S root && echo in"},
-		{"no_new_privs", "grep -q 'NoNewPrivs:.1' /proc/self/status || echo in; grep -E 'Cap(Eff|Prm|Inh|Amb):' /proc/self/status | grep -v 0000000000000000 && echo in"},
-		{"what its /dev hides", fmt.Sprintf(apart, "umount /dev && echo in; umount -l /dev/roost && echo in; umount -l /proc && echo in; umount -R /dev && echo in")},
-		{"a device from a namespace", fmt.Sprintf(apart, "mount -t tmpfs none /mnt && mknod /mnt/mem c 1 1 && echo in; mount -t devtmpfs none /mnt && echo in")},
+		{"no_new_privs", "grep -q 'NoNewPrivs:.1' /proc/self/status || echo in; grep -E 'Cap(Eff|Prm|Inh|Amb):' " +
+			"/proc/self/status | grep -v 0000000000000000 && echo in"},
+		{"what its /dev hides", fmt.Sprintf(apart,
+			"umount /dev && echo in; umount -l /dev/roost && echo in; umount -l /proc && echo in; umount -R "+
+				"/dev && echo in")},
+		{"a device from a namespace", fmt.Sprintf(apart,
+			"mount -t tmpfs none /mnt && mknod /mnt/mem c 1 1 && echo in; mount -t devtmpfs none /mnt && echo in")},
 		{"groups from a namespace", fmt.Sprintf(strings.Replace(apart, "--mount", "--mount --cgroup", 1),
-			"mount -t cgroup2 none /mnt && { echo 0 >/mnt/cgroup.freeze && echo in; mkdir /mnt/x && echo in; echo $$ >/mnt/../mnt/cgroup.procs && echo in; }")},
-		{"its keepers from a namespace", fmt.Sprintf(apart, "ls /proc/1/root/ && echo in; cat /proc/1/environ && echo in; kill -9 1 && echo in")},
-		{"the old root", "cd / && cd ../../.. && ls -d .." + b.dir + "/root/proc 2>/dev/null && echo in; grep -c ' " + b.dir + "/root' /proc/self/mountinfo | grep -v '^0$' && echo in"},
-		{"descriptors", "ls /proc/self/fd | grep -vE '^[0-3]$' && echo in; ls -l /proc/self/fd | grep -E 'order|claims|journal|sock' && echo in"},
-		{"lower its oom score", "for p in /proc/[0-9]*; do test $p = /proc/1 && echo -1000 >$p/oom_score_adj && echo in; done; echo -1 >/proc/self/oom_score_adj && echo in"},
+			"mount -t cgroup2 none /mnt && { echo 0 >/mnt/cgroup.freeze && echo in; mkdir /mnt/x && echo in; echo "+
+				"$$ >/mnt/../mnt/cgroup.procs && echo in; }")},
+		{"its keepers from a namespace",
+			fmt.Sprintf(apart, "ls /proc/1/root/ && echo in; cat /proc/1/environ && echo in; kill -9 1 && echo in")},
+		{"the old root", "cd / && cd ../../.. && ls -d .." + b.dir + "/root/proc 2>/dev/null && echo in; grep -c ' " +
+			b.dir + "/root' /proc/self/mountinfo | grep -v '^0$' && echo in"},
+		{"descriptors", "ls /proc/self/fd | grep -vE '^[0-3]$' && echo in; ls -l /proc/self/fd | grep -E " +
+			"'order|claims|journal|sock' && echo in"},
+		{"lower its oom score", "for p in /proc/[0-9]*; do test $p = /proc/1 && echo -1000 >$p/oom_score_adj && echo " +
+			"in; done; echo -1 >/proc/self/oom_score_adj && echo in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, out := hostileProgram(t, b, uint32(i+1), tt.script); strings.Contains("\n"+out, "\nin\n") {
@@ -89,9 +109,12 @@ func testSandboxIsSealed(t *testing.T) {
 	}
 }
 
-// TestCoveredTempStaysCovered: a task does not see the machine's /tmp, nor what is mounted below it, under its own: from a user namespace of its own it cannot take
-// off what covers them, nor reach around it. A host where root lacks CAP_SYS_RESOURCE has such mounts in the box, see TestHiddenMounts. The kernel locks the mounts
-// that come into a namespace with less rights (mount_namespaces(7)); the test holds that all of ours come that way. Each script prints "apart" when its attack began.
+// TestCoveredTempStaysCovered: a task does not see the machine's /tmp, nor what is
+// mounted below it, under its own: from a user namespace of its own it cannot take off
+// what covers them, nor reach around it. A host where root lacks CAP_SYS_RESOURCE has
+// such mounts in the box, see TestHiddenMounts. The kernel locks the mounts that come
+// into a namespace with less rights (mount_namespaces(7)); the test holds that all of
+// ours come that way. Each script prints "apart" when its attack began.
 func TestCoveredTempStaysCovered(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testCoveredTempStaysCovered)
@@ -109,8 +132,10 @@ func testCoveredTempStaysCovered(t *testing.T) {
 		}
 	}
 	temp := publicTempDir(t, nobody, 0o700)
-	look := "for at in / /mnt/ /mnt/mnt/ /old/ /mnt/old/ /proc/1/root/ /proc/self/root/ /mnt/1/root/; do for d in " + mounted + " " + plain + "; do test -e $at$d/covered && echo in; done; done; true"
-	if out, err := exec.Command("/bin/sh", "-c", look).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "in\nin\n") {
+	look := "for at in / /mnt/ /mnt/mnt/ /old/ /mnt/old/ /proc/1/root/ /proc/self/root/ /mnt/1/root/; do for d in " +
+		mounted + " " + plain + "; do test -e $at$d/covered && echo in; done; done; true"
+	if out, err := exec.Command("/bin/sh", "-c", look).CombinedOutput(); err != nil ||
+		!strings.HasPrefix(string(out), "in\nin\n") {
 		t.Fatalf("on the machine itself it sees %s, %v", out, err)
 	}
 	b := spawn(t, time.Minute)
@@ -120,15 +145,20 @@ func testCoveredTempStaysCovered(t *testing.T) {
 		{"move", "mount --move /tmp /mnt; mount -t tmpfs none /mnt; mkdir /mnt/a; mount --move /tmp /mnt/a"},
 		{"bind the root", "mount --bind / /mnt"},
 		{"bind all of the root", "mount --rbind / /mnt; umount -l /mnt/tmp; umount -R /mnt/tmp"},
-		{"bind it twice", "mount --rbind / /mnt; mount --make-rprivate /mnt; mount --bind /mnt /mnt/mnt; umount -l /mnt/tmp"},
-		{"an overlay", "mount -t overlay none /mnt -o lowerdir=/:/etc; mount -t overlay none /mnt -o lowerdir=/etc:/,userxattr"},
-		{"another root", "mount -t tmpfs none /mnt; mkdir /mnt/old; cd /mnt; cp /bin/sh . ; pivot_root . old && umount -l /old/tmp"},
-		{"a namespace in a namespace", "unshare --user --map-root-user --mount sh -c \"umount -l /tmp; mount --bind / /mnt; mount --rbind / /mnt; umount -l /mnt/tmp; " + look + "\""},
+		{"bind it twice",
+			"mount --rbind / /mnt; mount --make-rprivate /mnt; mount --bind /mnt /mnt/mnt; umount -l /mnt/tmp"},
+		{"an overlay",
+			"mount -t overlay none /mnt -o lowerdir=/:/etc; mount -t overlay none /mnt -o lowerdir=/etc:/,userxattr"},
+		{"another root", "mount -t tmpfs none /mnt; mkdir /mnt/old; cd /mnt; cp /bin/sh . ; pivot_root . old && " +
+			"umount -l /old/tmp"},
+		{"a namespace in a namespace", "unshare --user --map-root-user --mount sh -c \"umount -l /tmp; mount --bind " +
+			"/ /mnt; mount --rbind / /mnt; umount -l /mnt/tmp; " + look + "\""},
 		{"mounted anew", "mount -o remount,bind /tmp; mount -t tmpfs none /tmp; umount -l /tmp; umount -l /tmp"},
 		{"by way of its processes", "mount -t proc none /mnt; ls /proc/*/root/tmp /proc/*/cwd/tmp"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := asNobody(uint32(i+1), "echo own >/tmp/own; unshare --user --map-root-user --mount --pid --fork sh -c 'echo apart; { "+tt.script+"; } 2>&1; "+look+"; cat /tmp/own'")
+			o := asNobody(uint32(i+1), "echo own >/tmp/own; unshare --user --map-root-user --mount --pid --fork sh "+
+				"-c 'echo apart; { "+tt.script+"; } 2>&1; "+look+"; cat /tmp/own'")
 			o.Join, o.Stderr, o.Sandbox.TempDir = true, "", temp
 			b.begin(o)
 			exit := b.end()
@@ -144,8 +174,9 @@ func testCoveredTempStaysCovered(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfBoxes: after many tasks that leave mounts, links and processes behind, the machine has the mounts that it had, and the starter
-// the descriptors and children.
+// TestNothingIsLeftOfBoxes: after many tasks that leave mounts, links and processes
+// behind, the machine has the mounts that it had, and the starter the descriptors and
+// children.
 func TestNothingIsLeftOfBoxes(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
@@ -158,7 +189,8 @@ func TestNothingIsLeftOfBoxes(t *testing.T) {
 		hostileProgram(t, b, 1, "true")
 		before, fds, threads := roostProcesses(mounts(), b.dir), count("fd"), count("task")
 		for n := range uint32(50) {
-			hostileProgram(t, b, n+2, "unshare --user --map-root-user --mount --pid --fork sh -c 'mount -t tmpfs none /mnt; exec sleep 60' >/dev/null 2>&1 & "+
+			hostileProgram(t, b, n+2, "unshare --user --map-root-user --mount --pid --fork sh -c 'mount -t tmpfs "+
+				"none /mnt; exec sleep 60' >/dev/null 2>&1 & "+
 				"setsid sleep 60 & dd if=/dev/zero of=/dev/shm/x bs=4096 count=16 2>/dev/null")
 		}
 		if after := roostProcesses(mounts(), b.dir); after != before || before != 0 {
@@ -179,13 +211,15 @@ func TestNothingIsLeftOfBoxes(t *testing.T) {
 
 func roostProcesses(mounts, dir string) int { return strings.Count(mounts, dir) }
 
-// TestBoxDiesWithItsStarter: a kill of the starter takes all of the box along, whatever it has forked and whatever signals it does not hear.
+// TestBoxDiesWithItsStarter: a kill of the starter takes all of the box along, whatever
+// it has forked and whatever signals it does not hear.
 func TestBoxDiesWithItsStarter(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
 		b := spawn(t, time.Minute)
 		mark := fmt.Sprintf("86400.%d", os.Getpid())
-		o := asNobody(1, "trap '' TERM HUP INT; env -i setsid setsid sleep "+mark+" & sleep 0.2; echo ready; while :; do sleep 1; done")
+		o := asNobody(1, "trap '' TERM HUP INT; env -i setsid setsid sleep "+mark+
+			" & sleep 0.2; echo ready; while :; do sleep 1; done")
 		b.begin(o)
 		b.waitFor(o.Attempt, "ready")
 		proc, err := os.FindProcess(b.PID())
@@ -210,7 +244,8 @@ func TestBoxDiesWithItsStarter(t *testing.T) {
 	})
 }
 
-// TestHostileEnvironment: what the job's environment says is for its program, and not for what sets up its box with root's rights.
+// TestHostileEnvironment: what the job's environment says is for its program, and not for
+// what sets up its box with root's rights.
 func TestHostileEnvironment(t *testing.T) { runBothWays(t, testHostileEnvironment) }
 
 func testHostileEnvironment(t *testing.T) {
@@ -224,7 +259,8 @@ func testHostileEnvironment(t *testing.T) {
 	}
 	b := spawn(t, time.Minute)
 	o := asNobody(1, "cat /proc/1/environ 2>/dev/null; true")
-	o.Environment = []string{"PATH=" + dir, "LD_PRELOAD=" + dir + "/none.so", "GODEBUG=inittrace=1", "GOTRACEBACK=crash", "ENV=" + dir + "/true", "X=a\nb"}
+	o.Environment = []string{"PATH=" + dir, "LD_PRELOAD=" + dir + "/none.so", "GODEBUG=inittrace=1",
+		"GOTRACEBACK=crash", "ENV=" + dir + "/true", "X=a\nb"}
 	o.Executable, o.Arguments = "true", []string{"true"}
 	b.begin(o)
 	if exit := b.end(); exit.Step != proto.StepNone {

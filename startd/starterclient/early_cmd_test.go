@@ -16,8 +16,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// newGatedStarter is a starter whose boxes are not ready before open is called: to enter what it takes for its group a box writes into a fifo, which holds
-// it until somebody reads. The group's state cannot be written, so that tasks are suspended by signals.
+// newGatedStarter is a starter whose boxes are not ready before open is called: to enter
+// what it takes for its group a box writes into a fifo, which holds it until somebody
+// reads. The group's state cannot be written, so that tasks are suspended by signals.
 func newGatedStarter(t *testing.T) (b *testStarter, open func()) {
 	group := t.TempDir()
 	if err := os.Mkdir(filepath.Join(group, "freezer.state"), 0o700); err != nil {
@@ -38,7 +39,9 @@ func newGatedStarterIn(t *testing.T, group string) (b *testStarter, open func())
 	b = &testStarter{t: t, dir: t.TempDir(), sandboxed: true, events: make(chan starterclient.Event, 64)}
 	var err error
 	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) { b.events <- e }, TaskGroup: group,
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) {
+			b.events <- e
+		}, TaskGroup: group,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +59,8 @@ func newGatedStarterIn(t *testing.T, group string) (b *testStarter, open func())
 	}
 }
 
-// startGated begins a task and gives it an order while its box is being made. The same order again is answered at once, and behind that one.
+// startGated begins a task and gives it an order while its box is being made. The same
+// order again is answered at once, and behind that one.
 func (b *testStarter) startGated(o starterclient.StartCmd, early func()) {
 	b.t.Helper()
 	if err := b.Start(o); err != nil {
@@ -69,7 +73,8 @@ func (b *testStarter) startGated(o starterclient.StartCmd, early func()) {
 	}
 }
 
-// TestSignalledBeforeItBegan: what a task is sent while its box is being made it gets when it begins, and not its notice later.
+// TestSignalledBeforeItBegan: what a task is sent while its box is being made it gets
+// when it begins, and not its notice later.
 func TestSignalledBeforeItBegan(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -85,13 +90,16 @@ func TestSignalledBeforeItBegan(t *testing.T) {
 			b.Vacate(starterclient.StopCmd{Attempt: a, Cause: proto.Vacated, Notice: int64(time.Hour)})
 		}, 15, proto.Removed},
 		{"stopped by its own signal", func(b *testStarter, a starterclient.TaskAttempt) {
-			b.Vacate(starterclient.StopCmd{Attempt: a, Cause: proto.Vacated, Notice: int64(time.Minute), Signal: uint32(unix.SIGUSR1)})
+			b.Vacate(starterclient.StopCmd{Attempt: a, Cause: proto.Vacated, Notice: int64(time.Minute),
+				Signal: uint32(unix.SIGUSR1)})
 		}, 10, proto.Vacated},
 		{"suspended and stopped", func(b *testStarter, a starterclient.TaskAttempt) {
 			b.Suspend(a)
 			b.Vacate(starterclient.StopCmd{Attempt: a, Cause: proto.Removed, Notice: int64(time.Minute)})
 		}, 15, proto.Removed},
-		{"signalled", func(b *testStarter, a starterclient.TaskAttempt) { b.Signal(a, unix.SIGUSR2) }, 12, proto.Exited},
+		{"signalled", func(b *testStarter, a starterclient.TaskAttempt) {
+			b.Signal(a, unix.SIGUSR2)
+		}, 12, proto.Exited},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, open := newGatedStarter(t)
@@ -108,7 +116,8 @@ func TestSignalledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeItBegan: a box that does not get ready, because a server does not answer, is killed when the notice is over.
+// TestKilledBeforeItBegan: a box that does not get ready, because a server does not
+// answer, is killed when the notice is over.
 func TestKilledBeforeItBegan(t *testing.T) {
 	b, _ := newGatedStarter(t)
 	o := shellCmd(1, "true")
@@ -120,7 +129,8 @@ func TestKilledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestSuspendedBeforeItBegan: a task that was suspended while its box was being made stands still, until it is resumed.
+// TestSuspendedBeforeItBegan: a task that was suspended while its box was being made
+// stands still, until it is resumed.
 func TestSuspendedBeforeItBegan(t *testing.T) {
 	b, open := newGatedStarter(t)
 	o, cookie := markedCmd(t, 1, "exec sleep 60")
@@ -149,8 +159,9 @@ func TestSuspendedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestHeldBeforeItBegan: a task whose machine's owner came while its box was being made is not frozen by its starter. Its startd has frozen the group
-// above, and thaws nothing else.
+// TestHeldBeforeItBegan: a task whose machine's owner came while its box was being made
+// is not frozen by its starter. Its startd has frozen the group above, and thaws nothing
+// else.
 func TestHeldBeforeItBegan(t *testing.T) {
 	group := t.TempDir()
 	state := filepath.Join(group, "freezer.state")

@@ -19,8 +19,9 @@ func (b *testStarter) fileGrows(o proto.TaskAttempt) bool {
 	return len(b.read(o, false)) > before
 }
 
-// TestHold: without groups a starter stops its task for the owner of the machine, and for whoever suspends it: it goes on when neither wants it to
-// stand still. Its walltime does not run meanwhile, its lease does.
+// TestHold: without groups a starter stops its task for the owner of the machine, and for
+// whoever suspends it: it goes on when neither wants it to stand still. Its walltime does
+// not run meanwhile, its lease does.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	runBothWays(t, testHeldTask)
@@ -42,7 +43,8 @@ func testHeldTask(t *testing.T) {
 	}
 	for _, step := range []struct {
 		hold, suspend bool
-	}{{true, false}, {true, true}, {false, true}, {true, true}, {true, false}, {false, false}, {false, true}, {true, true}} {
+	}{{true, false}, {true, true}, {false, true}, {true, true}, {true, false}, {false, false}, {false, true},
+		{true, true}} {
 		b.SetFrozen(step.hold)
 		if step.suspend {
 			b.Suspend(o.Attempt)
@@ -71,7 +73,8 @@ func testHeldTask(t *testing.T) {
 	}
 }
 
-// starterState is what the starter says of itself to one who adopts it; the bench goes on with that.
+// starterState is what the starter says of itself to one who adopts it; the bench goes on
+// with that.
 func starterState(t *testing.T, b *testStarter) string {
 	next, state := adoptStarter(t, b.dir)
 	b.Starter, b.events = next.Starter, next.events

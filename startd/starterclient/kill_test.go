@@ -85,11 +85,15 @@ func testVacate(t *testing.T) {
 		stop         starterclient.StopCmd
 		code, signal int32
 	}{
-		{"gives in", "echo ready; while :; do sleep 0.1; done", starterclient.StopCmd{Notice: int64(time.Minute)}, 0, 15},
-		{"cleans up", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done", starterclient.StopCmd{Notice: int64(time.Minute)}, 5, 0},
+		{"gives in", "echo ready; while :; do sleep 0.1; done",
+			starterclient.StopCmd{Notice: int64(time.Minute)}, 0, 15},
+		{"cleans up", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done",
+			starterclient.StopCmd{Notice: int64(time.Minute)}, 5, 0},
 		{"deaf", "trap '' TERM; echo ready; while :; do sleep 0.1; done", starterclient.StopCmd{Notice: notice}, 0, 9},
-		{"at once", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done", starterclient.StopCmd{Fast: true}, 0, 9},
-		{"stopped", "trap 'exit 6' TERM; echo ready; kill -STOP $$; sleep 60", starterclient.StopCmd{Notice: int64(time.Minute)}, 6, 0},
+		{"at once", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done",
+			starterclient.StopCmd{Fast: true}, 0, 9},
+		{"stopped", "trap 'exit 6' TERM; echo ready; kill -STOP $$; sleep 60",
+			starterclient.StopCmd{Notice: int64(time.Minute)}, 6, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +104,8 @@ func testVacate(t *testing.T) {
 			test.stop.Attempt, test.stop.Cause, test.stop.Reason = o.Attempt, proto.Vacated, "drained"
 			b.Vacate(test.stop)
 			exit := b.end()
-			if exit.Code != test.code || exit.Signal != test.signal || exit.Cause != proto.Vacated || exit.Reason != "drained" {
+			if exit.Code != test.code || exit.Signal != test.signal || exit.Cause != proto.Vacated ||
+				exit.Reason != "drained" {
 				t.Errorf("got %+v, want code %d signal %d", exit, test.code, test.signal)
 			}
 		})
@@ -123,13 +128,17 @@ func testWalltime(t *testing.T) {
 	}
 }
 
-// A task can be given another walltime while it runs: a shorter one, one that is over already, a longer one, and none.
+// A task can be given another walltime while it runs: a shorter one, one that is over
+// already, a longer one, and none.
 func TestLimit(t *testing.T) { runBothWays(t, testLimit) }
 
 func testLimit(t *testing.T) {
 	b := spawn(t, time.Minute)
 	o := shellCmd(1, "echo ready; while :; do sleep 0.05; done")
-	for _, c := range []struct{ first, then time.Duration }{{time.Hour, 100 * time.Millisecond}, {0, 100 * time.Millisecond}, {400 * time.Millisecond, 700 * time.Millisecond}} {
+	for _, c := range []struct {
+		first, then time.Duration
+	}{{time.Hour, 100 * time.Millisecond}, {0, 100 * time.Millisecond},
+		{400 * time.Millisecond, 700 * time.Millisecond}} {
 		o.Walltime, o.Notice = int64(c.first), 0
 		b.begin(o)
 		other := o.Attempt
@@ -164,7 +173,8 @@ func testSuspendAndSignal(t *testing.T) {
 	b.Suspend(o.Attempt)
 	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if strings.Contains(string(stat), ") T ") || strings.Contains(string(stat), ") D ") { // D: the shell waits for a stopped child to exec
+		// D: the shell waits for a stopped child to exec
+		if strings.Contains(string(stat), ") T ") || strings.Contains(string(stat), ") D ") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -188,12 +198,14 @@ func TestUsageOfAllProcesses(t *testing.T) { runBothWays(t, testUsageOfAllProces
 
 func testUsageOfAllProcesses(t *testing.T) {
 	b := spawn(t, time.Minute)
-	o := shellCmd(1, "(setsid sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
+	o := shellCmd(1, "(setsid sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; "+
+		"while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
 	o.Stdout = filepath.Join(t.TempDir(), "out")
 	o.Executable, o.Arguments[2] = "/bin/sh", strings.ReplaceAll(o.Arguments[2], "/proc/self/fd/1", o.Stdout)
 	b.begin(o)
 	exit := b.end()
 	if exit.UserCPU+exit.SystemCPU < int64(20*time.Millisecond) || exit.MaxRSS < 100<<10 {
-		t.Errorf("got %v user, %v system, %d bytes: the orphan's share is missing", time.Duration(exit.UserCPU), time.Duration(exit.SystemCPU), exit.MaxRSS)
+		t.Errorf("got %v user, %v system, %d bytes: the orphan's share is missing", time.Duration(exit.UserCPU),
+			time.Duration(exit.SystemCPU), exit.MaxRSS)
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestStoppedStarterEndsItsTask: with nobody else there and the starter stopped, a task is gone soon after its lease, and all that it has forked. The kernel lets the
-// starter go on, which ends it as ever.
+// TestStoppedStarterEndsItsTask: with nobody else there and the starter stopped, a task
+// is gone soon after its lease, and all that it has forked. The kernel lets the starter
+// go on, which ends it as ever.
 func TestStoppedStarterEndsItsTask(t *testing.T) { runBothWays(t, testStoppedStarterEndsItsTask) }
 
 func testStoppedStarterEndsItsTask(t *testing.T) {
@@ -33,7 +34,8 @@ func testStoppedStarterEndsItsTask(t *testing.T) {
 	}
 }
 
-// TestHungStarterIsKilled: one that does not go on by SIGCONT is killed, and the task with it. Here it is traced by somebody who does not let it go on.
+// TestHungStarterIsKilled: one that does not go on by SIGCONT is killed, and the task
+// with it. Here it is traced by somebody who does not let it go on.
 func TestHungStarterIsKilled(t *testing.T) {
 	t.Parallel()
 	runBothWays(t, testHungStarterIsKilled)
@@ -74,8 +76,9 @@ func TestRenewalThatIsReadLate(t *testing.T) {
 	b.goneWithin(cookie, began.Add(lease), time.Second)
 }
 
-// TestFrozenTaskEndsWithItsLease: a task that stands still ends with its lease, too, also in a freezer of version 1, in which nothing dies, and of which the
-// starter was told nothing before it was stopped.
+// TestFrozenTaskEndsWithItsLease: a task that stands still ends with its lease, too, also
+// in a freezer of version 1, in which nothing dies, and of which the starter was told
+// nothing before it was stopped.
 func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
@@ -113,7 +116,8 @@ func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// stop stops the starter once it has done what it was told so far, as the answer to an order that it has carried out already shows, and returns its pid.
+// stop stops the starter once it has done what it was told so far, as the answer to an
+// order that it has carried out already shows, and returns its pid.
 func (b *testStarter) stop(done starterclient.StartCmd) int {
 	b.t.Helper()
 	pid := b.PID()
@@ -125,7 +129,8 @@ func (b *testStarter) stop(done starterclient.StartCmd) int {
 	return pid
 }
 
-// goneWithin waits for the end of all processes with a mark, which comes neither before an instant nor long after it.
+// goneWithin waits for the end of all processes with a mark, which comes neither before
+// an instant nor long after it.
 func (b *testStarter) goneWithin(cookie string, from time.Time, late time.Duration) {
 	b.t.Helper()
 	for len(alive(b.t, cookie)) > 0 {

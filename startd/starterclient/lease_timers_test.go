@@ -13,8 +13,10 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestBornInAFrozenGroup: a task that is forked into a group which stands still keeps its starter waiting, and nobody lets it go on: the startd is dead. The
-// starter does not outlive its lease all the same, and the program never runs, even if the group is let go on later.
+// TestBornInAFrozenGroup: a task that is forked into a group which stands still keeps its
+// starter waiting, and nobody lets it go on: the startd is dead. The starter does not
+// outlive its lease all the same, and the program never runs, even if the group is let go
+// on later.
 func TestBornInAFrozenGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes groups")
@@ -28,7 +30,10 @@ func TestBornInAFrozenGroup(t *testing.T) {
 	b := &testStarter{t: t, dir: t.TempDir(), events: make(chan starterclient.Event, 64)}
 	var err error
 	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: 700 * time.Millisecond, Events: func(e starterclient.Event) { b.events <- e }, TaskGroup: group.TaskDir(),
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: 700 * time.Millisecond,
+		Events: func(e starterclient.Event) {
+			b.events <- e
+		}, TaskGroup: group.TaskDir(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +61,8 @@ func TestBornInAFrozenGroup(t *testing.T) {
 		}
 	}
 	await("its child is born", func() bool { return len(processes()) > 0 })
-	await("the starter has ended with its lease", func() bool { // its child still has what it had open, so that nobody is told
+	// its child still has what it had open, so that nobody is told
+	await("the starter has ended with its lease", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})

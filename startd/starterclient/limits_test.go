@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// TestBounds: what each process may use is what the program finds, it is the program, and it ends as if nobody stood between.
+// TestBounds: what each process may use is what the program finds, it is the program, and
+// it ends as if nobody stood between.
 func TestBounds(t *testing.T) { runBothWays(t, testBounds) }
 
 func testBounds(t *testing.T) {
@@ -20,18 +21,26 @@ func testBounds(t *testing.T) {
 		code, signal int32
 		out          string
 	}{
-		{name: "all", script: limits, bounds: proto.ProcessLimits{CPU: 7, AddressSpace: 1 << 30, File: 1 << 20, Nice: 5},
-			out: "Max address space 1073741824 1073741824 bytes \nMax cpu time 7 12 seconds \nMax file size 1048576 1048576 bytes \n5\n"},
+		{name: "all", script: limits, bounds: proto.ProcessLimits{CPU: 7, AddressSpace: 1 << 30,
+			File: 1 << 20, Nice: 5},
+			out: "Max address space 1073741824 1073741824 bytes \nMax cpu time 7 12 seconds \nMax file size 1048576 " +
+				"1048576 bytes \n5\n"},
 		{name: "one", script: limits, bounds: proto.ProcessLimits{File: 1 << 20},
-			out: "Max address space unlimited unlimited bytes \nMax cpu time unlimited unlimited seconds \nMax file size 1048576 1048576 bytes \n0\n"},
+			out: "Max address space unlimited unlimited bytes \nMax cpu time unlimited unlimited seconds \nMax file " +
+				"size 1048576 1048576 bytes \n0\n"},
 		{name: "nicer than may be", script: "nice", bounds: proto.ProcessLimits{Nice: -9}, out: "0\n"},
 		{name: "code", script: "exit 7", bounds: proto.ProcessLimits{Nice: 1}, code: 7},
-		{name: "file", script: "exec head -c 5000 /dev/zero", bounds: proto.ProcessLimits{File: 4096}, signal: int32(syscall.SIGXFSZ), out: strings.Repeat("\x00", 4096)},
-		{name: "address", script: "exec 2>/dev/null; head -c 100000000 /dev/zero | tail -n1 | wc -c", bounds: proto.ProcessLimits{AddressSpace: 64 << 20}, out: "0\n"},
-		{name: "environment", script: "env | grep -c -e GOGC -e GOMAXPROCS; echo $PATH", bounds: proto.ProcessLimits{Nice: 1}, out: "0\n/usr/bin:/bin\n"},
-		{name: "no signal ignored or blocked", script: "grep -E 'Sig(Ign|Blk)' /proc/self/status | tr -d '\\t'", bounds: proto.ProcessLimits{Nice: 1},
-			out: "SigBlk:0000000000000000\nSigIgn:0000000000000000\n"},
-		{name: "descriptors", script: "ls /proc/self/fd | tr '\\n' ' '", bounds: proto.ProcessLimits{Nice: 1}, out: "0 1 2 3 "},
+		{name: "file", script: "exec head -c 5000 /dev/zero", bounds: proto.ProcessLimits{File: 4096},
+			signal: int32(syscall.SIGXFSZ), out: strings.Repeat("\x00", 4096)},
+		{name: "address", script: "exec 2>/dev/null; head -c 100000000 /dev/zero | tail -n1 | wc -c",
+			bounds: proto.ProcessLimits{AddressSpace: 64 << 20}, out: "0\n"},
+		{name: "environment", script: "env | grep -c -e GOGC -e GOMAXPROCS; echo $PATH",
+			bounds: proto.ProcessLimits{Nice: 1}, out: "0\n/usr/bin:/bin\n"},
+		{name: "no signal ignored or blocked", script: "grep -E 'Sig(Ign|Blk)' /proc/self/status | tr -d '\\t'",
+			bounds: proto.ProcessLimits{Nice: 1},
+			out:    "SigBlk:0000000000000000\nSigIgn:0000000000000000\n"},
+		{name: "descriptors", script: "ls /proc/self/fd | tr '\\n' ' '", bounds: proto.ProcessLimits{Nice: 1},
+			out: "0 1 2 3 "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +59,8 @@ func testBounds(t *testing.T) {
 	}
 }
 
-// TestBoundedLaunchFailure: that there is no such program is known before it is told that it runs.
+// TestBoundedLaunchFailure: that there is no such program is known before it is told that
+// it runs.
 func TestBoundedLaunchFailure(t *testing.T) { runBothWays(t, testBoundedLaunchFailure) }
 
 func testBoundedLaunchFailure(t *testing.T) {
@@ -61,7 +71,8 @@ func testBoundedLaunchFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	exit := b.end()
-	if exit.Step != proto.ExecProgram || syscall.Errno(exit.Errno) != syscall.ENOENT || exit.Cause != proto.LaunchFailed || !strings.Contains(exit.Reason, "/no/such") {
+	if exit.Step != proto.ExecProgram || syscall.Errno(exit.Errno) != syscall.ENOENT ||
+		exit.Cause != proto.LaunchFailed || !strings.Contains(exit.Reason, "/no/such") {
 		t.Errorf("got %+v", exit)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestMain builds the real program once; $ROOST_STARTER_BINARY tells the tests where it is. Run with ROOST_TEST_BE=client, the test binary
-// plays a startd that is to be killed.
+// TestMain builds the real program once; $ROOST_STARTER_BINARY tells the tests where it
+// is. Run with ROOST_TEST_BE=client, the test binary plays a startd that is to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("ROOST_TEST_BE") == "client" {
 		runClient()
@@ -30,7 +30,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "roost-starter")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/roost-batch/roost/cmd/roost-starter")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary,
+		"github.com/roost-batch/roost/cmd/roost-starter")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build roost-starter: %v\n%s", err, out)
@@ -40,7 +41,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// runClient spawns a starter in $ROOST_TEST_DIR, starts a task on it, says so on stdout, and waits to be killed.
+// runClient spawns a starter in $ROOST_TEST_DIR, starts a task on it, says so on stdout,
+// and waits to be killed.
 func runClient() {
 	events := make(chan starterclient.Event, 16)
 	s, err := starterclient.Spawn(starterclient.SpawnOptions{
@@ -76,7 +78,8 @@ func runBothWays(t *testing.T, test func(t *testing.T)) {
 // shellCmd is a task of a shell script.
 func shellCmd(number uint32, script string) starterclient.StartCmd {
 	return starterclient.StartCmd{
-		Attempt: starterclient.TaskAttempt{Job: 1, Number: number}, Executable: "/bin/sh", Arguments: []string{"sh", "-c", script}, Cwd: "/",
+		Attempt: starterclient.TaskAttempt{Job: 1, Number: number}, Executable: "/bin/sh",
+		Arguments: []string{"sh", "-c", script}, Cwd: "/",
 		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o022,
 		Stdout: starterclient.Captured, Stderr: starterclient.Captured,
 	}
@@ -92,9 +95,12 @@ type testStarter struct {
 }
 
 func spawn(t testing.TB, lease time.Duration) *testStarter {
-	b := &testStarter{t: t, dir: t.TempDir(), events: make(chan starterclient.Event, 4096), sandboxed: strings.Contains(t.Name(), "/boxed")}
+	b := &testStarter{t: t, dir: t.TempDir(), events: make(chan starterclient.Event, 4096),
+		sandboxed: strings.Contains(t.Name(), "/boxed")}
 	s, err := starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: lease, Events: func(e starterclient.Event) { b.events <- e },
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: lease, Events: func(e starterclient.Event) {
+			b.events <- e
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +161,9 @@ func (b *testStarter) end() starterclient.TaskExit {
 	switch e := e.(type) {
 	case starterclient.TaskExited:
 		return e.Exit
-	case starterclient.ProcessDied: // one whose lease has run out ends with its task, and its word of that may be lost; what it has written down is not
+	// one whose lease has run out ends with its task, and its word of that may be lost;
+	// what it has written down is not
+	case starterclient.ProcessDied:
 		if e.LastState.Phase == proto.Ended {
 			return e.LastState.Exit
 		}

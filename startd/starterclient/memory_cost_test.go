@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// maxResident is what a starter may hold in memory while it waits for a task, in KiB. DESIGN has 4 MiB; at rest it needs less.
+// maxResident is what a starter may hold in memory while it waits for a task, in KiB.
+// DESIGN has 4 MiB; at rest it needs less.
 const maxResident = 7 << 9
 
 func TestManyTasksInARow(t *testing.T) { runBothWays(t, testManyTasksInARow) }
@@ -27,7 +28,8 @@ func testManyTasksInARow(t *testing.T) {
 		}
 		open := 0
 		for _, fd := range fds {
-			if to, err := os.Readlink(fd); err == nil && !strings.HasPrefix(to, "anon_inode:[event") { // those are the Go runtime's
+			// those are the Go runtime's
+			if to, err := os.Readlink(fd); err == nil && !strings.HasPrefix(to, "anon_inode:[event") {
 				open++
 			}
 		}
@@ -73,7 +75,8 @@ func testResidentMemory(t *testing.T) {
 	checkResidentMemory(t, int(state.Starter))
 }
 
-// checkResidentMemory holds that a starter which has come to rest holds no more than it may.
+// checkResidentMemory holds that a starter which has come to rest holds no more than it
+// may.
 func checkResidentMemory(t *testing.T, pid int) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {

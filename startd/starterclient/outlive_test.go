@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// spawnOrphan lets another process spawn a starter with a task, kills that process, and returns the claim's directory.
+// spawnOrphan lets another process spawn a starter with a task, kills that process, and
+// returns the claim's directory.
 func spawnOrphan(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +120,9 @@ func TestLeaseEndsWhileNobodyIsThere(t *testing.T) {
 	dir := t.TempDir()
 	events := make(chan starterclient.Event, 16)
 	s, err := starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: dir, Lease: time.Minute, Events: func(e starterclient.Event) { events <- e },
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: dir, Lease: time.Minute, Events: func(e starterclient.Event) {
+			events <- e
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +153,8 @@ func TestLeaseEndsWhileNobodyIsThere(t *testing.T) {
 	for range 200 {
 		_, state, err := starterclient.Adopt(dir, func(starterclient.Event) {})
 		if err != nil {
-			if !errors.Is(err, starterclient.ErrGone) || !errors.Is(err, roost.Finished) || state.Exit.Cause != proto.LeaseOver {
+			if !errors.Is(err, starterclient.ErrGone) || !errors.Is(err, roost.Finished) ||
+				state.Exit.Cause != proto.LeaseOver {
 				t.Errorf("got %+v, %v, want gone, and the truth", state, err)
 			}
 			return
@@ -192,7 +196,8 @@ func testKilledStarterTakesItsTaskAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone, ok := b.next().(starterclient.ProcessDied)
-	if !ok || gone.LastState.Phase != proto.Running || gone.LastState.Attempt != o.Attempt || gone.LastState.PID != int64(pid) {
+	if !ok || gone.LastState.Phase != proto.Running || gone.LastState.Attempt != o.Attempt ||
+		gone.LastState.PID != int64(pid) {
 		t.Errorf("got %+v, want Gone with the running attempt", gone)
 	}
 	if _, err := starterclient.Sweep(cookie, ""); err != nil {
@@ -201,7 +206,8 @@ func testKilledStarterTakesItsTaskAlong(t *testing.T) {
 	if left := alive(t, cookie); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
-	if _, state, err := starterclient.Adopt(b.dir, nil); !errors.Is(err, starterclient.ErrGone) || state.Attempt != o.Attempt {
+	if _, state, err := starterclient.Adopt(b.dir, nil); !errors.Is(err, starterclient.ErrGone) ||
+		state.Attempt != o.Attempt {
 		t.Errorf("got %+v, %v, want ErrGone", state, err)
 	}
 }
@@ -221,7 +227,8 @@ func testRelease(t *testing.T) {
 }
 
 func TestSpawnWithoutProgram(t *testing.T) {
-	_, err := starterclient.Spawn(starterclient.SpawnOptions{Binary: "/no/such", Dir: t.TempDir(), Lease: time.Minute, Events: func(starterclient.Event) {}})
+	_, err := starterclient.Spawn(starterclient.SpawnOptions{Binary: "/no/such", Dir: t.TempDir(), Lease: time.Minute,
+		Events: func(starterclient.Event) {}})
 	if !errors.Is(err, roost.Unavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}

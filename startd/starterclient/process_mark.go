@@ -17,15 +17,19 @@ import (
 // CookieEnvVar is the environment variable that marks the processes of a claim.
 const CookieEnvVar = "ROOST_CLAIM"
 
-// killRounds bounds how often Sweep looks again: a process that forks faster than it is killed is out of anybody's hands without a cgroup.
+// killRounds bounds how often Sweep looks again: a process that forks faster than it is
+// killed is out of anybody's hands without a cgroup.
 const killRounds = 200
 
-// Sweep kills every process of a claim, until none is left, and says how many it killed. It finds what a task had forked when its starter was
-// killed. A process that may not be looked into is not ours and is left alone.
+// Sweep kills every process of a claim, until none is left, and says how many it killed.
+// It finds what a task had forked when its starter was killed. A process that may not be
+// looked into is not ours and is left alone.
 //
-// A process in a sandbox is known by the directory that it sees as /dev/roost: it is the claim's if that is box. Any other is
-// known by ROOST_CLAIM=cookie in its environment. That alone would not do: what was restored from a checkpoint bears the mark of the claim that
-// it was saved on, and may run on the same machine, on another claim, when the old one is swept.
+// A process in a sandbox is known by the directory that it sees as /dev/roost: it is the
+// claim's if that is box. Any other is known by ROOST_CLAIM=cookie in its environment.
+// That alone would not do: what was restored from a checkpoint bears the mark of the
+// claim that it was saved on, and may run on the same machine, on another claim, when the
+// old one is swept.
 func Sweep(cookie, sandbox string) (killed int, err error) {
 	if cookie == "" {
 		return 0, fmt.Errorf("sweep: %w: no cookie", roost.Invalid)
@@ -45,7 +49,8 @@ func Sweep(cookie, sandbox string) (killed int, err error) {
 			}
 		}
 	}
-	return killed, fmt.Errorf("sweep: %w: processes of claim %s are still there after %d rounds", roost.Unavailable, cookie, killRounds)
+	return killed, fmt.Errorf("sweep: %w: processes of claim %s are still there after %d rounds", roost.Unavailable,
+		cookie, killRounds)
 }
 
 // processMark is what the processes of a claim are known by.
@@ -83,7 +88,8 @@ func (s processMark) isMarked(pid int) bool {
 	return hasCookie(pid, s.variable)
 }
 
-// sandboxRootOf says where the directory is that a process sees as /dev/roost, empty for one in no sandbox.
+// sandboxRootOf says where the directory is that a process sees as /dev/roost, empty for
+// one in no sandbox.
 func sandboxRootOf(pid int) (at string) {
 	forEachMount(strconv.Itoa(pid), func(device, root, point string) {
 		if point == proto.SandboxIODir {
@@ -93,7 +99,8 @@ func sandboxRootOf(pid int) (at string) {
 	return at
 }
 
-// mountPathOf says where a directory is, in the way of sandboxRootOf: on which device, and by which path there.
+// mountPathOf says where a directory is, in the way of sandboxRootOf: on which device,
+// and by which path there.
 func mountPathOf(dir string) (at string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -109,7 +116,8 @@ func mountPathOf(dir string) (at string) {
 	return at
 }
 
-// forEachMount tells of every mount that a process sees the device, what of it is mounted, and where (proc(5), mountinfo).
+// forEachMount tells of every mount that a process sees the device, what of it is
+// mounted, and where (proc(5), mountinfo).
 func forEachMount(pid string, tell func(device, root, point string)) {
 	text, err := os.ReadFile("/proc/" + pid + "/mountinfo")
 	if err != nil {
@@ -136,8 +144,8 @@ func hasCookie(pid int, mark []byte) bool {
 	return false
 }
 
-// killProcess sends SIGKILL through a descriptor of the process, so that a number that was given to another one meanwhile does no harm, and
-// waits a moment for its end.
+// killProcess sends SIGKILL through a descriptor of the process, so that a number that
+// was given to another one meanwhile does no harm, and waits a moment for its end.
 func killProcess(pid int, mark processMark) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -28,9 +28,12 @@ func testHowTasksEnd(t *testing.T) {
 		{name: "environment", script: "echo $PATH; env | grep -c GOGC", code: 1, out: "/usr/bin:/bin\n0\n"},
 		{name: "descriptors", script: "ls /proc/self/fd | tr '\\n' ' '", out: "0 1 2 3 "},
 		{name: "umask", script: "umask", out: "0022\n"},
-		{name: "own session", script: "read a b c d e pgrp session rest </proc/self/stat; test $pgrp = $$ || test $session = $$ || echo no"},
-		{name: "no signal ignored", script: "grep SigIgn /proc/self/status | tr -d '\\t'", out: "SigIgn:0000000000000000\n"},
-		{name: "no signal blocked", script: "grep SigBlk /proc/self/status | tr -d '\\t'", out: "SigBlk:0000000000000000\n"},
+		{name: "own session", script: "read a b c d e pgrp session rest </proc/self/stat; test $pgrp = $$ || test " +
+			"$session = $$ || echo no"},
+		{name: "no signal ignored", script: "grep SigIgn /proc/self/status | tr -d '\\t'",
+			out: "SigIgn:0000000000000000\n"},
+		{name: "no signal blocked", script: "grep SigBlk /proc/self/status | tr -d '\\t'",
+			out: "SigBlk:0000000000000000\n"},
 		{name: "no new privileges", script: "grep NoNewPrivs /proc/self/status | tr -d '\\t'", out: "NoNewPrivs:1\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,7 +42,8 @@ func testHowTasksEnd(t *testing.T) {
 			o := shellCmd(1, test.script)
 			b.begin(o)
 			exit := b.end()
-			if exit.Code != test.code || exit.Signal != test.signal || exit.Cause != proto.Exited || exit.Step != proto.StepNone {
+			if exit.Code != test.code || exit.Signal != test.signal || exit.Cause != proto.Exited ||
+				exit.Step != proto.StepNone {
 				t.Errorf("got %+v, want code %d signal %d", exit, test.code, test.signal)
 			}
 			if got := b.read(o.Attempt, false); got != test.out {
@@ -68,16 +72,36 @@ func testLaunchFailures(t *testing.T) {
 		errno  syscall.Errno
 		reason string
 	}{
-		{"no program", func(o *starterclient.StartCmd) { o.Executable = "/no/such" }, proto.ExecProgram, syscall.ENOENT, "/no/such"},
-		{"not on PATH", func(o *starterclient.StartCmd) { o.Executable = "nosuch" }, proto.FindProgram, syscall.ENOENT, "cannot find the program nosuch"},
-		{"no interpreter", func(o *starterclient.StartCmd) { o.Executable = text }, proto.ExecProgram, syscall.ENOENT, "interpreter"},
-		{"not executable", func(o *starterclient.StartCmd) { o.Executable = plain }, proto.ExecProgram, syscall.EACCES, "permission denied"},
-		{"no cwd", func(o *starterclient.StartCmd) { o.Cwd = "/no/dir" }, proto.EnterCwd, syscall.ENOENT, "/no/dir: no such file or directory"},
-		{"cwd is a file", func(o *starterclient.StartCmd) { o.Cwd = plain }, proto.EnterCwd, syscall.ENOTDIR, "not a directory"},
-		{"no stdin", func(o *starterclient.StartCmd) { o.Stdin = "nothing" }, proto.OpenStdin, syscall.ENOENT, "//nothing"},
-		{"no directory for stdout", func(o *starterclient.StartCmd) { o.Stdout = "/no/dir/out" }, proto.OpenStdout, syscall.ENOENT, "cannot open standard output /no/dir/out: no such file"},
-		{"stderr is a directory", func(o *starterclient.StartCmd) { o.Stderr = dir }, proto.OpenStderr, syscall.EISDIR, "is a directory"},
-		{"too much", func(o *starterclient.StartCmd) { o.Arguments = []string{"sh", strings.Repeat("x", 200<<10)} }, proto.ExecProgram, syscall.E2BIG, "too long"},
+		{"no program", func(o *starterclient.StartCmd) {
+			o.Executable = "/no/such"
+		}, proto.ExecProgram, syscall.ENOENT, "/no/such"},
+		{"not on PATH", func(o *starterclient.StartCmd) {
+			o.Executable = "nosuch"
+		}, proto.FindProgram, syscall.ENOENT, "cannot find the program nosuch"},
+		{"no interpreter", func(o *starterclient.StartCmd) {
+			o.Executable = text
+		}, proto.ExecProgram, syscall.ENOENT, "interpreter"},
+		{"not executable", func(o *starterclient.StartCmd) {
+			o.Executable = plain
+		}, proto.ExecProgram, syscall.EACCES, "permission denied"},
+		{"no cwd", func(o *starterclient.StartCmd) {
+			o.Cwd = "/no/dir"
+		}, proto.EnterCwd, syscall.ENOENT, "/no/dir: no such file or directory"},
+		{"cwd is a file", func(o *starterclient.StartCmd) {
+			o.Cwd = plain
+		}, proto.EnterCwd, syscall.ENOTDIR, "not a directory"},
+		{"no stdin", func(o *starterclient.StartCmd) {
+			o.Stdin = "nothing"
+		}, proto.OpenStdin, syscall.ENOENT, "//nothing"},
+		{"no directory for stdout", func(o *starterclient.StartCmd) {
+			o.Stdout = "/no/dir/out"
+		}, proto.OpenStdout, syscall.ENOENT, "cannot open standard output /no/dir/out: no such file"},
+		{"stderr is a directory", func(o *starterclient.StartCmd) {
+			o.Stderr = dir
+		}, proto.OpenStderr, syscall.EISDIR, "is a directory"},
+		{"too much", func(o *starterclient.StartCmd) {
+			o.Arguments = []string{"sh", strings.Repeat("x", 200<<10)}
+		}, proto.ExecProgram, syscall.E2BIG, "too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := spawn(t, time.Minute)
@@ -87,8 +111,10 @@ func testLaunchFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			exit := b.end()
-			if exit.Step != test.step || syscall.Errno(exit.Errno) != test.errno || exit.Cause != proto.LaunchFailed || !strings.Contains(exit.Reason, test.reason) {
-				t.Errorf("got %+v (%v), want step %d errno %v reason with %q", exit, syscall.Errno(exit.Errno), test.step, test.errno, test.reason)
+			if exit.Step != test.step || syscall.Errno(exit.Errno) != test.errno || exit.Cause != proto.LaunchFailed ||
+				!strings.Contains(exit.Reason, test.reason) {
+				t.Errorf("got %+v (%v), want step %d errno %v reason with %q", exit, syscall.Errno(exit.Errno),
+					test.step, test.errno, test.reason)
 			}
 			b.DiscardAttempt(o.Attempt)
 			b.begin(shellCmd(2, "true"))

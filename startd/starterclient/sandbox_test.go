@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// newSandboxedStarter is a starter that makes boxes, whether or not the test's name says so.
+// newSandboxedStarter is a starter that makes boxes, whether or not the test's name says
+// so.
 func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -25,7 +26,8 @@ func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	return b
 }
 
-// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared memory, and the machine's data.
+// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared
+// memory, and the machine's data.
 func TestWhatABoxShows(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -34,12 +36,17 @@ func TestWhatABoxShows(t *testing.T) {
 	shared := filepath.Join(publicTempDir(t, 0, 0o755), "shared")
 	for _, test := range []struct{ name, script, out string }{
 		{"processes", "set -- /proc/[0-9]*; echo $#", "2\n"}, // the first one and the shell
-		{"the first process", "until grep -q roost-init /proc/1/cmdline; do :; done; ls -l /proc/1/exe 2>&1 | grep -c 'denied'", "1\n"},
-		{"its own files for a while", "echo mine >/tmp/file; ls /tmp; ls -d " + shared + " 2>&1 | grep -c 'No such'", "file\n1\n"},
-		{"devices", "ls /dev | tr '\\n' ' '", "fd full init mqueue null ptmx pts random roost shm stderr stdin stdout tty urandom zero "},
+		{"the first process",
+			"until grep -q roost-init /proc/1/cmdline; do :; done; ls -l /proc/1/exe 2>&1 | grep -c 'denied'", "1\n"},
+		{"its own files for a while", "echo mine >/tmp/file; ls /tmp; ls -d " + shared + " 2>&1 | grep -c 'No such'",
+			"file\n1\n"},
+		{"devices", "ls /dev | tr '\\n' ' '",
+			"fd full init mqueue null ptmx pts random roost shm stderr stdin stdout tty urandom zero "},
 		{"shared memory", "ls -A /dev/shm | wc -l; echo x >/dev/shm/x && cat /dev/shm/x", "0\nx\n"},
-		{"the machine's files", "grep -c ^root: /etc/passwd; test -d /usr/bin && echo usr; test -d /sys/kernel && echo sys", "1\nusr\nsys\n"},
-		{"no way back", "ls " + temp + " 2>&1 | grep -c 'No such'; cat /proc/self/mountinfo | grep -c /root/", "1\n0\n"},
+		{"the machine's files", "grep -c ^root: /etc/passwd; test -d /usr/bin && echo usr; test -d /sys/kernel " +
+			"&& echo sys", "1\nusr\nsys\n"},
+		{"no way back", "ls " + temp + " 2>&1 | grep -c 'No such'; cat /proc/self/mountinfo | grep -c /root/",
+			"1\n0\n"},
 		{"a terminal of its own", "ls /dev/pts", "ptmx\n"},
 		{"nothing open", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "},
 		{"its captured output again", "echo again >>/dev/stdout; echo and >>/dev/roost/stdout", "again\nand\n"},
@@ -60,8 +67,10 @@ func TestWhatABoxShows(t *testing.T) {
 	}
 }
 
-// TestHiddenMounts: what the machine has mounted below the place of a task's files for a while is not in its box: hidden it would be all the same, and a
-// machine where the task goes on from a checkpoint would have to have it. Who is wrapped in a user namespace cannot get rid of it.
+// TestHiddenMounts: what the machine has mounted below the place of a task's files for a
+// while is not in its box: hidden it would be all the same, and a machine where the task
+// goes on from a checkpoint would have to have it. Who is wrapped in a user namespace
+// cannot get rid of it.
 func TestHiddenMounts(t *testing.T) {
 	b := newSandboxedStarter(t, time.Minute)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -143,7 +152,9 @@ func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	}
 	b := &testStarter{t: t, dir: t.TempDir(), sandboxed: true, events: make(chan starterclient.Event, 64)}
 	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) { b.events <- e },
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) {
+			b.events <- e
+		},
 		Join: group.Add, TaskGroup: group.TaskDir(),
 	})
 	if err != nil {
@@ -160,7 +171,8 @@ func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	return b, group
 }
 
-// newFreezerStarter is a starter whose tasks are in a freezer of version 1, in the directory that it returns.
+// newFreezerStarter is a starter whose tasks are in a freezer of version 1, in the
+// directory that it returns.
 func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	t.Helper()
 	dir = fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
@@ -170,7 +182,9 @@ func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	b = &testStarter{t: t, dir: t.TempDir(), sandboxed: true, events: make(chan starterclient.Event, 64)}
 	var err error
 	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
-		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) { b.events <- e }, TaskGroup: dir,
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) {
+			b.events <- e
+		}, TaskGroup: dir,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +202,8 @@ func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	return b, dir
 }
 
-// freezeVersion1 freezes a freezer of version 1. One that waits in vfork(2) for a child that stands still already keeps it half frozen: then all go on for a moment.
+// freezeVersion1 freezes a freezer of version 1. One that waits in vfork(2) for a child
+// that stands still already keeps it half frozen: then all go on for a moment.
 func freezeVersion1(t *testing.T, dir string) {
 	t.Helper()
 	file := filepath.Join(dir, "freezer.state")
@@ -238,7 +253,8 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
-// TestStoodTask: of a task that its startd has frozen the starter stops the walltime only. It may get to that when a checkpoint has the group thawed.
+// TestStoodTask: of a task that its startd has frozen the starter stops the walltime
+// only. It may get to that when a checkpoint has the group thawed.
 func TestStoodTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -266,7 +282,8 @@ func TestStoodTask(t *testing.T) {
 	}
 }
 
-// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and it can be killed all the same.
+// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and
+// it can be killed all the same.
 func TestFrozenTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")

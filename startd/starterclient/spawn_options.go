@@ -20,15 +20,18 @@ type SpawnOptions struct {
 	Binary string        // path of roost-starter
 	Dir    string        // the claim's directory: there already, and closed to everybody else (0700)
 	Lease  time.Duration // from now; the starter ends itself and its task when it runs out
-	Events func(Event)   // called by one goroutine a starter, in order; it may send to the starter, and should not block
-	// Join puts the new process where its limits are. It is called before the starter gets its first order, so that no task is born
-	// outside. Nil: there are none.
+	// called by one goroutine a starter, in order; it may send to the starter, and should
+	// not block
+	Events func(Event)
+	// Join puts the new process where its limits are. It is called before the starter
+	// gets its first order, so that no task is born outside. Nil: there are none.
 	Join      func(pid int) error
 	TaskGroup string // directory of the control group that tasks are to be born in; empty: none
 }
 
-// Spawn starts a starter, in a session of its own. It returns as soon as the process exists: orders sent at once are carried out when it
-// is ready. The listening socket is made here and inherited, so that there is no moment at which nobody listens.
+// Spawn starts a starter, in a session of its own. It returns as soon as the process
+// exists: orders sent at once are carried out when it is ready. The listening socket is
+// made here and inherited, so that there is no moment at which nobody listens.
 func Spawn(opts SpawnOptions) (*Starter, error) {
 	sock := filepath.Join(opts.Dir, "sock")
 	l, conn, err := listenAndDial(sock)
@@ -86,8 +89,10 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 	return l, conn, nil
 }
 
-// fork starts the program with descriptors 0 to 2 on null, null and the log, and the listener as 3. Its environment is about the Go
-// runtime's size only: where the kernel gives huge pages to everybody, as Debian's does, a heap of a few pages would take two megabytes.
+// fork starts the program with descriptors 0 to 2 on null, null and the log, and the
+// listener as 3. Its environment is about the Go runtime's size only: where the kernel
+// gives huge pages to everybody, as Debian's does, a heap of a few pages would take two
+// megabytes.
 func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -103,8 +108,10 @@ func fork(opts SpawnOptions, l *os.File) (pid, pidfd int, err error) {
 	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}
-	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease)), cmp.Or(opts.TaskGroup, "-")}, &syscall.ProcAttr{
-		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease)),
+		cmp.Or(opts.TaskGroup, "-")}, &syscall.ProcAttr{
+		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()},
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
 	return pid, pidfd, err
 }

@@ -24,13 +24,15 @@ type (
 	StopCmd      = proto.StopCmd
 )
 
-// Captured stands in StartCmd.Stdout and StartCmd.Stderr for a file in the attempt's directory, StartCmd.IO, which CapturedPath names.
+// Captured stands in StartCmd.Stdout and StartCmd.Stderr for a file in the attempt's
+// directory, StartCmd.IO, which CapturedPath names.
 const Captured = proto.Captured
 
 // ErrGone says that a starter is dead. It is a roost.Finished.
 var ErrGone = fmt.Errorf("starter is gone: %w", roost.Finished)
 
-// Event is what happened to a starter. It is one of TaskStarted, TaskExited and ProcessDied.
+// Event is what happened to a starter. It is one of TaskStarted, TaskExited and
+// ProcessDied.
 type Event interface{ event() }
 
 // TaskStarted says that a task's first process runs.
@@ -39,16 +41,19 @@ type TaskStarted struct {
 	PID     int
 }
 
-// TaskExited says that a task has ended, or could not be started: then Exit.Step is set. Nothing it had forked is left. It is told again
-// after each reconnection until DiscardAttempt.
+// TaskExited says that a task has ended, or could not be started: then Exit.Step is set.
+// Nothing it had forked is left. It is told again after each reconnection until
+// DiscardAttempt.
 type TaskExited struct {
 	Attempt TaskAttempt
 	Exit    TaskExit
 }
 
-// ProcessDied says that the starter itself is dead; no event follows. With an Err that is roost.Stale it is not dead: a newer connection has taken
-// this one's place, or this one did not read; Adopt finds it again. Last is the truth that its journal still holds: a task that was running
-// then is being killed by the kernel, and Sweep finds what it has forked.
+// ProcessDied says that the starter itself is dead; no event follows. With an Err that is
+// roost.Stale it is not dead: a newer connection has taken this one's place, or this one
+// did not read; Adopt finds it again. Last is the truth that its journal still holds: a
+// task that was running then is being killed by the kernel, and Sweep finds what it has
+// forked.
 type ProcessDied struct {
 	LastState ProcessState
 	Err       error
@@ -58,8 +63,8 @@ func (TaskStarted) event() {}
 func (TaskExited) event()  {}
 func (ProcessDied) event() {}
 
-// Starter is the connection to one starter. Its methods send and do not wait; answers come as events. They may be called by several
-// goroutines.
+// Starter is the connection to one starter. Its methods send and do not wait; answers
+// come as events. They may be called by several goroutines.
 type Starter struct {
 	dir       string
 	conn      *net.UnixConn
@@ -75,7 +80,8 @@ type Starter struct {
 	lastState ProcessState // set before ready is closed
 }
 
-// CapturedPath names the file with what an attempt wrote to stdout or stderr, if StartCmd asked to have it captured.
+// CapturedPath names the file with what an attempt wrote to stdout or stderr, if StartCmd
+// asked to have it captured.
 func CapturedPath(io string, stderr bool) string {
 	return filepath.Join(io, proto.CapturedFile(stderr))
 }
@@ -88,20 +94,22 @@ func (s *Starter) Start(o StartCmd) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeStart, Start: o})
 }
 
-// Vacate ends a task: SIGTERM to all its processes and after the notice SIGKILL, or SIGKILL at once. For another attempt than the one
-// that runs it does nothing.
+// Vacate ends a task: SIGTERM to all its processes and after the notice SIGKILL, or
+// SIGKILL at once. For another attempt than the one that runs it does nothing.
 func (s *Starter) Vacate(stop StopCmd) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeStop, Stop: stop})
 }
 
 // Signal sends a signal to the program of a task, and to nothing that it has started.
 func (s *Starter) Signal(a TaskAttempt, signal unix.Signal) error {
-	return s.send(&proto.StarterMessage{Type: proto.TypeSignal, Signal: proto.SignalCmd{Attempt: a, Signal: uint32(signal)}})
+	return s.send(&proto.StarterMessage{Type: proto.TypeSignal,
+		Signal: proto.SignalCmd{Attempt: a, Signal: uint32(signal)}})
 }
 
 // SignalAll sends a signal to all processes of a task.
 func (s *Starter) SignalAll(a TaskAttempt, signal unix.Signal) error {
-	return s.send(&proto.StarterMessage{Type: proto.TypeSignal, Signal: proto.SignalCmd{Attempt: a, Signal: uint32(signal), All: true}})
+	return s.send(&proto.StarterMessage{Type: proto.TypeSignal,
+		Signal: proto.SignalCmd{Attempt: a, Signal: uint32(signal), All: true}})
 }
 
 // Suspend stops all processes of a task with SIGSTOP.
@@ -109,8 +117,8 @@ func (s *Starter) Suspend(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSuspend, Attempt: a})
 }
 
-// Frozen says that they have been stopped by their group. The starter only stops the walltime: it may get to it late, when a checkpoint has the group thawed
-// that froze it.
+// Frozen says that they have been stopped by their group. The starter only stops the
+// walltime: it may get to it late, when a checkpoint has the group thawed that froze it.
 func (s *Starter) Frozen(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSuspend, Attempt: a, Enabled: true})
 }
@@ -120,18 +128,22 @@ func (s *Starter) Resume(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeResume, Attempt: a})
 }
 
-// SetWalltime gives a task another walltime than it was started with, and the sentence for when that is over; 0: none. What it has stood still counts for neither.
+// SetWalltime gives a task another walltime than it was started with, and the sentence
+// for when that is over; 0: none. What it has stood still counts for neither.
 func (s *Starter) SetWalltime(a TaskAttempt, walltime time.Duration, reason string) error {
-	return s.send(&proto.StarterMessage{Type: proto.TypeSetWalltime, Attempt: a, Start: proto.StartCmd{Walltime: int64(walltime), WalltimeReason: reason}})
+	return s.send(&proto.StarterMessage{Type: proto.TypeSetWalltime, Attempt: a,
+		Start: proto.StartCmd{Walltime: int64(walltime), WalltimeReason: reason}})
 }
 
-// SetFrozen stops whatever the starter runs, or lets it go on if it is not suspended besides. Where tasks have a group, that is who calls it to see to: then
-// it only says that walltimes stand still.
+// SetFrozen stops whatever the starter runs, or lets it go on if it is not suspended
+// besides. Where tasks have a group, that is who calls it to see to: then it only says
+// that walltimes stand still.
 func (s *Starter) SetFrozen(on bool) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeFreeze, Enabled: on})
 }
 
-// RenewLease sets the lease to end so long from now, whenever the starter comes to read that.
+// RenewLease sets the lease to end so long from now, whenever the starter comes to read
+// that.
 func (s *Starter) RenewLease(lease time.Duration) error {
 	m := &proto.StarterMessage{Type: proto.TypeRenew, Lease: int64(lease)}
 	var t unix.Timespec
@@ -146,7 +158,8 @@ func (s *Starter) DiscardAttempt(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeDiscard, Attempt: a})
 }
 
-// Release ends the starter once it is idle; a running task is killed, as removed. Gone follows.
+// Release ends the starter once it is idle; a running task is killed, as removed. Gone
+// follows.
 func (s *Starter) Release() error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeRelease})
 }
@@ -167,7 +180,8 @@ func (s *Starter) PID() int {
 // Dir is the claim's directory.
 func (s *Starter) Dir() string { return s.dir }
 
-// Close drops the connection and waits until no event handler runs any more; it may not be called from one. The starter lives on.
+// Close drops the connection and waits until no event handler runs any more; it may not
+// be called from one. The starter lives on.
 func (s *Starter) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -180,7 +194,8 @@ func (s *Starter) Close() error {
 	return err
 }
 
-// send writes a frame. Frames that arrive while another goroutine writes travel with that one's next write, so that no lock spans it.
+// send writes a frame. Frames that arrive while another goroutine writes travel with that
+// one's next write, so that no lock spans it.
 func (s *Starter) send(m *proto.StarterMessage) error {
 	s.mu.Lock()
 	if s.closed {

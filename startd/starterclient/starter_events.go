@@ -14,7 +14,8 @@ import (
 
 // newStarter makes the handle and starts the goroutine that reads what the starter says.
 func newStarter(dir string, conn *net.UnixConn, handle func(Event), child, pidfd int) *Starter {
-	s := &Starter{dir: dir, conn: conn, onEvent: handle, child: child, pidfd: pidfd, ready: make(chan struct{}), done: make(chan struct{})}
+	s := &Starter{dir: dir, conn: conn, onEvent: handle, child: child, pidfd: pidfd, ready: make(chan struct{}),
+		done: make(chan struct{})}
 	go s.readEvents()
 	return s
 }
@@ -83,7 +84,8 @@ func (s *Starter) readMessages() error {
 	}
 }
 
-// deliverEvent turns a message into its event. The first Hello only tells that the starter is there; what it holds already is told as events.
+// deliverEvent turns a message into its event. The first Hello only tells that the
+// starter is there; what it holds already is told as events.
 func (s *Starter) deliverEvent(m *proto.StarterMessage) {
 	switch m.Type {
 	case proto.TypeHello:
@@ -107,15 +109,17 @@ func (s *Starter) deliverEvent(m *proto.StarterMessage) {
 	}
 }
 
-// awaitExit waits until a starter that has dropped the connection is dead, and with it, by the kernel's hand, its task's first process. It
-// says false for one that lives on, because it has got another connection. A child of ours is reaped.
+// awaitExit waits until a starter that has dropped the connection is dead, and with it,
+// by the kernel's hand, its task's first process. It says false for one that lives on,
+// because it has got another connection. A child of ours is reaped.
 func (s *Starter) awaitExit() (dead bool) {
 	if s.pidfd < 0 {
 		return true // it has never said hello
 	}
 	defer unix.Close(s.pidfd)
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}, int(connectTimeout.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}},
+			int(connectTimeout.Milliseconds()))
 		if err != unix.EINTR {
 			dead = err == nil && n > 0
 			break
@@ -130,7 +134,8 @@ func (s *Starter) awaitExit() (dead bool) {
 	return dead
 }
 
-// disown leaves a living starter to itself; one that is a child of ours must still be reaped when it ends.
+// disown leaves a living starter to itself; one that is a child of ours must still be
+// reaped when it ends.
 func (s *Starter) disown() {
 	if s.pidfd >= 0 {
 		unix.Close(s.pidfd)

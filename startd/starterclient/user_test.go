@@ -50,10 +50,12 @@ func TestRunAsUser(t *testing.T) { runBothWays(t, testRunAsUser) }
 func testRunAsUser(t *testing.T) {
 	needRoot(t)
 	b := spawn(t, time.Minute)
-	o := asNobody(1, "grep -E '^(Uid|Gid|Groups|CapEff|CapPrm):' /proc/self/status; echo again >>/dev/stdout; kill -0 $PPID 2>/dev/null && echo can signal; cat "+b.dir+"/journal 2>/dev/null")
+	o := asNobody(1, "grep -E '^(Uid|Gid|Groups|CapEff|CapPrm):' /proc/self/status; echo again >>/dev/stdout; kill "+
+		"-0 $PPID 2>/dev/null && echo can signal; cat "+b.dir+"/journal 2>/dev/null")
 	b.begin(o)
 	b.end()
-	want := "Uid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t60123 \nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nagain\n"
+	want := "Uid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t60123 " +
+		"\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nagain\n"
 	if got := b.read(o.Attempt, false); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -99,7 +101,8 @@ func testUsersFilesAreOpenedByUser(t *testing.T) {
 				e = b.next()
 			}
 			exit := e.(starterclient.TaskExited).Exit
-			if exit.Step != test.step || test.step != 0 && (syscall.Errno(exit.Errno) != syscall.EACCES || !strings.Contains(exit.Reason, "permission denied")) {
+			if exit.Step != test.step || test.step != 0 &&
+				(syscall.Errno(exit.Errno) != syscall.EACCES || !strings.Contains(exit.Reason, "permission denied")) {
 				t.Errorf("got %+v, want step %d", exit, test.step)
 			}
 		})
@@ -113,7 +116,8 @@ func testUsersFilesAreOpenedByUser(t *testing.T) {
 	}
 }
 
-// The thread that had the user's rights must be gone, and the next task of another user must not get them.
+// The thread that had the user's rights must be gone, and the next task of another user
+// must not get them.
 func TestRightsDoNotStay(t *testing.T) { runBothWays(t, testRightsDoNotStay) }
 
 func testRightsDoNotStay(t *testing.T) {

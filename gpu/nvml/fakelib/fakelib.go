@@ -1,12 +1,14 @@
-// Package fakelib makes a library that looks like NVIDIA's management library and serves a machine that a test describes. It is for tests only:
-// with it a whole pool with GPUs runs on a machine that has none, through the same loading and calling as with real ones.
+// Package fakelib makes a library that looks like NVIDIA's management library and serves
+// a machine that a test describes. It is for tests only: with it a whole pool with GPUs
+// runs on a machine that has none, through the same loading and calling as with real
+// ones.
 //
 //	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-1", Memory: 16 * roost.GiB}}})
 //	… gpus { library = m.Library } …
 //	m.Update(func(d *fakelib.MachineDescription) { d.Processes = … })
 //
-// A process is bound to the first such library that it loads. Tests that load several within one process call UseForAll, which lets all of them
-// serve the same description.
+// A process is bound to the first such library that it loads. Tests that load several
+// within one process call UseForAll, which lets all of them serve the same description.
 package fakelib
 
 import (
@@ -46,7 +48,8 @@ type MIGInstance struct {
 	Memory, Used            roost.Bytes
 }
 
-// LinkLevel says how close two cards are, by the level of NVML's topology: 10 one switch, 50 the link between processors.
+// LinkLevel says how close two cards are, by the level of NVML's topology: 10 one switch,
+// 50 the link between processors.
 type LinkLevel struct {
 	From, To string
 	Level    int
@@ -87,7 +90,8 @@ type FakeMachine struct {
 	description MachineDescription
 }
 
-// New builds the library and describes the machine. Without a C compiler, or in a build without cgo, the test is skipped.
+// New builds the library and describes the machine. Without a C compiler, or in a build
+// without cgo, the test is skipped.
 func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	tb.Helper()
 	if !cgo {
@@ -104,7 +108,8 @@ func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	m := &FakeMachine{Library: filepath.Join(dir, "libnvidia-ml.so.1"), file: filepath.Join(dir, "machine"), tb: tb, description: d}
+	m := &FakeMachine{Library: filepath.Join(dir, "libnvidia-ml.so.1"), file: filepath.Join(dir, "machine"), tb: tb,
+		description: d}
 	build := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-pthread", "-x", "c", "-", "-o", m.Library, "-ldl")
 	build.Stdin = strings.NewReader(source)
 	if out, err := build.CombinedOutput(); err != nil {
@@ -114,7 +119,8 @@ func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	return m
 }
 
-// UseForAll makes every such library in this process serve the machine, until the test ends.
+// UseForAll makes every such library in this process serve the machine, until the test
+// ends.
 func (m *FakeMachine) UseForAll(tb testing.TB) { tb.Setenv("ROOST_FAKE_NVML", m.file) }
 
 // Update changes the machine. Whoever asks the library next sees it.
@@ -148,15 +154,18 @@ func (d *MachineDescription) text() string {
 		if c.Lost {
 			lost = 1
 		}
-		fmt.Fprintf(&b, "card uuid=%s memory=%d used=%d minor=%d node=%d core=%d cores=%d busy=%d celsius=%d milliwatts=%d ecc=%d remap=%d retiring=%d most=%d lost=%d",
-			c.UUID, c.Memory, c.UsedMemory, c.Minor, c.MemoryNode, c.FirstCore, c.Cores, c.BusyPercent, c.Celsius, c.Milliwatts, c.ECC, c.Remap, c.Retiring, c.Instances, lost)
+		fmt.Fprintf(&b, "card uuid=%s memory=%d used=%d minor=%d node=%d core=%d cores=%d busy=%d celsius=%d "+
+			"milliwatts=%d ecc=%d remap=%d retiring=%d most=%d lost=%d",
+			c.UUID, c.Memory, c.UsedMemory, c.Minor, c.MemoryNode, c.FirstCore, c.Cores, c.BusyPercent, c.Celsius,
+			c.Milliwatts, c.ECC, c.Remap, c.Retiring, c.Instances, lost)
 		optionalText(&b, "pci", c.PCI)
 		optionalText(&b, "capability", c.Capability)
 		optionalText(&b, "model", c.Model)
 		b.WriteByte('\n')
 	}
 	for _, i := range d.Instances {
-		fmt.Fprintf(&b, "instance uuid=%s card=%s gi=%d ci=%d memory=%d used=%d", i.UUID, i.ParentUUID, i.GI, i.CI, i.Memory, i.Used)
+		fmt.Fprintf(&b, "instance uuid=%s card=%s gi=%d ci=%d memory=%d used=%d", i.UUID, i.ParentUUID, i.GI, i.CI,
+			i.Memory, i.Used)
 		optionalText(&b, "model", i.Model)
 		b.WriteByte('\n')
 	}

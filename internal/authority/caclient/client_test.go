@@ -13,16 +13,20 @@ import (
 func TestClockSkew(t *testing.T) {
 	theirs := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for off, says := range map[time.Duration]string{
-		0: "", maxClockSkew: "", -maxClockSkew: "", 3 * time.Hour: "3h0m0s ahead of the pool's, where it is 2026-03-01 12:00:00 UTC", -87600 * time.Hour: "87600h0m0s behind the pool's",
+		0: "", maxClockSkew: "", -maxClockSkew: "",
+		3 * time.Hour:      "3h0m0s ahead of the pool's, where it is 2026-03-01 12:00:00 UTC",
+		-87600 * time.Hour: "87600h0m0s behind the pool's",
 	} {
 		err := clockSkewError(theirs.Add(off), theirs)
-		if says == "" && err != nil || says != "" && (!errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), says)) {
+		if says == "" && err != nil || says != "" &&
+			(!errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%v: got %v, want %q", off, err, says)
 		}
 	}
 }
 
-// TestClosedConnection tells an authority that closed the connection, which is asked again for its reason, from one that is not there and from one that has answered.
+// TestClosedConnection tells an authority that closed the connection, which is asked
+// again for its reason, from one that is not there and from one that has answered.
 func TestClosedConnection(t *testing.T) {
 	for text, want := range map[string]bool{
 		"write tcp 10.0.0.2:59334->10.0.0.1:9700: write: broken pipe":            true,

@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// RemoteAuthority is an authority over the network. Every question has a connection of its own, with the certificate that the node has by then: so thousands of nodes that
+// RemoteAuthority is an authority over the network. Every question has a connection of
+// its own, with the certificate that the node has by then: so thousands of nodes that
 // have nothing to ask hold none.
 type RemoteAuthority struct {
 	Addr  string
@@ -76,13 +77,16 @@ func (r *RemoteAuthority) call(ctx context.Context, question func(context.Contex
 // maxTries bounds how often an authority is asked again that has hung up.
 const maxTries = 5
 
-// isHungUp reports whether the authority closed the connection while it was being asked. It may have said why, and the reason be lost: in TLS 1.3 (RFC 8446 §4.4) who
-// connects is done before his certificate has been looked at, and what he sends to an end that is closed by then makes the kernel throw away what that said.
+// isHungUp reports whether the authority closed the connection while it was being asked.
+// It may have said why, and the reason be lost: in TLS 1.3 (RFC 8446 §4.4) who connects
+// is done before his certificate has been looked at, and what he sends to an end that is
+// closed by then makes the kernel throw away what that said.
 func isHungUp(err error) bool {
 	if !errors.Is(err, roost.Unavailable) {
 		return false
 	}
-	for _, end := range []string{"broken pipe", "connection reset by peer", "EOF", "server preface", "closed network connection", "transport is closing"} {
+	for _, end := range []string{"broken pipe", "connection reset by peer", "EOF", "server preface",
+		"closed network connection", "transport is closing"} {
 		if strings.Contains(err.Error(), end) {
 			return true
 		}
@@ -90,11 +94,13 @@ func isHungUp(err error) bool {
 	return false
 }
 
-// authorityError is an error in words that help: an authority that does not believe a certificate hangs up before anything can be asked.
+// authorityError is an error in words that help: an authority that does not believe a
+// certificate hangs up before anything can be asked.
 func (r *RemoteAuthority) authorityError(err error, name string) error {
 	switch {
 	case errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "bad certificate"):
-		return fmt.Errorf("authority at %s: %w: it does not take this node's certificate any more: was it revoked? Join again with a token for its name (roost token --for %s, on that host)",
+		return fmt.Errorf("authority at %s: %w: it does not take this node's certificate any more: was it revoked? "+
+			"Join again with a token for its name (roost token --for %s, on that host)",
 			r.Addr, roost.PermissionDenied, name)
 	case errors.Is(err, roost.Unavailable):
 		return fmt.Errorf("authority at %s: %w: it cannot be reached now", r.Addr, roost.Unavailable)

@@ -15,17 +15,20 @@ import (
 
 // How often a node asks.
 const (
-	revocationInterval = 15 * time.Second // a revoked node is out within a minute, with what the others need to read the list
-	renewRetry         = time.Minute      // where the try before failed
+	// a revoked node is out within a minute, with what the others need to read the list
+	revocationInterval = 15 * time.Second
+	renewRetry         = time.Minute // where the try before failed
 )
 
-// Authority is what a node asks of its pool's authority. Both requests and answers are as the wire has them; an answer that is empty: nothing is newer.
+// Authority is what a node asks of its pool's authority. Both requests and answers are as
+// the wire has them; an answer that is empty: nothing is newer.
 type Authority interface {
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 	Revoked(ctx context.Context, have int64) (list []byte, err error)
 }
 
-// CertRenewer keeps a node's certificate and its list of revoked ones fresh, in the files where the daemons of the node read them.
+// CertRenewer keeps a node's certificate and its list of revoked ones fresh, in the files
+// where the daemons of the node read them.
 type CertRenewer struct {
 	Files     *config.TLSFiles
 	Authority Authority
@@ -36,10 +39,13 @@ type CertRenewer struct {
 	notAfter   time.Time
 	listNumber int64     // of the list
 	nextTry    time.Time // to renew
-	failures   int       // how often in a row the authority did not answer; the first may be because it has just been started, too
+	// how often in a row the authority did not answer; the first may be because it has
+	// just been started, too
+	failures int
 }
 
-// Run asks until ctx ends. An authority that does not answer is asked again; the node works on meanwhile.
+// Run asks until ctx ends. An authority that does not answer is asked again; the node
+// works on meanwhile.
 func (k *CertRenewer) Run(ctx context.Context) {
 	if err := k.loadFiles(); err != nil {
 		k.Log.Error("certificate cannot be kept fresh", "err", err)
@@ -106,7 +112,8 @@ func (k *CertRenewer) renewCert(ctx context.Context) {
 	}
 }
 
-// fetchRevocations gets the newest list. An older one than the node has is not taken, whoever signed it.
+// fetchRevocations gets the newest list. An older one than the node has is not taken,
+// whoever signed it.
 func (k *CertRenewer) fetchRevocations(ctx context.Context) {
 	der, err := k.Authority.Revoked(ctx, k.listNumber)
 	if err == nil && len(der) > 0 {
@@ -136,8 +143,10 @@ func (k *CertRenewer) writeFiles(der []byte) error {
 			return err
 		}
 		k.listNumber = number
-		k.Log.Info("new list of revoked certificates", "number", number, "certificates", len(list.RevokedCertificateEntries))
+		k.Log.Info("new list of revoked certificates", "number", number, "certificates",
+			len(list.RevokedCertificateEntries))
 		return nil
 	}
-	return fmt.Errorf("list of revoked certificates: %w: the authority has sent number %v, and this node has %d", roost.Stale, list.Number, k.listNumber)
+	return fmt.Errorf("list of revoked certificates: %w: the authority has sent number %v, and this node has %d",
+		roost.Stale, list.Number, k.listNumber)
 }

@@ -75,13 +75,15 @@ func startRenewer(t *testing.T) (*fakeAuthority, *config.TLSFiles, *bytes.Buffer
 	}
 	f := &fakeAuthority{T: t, ca: ca, number: 1}
 	dir := t.TempDir()
-	files := &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key")}
+	files := &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"),
+		Key: filepath.Join(dir, "node.key")}
 	request, err := pki.Request(files.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaf, err := f.Renew(t.Context(), request)
-	if err := errors.Join(err, pki.SaveAuthority(files, ca.Certificate()), pki.SaveCertificate(files, leaf)); err != nil {
+	if err := errors.Join(err, pki.SaveAuthority(files, ca.Certificate()),
+		pki.SaveCertificate(files, leaf)); err != nil {
 		t.Fatal(err)
 	}
 	f.renewals = nil
@@ -105,7 +107,8 @@ func waitUntil(d time.Duration) {
 	synctest.Wait()
 }
 
-// Certificates are dated back by an hour, so one that holds for 90 minutes has lived for 40 of its 150 minutes when it is due.
+// Certificates are dated back by an hour, so one that holds for 90 minutes has lived for
+// 40 of its 150 minutes when it is due.
 func TestCertificatesRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, files, _ := startRenewer(t)
@@ -150,7 +153,8 @@ func TestRevocationListFetched(t *testing.T) {
 		if got := entries(); got != 1 {
 			t.Errorf("after %v: got %d", revocationInterval, got)
 		}
-		// An older list, which an attacker may have kept, does not let the revoked one in again.
+		// An older list, which an attacker may have kept, does not let the revoked one in
+		// again.
 		f.sendsOlderList, f.revoked, f.number = true, nil, 3
 		waitUntil(2 * revocationInterval)
 		if got := entries(); got != 1 || !strings.Contains(log.String(), "superseded") {

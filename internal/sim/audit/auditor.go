@@ -12,23 +12,28 @@ import (
 
 // TimingRules are the times by which a pool is judged.
 type TimingRules struct {
-	// KillGrace is how long a machine may take to kill what it must: by then no process outlives its lease (P10).
+	// KillGrace is how long a machine may take to kill what it must: by then no process
+	// outlives its lease (P10).
 	KillGrace time.Duration
 
-	// WakeTime is how long a machine that wakes may take until tasks whose leases are over are dead. Until then they stand still, as since it fell asleep, and
-	// do not count as living beside others (P4).
+	// WakeTime is how long a machine that wakes may take until tasks whose leases are
+	// over are dead. Until then they stand still, as since it fell asleep, and do not
+	// count as living beside others (P4).
 	WakeTime time.Duration
 
-	// StartWait is how long after the last fault a task that could run may wait for a machine that has room for it (P9).
+	// StartWait is how long after the last fault a task that could run may wait for a
+	// machine that has room for it (P9).
 	StartWait time.Duration
 
-	// FreezeTime is how long a task may go on after the owner of its machine has touched it, or it has woken (the design, §7).
+	// FreezeTime is how long a task may go on after the owner of its machine has touched
+	// it, or it has woken (the design, §7).
 	FreezeTime time.Duration
 }
 
 // DefaultRules are those of a real pool.
 func DefaultRules() TimingRules {
-	return TimingRules{KillGrace: 10 * time.Second, WakeTime: time.Second, StartWait: time.Minute, FreezeTime: 250 * time.Millisecond}
+	return TimingRules{KillGrace: 10 * time.Second, WakeTime: time.Second, StartWait: time.Minute,
+		FreezeTime: 250 * time.Millisecond}
 }
 
 // Guarantee numbers what Roost promises, from 1. 0 is what its cores promise themselves.
@@ -70,7 +75,8 @@ func (p Guarantee) String() string {
 // CoreContradiction says that a core has found what its books must never say.
 func (a *Auditor) CoreContradiction(at time.Duration, text string) {
 	a.now = max(a.now, at)
-	a.violations = append(a.violations, Violation{At: a.now, Description: text, History: slices.Clone(a.log[max(len(a.log)-maxHistory, 0):])})
+	a.violations = append(a.violations,
+		Violation{At: a.now, Description: text, History: slices.Clone(a.log[max(len(a.log)-maxHistory, 0):])})
 }
 
 // Violation is a promise that was broken.
@@ -84,7 +90,8 @@ type Violation struct {
 // String tells the breach on several lines.
 func (b *Violation) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%v is broken at %s: %s\n%v: %s\n", b.Guarantee, ClockText(b.At), b.Description, b.Guarantee, b.Guarantee.Sentence())
+	fmt.Fprintf(&text, "%v is broken at %s: %s\n%v: %s\n", b.Guarantee, ClockText(b.At), b.Description, b.Guarantee,
+		b.Guarantee.Sentence())
 	for _, s := range b.History {
 		fmt.Fprintf(&text, "  %10s  %v\n", ClockText(s.At), s)
 	}
@@ -117,12 +124,15 @@ type Auditor struct {
 // New returns an auditor who has seen nothing.
 func New(rules TimingRules) *Auditor {
 	return &Auditor{
-		rules: rules, jobs: map[roost.JobID]*auditedJob{}, keys: map[string]roost.JobID{}, machines: map[string]*auditedMachine{}, entries: map[uint64]entryDigest{},
-		accounts: map[string]*usageAccount{}, usageReports: map[usageReport]Event{}, waiting: map[roost.TaskID]time.Duration{}, nextExpiry: noDeadline,
+		rules: rules, jobs: map[roost.JobID]*auditedJob{}, keys: map[string]roost.JobID{},
+		machines: map[string]*auditedMachine{}, entries: map[uint64]entryDigest{},
+		accounts: map[string]*usageAccount{}, usageReports: map[usageReport]Event{},
+		waiting: map[roost.TaskID]time.Duration{}, nextExpiry: noDeadline,
 	}
 }
 
-// Violations lists the promises that were broken so far, in the order in which that was seen.
+// Violations lists the promises that were broken so far, in the order in which that was
+// seen.
 func (a *Auditor) Violations() []Violation { return a.violations }
 
 // Log is all that was seen, in order. The caller only reads it.
@@ -143,7 +153,8 @@ func (a *Auditor) Observe(s Event) {
 		a.checkMachine(&s)
 	case OwnerCame, OwnerLeft, GuardDied, GuardWatching, GuardMissed, GuardHeard, Suspended, Resumed:
 		a.checkOwner(&s)
-	case Assigned, Began, Ended, OutputStored, OutputLost, Completed, Removed, Reopened, HeldByUser, Released, RecordLost:
+	case Assigned, Began, Ended, OutputStored, OutputLost, Completed, Removed, Reopened, HeldByUser, Released,
+		RecordLost:
 		a.checkTask(&s)
 	case UsageRateSet, UsageReported:
 		a.checkUsage(&s)
@@ -159,7 +170,8 @@ func (a *Auditor) Observe(s Event) {
 	}
 }
 
-// Finish says that nothing more will be seen after at. Whatever was submitted must have ended by then, or be held.
+// Finish says that nothing more will be seen after at. Whatever was submitted must have
+// ended by then, or be held.
 func (a *Auditor) Finish(at time.Duration) {
 	a.checkTime(at)
 	a.now = at
@@ -193,7 +205,8 @@ const maxHistory = 40
 // taskHistory keeps what was seen of a task, and what was done to all of its job.
 func taskHistory(t roost.TaskID) func(*Event) bool {
 	return func(s *Event) bool {
-		return s.Job == t.Job && (s.Type == IDShown || s.Type == SubmissionStored || s.Type == Archived || s.Index == t.Index || s.Index == AllTasks && s.Type != Recovered)
+		return s.Job == t.Job && (s.Type == IDShown || s.Type == SubmissionStored || s.Type == Archived ||
+			s.Index == t.Index || s.Index == AllTasks && s.Type != Recovered)
 	}
 }
 
@@ -204,7 +217,8 @@ func jobHistory(ids ...roost.JobID) func(*Event) bool {
 			if s.Type == Recovered && s.Node == id.Host {
 				return true
 			}
-			if s.Job == id && (s.Type == IDShown || s.Type == SubmissionStored || s.Type == Archived || s.Type == Completed || s.Type == Removed) {
+			if s.Job == id && (s.Type == IDShown || s.Type == SubmissionStored || s.Type == Archived ||
+				s.Type == Completed || s.Type == Removed) {
 				return true
 			}
 		}
@@ -215,7 +229,8 @@ func jobHistory(ids ...roost.JobID) func(*Event) bool {
 // machineHistory keeps what was seen of a machine's books and of what ran there.
 func machineHistory(node string) func(*Event) bool {
 	return func(s *Event) bool {
-		return s.Node == node && s.Type != UsageReported && s.Type != Digested && s.Type != Assigned && s.Type != Renewed
+		return s.Node == node && s.Type != UsageReported && s.Type != Digested && s.Type != Assigned &&
+			s.Type != Renewed
 	}
 }
 

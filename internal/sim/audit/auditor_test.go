@@ -14,7 +14,8 @@ var (
 	oneCore = roost.Resources{CPU: 1000}
 )
 
-// The words of the histories below. Each stands a second after the one before, unless it says otherwise.
+// The words of the histories below. Each stands a second after the one before, unless it
+// says otherwise.
 func idShown(key string, id roost.JobID) Event {
 	return Event{Type: IDShown, Key: key, Job: id, Tasks: 1, Resources: oneCore}
 }
@@ -53,8 +54,10 @@ func eventAt(t time.Duration, s Event) Event { s.At = t; return s }
 // taskRun is a task that is run and recorded as it should be.
 func taskRun(attempt roost.AttemptNumber, node string) []Event {
 	return []Event{
-		claimLeased(Leased, node, uint64(attempt), time.Hour), machineEvent(Assigned, attempt, node), machineEvent(Began, attempt, node), machineEvent(Ended, attempt, node),
-		machineEvent(OutputStored, attempt, node), machineEvent(Completed, attempt, node), claimLeased(Freed, node, uint64(attempt), 0),
+		claimLeased(Leased, node, uint64(attempt), time.Hour), machineEvent(Assigned, attempt, node),
+		machineEvent(Began, attempt, node), machineEvent(Ended, attempt, node),
+		machineEvent(OutputStored, attempt, node), machineEvent(Completed, attempt, node),
+		claimLeased(Freed, node, uint64(attempt), 0),
 	}
 }
 
@@ -96,67 +99,101 @@ func TestEachGuaranteeViolated(t *testing.T) {
 	}{
 		{"a printed id is not on disk", 1, "1.s1 was shown to a user, and the schedd knows nothing of it",
 			joinHistories(begin, Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskTwo}})},
-		{"an id is given twice", 1, "1.s1 was the job of the key k, and is that of the key l now", joinHistories(begin, idShown("l", taskOne))},
-		{"a job goes that has not ended", 1, "its task 0 has not come to an end", joinHistories(begin, Event{Type: Archived, Job: taskOne})},
+		{"an id is given twice", 1, "1.s1 was the job of the key k, and is that of the key l now",
+			joinHistories(begin, idShown("l", taskOne))},
+		{"a job goes that has not ended", 1, "its task 0 has not come to an end",
+			joinHistories(begin, Event{Type: Archived, Job: taskOne})},
 		{"a key makes two jobs", 2, "the key k has made 1.s1 and 2.s1", joinHistories(begin, idShown("k", taskTwo))},
 		{"a key makes a job on disk that nobody is shown", 2, "the key k has made 1.s1 and 2.s1",
 			joinHistories(begin, Event{Type: SubmissionStored, Node: "s1", Key: "k", Job: taskTwo, Tasks: 1})},
-		{"two completions", 3, "attempt 1 of 1[0].s1 is recorded as its last, and attempt 1 was before", joinHistories(begin, taskRun(1, "m1"), machineEvent(Completed, 1, "m1"))},
+		{"two completions", 3, "attempt 1 of 1[0].s1 is recorded as its last, and attempt 1 was before",
+			joinHistories(begin, taskRun(1, "m1"), machineEvent(Completed, 1, "m1"))},
 		{"a start after completion", 3, "attempt 2 of 1[0].s1 begins after attempt 1 was recorded as its last",
 			joinHistories(begin, taskRun(1, "m1"), machineEvent(Began, 2, "m1"))},
-		{"a record after completion", 3, "attempt 2 of 1[0].s1 is recorded, which was over", joinHistories(begin, taskRun(1, "m1"), machineEvent(Assigned, 2, "m1"))},
+		{"a record after completion", 3, "attempt 2 of 1[0].s1 is recorded, which was over",
+			joinHistories(begin, taskRun(1, "m1"), machineEvent(Assigned, 2, "m1"))},
 		{"an old attempt completes", 3, "attempt 1 of 1[0].s1 is recorded as its last, and attempt 2 is",
-			joinHistories(begin, taskRun(1, "m1")[:5], machineEvent(Assigned, 2, "m2"), machineEvent(Completed, 1, "m1"))},
+			joinHistories(begin, taskRun(1, "m1")[:5], machineEvent(Assigned, 2, "m2"),
+				machineEvent(Completed, 1, "m1"))},
 		{"completion of what lives", 3, "while attempt 1 lives on m1",
-			joinHistories(begin, taskRun(1, "m1")[:3], machineEvent(OutputStored, 1, "m1"), machineEvent(Completed, 1, "m1"))},
-		{"completion of what never ran", 3, "and never ran", joinHistories(begin, machineEvent(Assigned, 1, "m1"), machineEvent(OutputStored, 1, "m1"), machineEvent(Completed, 1, "m1"))},
+			joinHistories(begin, taskRun(1, "m1")[:3], machineEvent(OutputStored, 1, "m1"),
+				machineEvent(Completed, 1, "m1"))},
+		{"completion of what never ran", 3, "and never ran", joinHistories(begin, machineEvent(Assigned, 1, "m1"),
+			machineEvent(OutputStored, 1, "m1"), machineEvent(Completed, 1, "m1"))},
 		{"completion with another code", 3, "is recorded with code 7, and ended with 0",
 			joinHistories(begin, taskRun(1, "m1")[:5], Event{Type: Completed, Job: taskOne, Attempt: 1, Code: 7})},
-		{"two live", 4, "attempt 2 of 1[0].s1 begins on m2, and attempt 1 lives on m1", joinHistories(begin, taskRun(1, "m1")[:3], machineEvent(Assigned, 2, "m2"), machineEvent(Began, 2, "m2"))},
+		{"two live", 4, "attempt 2 of 1[0].s1 begins on m2, and attempt 1 lives on m1",
+			joinHistories(begin, taskRun(1, "m1")[:3], machineEvent(Assigned, 2, "m2"), machineEvent(Began, 2, "m2"))},
 		{"a number falls", 4, "attempt 1 of 1[0].s1 is recorded after attempt 1, and numbers only rise",
 			joinHistories(begin, machineEvent(Assigned, 1, "m1"), machineEvent(Assigned, 1, "m2"))},
-		{"one that slept lives on beside another", 4, "attempt 1 of 1[0].s1 lived on m1 until 2.000s after it woke, and attempt 2 had begun",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: Slept, Node: "m1"}, machineEvent(Assigned, 2, "m2"), machineEvent(Began, 2, "m2"), Event{Type: Woke, Node: "m1"},
+		{"one that slept lives on beside another",
+			4, "attempt 1 of 1[0].s1 lived on m1 until 2.000s after it woke, and attempt 2 had begun",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: Slept, Node: "m1"}, machineEvent(Assigned, 2, "m2"),
+				machineEvent(Began, 2, "m2"), Event{Type: Woke, Node: "m1"},
 				Event{Type: Injected}, machineEvent(Ended, 1, "m1"))},
 		{"books give away too much", 5, "by its books m1 has given away 3 cores, and has 2 cores",
-			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Hour), claimLeased(Leased, "m1", 2, time.Hour), claimLeased(Leased, "m1", 3, time.Hour))},
+			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Hour), claimLeased(Leased, "m1", 2, time.Hour),
+				claimLeased(Leased, "m1", 3, time.Hour))},
 		{"more lives than there is", 5, "by what lives there m1 has given away 2 cores, and has 1 cores",
-			joinHistories(machineOffered("m1", 1), idShown("k", taskOne), idShown("l", taskTwo), taskRun(1, "m1")[:3], claimLeased(Freed, "m1", 1, 0),
+			joinHistories(machineOffered("m1", 1), idShown("k", taskOne), idShown("l", taskTwo), taskRun(1, "m1")[:3],
+				claimLeased(Freed, "m1", 1, 0),
 				Event{Type: Began, Job: taskTwo, Attempt: 1, Node: "m1", Resources: oneCore})},
 		{"negative usage", 6, "ann has used -1 core-seconds by n1", joinHistories(usageSeen("n1", 1, 0, -1))},
 		{"usage falls", 6, "ann had used 20.000 core-seconds by n1, and has used 10.000 now",
-			joinHistories(usageRate(1, 0, 2), usageSeen("n1", 1, 10*time.Second, 20), usageSeen("n1", 2, 10*time.Second, 10))},
+			joinHistories(usageRate(1, 0, 2), usageSeen("n1", 1, 10*time.Second, 20),
+				usageSeen("n1", 2, 10*time.Second, 10))},
 		{"charged twice", 6, "ann has used 60.000 core-seconds by n1, and by what the log says 40.000",
-			joinHistories(usageRate(1, 0, 2), usageSeen("n1", 2, 10*time.Second, 20), usageSeen("n1", 3, 20*time.Second, 60))},
+			joinHistories(usageRate(1, 0, 2), usageSeen("n1", 2, 10*time.Second, 20),
+				usageSeen("n1", 3, 20*time.Second, 60))},
 		{"never charged", 6, "ann has used 0.000 core-seconds by n1, and by what the log says 20.000",
 			joinHistories(usageRate(1, 0, 2), usageSeen("n1", 2, 10*time.Second, 0))},
-		{"replicas differ", 7, "after entry 5 n1 has the state 000000000000000a, and n2 000000000000000b", joinHistories(entryDigestSeen("n1", 5, 10), entryDigestSeen("n2", 5, 11))},
-		{"a start after a hold", 8, "attempt 1 of 1[0].s1 is recorded after a user was told that none starts", joinHistories(begin, hold, machineEvent(Assigned, 1, "m1"))},
-		{"a hold that only the schedd knows of", 8, "attempt 2 of 1[0].s1 begins after a user was told that none starts",
+		{"replicas differ", 7, "after entry 5 n1 has the state 000000000000000a, and n2 000000000000000b",
+			joinHistories(entryDigestSeen("n1", 5, 10), entryDigestSeen("n2", 5, 11))},
+		{"a start after a hold", 8, "attempt 1 of 1[0].s1 is recorded after a user was told that none starts",
+			joinHistories(begin, hold, machineEvent(Assigned, 1, "m1"))},
+		{"a hold that only the schedd knows of", 8,
+			"attempt 2 of 1[0].s1 begins after a user was told that none starts",
 			joinHistories(begin, taskRun(1, "m1")[:4], hold, machineEvent(Began, 2, "m1"))},
 		{"a task hangs", 9, "1[0].s1 could run since 4.000s, m1 has had room for it since 5.000s",
-			joinHistories(begin, Event{Type: FaultsEnded}, eventAt(5*time.Second, entryDigestSeen("n1", 1, 1)), eventAt(66*time.Second, entryDigestSeen("n1", 2, 1)))},
+			joinHistories(begin, Event{Type: FaultsEnded}, eventAt(5*time.Second, entryDigestSeen("n1", 1, 1)),
+				eventAt(66*time.Second, entryDigestSeen("n1", 2, 1)))},
 		{"a lease is over", 10, "attempt 1 of 1[0].s1 lives on m1, and the lease of claim 1 was over at 60.000s",
-			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Minute), machineEvent(Began, 1, "m1"), eventAt(71*time.Second, machineEvent(Ended, 1, "m1")))},
+			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Minute), machineEvent(Began, 1, "m1"),
+				eventAt(71*time.Second, machineEvent(Ended, 1, "m1")))},
 		{"a lease is over when a machine wakes", 10, "the lease of claim 1 was over at 60.000s",
-			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Minute), machineEvent(Began, 1, "m1"), Event{Type: Slept, Node: "m1"}, eventAt(time.Hour, Event{Type: Woke, Node: "m1"}),
+			joinHistories(begin, claimLeased(Leased, "m1", 1, time.Minute), machineEvent(Began, 1, "m1"),
+				Event{Type: Slept, Node: "m1"}, eventAt(time.Hour, Event{Type: Woke, Node: "m1"}),
 				eventAt(time.Hour+11*time.Second, machineEvent(Ended, 1, "m1")))},
 		{"no output", 11, "attempt 1 of 1[0].s1 is recorded as its last, and its output is not at the submit side",
 			joinHistories(begin, taskRun(1, "m1")[:4], machineEvent(Completed, 1, "m1"))},
-		{"output is lost", 11, "its output is not at the submit side", joinHistories(begin, taskRun(1, "m1")[:5], machineEvent(OutputLost, 1, "m1"), machineEvent(Completed, 1, "m1"))},
-		{"a task runs on beside an owner", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: OwnerCame, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
-		{"one goes on too early", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: OwnerCame, Node: "m1"}, eventAt(7250*time.Millisecond, machineEvent(Suspended, 1, "m1")), machineEvent(Resumed, 1, "m1"), Event{Type: OwnerLeft, Node: "m1"})},
-		{"one begins beside an owner", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 4.000s",
+		{"output is lost", 11, "its output is not at the submit side", joinHistories(begin, taskRun(1, "m1")[:5],
+			machineEvent(OutputLost, 1, "m1"), machineEvent(Completed, 1, "m1"))},
+		{"a task runs on beside an owner", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: OwnerCame, Node: "m1"},
+				machineEvent(Ended, 1, "m1"))},
+		{"one goes on too early", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: OwnerCame, Node: "m1"},
+				eventAt(7250*time.Millisecond, machineEvent(Suspended, 1, "m1")), machineEvent(Resumed, 1, "m1"),
+				Event{Type: OwnerLeft, Node: "m1"})},
+		{"one begins beside an owner", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 4.000s",
 			joinHistories(begin, Event{Type: OwnerCame, Node: "m1"}, taskRun(1, "m1")[:4])},
-		{"one runs when its machine wakes", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: Slept, Node: "m1"}, Event{Type: OwnerCame, Node: "m1"}, Event{Type: Woke, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
-		{"one runs on when a guard has looked", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: GuardDied, Node: "m1"}, Event{Type: OwnerCame, Node: "m1"}, Event{Type: GuardWatching, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
-		{"one runs on without a guard", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 8.000s",
-			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: GuardDied, Node: "m1"}, Event{Type: GuardMissed, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
-		{"one begins without a guard", OwnerGuarantee, "attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 4.000s",
+		{"one runs when its machine wakes", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: Slept, Node: "m1"},
+				Event{Type: OwnerCame, Node: "m1"}, Event{Type: Woke, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
+		{"one runs on when a guard has looked", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: GuardDied, Node: "m1"}, Event{Type: OwnerCame,
+				Node: "m1"}, Event{Type: GuardWatching, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
+		{"one runs on without a guard", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 8.000s",
+			joinHistories(begin, taskRun(1, "m1")[:3], Event{Type: GuardDied, Node: "m1"},
+				Event{Type: GuardMissed, Node: "m1"}, machineEvent(Ended, 1, "m1"))},
+		{"one begins without a guard", OwnerGuarantee,
+			"attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 4.000s",
 			joinHistories(begin, Event{Type: GuardMissed, Node: "m1"}, taskRun(1, "m1")[:4])},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +206,8 @@ func TestEachGuaranteeViolated(t *testing.T) {
 					t.Errorf("besides: %v", b)
 				}
 			}
-			if text := all[0].String(); !strings.Contains(text, all[0].Guarantee.Sentence()) || len(all[0].History) == 0 {
+			if text := all[0].String(); !strings.Contains(text, all[0].Guarantee.Sentence()) ||
+				len(all[0].History) == 0 {
 				t.Errorf("it is told as\n%s", text)
 			}
 		})
@@ -181,23 +219,38 @@ func TestNoViolation(t *testing.T) {
 	hold := Event{Type: HeldByUser, Job: taskOne, Index: AllTasks}
 	history := joinHistories(
 		machineOffered("m1", 1), machineOffered("m2", 1),
-		Event{Type: SubmissionStored, Node: "s1", Key: "k", Job: taskOne, Tasks: 1, Resources: oneCore}, idShown("k", taskOne), idShown("k", taskOne), // the same key again
-		claimLeased(Leased, "m1", 1, 30*time.Second), machineEvent(Assigned, 1, "m1"), hold, machineEvent(Began, 1, "m1"), // it was on its way
+		// the same key again
+		Event{Type: SubmissionStored, Node: "s1", Key: "k", Job: taskOne, Tasks: 1, Resources: oneCore},
+		idShown("k", taskOne), idShown("k", taskOne),
+		// it was on its way
+		claimLeased(Leased, "m1", 1, 30*time.Second), machineEvent(Assigned, 1, "m1"), hold,
+		machineEvent(Began, 1, "m1"),
 		claimLeased(Renewed, "m1", 1, 60*time.Second), Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskOne}},
-		eventAt(69*time.Second, machineEvent(Ended, 1, "m1")), claimLeased(Freed, "m1", 1, 0), Event{Type: Released, Job: taskOne, Index: AllTasks},
+		eventAt(69*time.Second, machineEvent(Ended, 1, "m1")), claimLeased(Freed, "m1", 1, 0),
+		Event{Type: Released, Job: taskOne, Index: AllTasks},
 		claimLeased(Leased, "m1", 2, 100*time.Second), machineEvent(Assigned, 2, "m1"), machineEvent(Began, 2, "m1"),
 		Event{Type: Slept, Node: "m1"}, // beyond its lease
-		eventAt(120*time.Second, claimLeased(Leased, "m2", 3, time.Hour)), machineEvent(Assigned, 3, "m2"), machineEvent(Began, 3, "m2"), machineEvent(Ended, 3, "m2"), machineEvent(OutputStored, 3, "m2"),
-		machineEvent(OutputLost, 3, "m2"), machineEvent(OutputStored, 3, "m2"), machineEvent(Completed, 3, "m2"), Event{Type: Woke, Node: "m1"}, machineEvent(Ended, 2, "m1"), Event{Type: Archived, Job: taskOne},
-		entryDigestSeen("n1", 3, 6), usageRate(3, 0, 1), entryAt(4, 10*time.Second), usageRate(4, 10*time.Second, 3), usageSeen("n1", 4, 20*time.Second, 40), entryDigestSeen("n2", 3, 6), usageRate(3, 0, 1),
-		usageSeen("n2", 3, 8*time.Second, 8), entryAt(5, 100*time.Second), usageSeen("n1", 5, 100*time.Second, 280), // a clock is put right then
-		entryAt(6, 30*time.Second), usageSeen("n1", 6, 30*time.Second, 70), entryAt(7, 40*time.Second), usageRate(7, 40*time.Second, 0), usageSeen("n1", 7, 50*time.Second, 100),
-		idShown("l", taskTwo), Event{Type: Injected, Node: "m2", Detail: "cut off"}, Event{Type: FaultsEnded}, machineOffered("m1", 0), machineOffered("m2", 0),
+		eventAt(120*time.Second, claimLeased(Leased, "m2", 3, time.Hour)), machineEvent(Assigned, 3, "m2"),
+		machineEvent(Began, 3, "m2"), machineEvent(Ended, 3, "m2"), machineEvent(OutputStored, 3, "m2"),
+		machineEvent(OutputLost, 3, "m2"), machineEvent(OutputStored, 3, "m2"), machineEvent(Completed, 3, "m2"),
+		Event{Type: Woke, Node: "m1"}, machineEvent(Ended, 2, "m1"), Event{Type: Archived, Job: taskOne},
+		entryDigestSeen("n1", 3, 6), usageRate(3, 0, 1), entryAt(4, 10*time.Second), usageRate(4, 10*time.Second, 3),
+		usageSeen("n1", 4, 20*time.Second, 40), entryDigestSeen("n2", 3, 6), usageRate(3, 0, 1),
+		// a clock is put right then
+		usageSeen("n2", 3, 8*time.Second, 8), entryAt(5, 100*time.Second), usageSeen("n1", 5, 100*time.Second, 280),
+		entryAt(6, 30*time.Second), usageSeen("n1", 6, 30*time.Second, 70), entryAt(7, 40*time.Second),
+		usageRate(7, 40*time.Second, 0), usageSeen("n1", 7, 50*time.Second, 100),
+		idShown("l", taskTwo), Event{Type: Injected, Node: "m2", Detail: "cut off"}, Event{Type: FaultsEnded},
+		machineOffered("m1", 0), machineOffered("m2", 0),
 		eventAt(time.Hour, Event{Type: Removed, Job: taskTwo}),
-		Event{Type: OwnerCame, Node: "m1"}, Event{Type: Began, Job: taskTwo, Attempt: 1, Node: "m2", Resources: oneCore}, Event{Type: OwnerCame, Node: "m2"},
-		eventAt(3603250*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}), Event{Type: OwnerLeft, Node: "m2"}, Event{Type: Resumed, Job: taskTwo, Attempt: 1, Node: "m2"},
-		Event{Type: GuardDied, Node: "m2"}, Event{Type: OwnerCame, Node: "m2"}, Event{Type: GuardMissed, Node: "m2"}, // nobody sees him
-		eventAt(3608500*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}), Event{Type: GuardWatching, Node: "m2"}, Event{Type: OwnerLeft, Node: "m2"}, Event{Type: GuardHeard, Node: "m2"},
+		Event{Type: OwnerCame, Node: "m1"}, Event{Type: Began, Job: taskTwo, Attempt: 1, Node: "m2",
+			Resources: oneCore}, Event{Type: OwnerCame, Node: "m2"},
+		eventAt(3603250*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}),
+		Event{Type: OwnerLeft, Node: "m2"}, Event{Type: Resumed, Job: taskTwo, Attempt: 1, Node: "m2"},
+		// nobody sees him
+		Event{Type: GuardDied, Node: "m2"}, Event{Type: OwnerCame, Node: "m2"}, Event{Type: GuardMissed, Node: "m2"},
+		eventAt(3608500*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}),
+		Event{Type: GuardWatching, Node: "m2"}, Event{Type: OwnerLeft, Node: "m2"}, Event{Type: GuardHeard, Node: "m2"},
 		Event{Type: Resumed, Job: taskTwo, Attempt: 1, Node: "m2"},
 		Event{Type: OwnerLeft, Node: "m1"}, Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskOne, taskTwo}},
 	)
@@ -210,17 +263,21 @@ func TestNoViolation(t *testing.T) {
 
 // What has not ended when all is over is told, once for each task.
 func TestUnfinishedReported(t *testing.T) {
-	a := observeAll(joinHistories(idShown("k", taskOne), idShown("l", taskTwo), Event{Type: HeldByUser, Job: taskOne, Index: AllTasks, Detail: Removal}, Event{Type: FaultsEnded}))
+	a := observeAll(joinHistories(idShown("k", taskOne), idShown("l", taskTwo),
+		Event{Type: HeldByUser, Job: taskOne, Index: AllTasks, Detail: Removal}, Event{Type: FaultsEnded}))
 	a.Finish(time.Hour)
-	if all := a.Violations(); len(all) != 2 || all[0].Guarantee != 9 || !strings.HasPrefix(all[1].Description, "2[0].s1 has not come to its end by 3600.000s") {
+	if all := a.Violations(); len(all) != 2 || all[0].Guarantee != 9 ||
+		!strings.HasPrefix(all[1].Description, "2[0].s1 has not come to its end by 3600.000s") {
 		t.Errorf("%v", all)
 	}
 }
 
-// What is free may be held for a larger task, as long as that waits for what still runs; when nothing does any more, somebody has to move.
+// What is free may be held for a larger task, as long as that waits for what still runs;
+// when nothing does any more, somebody has to move.
 func TestReservedRoom(t *testing.T) {
 	large := Event{Type: IDShown, Key: "l", Job: taskTwo, Tasks: 1, Resources: roost.Resources{CPU: 2000}}
-	begin := joinHistories(machineOffered("m1", 2), idShown("k", taskOne), taskRun(1, "m1")[:3], large, idShown("m", roost.JobID{Seq: 3, Host: "s1"}), Event{Type: FaultsEnded})
+	begin := joinHistories(machineOffered("m1", 2), idShown("k", taskOne), taskRun(1, "m1")[:3], large,
+		idShown("m", roost.JobID{Seq: 3, Host: "s1"}), Event{Type: FaultsEnded})
 	look := func(seconds time.Duration) Event {
 		return eventAt(seconds*time.Second, entryDigestSeen("n1", uint64(seconds), 1))
 	}

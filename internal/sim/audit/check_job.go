@@ -36,12 +36,14 @@ func (a *Auditor) checkJob(s *Event) {
 		j = &auditedJob{id: s.Job, key: s.Key, resources: s.Resources, tasks: make([]auditedTask, max(s.Tasks, 1))}
 		a.jobs[s.Job] = j
 	} else if j.key != s.Key {
-		a.addViolation(1, jobHistory(s.Job), "%v was the job of the key %s, and is that of the key %s now", s.Job, j.key, s.Key)
+		a.addViolation(1, jobHistory(s.Job), "%v was the job of the key %s, and is that of the key %s now", s.Job,
+			j.key, s.Key)
 	}
 	j.shown = j.shown || s.Type == IDShown
 }
 
-// checkRecovered holds what a schedd has read from its disk against what users were shown.
+// checkRecovered holds what a schedd has read from its disk against what users were
+// shown.
 func (a *Auditor) checkRecovered(s *Event) {
 	for _, j := range a.sortedJobs() {
 		if j.id.Host == s.Node && j.shown && !slices.Contains(s.Jobs, j.id) {
@@ -50,7 +52,8 @@ func (a *Auditor) checkRecovered(s *Event) {
 	}
 }
 
-// checkArchived holds against P1 that a job goes into the history when all its tasks have come to their end, and not before.
+// checkArchived holds against P1 that a job goes into the history when all its tasks have
+// come to their end, and not before.
 func (a *Auditor) checkArchived(s *Event) {
 	j := a.jobs[s.Job]
 	if j == nil {
@@ -59,7 +62,8 @@ func (a *Auditor) checkArchived(s *Event) {
 	j.archived = true
 	for i := range j.tasks {
 		if j.tasks[i].isUnfinished() {
-			a.addViolation(1, taskHistory(s.Job.Task(i)), "%v leaves the queue, and its task %d has not come to an end", s.Job, i)
+			a.addViolation(1, taskHistory(s.Job.Task(i)), "%v leaves the queue, and its task %d has not come to an end",
+				s.Job, i)
 			return
 		}
 	}

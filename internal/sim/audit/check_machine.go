@@ -17,9 +17,11 @@ const noDeadline dueInstant = 1<<63 - 1
 
 // auditedMachine is what is known of one.
 type auditedMachine struct {
-	name         string
-	offered      roost.Resources
-	mostOffered  roost.Resources // that it has lent so far: of less than before what was given away stays so for a while
+	name    string
+	offered roost.Resources
+	// that it has lent so far: of less than before what was given away stays so for a
+	// while
+	mostOffered  roost.Resources
 	leases       map[uint64]claimLease
 	attempts     map[roost.AttemptID]liveAttempt
 	asleep       bool
@@ -53,7 +55,8 @@ type liveAttempt struct {
 func (a *Auditor) machine(name string) *auditedMachine {
 	m := a.machines[name]
 	if m == nil {
-		m = &auditedMachine{name: name, leases: map[uint64]claimLease{}, attempts: map[roost.AttemptID]liveAttempt{}, roomSince: map[roost.Resources]time.Duration{}}
+		m = &auditedMachine{name: name, leases: map[uint64]claimLease{}, attempts: map[roost.AttemptID]liveAttempt{},
+			roomSince: map[roost.Resources]time.Duration{}}
 		a.machines[name] = m
 	}
 	return m
@@ -95,15 +98,17 @@ func (m *auditedMachine) extendClaim(a *Auditor, s *Event) {
 	}
 }
 
-// addAttempt enters an attempt whose first process lives. Which claims there are is the word of the machine's books, and what lives there is not: both may not
-// be more than there is.
+// addAttempt enters an attempt whose first process lives. Which claims there are is the
+// word of the machine's books, and what lives there is not: both may not be more than
+// there is.
 func (m *auditedMachine) addAttempt(a *Auditor, s *Event) {
 	until := noDeadline
 	if held, ok := m.leases[s.Claim]; ok {
 		until = held.until
 		a.nextExpiry = min(a.nextExpiry, until+a.rules.KillGrace)
 	}
-	m.attempts[roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt}] = liveAttempt{resources: s.Resources, claim: s.Claim, until: until, runningSince: s.At}
+	m.attempts[roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt}] = liveAttempt{resources: s.Resources,
+		claim: s.Claim, until: until, runningSince: s.At}
 	free := m.offered.Sub(m.usedResources())
 	for r := range m.roomSince {
 		if !r.FitsIn(free) {
@@ -135,12 +140,14 @@ func (m *auditedMachine) usedResources() (sum roost.Resources) {
 
 func (a *Auditor) checkOvercommit(m *auditedMachine, by string, sum roost.Resources) {
 	if m.mostOffered != (roost.Resources{}) && !sum.FitsIn(m.mostOffered) {
-		a.addViolation(5, machineHistory(m.name), "by %s %s has given away %s, and has %s", by, m.name, resourceText(sum), resourceText(m.mostOffered))
+		a.addViolation(5, machineHistory(m.name), "by %s %s has given away %s, and has %s", by, m.name,
+			resourceText(sum), resourceText(m.mostOffered))
 	}
 }
 
-// checkExpired holds what lives against P10: its lease is over, and so is the time to kill it. A machine that sleeps runs nothing; when it wakes, it has that time
-// from then on.
+// checkExpired holds what lives against P10: its lease is over, and so is the time to
+// kill it. A machine that sleeps runs nothing; when it wakes, it has that time from then
+// on.
 func (a *Auditor) checkExpired(at time.Duration) {
 	if at < a.nextExpiry {
 		return
@@ -165,15 +172,19 @@ func (a *Auditor) checkExpired(at time.Duration) {
 			a.nextExpiry = min(a.nextExpiry, due)
 		}
 	}
-	slices.SortFunc(late, func(x, y expiredAttempt) int { return cmp.Or(cmp.Compare(x.due, y.due), byTask(x.id.Task, y.id.Task)) })
+	slices.SortFunc(late, func(x, y expiredAttempt) int {
+		return cmp.Or(cmp.Compare(x.due, y.due), byTask(x.id.Task, y.id.Task))
+	})
 	for _, o := range late {
 		a.now = max(a.now, o.due)
 		claim := a.machines[o.node].attempts[o.id].claim
 		about := taskHistory(o.id.Task)
 		matches := func(s *Event) bool {
-			return about(s) || s.Node == o.node && (s.Claim == claim && s.Claim != 0 || s.Type == Slept || s.Type == Woke)
+			return about(s) || s.Node == o.node &&
+				(s.Claim == claim && s.Claim != 0 || s.Type == Slept || s.Type == Woke)
 		}
-		a.addViolation(10, matches, "attempt %d of %v lives on %s, and the lease of claim %d was over at %s", o.id.Attempt, o.id.Task, o.node, claim,
+		a.addViolation(10, matches, "attempt %d of %v lives on %s, and the lease of claim %d was over at %s",
+			o.id.Attempt, o.id.Task, o.node, claim,
 			ClockText(a.machines[o.node].attempts[o.id].until))
 	}
 }
@@ -187,7 +198,8 @@ type expiredAttempt struct {
 
 // maxResources is the larger of two in each respect.
 func maxResources(r, s roost.Resources) roost.Resources {
-	return roost.Resources{CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk), GPUs: max(r.GPUs, s.GPUs)}
+	return roost.Resources{CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk),
+		GPUs: max(r.GPUs, s.GPUs)}
 }
 
 // machineNames lists the machines in order.

@@ -41,9 +41,11 @@ func (a *Auditor) checkOwner(s *Event) {
 	}
 }
 
-// checkDisturbed holds what lives against what is promised to owners: it does not run on while they are there. The time for stopping it begins when they come, or
-// their machine wakes, or a guard looks at it that was started again; what begins or goes on after that has none. Where the startd knows that there is no guard, nobody
-// could say whether they are there: then the same holds.
+// checkDisturbed holds what lives against what is promised to owners: it does not run on
+// while they are there. The time for stopping it begins when they come, or their machine
+// wakes, or a guard looks at it that was started again; what begins or goes on after that
+// has none. Where the startd knows that there is no guard, nobody could say whether they
+// are there: then the same holds.
 func (a *Auditor) checkDisturbed(at time.Duration) {
 	if a.ownedNow+a.guardMissing == 0 {
 		return
@@ -62,7 +64,9 @@ func (a *Auditor) checkDisturbed(at time.Duration) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y expiredAttempt) int { return cmp.Or(cmp.Compare(x.due, y.due), byTask(x.id.Task, y.id.Task)) })
+	slices.SortFunc(all, func(x, y expiredAttempt) int {
+		return cmp.Or(cmp.Compare(x.due, y.due), byTask(x.id.Task, y.id.Task))
+	})
 	for _, o := range all {
 		a.now = max(a.now, o.due)
 		about := taskHistory(o.id.Task)
@@ -72,7 +76,8 @@ func (a *Auditor) checkDisturbed(at time.Duration) {
 		if !m.ownerPresent || m.unwatched {
 			why = "nothing is heard of its guard since " + ClockText(m.missingSince)
 		}
-		a.addViolation(OwnerGuarantee, matches, "attempt %d of %v runs on %s, and %s", o.id.Attempt, o.id.Task, o.node, why)
+		a.addViolation(OwnerGuarantee, matches, "attempt %d of %v runs on %s, and %s", o.id.Attempt, o.id.Task,
+			o.node, why)
 	}
 }
 
@@ -85,7 +90,8 @@ func (w EventType) concernsOwner() bool {
 	return false
 }
 
-// privateSince is since when nothing may run on a machine for its owner's sake; ok is false where it may.
+// privateSince is since when nothing may run on a machine for its owner's sake; ok is
+// false where it may.
 func (m *auditedMachine) privateSince() (since time.Duration, ok bool) {
 	since = noDeadline
 	if m.ownerPresent && !m.unwatched {

@@ -10,16 +10,18 @@ import (
 // progressInterval is how often it is looked after who waits for what.
 const progressInterval = time.Second
 
-// checkProgress holds the pool against P9 from the last fault on: a task that could run does not wait for longer than patience allows while a machine has room for
-// it all the time. That is less than is promised where many wait, and catches what hangs: whatever is lost in a pool, somebody waits beside a machine that is
-// free.
+// checkProgress holds the pool against P9 from the last fault on: a task that could run
+// does not wait for longer than patience allows while a machine has room for it all the
+// time. That is less than is promised where many wait, and catches what hangs: whatever
+// is lost in a pool, somebody waits beside a machine that is free.
 //
 // What has room is judged by what lives, not by books: those may be what is wrong.
 func (a *Auditor) checkProgress(at time.Duration) {
 	if !a.hasFaultsEnded || at < a.progressChecked+progressInterval {
 		return
 	}
-	// Nothing was seen since the last look but what has been taken in: how things stand now, they have stood since then.
+	// Nothing was seen since the last look but what has been taken in: how things stand
+	// now, they have stood since then.
 	a.progressChecked = at
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
@@ -32,7 +34,8 @@ func (a *Auditor) checkProgress(at time.Duration) {
 				continue
 			}
 			a.now = max(a.now, at)
-			a.addViolation(9, taskHistory(id), "%v could run since %s, %s has had room for it since %s, and the last fault was over at %s", id, ClockText(since), name, ClockText(free), ClockText(a.faultsEnded))
+			a.addViolation(9, taskHistory(id), "%v could run since %s, %s has had room for it since %s, and the last "+
+				"fault was over at %s", id, ClockText(since), name, ClockText(free), ClockText(a.faultsEnded))
 			a.waiting[id] = noDeadline // once is enough
 			break
 		}
@@ -63,8 +66,9 @@ func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 	return list
 }
 
-// noteRoom notes since when machines have room for those that wait. What is free while a larger task waits for what still runs there is none: it may be held for
-// that one (backfilling), for as long as those run.
+// noteRoom notes since when machines have room for those that wait. What is free while a
+// larger task waits for what still runs there is none: it may be held for that one
+// (backfilling), for as long as those run.
 func (a *Auditor) noteRoom(at time.Duration, waits []roost.TaskID) {
 	wanted := map[roost.Resources]bool{}
 	for _, id := range waits {
@@ -93,7 +97,9 @@ func (a *Auditor) checkUnfinished() {
 		for i := range j.tasks {
 			if t := &j.tasks[i]; j.shown && t.isUnfinished() && (!t.held || t.toBeRemoved) {
 				id := j.id.Task(i)
-				a.addViolation(9, taskHistory(id), "%v has not come to its end by %s, and the last fault was over at %s", id, ClockText(a.now), ClockText(a.faultsEnded))
+				a.addViolation(9, taskHistory(id),
+					"%v has not come to its end by %s, and the last fault was over at %s", id, ClockText(a.now),
+					ClockText(a.faultsEnded))
 			}
 		}
 	}

@@ -11,7 +11,8 @@ type entryDigest struct {
 	digest uint64
 }
 
-// checkDigest holds replicas against P7. The same replica may be seen at an entry more than once: it reads its log again when it starts.
+// checkDigest holds replicas against P7. The same replica may be seen at an entry more
+// than once: it reads its log again when it starts.
 func (a *Auditor) checkDigest(s *Event) {
 	first, ok := a.entries[s.Entry]
 	if !ok {
@@ -21,11 +22,13 @@ func (a *Auditor) checkDigest(s *Event) {
 	}
 	if first.digest != s.Digest {
 		about := func(o *Event) bool { return o.Type == Digested && o.Entry == s.Entry }
-		a.addViolation(7, about, "after entry %d %s has the state %016x, and %s %016x", s.Entry, first.node, first.digest, s.Node, s.Digest)
+		a.addViolation(7, about, "after entry %d %s has the state %016x, and %s %016x", s.Entry, first.node,
+			first.digest, s.Node, s.Digest)
 	}
 }
 
-// applyEntryTime takes in the time of an entry that nobody had before. It falls when a clock that was wrong is put right, and then everybody is charged from there on.
+// applyEntryTime takes in the time of an entry that nobody had before. It falls when a
+// clock that was wrong is put right, and then everybody is charged from there on.
 func (a *Auditor) applyEntryTime(s *Event) {
 	if s.Entry <= a.lastEntry {
 		return
@@ -38,7 +41,8 @@ func (a *Auditor) applyEntryTime(s *Event) {
 	a.ledgerTime = s.Until
 }
 
-// usageAccount is what somebody has used, as it adds up from what the log says of each time.
+// usageAccount is what somebody has used, as it adds up from what the log says of each
+// time.
 type usageAccount struct {
 	cores float64
 	since time.Duration
@@ -48,14 +52,16 @@ type usageAccount struct {
 // usageReport is what a replica says that somebody has used.
 type usageReport struct{ node, who string }
 
-// Rounding may part the two sums of what somebody has used by so much, of one and in core-seconds.
+// Rounding may part the two sums of what somebody has used by so much, of one and in
+// core-seconds.
 const (
 	usageTolerance    = 1e-6
 	minUsageTolerance = 1e-3
 )
 
-// checkUsage holds the accounts against P6. What is charged is the use that the log tells of, for as long as it told of it: the sum of that is made here once
-// more, in the simplest way, so that what is charged twice, or to nobody, shows.
+// checkUsage holds the accounts against P6. What is charged is the use that the log tells
+// of, for as long as it told of it: the sum of that is made here once more, in the
+// simplest way, so that what is charged twice, or to nobody, shows.
 func (a *Auditor) checkUsage(s *Event) {
 	acc := a.accounts[s.Submitter]
 	if acc == nil {
@@ -77,7 +83,8 @@ func (a *Auditor) checkUsage(s *Event) {
 	case s.Amount < 0 || math.IsNaN(s.Amount) || math.IsInf(s.Amount, 0):
 		a.addViolation(6, about, "%s has used %v core-seconds by %s", s.Submitter, s.Amount, s.Node)
 	case had && last.Entry <= s.Entry && last.Until <= s.Until && s.Amount < last.Amount-minUsageTolerance:
-		a.addViolation(6, about, "%s had used %.3f core-seconds by %s, and has used %.3f now", s.Submitter, last.Amount, s.Node, s.Amount)
+		a.addViolation(6, about, "%s had used %.3f core-seconds by %s, and has used %.3f now", s.Submitter, last.Amount,
+			s.Node, s.Amount)
 	}
 	a.usageReports[usageReport{s.Node, s.Submitter}] = *s
 	if s.Entry < a.lastEntry {
@@ -85,6 +92,7 @@ func (a *Auditor) checkUsage(s *Event) {
 	}
 	want := acc.sum + acc.cores*max(s.Until-acc.since, 0).Seconds()
 	if math.Abs(s.Amount-want) > minUsageTolerance+usageTolerance*want {
-		a.addViolation(6, about, "%s has used %.3f core-seconds by %s, and by what the log says %.3f", s.Submitter, s.Amount, s.Node, want)
+		a.addViolation(6, about, "%s has used %.3f core-seconds by %s, and by what the log says %.3f", s.Submitter,
+			s.Amount, s.Node, want)
 	}
 }

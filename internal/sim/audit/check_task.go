@@ -67,7 +67,9 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		}
 		t.stored[s.Attempt] = s.Type == OutputStored
 		if s.Type == OutputStored && s.Detail != "" {
-			a.addViolation(11, taskHistory(s.taskID()), "with the output of attempt %d of %v %s is stored, which nobody has asked for", s.Attempt, s.taskID(), s.Detail)
+			a.addViolation(11, taskHistory(s.taskID()),
+				"with the output of attempt %d of %v %s is stored, which nobody has asked for", s.Attempt,
+				s.taskID(), s.Detail)
 		}
 	case Completed:
 		a.checkCompleted(t, s)
@@ -84,16 +86,21 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 	}
 }
 
-// checkAssigned is for an attempt that is recorded. A hold is acknowledged when it is on the disk of the schedd, which may be before a machine hears of it: what
-// was on its way there by then may begin, and is told to end. A new attempt is one that is recorded later.
+// checkAssigned is for an attempt that is recorded. A hold is acknowledged when it is on
+// the disk of the schedd, which may be before a machine hears of it: what was on its way
+// there by then may begin, and is told to end. A new attempt is one that is recorded
+// later.
 func (a *Auditor) checkAssigned(t *auditedTask, s *Event) {
 	switch {
 	case s.Attempt <= t.assigned:
-		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v is recorded after attempt %d, and numbers only rise", s.Attempt, s.taskID(), t.assigned)
+		a.addViolation(4, taskHistory(s.taskID()),
+			"attempt %d of %v is recorded after attempt %d, and numbers only rise", s.Attempt, s.taskID(), t.assigned)
 	case !t.isUnfinished():
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded, which was over", s.Attempt, s.taskID())
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded, which was over", s.Attempt,
+			s.taskID())
 	case t.held:
-		a.addViolation(8, taskHistory(s.taskID()), "attempt %d of %v is recorded after a user was told that none starts", s.Attempt, s.taskID())
+		a.addViolation(8, taskHistory(s.taskID()),
+			"attempt %d of %v is recorded after a user was told that none starts", s.Attempt, s.taskID())
 	}
 	t.assigned = max(t.assigned, s.Attempt)
 }
@@ -101,9 +108,11 @@ func (a *Auditor) checkAssigned(t *auditedTask, s *Event) {
 func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
 	switch {
 	case t.completed != 0:
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v begins after attempt %d was recorded as its last", s.Attempt, s.taskID(), t.completed)
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v begins after attempt %d was recorded as its last",
+			s.Attempt, s.taskID(), t.completed)
 	case t.held && s.Attempt > t.maxKnownAttempt:
-		a.addViolation(8, taskHistory(s.taskID()), "attempt %d of %v begins after a user was told that none starts", s.Attempt, s.taskID())
+		a.addViolation(8, taskHistory(s.taskID()), "attempt %d of %v begins after a user was told that none starts",
+			s.Attempt, s.taskID())
 	}
 	for i := range t.processes {
 		other := &t.processes[i]
@@ -111,7 +120,8 @@ func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
 			other.duringSleep = s.Attempt
 			continue
 		}
-		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v begins on %s, and attempt %d lives on %s", s.Attempt, s.taskID(), s.Node, other.attempt, other.node)
+		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v begins on %s, and attempt %d lives on %s",
+			s.Attempt, s.taskID(), s.Node, other.attempt, other.node)
 	}
 	t.processes = append(t.processes, runningProcess{attempt: s.Attempt, node: s.Node})
 	a.machine(s.Node).addAttempt(a, s)
@@ -129,7 +139,9 @@ func (a *Auditor) checkEnded(t *auditedTask, s *Event) {
 			return false
 		}
 		if l.duringSleep != 0 && !m.asleep && s.At > m.wokeAt+a.rules.WakeTime {
-			a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v lived on %s until %s after it woke, and attempt %d had begun", l.attempt, s.taskID(), s.Node, ClockText(s.At-m.wokeAt), l.duringSleep)
+			a.addViolation(4, taskHistory(s.taskID()),
+				"attempt %d of %v lived on %s until %s after it woke, and attempt %d had begun", l.attempt, s.taskID(),
+				s.Node, ClockText(s.At-m.wokeAt), l.duringSleep)
 		}
 		return true
 	})
@@ -139,24 +151,32 @@ func (a *Auditor) checkCompleted(t *auditedTask, s *Event) {
 	code, ended := t.ended[s.Attempt]
 	switch {
 	case t.completed != 0:
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and attempt %d was before", s.Attempt, s.taskID(), t.completed)
+		a.addViolation(3, taskHistory(s.taskID()),
+			"attempt %d of %v is recorded as its last, and attempt %d was before", s.Attempt, s.taskID(), t.completed)
 	case s.Attempt != t.assigned:
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and attempt %d is", s.Attempt, s.taskID(), t.assigned)
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and attempt %d is",
+			s.Attempt, s.taskID(), t.assigned)
 	case a.liveProcess(t) != nil:
 		other := a.liveProcess(t)
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last while attempt %d lives on %s", s.Attempt, s.taskID(), other.attempt, other.node)
+		a.addViolation(3, taskHistory(s.taskID()),
+			"attempt %d of %v is recorded as its last while attempt %d lives on %s", s.Attempt, s.taskID(),
+			other.attempt, other.node)
 	case !ended:
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and never ran", s.Attempt, s.taskID())
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and never ran", s.Attempt,
+			s.taskID())
 	case code != s.Code:
-		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded with code %d, and ended with %d", s.Attempt, s.taskID(), s.Code, code)
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded with code %d, and ended with %d",
+			s.Attempt, s.taskID(), s.Code, code)
 	}
 	if !t.stored[s.Attempt] {
-		a.addViolation(11, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and its output is not at the submit side", s.Attempt, s.taskID())
+		a.addViolation(11, taskHistory(s.taskID()),
+			"attempt %d of %v is recorded as its last, and its output is not at the submit side", s.Attempt, s.taskID())
 	}
 	t.completed = s.Attempt
 }
 
-// liveProcess is an attempt of a task that lives, on a machine that does not sleep; what slept when another began was told of then. nil: there is none.
+// liveProcess is an attempt of a task that lives, on a machine that does not sleep; what
+// slept when another began was told of then. nil: there is none.
 func (a *Auditor) liveProcess(t *auditedTask) *runningProcess {
 	for i := range t.processes {
 		if l := &t.processes[i]; l.duringSleep == 0 && !a.machine(l.node).asleep {

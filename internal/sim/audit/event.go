@@ -11,42 +11,56 @@ import (
 // EventType says what was seen.
 type EventType uint8
 
-// What can be seen. In brackets: what of a [Event] says more of it. Job stands for all tasks of a job with Index [AllTasks].
+// What can be seen. In brackets: what of a [Event] says more of it. Job stands for all
+// tasks of a job with Index [AllTasks].
 const (
 	IDShown          EventType = iota + 1 // a user was shown the id of a job [Key Job Tasks Resources: of each task]
 	SubmissionStored                      // a submission is on a schedd's disk [Node Key Job Tasks Resources]
-	Recovered                             // a schedd has read its disk [Node Jobs: what stands in its queue, or its history]
-	Archived                              // a job has gone from a queue into the history [Job]
-	Offered                               // a machine lends so much of itself from now on [Node Resources]
-	Leased                                // a machine has given a claim [Node Claim Resources Until]
-	Renewed                               // the lease of a claim was made longer [Node Claim Until]
-	Freed                                 // what a claim held is given to others [Node Claim]
-	Assigned                              // an attempt is recorded, and so the next of its task [Job Index Attempt Node]
-	Began                                 // the first process of an attempt lives [Job Index Attempt Node Claim Resources]
-	Ended                                 // the last one has gone [Job Index Attempt Node Code]
-	OutputStored                          // the whole output of an attempt is at the submit side, on disk [Job Index Attempt; Note: a file in it that nobody has asked for]
-	OutputLost                            // and is lost there [Job Index Attempt]
-	Completed                             // the end of a task is recorded, for good [Job Index Attempt Code]
-	Removed                               // a task is out of the queue, for good [Job Index]
-	Reopened                              // a user has a task that was over run again [Job Index]
-	HeldByUser                            // a hold was acknowledged, or a removal [Job Index Detail: Removal, or empty]
-	Released                              // a release was asked for [Job Index]
-	RecordLost                            // a repair of a schedd's disk has named the job: what was recorded last of a task may be lost [Job Index]
-	UsageRateSet                          // by an entry of the log somebody uses so many cores from now on [Entry Until: the ledger's time, Submitter Amount]
-	UsageReported                         // what somebody has used, by a replica's ledger [Node Entry Until Submitter Amount: core-seconds]
-	Digested                              // a replica's state after an entry of the log, told before what is UsageRateSet by it [Node Entry Digest Until: the ledger's time]
-	Slept                                 // nothing of a machine runs any more, as it sleeps [Node]
-	Woke                                  // and does again [Node]
-	OwnerCame                             // somebody uses a machine himself from now on [Node]
-	OwnerLeft                             // and does no more [Node]
-	GuardDied                             // nobody sees whether somebody does: the guard of the machine has died [Node]
-	GuardWatching                         // somebody sees it again, and has looked [Node]
-	GuardMissed                           // the startd of a machine knows that nothing is heard of its guard [Node]
-	GuardHeard                            // it has heard of it again [Node]
-	Suspended                             // an attempt that lives stands still [Job Index Attempt Node]
-	Resumed                               // and does no more [Job Index Attempt Node]
-	Injected                              // a fault [Node Detail]
-	FaultsEnded                           // the last fault is over
+	// a schedd has read its disk [Node Jobs: what stands in its queue, or its history]
+	Recovered
+	Archived // a job has gone from a queue into the history [Job]
+	Offered  // a machine lends so much of itself from now on [Node Resources]
+	Leased   // a machine has given a claim [Node Claim Resources Until]
+	Renewed  // the lease of a claim was made longer [Node Claim Until]
+	Freed    // what a claim held is given to others [Node Claim]
+	// an attempt is recorded, and so the next of its task [Job Index Attempt Node]
+	Assigned
+	// the first process of an attempt lives [Job Index Attempt Node Claim Resources]
+	Began
+	Ended // the last one has gone [Job Index Attempt Node Code]
+	// the whole output of an attempt is at the submit side, on disk [Job Index Attempt;
+	// Note: a file in it that nobody has asked for]
+	OutputStored
+	OutputLost // and is lost there [Job Index Attempt]
+	Completed  // the end of a task is recorded, for good [Job Index Attempt Code]
+	Removed    // a task is out of the queue, for good [Job Index]
+	Reopened   // a user has a task that was over run again [Job Index]
+	HeldByUser // a hold was acknowledged, or a removal [Job Index Detail: Removal, or empty]
+	Released   // a release was asked for [Job Index]
+	// a repair of a schedd's disk has named the job: what was recorded last of a task may
+	// be lost [Job Index]
+	RecordLost
+	// by an entry of the log somebody uses so many cores from now on [Entry Until: the
+	// ledger's time, Submitter Amount]
+	UsageRateSet
+	// what somebody has used, by a replica's ledger [Node Entry Until Submitter Amount:
+	// core-seconds]
+	UsageReported
+	// a replica's state after an entry of the log, told before what is UsageRateSet by it
+	// [Node Entry Digest Until: the ledger's time]
+	Digested
+	Slept         // nothing of a machine runs any more, as it sleeps [Node]
+	Woke          // and does again [Node]
+	OwnerCame     // somebody uses a machine himself from now on [Node]
+	OwnerLeft     // and does no more [Node]
+	GuardDied     // nobody sees whether somebody does: the guard of the machine has died [Node]
+	GuardWatching // somebody sees it again, and has looked [Node]
+	GuardMissed   // the startd of a machine knows that nothing is heard of its guard [Node]
+	GuardHeard    // it has heard of it again [Node]
+	Suspended     // an attempt that lives stands still [Job Index Attempt Node]
+	Resumed       // and does no more [Job Index Attempt Node]
+	Injected      // a fault [Node Detail]
+	FaultsEnded   // the last fault is over
 )
 
 // Removal is the note of a removal that was acknowledged.
@@ -103,7 +117,8 @@ func (s Event) String() string {
 	case Offered:
 		return fmt.Sprintf("%s: lends %s", s.Node, resourceText(s.Resources))
 	case Leased:
-		return fmt.Sprintf("%s: gives claim %d with %s until %s", s.Node, s.Claim, resourceText(s.Resources), ClockText(s.Until))
+		return fmt.Sprintf("%s: gives claim %d with %s until %s", s.Node, s.Claim, resourceText(s.Resources),
+			ClockText(s.Until))
 	case Renewed:
 		return fmt.Sprintf("%s: claim %d lives on until %s", s.Node, s.Claim, ClockText(s.Until))
 	case Freed:
@@ -133,7 +148,8 @@ func (s *Event) restText() string {
 	case Reopened:
 		return fmt.Sprintf("%s is to run again", s.subject())
 	case HeldByUser:
-		return fmt.Sprintf("a user is told that %s starts no more%s", s.subject(), strings.TrimSuffix(", for its "+s.Detail, ", for its "))
+		return fmt.Sprintf("a user is told that %s starts no more%s", s.subject(),
+			strings.TrimSuffix(", for its "+s.Detail, ", for its "))
 	case Released:
 		return fmt.Sprintf("a user lets %s go on", s.subject())
 	case RecordLost:
@@ -141,7 +157,8 @@ func (s *Event) restText() string {
 	case UsageRateSet:
 		return fmt.Sprintf("entry %d: %s uses %g cores from %s on", s.Entry, s.Submitter, s.Amount, ClockText(s.Until))
 	case UsageReported:
-		return fmt.Sprintf("%s: after entry %d %s has used %.3f core-seconds by %s", s.Node, s.Entry, s.Submitter, s.Amount, ClockText(s.Until))
+		return fmt.Sprintf("%s: after entry %d %s has used %.3f core-seconds by %s", s.Node, s.Entry, s.Submitter,
+			s.Amount, ClockText(s.Until))
 	case Digested:
 		return fmt.Sprintf("%s: after entry %d its state is %016x", s.Node, s.Entry, s.Digest)
 	case Slept:

@@ -30,8 +30,9 @@ func (d *ReplicaDisk) isDamaged() bool {
 	return slices.ContainsFunc(d.Log, func(e LogEntry) bool { return e.Sum != e.checksum() })
 }
 
-// FlipBit returns a disk on which one bit of the text of an entry is another one, and says whether there was any to flip; n says which bit. The disk it was
-// given stays as it is.
+// FlipBit returns a disk on which one bit of the text of an entry is another one, and
+// says whether there was any to flip; n says which bit. The disk it was given stays as it
+// is.
 func FlipBit(d ReplicaDisk, n int) (ReplicaDisk, bool) {
 	var full []int
 	for i := range d.Log {
@@ -50,8 +51,10 @@ func FlipBit(d ReplicaDisk, n int) (ReplicaDisk, bool) {
 	return d, true
 }
 
-// handleLearned takes in that a learner's log is the same as that of the leader up to an entry. It votes again when it has all that the leader had at some time since it
-// started: so all that it had acknowledged before, and may have been committed with its help, is among that.
+// handleLearned takes in that a learner's log is the same as that of the leader up to an
+// entry. It votes again when it has all that the leader had at some time since it
+// started: so all that it had acknowledged before, and may have been committed with its
+// help, is among that.
 func (r *Replica) handleLearned(same, last uint64, sent time.Duration) {
 	if r.disk.IsLearner && same >= last && sent > r.started {
 		r.disk.IsLearner, r.dirty = false, true

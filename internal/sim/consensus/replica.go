@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Times of internal/replica: a follower waits so long and up to as much again; a leader speaks several times in that.
+// Times of internal/replica: a follower waits so long and up to as much again; a leader
+// speaks several times in that.
 const (
 	ElectionTimeout   = 250 * time.Millisecond
 	HeartbeatInterval = 50 * time.Millisecond
@@ -21,7 +22,8 @@ type LogEntry struct {
 	Sum  uint32 // checksum of the others
 }
 
-// ReplicaDisk is what a replica must not forget. It is replaced as a whole, never written into.
+// ReplicaDisk is what a replica must not forget. It is replaced as a whole, never written
+// into.
 type ReplicaDisk struct {
 	Term      uint64
 	Vote      int // replica, or -1
@@ -42,10 +44,12 @@ const (
 
 // Message is from one replica to another. It may be lost, or come late or twice.
 type Message struct {
-	Type         MessageType
-	From, To     int
-	Term         uint64
-	Index        uint64 // VoteRequest: of the last entry; Append: of the one before Entries; Appended: of the last that is the same
+	Type     MessageType
+	From, To int
+	Term     uint64
+	// VoteRequest: of the last entry; Append: of the one before Entries; Appended: of the
+	// last that is the same
+	Index        uint64
 	PreviousTerm uint64 // VoteRequest, AppendRequest: the term of that entry
 	Entries      []LogEntry
 	Commit       uint64
@@ -91,8 +95,10 @@ type Replica struct {
 	outgoing      []Message
 }
 
-// New returns a replica that has read its disk. The number of peers counts itself. One that finds its log damaged drops it, and learns it from the others; what is
-// left of it must not vote, since an entry that is missing may have been committed with its help. Where it is alone it never leads again.
+// New returns a replica that has read its disk. The number of peers counts itself. One
+// that finds its log damaged drops it, and learns it from the others; what is left of it
+// must not vote, since an entry that is missing may have been committed with its help.
+// Where it is alone it never leads again.
 func New(id, peers int, disk ReplicaDisk, now time.Duration, rand ElectionRand) *Replica {
 	r := &Replica{id: id, peers: peers, rand: rand, disk: disk, leader: -1, started: now}
 	if disk.isDamaged() {
@@ -124,12 +130,14 @@ func (r *Replica) termAt(index uint64) uint64 {
 	return r.disk.Log[index-1].Term
 }
 
-// LeaderState says whether the replica leads, and has applied all entries of earlier leaders; in which term; and who does, as far as it knows, -1 for nobody.
+// LeaderState says whether the replica leads, and has applied all entries of earlier
+// leaders; in which term; and who does, as far as it knows, -1 for nobody.
 func (r *Replica) LeaderState() (leads bool, term uint64, who int) {
 	return r.role == leader && r.applied >= r.firstOwnEntry, r.disk.Term, r.leader
 }
 
-// Propose puts an entry at the end of a leader's log, and returns its index; ok is false for any other.
+// Propose puts an entry at the end of a leader's log, and returns its index; ok is false
+// for any other.
 func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool) {
 	if r.role != leader {
 		return 0, false
@@ -140,12 +148,14 @@ func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool
 	return r.lastIndex(), true
 }
 
-// ConfirmedSince reports whether a majority has answered something that this leader sent at that time or later.
+// ConfirmedSince reports whether a majority has answered something that this leader sent
+// at that time or later.
 func (r *Replica) ConfirmedSince(since time.Duration) bool {
 	return r.role == leader && r.quorumTime() >= since
 }
 
-// quorumTime is the latest time such that a majority has answered what was sent then or later.
+// quorumTime is the latest time such that a majority has answered what was sent then or
+// later.
 func (r *Replica) quorumTime() time.Duration {
 	if r.peers == 1 {
 		return 1<<63 - 1
@@ -156,7 +166,8 @@ func (r *Replica) quorumTime() time.Duration {
 	return all[(r.peers-1)/2]
 }
 
-// TakeWrite returns what is to be on disk before messages leave that were made until now, nil when there is nothing new. Written is to be called then.
+// TakeWrite returns what is to be on disk before messages leave that were made until now,
+// nil when there is nothing new. Written is to be called then.
 func (r *Replica) TakeWrite() *ReplicaDisk {
 	if !r.dirty {
 		return nil
@@ -177,14 +188,16 @@ func (r *Replica) WriteDone(disk *ReplicaDisk) {
 	}
 }
 
-// TakeMessages drains what is to be sent, when all that was written before is safe, to the end of a list.
+// TakeMessages drains what is to be sent, when all that was written before is safe, to
+// the end of a list.
 func (r *Replica) TakeMessages(list []Message) []Message {
 	list = append(list, r.outgoing...)
 	r.outgoing = r.outgoing[:0]
 	return list
 }
 
-// NextCommitted returns the next entry that is to be applied; ok is false when there is none.
+// NextCommitted returns the next entry that is to be applied; ok is false when there is
+// none.
 func (r *Replica) NextCommitted() (index uint64, e LogEntry, ok bool) {
 	if r.applied >= r.commit {
 		return 0, e, false

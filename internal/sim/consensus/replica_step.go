@@ -81,7 +81,8 @@ func (r *Replica) sendEntriesToAll(now time.Duration) {
 func (r *Replica) sendEntries(now time.Duration, p int) {
 	before := r.next[p] - 1
 	to := min(r.lastIndex(), before+maxEntriesPerMessage)
-	r.send(Message{Type: AppendRequest, To: p, Index: before, PreviousTerm: r.termAt(before), Entries: r.disk.Log[before:to:to], Commit: r.commit, LastIndex: r.lastIndex(), SentAt: now})
+	r.send(Message{Type: AppendRequest, To: p, Index: before, PreviousTerm: r.termAt(before),
+		Entries: r.disk.Log[before:to:to], Commit: r.commit, LastIndex: r.lastIndex(), SentAt: now})
 	r.next[p] = to + 1 // what is lost is sent again when the peer says what it lacks
 }
 
@@ -106,7 +107,8 @@ func (r *Replica) HandleMessage(now time.Duration, m Message) {
 }
 
 func (r *Replica) handleVoteRequest(now time.Duration, m Message) {
-	fresh := m.PreviousTerm > r.termAt(r.lastIndex()) || m.PreviousTerm == r.termAt(r.lastIndex()) && m.Index >= r.lastIndex()
+	fresh := m.PreviousTerm > r.termAt(r.lastIndex()) || m.PreviousTerm == r.termAt(r.lastIndex()) &&
+		m.Index >= r.lastIndex()
 	yes := m.Term == r.disk.Term && fresh && !r.disk.IsLearner && (r.disk.Vote == -1 || r.disk.Vote == m.From)
 	if yes {
 		r.disk.Vote, r.dirty = m.From, true
@@ -115,7 +117,8 @@ func (r *Replica) handleVoteRequest(now time.Duration, m Message) {
 	r.send(Message{Type: VoteReply, To: m.From, Accepted: yes})
 }
 
-// handleAppend takes in what a leader has sent. What stands in the log in place of its entries was never committed.
+// handleAppend takes in what a leader has sent. What stands in the log in place of its
+// entries was never committed.
 func (r *Replica) handleAppend(now time.Duration, m Message) {
 	if m.Term < r.disk.Term {
 		r.send(Message{Type: AppendReply, To: m.From, SentAt: m.SentAt})
@@ -123,7 +126,8 @@ func (r *Replica) handleAppend(now time.Duration, m Message) {
 	}
 	r.becomeFollower(now, m.Term, m.From)
 	if m.Index > r.lastIndex() || r.termAt(m.Index) != m.PreviousTerm {
-		r.send(Message{Type: AppendReply, To: m.From, Index: min(m.Index-1, r.lastIndex()), IsLearner: r.disk.IsLearner, SentAt: m.SentAt})
+		r.send(Message{Type: AppendReply, To: m.From, Index: min(m.Index-1, r.lastIndex()), IsLearner: r.disk.IsLearner,
+			SentAt: m.SentAt})
 		return
 	}
 	for i, e := range m.Entries {
@@ -138,7 +142,8 @@ func (r *Replica) handleAppend(now time.Duration, m Message) {
 	same := m.Index + uint64(len(m.Entries))
 	r.commit = max(r.commit, min(m.Commit, same))
 	r.handleLearned(same, m.LastIndex, m.SentAt)
-	r.send(Message{Type: AppendReply, To: m.From, Index: same, Accepted: true, IsLearner: r.disk.IsLearner, SentAt: m.SentAt})
+	r.send(Message{Type: AppendReply, To: m.From, Index: same, Accepted: true, IsLearner: r.disk.IsLearner,
+		SentAt: m.SentAt})
 }
 
 func (r *Replica) handleAppendReply(now time.Duration, m Message) {
@@ -162,7 +167,8 @@ func (r *Replica) handleAppendReply(now time.Duration, m Message) {
 	r.advanceCommit()
 }
 
-// advanceCommit commits what a majority has on disk. An entry of an earlier term is committed by one of the present (§5.4.2).
+// advanceCommit commits what a majority has on disk. An entry of an earlier term is
+// committed by one of the present (§5.4.2).
 func (r *Replica) advanceCommit() {
 	for n := r.lastIndex(); n > r.commit && r.termAt(n) == r.disk.Term; n-- {
 		have := 0

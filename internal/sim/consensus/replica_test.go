@@ -20,7 +20,8 @@ type testReplica struct {
 	learned   int           // so often its log was damaged
 }
 
-// testGroup plays replicas over a network that loses, delays and repeats, and disks that take time and are crashed away from.
+// testGroup plays replicas over a network that loses, delays and repeats, and disks that
+// take time and are crashed away from.
 type testGroup struct {
 	*testing.T
 	rand      *eventloop.SplitMix
@@ -124,7 +125,8 @@ func (g *testGroup) runRandomStep() {
 	}
 }
 
-// Whoever has found its log damaged has no vote, neither for itself nor for others, until it has all that a leader has; what it had acknowledged counts no more.
+// Whoever has found its log damaged has no vote, neither for itself nor for others, until
+// it has all that a leader has; what it had acknowledged counts no more.
 func TestDamaged(t *testing.T) {
 	rand := eventloop.NewRand(1, 7)
 	whole := ReplicaDisk{Term: 3, Vote: -1, Log: []LogEntry{newEntry(1, nil), newEntry(3, []byte("limit"))}}
@@ -159,7 +161,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestGroup: whatever happens, all apply the same, one leads in a term, and what was committed stays; and when nothing happens any more, entries are committed.
+// TestGroup: whatever happens, all apply the same, one leads in a term, and what was
+// committed stays; and when nothing happens any more, entries are committed.
 func TestGroup(t *testing.T) {
 	learned := 0
 	for seed := range uint64(120) {
@@ -176,7 +179,8 @@ func TestGroup(t *testing.T) {
 				proposed++
 				h.Propose(g.now, fmt.Append(nil, proposed))
 			case g.rand.Chance(0.0005) && h.downUntil < g.now: // what is not on its disk is lost
-				h.downUntil, h.writing, h.unsent = g.now+g.rand.Between(5*time.Millisecond, time.Second).Truncate(time.Millisecond), nil, nil
+				h.downUntil, h.writing, h.unsent = g.now+
+					g.rand.Between(5*time.Millisecond, time.Second).Truncate(time.Millisecond), nil, nil
 			case g.rand.Chance(0.001):
 				g.isolated = g.rand.Below(2*n) - n
 			}
@@ -199,7 +203,8 @@ func TestGroup(t *testing.T) {
 		confirmed := 0
 		for _, h := range g.hosts {
 			if len(h.applied) != len(g.committed) {
-				t.Fatalf("seed %d: replica %d has applied %d of %d", seed, h.Replica.id, len(h.applied), len(g.committed))
+				t.Fatalf("seed %d: replica %d has applied %d of %d", seed, h.Replica.id, len(h.applied),
+					len(g.committed))
 			}
 			learned += h.learned
 			if h.ConfirmedSince(g.now - 2*HeartbeatInterval) {

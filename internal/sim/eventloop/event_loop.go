@@ -2,7 +2,8 @@ package eventloop
 
 import "time"
 
-// PlannedEvent is something that happens somewhere at an instant. What place, kind, life and number mean is the simulation's.
+// PlannedEvent is something that happens somewhere at an instant. What place, kind, life
+// and number mean is the simulation's.
 type PlannedEvent struct {
 	At         time.Duration // since the beginning
 	Place      int32
@@ -12,7 +13,8 @@ type PlannedEvent struct {
 	Payload    any // not part of the digest; a pointer costs no allocation
 }
 
-// heapEntry is an event's place in the heap. The events themselves lie still: what the heap moves is small.
+// heapEntry is an event's place in the heap. The events themselves lie still: what the
+// heap moves is small.
 type heapEntry struct {
 	at    time.Duration
 	order uint64
@@ -23,7 +25,8 @@ func (e *heapEntry) before(o *heapEntry) bool {
 	return e.at < o.at || e.at == o.at && e.order < o.order
 }
 
-// Loop plans events and lets them happen. The zero value is a clock at 0 with nothing planned.
+// Loop plans events and lets them happen. The zero value is a clock at 0 with nothing
+// planned.
 type Loop struct {
 	now          time.Duration
 	heap         []heapEntry // of four children each, which is less deep than of two
@@ -92,7 +95,8 @@ func (k *Loop) RunNext() (e PlannedEvent, ok bool) {
 	return e, true
 }
 
-// AdvanceTo has the clock show an instant at which nothing happens. It never goes back, and never past an event.
+// AdvanceTo has the clock show an instant at which nothing happens. It never goes back,
+// and never past an event.
 func (k *Loop) AdvanceTo(to time.Duration) {
 	if at, ok := k.NextTime(); ok {
 		to = min(to, at)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestOrder holds the heap against a sorted list: random plans, some of them made while others happen.
+// TestOrder holds the heap against a sorted list: random plans, some of them made while
+// others happen.
 func TestOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := NewRand(seed, 1)
@@ -89,10 +90,12 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// TestRand holds the numbers of a seed to be those that SplitMix64 is known to give: they stand for runs that people have seen.
+// TestRand holds the numbers of a seed to be those that SplitMix64 is known to give: they
+// stand for runs that people have seen.
 func TestRand(t *testing.T) {
 	r := SplitMix(1234567)
-	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
+	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431,
+		16408922859458223821} {
 		if got := r.Uint64(); got != want {
 			t.Errorf("number %d: got %d, want %d", i, got, want)
 		}

@@ -8,17 +8,20 @@ import (
 // goldenGamma is 2^64 divided by the golden ratio, and odd.
 const goldenGamma = 0x9e3779b97f4a7c15
 
-// mixBits is the finaliser of SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+// mixBits is the finaliser of SplitMix64 (Steele, Lea, Flood, Fast Splittable
+// Pseudorandom Number Generators, OOPSLA 2014).
 func mixBits(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// SplitMix draws numbers: SplitMix64. The zero value is the one of seed 0. Package math/rand would do, but what is pure has none that the whole program shares.
+// SplitMix draws numbers: SplitMix64. The zero value is the one of seed 0. Package
+// math/rand would do, but what is pure has none that the whole program shares.
 type SplitMix uint64
 
-// NewRand returns the numbers of a seed. Those of one seed and several purposes have nothing to do with each other.
+// NewRand returns the numbers of a seed. Those of one seed and several purposes have
+// nothing to do with each other.
 func NewRand(seed, purpose uint64) *SplitMix {
 	r := SplitMix(mixBits(seed) ^ mixBits(purpose^goldenGamma))
 	return &r
@@ -52,12 +55,14 @@ func (r *SplitMix) Between(a, b time.Duration) time.Duration {
 	return a + time.Duration(r.Float()*float64(b-a))
 }
 
-// Exponential draws how long it takes until something happens that happens so often on the mean.
+// Exponential draws how long it takes until something happens that happens so often on
+// the mean.
 func (r *SplitMix) Exponential(mean time.Duration) time.Duration {
 	return clampDuration(-math.Log1p(-r.Float()) * float64(mean))
 }
 
-// LogNormal draws a number of which the logarithm is normal, with that median and standard deviation of the logarithm: the times of real jobs are nearly so.
+// LogNormal draws a number of which the logarithm is normal, with that median and
+// standard deviation of the logarithm: the times of real jobs are nearly so.
 func (r *SplitMix) LogNormal(median time.Duration, sigma float64) time.Duration {
 	normal := math.Sqrt(-2*math.Log1p(-r.Float())) * math.Cos(2*math.Pi*r.Float()) // Box and Muller
 	return clampDuration(float64(median) * math.Exp(sigma*normal))

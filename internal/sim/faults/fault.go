@@ -12,28 +12,42 @@ type InjectionKind uint8
 
 // The kinds of faults. In brackets: what of a [Fault] says more of it.
 const (
-	Crash         InjectionKind = iota + 1 // a daemon dies, what it has not forced to disk is lost, and it starts again [Node Duration; Point N: when it passes that point for the Nth time]
-	Reboot                                 // a whole machine does, with the tasks on it; its clock of uptime begins at 0 [Node Duration]
-	TornWrite                              // when a daemon dies next, the write that it was at is on its disk in part [Node]
-	Pause                                  // a daemon stands still, and does not know (SIGSTOP) [Node Duration]
-	Suspend                                // a machine sleeps with all that is on it, and its clock of uptime goes on [Node Duration]
-	Partition                              // nothing comes through from a node to another [Node Peer Duration]
-	SlowLink                               // it takes longer than usual [Node Peer Amount Duration]
-	BreakSessions                          // the sessions between two nodes break, with all that is on its way [Node Peer]
-	ClockStep                              // a wall clock is put forward, or back [Node Amount]
-	SlowDisk                               // each write takes longer [Node Amount Duration]
-	FullDisk                               // no write succeeds [Node Duration]
-	SlowNode                               // a daemon takes so long for whatever it does [Node Amount Duration]
-	OwnerComes                             // somebody uses the machine himself [Node Duration]
-	GuardDies                              // what would see that dies, and starts again [Node Duration]
-	TakeAddress                            // another machine answers at the address of one that cannot be reached [Node Peer Duration]
-	BitFlip                                // a daemon dies, a bit on its disk is another one, and it starts again [Node Duration N: which bit]
-	kindCount     = iota
+	// a daemon dies, what it has not forced to disk is lost, and it starts again [Node
+	// Duration; Point N: when it passes that point for the Nth time]
+	Crash InjectionKind = iota + 1
+	// a whole machine does, with the tasks on it; its clock of uptime begins at 0 [Node
+	// Duration]
+	Reboot
+	// when a daemon dies next, the write that it was at is on its disk in part [Node]
+	TornWrite
+	Pause // a daemon stands still, and does not know (SIGSTOP) [Node Duration]
+	// a machine sleeps with all that is on it, and its clock of uptime goes on [Node
+	// Duration]
+	Suspend
+	Partition // nothing comes through from a node to another [Node Peer Duration]
+	SlowLink  // it takes longer than usual [Node Peer Amount Duration]
+	// the sessions between two nodes break, with all that is on its way [Node Peer]
+	BreakSessions
+	ClockStep  // a wall clock is put forward, or back [Node Amount]
+	SlowDisk   // each write takes longer [Node Amount Duration]
+	FullDisk   // no write succeeds [Node Duration]
+	SlowNode   // a daemon takes so long for whatever it does [Node Amount Duration]
+	OwnerComes // somebody uses the machine himself [Node Duration]
+	GuardDies  // what would see that dies, and starts again [Node Duration]
+	// another machine answers at the address of one that cannot be reached [Node Peer
+	// Duration]
+	TakeAddress
+	// a daemon dies, a bit on its disk is another one, and it starts again [Node Duration
+	// N: which bit]
+	BitFlip
+	kindCount = iota
 )
 
 var kindNames = [...]string{
-	Crash: "crashes", Reboot: "reboots", TornWrite: "torn writes", Pause: "pauses", Suspend: "suspends", Partition: "cuts", SlowLink: "delays", BreakSessions: "broken sessions",
-	ClockStep: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards", TakeAddress: "taken addresses", BitFlip: "flipped bits",
+	Crash: "crashes", Reboot: "reboots", TornWrite: "torn writes", Pause: "pauses", Suspend: "suspends",
+	Partition: "cuts", SlowLink: "delays", BreakSessions: "broken sessions",
+	ClockStep: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes",
+	OwnerComes: "owners", GuardDies: "dead guards", TakeAddress: "taken addresses", BitFlip: "flipped bits",
 }
 
 // AllKinds lists all kinds.
@@ -69,11 +83,13 @@ func (f Fault) String() string {
 	switch f.Kind {
 	case Crash:
 		if f.Failpoint != "" {
-			return fmt.Sprintf("%s dies when it passes %s for the %s time from now on, and starts again %v later", f.Node, f.Failpoint, ordinal(f.N), f.Duration)
+			return fmt.Sprintf("%s dies when it passes %s for the %s time from now on, and starts again %v later",
+				f.Node, f.Failpoint, ordinal(f.N), f.Duration)
 		}
 		return fmt.Sprintf("%s dies, and starts again %v later", f.Node, f.Duration)
 	case Reboot:
-		return fmt.Sprintf("the machine of %s dies with all that runs on it, and is up again %v later", f.Node, f.Duration)
+		return fmt.Sprintf("the machine of %s dies with all that runs on it, and is up again %v later", f.Node,
+			f.Duration)
 	case TornWrite:
 		return fmt.Sprintf("%s: when it dies next, its last write is on disk in part", f.Node)
 	case Pause:
@@ -104,7 +120,8 @@ func (f Fault) String() string {
 	case TakeAddress:
 		return fmt.Sprintf("%s is cut off, and %s answers at its address, %s", f.Node, f.Peer, lasts)
 	case BitFlip:
-		return fmt.Sprintf("%s dies, a bit of what it has on disk is another one, and it starts again %v later", f.Node, f.Duration)
+		return fmt.Sprintf("%s dies, a bit of what it has on disk is another one, and it starts again %v later", f.Node,
+			f.Duration)
 	}
 	return fmt.Sprintf("kind(%d)", f.Kind)
 }
@@ -123,7 +140,8 @@ func SortByTime(all []Fault) {
 	slices.SortStableFunc(all, func(f, g Fault) int { return cmp.Compare(f.At, g.At) })
 }
 
-// Reductions lists faults that do less than f, or the same for a shorter time, what does least first: whoever looks for the shortest story tries them in its place.
+// Reductions lists faults that do less than f, or the same for a shorter time, what does
+// least first: whoever looks for the shortest story tries them in its place.
 func (f Fault) Reductions() (all []Fault) {
 	add := func(change func(*Fault)) {
 		g := f

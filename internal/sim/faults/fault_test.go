@@ -17,7 +17,8 @@ func testLimits() DrawLimits {
 	}
 }
 
-// The same seed draws the same faults; others draw others; all are in order, over in time, and between different nodes that exist.
+// The same seed draws the same faults; others draw others; all are in order, over in
+// time, and between different nodes that exist.
 func TestDraw(t *testing.T) {
 	w := testLimits()
 	seen, nodes := map[InjectionKind]int{}, w.Nodes.all()
@@ -38,13 +39,16 @@ func TestDraw(t *testing.T) {
 				t.Errorf("seed %d: %+v", seed, f)
 			}
 			between := f.Kind == Partition || f.Kind == SlowLink || f.Kind == BreakSessions || f.Kind == TakeAddress
-			if !slices.Contains(nodes, f.Node) || between != (f.Peer != "") || between && (f.Node == f.Peer || !slices.Contains(nodes, f.Peer)) {
+			if !slices.Contains(nodes, f.Node) || between != (f.Peer != "") ||
+				between && (f.Node == f.Peer || !slices.Contains(nodes, f.Peer)) {
 				t.Errorf("seed %d: %+v", seed, f)
 			}
 			if f.Failpoint != "" {
 				points++
 			}
-			back := func(g Fault) bool { return g.Kind == Partition && g.Node == f.Peer && g.Peer == f.Node && g.At == f.At }
+			back := func(g Fault) bool {
+				return g.Kind == Partition && g.Node == f.Peer && g.Peer == f.Node && g.At == f.At
+			}
 			if f.Kind == Partition && !slices.ContainsFunc(all, back) {
 				oneWay++
 			}
@@ -59,7 +63,8 @@ func TestDraw(t *testing.T) {
 		}
 	}
 	if points < 50 || oneWay < 50 || few < 20 || many < 20 {
-		t.Errorf("%d faults at points, %d cuts one way, %d schedules of one or two faults, %d of more than 30", points, oneWay, few, many)
+		t.Errorf("%d faults at points, %d cuts one way, %d schedules of one or two faults, %d of more than 30", points,
+			oneWay, few, many)
 	}
 }
 
@@ -69,14 +74,16 @@ func TestDrawKinds(t *testing.T) {
 	w.Kinds, w.Disks, w.OwnedMachines = []InjectionKind{FullDisk, ClockStep, OwnerComes}, []string{"s1"}, []string{"m2"}
 	for seed := range uint64(50) {
 		for _, f := range DrawSchedule(NewRand(seed), w) {
-			if f.Kind != ClockStep && (f.Kind != FullDisk || f.Node != "s1") && (f.Kind != OwnerComes || f.Node != "m2") {
+			if f.Kind != ClockStep && (f.Kind != FullDisk || f.Node != "s1") &&
+				(f.Kind != OwnerComes || f.Node != "m2") {
 				t.Errorf("seed %d: %v", seed, f)
 			}
 		}
 	}
 }
 
-// The fewest are found wherever they stand among others, and none of what is left can be left out.
+// The fewest are found wherever they stand among others, and none of what is left can be
+// left out.
 func TestMinimize(t *testing.T) {
 	r := NewRand(1)
 	for range 300 {
@@ -114,7 +121,8 @@ func TestMinimize(t *testing.T) {
 	}
 }
 
-// toyFails is a lock with a lease that a crash and a cut together let two hold: the other faults do no harm. Only so much of each is needed.
+// toyFails is a lock with a lease that a crash and a cut together let two hold: the other
+// faults do no harm. Only so much of each is needed.
 func toyFails(all []Fault) bool {
 	crashed := false
 	for _, f := range all {
@@ -128,7 +136,8 @@ func toyFails(all []Fault) bool {
 	return false
 }
 
-// A long schedule is cut down to the two faults that do the harm, as short as they can be.
+// A long schedule is cut down to the two faults that do the harm, as short as they can
+// be.
 func TestMinimizeAndShorten(t *testing.T) {
 	found := 0
 	for seed := range uint64(1000) {
@@ -139,7 +148,8 @@ func TestMinimizeAndShorten(t *testing.T) {
 		found++
 		all = Minimize(all, toyFails, func() bool { return false })
 		all = ShortenFaults(all, toyFails, func() bool { return false })
-		if len(all) != 2 || all[0].Kind != Crash || all[1].Kind != Partition || all[0].Duration > minDuration || all[1].Duration > 2*time.Second {
+		if len(all) != 2 || all[0].Kind != Crash || all[1].Kind != Partition || all[0].Duration > minDuration ||
+			all[1].Duration > 2*time.Second {
 			t.Errorf("seed %d: %v", seed, all)
 		}
 	}
@@ -151,21 +161,31 @@ func TestMinimizeAndShorten(t *testing.T) {
 func TestString(t *testing.T) {
 	for want, f := range map[string]Fault{
 		"s1 dies, and starts again 2s later": {Kind: Crash, Node: "s1", Duration: 2 * time.Second},
-		"s1 dies when it passes schedd.fsync.after for the 3rd time from now on, and starts again 2s later": {Kind: Crash, Node: "s1", Duration: 2 * time.Second, Failpoint: "schedd.fsync.after", N: 3},
-		"nothing comes through from m1 to s1 for 250ms":                                                     {Kind: Partition, Node: "m1", Peer: "s1", Duration: 250 * time.Millisecond},
-		"the wall clock of m1 is put back by 1h0m0s":                                                        {Kind: ClockStep, Node: "m1", Amount: -time.Hour},
-		"manager1 dies, a bit of what it has on disk is another one, and it starts again 2s later":          {Kind: BitFlip, Node: "manager1", Duration: 2 * time.Second, N: 7},
+		"s1 dies when it passes schedd.fsync.after for the 3rd time from now on, and starts again 2s later": {
+			Kind: Crash, Node: "s1", Duration: 2 * time.Second, Failpoint: "schedd.fsync.after", N: 3,
+		},
+		"nothing comes through from m1 to s1 for 250ms": {
+			Kind: Partition, Node: "m1", Peer: "s1", Duration: 250 * time.Millisecond,
+		},
+		"the wall clock of m1 is put back by 1h0m0s": {
+			Kind: ClockStep, Node: "m1", Amount: -time.Hour,
+		},
+		"manager1 dies, a bit of what it has on disk is another one, and it starts again 2s later": {
+			Kind: BitFlip, Node: "manager1", Duration: 2 * time.Second, N: 7,
+		},
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := fmt.Sprintln(ordinal(1), ordinal(2), ordinal(11), ordinal(13), ordinal(22), ordinal(103)); got != "1st 2nd 11th 13th 22nd 103rd\n" {
+	if got := fmt.Sprintln(ordinal(1), ordinal(2), ordinal(11), ordinal(13), ordinal(22),
+		ordinal(103)); got != "1st 2nd 11th 13th 22nd 103rd\n" {
 		t.Errorf("%s", got)
 	}
 }
 
-// TestSeed holds a seed to stand for the same numbers as ever: people keep seeds of what they have found.
+// TestSeed holds a seed to stand for the same numbers as ever: people keep seeds of what
+// they have found.
 func TestSeed(t *testing.T) {
 	r := NewRand(1234567)
 	if a, b := r.Uint64(), r.Split().Uint64(); a != 6457827717110365317 || b != 952087129823636507 {

@@ -23,7 +23,8 @@ type DrawLimits struct {
 	OwnedMachines []string                   // machines that have owners who come; none: all
 }
 
-// The longest times that are drawn. Beyond a lease something else happens than within, so leases of what is run should be shorter than the longest.
+// The longest times that are drawn. Beyond a lease something else happens than within, so
+// leases of what is run should be shorter than the longest.
 const (
 	maxDowntime  = 2 * time.Minute
 	maxCut       = 3 * time.Minute
@@ -67,10 +68,12 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 		}
 		all = append(all, d.drawIncident(PickOne(r, today))...)
 	}
-	if slices.Contains(today, Crash) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 && r.OneIn(2) {
+	if slices.Contains(today, Crash) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 &&
+		len(w.Nodes.Machines) > 0 && r.OneIn(2) {
 		all = append(all, d.drawUnreachedMachine()...)
 	}
-	if slices.Contains(today, Pause) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 {
+	if slices.Contains(today, Pause) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 &&
+		len(w.Nodes.Machines) > 0 {
 		for range r.Intn(4) {
 			all = append(all, d.drawLateReads()...)
 		}
@@ -106,9 +109,11 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 type scheduleDraw struct {
 	*SeededRand
 	DrawLimits
-	pair      []string // the two between which it happens; none: anywhere
-	clustered bool     // it is to happen soon after the last, and often to the same node: what does harm together seldom meets by itself
-	lastFault Fault    // one before
+	pair []string // the two between which it happens; none: anywhere
+	// it is to happen soon after the last, and often to the same node: what does harm
+	// together seldom meets by itself
+	clustered bool
+	lastFault Fault // one before
 }
 
 // nearTime is how soon after another fault one happens that is to be near it.
@@ -160,7 +165,8 @@ func (d *scheduleDraw) drawIncident(k InjectionKind) []Fault {
 		away()
 	case TornWrite:
 		f.Node = d.drawDiskFault()
-		crash := Fault{At: f.At, Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: Crash, Node: f.Node}
+		crash := Fault{At: f.At, Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: Crash,
+			Node: f.Node}
 		if points := d.Failpoints(f.Node); len(points) > 0 && d.OneIn(2) {
 			crash.Failpoint, crash.N = PickOne(d.SeededRand, points), d.Skewed(1, 20)
 		}
@@ -182,22 +188,28 @@ func (d *scheduleDraw) drawIncident(k InjectionKind) []Fault {
 	return []Fault{f}
 }
 
-// drawUnreachedMachine draws that a schedd starts again and does not reach a machine then, for about as long as its leases are: what it knew of them is gone, and it must not
-// take for dead what is not.
+// drawUnreachedMachine draws that a schedd starts again and does not reach a machine
+// then, for about as long as its leases are: what it knew of them is gone, and it must
+// not take for dead what is not.
 func (d *scheduleDraw) drawUnreachedMachine() (all []Fault) {
 	d.clustered = false
-	f := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, 5*time.Second), Kind: Crash, Node: PickOne(d.SeededRand, d.Nodes.Schedds)}
-	cut := Fault{At: f.At, Duration: f.Duration + d.SkewedDuration(maxCut/16, maxCut), Kind: Partition, Node: f.Node, Peer: PickOne(d.SeededRand, d.Nodes.Machines)}
+	f := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, 5*time.Second), Kind: Crash,
+		Node: PickOne(d.SeededRand, d.Nodes.Schedds)}
+	cut := Fault{At: f.At, Duration: f.Duration + d.SkewedDuration(maxCut/16, maxCut), Kind: Partition, Node: f.Node,
+		Peer: PickOne(d.SeededRand, d.Nodes.Machines)}
 	back := cut
 	back.Node, back.Peer = cut.Peer, cut.Node
 	return []Fault{f, cut, back}
 }
 
-// drawLateReads draws that a machine's daemon stands still while it is told things, and reads them when whoever said them has long been unable to reach it.
+// drawLateReads draws that a machine's daemon stands still while it is told things, and
+// reads them when whoever said them has long been unable to reach it.
 func (d *scheduleDraw) drawLateReads() (all []Fault) {
 	d.clustered = false
-	pause := Fault{At: d.drawTime(), Duration: d.SkewedDuration(maxDowntime/12, maxDowntime/3), Kind: Pause, Node: PickOne(d.SeededRand, d.Nodes.Machines)}
-	parted := Fault{At: pause.At + d.Duration(10*time.Second), Kind: BreakSessions, Node: PickOne(d.SeededRand, d.Nodes.Schedds), Peer: pause.Node}
+	pause := Fault{At: d.drawTime(), Duration: d.SkewedDuration(maxDowntime/12, maxDowntime/3), Kind: Pause,
+		Node: PickOne(d.SeededRand, d.Nodes.Machines)}
+	parted := Fault{At: pause.At + d.Duration(10*time.Second), Kind: BreakSessions,
+		Node: PickOne(d.SeededRand, d.Nodes.Schedds), Peer: pause.Node}
 	cut := parted
 	cut.At, cut.Duration, cut.Kind = parted.At+d.Duration(time.Second), d.SkewedDuration(maxCut/8, maxCut), Partition
 	back := cut
@@ -205,10 +217,12 @@ func (d *scheduleDraw) drawLateReads() (all []Fault) {
 	return []Fault{pause, parted, cut, back}
 }
 
-// ownerStream makes a source of its own for owners: what else a seed draws is the same whether they come or not.
+// ownerStream makes a source of its own for owners: what else a seed draws is the same
+// whether they come or not.
 const ownerStream = 0x6f776e6572
 
-// drawOwnerVisits draws that owners come, one after the other; and where daemons die, also that they do beside a dead one.
+// drawOwnerVisits draws that owners come, one after the other; and where daemons die,
+// also that they do beside a dead one.
 func (d *scheduleDraw) drawOwnerVisits(die bool) (all []Fault) {
 	for range d.Skewed(1, d.MaxIncidents/2) {
 		d.clustered = false
@@ -222,18 +236,22 @@ func (d *scheduleDraw) drawOwnerVisits(die bool) (all []Fault) {
 	return all
 }
 
-// drawVisitWithoutDaemon draws that a machine's daemon is dead when its owner comes, and starts again while he is there: what others have stopped it must not let go on.
+// drawVisitWithoutDaemon draws that a machine's daemon is dead when its owner comes, and
+// starts again while he is there: what others have stopped it must not let go on.
 func (d *scheduleDraw) drawVisitWithoutDaemon() (all []Fault) {
 	d.clustered = false
-	crash := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime/8), Kind: Crash, Node: d.drawOwnedMachine()}
-	visit := Fault{At: crash.At + d.Duration(crash.Duration), Duration: crash.Duration + d.SkewedDuration(time.Second, maxDowntime/2), Kind: OwnerComes, Node: crash.Node}
+	crash := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime/8), Kind: Crash,
+		Node: d.drawOwnedMachine()}
+	visit := Fault{At: crash.At + d.Duration(crash.Duration),
+		Duration: crash.Duration + d.SkewedDuration(time.Second, maxDowntime/2), Kind: OwnerComes, Node: crash.Node}
 	return []Fault{crash, visit}
 }
 
 // guardStream makes a source of its own for guards, likewise.
 const guardStream = 0x6775617264
 
-// drawGuardDeaths draws that guards die: by themselves, about when the owner comes or goes, and about when the daemon beside them dies, too.
+// drawGuardDeaths draws that guards die: by themselves, about when the owner comes or
+// goes, and about when the daemon beside them dies, too.
 func (d *scheduleDraw) drawGuardDeaths(come, die bool) (all []Fault) {
 	for range d.Skewed(1, d.MaxIncidents/4) {
 		d.clustered = false
@@ -243,10 +261,12 @@ func (d *scheduleDraw) drawGuardDeaths(come, die bool) (all []Fault) {
 			return max(guard.At-5*time.Second+d.Duration(guard.Duration+10*time.Second), d.From)
 		}
 		if come && d.OneIn(2) {
-			all = append(all, Fault{At: about(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: OwnerComes, Node: guard.Node})
+			all = append(all, Fault{At: about(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime),
+				Kind: OwnerComes, Node: guard.Node})
 		}
 		if die && d.OneIn(2) {
-			all = append(all, Fault{At: about(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime/8), Kind: Crash, Node: guard.Node})
+			all = append(all, Fault{At: about(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime/8),
+				Kind: Crash, Node: guard.Node})
 		}
 	}
 	return all
@@ -255,11 +275,13 @@ func (d *scheduleDraw) drawGuardDeaths(come, die bool) (all []Fault) {
 // takeoverStream makes a source of its own for machines at others' addresses, likewise.
 const takeoverStream = 0x74616b6572
 
-// drawAddressTakeover draws that a machine is cut off from everybody and another one answers at its address, for about as long as leases are.
+// drawAddressTakeover draws that a machine is cut off from everybody and another one
+// answers at its address, for about as long as leases are.
 func (d *scheduleDraw) drawAddressTakeover() (all []Fault) {
 	for range d.Skewed(1, 3) {
 		d.clustered = false
-		f := Fault{At: d.drawTime(), Duration: d.SkewedDuration(maxCut/8, maxCut), Kind: TakeAddress, Node: PickOne(d.SeededRand, d.Nodes.Machines)}
+		f := Fault{At: d.drawTime(), Duration: d.SkewedDuration(maxCut/8, maxCut), Kind: TakeAddress,
+			Node: PickOne(d.SeededRand, d.Nodes.Machines)}
 		for f.Peer = f.Node; f.Peer == f.Node; {
 			f.Peer = PickOne(d.SeededRand, d.Nodes.Machines)
 		}
@@ -271,12 +293,14 @@ func (d *scheduleDraw) drawAddressTakeover() (all []Fault) {
 // bitFlipStream makes a source of its own for flipped bits, likewise.
 const bitFlipStream = 0x666c6970
 
-// drawBitFlips draws that the log of a central manager is damaged while it is down. It is always the same one's: where most have damage nobody knows what was said.
+// drawBitFlips draws that the log of a central manager is damaged while it is down. It is
+// always the same one's: where most have damage nobody knows what was said.
 func (d *scheduleDraw) drawBitFlips() (all []Fault) {
 	d.clustered = false
 	name := PickOne(d.SeededRand, d.Nodes.Managers)
 	for range d.Skewed(1, 3) {
-		all = append(all, Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: BitFlip, Node: name, N: d.Between(1, 1<<20)})
+		all = append(all, Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime),
+			Kind: BitFlip, Node: name, N: d.Between(1, 1<<20)})
 	}
 	return all
 }
@@ -289,7 +313,8 @@ func (d *scheduleDraw) drawLogLoss() (all []Fault) {
 	d.clustered = false
 	for range d.Skewed(1, 3) {
 		all = append(all, Fault{
-			At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: BitFlip, Node: PickOne(d.SeededRand, d.Nodes.Schedds), N: d.Between(1, 1<<20),
+			At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime), Kind: BitFlip,
+			Node: PickOne(d.SeededRand, d.Nodes.Schedds), N: d.Between(1, 1<<20),
 		})
 	}
 	return all
@@ -318,9 +343,11 @@ func (d *scheduleDraw) drawClockStep() time.Duration {
 	return by
 }
 
-// drawNetworkFault draws what happens between nodes: to one pair, to all pairs of one node, or between two halves; in one direction or both; once, or again and again
-// (Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud Systems", OSDI 2018: complete, partial and simplex partitions, and most that
-// do harm cut off one node).
+// drawNetworkFault draws what happens between nodes: to one pair, to all pairs of one
+// node, or between two halves; in one direction or both; once, or again and again
+// (Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud Systems", OSDI
+// 2018: complete, partial and simplex partitions, and most that do harm cut off one
+// node).
 func (d *scheduleDraw) drawNetworkFault(f Fault) (all []Fault) {
 	f.Duration = d.SkewedDuration(10*time.Millisecond, maxCut)
 	if d.OneIn(2) {

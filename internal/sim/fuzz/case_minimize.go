@@ -8,7 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/sim/faults"
 )
 
-// Minimize looks for a smaller case that breaks the same promise, and returns what it found and how that went. play plays a case; it is asked so often at most.
+// Minimize looks for a smaller case that breaks the same promise, and returns what it
+// found and how that went. play plays a case; it is asked so often at most.
 func Minimize(c *PoolCase, was *RunOutcome, play func(*PoolCase) *RunOutcome, tries int) (*PoolCase, *RunOutcome) {
 	s := &caseMinimizer{smallest: c, outcome: was, guarantee: was.Violations[0].Guarantee, play: play, tries: tries}
 	for before := -1; before != s.foundCount && s.tries > 0; {
@@ -65,7 +66,9 @@ func (s *caseMinimizer) reduceFaults() {
 }
 
 func (s *caseMinimizer) reduceJobs() {
-	faults.Minimize(s.smallest.Jobs, func(some []CaseJob) bool { return len(some) > 0 && s.tryChange(func(c *PoolCase) { c.Jobs = some }) }, s.isExhausted)
+	faults.Minimize(s.smallest.Jobs, func(some []CaseJob) bool {
+		return len(some) > 0 && s.tryChange(func(c *PoolCase) { c.Jobs = some })
+	}, s.isExhausted)
 	for i := range s.smallest.Jobs {
 		s.reduceJob(i)
 	}
@@ -80,7 +83,9 @@ func (s *caseMinimizer) reduceJob(i int) {
 		})
 	}
 	if len(s.smallest.Jobs[i].Actions) > 0 {
-		faults.Minimize(s.smallest.Jobs[i].Actions, func(some []UserAction) bool { return change(func(j *CaseJob) { j.Actions = some }) }, s.isExhausted)
+		faults.Minimize(s.smallest.Jobs[i].Actions, func(some []UserAction) bool {
+			return change(func(j *CaseJob) { j.Actions = some })
+		}, s.isExhausted)
 	}
 	for tasks := 1; tasks < s.smallest.Jobs[i].Tasks && !s.isExhausted(); tasks *= 2 {
 		if change(func(j *CaseJob) { j.Tasks = tasks }) {
@@ -116,15 +121,22 @@ func (s *caseMinimizer) removeNodes() {
 func (s *caseMinimizer) removeOwners() {
 	for i := range s.smallest.Machines {
 		if s.smallest.Machines[i].UnrequestedOutputs > 0 && !s.isExhausted() {
-			s.tryChange(func(c *PoolCase) { c.Machines = slices.Clone(c.Machines); c.Machines[i].UnrequestedOutputs = 0 })
+			s.tryChange(func(c *PoolCase) {
+				c.Machines = slices.Clone(c.Machines)
+				c.Machines[i].UnrequestedOutputs = 0
+			})
 		}
 		if s.smallest.Machines[i].Owner != (DesktopPolicy{}) && !s.isExhausted() {
-			s.tryChange(func(c *PoolCase) { c.Machines = slices.Clone(c.Machines); c.Machines[i].Owner = DesktopPolicy{} })
+			s.tryChange(func(c *PoolCase) {
+				c.Machines = slices.Clone(c.Machines)
+				c.Machines[i].Owner = DesktopPolicy{}
+			})
 		}
 	}
 }
 
-// jobsFit reports whether each job has a machine that can run it: one that has none waits for ever, and rightly.
+// jobsFit reports whether each job has a machine that can run it: one that has none waits
+// for ever, and rightly.
 func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
 	most := 0
 	for i := range machines {
@@ -133,18 +145,22 @@ func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
 	return !slices.ContainsFunc(s.smallest.Jobs, func(j CaseJob) bool { return j.Cores > most })
 }
 
-// faultsOnKnown are the faults that happen to nodes that there are. A central manager that is alone has nobody to get its log from.
+// faultsOnKnown are the faults that happen to nodes that there are. A central manager
+// that is alone has nobody to get its log from.
 func faultsOnKnown(c *PoolCase) []faults.Fault {
 	nodes := c.Nodes()
 	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
 	return slices.DeleteFunc(slices.Clone(c.Faults), func(f faults.Fault) bool {
-		return f.Kind == faults.BitFlip && c.Managers == 1 && slices.Contains(nodes.Managers, f.Node) || !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
+		return f.Kind == faults.BitFlip && c.Managers == 1 && slices.Contains(nodes.Managers, f.Node) ||
+			!slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
 	})
 }
 
 // shortenTimes makes faults and tasks shorter, and has the run end soon.
 func (s *caseMinimizer) shortenTimes() {
-	faults.ShortenFaults(s.smallest.Faults, func(some []faults.Fault) bool { return s.tryChange(func(c *PoolCase) { c.Faults = some }) }, s.isExhausted)
+	faults.ShortenFaults(s.smallest.Faults, func(some []faults.Fault) bool {
+		return s.tryChange(func(c *PoolCase) { c.Faults = some })
+	}, s.isExhausted)
 	for i := range s.smallest.Jobs {
 		for _, length := range []time.Duration{minTask, time.Second, 10 * time.Second} {
 			if s.isExhausted() || length >= s.smallest.Jobs[i].Length {

@@ -24,13 +24,15 @@ func Failpoints(node string) []string {
 	switch {
 	case strings.HasPrefix(node, scheddPrefix):
 		return []string{
-			points.ScheddBeforeAppend, points.ScheddAfterAppend, points.ScheddAfterFsync, points.ScheddAfterAnswer, points.ScheddAfterActivate,
+			points.ScheddBeforeAppend, points.ScheddAfterAppend, points.ScheddAfterFsync, points.ScheddAfterAnswer,
+			points.ScheddAfterActivate,
 			points.ScheddAfterOutputCopied, points.ScheddAfterExitRecorded,
 		}
 	case strings.HasPrefix(node, managerPrefix):
 		return []string{points.NegotiatorBeforeGrant, points.NegotiatorAfterGrant}
 	}
-	return []string{points.StartdAfterClaim, points.StartdBeforeStarter, points.StartdAfterStarter, points.StartdBeforeExitSent}
+	return []string{points.StartdAfterClaim, points.StartdBeforeStarter, points.StartdAfterStarter,
+		points.StartdBeforeExitSent}
 }
 
 // caseRun is a case that is played.
@@ -42,27 +44,31 @@ type caseRun struct {
 	outcome      RunOutcome
 }
 
-// finishTime is for how long a run goes on when everything has come to its end: what was left behind by somebody shows only then.
+// finishTime is for how long a run goes on when everything has come to its end: what was
+// left behind by somebody shows only then.
 const finishTime = 2 * time.Minute
 
 // RunCase plays a case until a promise breaks, or all has come to its end.
 func RunCase(c *PoolCase) *RunOutcome { return runCase(c, true) }
 
-// RunTwice plays a case and, if no promise was broken, plays it again. If that does not come out the same, nothing that a seed shows can be looked at
-// again, and that is held against it.
+// RunTwice plays a case and, if no promise was broken, plays it again. If that does not
+// come out the same, nothing that a seed shows can be looked at again, and that is held
+// against it.
 func RunTwice(c *PoolCase) *RunOutcome {
 	o := RunCase(c)
 	if len(o.Violations) > 0 {
 		return o
 	}
 	if again := RunCase(c); again.Digest != o.Digest || again.Events != o.Events {
-		text := fmt.Sprintf("%d events with the digest %016x, and played again %d with %016x", o.Events, o.Digest, again.Events, again.Digest)
+		text := fmt.Sprintf("%d events with the digest %016x, and played again %d with %016x", o.Events, o.Digest,
+			again.Events, again.Digest)
 		o.Violations = []audit.Violation{{At: o.Ended, Description: text}}
 	}
 	return o
 }
 
-// runCase plays a case. A core that finds its books wrong panics: that is held against it, or goes on to who wants to see where.
+// runCase plays a case. A core that finds its books wrong panics: that is held against
+// it, or goes on to who wants to see where.
 func runCase(c *PoolCase, caught bool) *RunOutcome {
 	r := &caseRun{PoolCase: c, auditor: audit.New(audit.DefaultRules())}
 	var err error
@@ -105,11 +111,13 @@ func (r *caseRun) runEvents(caught bool) {
 // poolConfig is the pool of the case.
 func (r *caseRun) poolConfig() pool.SimulationConfig {
 	cfg := pool.SimulationConfig{
-		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), SelfCheck: !r.NoSelfCheck, AdsAsText: true, Observe: r.observe, CrashesAt: r.crashesAt,
+		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), SelfCheck: !r.NoSelfCheck,
+		AdsAsText: true, Observe: r.observe, CrashesAt: r.crashesAt,
 	}
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		cfg.Machines = append(cfg.Machines, pool.MachineConfig{Name: machineName(m.Number), Resources: m.resources(), OwnerPolicy: m.Owner.ownerPolicy(), UnrequestedOutputs: m.UnrequestedOutputs})
+		cfg.Machines = append(cfg.Machines, pool.MachineConfig{Name: machineName(m.Number), Resources: m.resources(),
+			OwnerPolicy: m.Owner.ownerPolicy(), UnrequestedOutputs: m.UnrequestedOutputs})
 	}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
@@ -129,7 +137,8 @@ func (j *CaseJob) poolJob() pool.JobConfig {
 	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
 	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
 	return pool.JobConfig{
-		At: j.At, Schedd: j.Schedd, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks}, Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
+		At: j.At, Schedd: j.Schedd, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks},
+		Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
 		ExitCodes: []int32{j.Code}, Output: true, ResubmitAfter: j.ResubmitAfter,
 	}
 }

@@ -15,8 +15,9 @@ import (
 // plantedSeeds is how many seeds each bug has to be found in.
 const plantedSeeds = 1000
 
-// Each bug that is planted is found, by the promise that it breaks: so that seeds are clean says something. ROOST_PLANTS names those that are tried, with
-// commas between them; by itself all.
+// Each bug that is planted is found, by the promise that it breaks: so that seeds are
+// clean says something. ROOST_PLANTS names those that are tried, with commas between
+// them; by itself all.
 func TestMutants(t *testing.T) {
 	only := strings.FieldsFunc(os.Getenv("ROOST_PLANTS"), func(r rune) bool { return r == ',' })
 	for _, b := range mutant.All() {
@@ -32,7 +33,8 @@ func TestMutants(t *testing.T) {
 				c.NoSelfCheck = true
 				for _, violation := range RunCase(c).Violations {
 					if violation.Guarantee == audit.Guarantee(b.Guarantee()) {
-						t.Logf("P%d: found by seed %d: %s; before that: %v", b.Guarantee(), seed, violation.Description, others)
+						t.Logf("P%d: found by seed %d: %s; before that: %v", b.Guarantee(), seed,
+							violation.Description, others)
 						return
 					}
 					others[violation.Guarantee]++

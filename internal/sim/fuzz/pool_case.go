@@ -21,7 +21,9 @@ type PoolCase struct {
 	FaultsEnd time.Duration // all faults are over, and all users have gone
 	RunEnd    time.Duration // the run ends
 
-	NoSelfCheck bool // the cores do not check themselves: what is wrong with their books shows only where it breaks a promise
+	// the cores do not check themselves: what is wrong with their books shows only where
+	// it breaks a promise
+	NoSelfCheck bool
 }
 
 // CaseMachine is one that runs tasks.
@@ -32,7 +34,8 @@ type CaseMachine struct {
 	UnrequestedOutputs int           // so many attempts end there with an output that nobody has asked for
 }
 
-// DesktopPolicy is when a machine is lent that has an owner: as preset "desktop" of startd/owner has it, with times of its own.
+// DesktopPolicy is when a machine is lent that has an owner: as preset "desktop" of
+// startd/owner has it, with times of its own.
 type DesktopPolicy struct {
 	StartAfter  time.Duration // after he has left it is lent
 	ResumeAfter time.Duration // what stood still goes on
@@ -41,21 +44,24 @@ type DesktopPolicy struct {
 
 // CaseJob is what a user submits, and what he does to it then.
 type CaseJob struct {
-	Number        int // likewise, of its key
-	At            time.Duration
-	Schedd        int // from 0
-	User          int
-	Tasks         int
-	Cores         int
-	Length        time.Duration // of each task
-	Code          int32         // with which they end
-	Tries         int           // of a task that fails
-	Lease         time.Duration
-	ResubmitAfter time.Duration // above 0: so long after he saw its id he submits it once more with the same key, as somebody does who has seen no answer
+	Number int // likewise, of its key
+	At     time.Duration
+	Schedd int // from 0
+	User   int
+	Tasks  int
+	Cores  int
+	Length time.Duration // of each task
+	Code   int32         // with which they end
+	Tries  int           // of a task that fails
+	Lease  time.Duration
+	// above 0: so long after he saw its id he submits it once more with the same key, as
+	// somebody does who has seen no answer
+	ResubmitAfter time.Duration
 	Actions       []UserAction
 }
 
-// UserAction is what a user does to a job, from its submission on. He does it again until he has an answer.
+// UserAction is what a user does to a job, from its submission on. He does it again until
+// he has an answer.
 type UserAction struct {
 	Delay time.Duration
 	Verb  ActionVerb
@@ -94,7 +100,8 @@ func (j *CaseJob) resources() roost.Resources {
 
 // resources are what a machine has.
 func (m *CaseMachine) resources() roost.Resources {
-	return roost.Resources{CPU: 1000 * roost.MilliCPU(m.Cores), Memory: 2 * roost.Bytes(m.Cores) * roost.GiB, Disk: 100 * roost.GiB}
+	return roost.Resources{CPU: 1000 * roost.MilliCPU(m.Cores), Memory: 2 * roost.Bytes(m.Cores) * roost.GiB,
+		Disk: 100 * roost.GiB}
 }
 
 // ownerPolicy is that of the machine's owner; nil: it has none.
@@ -102,7 +109,8 @@ func (d DesktopPolicy) ownerPolicy() *owner.Policy {
 	if d == (DesktopPolicy{}) {
 		return nil
 	}
-	p, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: d.StartAfter, ResumeAfter: d.ResumeAfter, LeaveAfter: d.VacateAfter, Vacate: maxVacate})
+	p, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: d.StartAfter,
+		ResumeAfter: d.ResumeAfter, LeaveAfter: d.VacateAfter, Vacate: maxVacate})
 	if err != nil {
 		panic(err) // it is a preset
 	}
@@ -142,12 +150,15 @@ type DrawLimits struct {
 	Kinds                             []faults.InjectionKind // none: all
 }
 
-// DefaultSize is that of ordinary runs: small enough for thousands of them, and large enough for all that can meet.
+// DefaultSize is that of ordinary runs: small enough for thousands of them, and large
+// enough for all that can meet.
 func DefaultSize() DrawLimits {
-	return DrawLimits{Managers: 3, Schedds: 2, Machines: 5, Jobs: 12, Faults: 24, FaultsEnd: 3 * time.Minute, RunEnd: time.Hour}
+	return DrawLimits{Managers: 3, Schedds: 2, Machines: 5, Jobs: 12, Faults: 24, FaultsEnd: 3 * time.Minute,
+		RunEnd: time.Hour}
 }
 
-// The bounds of what jobs are like. Leases are short, so that they end within a run; a quarter of one is between renewals.
+// The bounds of what jobs are like. Leases are short, so that they end within a run; a
+// quarter of one is between renewals.
 const (
 	minTask  = 100 * time.Millisecond
 	maxTask  = 90 * time.Second
@@ -155,14 +166,16 @@ const (
 	maxLease = 80 * time.Second
 )
 
-// ownerStream makes a source of its own for who has a desktop: what else a seed draws is the same whether there are some or not.
+// ownerStream makes a source of its own for who has a desktop: what else a seed draws is
+// the same whether there are some or not.
 const ownerStream = 0x6465736b
 
 // unrequestedOutputStream is likewise for machines that lie about outputs.
 const unrequestedOutputStream = 0x6c696172
 
-// The bounds of when machines are lent that have owners: what is to happen within a run happens soon. The longest is shorter than what a real one may have,
-// and longer than leases.
+// The bounds of when machines are lent that have owners: what is to happen within a run
+// happens soon. The longest is shorter than what a real one may have, and longer than
+// leases.
 const (
 	minOwnerTime = 2 * time.Second
 	maxOwnerTime = 2 * time.Minute
@@ -172,7 +185,8 @@ const (
 // DrawCase draws a case of a seed.
 func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	r := faults.NewRand(seed)
-	c := &PoolCase{Seed: r.Uint64(), Managers: 1, Schedds: r.Between(1, s.Schedds), FaultsEnd: s.FaultsEnd, RunEnd: s.RunEnd}
+	c := &PoolCase{Seed: r.Uint64(), Managers: 1, Schedds: r.Between(1, s.Schedds), FaultsEnd: s.FaultsEnd,
+		RunEnd: s.RunEnd}
 	if s.Managers > 1 && !r.OneIn(4) {
 		c.Managers = s.Managers
 	}
@@ -183,7 +197,9 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	for i := range c.Machines {
 		if ownedMachines.OneIn(3) {
 			start := ownedMachines.SkewedDuration(minOwnerTime, maxOwnerTime)
-			c.Machines[i].Owner = DesktopPolicy{StartAfter: start, ResumeAfter: ownedMachines.SkewedDuration(minOwnerTime/2, start), VacateAfter: ownedMachines.SkewedDuration(minOwnerTime, maxOwnerTime)}
+			c.Machines[i].Owner = DesktopPolicy{StartAfter: start,
+				ResumeAfter: ownedMachines.SkewedDuration(minOwnerTime/2, start),
+				VacateAfter: ownedMachines.SkewedDuration(minOwnerTime, maxOwnerTime)}
 		}
 	}
 	if liars := faults.NewRand(seed ^ unrequestedOutputStream); liars.OneIn(4) {
@@ -193,9 +209,12 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	for i := range jobs.Between(1, s.Jobs) {
 		c.Jobs = append(c.Jobs, c.drawJob(jobs.Split(), i+1))
 	}
-	w := faults.DrawLimits{Nodes: c.Nodes(), Failpoints: Failpoints, Kinds: s.drawableKinds(), From: 2 * time.Second, Until: s.FaultsEnd, MaxIncidents: s.Faults, OwnedMachines: c.ownedMachines()}
+	w := faults.DrawLimits{Nodes: c.Nodes(), Failpoints: Failpoints, Kinds: s.drawableKinds(), From: 2 * time.Second,
+		Until: s.FaultsEnd, MaxIncidents: s.Faults, OwnedMachines: c.ownedMachines()}
 	if len(w.OwnedMachines) == 0 {
-		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k faults.InjectionKind) bool { return k == faults.OwnerComes || k == faults.GuardDies })
+		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k faults.InjectionKind) bool {
+			return k == faults.OwnerComes || k == faults.GuardDies
+		})
 	}
 	if draws := r.Split(); len(w.Kinds) > 0 {
 		c.Faults = faults.DrawSchedule(draws, w)
@@ -210,7 +229,8 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 		most = max(most, c.Machines[i].Cores)
 	}
 	j := CaseJob{
-		Number: number, At: r.Duration(c.FaultsEnd / 2), Schedd: r.Intn(c.Schedds), User: r.Intn(3), Tasks: r.Skewed(1, 20), Cores: r.Between(1, most),
+		Number: number, At: r.Duration(c.FaultsEnd / 2), Schedd: r.Intn(c.Schedds), User: r.Intn(3),
+		Tasks: r.Skewed(1, 20), Cores: r.Between(1, most),
 		Length: r.SkewedDuration(minTask, maxTask), Lease: r.SkewedDuration(minLease, maxLease).Truncate(time.Second),
 	}
 	if r.OneIn(2) { // long enough that something happens to them
@@ -222,7 +242,9 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 	}
 	if r.OneIn(6) {
 		j.Code = int32(r.Between(1, 3))
-		if j.Tasks == 1 { // what keeps failing on a machine is kept from it (package negotiator/blackhole), and there may be no other
+		// what keeps failing on a machine is kept from it (package negotiator/blackhole),
+		// and there may be no other
+		if j.Tasks == 1 {
 			j.Tries = r.Intn(2)
 		}
 	}
@@ -233,7 +255,8 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 	return j
 }
 
-// drawActions draws what a user does to a job in so long. Whom he holds he lets go in the end.
+// drawActions draws what a user does to a job in so long. Whom he holds he lets go in the
+// end.
 func drawActions(r *faults.SeededRand, most time.Duration) (all []UserAction) {
 	for most > time.Second && r.OneIn(3) {
 		after := r.SkewedDuration(10*time.Millisecond, most)
@@ -241,7 +264,8 @@ func drawActions(r *faults.SeededRand, most time.Duration) (all []UserAction) {
 			all = append(all, UserAction{after, Remove})
 			continue
 		}
-		all = append(all, UserAction{after, Hold}, UserAction{after + r.SkewedDuration(10*time.Millisecond, maxTask), Release})
+		all = append(all, UserAction{after, Hold},
+			UserAction{after + r.SkewedDuration(10*time.Millisecond, maxTask), Release})
 	}
 	if slices.ContainsFunc(all, func(a UserAction) bool { return a.Verb == Hold }) {
 		all = append(all, UserAction{most + 10*time.Second, Release})

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/sim/faults"
 )
 
-// Some seeds are clean, and play again as they did. ROOST_SEEDS says how many; make faults plays ten thousand.
+// Some seeds are clean, and play again as they did. ROOST_SEEDS says how many; make
+// faults plays ten thousand.
 func TestSeeds(t *testing.T) {
 	seeds := 50
 	if n, err := strconv.Atoi(os.Getenv("ROOST_SEEDS")); err == nil {
@@ -39,7 +40,8 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds, %d events, %d tasks, %d faults", seeds, all.Events, all.Tasks, all.FaultCount())
 }
 
-// ROOST_SEED names a seed to be looked at: it is shortened and told, and a core that panics is let do so.
+// ROOST_SEED names a seed to be looked at: it is shortened and told, and a core that
+// panics is let do so.
 func TestSeed(t *testing.T) {
 	seed, err := strconv.ParseUint(os.Getenv("ROOST_SEED"), 10, 64)
 	if err != nil {
@@ -110,7 +112,8 @@ func TestDrawWithoutOwners(t *testing.T) {
 	}
 }
 
-// toyRun breaks P4 if the second machine is cut off while job 3 has two tasks, and P5 if there are more than ten faults.
+// toyRun breaks P4 if the second machine is cut off while job 3 has two tasks, and P5 if
+// there are more than ten faults.
 func toyRun(c *PoolCase) *RunOutcome {
 	o := &RunOutcome{}
 	if len(c.Faults) > 10 {
@@ -118,8 +121,10 @@ func toyRun(c *PoolCase) *RunOutcome {
 	}
 	for i := range c.Jobs {
 		for _, f := range c.Faults {
-			if c.Jobs[i].Number == 3 && c.Jobs[i].Tasks > 1 && f.Kind == faults.Partition && strings.HasPrefix(f.Node, machinePrefix) {
-				o.Violations = append(o.Violations, audit.Violation{Guarantee: 4, Description: "it is toyed with", History: []audit.Event{{At: time.Second, Type: audit.FaultsEnded}}})
+			if c.Jobs[i].Number == 3 && c.Jobs[i].Tasks > 1 && f.Kind == faults.Partition &&
+				strings.HasPrefix(f.Node, machinePrefix) {
+				o.Violations = append(o.Violations, audit.Violation{Guarantee: 4, Description: "it is toyed with",
+					History: []audit.Event{{At: time.Second, Type: audit.FaultsEnded}}})
 				return o
 			}
 		}
@@ -138,10 +143,12 @@ func TestMinimize(t *testing.T) {
 		}
 		found++
 		c, o = Minimize(c, o, toyRun, 3000)
-		if len(c.Faults) != 1 || len(c.Jobs) != 1 || len(c.Machines) > 3 || len(faultsOnKnown(c)) != 1 || c.Jobs[0].Tasks != 2 || len(c.Jobs[0].Actions) > 0 {
+		if len(c.Faults) != 1 || len(c.Jobs) != 1 || len(c.Machines) > 3 || len(faultsOnKnown(c)) != 1 ||
+			c.Jobs[0].Tasks != 2 || len(c.Jobs[0].Actions) > 0 {
 			t.Fatalf("seed %d is shortened to %+v", seed, c)
 		}
-		if report := Describe(c, o); !strings.Contains(report, "FAULT nothing comes through from "+machinePrefix) || !strings.Contains(report, "So P4 is broken at 0.000s: it is toyed with.") {
+		if report := Describe(c, o); !strings.Contains(report, "FAULT nothing comes through from "+machinePrefix) ||
+			!strings.Contains(report, "So P4 is broken at 0.000s: it is toyed with.") {
 			t.Fatalf("seed %d:\n%s", seed, report)
 		}
 	}

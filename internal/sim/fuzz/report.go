@@ -19,15 +19,18 @@ type RunOutcome struct {
 	Tasks      int     // that came to their end
 }
 
-// Describe tells how a case came to break a promise, on numbered lines in the order of time.
+// Describe tells how a case came to break a promise, on numbered lines in the order of
+// time.
 func Describe(c *PoolCase, o *RunOutcome) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "A pool of %s, %s and %s.\n", countText(c.Managers, "central manager"), countText(c.Schedds, "submit node"), countText(len(c.Machines), "machine"))
+	fmt.Fprintf(&text, "A pool of %s, %s and %s.\n", countText(c.Managers, "central manager"),
+		countText(c.Schedds, "submit node"), countText(len(c.Machines), "machine"))
 	for i := range c.Machines {
 		m := &c.Machines[i]
 		fmt.Fprintf(&text, "%s has %s%s.\n", machineName(m.Number), countText(m.Cores, "core"), m.Owner)
 		if m.UnrequestedOutputs > 0 {
-			fmt.Fprintf(&text, "%s sends a file that nobody has asked for with the output of the first attempt that ends there.\n", machineName(m.Number))
+			fmt.Fprintf(&text, "%s sends a file that nobody has asked for with the output of the first attempt that "+
+				"ends there.\n", machineName(m.Number))
 		}
 	}
 	text.WriteByte('\n')
@@ -43,7 +46,8 @@ func Describe(c *PoolCase, o *RunOutcome) string {
 	}
 	for i := range o.Violations {
 		if b := &o.Violations[i]; i == 0 {
-			fmt.Fprintf(&text, "\nSo %v is broken at %s: %s.\n%v says: %s.\n", b.Guarantee, audit.ClockText(b.At), b.Description, b.Guarantee, b.Guarantee.Sentence())
+			fmt.Fprintf(&text, "\nSo %v is broken at %s: %s.\n%v says: %s.\n", b.Guarantee, audit.ClockText(b.At),
+				b.Description, b.Guarantee, b.Guarantee.Sentence())
 		} else if i == 1 {
 			fmt.Fprintf(&text, "Besides %v: %s.\n", b.Guarantee, b.Description)
 		}
@@ -56,7 +60,8 @@ func (d DesktopPolicy) String() string {
 	if d == (DesktopPolicy{}) {
 		return ""
 	}
-	return fmt.Sprintf(", and an owner: it is lent %v after he has left, what stood still goes on after %v, and leaves when it has stood still for %v",
+	return fmt.Sprintf(", and an owner: it is lent %v after he has left, what stood still goes on after %v, and "+
+		"leaves when it has stood still for %v",
 		d.StartAfter, d.ResumeAfter, d.VacateAfter)
 }
 
@@ -71,7 +76,8 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		text := fmt.Sprintf("user%d submits %s of %s and %v each at %s, with the key %s and a lease of %v",
-			j.User+1, countText(j.Tasks, "task"), countText(j.Cores, "core"), j.Length, fmt.Sprint(scheddPrefix, j.Schedd), j.key(), j.Lease)
+			j.User+1, countText(j.Tasks, "task"), countText(j.Cores, "core"), j.Length,
+			fmt.Sprint(scheddPrefix, j.Schedd), j.key(), j.Lease)
 		if j.Code != 0 {
 			text += fmt.Sprintf("; they end with code %d, and are tried %s more", j.Code, countText(j.Tries, "time"))
 		}
@@ -80,7 +86,8 @@ func (c *PoolCase) reportLines() (all []reportLine) {
 		}
 		all = append(all, reportLine{j.At, text})
 		for _, a := range j.Actions {
-			all = append(all, reportLine{j.At + a.Delay, fmt.Sprintf("user%d asks: %v the job of the key %s", j.User+1, a.Verb, j.key())})
+			all = append(all, reportLine{j.At + a.Delay,
+				fmt.Sprintf("user%d asks: %v the job of the key %s", j.User+1, a.Verb, j.key())})
 		}
 	}
 	for _, f := range c.Faults {

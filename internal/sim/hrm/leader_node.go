@@ -66,7 +66,8 @@ func newLeader(w *simulation) (*leaderNode, error) {
 	if w.Style != LeaderOnly {
 		epoch, _, _ := l.core.LeadingEpoch()
 		e := &ledger.LogEntry{At: w.now().UnixNano(), Epoch: epoch, Commands: []ledger.AdminCommand{{
-			Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindSetting, Object: fmt.Appendf(nil, `{"name": %q, "value": "on"}`, ledger.SettingDistributed),
+			Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindSetting,
+			Object: fmt.Appendf(nil, `{"name": %q, "value": "on"}`, ledger.SettingDistributed),
 		}}}
 		l.index++
 		if r := l.core.Apply(l.index, e.Encode(nil)).(ledger.EntryResult); r.Err != nil || r.Commands[0] != nil {
@@ -78,7 +79,8 @@ func newLeader(w *simulation) (*leaderNode, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.machineReports = append(l.machineReports, negotiator.ReadMachineUpdate(w.now(), m.name, 1, m.sequence, ad, privateKey()))
+		l.machineReports = append(l.machineReports,
+			negotiator.ReadMachineUpdate(w.now(), m.name, 1, m.sequence, ad, privateKey()))
 		for _, s := range w.schedds {
 			s.handleMachineAd(m.name, m.sequence, ad)
 		}
@@ -94,7 +96,8 @@ func newLeader(w *simulation) (*leaderNode, error) {
 			return nil, err
 		}
 		l.sessions = append(l.sessions, v)
-		if err := l.core.HandleMessage(w.now(), v, &wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}}); err != nil {
+		if err := l.core.HandleMessage(w.now(), v,
+			&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}}); err != nil {
 			return nil, err
 		}
 	}
@@ -105,8 +108,9 @@ func newLeader(w *simulation) (*leaderNode, error) {
 	return l, l.warmUp()
 }
 
-// warmUp has each schedd ask once for a container that it does not want, so that the leader and the schedds have read the machines' ads before it counts, as
-// they have where a cell has run for a while.
+// warmUp has each schedd ask once for a container that it does not want, so that the
+// leader and the schedds have read the machines' ads before it counts, as they have where
+// a cell has run for a while.
 func (l *leaderNode) warmUp() error {
 	const nobody = math.MaxUint32
 	for i, v := range l.sessions {
@@ -126,7 +130,8 @@ func (l *leaderNode) warmUp() error {
 		if err := hear(func(*wire.ToSchedd) error { return nil }); err != nil {
 			return err
 		}
-		ask := &wire.RequestUpdate{Id: nobody, Owner: "nobody", Wanted: 1, Resources: wire.FromResources(containerResources), Ad: initialContainers, GrantsSeen: new(uint64)}
+		ask := &wire.RequestUpdate{Id: nobody, Owner: "nobody", Wanted: 1,
+			Resources: wire.FromResources(containerResources), Ad: initialContainers, GrantsSeen: new(uint64)}
 		if err := say(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: ask}}); err != nil {
 			return err
 		}
@@ -141,13 +146,16 @@ func (l *leaderNode) warmUp() error {
 				return nil
 			}
 			granted, s.lastGrant = granted+1, g.GetId()
-			return say(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{Grant: g.GetId(), Epoch: g.GetEpoch(), Reason: "nobody wants it"}}})
+			return say(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{Grant: g.GetId(),
+				Epoch: g.GetEpoch(), Reason: "nobody wants it"}}})
 		})
 		if err == nil && granted != 1 {
 			err = fmt.Errorf("the first request of %s: %w: it has %d grants", s.name, roost.Internal, granted)
 		}
 		seen := s.lastGrant
-		if err = errors.Join(err, say(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: nobody, GrantsSeen: &seen}}})); err != nil {
+		if err = errors.Join(err, say(&wire.FromSchedd{
+			Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: nobody, GrantsSeen: &seen}},
+		})); err != nil {
 			return err
 		}
 	}
@@ -242,7 +250,8 @@ func (l *leaderNode) applyCommitted(e logEntry) {
 	})
 }
 
-// minSleep is how soon it is woken at most: what is due at once was done in this turn, or waits for entries that are under way.
+// minSleep is how soon it is woken at most: what is due at once was done in this turn, or
+// waits for entries that are under way.
 const minSleep = time.Millisecond
 
 // scheduleWake has the leader woken when something is due, or its period is over.

@@ -64,7 +64,8 @@ func (m *machineNode) startClaim(job int, id uint64, ended func()) bool {
 	return true
 }
 
-// advertiseChange has the collectors told, which tell the leader and the schedds that place. Meanwhile more may change: only the latest ad counts.
+// advertiseChange has the collectors told, which tell the leader and the schedds that
+// place. Meanwhile more may change: only the latest ad counts.
 func (m *machineNode) advertiseChange() {
 	m.sequence++
 	if m.adPending {
@@ -83,7 +84,8 @@ func (m *machineNode) advertiseChange() {
 			for _, s := range m.schedds {
 				s.handleMachineAd(m.name, sequence, ad)
 			}
-			m.leader.machineReports = append(m.leader.machineReports, negotiator.ReadMachineUpdate(m.now(), m.name, 1, sequence, ad, privateKey()))
+			m.leader.machineReports = append(m.leader.machineReports,
+				negotiator.ReadMachineUpdate(m.now(), m.name, 1, sequence, ad, privateKey()))
 			m.leader.processInbox()
 		})
 	})
@@ -92,13 +94,15 @@ func (m *machineNode) advertiseChange() {
 // ad is what the machine says of itself.
 func (m *machineNode) ad() (*classad.Ad, error) {
 	var text strings.Builder
-	fmt.Fprintf(&text, `[Name = %q; MyAddress = "unix:/%s"; Arch = "X86_64"; OpSys = "LINUX"; TotalCpus = %d; Cpus = %d; TotalMemory = %d; Memory = %d; Requirements = Start; Start = TARGET.RequestCpus <= TotalCpus; Claims = {`,
+	fmt.Fprintf(&text,
+		`[Name = %q; MyAddress = "unix:/%s"; Arch = "X86_64"; OpSys = "LINUX"; TotalCpus = %d; Cpus = %d; TotalMemory = %d; Memory = %d; Requirements = Start; Start = TARGET.RequestCpus <= TotalCpus; Claims = {`,
 		m.name, m.name, m.Cores, m.Cores-len(m.claims), m.Cores*2048, m.Cores*2048-1024*len(m.claims))
 	for i, c := range m.claims {
 		if i > 0 {
 			text.WriteString(", ")
 		}
-		fmt.Fprintf(&text, `[Id = %d; Owner = "user%d"; Band = "batch"; AppClass = "batch"; Cpus = 1; Memory = 1024]`, c.id, c.job+1)
+		fmt.Fprintf(&text, `[Id = %d; Owner = "user%d"; Band = "batch"; AppClass = "batch"; Cpus = 1; Memory = 1024]`,
+			c.id, c.job+1)
 	}
 	text.WriteString("}]")
 	return classad.Parse(text.String())

@@ -21,7 +21,8 @@ func (s SchedulingStyle) String() string {
 	return [...]string{"central", "distributed", "undivided"}[s]
 }
 
-// SimulationOptions say what is played. The zero value of none but those that say so makes sense: see [PaperOptions].
+// SimulationOptions say what is played. The zero value of none but those that say so
+// makes sense: see [PaperOptions].
 type SimulationOptions struct {
 	Machines, Cores   int
 	Schedds           int
@@ -35,11 +36,13 @@ type SimulationOptions struct {
 	Seed              uint64
 }
 
-// PaperOptions is the paper's simulation, as far as it says: containers run for a time that makes jobs last about 25 s.
+// PaperOptions is the paper's simulation, as far as it says: containers run for a time
+// that makes jobs last about 25 s.
 func PaperOptions(jobs int, style SchedulingStyle) SimulationOptions {
 	return SimulationOptions{
-		Machines: 1050, Cores: 16, Schedds: 6, Jobs: jobs, Containers: 40, Shortest: 15 * time.Second, Longest: 25 * time.Second,
-		Style: style, MessageDelay: 500 * time.Microsecond, CommitDelay: 3 * time.Millisecond, Seed: 1,
+		Machines: 1050, Cores: 16, Schedds: 6, Jobs: jobs, Containers: 40, Shortest: 15 * time.Second,
+		Longest: 25 * time.Second,
+		Style:   style, MessageDelay: 500 * time.Microsecond, CommitDelay: 3 * time.Millisecond, Seed: 1,
 	}
 }
 
@@ -56,7 +59,8 @@ func (o *SimulationOptions) validate() error {
 		return fmt.Errorf("%w: %d jobs with %d containers", roost.Invalid, o.Jobs, o.Containers)
 	case o.Shortest <= 0 || o.Longest < o.Shortest || o.Longest > 24*time.Hour:
 		return fmt.Errorf("%w: containers that run from %v to %v", roost.Invalid, o.Shortest, o.Longest)
-	case min(o.SubmitInterval, o.MessageDelay, o.CommitDelay, o.ReportInterval) < 0 || max(o.SubmitInterval, o.MessageDelay, o.CommitDelay, o.ReportInterval) > time.Hour:
+	case min(o.SubmitInterval, o.MessageDelay, o.CommitDelay, o.ReportInterval) < 0 ||
+		max(o.SubmitInterval, o.MessageDelay, o.CommitDelay, o.ReportInterval) > time.Hour:
 		return fmt.Errorf("%w: times have to be between 0 and an hour", roost.Invalid)
 	}
 	return nil

@@ -5,13 +5,16 @@ import (
 	"time"
 )
 
-// RunFigures are a run in numbers. The delay of a job is the time from its submission until the last of its containers has started.
+// RunFigures are a run in numbers. The delay of a job is the time from its submission
+// until the last of its containers has started.
 type RunFigures struct {
 	MeanDelay, P95Delay, MaxDelay time.Duration // delays
 	FirstStart                    time.Duration // until the first of a job's containers has started, on the mean
 	LastEnd                       time.Duration // from a job's submission to its end, on the mean
-	Busy                          float64       // of the jobs that have not ended, those that have not been placed, on the mean over time: how busy the scheduler is (§6.1.3)
-	Proposed, Conflicts           int           // containers
+	// of the jobs that have not ended, those that have not been placed, on the mean over
+	// time: how busy the scheduler is (§6.1.3)
+	Busy                float64
+	Proposed, Conflicts int // containers
 }
 
 // Figures works them out.

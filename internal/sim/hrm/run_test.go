@@ -18,15 +18,18 @@ func runPaper(tb testing.TB, o SimulationOptions, costs StepCosts) (*RunResult, 
 		tb.Fatalf("%+v: %v", o, err)
 	}
 	for i, j := range r.Jobs {
-		if j.FirstStarted <= j.Submitted || j.LastStarted < j.FirstStarted || j.Ended < j.LastStarted+o.Shortest || j.Ended > j.LastStarted+o.Longest {
+		if j.FirstStarted <= j.Submitted || j.LastStarted < j.FirstStarted || j.Ended < j.LastStarted+o.Shortest ||
+			j.Ended > j.LastStarted+o.Longest {
 			tb.Fatalf("%+v: job %d: %+v", o, i+1, j)
 		}
 	}
 	return r, r.Figures()
 }
 
-// TestPaper holds the shape of the paper's curves, with stated costs: that a central scheduler falls behind as more jobs come at once, that distributed
-// ones do less, that undivided ones conflict the more the faster jobs come, and Roost's hardly ever; and the paper's bound.
+// TestPaper holds the shape of the paper's curves, with stated costs: that a central
+// scheduler falls behind as more jobs come at once, that distributed ones do less, that
+// undivided ones conflict the more the faster jobs come, and Roost's hardly ever; and the
+// paper's bound.
 func TestPaper(t *testing.T) {
 	at := func(jobs int, style SchedulingStyle, rate int) RunFigures {
 		o := PaperOptions(jobs, style)
@@ -37,7 +40,8 @@ func TestPaper(t *testing.T) {
 		return f
 	}
 	few, many, split := at(60, LeaderOnly, 0), at(180, LeaderOnly, 0), at(180, CellParts, 0)
-	if many.MeanDelay < 2*few.MeanDelay || split.MeanDelay > many.MeanDelay*3/4 || many.MaxDelay >= 2500*time.Millisecond {
+	if many.MeanDelay < 2*few.MeanDelay || split.MeanDelay > many.MeanDelay*3/4 ||
+		many.MaxDelay >= 2500*time.Millisecond {
 		t.Errorf("central: %+v, and with 180 jobs %+v; distributed: %+v", few, many, split)
 	}
 	if few.Proposed > 0 || split.Proposed != 180*40 || split.ConflictRatio() > 0.05 {
@@ -52,12 +56,15 @@ func TestPaper(t *testing.T) {
 	}
 }
 
-// TestFull holds that all that is wanted is placed in the end though there is too little room, whoever places.
+// TestFull holds that all that is wanted is placed in the end though there is too little
+// room, whoever places.
 func TestFull(t *testing.T) {
 	for _, style := range []SchedulingStyle{LeaderOnly, CellParts, WholeCell} {
 		o := SimulationOptions{
-			Machines: 5, Cores: 4, Schedds: 3, Jobs: 10, Containers: 7, Shortest: time.Second, Longest: 3 * time.Second, Style: style,
-			MessageDelay: time.Millisecond, CommitDelay: time.Millisecond, SubmitInterval: 50 * time.Millisecond, ReportInterval: 20 * time.Millisecond, Seed: 7,
+			Machines: 5, Cores: 4, Schedds: 3, Jobs: 10, Containers: 7, Shortest: time.Second, Longest: 3 * time.Second,
+			Style:        style,
+			MessageDelay: time.Millisecond, CommitDelay: time.Millisecond, SubmitInterval: 50 * time.Millisecond,
+			ReportInterval: 20 * time.Millisecond, Seed: 7,
 		}
 		_, f := runPaper(t, o, DefaultCosts())
 		if f.MaxDelay < o.Shortest || f.Busy < 0.1 {
@@ -66,8 +73,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestReplayedCosts holds that a run that is given the costs that another has measured is the same in every event, and that one with others, or of another seed,
-// is not.
+// TestReplayedCosts holds that a run that is given the costs that another has measured is
+// the same in every event, and that one with others, or of another seed, is not.
 func TestReplayedCosts(t *testing.T) {
 	o, ticks := PaperOptions(12, CellParts), time.Duration(0)
 	o.SubmitInterval = 5 * time.Millisecond
@@ -85,15 +92,26 @@ func TestReplayedCosts(t *testing.T) {
 	o.Seed = 2
 	other, _ := runPaper(t, o, DefaultCosts())
 	if stated.Digest != twice.Digest || stated.Digest == r.Digest || stated.Digest == other.Digest {
-		t.Errorf("stated %x and %x, measured %x, of another seed %x", stated.Digest, twice.Digest, r.Digest, other.Digest)
+		t.Errorf("stated %x and %x, measured %x, of another seed %x", stated.Digest, twice.Digest, r.Digest,
+			other.Digest)
 	}
 }
 
 // TestRefused holds what cannot be played.
 func TestRefused(t *testing.T) {
 	for i, change := range []func(*SimulationOptions){
-		func(o *SimulationOptions) { o.Machines = 0 }, func(o *SimulationOptions) { o.Cores = 1 << 40 }, func(o *SimulationOptions) { o.Jobs = -1 }, func(o *SimulationOptions) { o.Schedds = 0 },
-		func(o *SimulationOptions) { o.Shortest = 0 }, func(o *SimulationOptions) { o.Longest = 1 }, func(o *SimulationOptions) { o.MessageDelay = -1 }, func(o *SimulationOptions) { o.SubmitInterval = 48 * time.Hour },
+		func(o *SimulationOptions) {
+			o.Machines = 0
+		}, func(o *SimulationOptions) {
+			o.Cores = 1 << 40
+		}, func(o *SimulationOptions) { o.Jobs = -1 }, func(o *SimulationOptions) { o.Schedds = 0 },
+		func(o *SimulationOptions) {
+			o.Shortest = 0
+		}, func(o *SimulationOptions) {
+			o.Longest = 1
+		}, func(o *SimulationOptions) {
+			o.MessageDelay = -1
+		}, func(o *SimulationOptions) { o.SubmitInterval = 48 * time.Hour },
 	} {
 		o := PaperOptions(60, LeaderOnly)
 		change(&o)
@@ -103,7 +121,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkSteps tells what the steps take by the processor's time, which [DefaultCosts] has in round numbers.
+// BenchmarkSteps tells what the steps take by the processor's time, which [DefaultCosts]
+// has in round numbers.
 func BenchmarkSteps(b *testing.B) {
 	for _, style := range []SchedulingStyle{LeaderOnly, CellParts, WholeCell} {
 		b.Run(style.String(), func(b *testing.B) {
@@ -117,7 +136,8 @@ func BenchmarkSteps(b *testing.B) {
 				}})
 				for s, spent := range r.Steps {
 					if spent.Things > 0 {
-						b.ReportMetric(spent.Total.Seconds()*1e6/float64(spent.Things), CostStep(s).String()+"-µs/thing")
+						b.ReportMetric(spent.Total.Seconds()*1e6/float64(spent.Things),
+							CostStep(s).String()+"-µs/thing")
 						b.ReportMetric(spent.Max.Seconds()*1e6, CostStep(s).String()+"-µs-most")
 					}
 				}

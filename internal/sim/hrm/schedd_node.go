@@ -10,13 +10,15 @@ import (
 	places "github.com/roost-batch/roost/schedd"
 )
 
-// shrinkInterval is how often the leader hears that less is wanted than before, as schedds do it.
+// shrinkInterval is how often the leader hears that less is wanted than before, as
+// schedds do it.
 const shrinkInterval = 50 * time.Millisecond
 
 // initialContainers is the ad of all jobs.
 const initialContainers = `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`
 
-// scheddNode is one with its jobs: it places them, if it is to, and tells the leader what they want.
+// scheddNode is one with its jobs: it places them, if it is to, and tells the leader what
+// they want.
 type scheddNode struct {
 	*simulation
 	number        int
@@ -74,7 +76,8 @@ func (s *scheddNode) reportWanted(i int) {
 	}
 	seen := s.lastGrant
 	m := &wire.RequestUpdate{
-		Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i+1), Band: roost.BatchBand.String(), Oldest: startTime.Add(j.Submitted).UnixNano(), Wanted: uint32(wanted),
+		Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i+1), Band: roost.BatchBand.String(),
+		Oldest: startTime.Add(j.Submitted).UnixNano(), Wanted: uint32(wanted),
 		Resources: wire.FromResources(containerResources), GrantsSeen: &seen,
 	}
 	if unclaimed {
@@ -88,7 +91,8 @@ func (s *scheddNode) reportWanted(i int) {
 	s.sendReports()
 }
 
-// sendReports has places proposed for what is to be told, if the leader wants that, and sends it.
+// sendReports has places proposed for what is to be told, if the leader wants that, and
+// sends it.
 func (s *scheddNode) sendReports() {
 	if s.busy || len(s.out) == 0 {
 		return
@@ -96,10 +100,14 @@ func (s *scheddNode) sendReports() {
 	s.busy = true
 	out := s.out
 	s.out = nil
-	s.runStep(SelfPlacement, s.number, func() { s.selfPlacement.Propose(s.now(), out) }, func() int { return proposedUnits(out) }, func() {
+	s.runStep(SelfPlacement, s.number, func() {
+		s.selfPlacement.Propose(s.now(), out)
+	}, func() int { return proposedUnits(out) }, func() {
 		s.busy = false
 		s.scheduleAfter(s.MessageDelay, messageArrived, -1, func() {
-			s.leader.enqueue(leaderMessage{do: func() { s.leaderReceived(out) }, things: len(out), proposes: proposedUnits(out) > 0})
+			s.leader.enqueue(leaderMessage{do: func() {
+				s.leaderReceived(out)
+			}, things: len(out), proposes: proposedUnits(out) > 0})
 		})
 		s.sendReports()
 	})
@@ -161,7 +169,8 @@ func (s *scheddNode) handleLeader(all []*wire.ToSchedd) {
 	}
 }
 
-// handlePlacement lets the placing take a message in. To look at the whole cell is to be the only one that places.
+// handlePlacement lets the placing take a message in. To look at the whole cell is to be
+// the only one that places.
 func (s *scheddNode) handlePlacement(m *wire.ToSchedd) {
 	if p := m.GetPolicy(); p != nil && s.Style == WholeCell {
 		m = &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: p.GetDistributed(), Parts: 1}}}

@@ -13,7 +13,8 @@ import (
 // startTime is when the clocks of the cell begin.
 var startTime = time.Unix(1_767_225_600, 0)
 
-// maxSilence is how long a run may last beyond what its containers need, before something is wrong.
+// maxSilence is how long a run may last beyond what its containers need, before something
+// is wrong.
 const maxSilence = time.Hour
 
 // The kinds of events, for the digest.
@@ -43,7 +44,8 @@ type simulation struct {
 }
 
 func newWorld(o SimulationOptions, costs StepCosts) (*simulation, error) {
-	w := &simulation{SimulationOptions: o, costs: costs, rng: faults.NewRand(o.Seed), jobs: make([]JobResult, o.Jobs), unfinished: o.Jobs}
+	w := &simulation{SimulationOptions: o, costs: costs, rng: faults.NewRand(o.Seed), jobs: make([]JobResult, o.Jobs),
+		unfinished: o.Jobs}
 	for i := range o.Machines {
 		w.machines = append(w.machines, newMachine(w, i))
 	}
@@ -66,7 +68,8 @@ func newWorld(o SimulationOptions, costs StepCosts) (*simulation, error) {
 
 func (w *simulation) now() time.Time { return startTime.Add(w.eventLoop.Now()) }
 
-// schedule has something happen at an instant, and after a while later. Where says at whom, for the digest.
+// schedule has something happen at an instant, and after a while later. Where says at
+// whom, for the digest.
 func (w *simulation) schedule(at time.Duration, kind uint8, where int, do func()) {
 	w.eventLoop.Schedule(eventloop.PlannedEvent{At: at, Kind: kind, Place: int32(where), Payload: do})
 }
@@ -94,7 +97,8 @@ func (w *simulation) run() (*RunResult, error) {
 	for w.unfinished > 0 && w.failure == nil {
 		e, ok := w.eventLoop.RunNext()
 		if !ok || e.At > bound {
-			return nil, fmt.Errorf("%w: at %v %d of %d jobs have not ended, and nothing brings them on", roost.Internal, w.eventLoop.Now(), w.unfinished, w.Jobs)
+			return nil, fmt.Errorf("%w: at %v %d of %d jobs have not ended, and nothing brings them on", roost.Internal,
+				w.eventLoop.Now(), w.unfinished, w.Jobs)
 		}
 		e.Payload.(func())()
 	}

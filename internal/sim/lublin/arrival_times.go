@@ -8,10 +8,12 @@ const (
 	spanLength  = 1800 // seconds
 )
 
-// dayStart is the span with which the day begins by which arrivals are counted: in the hours before fewest jobs come.
+// dayStart is the span with which the day begins by which arrivals are counted: in the
+// hours before fewest jobs come.
 const dayStart = 11
 
-// arrivalWeights say of each span of a day how fast time passes for the arrivals of a kind: 1 on the mean, more in rush hours.
+// arrivalWeights say of each span of a day how fast time passes for the arrivals of a
+// kind: 1 on the mean, more in rush hours.
 func (k *jobType) arrivalWeights() (w [spansPerDay]float64) {
 	sum := 0.
 	for i := dayStart; i < dayStart+spansPerDay; i++ {
@@ -38,9 +40,11 @@ func newStream(k *jobType, s *randomSource) *arrivalStream {
 	return st
 }
 
-// drawNext draws when the next job comes: after so many seconds of a clock that goes as fast as jobs come at that hour.
+// drawNext draws when the next job comes: after so many seconds of a clock that goes as
+// fast as jobs come at that hour.
 //
-// The authors' program has each gap begin with a whole span and puts off what is left of it; on the mean that is the same.
+// The authors' program has each gap begin with a whole span and puts off what is left of
+// it; on the mean that is the same.
 func (st *arrivalStream) drawNext(s *randomSource) {
 	left := math.Exp(st.rushGap.drawBelow(s, maxGap))
 	for {

@@ -48,7 +48,8 @@ func figuresOf(log *swf.TraceLog, processors int64) logFigures {
 		if hour := j.Submit % 86400 / 3600; hour >= 10 && hour < 18 {
 			f.middayPart++
 		}
-		f.largest, f.longest, f.lowest = max(f.largest, j.Processors), max(f.longest, j.RunTime), min(f.lowest, j.RunTime)
+		f.largest, f.longest, f.lowest = max(f.largest, j.Processors), max(f.longest, j.RunTime),
+			min(f.lowest, j.RunTime)
 	}
 	n := float64(f.jobs)
 	f.serial, f.pow2, f.middayPart = f.serial/n, f.pow2/n, f.middayPart/n
@@ -76,7 +77,8 @@ func isNear(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// TestMoments compares a long log with what its parameters say. The bounds are four standard errors, or more.
+// TestMoments compares a long log with what its parameters say. The bounds are four
+// standard errors, or more.
 func TestMoments(t *testing.T) {
 	const jobs = 200_000
 	m := LogModel{Jobs: jobs, Processors: 128, Seed: 1}
@@ -86,7 +88,8 @@ func TestMoments(t *testing.T) {
 	}
 	f := figuresOf(log, 128)
 	isNear(t, "serial jobs", f.serial, 0.244, 0.004)
-	// The two stages are [0.8, 4.5] and [4.5, 7]: their means, by their parts. That some are rounded changes it little.
+	// The two stages are [0.8, 4.5] and [4.5, 7]: their means, by their parts. That some
+	// are rounded changes it little.
 	isNear(t, "logarithm of sizes", f.size, 0.86*(0.8+4.5)/2+0.14*(4.5+7)/2, 0.02)
 	if f.pow2 < 0.576 || f.pow2 > 0.66 { // of those that are not made one by rounding some are one by chance
 		t.Errorf("powers of two: %.3f", f.pow2)
@@ -116,7 +119,8 @@ func TestMoments(t *testing.T) {
 	}
 	isNear(t, "weights", sum, spansPerDay, 1e-9)
 	isNear(t, "jobs between 10 and 18", f.middayPart, noon, 0.02)
-	// A gap is, by the clock that goes as fast as jobs come, log-gamma: E exp(g) = (1-scale)^-shape, less what lies above the bound.
+	// A gap is, by the clock that goes as fast as jobs come, log-gamma: E exp(g) =
+	// (1-scale)^-shape, less what lies above the bound.
 	s := randomSource(9)
 	total := 0.
 	for range jobs {
@@ -125,7 +129,8 @@ func TestMoments(t *testing.T) {
 	isNear(t, "seconds between two jobs", f.gap/(total/jobs), 1, 0.12)
 }
 
-// TestGamma compares the distribution that is drawn with the function that says what part of it lies below a number.
+// TestGamma compares the distribution that is drawn with the function that says what part
+// of it lies below a number.
 func TestGamma(t *testing.T) {
 	s := randomSource(4)
 	for _, g := range []gammaDistribution{{1, 1}, {4.2, 0.94}, {312, 0.03}, {639.1, 0.0156}, {8.1737, 3.9631}} {
@@ -151,7 +156,8 @@ func TestGamma(t *testing.T) {
 	isNear(t, "all far above", gammaDistribution{3, 1}.distributionBelow(60), 1, 1e-12)
 }
 
-// TestAuthorsLog compares with a log that the authors' own program made, of 10,000 jobs on 256 processors: figures of both lie as far apart as two such logs may.
+// TestAuthorsLog compares with a log that the authors' own program made, of 10,000 jobs
+// on 256 processors: figures of both lie as far apart as two such logs may.
 func TestAuthorsLog(t *testing.T) {
 	dir := os.Getenv("ROOST_SHARED")
 	if dir == "" {
@@ -193,7 +199,8 @@ func TestAuthorsLog(t *testing.T) {
 	}
 }
 
-// TestTypes holds that there are jobs of both types, in the order in which they come, and that interactive ones are the smaller and shorter ones.
+// TestTypes holds that there are jobs of both types, in the order in which they come, and
+// that interactive ones are the smaller and shorter ones.
 func TestTypes(t *testing.T) {
 	log, err := (&LogModel{Jobs: 20_000, Processors: 128, Seed: 2, Types: true, OverestimateFactor: 4}).DrawLog()
 	if err != nil {
@@ -249,7 +256,9 @@ func TestSeed(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []LogModel{{Jobs: 0, Processors: 1}, {Jobs: 1}, {Jobs: 1, Processors: 1 << 40}, {Jobs: 1, Processors: 1, OverestimateFactor: -1}, {Jobs: 1, Processors: 1, OverestimateFactor: math.NaN()}, {Jobs: 1 << 40, Processors: 1}} {
+	for _, bad := range []LogModel{{Jobs: 0, Processors: 1}, {Jobs: 1}, {Jobs: 1, Processors: 1 << 40},
+		{Jobs: 1, Processors: 1, OverestimateFactor: -1}, {Jobs: 1, Processors: 1, OverestimateFactor: math.NaN()},
+		{Jobs: 1 << 40, Processors: 1}} {
 		if _, err := bad.DrawLog(); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -24,7 +24,8 @@ const (
 	maxOverask    = 1000
 )
 
-// No job runs for more than two days, and none comes more than five days of rush hours after the one before: so the authors' own program bounds both logarithms.
+// No job runs for more than two days, and none comes more than five days of rush hours
+// after the one before: so the authors' own program bounds both logarithms.
 const (
 	maxRuntime = 12
 	maxGap     = 13
@@ -32,10 +33,13 @@ const (
 
 // jobType is the jobs of a type. Sizes are logarithms to base 2, times natural ones.
 type jobType struct {
-	queue                      int64             // in the log: 0 interactive, 1 batch
-	serial, pow2               float64           // what part of all jobs is serial, and what part is parallel and of a power of two
-	minSize                    float64           // the smallest parallel job, a little less to make it likelier
-	maxSizeOffset, stageOffset float64           // by how much the largest is below the machine's size, and by how much the stages part below that
+	queue int64 // in the log: 0 interactive, 1 batch
+	// what part of all jobs is serial, and what part is parallel and of a power of two
+	serial, pow2 float64
+	minSize      float64 // the smallest parallel job, a little less to make it likelier
+	// by how much the largest is below the machine's size, and by how much the stages
+	// part below that
+	maxSizeOffset, stageOffset float64
 	lowStagePart               float64           // what part of the parallel jobs is of the lower stage
 	shortRuntime, longRuntime  gammaDistribution // run times
 	shortSlope, shortPart      float64           // what part is short: slope*processors + part
@@ -43,20 +47,27 @@ type jobType struct {
 	arrivalsByHour             gammaDistribution // when they come, in half hours of a day that begins at half past five
 }
 
-// jobTypes are the published parameters. The shape of gaps in rush hours is made one for all hours of the day by the ratio that is published with it.
+// jobTypes are the published parameters. The shape of gaps in rush hours is made one for
+// all hours of the day by the ratio that is published with it.
 func (m *LogModel) jobTypes() []jobType {
 	if !m.Types {
 		return []jobType{{
-			serial: 0.244, pow2: 0.576, minSize: 0.8, maxSizeOffset: 0, stageOffset: 2.5, lowStagePart: 0.86, shortRuntime: gammaDistribution{4.2, 0.94}, longRuntime: gammaDistribution{312, 0.03}, shortSlope: -0.0054, shortPart: 0.78,
-			rushGap: gammaDistribution{10.2303 * 1.0225, 0.4871}, arrivalsByHour: gammaDistribution{8.1737, 3.9631},
+			serial: 0.244, pow2: 0.576, minSize: 0.8, maxSizeOffset: 0, stageOffset: 2.5, lowStagePart: 0.86,
+			shortRuntime: gammaDistribution{4.2, 0.94}, longRuntime: gammaDistribution{312, 0.03}, shortSlope: -0.0054,
+			shortPart: 0.78,
+			rushGap:   gammaDistribution{10.2303 * 1.0225, 0.4871}, arrivalsByHour: gammaDistribution{8.1737, 3.9631},
 		}}
 	}
 	return []jobType{{
-		queue: 0, serial: 0.1541, pow2: 0.625, minSize: 1, maxSizeOffset: 1.5, stageOffset: 2.5, lowStagePart: 0.705, shortRuntime: gammaDistribution{3.8351, 0.6605}, longRuntime: gammaDistribution{7.073, 0.6856}, shortSlope: -0.0118, shortPart: 0.9156,
+		queue: 0, serial: 0.1541, pow2: 0.625, minSize: 1, maxSizeOffset: 1.5, stageOffset: 2.5, lowStagePart: 0.705,
+		shortRuntime: gammaDistribution{3.8351, 0.6605}, longRuntime: gammaDistribution{7.073, 0.6856},
+		shortSlope: -0.0118, shortPart: 0.9156,
 		rushGap: gammaDistribution{6.5510 * 0.9797, 0.6621}, arrivalsByHour: gammaDistribution{8.9186, 3.6680},
 	}, {
-		queue: 1, serial: 0.2927, pow2: 0.6686, minSize: 1.2, maxSizeOffset: 0, stageOffset: 2, lowStagePart: 0.875, shortRuntime: gammaDistribution{6.57, 0.823}, longRuntime: gammaDistribution{639.1, 0.0156}, shortSlope: -0.003, shortPart: 0.6986,
-		rushGap: gammaDistribution{6.0415 * 1.0519, 0.8531}, arrivalsByHour: gammaDistribution{6.1271, 5.2740},
+		queue: 1, serial: 0.2927, pow2: 0.6686, minSize: 1.2, maxSizeOffset: 0, stageOffset: 2, lowStagePart: 0.875,
+		shortRuntime: gammaDistribution{6.57, 0.823}, longRuntime: gammaDistribution{639.1, 0.0156}, shortSlope: -0.003,
+		shortPart: 0.6986,
+		rushGap:   gammaDistribution{6.0415 * 1.0519, 0.8531}, arrivalsByHour: gammaDistribution{6.1271, 5.2740},
 	}}
 }
 
@@ -68,7 +79,8 @@ func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
 	case m.Processors < 1 || m.Processors > maxProcessors:
 		return nil, fmt.Errorf("%w: a machine of %d processors", roost.Invalid, m.Processors)
 	case !(m.OverestimateFactor >= 0 && m.OverestimateFactor <= maxOverask):
-		return nil, fmt.Errorf("%w: jobs that ask for %v times more than they take", roost.Invalid, m.OverestimateFactor)
+		return nil, fmt.Errorf("%w: jobs that ask for %v times more than they take", roost.Invalid,
+			m.OverestimateFactor)
 	}
 	s := randomSource(m.Seed)
 	kinds := m.jobTypes()
@@ -92,9 +104,11 @@ func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
 
 func (m *LogModel) headers() []swf.HeaderField {
 	return []swf.HeaderField{
-		{Name: "Version", Value: "2.2"}, {Name: "Computer", Value: "none: a model of rigid jobs (Lublin and Feitelson, JPDC 2003)"},
+		{Name: "Version", Value: "2.2"},
+		{Name: "Computer", Value: "none: a model of rigid jobs (Lublin and Feitelson, JPDC 2003)"},
 		{Name: "MaxJobs", Value: fmt.Sprint(m.Jobs)}, {Name: "MaxProcs", Value: fmt.Sprint(m.Processors)},
-		{Name: "Note", Value: fmt.Sprintf("seed %d, batch and interactive jobs apart: %t, asked for up to %v times more than taken", m.Seed, m.Types, m.OverestimateFactor)},
+		{Name: "Note", Value: fmt.Sprintf("seed %d, batch and interactive jobs apart: %t, asked for up to %v times "+
+			"more than taken", m.Seed, m.Types, m.OverestimateFactor)},
 	}
 }
 
@@ -107,7 +121,8 @@ func (m *LogModel) drawJob(id int64, of *arrivalStream, s *randomSource) swf.Tra
 		request = int64(float64(run) * s.between(1, 1+m.OverestimateFactor))
 	}
 	return swf.TraceJob{
-		ID: id, Submit: int64(of.nextArrival), Wait: -1, RunTime: run, Processors: int64(procs), CPU: -1, Memory: -1, RequestedProcessors: int64(procs), RequestedTime: request, RequestedMemory: -1, Status: 1,
+		ID: id, Submit: int64(of.nextArrival), Wait: -1, RunTime: run, Processors: int64(procs), CPU: -1, Memory: -1,
+		RequestedProcessors: int64(procs), RequestedTime: request, RequestedMemory: -1, Status: 1,
 		User: -1, Group: -1, Program: -1, Queue: of.queue, Partition: -1, PrecedingJob: -1, ThinkTime: -1,
 	}
 }

@@ -2,8 +2,9 @@ package lublin
 
 import "math"
 
-// randomSource is a stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, fig. 15). Products that are added to something stand in a conversion each, so that
-// no processor rounds them together (Go specification, "Floating-point operators").
+// randomSource is a stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA
+// 2014, fig. 15). Products that are added to something stand in a conversion each, so
+// that no processor rounds them together (Go specification, "Floating-point operators").
 type randomSource uint64
 
 func (s *randomSource) next() uint64 {
@@ -32,10 +33,12 @@ func (s *randomSource) normal() float64 {
 	}
 }
 
-// gammaDistribution is a gamma distribution: its mean is shape*scale, its variance shape*scale*scale.
+// gammaDistribution is a gamma distribution: its mean is shape*scale, its variance
+// shape*scale*scale.
 type gammaDistribution struct{ shape, scale float64 }
 
-// draw is of the distribution, whose shape is 1 or more (Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS 26(3), 2000).
+// draw is of the distribution, whose shape is 1 or more (Marsaglia and Tsang, A Simple
+// Method for Generating Gamma Variables, ACM TOMS 26(3), 2000).
 func (g gammaDistribution) draw(s *randomSource) float64 {
 	d := g.shape - 1./3
 	c := 1 / math.Sqrt(9*d)
@@ -60,8 +63,10 @@ func (g gammaDistribution) drawBelow(s *randomSource, limit float64) float64 {
 	}
 }
 
-// distributionBelow is what part of the distribution lies below x: the regularised incomplete gamma function (Abramowitz and Stegun, 6.5.29), by its series, of which the terms are
-// all above 0. It converges everywhere, and fast where x is not far above the shape.
+// distributionBelow is what part of the distribution lies below x: the regularised
+// incomplete gamma function (Abramowitz and Stegun, 6.5.29), by its series, of which the
+// terms are all above 0. It converges everywhere, and fast where x is not far above the
+// shape.
 func (g gammaDistribution) distributionBelow(x float64) float64 {
 	if x /= g.scale; x <= 0 {
 		return 0

@@ -30,20 +30,25 @@ func (c *CellWorkload) selectRequests(takes func(i int, r *match.Request) bool) 
 	return list
 }
 
-// SplitByProd parts the work of a cell: production, and the rest, would have a cell each (Borg §5.2).
+// SplitByProd parts the work of a cell: production, and the rest, would have a cell each
+// (Borg §5.2).
 func (c *CellWorkload) SplitByProd() (cells []*CellWorkload) {
 	for _, prod := range []bool{true, false} {
-		if list := c.selectRequests(func(_ int, r *match.Request) bool { return r.Band.IsProd() == prod }); len(list) > 0 {
+		if list := c.selectRequests(func(_ int, r *match.Request) bool {
+			return r.Band.IsProd() == prod
+		}); len(list) > 0 {
 			cells = append(cells, c.withWork(list))
 		}
 	}
 	return cells
 }
 
-// UserCount is how many users there are taken to be where the source of a cell knows of none.
+// UserCount is how many users there are taken to be where the source of a cell knows of
+// none.
 const UserCount = 10
 
-// SplitByUser parts the work of a cell by its submitters: each would have a cell (Borg §5.2). Where there is but one submitter, each kind of tasks belongs to one of
+// SplitByUser parts the work of a cell by its submitters: each would have a cell (Borg
+// §5.2). Where there is but one submitter, each kind of tasks belongs to one of
 // [UserCount] users at random, of whom the k-th is drawn with a weight of 1/k.
 func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) {
 	whose := make([]int, len(c.Requests))
@@ -84,8 +89,9 @@ func zipf(random RandomSource) int {
 	return UserCount - 1
 }
 
-// RoundUpSizes rounds what tasks ask for up to the next power of two: of processor time from half a core on, of memory from 1 GiB on (Borg §5.4). What no machine
-// would have room for then stays as it is, so that this is the least that buckets cost.
+// RoundUpSizes rounds what tasks ask for up to the next power of two: of processor time
+// from half a core on, of memory from 1 GiB on (Borg §5.4). What no machine would have
+// room for then stays as it is, so that this is the least that buckets cost.
 func (c *CellWorkload) RoundUpSizes() (*CellWorkload, error) {
 	var list []*match.Request
 	for _, r := range c.Requests {
@@ -119,13 +125,15 @@ func nextBucket[T roost.MilliCPU | roost.Bytes](n, least T) T {
 func holderCount(machines []*match.Machine, r *match.Request) (n int) {
 	e, _ := r.Class.Ad.Lookup(roost.AttrRequirements)
 	for _, m := range machines {
-		if u := r.Class.Resources; u.CPU > m.Total.CPU || u.Memory > m.Total.Memory || u.Disk > m.Total.Disk || u.GPUs > m.Total.GPUs {
+		if u := r.Class.Resources; u.CPU > m.Total.CPU || u.Memory > m.Total.Memory || u.Disk > m.Total.Disk ||
+			u.GPUs > m.Total.GPUs {
 			continue
 		}
 		if !classad.Eval(e, r.Class.Ad, m.Ad, nil).IsTrue() {
 			continue
 		}
-		if f, err := gpu.ReadAd(m.Ad); err == nil && f.Len() > 0 && f.WhyNever(gpu.DeviceRequest{Resources: r.Class.Resources, Class: r.Class.AppClass}) != nil {
+		if f, err := gpu.ReadAd(m.Ad); err == nil && f.Len() > 0 &&
+			f.WhyNever(gpu.DeviceRequest{Resources: r.Class.Resources, Class: r.Class.AppClass}) != nil {
 			continue
 		}
 		n++

@@ -10,11 +10,14 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellCompaction asks how few machines hold the work of a cell (Borg §5.1): machines are taken away at random, and what is left is packed anew, from scratch,
-// until the work no longer fits. How much that leaves says how good a policy is, in machines.
+// CellCompaction asks how few machines hold the work of a cell (Borg §5.1): machines are
+// taken away at random, and what is left is packed anew, from scratch, until the work no
+// longer fits. How much that leaves says how good a policy is, in machines.
 //
-// It fits if nothing is left waiting but picky tasks: at most [MaxPicky] of all, which only a handful of the cell's machines could hold at all. A request that is
-// more than half of the cell has its Requirements as a wish only. Where the work does not fit into the cell there are copies of its machines to begin with.
+// It fits if nothing is left waiting but picky tasks: at most [MaxPicky] of all, which
+// only a handful of the cell's machines could hold at all. A request that is more than
+// half of the cell has its Requirements as a wish only. Where the work does not fit into
+// the cell there are copies of its machines to begin with.
 type CellCompaction struct {
 	*CellWorkload
 	Score      match.ScorePolicy
@@ -29,13 +32,15 @@ type CellCompaction struct {
 	lastSize   int // what the last run came to: the next is likely to be near
 }
 
-// Picky is how many of all tasks may wait if they are picky, in thousandths, and handful how many of the cell's machines make one of them so, likewise.
+// Picky is how many of all tasks may wait if they are picky, in thousandths, and handful
+// how many of the cell's machines make one of them so, likewise.
 const (
 	MaxPicky      = 2
 	pickyMachines = 50
 )
 
-// maxCopies bounds how large a cell is made. What does not fit into so many has no place in any.
+// maxCopies bounds how large a cell is made. What does not fit into so many has no place
+// in any.
 const maxCopies = 16
 
 // CompactionResult is what came of a compaction.
@@ -45,7 +50,8 @@ type CompactionResult struct {
 	Packings int // from scratch, that it took
 }
 
-// GrowToFit makes as many copies of the cell's machines as the work needs to fit, [CellCompaction.Copies] at least. The error wraps [roost.Exhausted] and says of what
+// GrowToFit makes as many copies of the cell's machines as the work needs to fit,
+// [CellCompaction.Copies] at least. The error wraps [roost.Exhausted] and says of what
 // fits nowhere why, as the matcher explains it.
 func (c *CellCompaction) GrowToFit() error {
 	c.softenRequirements()
@@ -61,7 +67,8 @@ func (c *CellCompaction) GrowToFit() error {
 	}
 }
 
-// isInfeasible reports whether something waits that no machine could hold were it empty: then more of the same will not do.
+// isInfeasible reports whether something waits that no machine could hold were it empty:
+// then more of the same will not do.
 func (c *CellCompaction) isInfeasible(waiting []match.UnplacedRequest) bool {
 	n := 0
 	for _, u := range waiting {
@@ -90,18 +97,21 @@ func (c *CellCompaction) explainInfeasible(waiting []match.UnplacedRequest) erro
 			why = ": " + u.Explanation.Summary
 		}
 	}
-	return fmt.Errorf("%w: on %d times its machines the cell has no room for %d of %d tasks, %d of which are alike and ask for %v%s",
+	return fmt.Errorf("%w: on %d times its machines the cell has no room for %d of %d tasks, %d of which are alike "+
+		"and ask for %v%s",
 		roost.Exhausted, c.Copies, n, len(c.Tasks), worst.Missing, worst.Request.Class.Resources, why)
 }
 
-// softenRequirements makes wishes of the requirements of what is more than half of the cell.
+// softenRequirements makes wishes of the requirements of what is more than half of the
+// cell.
 func (c *CellCompaction) softenRequirements() {
 	total, all := c.Total(), 0.0
 	all = fairshare.CoresWorth(total, total)
 	c.softened, c.pickyTasks = slices.Clone(c.Requests), map[*match.Request]bool{}
 	for i, r := range c.softened {
 		e, ok := r.Class.Ad.Lookup(roost.AttrRequirements)
-		if _, constant := e.Literal(); !ok || constant || fairshare.CoresWorth(r.Class.Resources, total)*float64(r.Wanted) <= all/2 {
+		if _, constant := e.Literal(); !ok || constant ||
+			fairshare.CoresWorth(r.Class.Resources, total)*float64(r.Wanted) <= all/2 {
 			continue
 		}
 		ad := r.Class.Ad.Copy()
@@ -121,7 +131,8 @@ func (c *CellCompaction) packFromScratch(machines []*match.Machine) (waiting []m
 	if c.Reserved != nil {
 		return c.packReclaimed(machines)
 	}
-	return match.NewMatcher().Plan(&match.Snapshot{Machines: machines, Requests: c.softened, Shares: c.Shares, Score: c.Score}).Unplaced
+	return match.NewMatcher().Plan(&match.Snapshot{Machines: machines, Requests: c.softened, Shares: c.Shares,
+		Score: c.Score}).Unplaced
 }
 
 // acceptsWaiting reports whether only so few picky tasks wait that it counts as fitting.
@@ -145,13 +156,17 @@ func (c *CellCompaction) isPicky(r *match.Request) bool {
 	return few
 }
 
-// Run takes machines away in random order until the work no longer fits, and says how many the last cell had that it fitted into.
+// Run takes machines away in random order until the work no longer fits, and says how
+// many the last cell had that it fitted into.
 //
-// The protocol is to take them away one at a time, which is a packing for each. It is kept to here but for this: no packing is tried of which it is sure that
-// there is too little of something; above that a place is looked for by halving where a cell holds the work and the next smaller does not; and then the
-// next [above] larger ones are tried one by one, and if one of them does not hold it the place is looked for above that. So it comes to the same unless a
-// cell that does not hold the work is followed by so many smaller ones that do. In cells of thousands of machines a step is a thousandth, not one machine.
-// [CellCompaction.Exact] does as the protocol says.
+// The protocol is to take them away one at a time, which is a packing for each. It is
+// kept to here but for this: no packing is tried of which it is sure that there is too
+// little of something; above that a place is looked for by halving where a cell holds the
+// work and the next smaller does not; and then the next [above] larger ones are tried one
+// by one, and if one of them does not hold it the place is looked for above that. So it
+// comes to the same unless a cell that does not hold the work is followed by so many
+// smaller ones that do. In cells of thousands of machines a step is a thousandth, not one
+// machine. [CellCompaction.Exact] does as the protocol says.
 func (c *CellCompaction) Run(random RandomSource) CompactionResult {
 	order := make([]int, len(c.machines))
 	for i := range order {
@@ -172,7 +187,8 @@ func (c *CellCompaction) Run(random RandomSource) CompactionResult {
 	return CompactionResult{Machines: n, Waiting: r.tried[n].waiting, Packings: c.packings}
 }
 
-// triedAbove is how many cells that are larger than the one that was found are tried, too.
+// triedAbove is how many cells that are larger than the one that was found are tried,
+// too.
 const triedAbove = 6
 
 // removalOrder is one order in which machines are taken away.
@@ -208,7 +224,8 @@ func (r *removalOrder) fitsFirst(n int) bool {
 	return t.fits
 }
 
-// findMinimum finds how many machines are left at last, of which all together hold the work.
+// findMinimum finds how many machines are left at last, of which all together hold the
+// work.
 func (r *removalOrder) findMinimum() int {
 	low, high := r.lowerBound()-1, len(r.order) // low does not hold it, high does
 	guess := r.lastSize
@@ -233,7 +250,8 @@ func (r *removalOrder) findMinimum() int {
 	}
 }
 
-// narrowBounds narrows between what does not hold the work and does, from a guess on, in steps that grow.
+// narrowBounds narrows between what does not hold the work and does, from a guess on, in
+// steps that grow.
 func (r *removalOrder) narrowBounds(low, high, guess int) (int, int) {
 	if guess <= low || guess >= high {
 		return low, high
@@ -257,7 +275,8 @@ func (r *removalOrder) narrowBounds(low, high, guess int) (int, int) {
 	return low, high
 }
 
-// largestFailingAbove is the largest of the cells that are next larger which does not hold the work, 0 if all do.
+// largestFailingAbove is the largest of the cells that are next larger which does not
+// hold the work, 0 if all do.
 func (r *removalOrder) largestFailingAbove(n int) (larger int) {
 	for i := 1; i <= triedAbove && n+i*r.step <= len(r.order); i++ {
 		if !r.fitsFirst(n + i*r.step) {
@@ -267,7 +286,8 @@ func (r *removalOrder) largestFailingAbove(n int) (larger int) {
 	return larger
 }
 
-// lowerBound is of how many machines on there may be enough of everything, whatever is done.
+// lowerBound is of how many machines on there may be enough of everything, whatever is
+// done.
 func (r *removalOrder) lowerBound() int {
 	var work, have roost.Resources
 	for _, q := range r.softened {
@@ -282,7 +302,8 @@ func (r *removalOrder) lowerBound() int {
 			u.GPUs = 0 // shares of cards: how many cards they need at least the sums do not tell
 		}
 		n := q.Wanted
-		work = work.Add(roost.Resources{CPU: u.CPU * roost.MilliCPU(n), Memory: u.Memory * roost.Bytes(n), Disk: u.Disk * roost.Bytes(n), GPUs: u.GPUs * n})
+		work = work.Add(roost.Resources{CPU: u.CPU * roost.MilliCPU(n), Memory: u.Memory * roost.Bytes(n),
+			Disk: u.Disk * roost.Bytes(n), GPUs: u.GPUs * n})
 	}
 	work = perThousand(work, 1000-MaxPicky)
 	for n, at := range r.order {
@@ -298,6 +319,7 @@ func (r *removalOrder) lowerBound() int {
 func perThousand(r roost.Resources, thousandths int) roost.Resources {
 	k := int64(thousandths)
 	return roost.Resources{
-		CPU: r.CPU * roost.MilliCPU(k) / 1000, Memory: roost.Bytes(float64(r.Memory) * float64(k) / 1000), GPUs: r.GPUs * thousandths / 1000,
+		CPU: r.CPU * roost.MilliCPU(k) / 1000, Memory: roost.Bytes(float64(r.Memory) * float64(k) / 1000),
+		GPUs: r.GPUs * thousandths / 1000,
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 func drawnCell(seed int) RandomSource { return rand.New(rand.NewSource(int64(seed) + 1)) }
 
-// TestCompact holds the search against the protocol, machine by machine: of small cells, by each score, in several orders.
+// TestCompact holds the search against the protocol, machine by machine: of small cells,
+// by each score, in several orders.
 func TestCompact(t *testing.T) {
 	seeds := 4
 	if testing.Short() {
@@ -47,7 +48,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactFits holds that what a compaction comes to holds the work, and that one machine less of those does not, by packing again.
+// TestCompactFits holds that what a compaction comes to holds the work, and that one
+// machine less of those does not, by packing again.
 func TestCompactFits(t *testing.T) {
 	c := smallCell(t, 40, 70, rand.New(rand.NewSource(5)))
 	k := CellCompaction{CellWorkload: c}
@@ -77,8 +79,8 @@ func TestCompactFits(t *testing.T) {
 	}
 }
 
-// TestStudy holds that the pool's own score needs fewer machines than best fit and than worst fit, that the same comes out twice, and what costs are: that each
-// takes machines.
+// TestStudy holds that the pool's own score needs fewer machines than best fit and than
+// worst fit, that the same comes out twice, and what costs are: that each takes machines.
 func TestStudy(t *testing.T) {
 	c := smallCell(t, 48, 80, rand.New(rand.NewSource(9)))
 	const seeds = 3
@@ -117,7 +119,8 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// TestInfeasible holds that work which no cell of such machines holds is refused, with the reason.
+// TestInfeasible holds that work which no cell of such machines holds is refused, with
+// the reason.
 func TestInfeasible(t *testing.T) {
 	nodes := []TraceNode{{Name: "n", CPU: 8000, Memory: 16 * roost.GiB, GPUs: 2, GPUModel: "T4"}}
 	for _, test := range []struct {
@@ -125,7 +128,8 @@ func TestInfeasible(t *testing.T) {
 		want string
 	}{
 		{TracePod{CPU: 9000, Memory: roost.GiB}, "no room for 1 of 2 tasks"},
-		{TracePod{CPU: 1000, Memory: roost.GiB, GPUs: 1, GPUMilli: 1000, GPUModels: []string{"G2"}}, "ask for 1 cpu, 1GiB memory, 1 gpu: "},
+		{TracePod{CPU: 1000, Memory: roost.GiB, GPUs: 1, GPUMilli: 1000, GPUModels: []string{"G2"}},
+			"ask for 1 cpu, 1GiB memory, 1 gpu: "},
 	} {
 		test.pod.Name = "big"
 		c, err := NewCell(nodes, []TracePod{{Name: "small", CPU: 1000, Memory: roost.GiB}, test.pod})
@@ -133,13 +137,15 @@ func TestInfeasible(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := CellCompaction{CellWorkload: c}
-		if err := k.GrowToFit(); !errors.Is(err, roost.Exhausted) || !strings.Contains(err.Error(), test.want) || k.Copies > 1 {
+		if err := k.GrowToFit(); !errors.Is(err, roost.Exhausted) || !strings.Contains(err.Error(), test.want) ||
+			k.Copies > 1 {
 			t.Errorf("%d copies: %v, want %s", k.Copies, err, test.want)
 		}
 	}
 }
 
-// TestPicky holds that a task may wait that one machine in a thousand could hold, if it is one of a thousand, and none that all could.
+// TestPicky holds that a task may wait that one machine in a thousand could hold, if it
+// is one of a thousand, and none that all could.
 func TestPicky(t *testing.T) {
 	c := smallCell(t, 200, 90, rand.New(rand.NewSource(3)))
 	total := len(c.Tasks)
@@ -165,7 +171,8 @@ func TestPicky(t *testing.T) {
 		if err := k.GrowToFit(); err != nil {
 			t.Fatal(err)
 		}
-		if got := k.acceptsWaiting([]match.UnplacedRequest{{Request: r, Missing: total * MaxPicky / 1000}}); got != test.want {
+		if got := k.acceptsWaiting([]match.UnplacedRequest{{Request: r, Missing: total * MaxPicky / 1000}}); got !=
+			test.want {
 			t.Errorf("%s: %v", text, got)
 		}
 		if k.acceptsWaiting([]match.UnplacedRequest{{Request: r, Missing: total*MaxPicky/1000 + 2}}) {
@@ -178,11 +185,13 @@ func TestPicky(t *testing.T) {
 func TestSoft(t *testing.T) {
 	var nodes []TraceNode
 	for _, n := range []string{"a", "b", "c", "d"} {
-		nodes = append(nodes, TraceNode{Name: n, CPU: 8000, Memory: 16 * roost.GiB, GPUs: 2, GPUModel: map[bool]string{true: "T4", false: "G2"}[n < "c"]})
+		nodes = append(nodes, TraceNode{Name: n, CPU: 8000, Memory: 16 * roost.GiB, GPUs: 2,
+			GPUModel: map[bool]string{true: "T4", false: "G2"}[n < "c"]})
 	}
 	var pods []TracePod
 	for i := range 3 {
-		pods = append(pods, TracePod{Name: string(rune('p' + i)), CPU: 8000, Memory: 8 * roost.GiB, GPUs: 2, GPUMilli: 1000, GPUModels: []string{"T4"}})
+		pods = append(pods, TracePod{Name: string(rune('p' + i)), CPU: 8000, Memory: 8 * roost.GiB, GPUs: 2,
+			GPUMilli: 1000, GPUModels: []string{"T4"}})
 	}
 	for _, n := range []int{2, 3} { // two are half of the cell, three are more
 		c, err := NewCell(nodes, pods[:n])
@@ -207,7 +216,8 @@ func TestSoft(t *testing.T) {
 
 // TestBucket holds the powers of two.
 func TestBucket(t *testing.T) {
-	for _, test := range [][2]roost.MilliCPU{{0, 0}, {1, 500}, {500, 500}, {501, 1000}, {1000, 1000}, {3000, 4000}, {4001, 8000}, {96000, 128000}} {
+	for _, test := range [][2]roost.MilliCPU{{0, 0}, {1, 500}, {500, 500}, {501, 1000}, {1000, 1000}, {3000, 4000},
+		{4001, 8000}, {96000, 128000}} {
 		if got := nextBucket(test[0], 500); got != test[1] {
 			t.Errorf("%v is rounded to %v, want %v", test[0], got, test[1])
 		}
@@ -217,7 +227,8 @@ func TestBucket(t *testing.T) {
 // TestParts holds that cells that one is parted into have all its work, once.
 func TestParts(t *testing.T) {
 	c := smallCell(t, 8, 100, rand.New(rand.NewSource(2)))
-	for name, cells := range map[string][]*CellWorkload{"bands": c.SplitByProd(), "users": c.SplitByUser(drawnCell(1))} {
+	for name, cells := range map[string][]*CellWorkload{"bands": c.SplitByProd(),
+		"users": c.SplitByUser(drawnCell(1))} {
 		seen, tasks := map[*match.Request]int{}, 0
 		for _, part := range cells {
 			for _, r := range part.Requests {

@@ -10,34 +10,43 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// FillLimit is how much of the GPUs is asked for in the end, in percent, as in Weng et al.
+// FillLimit is how much of the GPUs is asked for in the end, in percent, as in Weng et
+// al.
 const FillLimit = 130
 
-// FillPoint is how a cell stands when so much has been asked for. All are percent of the GPUs of the cell, but FragmentationRatio, which is percent of the idle ones.
+// FillPoint is how a cell stands when so much has been asked for. All are percent of the
+// GPUs of the cell, but FragmentationRatio, which is percent of the idle ones.
 type FillPoint struct {
-	Arrived             float64 // asked for, whether there was room or not
-	Allocated           float64 // given away
-	FragmentationRatio  float64 // of what is idle, what the typical task cannot use: the fragmentation ratio (ibid., §4.1)
+	Arrived   float64 // asked for, whether there was room or not
+	Allocated float64 // given away
+	// of what is idle, what the typical task cannot use: the fragmentation ratio (ibid.,
+	// §4.1)
+	FragmentationRatio  float64
 	FragmentationAmount float64 // the same, of all there is: the fragmentation amount
 }
 
 // FillResult is what came of letting tasks come.
 type FillResult struct {
-	Points  []FillPoint // one for each whole percent that was asked for, from 0 on: how things stood before one task more would have been beyond it
-	Arrived int         // tasks
-	Placed  int         // of those
-	Digest  uint64      // of where each went: two runs with the same are the same
+	// one for each whole percent that was asked for, from 0 on: how things stood before
+	// one task more would have been beyond it
+	Points  []FillPoint
+	Arrived int    // tasks
+	Placed  int    // of those
+	Digest  uint64 // of where each went: two runs with the same are the same
 }
 
 // PointAt is the point of a percentage.
 func (f *FillResult) PointAt(percent int) FillPoint { return f.Points[min(percent, len(f.Points)-1)] }
 
-// FillCell lets the tasks of a cell come one by one, in random order, and stay; who finds no room goes away. More of the same, drawn at random, come until
-// [FillLimit] percent of the GPUs have been asked for. It is the experiment of Weng et al. (ATC 2023, §6), with their order of arrival if random is
-// math/rand's generator of the same seed, one number of which has been drawn. The error, of a cell without GPUs or of work that asks for none, wraps
-// [roost.Invalid].
+// FillCell lets the tasks of a cell come one by one, in random order, and stay; who finds
+// no room goes away. More of the same, drawn at random, come until [FillLimit] percent of
+// the GPUs have been asked for. It is the experiment of Weng et al. (ATC 2023, §6), with
+// their order of arrival if random is math/rand's generator of the same seed, one number
+// of which has been drawn. The error, of a cell without GPUs or of work that asks for
+// none, wraps [roost.Invalid].
 func FillCell(c *CellWorkload, by match.ScorePolicy, random RandomSource) (*FillResult, error) {
-	f := &cellFill{CellWorkload: c, result: &FillResult{}, capacity: int64(c.Total().GPUs) * gpu.SharesPerGPU * partsPrecision}
+	f := &cellFill{CellWorkload: c, result: &FillResult{},
+		capacity: int64(c.Total().GPUs) * gpu.SharesPerGPU * partsPrecision}
 	if f.capacity == 0 {
 		return nil, fmt.Errorf("%w: no machine has GPUs: there is nothing to fill", roost.Invalid)
 	}
@@ -48,7 +57,8 @@ func FillCell(c *CellWorkload, by match.ScorePolicy, random RandomSource) (*Fill
 	if err := f.createNodes(); err != nil {
 		return nil, err
 	}
-	digest, arrivals := fnv.New64a(), match.NewMatcher().NewOnlinePlacement(&match.Snapshot{Machines: c.Machines, Requests: c.Requests, Shares: c.Shares, Score: by})
+	digest, arrivals := fnv.New64a(), match.NewMatcher().NewOnlinePlacement(&match.Snapshot{Machines: c.Machines,
+		Requests: c.Requests, Shares: c.Shares, Score: by})
 	for _, task := range order {
 		r := c.Requests[task]
 		parts := gpuPartsOf(r)
@@ -69,7 +79,8 @@ func FillCell(c *CellWorkload, by match.ScorePolicy, random RandomSource) (*Fill
 	return f.result, nil
 }
 
-// partsPrecision makes parts of GPUs so fine that thousandths and other shares are exact enough.
+// partsPrecision makes parts of GPUs so fine that thousandths and other shares are exact
+// enough.
 const partsPrecision = 1000
 
 // gpuPartsOf is what a unit of a request asks for of GPUs, in parts.
@@ -97,7 +108,8 @@ type cellFill struct {
 	idle          int64
 }
 
-// freeByNode is what is free of a machine, kept here beside the matcher: what is taken twice panics.
+// freeByNode is what is free of a machine, kept here beside the matcher: what is taken
+// twice panics.
 type freeByNode struct {
 	free             *gpu.FreeResources // nil: it has no GPUs
 	allowedShapes    uint64             // the needs that may have the machine
@@ -118,7 +130,8 @@ func (f *cellFill) arrivalOrder(random RandomSource) (list []int32, err error) {
 	for {
 		task := f.Tasks[random.Intn(len(f.Tasks))]
 		parts := gpuPartsOf(f.Requests[task])
-		// As published: what asks for several GPUs counts as one here, and so may go a little beyond.
+		// As published: what asks for several GPUs counts as one here, and so may go a
+		// little beyond.
 		if one := parts / int64(max(f.Requests[task].Class.Resources.GPUs, 1)); (asked+one)*100 > f.capacity*FillLimit {
 			return list, nil
 		}
@@ -134,7 +147,8 @@ func (f *cellFill) createNodes() error {
 	for i, n := range needs {
 		list[i] = n.MixRequest
 	}
-	f.typicalTasks, f.nextPercent, f.freeNodes = gpu.NewMix(list), map[*match.Machine]int{}, make([]freeByNode, len(f.Machines))
+	f.typicalTasks, f.nextPercent, f.freeNodes = gpu.NewMix(list), map[*match.Machine]int{},
+		make([]freeByNode, len(f.Machines))
 	for i, m := range f.Machines {
 		f.nextPercent[m] = i
 		if m.Total.GPUs == 0 {
@@ -172,10 +186,12 @@ func (f *cellFill) measureFragmentation(b *freeByNode) {
 	b.fragmented, b.idle = fragmented, idle
 }
 
-// recordPoints notes how things stand for each percentage that is passed when so much will have been asked for.
+// recordPoints notes how things stand for each percentage that is passed when so much
+// will have been asked for.
 func (f *cellFill) recordPoints(asked int64) {
 	for len(f.result.Points) <= FillLimit && asked*100 > f.capacity*int64(len(f.result.Points)) {
-		p := FillPoint{Arrived: percentOf(f.arrived, f.capacity), Allocated: percentOf(f.allocated, f.capacity), FragmentationAmount: percentOf(f.fragmented*partsPrecision/gpu.MixWeight, f.capacity)}
+		p := FillPoint{Arrived: percentOf(f.arrived, f.capacity), Allocated: percentOf(f.allocated, f.capacity),
+			FragmentationAmount: percentOf(f.fragmented*partsPrecision/gpu.MixWeight, f.capacity)}
 		if f.idle > 0 {
 			p.FragmentationRatio = percentOf(f.fragmented, f.idle*gpu.MixWeight)
 		}

@@ -12,17 +12,24 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// smallCell is a cell of machines of several shapes, with work for about so many per cent of it.
+// smallCell is a cell of machines of several shapes, with work for about so many per cent
+// of it.
 func smallCell(tb testing.TB, machines int, load float64, random *rand.Rand) *CellWorkload {
 	shapes := []TraceNode{
-		{CPU: 96000, Memory: 384 * roost.GiB, GPUs: 8, GPUModel: "G2"}, {CPU: 104000, Memory: 512 * roost.GiB, GPUs: 2, GPUModel: "T4"},
-		{CPU: 16000, Memory: 120 * roost.GiB, GPUs: 2, GPUModel: "P100"}, {CPU: 32000, Memory: 128 * roost.GiB, GPUs: 4, GPUModel: "V100"},
+		{CPU: 96000, Memory: 384 * roost.GiB, GPUs: 8, GPUModel: "G2"},
+		{CPU: 104000, Memory: 512 * roost.GiB, GPUs: 2, GPUModel: "T4"},
+		{CPU: 16000, Memory: 120 * roost.GiB, GPUs: 2, GPUModel: "P100"},
+		{CPU: 32000, Memory: 128 * roost.GiB, GPUs: 4, GPUModel: "V100"},
 	}
 	kinds := []TracePod{
-		{CPU: 3000, Memory: 5 * roost.GiB, GPUs: 1, GPUMilli: 810, QoS: "LS"}, {CPU: 12000, Memory: 47 * roost.GiB, GPUs: 1, GPUMilli: 470, QoS: "BE"},
-		{CPU: 4000, Memory: 20 * roost.GiB, GPUs: 1, GPUMilli: 320, QoS: "LS"}, {CPU: 8000, Memory: 30 * roost.GiB, GPUs: 1, GPUMilli: 1000, QoS: "BE"},
-		{CPU: 10000, Memory: 60 * roost.GiB, GPUs: 2, GPUMilli: 1000, QoS: "LS"}, {CPU: 6000, Memory: 30 * roost.GiB, QoS: "BE"},
-		{CPU: 80000, Memory: 300 * roost.GiB, GPUs: 8, GPUMilli: 1000, QoS: "LS"}, {CPU: 2000, Memory: 8 * roost.GiB, GPUs: 1, GPUMilli: 500, GPUModels: []string{"P100", "T4"}, QoS: "Burstable"},
+		{CPU: 3000, Memory: 5 * roost.GiB, GPUs: 1, GPUMilli: 810, QoS: "LS"},
+		{CPU: 12000, Memory: 47 * roost.GiB, GPUs: 1, GPUMilli: 470, QoS: "BE"},
+		{CPU: 4000, Memory: 20 * roost.GiB, GPUs: 1, GPUMilli: 320, QoS: "LS"},
+		{CPU: 8000, Memory: 30 * roost.GiB, GPUs: 1, GPUMilli: 1000, QoS: "BE"},
+		{CPU: 10000, Memory: 60 * roost.GiB, GPUs: 2, GPUMilli: 1000, QoS: "LS"},
+		{CPU: 6000, Memory: 30 * roost.GiB, QoS: "BE"},
+		{CPU: 80000, Memory: 300 * roost.GiB, GPUs: 8, GPUMilli: 1000, QoS: "LS"}, {CPU: 2000, Memory: 8 * roost.GiB,
+			GPUs: 1, GPUMilli: 500, GPUModels: []string{"P100", "T4"}, QoS: "Burstable"},
 	}
 	often := []int{20, 15, 15, 20, 6, 10, 1, 13}
 	var nodes []TraceNode
@@ -49,8 +56,9 @@ func smallCell(tb testing.TB, machines int, load float64, random *rand.Rand) *Ce
 	return c
 }
 
-// TestFill holds that filling comes out the same for the same seed and not for another, that nothing is given away that was not asked for, and that more comes
-// of the pool's own score than of best fit, and of best fit than of worst fit.
+// TestFill holds that filling comes out the same for the same seed and not for another,
+// that nothing is given away that was not asked for, and that more comes of the pool's
+// own score than of best fit, and of best fit than of worst fit.
 func TestFill(t *testing.T) {
 	sums := map[match.ScorePolicy]float64{}
 	for seed := range int64(6) {
@@ -69,10 +77,13 @@ func TestFill(t *testing.T) {
 			}
 			last := FillPoint{}
 			for q, p := range f.Points {
-				if p.Arrived > float64(q)+1e-9 || p.Allocated > p.Arrived+1e-9 || p.Allocated > 100 || p.Allocated < last.Allocated || p.FragmentationRatio < 0 || p.FragmentationRatio > 100+1e-9 {
+				if p.Arrived > float64(q)+1e-9 || p.Allocated > p.Arrived+1e-9 || p.Allocated > 100 ||
+					p.Allocated < last.Allocated || p.FragmentationRatio < 0 || p.FragmentationRatio > 100+1e-9 {
 					t.Fatalf("%v, seed %d: at %d %%: %+v", by, seed, q, p)
 				}
-				if want := p.FragmentationRatio * (100 - p.Allocated) / 100; math.Abs(p.FragmentationAmount-want) > 0.2 { // shares are counted in 1024ths of a card
+				// shares are counted in 1024ths of a card
+				if want := p.FragmentationRatio * (100 - p.Allocated) /
+					100; math.Abs(p.FragmentationAmount-want) > 0.2 {
 					t.Fatalf("%v, seed %d: at %d %%: %+v, want %.2f %% lost", by, seed, q, p, want)
 				}
 				last = p
@@ -89,7 +100,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestTypical holds that the typical tasks are the most frequent ones that make up 95 of 100, and that their weights add up.
+// TestTypical holds that the typical tasks are the most frequent ones that make up 95 of
+// 100, and that their weights add up.
 func TestTypical(t *testing.T) {
 	c := smallCell(t, 40, 100, rand.New(rand.NewSource(1)))
 	needs := typicalTasks(c.Requests)

@@ -8,11 +8,14 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// ReservedPart is what is reserved for the tasks of a request, of what they ask for, from 0 to 1.
+// ReservedPart is what is reserved for the tasks of a request, of what they ask for, from
+// 0 to 1.
 type ReservedPart struct{ CPU, Memory float64 }
 
-// SetReserved says what is reserved for each request: what is known of it, or where nobody knows what is drawn from a range of per cent of what it asks for, for
-// processor time and memory each. It is what tasks are expected to use, with the margin. The trace says nothing of use.
+// SetReserved says what is reserved for each request: what is known of it, or where
+// nobody knows what is drawn from a range of per cent of what it asks for, for processor
+// time and memory each. It is what tasks are expected to use, with the margin. The trace
+// says nothing of use.
 func (c *CellWorkload) SetReserved(least, most int, random RandomSource) {
 	if c.Reserved = c.KnownReserved; c.Reserved != nil {
 		return
@@ -25,11 +28,14 @@ func (c *CellWorkload) SetReserved(least, most int, random RandomSource) {
 	}
 }
 
-// packReclaimed packs production first, by what it asks for, and then the rest into what is free and, if machines lend, what production is expected to leave
-// (Borg §5.5). What the rest leaves of what it asks for is not lent on; so this is the least that reclaiming gives.
+// packReclaimed packs production first, by what it asks for, and then the rest into what
+// is free and, if machines lend, what production is expected to leave (Borg §5.5). What
+// the rest leaves of what it asks for is not lent on; so this is the least that
+// reclaiming gives.
 func (c *CellCompaction) packReclaimed(machines []*match.Machine) (waiting []match.UnplacedRequest) {
 	prod := c.splitByBand(true)
-	first := match.NewMatcher().Plan(&match.Snapshot{Machines: machines, Requests: prod, Shares: c.Shares, Score: c.Score})
+	first := match.NewMatcher().Plan(&match.Snapshot{Machines: machines, Requests: prod, Shares: c.Shares,
+		Score: c.Score})
 	of := map[*match.Machine][]match.Grant{}
 	for _, g := range first.Grants {
 		of[g.Machine] = append(of[g.Machine], g)
@@ -41,7 +47,8 @@ func (c *CellCompaction) packReclaimed(machines []*match.Machine) (waiting []mat
 		}
 	}
 	second := match.NewMatcher().Plan(&match.Snapshot{
-		Machines: next, Requests: c.splitByBand(false), Shares: c.Shares, Score: c.Score, Reclaim: roost.ReclaimAggressive,
+		Machines: next, Requests: c.splitByBand(false), Shares: c.Shares, Score: c.Score,
+		Reclaim: roost.ReclaimAggressive,
 	})
 	return append(first.Unplaced, second.Unplaced...)
 }
@@ -55,7 +62,8 @@ func (c *CellCompaction) splitByBand(prod bool) (list []*match.Request) {
 	return list
 }
 
-// machineWithGrants is a machine as its startd would advertise it with some grants running there. It puts them where the matcher has: package gpu decides both.
+// machineWithGrants is a machine as its startd would advertise it with some grants
+// running there. It puts them where the matcher has: package gpu decides both.
 func (c *CellCompaction) machineWithGrants(m *match.Machine, grants []match.Grant) *match.Machine {
 	f, err := gpu.ReadAd(m.Ad)
 	if err != nil {
@@ -72,7 +80,8 @@ func (c *CellCompaction) machineWithGrants(m *match.Machine, grants []match.Gran
 			}
 			f.TakePlacement(on)
 			if part, known := c.Reserved[g.Request.Key]; known && c.Reclaiming {
-				f.SetUsageEstimate(&on, roost.MilliCPU(float64(q.Resources.CPU)*part.CPU), roost.Bytes(float64(q.Resources.Memory)*part.Memory))
+				f.SetUsageEstimate(&on, roost.MilliCPU(float64(q.Resources.CPU)*part.CPU),
+					roost.Bytes(float64(q.Resources.Memory)*part.Memory))
 			}
 		}
 	}

@@ -26,9 +26,12 @@ func (l *StudyResult) Digest() uint64 {
 	return h.Sum64()
 }
 
-// Study compacts a cell, or the cells that it is parted into, which each begin with all its machines, once for each seed, and adds up what they need. The
-// seeds are the same for whatever is compared, and so are the machines that go first as far as there are as many. The error is that of [CellCompaction.GrowToFit].
-func Study(cells []*CellWorkload, c CellCompaction, seeds int, random func(seed int) RandomSource) (StudyResult, error) {
+// Study compacts a cell, or the cells that it is parted into, which each begin with all
+// its machines, once for each seed, and adds up what they need. The seeds are the same
+// for whatever is compared, and so are the machines that go first as far as there are as
+// many. The error is that of [CellCompaction.GrowToFit].
+func Study(cells []*CellWorkload, c CellCompaction, seeds int,
+	random func(seed int) RandomSource) (StudyResult, error) {
 	line := StudyResult{Machines: make([]int, seeds), Copies: 1}
 	for _, cell := range cells {
 		one := c
@@ -66,11 +69,14 @@ func (k ArrangementCost) String() string {
 	return [...]string{"production apart", "each user apart", "powers of two", "nothing reclaimed"}[k]
 }
 
-// ReservationModel is how much of what it asks for production is taken to use, margin included, where nobody knows: from and to, in per cent.
+// ReservationModel is how much of what it asks for production is taken to use, margin
+// included, where nobody knows: from and to, in per cent.
 type ReservationModel struct{ Min, Max int }
 
-// Study studies a way of running a cell, beside how it would be without: usual is what the cell needs as it is, worked out already for the same seeds.
-func (k ArrangementCost) Study(c *CellWorkload, by match.ScorePolicy, usual StudyResult, use ReservationModel, seeds int, random func(seed int) RandomSource) (with, without StudyResult, err error) {
+// Study studies a way of running a cell, beside how it would be without: usual is what
+// the cell needs as it is, worked out already for the same seeds.
+func (k ArrangementCost) Study(c *CellWorkload, by match.ScorePolicy, usual StudyResult, use ReservationModel,
+	seeds int, random func(seed int) RandomSource) (with, without StudyResult, err error) {
 	// What is drawn once for all seeds is drawn from one of its own.
 	const aside = -1
 	how := CellCompaction{Score: by, Copies: usual.Copies}

@@ -13,22 +13,26 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellWorkload is machines with nothing on them, and the work that is to go there. It is for one goroutine.
+// CellWorkload is machines with nothing on them, and the work that is to go there. It is
+// for one goroutine.
 type CellWorkload struct {
 	Machines      []*match.Machine // in the order of their names
 	Requests      []*match.Request // Wanted is how many tasks are alike
 	Tasks         []int32          // by task, in the order in which the source has them: the index of its request
 	Shares        map[fairshare.Submitter]match.SubmitterShare
 	KnownReserved map[match.RequestKey]ReservedPart // what is reserved for the tasks of a request; nil: nobody knows
-	Reserved      map[match.RequestKey]ReservedPart // what is taken to be; nil: that does not matter, see [CellWorkload.SetReserved]
+	// what is taken to be; nil: that does not matter, see [CellWorkload.SetReserved]
+	Reserved map[match.RequestKey]ReservedPart
 }
 
 // gpuParts is the memory of each GPU of the trace, which counts shares in thousandths.
 const gpuParts = 1000 * roost.MiB
 
-// NewCell makes a cell of the openb trace. Machines have their processors in one unit, from which all their GPUs borrow. Pods that ask for the same and have
-// the same class of service are alike. Latency-sensitive and guaranteed ones are production, burstable ones batch, and best effort is free; where the list
-// says nothing they are batch. Of users the trace does not know.
+// NewCell makes a cell of the openb trace. Machines have their processors in one unit,
+// from which all their GPUs borrow. Pods that ask for the same and have the same class of
+// service are alike. Latency-sensitive and guaranteed ones are production, burstable ones
+// batch, and best effort is free; where the list says nothing they are batch. Of users
+// the trace does not know.
 func NewCell(nodes []TraceNode, pods []TracePod) (*CellWorkload, error) {
 	c := &CellWorkload{}
 	for _, n := range nodes {
@@ -68,7 +72,8 @@ func (n *TraceNode) ResourceUnits() ([]gpu.ResourceUnit, error) {
 		topology.Cores = append(topology.Cores, gpu.CPUCore{ID: i, NUMANode: -1})
 	}
 	for i := range n.GPUs {
-		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Model: n.GPUModel, Index: i, Memory: gpuParts, NUMANode: -1, Health: gpu.HealthyDevice()})
+		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Model: n.GPUModel, Index: i,
+			Memory: gpuParts, NUMANode: -1, Health: gpu.HealthyDevice()})
 	}
 	return gpu.CutUnits(topology, gpu.LayoutConfig{})
 }
@@ -91,14 +96,16 @@ func (n *TraceNode) asMachine() (*match.Machine, error) {
 // AttrModel is the attribute of a machine of the trace that tells the model of its GPUs.
 const AttrModel = "Model"
 
-// Demand is what a pod takes, what it requires of a machine ("" for nothing), and its class of service.
+// Demand is what a pod takes, what it requires of a machine ("" for nothing), and its
+// class of service.
 func (p *TracePod) Demand() (r roost.Resources, require string, band roost.PriorityBand) {
 	r = roost.Resources{CPU: p.CPU, Memory: p.Memory, GPUs: p.GPUs}
 	if p.GPUs > 0 && p.GPUMilli < 1000 {
 		r.GPUMemory = gpuParts * roost.Bytes(p.GPUMilli) / 1000
 	}
 	if len(p.GPUModels) > 0 {
-		require = fmt.Sprintf(`TARGET.%s == "%s"`, AttrModel, strings.Join(p.GPUModels, `" || TARGET.`+AttrModel+` == "`))
+		require = fmt.Sprintf(`TARGET.%s == "%s"`, AttrModel,
+			strings.Join(p.GPUModels, `" || TARGET.`+AttrModel+` == "`))
 	}
 	switch p.QoS {
 	case "LS", "Guaranteed":
@@ -120,7 +127,8 @@ func (p *TracePod) asRequest(id uint64) (*match.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &match.Request{Key: match.RequestKey{Schedd: "openb", ID: id}, Submitter: who, Band: band, Oldest: 1 + p.Created*1e9, Class: class}, nil
+	return &match.Request{Key: match.RequestKey{Schedd: "openb", ID: id}, Submitter: who, Band: band,
+		Oldest: 1 + p.Created*1e9, Class: class}, nil
 }
 
 // Total is what all machines have.

@@ -11,8 +11,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// FromCheckpoint makes a cell of a checkpoint: all its machines, and as its work what runs there. Of a task whose request the checkpoint knows the ad counts, of
-// another only what it takes. What is reserved for tasks is what their machines say, if any lends something.
+// FromCheckpoint makes a cell of a checkpoint: all its machines, and as its work what
+// runs there. Of a task whose request the checkpoint knows the ad counts, of another only
+// what it takes. What is reserved for tasks is what their machines say, if any lends
+// something.
 func FromCheckpoint(p *cellstate.CellCheckpoint) (*CellWorkload, error) {
 	c := &CellWorkload{}
 	x := newIndex(p)
@@ -76,7 +78,8 @@ func emptyMachine(m *match.Machine) (*match.Machine, error) {
 		return nil, fmt.Errorf("machine %s: %w", m.Name, err)
 	}
 	ad := m.Ad.Copy()
-	for _, name := range []string{roost.AttrState, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrReclaim, roost.AttrClaims} {
+	for _, name := range []string{roost.AttrState, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrReclaim,
+		roost.AttrClaims} {
 		ad.Delete(name)
 	}
 	f = f.EmptyClone()
@@ -111,7 +114,8 @@ func newIndex(p *cellstate.CellCheckpoint) requestIndex {
 	return x
 }
 
-// request is what a claim's task asks for, and a key that is the same for all that are alike.
+// request is what a claim's task asks for, and a key that is the same for all that are
+// alike.
 func (x requestIndex) request(c *match.MachineClaim, id uint64) (r *match.Request, key string, err error) {
 	u, text := c.Resources, ""
 	if s := c.Placement.Shares; len(s) > 0 {
@@ -130,6 +134,7 @@ func (x requestIndex) request(c *match.MachineClaim, id uint64) (r *match.Reques
 	if err != nil {
 		return nil, "", err
 	}
-	r = &match.Request{Key: match.RequestKey{Schedd: "cell", ID: id}, Submitter: c.Submitter, Band: c.Band, Oldest: 1, Class: class}
+	r = &match.Request{Key: match.RequestKey{Schedd: "cell", ID: id}, Submitter: c.Submitter, Band: c.Band, Oldest: 1,
+		Class: class}
 	return r, fmt.Sprint(c.Submitter, c.Band, u, class.AppClass, text), nil
 }

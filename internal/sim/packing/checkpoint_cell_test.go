@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestFromCheckpoint holds that what runs in a cell, as its machines tell of it, is the work of the cell, that its machines are empty, and that the work fits on
-// them.
+// TestFromCheckpoint holds that what runs in a cell, as its machines tell of it, is the
+// work of the cell, that its machines are empty, and that the work fits on them.
 func TestFromCheckpoint(t *testing.T) {
 	c := smallCell(t, 12, 60, rand.New(rand.NewSource(4)))
 	p := &cellstate.CellCheckpoint{CellState: cellstate.CellState{Now: time.Unix(1, 0)}}
@@ -41,7 +41,8 @@ func TestFromCheckpoint(t *testing.T) {
 			id, units = id+1, units+1
 			u := g.Request.Class.Resources
 			claims[g.Machine.Name] = append(claims[g.Machine.Name], match.MachineClaim{
-				ID: id, Submitter: g.Request.Submitter, Band: g.Request.Band, Resources: u, Placement: on, Job: "1.host",
+				ID: id, Submitter: g.Request.Submitter, Band: g.Request.Band, Resources: u, Placement: on,
+				Job: "1.host",
 			})
 		}
 	}
@@ -57,14 +58,16 @@ func TestFromCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Tasks) != units || len(got.Machines) != len(c.Machines) || got.Total() != c.Total() {
-		t.Errorf("%d tasks on %d machines with %v, want %d on %d with %v", len(got.Tasks), len(got.Machines), got.Total(), units, len(c.Machines), c.Total())
+		t.Errorf("%d tasks on %d machines with %v, want %d on %d with %v", len(got.Tasks), len(got.Machines),
+			got.Total(), units, len(c.Machines), c.Total())
 	}
 	sum, want := roost.Resources{}, roost.Resources{}
 	for _, r := range got.Requests {
 		for range r.Wanted {
 			sum = sum.Add(r.Class.Resources)
 		}
-		if part := got.KnownReserved[r.Key]; r.Band.IsProd() && (part.CPU != 0.5 || part.Memory != 1) || !r.Band.IsProd() && part != (ReservedPart{1, 1}) {
+		if part := got.KnownReserved[r.Key]; r.Band.IsProd() && (part.CPU != 0.5 || part.Memory != 1) ||
+			!r.Band.IsProd() && part != (ReservedPart{1, 1}) {
 			t.Errorf("%v: %v is reserved", r.Class.Resources, part)
 		}
 	}
@@ -85,7 +88,8 @@ func TestFromCheckpoint(t *testing.T) {
 	if err := k.GrowToFit(); err != nil || k.Copies != 1 {
 		t.Errorf("%d copies, %v", k.Copies, err)
 	}
-	if _, err := FromCheckpoint(&cellstate.CellCheckpoint{CellState: cellstate.CellState{Machines: c.Machines}}); err == nil {
+	if _, err := FromCheckpoint(&cellstate.CellCheckpoint{CellState: cellstate.CellState{Machines: c.Machines}}); err ==
+		nil {
 		t.Error("a cell in which nothing runs is compacted")
 	}
 }

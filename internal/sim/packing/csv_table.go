@@ -46,7 +46,8 @@ func newTable(file string, r io.Reader, must, may []string) (*csvTable, error) {
 	head, err := t.csv.Read()
 	switch {
 	case err == io.EOF:
-		return nil, fmt.Errorf("%s: line 1: %w: the file is empty; the first line names the columns %s", file, roost.Invalid, strings.Join(must, ", "))
+		return nil, fmt.Errorf("%s: line 1: %w: the file is empty; the first line names the columns %s", file,
+			roost.Invalid, strings.Join(must, ", "))
 	case err != nil:
 		return nil, t.csvError(err)
 	}
@@ -75,7 +76,8 @@ func (t *csvTable) readHeader(head, must, may []string) error {
 	}
 	for _, name := range must {
 		if !t.hasColumn(name) && t.err == nil {
-			t.err = fmt.Errorf("%s: line 1: %w: the column %s is missing: the first line has to name %s", t.file, roost.Invalid, name, strings.Join(must, ", "))
+			t.err = fmt.Errorf("%s: line 1: %w: the column %s is missing: the first line has to name %s", t.file,
+				roost.Invalid, name, strings.Join(must, ", "))
 		}
 	}
 	return t.err
@@ -113,7 +115,8 @@ func (t *csvTable) csvError(err error) error {
 	why := bad.Err.Error()
 	if errors.Is(err, csv.ErrFieldCount) {
 		row, _ := t.csv.FieldPos(0)
-		line, column, why = row, "", "it has another number of columns than the first line, which has "+strconv.Itoa(t.csv.FieldsPerRecord)
+		line, column, why = row, "", "it has another number of columns than the first line, which has "+
+			strconv.Itoa(t.csv.FieldsPerRecord)
 	}
 	return fmt.Errorf("%s: line %d: %s%w: %s", t.file, line, column, roost.Invalid, why)
 }
@@ -129,10 +132,12 @@ func (t *csvTable) failColumn(column, format string, args ...any) {
 	if column != "" {
 		what = fmt.Sprintf(" (%s)", column)
 	}
-	t.err = fmt.Errorf("%s: line %d: column %d%s: %w: %s", t.file, line, col, what, roost.Invalid, fmt.Sprintf(format, args...))
+	t.err = fmt.Errorf("%s: line %d: column %d%s: %w: %s", t.file, line, col, what, roost.Invalid,
+		fmt.Sprintf(format, args...))
 }
 
-// firstError is the first error. A file whose last line has no end may have been cut off anywhere, as far as anybody can tell.
+// firstError is the first error. A file whose last line has no end may have been cut off
+// anywhere, as far as anybody can tell.
 func (t *csvTable) firstError() error {
 	switch {
 	case t.err != nil:
@@ -141,7 +146,8 @@ func (t *csvTable) firstError() error {
 		return fmt.Errorf("%s: line 2: %w: there is nothing below the first line", t.file, roost.Invalid)
 	case t.lastByte.last != '\n':
 		line, _ := t.csv.FieldPos(0)
-		return fmt.Errorf("%s: line %d: %w: the file is cut off: its last line has no end; if it is all there, end it with a newline", t.file, line, roost.Invalid)
+		return fmt.Errorf("%s: line %d: %w: the file is cut off: its last line has no end; if it is all there, "+
+			"end it with a newline", t.file, line, roost.Invalid)
 	}
 	return nil
 }
@@ -169,7 +175,8 @@ func (t *csvTable) number(column string, least, most int64) int64 {
 	return n
 }
 
-// word is something with which requirements and messages can be made: no blanks, quotes or control characters.
+// word is something with which requirements and messages can be made: no blanks, quotes
+// or control characters.
 func (t *csvTable) word(column string) string {
 	text := t.text(column)
 	if text == "" {

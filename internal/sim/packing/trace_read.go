@@ -6,8 +6,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The openb trace is of a GPU cluster of Alibaba's in 2023, as published with Weng et al.: a list of nodes and lists of pods, in CSV with a header line.
-// Columns go by their names. An error says file, line and column, and wraps [roost.Invalid].
+// The openb trace is of a GPU cluster of Alibaba's in 2023, as published with Weng et
+// al.: a list of nodes and lists of pods, in CSV with a header line. Columns go by their
+// names. An error says file, line and column, and wraps [roost.Invalid].
 
 // TraceNode is a machine of the trace.
 type TraceNode struct {
@@ -28,8 +29,10 @@ type TracePod struct {
 	GPUModels []string // of GPUs that it may have; none: any
 	QoS       string   // "LS", "BE", "Burstable", "Guaranteed", or "" if the list says nothing of it
 	Created   int64    // seconds
-	Duration  int64    // for how many seconds it was there, from when it got its machine, or from its creation if it never did; -1: the list does not say
-	Line      int      // of the list
+	// for how many seconds it was there, from when it got its machine, or from its
+	// creation if it never did; -1: the list does not say
+	Duration int64
+	Line     int // of the list
 }
 
 // What no trace has more of: what is beyond is taken for a mistake.
@@ -48,8 +51,9 @@ func ReadNodes(file string, r io.Reader) (list []TraceNode, err error) {
 	}
 	for t.nextRow() {
 		n := TraceNode{
-			Name: t.uniqueWord("sn"), CPU: roost.MilliCPU(t.number("cpu_milli", 1, maxCores*1000)), Memory: roost.Bytes(t.number("memory_mib", 1, maxMemory<<10)) * roost.MiB,
-			GPUs: int(t.number("gpu", 0, maxGPUs)),
+			Name: t.uniqueWord("sn"), CPU: roost.MilliCPU(t.number("cpu_milli", 1, maxCores*1000)),
+			Memory: roost.Bytes(t.number("memory_mib", 1, maxMemory<<10)) * roost.MiB,
+			GPUs:   int(t.number("gpu", 0, maxGPUs)),
 		}
 		if n.GPUs > 0 {
 			n.GPUModel = t.word("model")
@@ -68,8 +72,9 @@ func ReadPods(file string, r io.Reader) (list []TracePod, err error) {
 	}
 	for t.nextRow() {
 		p := TracePod{
-			Name: t.uniqueWord("name"), CPU: roost.MilliCPU(t.number("cpu_milli", 0, maxCores*1000)), Memory: roost.Bytes(t.number("memory_mib", 0, maxMemory<<10)) * roost.MiB,
-			GPUs: int(t.number("num_gpu", 0, maxGPUs)), GPUMilli: int(t.number("gpu_milli", 0, 1000)),
+			Name: t.uniqueWord("name"), CPU: roost.MilliCPU(t.number("cpu_milli", 0, maxCores*1000)),
+			Memory: roost.Bytes(t.number("memory_mib", 0, maxMemory<<10)) * roost.MiB,
+			GPUs:   int(t.number("num_gpu", 0, maxGPUs)), GPUMilli: int(t.number("gpu_milli", 0, 1000)),
 		}
 		switch {
 		case p.GPUs > 0 && p.GPUMilli == 0:

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// traceCell makes a cell of a workload of the trace, which is in $ROOST_OPENB, or in shared/data beside the repository.
+// traceCell makes a cell of a workload of the trace, which is in $ROOST_OPENB, or in
+// shared/data beside the repository.
 func traceCell(tb testing.TB, workload string) *CellWorkload {
 	dir := os.Getenv("ROOST_OPENB")
 	if dir == "" {
@@ -49,8 +50,10 @@ func seededOrder(seed int64) RandomSource {
 	return r
 }
 
-// TestPublished holds what is given away of the GPUs of the trace, how much of the rest is useless, and of how much, against what Weng et al. published (medians
-// over the seeds 42 to 51; artifact of ATC 2023). With ROOST_OPENB_SEEDS=10 it takes all ten, else two, which may be a little further off.
+// TestPublished holds what is given away of the GPUs of the trace, how much of the rest
+// is useless, and of how much, against what Weng et al. published (medians over the seeds
+// 42 to 51; artifact of ATC 2023). With ROOST_OPENB_SEEDS=10 it takes all ten, else two,
+// which may be a little further off.
 func TestPublished(t *testing.T) {
 	c := traceCell(t, "default")
 	seeds, slack := 2, 0.6
@@ -72,7 +75,8 @@ func TestPublished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			full, end, amount = append(full, f.PointAt(100).Allocated), append(end, f.PointAt(FillLimit).Allocated), append(amount, f.PointAt(100).FragmentationAmount)
+			full, end, amount = append(full, f.PointAt(100).Allocated), append(end, f.PointAt(FillLimit).Allocated),
+				append(amount, f.PointAt(100).FragmentationAmount)
 			at80, at90 = append(at80, f.PointAt(80).FragmentationRatio), append(at90, f.PointAt(90).FragmentationRatio)
 		}
 		if test.by == match.Hybrid {
@@ -85,8 +89,10 @@ func TestPublished(t *testing.T) {
 			what             string
 			got, want, slack float64
 		}{
-			{"given away at 100 %", median(full), test.full, slack}, {"given away at 130 %", median(end), test.end, slack},
-			{"useless at 80 %", median(at80), test.at80, 2}, {"useless at 90 %", median(at90), test.at90, 2}, {"lost at 100 %", median(amount), test.amount, slack},
+			{"given away at 100 %", median(full), test.full, slack},
+			{"given away at 130 %", median(end), test.end, slack},
+			{"useless at 80 %", median(at80), test.at80, 2}, {"useless at 90 %", median(at90), test.at90, 2},
+			{"lost at 100 %", median(amount), test.amount, slack},
 		} {
 			if v.got < v.want-v.slack || v.got > v.want+v.slack {
 				t.Errorf("%v: %s: %.2f, published %.2f", test.by, v.what, v.got, v.want)
@@ -95,8 +101,9 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestCompactTrace holds that the pool's own score holds the trace's tasks on fewer machines than best fit, and than worst fit, in each order. It takes a minute:
-// it wants ROOST_OPENB_SEEDS=10.
+// TestCompactTrace holds that the pool's own score holds the trace's tasks on fewer
+// machines than best fit, and than worst fit, in each order. It takes a minute: it wants
+// ROOST_OPENB_SEEDS=10.
 func TestCompactTrace(t *testing.T) {
 	if os.Getenv("ROOST_OPENB_SEEDS") != "10" {
 		t.Skip("SKIPPED: it takes a minute (set ROOST_OPENB_SEEDS=10)")

@@ -24,18 +24,23 @@ func (n *taskShape) mayUse(m *match.Machine) bool {
 	return !ok || classad.Eval(e, n.class.Ad, m.Ad, nil).IsTrue()
 }
 
-// typicalTasks are the most frequent kinds of tasks that make up 95 of 100, those without GPUs among them, by the number of their tasks. Fragmentation is measured
-// by them (Weng et al., §4.1), for every scheduler alike; as there, memory is left out of it. The weights add up to [gpu.MixWeight].
+// typicalTasks are the most frequent kinds of tasks that make up 95 of 100, those without
+// GPUs among them, by the number of their tasks. Fragmentation is measured by them (Weng
+// et al., §4.1), for every scheduler alike; as there, memory is left out of it. The
+// weights add up to [gpu.MixWeight].
 func typicalTasks(requests []*match.Request) []taskShape {
 	var kinds []taskShape
 	all := 0
 	for _, r := range requests {
-		n := taskShape{MixRequest: gpu.MixRequest{DeviceRequest: gpu.DeviceRequest{Resources: r.Class.Resources}}, class: r.Class}
+		n := taskShape{MixRequest: gpu.MixRequest{DeviceRequest: gpu.DeviceRequest{Resources: r.Class.Resources}},
+			class: r.Class}
 		n.Memory, n.Disk = 0, 0
 		if e, ok := r.Class.Ad.Lookup(roost.AttrRequirements); ok {
 			n.requirements = e.String()
 		}
-		at := slices.IndexFunc(kinds, func(k taskShape) bool { return k.DeviceRequest == n.DeviceRequest && k.requirements == n.requirements })
+		at := slices.IndexFunc(kinds, func(k taskShape) bool {
+			return k.DeviceRequest == n.DeviceRequest && k.requirements == n.requirements
+		})
 		if at < 0 {
 			at, kinds = len(kinds), append(kinds, n)
 		}
@@ -43,14 +48,16 @@ func typicalTasks(requests []*match.Request) []taskShape {
 		all += r.Wanted
 	}
 	slices.SortStableFunc(kinds, func(a, b taskShape) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.GPUMemory, b.GPUMemory), cmp.Compare(a.CPU, b.CPU), strings.Compare(a.requirements, b.requirements))
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.GPUMemory,
+			b.GPUMemory), cmp.Compare(a.CPU, b.CPU), strings.Compare(a.requirements, b.requirements))
 	})
 	some, n := 0, 0
 	for ; n < len(kinds) && n < gpu.MaxNeeds && 100*some < 95*all; n++ {
 		some += kinds[n].Weight
 	}
 	kinds = kinds[:n]
-	// Whole numbers that add up: each gets what it would have of what is left for it and those behind it.
+	// Whole numbers that add up: each gets what it would have of what is left for it and
+	// those behind it.
 	left := gpu.MixWeight
 	for i := range kinds {
 		weight := kinds[i].Weight

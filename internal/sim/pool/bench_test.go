@@ -11,19 +11,22 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// steadyPool is a pool of machines of 16 cores with four schedds, at which a job of ten tasks of some minutes comes every second, of five users.
+// steadyPool is a pool of machines of 16 cores with four schedds, at which a job of ten
+// tasks of some minutes comes every second, of five users.
 func steadyPool(machines, jobs int) SimulationConfig {
 	r := eventloop.NewRand(1, 7)
 	c := SimulationConfig{Seed: 1, Managers: 1, Schedds: 4, OnlyOnChange: true}
 	for range machines {
-		c.Machines = append(c.Machines, MachineConfig{Resources: roost.Resources{CPU: 16_000, Memory: 64 * roost.GiB, Disk: 100 * roost.GiB}})
+		c.Machines = append(c.Machines,
+			MachineConfig{Resources: roost.Resources{CPU: 16_000, Memory: 64 * roost.GiB, Disk: 100 * roost.GiB}})
 	}
 	var at time.Duration
 	for i := range jobs {
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, 1)
 		ad.SetInt(roost.AttrRequestMemory, 1024)
-		j := JobConfig{At: at, Schedd: i % c.Schedds, Owner: fmt.Sprintf("user%d", i%5), Spec: queue.SubmitSpec{Ad: ad, Count: 10}}
+		j := JobConfig{At: at, Schedd: i % c.Schedds, Owner: fmt.Sprintf("user%d", i%5),
+			Spec: queue.SubmitSpec{Ad: ad, Count: 10}}
 		for range j.Spec.Count {
 			j.Runtimes = append(j.Runtimes, max(r.LogNormal(10*time.Minute, 1.2), time.Millisecond))
 		}
@@ -33,7 +36,8 @@ func steadyPool(machines, jobs int) SimulationConfig {
 	return c
 }
 
-// BenchmarkEvents plays pools of several sizes, and says how many events that makes in a second.
+// BenchmarkEvents plays pools of several sizes, and says how many events that makes in a
+// second.
 func BenchmarkEvents(b *testing.B) {
 	for _, size := range []struct{ machines, jobs int }{{100, 100}, {1000, 2000}} {
 		b.Run(fmt.Sprintf("machines=%d", size.machines), func(b *testing.B) {

@@ -12,15 +12,17 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestBlackHole: a machine that fails everything at once draws the tasks of four arrays of two users into it, and is drained after a few of them. No other machine
-// is, all tasks come to their end on these, and on trial it gets few.
+// TestBlackHole: a machine that fails everything at once draws the tasks of four arrays
+// of two users into it, and is drained after a few of them. No other machine is, all
+// tasks come to their end on these, and on trial it gets few.
 func TestBlackHole(t *testing.T) {
 	for _, tt := range []struct{ machines, schedds, managers int }{{2, 1, 1}, {4, 2, 3}} {
 		t.Run(fmt.Sprintf("%d machines, %d submit nodes", tt.machines, tt.schedds), func(t *testing.T) {
 			c := SimulationConfig{Seed: 7, Managers: tt.managers, Schedds: tt.schedds, SelfCheck: true}
 			for i := range tt.machines {
 				c.Machines = append(c.Machines, MachineConfig{
-					Name: fmt.Sprintf("n%d", i+1), Resources: roost.Resources{CPU: 8000, Memory: 16 << 30, Disk: 100 << 30}, FailsAll: i == tt.machines-1,
+					Name: fmt.Sprintf("n%d", i+1), Resources: roost.Resources{CPU: 8000, Memory: 16 << 30,
+						Disk: 100 << 30}, FailsAll: i == tt.machines-1,
 				})
 			}
 			const tasks = 150
@@ -29,7 +31,8 @@ func TestBlackHole(t *testing.T) {
 				ad.SetInt(roost.AttrRequestCpus, 1)
 				ad.SetInt(roost.AttrRequestMemory, 64)
 				c.Jobs = append(c.Jobs, JobConfig{
-					At: time.Second, Schedd: i % tt.schedds, Owner: fmt.Sprintf("user%d", i/2), Spec: queue.SubmitSpec{Ad: ad, Count: tasks}, Runtimes: []time.Duration{time.Second},
+					At: time.Second, Schedd: i % tt.schedds, Owner: fmt.Sprintf("user%d", i/2),
+					Spec: queue.SubmitSpec{Ad: ad, Count: tasks}, Runtimes: []time.Duration{time.Second},
 				})
 			}
 			p := playPool(t, c, time.Hour)

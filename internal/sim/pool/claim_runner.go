@@ -36,7 +36,8 @@ const (
 	phaseOver                  // they do not any more
 )
 
-// starterProcess is the process beside a task. It enforces the lease by itself, and keeps how the task has ended until it is told to forget that.
+// starterProcess is the process beside a task. It enforces the lease by itself, and keeps
+// how the task has ended until it is told to forget that.
 type starterProcess struct {
 	runner        *claimRunner
 	isAlive       bool
@@ -145,7 +146,8 @@ func (h *claimRunner) removeAll() {
 // scheduleDue has something due after a while of the host's life.
 func (s *starterProcess) scheduleDue(after time.Duration, what uint64) {
 	m := s.runner.machine
-	m.pool.loop.Schedule(eventloop.PlannedEvent{At: m.pool.loop.Now() + after, Place: m.id, Kind: evTask, Generation: m.hostLife, Number: s.version*dueKinds + what, Payload: s})
+	m.pool.loop.Schedule(eventloop.PlannedEvent{At: m.pool.loop.Now() + after, Place: m.id, Kind: evTask,
+		Generation: m.hostLife, Number: s.version*dueKinds + what, Payload: s})
 }
 
 // watchLease sees to it that the lease is enforced.
@@ -259,7 +261,8 @@ func (s *starterProcess) freezeForUser(a roost.AttemptID, still bool) {
 	}
 }
 
-// suspendForOwner has what is on the claim stand still for the owner of the machine, or not any more.
+// suspendForOwner has what is on the claim stand still for the owner of the machine, or
+// not any more.
 func (s *starterProcess) suspendForOwner(on bool) { s.suspendIfWanted(s.frozenByUser, on) }
 
 // suspendIfWanted has the task stand still while anybody wants it to.
@@ -291,7 +294,8 @@ func (s *starterProcess) suspendIfWanted(frozen, held bool) {
 	}
 }
 
-// resumeRun has the task run on for what is left of it, or for as long as it may. Its walltime stands still as it does.
+// resumeRun has the task run on for what is left of it, or for as long as it may. Its
+// walltime stands still as it does.
 func (s *starterProcess) resumeRun() {
 	s.since = s.runner.machine.pool.loop.Now()
 	s.scheduleDue(s.remaining, dueEnd)
@@ -307,7 +311,8 @@ func (s *starterProcess) reportSuspended(still bool) {
 		what = audit.Suspended
 	}
 	t := s.attempt.Task
-	s.runner.machine.pool.observe(audit.Event{Type: what, Node: s.runner.machine.name, Job: t.Job, Index: t.Index, Attempt: s.attempt.Attempt})
+	s.runner.machine.pool.observe(audit.Event{Type: what, Node: s.runner.machine.name, Job: t.Job, Index: t.Index,
+		Attempt: s.attempt.Attempt})
 }
 
 // attemptExit is how an attempt ended.
@@ -324,12 +329,14 @@ func (p *Pool) reportBegan(m *machineNode, s *starterProcess) {
 func (p *Pool) reportRunning(m *machineNode, s *starterProcess) {
 	if p.cfg.Observe != nil {
 		p.observe(audit.Event{
-			Type: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index, Attempt: s.attempt.Attempt, Claim: uint64(s.runner.id), Resources: s.runner.claim.Resources,
+			Type: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index,
+			Attempt: s.attempt.Attempt, Claim: uint64(s.runner.id), Resources: s.runner.claim.Resources,
 		})
 	}
 }
 
 func (p *Pool) reportEnded(m *machineNode, s *starterProcess, code int32) {
 	p.countTask(s, -1)
-	p.observe(audit.Event{Type: audit.Ended, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index, Attempt: s.attempt.Attempt, Code: code})
+	p.observe(audit.Event{Type: audit.Ended, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index,
+		Attempt: s.attempt.Attempt, Code: code})
 }

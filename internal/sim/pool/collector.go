@@ -9,7 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator"
 )
 
-// adUpdate is what a startd says to a collector, and adAnswer what that says to it (package internal/adclient).
+// adUpdate is what a startd says to a collector, and adAnswer what that says to it
+// (package internal/adclient).
 type (
 	adUpdate struct{ adstore.AdUpdate }
 	adAnswer struct{ resend bool }
@@ -78,7 +79,8 @@ func (m *managerNode) handleAd(on *daemonStream, x *adUpdate) {
 	}
 }
 
-// updateMachines tells the negotiator what has changed. Each reads the collector beside it.
+// updateMachines tells the negotiator what has changed. Each reads the collector beside
+// it.
 func (m *managerNode) updateMachines() {
 	var all []negotiator.MachineUpdate
 	synced := false
@@ -94,7 +96,8 @@ func (m *managerNode) updateMachines() {
 			case e == nil:
 				all = append(all, negotiator.ReadMachineUpdate(m.wallTime(), d.Name, 0, 0, nil, nil))
 			default:
-				all = append(all, negotiator.ReadMachineUpdate(m.wallTime(), d.Name, e.Started, e.Sequence, e.Ad.Copy(), e.Private))
+				all = append(all, negotiator.ReadMachineUpdate(m.wallTime(), d.Name, e.Started, e.Sequence, e.Ad.Copy(),
+					e.Private))
 			}
 		}
 	}
@@ -103,7 +106,8 @@ func (m *managerNode) updateMachines() {
 	}
 }
 
-// adLease is how long a collector keeps an ad of which it hears nothing more, and restate how often a startd makes its ad anew.
+// adLease is how long a collector keeps an ad of which it hears nothing more, and restate
+// how often a startd makes its ad anew.
 const (
 	adLease           = time.Minute
 	adRestateInterval = time.Minute

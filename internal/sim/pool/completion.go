@@ -27,7 +27,8 @@ func (s *scheddNode) submissionStored(id roost.JobID, sub *queue.SubmittedJob) {
 		return
 	}
 	st, _ := s.core.Queue().Status(id.Seq)
-	s.pool.observe(audit.Event{Type: audit.SubmissionStored, Node: s.name, Key: sub.Key, Job: id, Tasks: sub.Count, Resources: st.Resources})
+	s.pool.observe(audit.Event{Type: audit.SubmissionStored, Node: s.name, Key: sub.Key, Job: id, Tasks: sub.Count,
+		Resources: st.Resources})
 }
 
 // taskEnded takes in that a task may have come to its end.
@@ -57,7 +58,8 @@ func (s *scheddNode) taskEnded(id roost.JobID, index int, code int32) {
 	s.pool.observe(audit.Event{Type: audit.Completed, Job: id, Index: index, Attempt: a.Attempt, Code: code})
 }
 
-// outputStored tells that all output of an attempt is here, and which of its files nobody has asked for: no job here names any.
+// outputStored tells that all output of an attempt is here, and which of its files nobody
+// has asked for: no job here names any.
 func (s *scheddNode) outputStored(a roost.AttemptID, came []*wire.FileEntry) {
 	seen := audit.Event{Type: audit.OutputStored, Job: a.Task.Job, Index: a.Task.Index, Attempt: a.Attempt}
 	if len(came) > 0 {
@@ -66,7 +68,8 @@ func (s *scheddNode) outputStored(a roost.AttemptID, came []*wire.FileEntry) {
 	s.pool.observe(seen)
 }
 
-// AllEnded reports whether all jobs were submitted, or refused, and all their tasks have come to their end.
+// AllEnded reports whether all jobs were submitted, or refused, and all their tasks have
+// come to their end.
 func (p *Pool) AllEnded() bool {
 	return p.unfinished == 0
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// guardProcess sees the owner of a machine, as startd/guard does: a process of the host, beside the startd and independent of it.
+// guardProcess sees the owner of a machine, as startd/guard does: a process of the host,
+// beside the startd and independent of it.
 type guardProcess struct {
 	machine          *machineNode
 	ownerPresent     bool          // somebody is
@@ -26,10 +27,12 @@ type guardProcess struct {
 	lastAcknowledged uint64        // what of that the startd has acted on
 	connected        bool          // the startd listens
 	urgentPending    []uint64      // what cannot wait, and was not acted on
-	frozeAt          uint64        // it has stopped tasks itself, and said so first in these signs; 0: or they were taken over since
-	dead             bool
-	restartAt        time.Duration // then it is started again
-	unwatched        bool          // it is dead, or has not looked since it was started
+	// it has stopped tasks itself, and said so first in these signs; 0: or they were
+	// taken over since
+	frozeAt   uint64
+	dead      bool
+	restartAt time.Duration // then it is started again
+	unwatched bool          // it is dead, or has not looked since it was started
 }
 
 // What package guard has them, and how long the startd and it take to find each other.
@@ -42,7 +45,8 @@ const (
 	guardStartDelay   = 2 * time.Second // it looks at all there is before it says anything
 )
 
-// What is due of a guard; the rest of the number is the signs', or for dueOwnerComes the milliseconds of the visit.
+// What is due of a guard; the rest of the number is the signs', or for dueOwnerComes the
+// milliseconds of the visit.
 const (
 	dueOwnerComes uint64 = iota
 	dueOwnerLeft
@@ -64,7 +68,8 @@ type observationsMsg struct {
 // guardConnected is the news that the startd and the guard have found each other.
 type guardConnected struct{}
 
-// OwnerComes has somebody use a machine himself for a while, from now on, or from when it wakes. On a machine that has no policy for that nothing happens.
+// OwnerComes has somebody use a machine himself for a while, from now on, or from when it
+// wakes. On a machine that has no policy for that nothing happens.
 func (p *Pool) OwnerComes(name string, d time.Duration) {
 	if m, ok := p.nodeByName(name).part.(*machineNode); ok && m.guard != nil && !m.isOff {
 		m.guard.nextDue(0, dueOwnerComes, uint64(d/time.Millisecond))
@@ -73,7 +78,8 @@ func (p *Pool) OwnerComes(name string, d time.Duration) {
 
 func (g *guardProcess) nextDue(after time.Duration, what, number uint64) {
 	m := g.machine
-	m.pool.loop.Schedule(eventloop.PlannedEvent{At: m.pool.loop.Now() + after, Place: m.id, Kind: evTask, Generation: m.hostLife, Number: number*dueGuards + what, Payload: g})
+	m.pool.loop.Schedule(eventloop.PlannedEvent{At: m.pool.loop.Now() + after, Place: m.id, Kind: evTask,
+		Generation: m.hostLife, Number: number*dueGuards + what, Payload: g})
 }
 
 func (g *guardProcess) runDue(number uint64) {
@@ -132,7 +138,8 @@ func (g *guardProcess) ownerLeft() {
 	}
 }
 
-// sendObservations says what it sees. What is urgent the startd acts on in time, or else the guard does.
+// sendObservations says what it sees. What is urgent the startd acts on in time, or else
+// the guard does.
 func (g *guardProcess) sendObservations(urgent bool) {
 	if g.unwatched {
 		return
@@ -153,14 +160,16 @@ func (g *guardProcess) sendObservations(urgent bool) {
 }
 
 func (g *guardProcess) observations() *observationsMsg {
-	s := &observationsMsg{GuardObservations: owner.GuardObservations{Input: max(g.lastInput, g.lastWake), Asleep: g.asleep}, sequence: g.sequence, froze: g.frozeAt != 0}
+	s := &observationsMsg{GuardObservations: owner.GuardObservations{Input: max(g.lastInput, g.lastWake),
+		Asleep: g.asleep}, sequence: g.sequence, froze: g.frozeAt != 0}
 	if s.Console = s.Input; g.ownerPresent {
 		s.OwnerUseReason = "somebody is at it"
 	}
 	return s
 }
 
-// freeze stops the tasks of a startd that did not act in time, those that are only about to run included.
+// freeze stops the tasks of a startd that did not act in time, those that are only about
+// to run included.
 func (g *guardProcess) freeze() {
 	g.urgentPending = nil
 	anySuspended := false
@@ -205,7 +214,8 @@ func (g *guardProcess) reset() {
 	*g = guardProcess{machine: g.machine, sequence: g.sequence}
 }
 
-// ownerState follows the owner of a machine, as startd does. It is the machine's hands, for that.
+// ownerState follows the owner of a machine, as startd does. It is the machine's hands,
+// for that.
 type ownerState struct {
 	*machineNode
 }
@@ -224,7 +234,8 @@ func (m *machineNode) followOwner() {
 	m.connectGuard()
 }
 
-// policyInput is what the owner's policy is weighed with. In a quiet pool that is done less often: what depends on the time of day may be seen a minute late.
+// policyInput is what the owner's policy is weighed with. In a quiet pool that is done
+// less often: what depends on the time of day may be seen a minute late.
 func (m *machineNode) policyInput() owner.PolicyOptions {
 	o := owner.PolicyOptions{Policy: *m.config.OwnerPolicy, Name: m.name, Ad: m.core.Ad()}
 	if m.pool.cfg.OnlyOnChange {
@@ -246,7 +257,8 @@ func (m *machineNode) handleObservations(s *observationsMsg) {
 	m.enforcer.Observe(m.bootTime(), m.wallTime(), s.GuardObservations, s.froze)
 }
 
-// applyOwnerPolicy asks what the owner's policy says, and has the guard know that it was acted on.
+// applyOwnerPolicy asks what the owner's policy says, and has the guard know that it was
+// acted on.
 func (m *machineNode) applyOwnerPolicy() slot.BootTime {
 	did, wake := m.enforcer.Apply(m.bootTime())
 	if did.GuardReported {
@@ -261,7 +273,8 @@ func (m ownerState) RunnerIDs() []slot.ClaimID { return slices.Sorted(maps.Keys(
 // HasRunner implements desktop.ClaimController.
 func (m ownerState) HasRunner(id slot.ClaimID) bool { return m.claimRunners[id] != nil }
 
-// SetSuspended implements desktop.ClaimController. What is only about to run goes in place of standing still: the books see to that.
+// SetSuspended implements desktop.ClaimController. What is only about to run goes in
+// place of standing still: the books see to that.
 func (m ownerState) SetSuspended(id slot.ClaimID, why string) {
 	h := m.claimRunners[id]
 	h.suspendReason = why
@@ -273,7 +286,9 @@ func (m ownerState) Resume(id slot.ClaimID) { m.SetSuspended(id, "") }
 
 // ReportSuspended implements desktop.ClaimController.
 func (m ownerState) ReportSuspended(c *slot.Claim, why string) {
-	m.sendToSchedd(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: reference(c.Attempt), Frozen: why != "", Reason: why}}})
+	m.sendToSchedd(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Suspended{
+		Suspended: &wire.Suspended{Attempt: reference(c.Attempt), Frozen: why != "", Reason: why},
+	}})
 }
 
 // TrimMemory implements desktop.ClaimController: memory that is given back shows nowhere.

@@ -12,24 +12,29 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// desktopPool is a pool of one machine of two cores, whose owner has tasks stand still at once, go on 10 s after he has left, and leave when they have stood still for
-// a minute; the machine is lent 20 s after he has left. Two jobs of one task of 30 s and one core come, at first and at second.
+// desktopPool is a pool of one machine of two cores, whose owner has tasks stand still at
+// once, go on 10 s after he has left, and leave when they have stood still for a minute;
+// the machine is lent 20 s after he has left. Two jobs of one task of 30 s and one core
+// come, at first and at second.
 func desktopPool(t *testing.T, first, second time.Duration, then func(*Pool)) (seen []audit.Event) {
 	t.Helper()
 	policy, err := owner.NewPolicy(owner.PolicySettings{
-		Preset: "desktop", StartAfter: 20 * time.Second, ResumeAfter: 10 * time.Second, LeaveAfter: time.Minute, Vacate: 10 * time.Second,
+		Preset: "desktop", StartAfter: 20 * time.Second, ResumeAfter: 10 * time.Second, LeaveAfter: time.Minute,
+		Vacate: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := MachineConfig{Name: "desk", Resources: roost.Resources{CPU: 2000, Memory: 4 << 30, Disk: 1 << 30}, OwnerPolicy: &policy}
+	machine := MachineConfig{Name: "desk", Resources: roost.Resources{CPU: 2000, Memory: 4 << 30, Disk: 1 << 30},
+		OwnerPolicy: &policy}
 	c := SimulationConfig{Seed: 1, Managers: 1, Schedds: 1, SelfCheck: true, Machines: []MachineConfig{machine}}
 	for _, at := range []time.Duration{first, second} {
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, 1)
 		ad.SetInt(roost.AttrRequestMemory, 512)
 		ad.SetInt(roost.AttrJobLease, 3600)
-		c.Jobs = append(c.Jobs, JobConfig{At: at, Owner: "ann", Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{30 * time.Second}})
+		c.Jobs = append(c.Jobs, JobConfig{At: at, Owner: "ann", Spec: queue.SubmitSpec{Ad: ad, Count: 1},
+			Runtimes: []time.Duration{30 * time.Second}})
 	}
 	a := audit.New(audit.DefaultRules())
 	c.Observe = func(s audit.Event) {
@@ -65,8 +70,9 @@ func nthSeen(seen []audit.Event, n int, words string) time.Duration {
 	return 0
 }
 
-// TestOwnerComes: tasks stand still while somebody uses their machine, and go on or leave by his policy; it gives no claims then. Whoever stops them: where the
-// startd stands still, or is dead, the guard does.
+// TestOwnerComes: tasks stand still while somebody uses their machine, and go on or leave
+// by his policy; it gives no claims then. Whoever stops them: where the startd stands
+// still, or is dead, the guard does.
 func TestOwnerComes(t *testing.T) {
 	const first, second = "attempt 1 of 1[0].schedd0 ", "attempt 1 of 2[0].schedd0 "
 	type at struct {
@@ -80,18 +86,24 @@ func TestOwnerComes(t *testing.T) {
 		want   []at
 	}{
 		"he goes soon": {
-			15 * time.Second, func(p *Pool) { p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 10*time.Second) }) },
+			15 * time.Second, func(p *Pool) {
+				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 10*time.Second) })
+			},
 			[]at{
-				{"somebody sits down", 1, 10 * time.Second}, {first + "stands still", 1, 10 * time.Second}, {"desk: lends 0 cores", 2, 10 * time.Second},
-				{"he leaves", 1, 20 * time.Second}, {first + "goes on", 1, 30 * time.Second}, {"lends 2 cores", 2, 40 * time.Second}, {second + "begins", 1, 40 * time.Second},
+				{"somebody sits down", 1, 10 * time.Second}, {first + "stands still", 1, 10 * time.Second},
+				{"desk: lends 0 cores", 2, 10 * time.Second},
+				{"he leaves", 1, 20 * time.Second}, {first + "goes on", 1, 30 * time.Second},
+				{"lends 2 cores", 2, 40 * time.Second}, {second + "begins", 1, 40 * time.Second},
 				{first + "has no process", 1, 51 * time.Second}, {second + "has no process", 1, 70 * time.Second},
 			},
 		},
 		"he stays": {
 			0, func(p *Pool) { p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 2*time.Minute) }) },
 			[]at{
-				{first + "stands still", 1, 10 * time.Second}, {first + "has no process", 1, 70 * time.Second}, {first + "goes on", 1, 0},
-				{"he leaves", 1, 130 * time.Second}, {"attempt 2 of 1[0].schedd0 begins", 1, 150 * time.Second}, {"attempt 2 of 2[0].schedd0 begins", 1, 150 * time.Second},
+				{first + "stands still", 1, 10 * time.Second}, {first + "has no process", 1, 70 * time.Second},
+				{first + "goes on", 1, 0},
+				{"he leaves", 1, 130 * time.Second}, {"attempt 2 of 1[0].schedd0 begins", 1, 150 * time.Second},
+				{"attempt 2 of 2[0].schedd0 begins", 1, 150 * time.Second},
 			},
 		},
 		"the startd is stopped": {
@@ -99,7 +111,8 @@ func TestOwnerComes(t *testing.T) {
 				p.CallAt(9*time.Second, func() { p.PauseDaemon("desk", 20*time.Second) })
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
 			},
-			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 39 * time.Second}, {first + "has no process", 1, 59 * time.Second}},
+			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 39 * time.Second},
+				{first + "has no process", 1, 59 * time.Second}},
 		},
 		"the startd is dead": {
 			0, func(p *Pool) {
@@ -107,7 +120,8 @@ func TestOwnerComes(t *testing.T) {
 				p.CallAt(10*time.Second, func() { p.OwnerComes("desk", 15*time.Second) })
 			},
 			[]at{
-				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 25 * time.Second}, {first + "goes on", 1, 35 * time.Second},
+				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 25 * time.Second},
+				{first + "goes on", 1, 35 * time.Second},
 				{first + "has no process", 1, 55 * time.Second},
 			},
 		},
@@ -117,34 +131,41 @@ func TestOwnerComes(t *testing.T) {
 				p.CallAt(12*time.Second, func() { p.CrashDaemon("desk", 30*time.Second) })
 			},
 			[]at{
-				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 15 * time.Second}, {first + "goes on", 1, 42 * time.Second},
+				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 15 * time.Second},
+				{first + "goes on", 1, 42 * time.Second},
 				{first + "has no process", 1, 62 * time.Second},
 			},
 		},
 		"the guard dies": {
-			15 * time.Second, func(p *Pool) { p.CallAt(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) }) },
+			15 * time.Second, func(p *Pool) {
+				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) })
+			},
 			[]at{
-				{first + "stands still", 1, 13 * time.Second}, {"lends 0 cores", 2, 13 * time.Second}, {"guard is heard of again", 1, 30 * time.Second},
+				{first + "stands still", 1, 13 * time.Second}, {"lends 0 cores", 2, 13 * time.Second},
+				{"guard is heard of again", 1, 30 * time.Second},
 				{first + "goes on", 1, 30 * time.Second}, {second + "begins", 1, 30 * time.Second},
 			},
 		},
 		"the guard dies for a moment": {
 			0, func(p *Pool) { p.CallAt(10*time.Second, func() { p.GuardDies("desk", 500*time.Millisecond) }) },
-			[]at{{"nothing is heard", 1, 0}, {first + "stands still", 1, 0}, {first + "has no process", 1, 30 * time.Second}},
+			[]at{{"nothing is heard", 1, 0}, {first + "stands still", 1, 0},
+				{first + "has no process", 1, 30 * time.Second}},
 		},
 		"the guard dies, and he comes": {
 			0, func(p *Pool) {
 				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 2*time.Second) })
 				p.CallAt(11*time.Second, func() { p.OwnerComes("desk", 20*time.Second) })
 			},
-			[]at{{"a guard has looked", 1, 13 * time.Second}, {first + "stands still", 1, 13 * time.Second}, {first + "goes on", 1, 41 * time.Second}},
+			[]at{{"a guard has looked", 1, 13 * time.Second}, {first + "stands still", 1, 13 * time.Second},
+				{first + "goes on", 1, 41 * time.Second}},
 		},
 		"the guard dies, and the startd": {
 			0, func(p *Pool) {
 				p.CallAt(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) })
 				p.CallAt(11*time.Second, func() { p.CrashDaemon("desk", 5*time.Second) })
 			},
-			[]at{{first + "stands still", 1, 18 * time.Second}, {"nothing is heard", 1, 19 * time.Second}, {first + "goes on", 1, 31 * time.Second}},
+			[]at{{first + "stands still", 1, 18 * time.Second}, {"nothing is heard", 1, 19 * time.Second},
+				{first + "goes on", 1, 31 * time.Second}},
 		},
 		"the startd dies, and the guard that has stopped its task": {
 			0, func(p *Pool) {
@@ -156,7 +177,8 @@ func TestOwnerComes(t *testing.T) {
 		},
 		"the host sleeps": {
 			0, func(p *Pool) { p.CallAt(10*time.Second, func() { p.SuspendHost("desk", 10*time.Second) }) },
-			[]at{{"desk: wakes", 1, 20 * time.Second}, {first + "stands still", 1, 20 * time.Second}, {first + "goes on", 1, 40 * time.Second}},
+			[]at{{"desk: wakes", 1, 20 * time.Second}, {first + "stands still", 1, 20 * time.Second},
+				{first + "goes on", 1, 40 * time.Second}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,9 @@ func (p *Pool) CrashDaemon(name string, away time.Duration) {
 	n.restartAfter(away)
 }
 
-// FlipBit kills a central manager, and flips a bit of the log on its disk, or a schedd, and makes an event of its log unreadable; it is started again after a while.
-// Which bit or event is n's matter.
+// FlipBit kills a central manager, and flips a bit of the log on its disk, or a schedd,
+// and makes an event of its log unreadable; it is started again after a while. Which bit
+// or event is n's matter.
 func (p *Pool) FlipBit(name string, n int, away time.Duration) {
 	p.CrashDaemon(name, away)
 	switch part := p.nodeByName(name).part.(type) {
@@ -43,7 +44,8 @@ func (n *hostNode) restartAfter(after time.Duration) {
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: n.downUntil, Place: n.id, Kind: evStart})
 }
 
-// RebootHost takes a host the power, for a while: its tasks are gone, and its clock of uptime begins at 0. Nobody is told.
+// RebootHost takes a host the power, for a while: its tasks are gone, and its clock of
+// uptime begins at 0. Nobody is told.
 func (p *Pool) RebootHost(name string, away time.Duration) {
 	n := p.nodeByName(name)
 	n.isOff = true
@@ -69,7 +71,8 @@ func (p *Pool) RebootHost(name string, away time.Duration) {
 	})
 }
 
-// TearNextWrite has the write that is under way when the daemon dies next be on its disk all the same: nobody was told.
+// TearNextWrite has the write that is under way when the daemon dies next be on its disk
+// all the same: nobody was told.
 func (p *Pool) TearNextWrite(name string) { p.nodeByName(name).tornWrite = true }
 
 // PauseDaemon has a daemon stand still for a while, and not know it (SIGSTOP).
@@ -120,7 +123,8 @@ func (p *Pool) breakSilentStreams(n *hostNode, until time.Duration) {
 	})
 }
 
-// CutLink has nothing come through from a node to another for a while. What is sent waits, as the transport tries again, until whoever hears nothing gives up.
+// CutLink has nothing come through from a node to another for a while. What is sent
+// waits, as the transport tries again, until whoever hears nothing gives up.
 func (p *Pool) CutLink(from, to string, d time.Duration) {
 	a, b := p.nodeByName(from), p.nodeByName(to)
 	l := p.link(a, b)
@@ -141,8 +145,9 @@ func (p *Pool) CutLink(from, to string, d time.Duration) {
 	}
 }
 
-// TakesAddress cuts a machine off for a while, in which another one answers at its address: whoever opens a session there opens one with that. Afterwards
-// these sessions break.
+// TakesAddress cuts a machine off for a while, in which another one answers at its
+// address: whoever opens a session there opens one with that. Afterwards these sessions
+// break.
 func (p *Pool) TakesAddress(name, by string, d time.Duration) {
 	n, taker := p.nodeByName(name), p.nodeByName(by)
 	for _, serial := range sortedKeys(n.streams) {
@@ -195,7 +200,8 @@ func (p *Pool) BreakSessions(a, b string) {
 	}
 }
 
-// StepClock puts the wall clock of a node forward, or back, at once. A daemon that runs measures with another clock, as Go does; what it reads and writes down is the new time.
+// StepClock puts the wall clock of a node forward, or back, at once. A daemon that runs
+// measures with another clock, as Go does; what it reads and writes down is the new time.
 func (p *Pool) StepClock(name string, by time.Duration) { p.nodeByName(name).wallOffset += by }
 
 // SlowDisk has each write take longer for a while, and FullDisk none succeed.

@@ -6,10 +6,12 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 )
 
-// What becomes of a guard that dies, and of a startd that hears nothing of it (package startd, guard.go). One that is started again knows from its books what it has
-// stopped itself, looks at the machine, and says what it sees: of that everything is news to it.
+// What becomes of a guard that dies, and of a startd that hears nothing of it (package
+// startd, guard.go). One that is started again knows from its books what it has stopped
+// itself, looks at the machine, and says what it sees: of that everything is news to it.
 
-// GuardDies kills the guard of a machine; its master starts it again after a while. On a machine that has none nothing happens.
+// GuardDies kills the guard of a machine; its master starts it again after a while. On a
+// machine that has none nothing happens.
 func (p *Pool) GuardDies(name string, away time.Duration) {
 	m, ok := p.nodeByName(name).part.(*machineNode)
 	if !ok || m.guard == nil || m.isOff {
@@ -28,7 +30,8 @@ func (g *guardProcess) die() {
 	if g.connected && g.machine.isUp {
 		g.machine.startGuardTimeout()
 	}
-	*g = guardProcess{machine: g.machine, ownerPresent: g.ownerPresent, ownerUntil: g.ownerUntil, sequence: g.sequence, frozeAt: g.frozeAt, restartAt: g.restartAt, dead: true, unwatched: true}
+	*g = guardProcess{machine: g.machine, ownerPresent: g.ownerPresent, ownerUntil: g.ownerUntil, sequence: g.sequence,
+		frozeAt: g.frozeAt, restartAt: g.restartAt, dead: true, unwatched: true}
 }
 
 // restart begins a life of the guard.
@@ -43,7 +46,8 @@ func (g *guardProcess) restart() {
 	}
 }
 
-// sendFirst says the first signs. Somebody who is there is news that cannot wait; and what an earlier guard has stopped is told of again.
+// sendFirst says the first signs. Somebody who is there is news that cannot wait; and
+// what an earlier guard has stopped is told of again.
 func (g *guardProcess) sendFirst() {
 	if g.dead || !g.unwatched {
 		return
@@ -59,7 +63,8 @@ func (g *guardProcess) sendFirst() {
 	g.sendObservations(g.ownerPresent)
 }
 
-// guardTimeout is the news that nothing was heard of the guard for too long, unless something was since it was awaited so.
+// guardTimeout is the news that nothing was heard of the guard for too long, unless
+// something was since it was awaited so.
 type guardTimeout struct{ awaited uint64 }
 
 // startGuardTimeout begins the time in which the startd has to hear of the guard.
@@ -71,7 +76,8 @@ func (m *machineNode) startGuardTimeout() {
 // connectGuard has the startd and the guard find each other.
 func (m *machineNode) connectGuard() {
 	if !m.guard.dead {
-		m.scheduleEvent(m.pool.loop.Now()+m.pool.rand.Between(time.Millisecond, guardConnectDelay), evReport, 0, guardConnected{})
+		m.scheduleEvent(m.pool.loop.Now()+m.pool.rand.Between(time.Millisecond, guardConnectDelay), evReport, 0,
+			guardConnected{})
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // wallStart is the instant 0 on the calendar, unless the config says otherwise.
 const wallStart = 1_800_000_000
 
-// bootOffset is how long hosts are up at the instant 0: an instant of CLOCK_BOOTTIME that is 0 often means that there is none.
+// bootOffset is how long hosts are up at the instant 0: an instant of CLOCK_BOOTTIME that
+// is 0 often means that there is none.
 const bootOffset = time.Hour
 
 // daemon is what a daemon does.
@@ -59,7 +60,8 @@ type hostNode struct {
 }
 
 func (p *Pool) newNode(name string, of daemon) *hostNode {
-	n := &hostNode{pool: p, id: int32(len(p.nodes)), name: name, part: of, bootedAt: -bootOffset, streams: map[uint64]*daemonStream{}}
+	n := &hostNode{pool: p, id: int32(len(p.nodes)), name: name, part: of, bootedAt: -bootOffset,
+		streams: map[uint64]*daemonStream{}}
 	p.nodes = append(p.nodes, n)
 	p.byName[name] = n
 	return n
@@ -80,14 +82,16 @@ func (n *hostNode) wallTime() time.Time {
 
 func (n *hostNode) bootTime() time.Duration { return n.pool.loop.Now() - n.bootedAt }
 
-// simTime is when an instant is, as time.Until has it: by the clock that nobody sets if it has that, or else when the clock on the wall shows it.
+// simTime is when an instant is, as time.Until has it: by the clock that nobody sets if
+// it has that, or else when the clock on the wall shows it.
 func (n *hostNode) simTime(at time.Time) time.Duration {
 	return n.pool.loop.Now() + at.Sub(n.wallTime())
 }
 
 // scheduleEvent has an event of the daemon happen.
 func (n *hostNode) scheduleEvent(at time.Duration, kind uint8, number uint64, with any) {
-	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: kind, Generation: n.daemonLife, Number: number, Payload: with})
+	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: kind, Generation: n.daemonLife,
+		Number: number, Payload: with})
 }
 
 // start begins a life of the daemon.
@@ -132,7 +136,8 @@ func (n *hostNode) killAndRestart() {
 // nextDaemonTime is when the daemon can do something next, if that is not now.
 func (n *hostNode) nextDaemonTime() time.Duration { return max(n.stalledUntil, n.isAsleep) }
 
-// nextRunnable is when something of the host can happen next: what is not the daemon's goes on while that stands still.
+// nextRunnable is when something of the host can happen next: what is not the daemon's
+// goes on while that stands still.
 func (n *hostNode) nextRunnable() time.Duration {
 	if n.isAsleep > n.pool.loop.Now() {
 		return n.isAsleep
@@ -140,7 +145,8 @@ func (n *hostNode) nextRunnable() time.Duration {
 	return n.stalledUntil
 }
 
-// runDaemonEvent lets an event of the daemon happen, or keeps it while the daemon stands still.
+// runDaemonEvent lets an event of the daemon happen, or keeps it while the daemon stands
+// still.
 func (n *hostNode) runDaemonEvent(e eventloop.PlannedEvent) {
 	if e.Generation != n.daemonLife || !n.isUp {
 		if e.Kind == evDeliver {
@@ -164,7 +170,8 @@ func (n *hostNode) wakeAt(at time.Duration) {
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evWake, Number: n.wakeVersion})
 }
 
-// runDeferred has what has waited happen, first what is the host's; and all of it, unless each takes its time.
+// runDeferred has what has waited happen, first what is the host's; and all of it, unless
+// each takes its time.
 func (n *hostNode) runDeferred(version uint64) {
 	if version != n.wakeVersion {
 		return
@@ -234,7 +241,8 @@ func (n *hostNode) runHostEvent(e eventloop.PlannedEvent) {
 // hostProcess is what lives beside a daemon, and knows what is due.
 type hostProcess interface{ runDue(number uint64) }
 
-// daemonTimer is something that a daemon does when it is time. One that comes early does no harm.
+// daemonTimer is something that a daemon does when it is time. One that comes early does
+// no harm.
 type daemonTimer struct {
 	at      time.Duration
 	version uint64

@@ -16,9 +16,12 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// What there is at the instant 0 already: jobs in the logs of schedds, and tasks on machines. Naively these would be submitted, and started, in the first
-// seconds; but then they would have to find their places anew, against drains, stopped queues and each other. So all daemons begin as after a restart of the
-// whole cell: schedds read what was submitted and assigned, machines adopt the claims that were written down, and the two are compared as they always are.
+// What there is at the instant 0 already: jobs in the logs of schedds, and tasks on
+// machines. Naively these would be submitted, and started, in the first seconds; but then
+// they would have to find their places anew, against drains, stopped queues and each
+// other. So all daemons begin as after a restart of the whole cell: schedds read what was
+// submitted and assigned, machines adopt the claims that were written down, and the two
+// are compared as they always are.
 
 // loadInitialJobs puts what was there before the beginning where it is.
 func (p *Pool) loadInitialJobs() error {
@@ -35,7 +38,8 @@ func (p *Pool) loadInitialJobs() error {
 	for _, i := range order {
 		for _, at := range p.cfg.Jobs[i].InitialPlacements {
 			if at.Machine < 0 || at.Machine >= len(p.machines) {
-				return fmt.Errorf("job %d: %w: a task of it runs on machine %d of %d", i, roost.Invalid, at.Machine, len(p.machines))
+				return fmt.Errorf("job %d: %w: a task of it runs on machine %d of %d", i, roost.Invalid, at.Machine,
+					len(p.machines))
 			}
 			m := p.machines[at.Machine] // which is up for longer than what runs there
 			m.bootedAt = min(m.bootedAt, -at.RunningFor-bootOffset)
@@ -64,7 +68,8 @@ func (p *Pool) loadInitialJob(i int, q *queue.Queue) error {
 		s.appendEvents(events)
 	}
 	spec, key := p.submitSpec(i), "job "+strconv.Itoa(i)
-	events, ids, _, err := q.SubmitJobs(then(-j.At), who, key, []queue.SubmitSpec{spec}, queue.SubmitLimits{Domain: fileSystemDomain})
+	events, ids, _, err := q.SubmitJobs(then(-j.At), who, key, []queue.SubmitSpec{spec},
+		queue.SubmitLimits{Domain: fileSystemDomain})
 	if err != nil {
 		u.refused = fmt.Errorf("job %d: %w", i, err)
 		p.unfinished--
@@ -79,7 +84,8 @@ func (p *Pool) loadInitialJob(i int, q *queue.Queue) error {
 	u.id, u.shownAt, u.stored, u.unfinished = id, j.At, true, spec.Count
 	p.tasks += spec.Count
 	st, _ := q.Status(id.Seq)
-	p.observe(audit.Event{Type: audit.SubmissionStored, Node: s.name, Key: events[0].Submission.Key, Job: id, Tasks: spec.Count, Resources: st.Resources})
+	p.observe(audit.Event{Type: audit.SubmissionStored, Node: s.name, Key: events[0].Submission.Key, Job: id,
+		Tasks: spec.Count, Resources: st.Resources})
 	p.observe(audit.Event{Type: audit.IDShown, Node: s.name, Key: events[0].Submission.Key, Job: id, Tasks: spec.Count})
 	for k := range j.InitialPlacements {
 		at := &j.InitialPlacements[k]
@@ -111,8 +117,10 @@ func (m *machineNode) hasPlacement(p *gpu.Placement) bool {
 		!slices.ContainsFunc(p.Shares, func(x gpu.DeviceShare) bool { return x.Device < 0 || x.Device >= devices })
 }
 
-// startInitial writes a claim down as if it had been given long ago, and has its task run.
-func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacement, group string, band roost.PriorityBand) {
+// startInitial writes a claim down as if it had been given long ago, and has its task
+// run.
+func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacement, group string,
+	band roost.PriorityBand) {
 	j, who := &m.pool.cfg.Jobs[i], m.pool.callerOf(i)
 	m.initialClaim++
 	saved := gpu.NewFree(m.units, m.config.Resources.Disk).Save(at.Placement)
@@ -121,15 +129,21 @@ func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacemen
 	about.Limits, _ = j.Spec.Ad.Str(roost.AttrLimits)
 	about.Queue, _ = j.Spec.Ad.Str(roost.AttrQueue)
 	about.Alone, _ = j.Spec.Ad.Bool(roost.AttrExclusive)
-	h := &claimRunner{machine: m, id: m.initialClaim, hostLife: m.hostLife, placement: &saved, written: true, claim: slot.Claim{
-		ID: m.initialClaim, Grant: slot.GrantID{Epoch: 1, ID: uint64(m.id)<<generationBits | uint64(m.initialClaim)}, Schedd: m.pool.schedds[j.Schedd].name, Owner: who.User, Info: about,
-		UID: who.UID, GID: who.GID, Class: at.Placement.Class, CanQueue: true, Resources: at.Resources, LeasePeriod: lease,
-	}}
+	h := &claimRunner{machine: m, id: m.initialClaim, hostLife: m.hostLife, placement: &saved, written: true,
+		claim: slot.Claim{
+			ID: m.initialClaim, Grant: slot.GrantID{Epoch: 1,
+				ID: uint64(m.id)<<generationBits | uint64(m.initialClaim)},
+			Schedd: m.pool.schedds[j.Schedd].name, Owner: who.User, Info: about,
+			UID: who.UID, GID: who.GID, Class: at.Placement.Class, CanQueue: true, Resources: at.Resources,
+			LeasePeriod: lease,
+		}}
 	walltime, _ := j.Spec.Ad.Int(roost.AttrWalltime)
 	_, code := j.runtimeAndCode(a.Task.Index)
 	h.starter = &starterProcess{
-		runner: h, isAlive: true, initial: true, phase: phaseRunning, attempt: a, job: i, remaining: at.Remaining, code: code, output: j.Output, began: m.bootTime() - at.RunningFor, deadline: m.bootTime() + lease,
-		program: &wire.Program{Executable: programPrefix + strconv.Itoa(i), WalltimeNs: walltime * int64(time.Second), ExpectedNs: int64(at.PredictedRuntime)},
+		runner: h, isAlive: true, initial: true, phase: phaseRunning, attempt: a, job: i, remaining: at.Remaining,
+		code: code, output: j.Output, began: m.bootTime() - at.RunningFor, deadline: m.bootTime() + lease,
+		program: &wire.Program{Executable: programPrefix + strconv.Itoa(i), WalltimeNs: walltime * int64(time.Second),
+			ExpectedNs: int64(at.PredictedRuntime)},
 	}
 	m.claimRunners[h.id] = h
 	h.starter.watchLease()

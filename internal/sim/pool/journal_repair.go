@@ -14,16 +14,18 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A schedd whose log is damaged does not start. Here somebody runs roost doctor --repair at once, and lets the jobs go on that it holds, as soon as the schedd
-// allows that.
+// A schedd whose log is damaged does not start. Here somebody runs roost doctor --repair
+// at once, and lets the jobs go on that it holds, as soon as the schedd allows that.
 
 // releaseInterval is how often he tries.
 const releaseInterval = 10 * time.Second
 
-// damageWindow is of how many of the newest events one is lost: what was long ago says nothing any more.
+// damageWindow is of how many of the newest events one is lost: what was long ago says
+// nothing any more.
 const damageWindow = 40
 
-// damageEvent makes an event in the log of a schedd that is down unreadable. Submissions are spared, and jobs that have gone into the history since.
+// damageEvent makes an event in the log of a schedd that is down unreadable. Submissions
+// are spared, and jobs that have gone into the history since.
 func (s *scheddNode) damageEvent(n int) {
 	type place struct{ batch, from, to int }
 	var all []place
@@ -69,7 +71,8 @@ func eventSpans(batch []byte) (all []eventSpan) {
 	return all
 }
 
-// repairLog makes the log anew where events are lost, as roost doctor does, and returns the jobs of which, and those that are held for that.
+// repairLog makes the log anew where events are lost, as roost doctor does, and returns
+// the jobs of which, and those that are held for that.
 func (s *scheddNode) repairLog() (hit, held []uint64) {
 	if hit = s.files.damagedJobs; len(hit) == 0 {
 		return nil, nil
@@ -93,8 +96,9 @@ func (s *scheddNode) repairLog() (hit, held []uint64) {
 	return hit, held
 }
 
-// reportDoubted tells the observer of what a repair says: which jobs are held, and which of their tasks have not come to their end any more, as far as the log knows.
-// That is so of jobs only of which an event was lost.
+// reportDoubted tells the observer of what a repair says: which jobs are held, and which
+// of their tasks have not come to their end any more, as far as the log knows. That is so
+// of jobs only of which an event was lost.
 func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
 	for _, seq := range held {
 		id := roost.JobID{Seq: seq, Host: s.name}
@@ -130,21 +134,23 @@ func (s *scheddNode) reopenTask(id roost.JobID, index int) {
 
 // releaseHeld has a job released that a repair holds, as soon as the schedd does that.
 func (s *scheddNode) releaseHeld(id roost.JobID) {
-	s.pool.loop.Schedule(eventloop.PlannedEvent{At: s.pool.loop.Now() + releaseInterval, Place: s.id, Kind: evFunc, Payload: func() {
-		if !s.isUp || s.nextDaemonTime() > s.pool.loop.Now() {
-			s.releaseHeld(id)
-			return
-		}
-		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // it was released, or is over
-			return
-		}
-		root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}
-		if err := s.core.Act(s.timeOf(), wire.ActRequest_RELEASE, root, queue.TaskSelector{Job: id}, func() {}); err != nil {
-			s.releaseHeld(id)
-			return
-		}
-		s.pool.users[s.jobs[id.Seq]].releases++
-		s.pool.observe(audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
-		s.endTurn()
-	}})
+	s.pool.loop.Schedule(eventloop.PlannedEvent{At: s.pool.loop.Now() + releaseInterval, Place: s.id, Kind: evFunc,
+		Payload: func() {
+			if !s.isUp || s.nextDaemonTime() > s.pool.loop.Now() {
+				s.releaseHeld(id)
+				return
+			}
+			if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // it was released, or is over
+				return
+			}
+			root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}
+			if err := s.core.Act(s.timeOf(), wire.ActRequest_RELEASE, root, queue.TaskSelector{Job: id},
+				func() {}); err != nil {
+				s.releaseHeld(id)
+				return
+			}
+			s.pool.users[s.jobs[id.Seq]].releases++
+			s.pool.observe(audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
+			s.endTurn()
+		}})
 }

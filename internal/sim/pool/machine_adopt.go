@@ -10,7 +10,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// adopt takes over the claims of earlier starts of the startd, as startd's adoptAll: those of this life of the host that were written down.
+// adopt takes over the claims of earlier starts of the startd, as startd's adoptAll:
+// those of this life of the host that were written down.
 func (m *machineNode) adopt() {
 	var all []*claimRunner
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
@@ -28,7 +29,8 @@ func (m *machineNode) adopt() {
 	}
 }
 
-// adoptOrder puts claims on which something runs before those that hold something, and these before those that wait.
+// adoptOrder puts claims on which something runs before those that hold something, and
+// these before those that wait.
 func (h *claimRunner) adoptOrder() int {
 	switch {
 	case h.starter.phase == phaseRunning:
@@ -43,15 +45,18 @@ func (h *claimRunner) adoptOrder() int {
 func (m *machineNode) addClaim(h *claimRunner) {
 	c, s := h.claim, h.starter
 	claim := slot.Claim{
-		ID: c.ID, Grant: c.Grant, Schedd: c.Schedd, Owner: c.Owner, Info: c.Info, UID: c.UID, GID: c.GID, Class: c.Class, CanQueue: c.CanQueue, Resources: c.Resources,
+		ID: c.ID, Grant: c.Grant, Schedd: c.Schedd, Owner: c.Owner, Info: c.Info, UID: c.UID, GID: c.GID,
+		Class: c.Class, CanQueue: c.CanQueue, Resources: c.Resources,
 		State: slot.Idle, Lease: m.bootTime() + c.LeasePeriod, LeasePeriod: c.LeasePeriod,
 	}
 	if s.phase != phaseIdle {
-		claim.State, claim.Attempt, claim.Running, claim.ProcessesGone = slot.Busy, s.attempt, s.phase == phaseRunning, s.phase == phaseOver
+		claim.State, claim.Attempt, claim.Running, claim.ProcessesGone = slot.Busy, s.attempt, s.phase == phaseRunning,
+			s.phase == phaseOver
 		claim.RunningSince = s.began
 		if s.program != nil {
 			p := s.program
-			claim.AttemptInfo = slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+			claim.AttemptInfo = slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()),
+				Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
 		}
 	}
 	var err error

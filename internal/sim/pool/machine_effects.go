@@ -20,19 +20,22 @@ func (m *machineNode) perform(effect slot.Effect) {
 		m.createClaim(e.Claim)
 	case slot.AcceptClaim:
 		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Claim.Grant.ID, Epoch: e.Claim.Grant.Epoch, Claim: uint64(e.Claim.ID), AdSequence: m.shown[e.Claim.ID], ScratchDomain: fileSystemDomain,
+			Grant: e.Claim.Grant.ID, Epoch: e.Claim.Grant.Epoch, Claim: uint64(e.Claim.ID),
+			AdSequence: m.shown[e.Claim.ID], ScratchDomain: fileSystemDomain,
 			Waiting: e.Claim.IsWaiting(), PredictedWait: int64(e.Claim.PredictedWait),
 		}}})
 	case slot.RejectClaim:
 		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: m.ad.Sequence, ScratchDomain: fileSystemDomain,
+			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: m.ad.Sequence,
+			ScratchDomain: fileSystemDomain,
 		}}})
 	case slot.RecordPlacement:
 		if h := m.claimRunners[e.Claim.ID]; h != nil {
 			h.setPlacement(e.Claim)
 		}
 	case slot.ReportReady:
-		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{Claim: uint64(e.Claim.ID)}}})
+		m.sendToSchedd(e.Claim.Schedd,
+			&wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{Claim: uint64(e.Claim.ID)}}})
 	case slot.CancelQueued:
 		delete(m.programs, e.Claim.ID)
 		m.exits[e.Claim.ID] = attemptExit(e.Attempt, wire.Cause(e.Cause), e.Reason)
@@ -49,7 +52,9 @@ func (m *machineNode) perform(effect slot.Effect) {
 			h.vacate(e)
 		}
 	case slot.ReportStarted:
-		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: reference(e.Attempt), Pid: 1}}})
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{
+			Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: reference(e.Attempt), Pid: 1}},
+		})
 	case slot.ReportExited:
 		if m.pool.passFailpoint(m.hostNode, failpoint.StartdBeforeExitSent) {
 			return
@@ -58,7 +63,9 @@ func (m *machineNode) perform(effect slot.Effect) {
 		x.Waiting = e.Claim.IsWaiting()
 		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
 	case slot.ReportLost:
-		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{
+			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}},
+		})
 	case slot.RenewLease:
 		m.renew(e.Claim)
 	case slot.DiscardAttempt:
@@ -81,26 +88,33 @@ func (m *machineNode) perform(effect slot.Effect) {
 	}
 }
 
-// renew moves the deadline that a claim's starter enforces. The observer is told the longest that was asked for, whatever the books make of it.
+// renew moves the deadline that a claim's starter enforces. The observer is told the
+// longest that was asked for, whatever the books make of it.
 func (m *machineNode) renew(c *slot.Claim) {
 	h := m.claimRunners[c.ID]
 	if h == nil {
 		return
 	}
 	h.starter.deadline = c.Lease
-	m.pool.observe(audit.Event{Type: audit.Renewed, Node: m.name, Claim: uint64(c.ID), Until: m.pool.loop.Now() + c.LeasePeriod})
+	m.pool.observe(audit.Event{Type: audit.Renewed, Node: m.name, Claim: uint64(c.ID),
+		Until: m.pool.loop.Now() + c.LeasePeriod})
 }
 
 func (m *machineNode) declineClaim(e slot.RejectActivation) {
 	delete(m.programs, e.Claim)
 	if e.NoClaim {
-		m.sendToSchedd(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
+		m.sendToSchedd(e.Schedd, &wire.FromStartd{
+			Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}},
+		})
 		return
 	}
-	m.sendToSchedd(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: attemptExit(e.Attempt, wire.Cause_CAUSE_MACHINE, e.Reason)}})
+	m.sendToSchedd(e.Schedd, &wire.FromStartd{
+		Of: &wire.FromStartd_Exited{Exited: attemptExit(e.Attempt, wire.Cause_CAUSE_MACHINE, e.Reason)},
+	})
 }
 
-// exitReport is the news of the end of the claim's attempt. One that ended without its hand's doing is the machine's fault.
+// exitReport is the news of the end of the claim's attempt. One that ended without its
+// hand's doing is the machine's fault.
 func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
 	if x := m.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
 		return x
@@ -110,7 +124,8 @@ func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
 	return x
 }
 
-// sendOnSession puts a message on a session, and tell on the present one of a schedd, if there is one.
+// sendOnSession puts a message on a session, and tell on the present one of a schedd, if
+// there is one.
 func (m *machineNode) sendOnSession(session uint64, message *wire.FromStartd) {
 	if on := m.sessions[session]; on != nil {
 		m.pool.sendOn(on, 1, message)
@@ -133,7 +148,8 @@ func (m *machineNode) createClaim(c *slot.Claim) {
 		m.shown[c.ID] = m.ad.Sequence // the ad was made after the claim was carved
 	}
 	takes, ok := m.writeTime()
-	m.scheduleEvent(m.pool.loop.Now()+takes/10, evReport, uint64(c.ID), &claimCreated{c.ID, ok}) // it is not forced to disk
+	// it is not forced to disk
+	m.scheduleEvent(m.pool.loop.Now()+takes/10, evReport, uint64(c.ID), &claimCreated{c.ID, ok})
 }
 
 // What hands and starters tell the startd.
@@ -205,5 +221,6 @@ func (m *machineNode) handleReport(x any) {
 func noticePeriod(p *wire.Program) time.Duration { return max(time.Duration(p.GetNoticeNs()), 0) }
 
 func (m *machineNode) failpoints() []string {
-	return []string{failpoint.StartdAfterClaim, failpoint.StartdBeforeStarter, failpoint.StartdAfterStarter, failpoint.StartdBeforeExitSent}
+	return []string{failpoint.StartdAfterClaim, failpoint.StartdBeforeStarter, failpoint.StartdAfterStarter,
+		failpoint.StartdBeforeExitSent}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// machineNode is a machine: the production books of its startd, the loop around them, and its starters, which outlive it.
+// machineNode is a machine: the production books of its startd, the loop around them, and
+// its starters, which outlive it.
 type machineNode struct {
 	*hostNode
 	config             *MachineConfig
@@ -57,7 +58,8 @@ type machineNode struct {
 	guardTimeouts    uint64                  // counts the times that are given to the guard to be heard
 }
 
-// adLink keeps a collector told (package internal/adclient): at most one update is on its way.
+// adLink keeps a collector told (package internal/adclient): at most one update is on its
+// way.
 type adLink struct {
 	to         *hostNode
 	stream     *daemonStream
@@ -99,7 +101,8 @@ func newMachine(p *Pool, of *MachineConfig) (*machineNode, error) {
 // start is what startd.open and its loop's beginning do.
 func (m *machineNode) start() {
 	m.generation++
-	m.exits, m.programs, m.shown = map[slot.ClaimID]*wire.Exited{}, map[slot.ClaimID]*wire.Activate{}, map[slot.ClaimID]uint64{}
+	m.exits, m.programs, m.shown = map[slot.ClaimID]*wire.Exited{}, map[slot.ClaimID]*wire.Activate{},
+		map[slot.ClaimID]uint64{}
 	m.sessions, m.lastSession, m.version, m.running = map[uint64]*daemonStream{}, 0, 0, 0
 	m.wake, m.minor = daemonTimer{}, daemonTimer{}
 	m.key = make([]byte, 32)
@@ -107,7 +110,8 @@ func (m *machineNode) start() {
 		m.key[i] = byte(m.pool.rand.Uint64())
 	}
 	m.core = slot.New(slot.TableOptions{
-		Units: m.units, Disk: m.config.Resources.Disk, Ad: m.baseAd(), FirstID: slot.ClaimID(m.generation<<generationBits | 1), ExitRetention: maxExits,
+		Units: m.units, Disk: m.config.Resources.Disk, Ad: m.baseAd(),
+		FirstID: slot.ClaimID(m.generation<<generationBits | 1), ExitRetention: maxExits,
 	})
 	m.ad = adstore.AdUpdate{Type: "Machine", Name: m.name, Started: m.wallTime().UnixNano(), Lease: adLease}
 	m.followOwner()
@@ -153,7 +157,8 @@ func (m *machineNode) baseAd() *classad.Ad {
 	ad.SetString(roost.AttrFileSystemDomain, fileSystemDomain)
 	ad.SetString(roost.AttrBootID, strconv.Itoa(int(m.hostLife)))
 	ad.SetInt(roost.AttrDaemonStart, m.wallTime().Unix())
-	for _, e := range [][2]string{{roost.AttrStart, "true"}, {roost.AttrRank, "0"}, {roost.AttrRequirements, roost.AttrStart}} {
+	for _, e := range [][2]string{{roost.AttrStart, "true"}, {roost.AttrRank, "0"},
+		{roost.AttrRequirements, roost.AttrStart}} {
 		if _, ok := ad.Lookup(e[0]); ok {
 			continue
 		}
@@ -193,11 +198,13 @@ func (m *machineNode) runEffects() {
 	}
 }
 
-// advertiseAll advertises the machine as it stands. A minor change is worth it only when something differs.
+// advertiseAll advertises the machine as it stands. A minor change is worth it only when
+// something differs.
 func (m *machineNode) advertiseAll(major bool) {
 	running := m.core.Running()
 	old := m.pool.loop.Now()-m.restated >= adRestateInterval && !m.pool.cfg.OnlyOnChange
-	if !major && running == m.running && !old && !m.core.IsClaimsAdStale(m.bootTime(), noCheckpoint) && !m.core.IsReclaimableAdStale() {
+	if !major && running == m.running && !old && !m.core.IsClaimsAdStale(m.bootTime(), noCheckpoint) &&
+		!m.core.IsReclaimableAdStale() {
 		return
 	}
 	m.core.SetLoad(0)
@@ -212,7 +219,8 @@ func (m *machineNode) advertiseAll(major bool) {
 	if !m.pool.cfg.AdsAsText {
 		m.ad.ParsedAd = ad
 	}
-	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(m.bootTime()), 10)}
+	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "GrantNames": "schedd",
+		"Clock": strconv.FormatInt(int64(m.bootTime()), 10)}
 	m.version, m.restated, m.running = m.core.Version(), m.pool.loop.Now(), running
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
 		if m.shown[id] == 0 {
@@ -227,7 +235,8 @@ func (m *machineNode) advertiseAll(major bool) {
 // noCheckpoint is what is known of checkpoints: none are taken.
 func noCheckpoint(*slot.Claim) slot.CheckpointInfo { return slot.CheckpointInfo{} }
 
-// advertise tells a collector the ad, if it does not have it, and has answered what it was told before.
+// advertise tells a collector the ad, if it does not have it, and has answered what it
+// was told before.
 func (m *machineNode) advertise(l *adLink) {
 	if l.waiting || l.sent >= m.ad.Sequence {
 		return
@@ -271,7 +280,8 @@ func (m *machineNode) reportLeases() {
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
 		if c, ok := m.core.Claim(id); ok && c.HasResources() && !m.leased[id] {
 			m.leased[id] = true
-			m.pool.observe(audit.Event{Type: audit.Leased, Node: m.name, Claim: uint64(id), Resources: c.Resources, Until: c.Lease + m.bootedAt})
+			m.pool.observe(audit.Event{Type: audit.Leased, Node: m.name, Claim: uint64(id), Resources: c.Resources,
+				Until: c.Lease + m.bootedAt})
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// managerNode is a central manager: a collector, a replica of the log, and the production loop of a negotiator.
+// managerNode is a central manager: a collector, a replica of the log, and the production
+// loop of a negotiator.
 type managerNode struct {
 	*hostNode
 	index int
@@ -83,7 +84,8 @@ func (m *managerNode) start() {
 			panic(err) // it was read before
 		}
 	}
-	m.period, m.lastBeat, m.turnAt, m.lease, m.elections, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{}, daemonTimer{}, daemonTimer{}, 0
+	m.period, m.lastBeat, m.turnAt, m.lease, m.elections, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{},
+		daemonTimer{}, daemonTimer{}, 0
 	m.setTimer(&m.period, m.pool.loop.Now()+negotiator.CyclePeriod)
 	m.runReplica()
 	m.runTurn()
@@ -112,7 +114,8 @@ func (m *managerNode) Propose(entry []byte, done func(any, error)) {
 
 var errNotLeader = errors.New("this replica does not lead")
 
-// runReplica does what follows from what the replica was told: it writes, sends and applies.
+// runReplica does what follows from what the replica was told: it writes, sends and
+// applies.
 func (m *managerNode) runReplica() {
 	m.flushLog()
 	for index, e, ok := m.replica.NextCommitted(); ok; index, e, ok = m.replica.NextCommitted() {
@@ -217,7 +220,8 @@ func (m *managerNode) timerFired(a *daemonTimer) {
 	m.runTurn()
 }
 
-// runTurn has the negotiator do what follows from what it was told, unless a cycle is under way: then that is done after it.
+// runTurn has the negotiator do what follows from what it was told, unless a cycle is
+// under way: then that is done after it.
 func (m *managerNode) runTurn() {
 	if m.pool.loop.Now() < m.busyUntil {
 		m.setTimer(&m.turnAt, m.busyUntil)
@@ -245,10 +249,12 @@ func (m *managerNode) runTurn() {
 	}
 }
 
-// canSkipTurn reports whether a negotiator in a quiet pool need not look again by itself: nothing has begun or ended since it did. As long as something waits it does so each
+// canSkipTurn reports whether a negotiator in a quiet pool need not look again by itself:
+// nothing has begun or ended since it did. As long as something waits it does so each
 // minute all the same, since time alone may change what it may do.
 func (m *managerNode) canSkipTurn() bool {
-	return m.pool.cfg.OnlyOnChange && m.lastCycle > m.pool.lastChange && (m.pool.Sample().Waiting == 0 || m.pool.loop.Now()-m.lastCycle < time.Minute)
+	return m.pool.cfg.OnlyOnChange && m.lastCycle > m.pool.lastChange &&
+		(m.pool.Sample().Waiting == 0 || m.pool.loop.Now()-m.lastCycle < time.Minute)
 }
 
 // passFailpoint is passed only by a manager that grants something.
@@ -272,7 +278,8 @@ func (m *managerNode) sendToSchedd(c *scheddSession) {
 	m.runCycle(c, messages)
 }
 
-// sendConfirmed sends what is late when a majority has said that this manager still leads; what is too late ends its conversation.
+// sendConfirmed sends what is late when a majority has said that this manager still
+// leads; what is too late ends its conversation.
 func (m *managerNode) sendConfirmed() {
 	if !slices.ContainsFunc(m.scheddSessions, func(c *scheddSession) bool { return c.unconfirmed != nil }) {
 		return
@@ -320,11 +327,13 @@ func (m *managerNode) sessionEnded(on *daemonStream) {
 	}
 }
 
-// reportLeader tells who watches who leads, if that has changed, or it is time to say so again.
+// reportLeader tells who watches who leads, if that has changed, or it is time to say so
+// again.
 func (m *managerNode) reportLeader(again bool) {
 	epoch, highest, leader := m.core.LeadingEpoch()
 	report := &wire.LeaderNews{Name: m.name, Epoch: highest, Leads: epoch != 0, Leader: leader}
-	if !again && report.Epoch == m.leaderReported.Epoch && report.Leads == m.leaderReported.Leads && report.Leader == m.leaderReported.Leader {
+	if !again && report.Epoch == m.leaderReported.Epoch && report.Leads == m.leaderReported.Leads &&
+		report.Leader == m.leaderReported.Leader {
 		return
 	}
 	m.leaderReported.Epoch, m.leaderReported.Leads, m.leaderReported.Leader = report.Epoch, report.Leads, report.Leader
@@ -361,15 +370,18 @@ func (m *managerNode) reportEntry(index uint64, text []byte) {
 	m.core.ViewLedger(func(l *ledger.Ledger) {
 		now := l.Now()
 		at := now.Sub(m.pool.cfg.StartTime)
-		m.pool.observe(audit.Event{Type: audit.Digested, Node: m.name, Entry: index, Digest: digestPrefix(sum), Until: at})
+		m.pool.observe(audit.Event{Type: audit.Digested, Node: m.name, Entry: index, Digest: digestPrefix(sum),
+			Until: at})
 		if inForce, _ := l.Epoch(); err != nil || e.Lead == "" && e.Epoch != inForce {
 			return // of a leader that has been deposed
 		}
 		for _, h := range e.Holds {
-			m.pool.observe(audit.Event{Type: audit.UsageRateSet, Entry: index, Until: at, Submitter: h.Submitter.String(), Amount: h.Cores})
+			m.pool.observe(audit.Event{Type: audit.UsageRateSet, Entry: index, Until: at,
+				Submitter: h.Submitter.String(), Amount: h.Cores})
 		}
 		for _, who := range l.Accountant().Submitters() {
-			m.pool.observe(audit.Event{Type: audit.UsageReported, Node: m.name, Entry: index, Until: at, Submitter: who.String(), Amount: l.Accountant().CoreSeconds(now, who)})
+			m.pool.observe(audit.Event{Type: audit.UsageReported, Node: m.name, Entry: index, Until: at,
+				Submitter: who.String(), Amount: l.Accountant().CoreSeconds(now, who)})
 		}
 	})
 }

@@ -32,7 +32,8 @@ type nodeLink struct {
 	extraUntil time.Duration
 }
 
-// daemonStream is a connection between two daemons: it keeps the order, and loses nothing until it breaks.
+// daemonStream is a connection between two daemons: it keeps the order, and loses nothing
+// until it breaks.
 type daemonStream struct {
 	serial      uint64
 	kind        streamKind
@@ -65,7 +66,9 @@ type packet struct {
 	from      *hostNode // of a datagram
 	direction int
 	message   any
-	arrived   bool // it has come as far as the daemon, which stands still: that will read it first, and then that the stream has ended
+	// it has come as far as the daemon, which stands still: that will read it first, and
+	// then that the stream has ended
+	arrived bool
 }
 
 // addressTakeover is who answers at the address of another node, and until when.
@@ -127,7 +130,8 @@ func (p *Pool) tryOpen(s *daemonStream) {
 	at := p.loop.Now() + 2*p.messageDelay(from, to)
 	s.daemonLives[1] = to.daemonLife
 	s.lastArrival[0] = at
-	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: to.id, Kind: evDeliver, Generation: to.daemonLife, Number: s.serial, Payload: &packet{stream: s, message: s.hello}})
+	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: to.id, Kind: evDeliver, Generation: to.daemonLife,
+		Number: s.serial, Payload: &packet{stream: s, message: s.hello}})
 }
 
 // sendOn puts a message on a stream, from that end.
@@ -148,7 +152,8 @@ func (p *Pool) schedulePacket(c *packet, after time.Duration) {
 	s, to := c.stream, c.stream.ends[1-c.direction]
 	at := max(p.loop.Now()+after+p.messageDelay(s.ends[c.direction], to), s.lastArrival[c.direction])
 	s.lastArrival[c.direction] = at
-	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: to.id, Kind: evDeliver, Generation: s.daemonLives[1-c.direction], Number: s.serial, Payload: c})
+	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: to.id, Kind: evDeliver,
+		Generation: s.daemonLives[1-c.direction], Number: s.serial, Payload: c})
 }
 
 // sendDatagram sends what may be lost.
@@ -156,7 +161,8 @@ func (p *Pool) sendDatagram(from, to *hostNode, m any) {
 	if p.isCut(from, to) {
 		return
 	}
-	p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + p.messageDelay(from, to), Place: to.id, Kind: evDeliver, Generation: to.daemonLife, Payload: &packet{from: from, message: m}})
+	p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + p.messageDelay(from, to), Place: to.id, Kind: evDeliver,
+		Generation: to.daemonLife, Payload: &packet{from: from, message: m}})
 }
 
 // deliver hands a parcel over.
@@ -176,14 +182,16 @@ func (c *packet) deliver(n *hostNode) {
 	}
 }
 
-// returnToSender is what becomes of a parcel for a daemon that is not there, or another than was meant: whoever sent it hears so.
+// returnToSender is what becomes of a parcel for a daemon that is not there, or another
+// than was meant: whoever sent it hears so.
 func (c *packet) returnToSender(n *hostNode) {
 	if c.stream != nil && !c.stream.closed {
 		n.pool.breakStream(c.stream, n)
 	}
 }
 
-// closeStream ends a stream from one of its ends; the other hears of it when it has heard all that was sent before.
+// closeStream ends a stream from one of its ends; the other hears of it when it has heard
+// all that was sent before.
 func (p *Pool) closeStream(s *daemonStream, end int) {
 	n := s.ends[end]
 	delete(n.streams, s.serial)
@@ -197,10 +205,12 @@ func (p *Pool) closeStream(s *daemonStream, end int) {
 
 // reportClosed has one end hear that a stream is over.
 func (p *Pool) reportClosed(s *daemonStream, n *hostNode, at time.Duration) {
-	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evStreamDown, Generation: n.daemonLife, Number: s.serial, Payload: s})
+	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evStreamDown, Generation: n.daemonLife,
+		Number: s.serial, Payload: s})
 }
 
-// breakStream breaks a stream: what is on its way is lost. gone is the end that does not need to be told, nil for none.
+// breakStream breaks a stream: what is on its way is lost. gone is the end that does not
+// need to be told, nil for none.
 func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
 	if s.closed {
 		return
@@ -220,7 +230,8 @@ func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
 	}
 }
 
-// breakStreams breaks all streams of a daemon that has died. Its kernel says so to the others, if it is there and they can hear it.
+// breakStreams breaks all streams of a daemon that has died. Its kernel says so to the
+// others, if it is there and they can hear it.
 func (n *hostNode) breakStreams() {
 	for _, serial := range sortedKeys(n.streams) {
 		n.pool.breakStream(n.streams[serial], n)
@@ -254,7 +265,8 @@ func (p *Pool) resumeAfterCut(from, to *hostNode) {
 	}
 }
 
-// reconnectBackoff is how long to wait before a stream is opened again that has lasted for so long.
+// reconnectBackoff is how long to wait before a stream is opened again that has lasted
+// for so long.
 type reconnectBackoff struct{ wait time.Duration }
 
 func (b *reconnectBackoff) nextDelay(lasted time.Duration) time.Duration {

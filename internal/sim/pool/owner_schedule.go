@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// OwnerSchedule is how the owner of a machine comes and goes by himself, whatever faults there are. Where there are both times and hours he comes and goes as the times
-// say, and is there only within the hours. The zero value: he never comes.
+// OwnerSchedule is how the owner of a machine comes and goes by himself, whatever faults
+// there are. Where there are both times and hours he comes and goes as the times say, and
+// is there only within the hours. The zero value: he never comes.
 type OwnerSchedule struct {
 	MeanAway    time.Duration       // from his going until he comes again, on the mean; 0: he is there all the time
 	MeanPresent time.Duration       // for which he stays, on the mean
@@ -28,7 +29,8 @@ type ownerSchedule struct {
 	visitEnd   time.Duration
 }
 
-// ownerStream makes numbers of their own for owners: what else is drawn is the same whether they come or not.
+// ownerStream makes numbers of their own for owners: what else is drawn is the same
+// whether they come or not.
 const ownerStream = 0x6f776e6572
 
 // scheduleOwners has the owners of machines come and go.
@@ -38,14 +40,16 @@ func (p *Pool) scheduleOwners() {
 		if m.guard == nil || v.MeanAway == 0 && len(v.Hours) == 0 {
 			continue
 		}
-		h := &ownerSchedule{OwnerSchedule: v, name: m.name, rand: eventloop.NewRand(p.cfg.Seed, ownerStream+uint64(i)<<40)}
+		h := &ownerSchedule{OwnerSchedule: v, name: m.name,
+			rand: eventloop.NewRand(p.cfg.Seed, ownerStream+uint64(i)<<40)}
 		h.drawVisit()
 		p.hasOwners = true
 		p.scheduleVisit(h)
 	}
 }
 
-// scheduleVisit has the next visit of an owner happen when it does, and the one after it likewise.
+// scheduleVisit has the next visit of an owner happen when it does, and the one after it
+// likewise.
 func (p *Pool) scheduleVisit(h *ownerSchedule) {
 	from, to, ok := h.nextVisit(p.loop.Now(), func(at time.Duration) time.Time { return p.cfg.StartTime.Add(at) })
 	if !ok {
@@ -67,8 +71,10 @@ func (h *ownerSchedule) drawVisit() {
 	h.visitEnd = h.visitStart + max(h.rand.Exponential(h.MeanPresent), minVisit)
 }
 
-// nextVisit is the first visit that is not over by an instant, or what is left of it; ok is false where there is none any more. Calendar is what the clock on the wall shows.
-func (h *ownerSchedule) nextVisit(now time.Duration, calendar func(time.Duration) time.Time) (from, to time.Duration, ok bool) {
+// nextVisit is the first visit that is not over by an instant, or what is left of it; ok
+// is false where there is none any more. Calendar is what the clock on the wall shows.
+func (h *ownerSchedule) nextVisit(now time.Duration,
+	calendar func(time.Duration) time.Time) (from, to time.Duration, ok bool) {
 	for from = now; from < ForEver; {
 		if from >= h.visitEnd {
 			h.drawVisit()
@@ -94,7 +100,8 @@ func (h *ownerSchedule) nextVisit(now time.Duration, calendar func(time.Duration
 	return 0, 0, false
 }
 
-// wholeDay is for how long hours are looked ahead: who is there longer comes again as soon as he goes.
+// wholeDay is for how long hours are looked ahead: who is there longer comes again as
+// soon as he goes.
 const wholeDay = 24 * time.Hour
 
 // nextMinute is when the clock on the wall shows the next one.

@@ -43,12 +43,13 @@ func TestOwnerSchedule(t *testing.T) {
 			t.Fatalf("the hours are %v, want first %v", work, want)
 		}
 	}
-	both, count := drawnVisits(t, OwnerSchedule{MeanAway: h, MeanPresent: h / 2}, 200, "08:00-18:00"), func(all [][2]time.Duration) (n int, there time.Duration) {
-		for _, v := range all {
-			there += v[1] - v[0]
+	both, count := drawnVisits(t, OwnerSchedule{MeanAway: h, MeanPresent: h / 2}, 200, "08:00-18:00"),
+		func(all [][2]time.Duration) (n int, there time.Duration) {
+			for _, v := range all {
+				there += v[1] - v[0]
+			}
+			return len(all), there
 		}
-		return len(all), there
-	}
 	for _, v := range both {
 		if at := (v[0] + 8*h) % wholeDay; at < 8*h || at+v[1]-v[0] > 18*h {
 			t.Fatalf("he is there from %v to %v", v[0], v[1])
@@ -57,7 +58,8 @@ func TestOwnerSchedule(t *testing.T) {
 	if n, there := count(both); n < 1200 || n > 1600 || there < 600*h || there > 720*h {
 		t.Errorf("within the hours of 200 days he comes %d times, for %v", n, there)
 	}
-	if n, there := count(drawnVisits(t, OwnerSchedule{MeanAway: h, MeanPresent: h / 2}, 200)); n < 3000 || n > 3400 || there < 1500*h || there > 1700*h {
+	if n, there := count(drawnVisits(t, OwnerSchedule{MeanAway: h, MeanPresent: h / 2}, 200)); n < 3000 || n > 3400 ||
+		there < 1500*h || there > 1700*h {
 		t.Errorf("in 200 days he comes %d times, for %v", n, there)
 	}
 	if all := drawnVisits(t, OwnerSchedule{}, 3, "00:00-24:00"); len(all) != 4 || all[1][0] != wholeDay {

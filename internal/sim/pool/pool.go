@@ -38,7 +38,8 @@ type Pool struct {
 	ownerStats                      OwnerStats
 }
 
-// What an event is. Those of a daemon are lost when it dies, and wait while it stands still; those of a host, when the host does.
+// What an event is. Those of a daemon are lost when it dies, and wait while it stands
+// still; those of a host, when the host does.
 const (
 	evFunc       uint8 = iota // With is a func()
 	evStart                   // of a daemon
@@ -55,10 +56,12 @@ const (
 	evReport                  // of a starter, With is news
 )
 
-// New returns a pool whose daemons all start at the instant 0. The error says what of the config makes no sense.
+// New returns a pool whose daemons all start at the instant 0. The error says what of the
+// config makes no sense.
 func New(cfg SimulationConfig) (*Pool, error) {
 	if cfg.Managers < 1 || cfg.Schedds < 1 || len(cfg.Machines) < 1 {
-		return nil, fmt.Errorf("%w: a pool of %d central managers, %d schedds and %d machines", roost.Invalid, cfg.Managers, cfg.Schedds, len(cfg.Machines))
+		return nil, fmt.Errorf("%w: a pool of %d central managers, %d schedds and %d machines", roost.Invalid,
+			cfg.Managers, cfg.Schedds, len(cfg.Machines))
 	}
 	if cfg.Times == (TimeModel{}) {
 		if cfg.Times = DefaultTimes(); cfg.OnlyOnChange {
@@ -75,8 +78,10 @@ func New(cfg SimulationConfig) (*Pool, error) {
 		}
 	}
 	cfg.Machines, cfg.Jobs = slices.Clone(cfg.Machines), slices.Clone(cfg.Jobs)
-	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), usedByOwner: map[string]roost.MilliCPU{}, rand: eventloop.NewRand(cfg.Seed, 1), byName: map[string]*hostNode{}, users: make([]userSubmission, len(cfg.Jobs)),
-		net: networkState{links: map[[2]int32]*nodeLink{}}}
+	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), usedByOwner: map[string]roost.MilliCPU{},
+		rand: eventloop.NewRand(cfg.Seed, 1), byName: map[string]*hostNode{},
+		users: make([]userSubmission, len(cfg.Jobs)),
+		net:   networkState{links: map[[2]int32]*nodeLink{}}}
 	for i := range cfg.Managers {
 		p.managers = append(p.managers, newManager(p, i))
 	}
@@ -96,10 +101,12 @@ func New(cfg SimulationConfig) (*Pool, error) {
 	for i := range cfg.Jobs {
 		j := &cfg.Jobs[i]
 		if j.Schedd < 0 || j.Schedd >= cfg.Schedds {
-			return nil, fmt.Errorf("job %d: %w: it is submitted at schedd %d of %d", i, roost.Invalid, j.Schedd, cfg.Schedds)
+			return nil, fmt.Errorf("job %d: %w: it is submitted at schedd %d of %d", i, roost.Invalid, j.Schedd,
+				cfg.Schedds)
 		}
 		if p.lastSubmit = max(p.lastSubmit, j.At); j.At >= 0 {
-			p.loop.Schedule(eventloop.PlannedEvent{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit, Number: uint64(i)})
+			p.loop.Schedule(eventloop.PlannedEvent{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit,
+				Number: uint64(i)})
 		}
 	}
 	if err := p.loadInitialJobs(); err != nil {
@@ -110,7 +117,8 @@ func New(cfg SimulationConfig) (*Pool, error) {
 		if a.Job < 0 || a.Job >= len(cfg.Jobs) {
 			return nil, fmt.Errorf("act %d: %w: it is about job %d of %d", i, roost.Invalid, a.Job, len(cfg.Jobs))
 		}
-		p.loop.Schedule(eventloop.PlannedEvent{At: a.At, Place: p.schedds[cfg.Jobs[a.Job].Schedd].id, Kind: evAction, Number: uint64(i)})
+		p.loop.Schedule(eventloop.PlannedEvent{At: a.At, Place: p.schedds[cfg.Jobs[a.Job].Schedd].id, Kind: evAction,
+			Number: uint64(i)})
 	}
 	return p, nil
 }
@@ -146,7 +154,8 @@ func (p *Pool) RunNext() bool {
 	return true
 }
 
-// crashed is what a daemon panics with that dies at a named instant: whatever it was at, it does no more of it.
+// crashed is what a daemon panics with that dies at a named instant: whatever it was at,
+// it does no more of it.
 type crashed struct{ *hostNode }
 
 // runEvent lets an event happen to a node, or as much of it as the node lives to see.
@@ -182,7 +191,8 @@ func (p *Pool) runEvent(n *hostNode, e eventloop.PlannedEvent) {
 	}
 }
 
-// RunUntil lets everything happen until an instant, or until all jobs are over and nothing is done to the pool any more, whichever comes first.
+// RunUntil lets everything happen until an instant, or until all jobs are over and
+// nothing is done to the pool any more, whichever comes first.
 func (p *Pool) RunUntil(until time.Duration) {
 	for at, ok := p.loop.NextTime(); ok && at <= until; at, ok = p.loop.NextTime() {
 		p.RunNext()
@@ -190,7 +200,8 @@ func (p *Pool) RunUntil(until time.Duration) {
 	p.loop.AdvanceTo(until)
 }
 
-// RunToEnd runs until every task of every job has ended, but no longer than until an instant; it reports whether all have.
+// RunToEnd runs until every task of every job has ended, but no longer than until an
+// instant; it reports whether all have.
 func (p *Pool) RunToEnd(until time.Duration) bool {
 	for at, ok := p.loop.NextTime(); ok && at <= until && !p.AllEnded(); at, ok = p.loop.NextTime() {
 		p.RunNext()

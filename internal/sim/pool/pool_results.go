@@ -21,15 +21,18 @@ type StateSample struct {
 
 // Sample is how the pool stands now.
 func (p *Pool) Sample() StateSample {
-	return StateSample{At: p.loop.Now(), Waiting: p.tasks - p.endedTasks - p.runningTasks, Running: p.runningTasks, Ended: p.endedTasks, Used: p.usedResources, UsedByOwner: p.usedByOwner, Endless: p.endlessTasks}
+	return StateSample{At: p.loop.Now(), Waiting: p.tasks - p.endedTasks - p.runningTasks, Running: p.runningTasks,
+		Ended: p.endedTasks, Used: p.usedResources, UsedByOwner: p.usedByOwner, Endless: p.endlessTasks}
 }
 
-// IsStuck reports whether nothing more is to be expected: all jobs were submitted, nothing runs that will end, and for so long nothing has begun or ended.
+// IsStuck reports whether nothing more is to be expected: all jobs were submitted,
+// nothing runs that will end, and for so long nothing has begun or ended.
 func (p *Pool) IsStuck(long time.Duration) bool {
 	return p.runningTasks == p.endlessTasks && p.loop.Now()-max(p.lastChange, p.lastSubmit) > long
 }
 
-// JobOutcome is what has become of one job of the config. Times are since the beginning, and -1 for what has not been.
+// JobOutcome is what has become of one job of the config. Times are since the beginning,
+// and -1 for what has not been.
 type JobOutcome struct {
 	ID           roost.JobID
 	IDShown      time.Duration // its id, to its user
@@ -46,7 +49,8 @@ func (p *Pool) Outcomes() []JobOutcome {
 	all := make([]JobOutcome, len(p.users))
 	for i := range p.users {
 		u := &p.users[i]
-		o := JobOutcome{ID: u.id, IDShown: -1, FirstStarted: -1, LastEnded: -1, Attempts: u.attempts, Unfinished: u.unfinished, Running: u.running, Refused: u.refused}
+		o := JobOutcome{ID: u.id, IDShown: -1, FirstStarted: -1, LastEnded: -1, Attempts: u.attempts,
+			Unfinished: u.unfinished, Running: u.running, Refused: u.refused}
 		if !u.id.IsZero() {
 			o.IDShown = u.shownAt
 		}
@@ -73,10 +77,12 @@ func (p *Pool) OwnerStats() (l OwnerStats, ok bool) {
 	return p.ownerStats, slices.ContainsFunc(p.machines, func(m *machineNode) bool { return m.guard != nil })
 }
 
-// HasOwners reports whether owners come and go by themselves: then something happens for ever.
+// HasOwners reports whether owners come and go by themselves: then something happens for
+// ever.
 func (p *Pool) HasOwners() bool { return p.hasOwners }
 
-// StartWaits are how long each task that has begun had waited for that, from when its job was to be submitted, in the order of the beginnings.
+// StartWaits are how long each task that has begun had waited for that, from when its job
+// was to be submitted, in the order of the beginnings.
 func (p *Pool) StartWaits() []time.Duration { return p.waits }
 
 // MachineStatus is how a machine stands.

@@ -17,19 +17,23 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// smallPool draws a pool of a seed: some machines, schedds and managers, and jobs of several sizes and lengths that come in the first minute.
+// smallPool draws a pool of a seed: some machines, schedds and managers, and jobs of
+// several sizes and lengths that come in the first minute.
 func smallPool(seed uint64, jobs int) SimulationConfig {
 	r := eventloop.NewRand(seed, 99)
 	c := SimulationConfig{Seed: seed, Managers: 1 + 2*r.Below(2), Schedds: 1 + r.Below(3), SelfCheck: true}
 	for range 2 + r.Below(5) {
-		c.Machines = append(c.Machines, MachineConfig{Resources: roost.Resources{CPU: roost.MilliCPU(2+2*r.Below(4)) * 1000, Memory: 16 << 30, Disk: 100 << 30}})
+		c.Machines = append(c.Machines, MachineConfig{
+			Resources: roost.Resources{CPU: roost.MilliCPU(2+2*r.Below(4)) * 1000, Memory: 16 << 30, Disk: 100 << 30},
+		})
 	}
 	for range jobs {
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, int64(1+r.Below(2)))
 		ad.SetInt(roost.AttrRequestMemory, 512)
 		j := JobConfig{
-			At: r.Between(0, time.Minute), Schedd: r.Below(c.Schedds), Owner: fmt.Sprintf("user%d", r.Below(3)), Spec: queue.SubmitSpec{Ad: ad, Count: 1 + r.Below(4)},
+			At: r.Between(0, time.Minute), Schedd: r.Below(c.Schedds), Owner: fmt.Sprintf("user%d", r.Below(3)),
+			Spec:   queue.SubmitSpec{Ad: ad, Count: 1 + r.Below(4)},
 			Output: r.Chance(0.3),
 		}
 		for range j.Spec.Count {
@@ -44,7 +48,8 @@ func smallPool(seed uint64, jobs int) SimulationConfig {
 	return c
 }
 
-// playPool runs a pool until all its jobs are over, and holds what was seen against the promises.
+// playPool runs a pool until all its jobs are over, and holds what was seen against the
+// promises.
 func playPool(t *testing.T, c SimulationConfig, within time.Duration) *Pool {
 	t.Helper()
 	a := audit.New(audit.DefaultRules())
@@ -67,7 +72,8 @@ func playPool(t *testing.T, c SimulationConfig, within time.Duration) *Pool {
 	return p
 }
 
-// TestFaultless: where nothing goes wrong all jobs come to their end, every promise is kept, and a seed is the same run again, whether or not ads are read as text.
+// TestFaultless: where nothing goes wrong all jobs come to their end, every promise is
+// kept, and a seed is the same run again, whether or not ads are read as text.
 func TestFaultless(t *testing.T) {
 	for seed := range uint64(3) {
 		c := smallPool(seed, 40)
@@ -75,7 +81,8 @@ func TestFaultless(t *testing.T) {
 		spelt.AdsAsText = true
 		p, again := playPool(t, c, 24*time.Hour), playPool(t, spelt, 24*time.Hour)
 		if p.Digest() != again.Digest() || p.Events() != again.Events() {
-			t.Errorf("seed %d: %d events with the digest %016x, and then %d with %016x", seed, p.Events(), p.Digest(), again.Events(), again.Digest())
+			t.Errorf("seed %d: %d events with the digest %016x, and then %d with %016x", seed, p.Events(), p.Digest(),
+				again.Events(), again.Digest())
 		}
 		other := smallPool(seed, 40)
 		other.Seed += 1000
@@ -85,8 +92,10 @@ func TestFaultless(t *testing.T) {
 	}
 }
 
-// TestFaults: daemons die, hosts lose their power, sleep or stand still, ways are cut, disks are full; when that is over all jobs come to their end, and no
-// promise was broken. More seeds than a few: ROOST_POOL_SEEDS=1000 go test ./internal/sim/pool -run Blows.
+// TestFaults: daemons die, hosts lose their power, sleep or stand still, ways are cut,
+// disks are full; when that is over all jobs come to their end, and no promise was
+// broken. More seeds than a few: ROOST_POOL_SEEDS=1000 go test ./internal/sim/pool -run
+// Blows.
 func TestFaults(t *testing.T) {
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("ROOST_POOL_SEEDS"), "4"), 10, 32)
 	if err != nil {
@@ -124,7 +133,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestQuiet: a quiet pool comes to the same as one that is not, and to months in which little happens in few events.
+// TestQuiet: a quiet pool comes to the same as one that is not, and to months in which
+// little happens in few events.
 func TestQuiet(t *testing.T) {
 	c := smallPool(3, 30)
 	for i := range c.Jobs {
@@ -144,36 +154,45 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("job %d begins at %v, and at %v in a quiet pool", i, a.FirstStarted, b.FirstStarted)
 		}
 	}
-	c.Jobs = []JobConfig{{Spec: c.Jobs[0].Spec, Runtimes: []time.Duration{60 * 24 * time.Hour}}, {At: 60 * 24 * time.Hour, Spec: c.Jobs[0].Spec, Runtimes: []time.Duration{time.Minute}}}
+	c.Jobs = []JobConfig{{Spec: c.Jobs[0].Spec, Runtimes: []time.Duration{60 * 24 * time.Hour}},
+		{At: 60 * 24 * time.Hour, Spec: c.Jobs[0].Spec, Runtimes: []time.Duration{time.Minute}}}
 	c.SelfCheck = false
 	if months := playPool(t, c, 61*24*time.Hour); months.Events() > 60*24*60*5 {
 		t.Errorf("%d events", months.Events())
 	}
 }
 
-// TestInitialState: what runs at the beginning goes on where it is, for as long as is left of it, and is not begun again; what waits has waited, and daemons that
-// die in the first minute change nothing of that.
+// TestInitialState: what runs at the beginning goes on where it is, for as long as is
+// left of it, and is not begun again; what waits has waited, and daemons that die in the
+// first minute change nothing of that.
 func TestInitialState(t *testing.T) {
 	for seed := range uint64(4) {
-		c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true, StartTime: time.Unix(1_700_000_000, 0)}
-		units, err := gpu.CutUnits(gpu.MachineTopology{CPU: 4000, Memory: 8 << 30, Cores: make([]gpu.CPUCore, 4)}, gpu.LayoutConfig{})
+		c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true,
+			StartTime: time.Unix(1_700_000_000, 0)}
+		units, err := gpu.CutUnits(gpu.MachineTopology{CPU: 4000, Memory: 8 << 30, Cores: make([]gpu.CPUCore, 4)},
+			gpu.LayoutConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"machine0", "schedd1"} {
-			c.Machines = append(c.Machines, MachineConfig{Name: name, Units: units, Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
+			c.Machines = append(c.Machines, MachineConfig{Name: name, Units: units,
+				Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
 		}
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, 2)
 		ad.SetInt(roost.AttrRequestMemory, 1024)
 		each := roost.Resources{CPU: 2000, Memory: 1 << 30}
 		place := func(machine int, left time.Duration) InitialPlacement {
-			return InitialPlacement{machine, gpu.Placement{Parts: []gpu.UnitPart{{CPU: each.CPU, Memory: each.Memory}}}, each, time.Hour, left, 0}
+			return InitialPlacement{machine, gpu.Placement{Parts: []gpu.UnitPart{{CPU: each.CPU, Memory: each.Memory}}},
+				each, time.Hour, left, 0}
 		}
 		c.Jobs = []JobConfig{
 			{At: -time.Minute, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{time.Minute}},
-			{At: -2 * time.Hour, Schedd: 1, Spec: queue.SubmitSpec{Ad: ad, Count: 3}, Runtimes: []time.Duration{2 * time.Hour}, InitialPlacements: []InitialPlacement{place(0, 100*time.Second), place(0, ForEver), place(1, 10*time.Minute)}},
-			{At: -2 * time.Hour, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{2 * time.Hour}, InitialPlacements: []InitialPlacement{place(1, 15*time.Minute)}},
+			{At: -2 * time.Hour, Schedd: 1, Spec: queue.SubmitSpec{Ad: ad, Count: 3},
+				Runtimes: []time.Duration{2 * time.Hour}, InitialPlacements: []InitialPlacement{place(0,
+					100*time.Second), place(0, ForEver), place(1, 10*time.Minute)}},
+			{At: -2 * time.Hour, Spec: queue.SubmitSpec{Ad: ad, Count: 1}, Runtimes: []time.Duration{2 * time.Hour},
+				InitialPlacements: []InitialPlacement{place(1, 15*time.Minute)}},
 		}
 		c.Actions = []UserAction{{At: 20 * time.Minute, Job: 1, Verb: wire.ActRequest_REMOVE}}
 		a := audit.New(audit.DefaultRules())
@@ -206,10 +225,12 @@ func TestInitialState(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, b.String())
 		}
 		all := p.Outcomes()
-		if all[1].Attempts != 3 || all[2].Attempts != 1 || all[2].LastEnded != 15*time.Minute || all[2].FirstStarted != -time.Hour || all[1].LastEnded < 20*time.Minute {
+		if all[1].Attempts != 3 || all[2].Attempts != 1 || all[2].LastEnded != 15*time.Minute ||
+			all[2].FirstStarted != -time.Hour || all[1].LastEnded < 20*time.Minute {
 			t.Errorf("seed %d: %+v", seed, all)
 		}
-		if w := p.StartWaits(); len(w) != 1 || w[0] < 160*time.Second || w[0] > 165*time.Second { // a minute, and until the first leaves
+		// a minute, and until the first leaves
+		if w := p.StartWaits(); len(w) != 1 || w[0] < 160*time.Second || w[0] > 165*time.Second {
 			t.Errorf("seed %d: it has waited for %v", seed, w)
 		}
 	}

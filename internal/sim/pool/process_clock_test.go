@@ -15,20 +15,24 @@ func TestReading(t *testing.T) {
 	if d := second.Sub(first); d != time.Second || !second.After(first) || !first.Add(time.Second).Equal(second) {
 		t.Errorf("%v passed", d)
 	}
-	if !first.Round(0).Equal(began) || first.UnixNano() != began.UnixNano() || second.Year() != 2026 || first.Location() != time.UTC {
+	if !first.Round(0).Equal(began) || first.UnixNano() != began.UnixNano() || second.Year() != 2026 ||
+		first.Location() != time.UTC {
 		t.Errorf("it shows %v", first)
 	}
 	if d := second.Round(0).Sub(first); d > -364*24*time.Hour {
 		t.Errorf("written down, and read, it is %v later", d)
 	}
-	if far := time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC); clockReading(far, time.Hour) != far || clockReading(time.Time{}, 1) != (time.Time{}) {
+	if far := time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC); clockReading(far, time.Hour) != far ||
+		clockReading(time.Time{}, 1) != (time.Time{}) {
 		t.Error("what cannot have a second clock has one")
 	}
 }
 
-// TestStep: a clock that is put forward or back is so at once for daemons that run, and what they measure goes on.
+// TestStep: a clock that is put forward or back is so at once for daemons that run, and
+// what they measure goes on.
 func TestStep(t *testing.T) {
-	p, err := New(SimulationConfig{Seed: 1, Managers: 1, Schedds: 1, Machines: []MachineConfig{{Name: "m", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}})
+	p, err := New(SimulationConfig{Seed: 1, Managers: 1, Schedds: 1,
+		Machines: []MachineConfig{{Name: "m", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

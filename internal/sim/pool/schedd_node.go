@@ -15,7 +15,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// fileSystemDomain is the FileSystemDomain of all nodes: tasks find their files where they are.
+// fileSystemDomain is the FileSystemDomain of all nodes: tasks find their files where
+// they are.
 const fileSystemDomain = "pool"
 
 // scheddNode is a submit node: the production loop of a schedd, and what is around it.
@@ -62,20 +63,24 @@ type leaderReport struct {
 	deadline   daemonTimer // until when it is to speak again
 }
 
-// scheddDisk is what is on the disk of a schedd, as package schedd/journal has it: snapshots, and behind them a log of batches.
+// scheddDisk is what is on the disk of a schedd, as package schedd/journal has it:
+// snapshots, and behind them a log of batches.
 type scheddDisk struct {
-	snapshots   map[uint64][]byte
-	lastSeq     uint64
-	log         [][]byte
-	size        int
-	starts      uint64
-	damagedJobs []uint64        // jobs of events that a damage has made unreadable, of which nothing but the length 0 stands in the log
+	snapshots map[uint64][]byte
+	lastSeq   uint64
+	log       [][]byte
+	size      int
+	starts    uint64
+	// jobs of events that a damage has made unreadable, of which nothing but the length 0
+	// stands in the log
+	damagedJobs []uint64
 	history     map[uint64]bool // jobs in the history, and whether they ended well
 	keys        map[string][]roost.JobID
 }
 
 func newSchedd(p *Pool, i int) *scheddNode {
-	s := &scheddNode{jobs: map[uint64]int{}, ended: map[uint64]map[int]bool{}, leaders: make([]leaderReport, len(p.managers))}
+	s := &scheddNode{jobs: map[uint64]int{}, ended: map[uint64]map[int]bool{},
+		leaders: make([]leaderReport, len(p.managers))}
 	s.hostNode = p.newNode(p.similarUnusedName(fmt.Sprintf("schedd%d", i)), s)
 	s.files = scheddDisk{snapshots: map[uint64][]byte{}, history: map[uint64]bool{}, keys: map[string][]roost.JobID{}}
 	return s
@@ -113,9 +118,12 @@ func (s *scheddNode) start() {
 	}
 	s.reportRecovered(q)
 	s.reportDoubted(q, hit, held)
-	s.peers, s.leaderSession, s.leaderStream, s.writing, s.writeFails = map[string]*startdSession{}, nil, nil, nil, false
-	s.tick, s.delayTick, s.retryTimer, s.retry, s.endedEpoch = daemonTimer{}, daemonTimer{}, daemonTimer{}, reconnectBackoff{}, 0
-	s.core = schedd.NewCore(s.name, fileSystemDomain, s.pool.cfg.Times.Lease, s.pool.cfg.Times.RenewMax, q, s.files.starts, past, s.wallTime(), s)
+	s.peers, s.leaderSession, s.leaderStream, s.writing, s.writeFails = map[string]*startdSession{},
+		nil, nil, nil, false
+	s.tick, s.delayTick, s.retryTimer, s.retry, s.endedEpoch = daemonTimer{}, daemonTimer{}, daemonTimer{},
+		reconnectBackoff{}, 0
+	s.core = schedd.NewCore(s.name, fileSystemDomain, s.pool.cfg.Times.Lease, s.pool.cfg.Times.RenewMax, q,
+		s.files.starts, past, s.wallTime(), s)
 	s.core.ResumeLogged(s.timeOf())
 	for i := range s.leaders {
 		s.leaders[i] = leaderReport{}
@@ -145,7 +153,8 @@ func (s *scheddNode) stop() {
 	s.tornWrite, s.core, s.writing = false, nil, nil
 }
 
-// endTurn ends a turn: what follows from it is done, and what is to be written begins to be.
+// endTurn ends a turn: what follows from it is done, and what is to be written begins to
+// be.
 func (s *scheddNode) endTurn() {
 	m := s.timeOf()
 	s.core.RunTurn(m)
@@ -159,7 +168,8 @@ func (s *scheddNode) endTurn() {
 		most = time.Minute
 	}
 	now := s.pool.loop.Now()
-	if at := now + s.core.NextTick(m, most); s.core.BecameIdle() || !s.tick.set || s.tick.at > now+time.Second && !s.onlyTicks {
+	if at := now + s.core.NextTick(m, most); s.core.BecameIdle() || !s.tick.set || s.tick.at > now+time.Second &&
+		!s.onlyTicks {
 		s.setTimer(&s.tick, at)
 	}
 	s.onlyTicks = false
@@ -212,7 +222,8 @@ func (s *scheddNode) writeDone(uint64) {
 	s.appendBatch(b)
 	s.writing = nil
 	s.reportCommitted(b)
-	if s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterFsync) || hasAttemptEnd(b) && s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterExitRecorded) {
+	if s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterFsync) ||
+		hasAttemptEnd(b) && s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterExitRecorded) {
 		return
 	}
 	life := s.daemonLife
@@ -292,7 +303,8 @@ func (s *scheddNode) handleReport(m any) {
 		s.core.Archived(s.timeOf(), m)
 	case *outputCollected:
 		to := s.pool.byName[m.node]
-		if s.pool.isCut(s.hostNode, to) || s.pool.isCut(to, s.hostNode) || !to.isUp { // it is tried until the attempt is no more
+		// it is tried until the attempt is no more
+		if s.pool.isCut(s.hostNode, to) || s.pool.isCut(to, s.hostNode) || !to.isUp {
 			s.scheduleEvent(s.pool.loop.Now()+maxRetry, evReport, 0, m)
 			return
 		}
@@ -323,7 +335,8 @@ func (s *scheddNode) Past(seq uint64) (succeeded, known bool) {
 // PastKey implements schedd.EffectRunner.
 func (s *scheddNode) PastKey(key string) []roost.JobID { return s.files.keys[key] }
 
-// Archive implements schedd.EffectRunner: the history is another file, and written by the time.
+// Archive implements schedd.EffectRunner: the history is another file, and written by the
+// time.
 func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 	b.Each(func(seq uint64, key string) {
 		st, _ := s.core.Queue().Status(seq)
@@ -335,9 +348,11 @@ func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 	s.scheduleEvent(s.pool.loop.Now(), evReport, 0, b)
 }
 
-// Collect implements schedd.EffectRunner: the output takes as long as a write, and then is here.
+// Collect implements schedd.EffectRunner: the output takes as long as a write, and then
+// is here.
 func (s *scheddNode) Collect(name string, a roost.AttemptID, exited *wire.Exited) {
-	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0, &outputCollected{name, a, exited})
+	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0,
+		&outputCollected{name, a, exited})
 }
 
 // outputCollected is output that was brought home.
@@ -349,7 +364,8 @@ type outputCollected struct {
 
 func (s *scheddNode) failpoints() []string {
 	return []string{
-		failpoint.ScheddBeforeAppend, failpoint.ScheddAfterAppend, failpoint.ScheddAfterFsync, failpoint.ScheddAfterAnswer, failpoint.ScheddAfterActivate, failpoint.ScheddAfterOutputCopied,
+		failpoint.ScheddBeforeAppend, failpoint.ScheddAfterAppend, failpoint.ScheddAfterFsync,
+		failpoint.ScheddAfterAnswer, failpoint.ScheddAfterActivate, failpoint.ScheddAfterOutputCopied,
 		failpoint.ScheddAfterExitRecorded,
 	}
 }

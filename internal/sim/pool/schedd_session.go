@@ -74,7 +74,8 @@ func (s *scheddNode) handleMessage(on *daemonStream, m any) {
 			return
 		}
 		if s.leaderSession == nil {
-			s.leaderSession = s.core.NegotiatorConnected(s.timeOf(), m.GetHello().GetEpoch(), m.GetHello().GetName(), on.ends[1].name)
+			s.leaderSession = s.core.NegotiatorConnected(s.timeOf(), m.GetHello().GetEpoch(), m.GetHello().GetName(),
+				on.ends[1].name)
 		} else {
 			s.core.NegotiatorReport(s.timeOf(), s.leaderSession, m)
 		}
@@ -150,7 +151,8 @@ func (s *scheddNode) reconnectSilent(i int) {
 	s.followLeader()
 }
 
-// followLeader begins a conversation with the leader of the highest epoch where there is none, and ends one with a manager that leads no more.
+// followLeader begins a conversation with the leader of the highest epoch where there is
+// none, and ends one with a manager that leads no more.
 func (s *scheddNode) followLeader() {
 	var highest uint64
 	leader := -1
@@ -175,5 +177,6 @@ func (s *scheddNode) followLeader() {
 		return
 	}
 	s.endedEpoch, s.sessionBegan = highest, s.pool.loop.Now()
-	s.leaderStream = s.pool.openStream(s.hostNode, s.pool.managers[leader].hostNode, grantStream, s.core.HelloMessage(), highest)
+	s.leaderStream = s.pool.openStream(s.hostNode, s.pool.managers[leader].hostNode, grantStream,
+		s.core.HelloMessage(), highest)
 }

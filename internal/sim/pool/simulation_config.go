@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/owner"
 )
 
-// SimulationConfig is a pool, what is done to it by its users, and how fast it is. It is data: the same config is the same run, event for event.
+// SimulationConfig is a pool, what is done to it by its users, and how fast it is. It is
+// data: the same config is the same run, event for event.
 type SimulationConfig struct {
 	Seed     uint64
 	Managers int // central managers: each has a collector, a negotiator and a replica of the log
@@ -24,34 +25,43 @@ type SimulationConfig struct {
 	StartTime time.Time // what calendars show at the instant 0; zero: some day in January 2027
 	Ledger    []byte    // what the negotiators' log amounts to then, as a ledger.Ledger is saved; nil: nothing
 
-	Times        TimeModel
-	OnlyOnChange bool // no beats, ads are neither renewed nor restated, leases hardly ever, and who has seen that nothing has changed looks less often: for long runs without faults
+	Times TimeModel
+	// no beats, ads are neither renewed nor restated, leases hardly ever, and who has
+	// seen that nothing has changed looks less often: for long runs without faults
+	OnlyOnChange bool
 	SelfCheck    bool // the cores check themselves after each event
 	AdsAsText    bool // collectors read the text of an ad, as real ones do; else they take what it was written from
 
-	// Observe is told what somebody sees who looks into all nodes at once; nil: nobody looks.
+	// Observe is told what somebody sees who looks into all nodes at once; nil: nobody
+	// looks.
 	Observe func(audit.Event)
-	// CrashesAt is asked at each named instant of a daemon (package internal/failpoint names them) whether it is to die there; nil: it is not.
+	// CrashesAt is asked at each named instant of a daemon (package internal/failpoint
+	// names them) whether it is to die there; nil: it is not.
 	CrashesAt func(node, point string) bool
 }
 
 // MachineConfig is one that executes.
 type MachineConfig struct {
-	Name               string
-	Resources          roost.Resources
-	Devices            []gpu.Device
-	Layout             gpu.LayoutConfig
-	Units              []gpu.ResourceUnit // what is handed out; nil: what Layout makes of Resources and Devices
-	Ad                 *classad.Ad        // what it says of itself besides; nil: nothing
-	OwnerPolicy        *owner.Policy      // when it is lent, and how those that run there go when it is not; nil: it is nobody's
-	OwnerSchedule      OwnerSchedule      // of its owner, where it has one
-	FailsAll           bool               // whatever begins there ends at once, and the machine says that it is its own fault
-	UnrequestedOutputs int                // so many attempts end there with an output that nobody has asked for
+	Name      string
+	Resources roost.Resources
+	Devices   []gpu.Device
+	Layout    gpu.LayoutConfig
+	Units     []gpu.ResourceUnit // what is handed out; nil: what Layout makes of Resources and Devices
+	Ad        *classad.Ad        // what it says of itself besides; nil: nothing
+	// when it is lent, and how those that run there go when it is not; nil: it is
+	// nobody's
+	OwnerPolicy   *owner.Policy
+	OwnerSchedule OwnerSchedule // of its owner, where it has one
+	// whatever begins there ends at once, and the machine says that it is its own fault
+	FailsAll           bool
+	UnrequestedOutputs int // so many attempts end there with an output that nobody has asked for
 }
 
 // JobConfig is what a user submits once.
 type JobConfig struct {
-	At                time.Duration // below 0: it stands in the log of its schedd at the beginning, as it was submitted so long before
+	// below 0: it stands in the log of its schedd at the beginning, as it was submitted
+	// so long before
+	At                time.Duration
 	Schedd            int
 	Spec              queue.SubmitSpec // its ad is copied, and names the program that the simulation looks up
 	Owner             string
@@ -59,7 +69,8 @@ type JobConfig struct {
 	InitialPlacements []InitialPlacement // where its first tasks run already, of a job with an At below 0
 	ExitCodes         []int32            // exit code of each, likewise; none: 0
 	Output            bool               // it writes something, that has to be brought home
-	ResubmitAfter     time.Duration      // above 0: so long after its id was shown it is submitted once more with the same key
+	// above 0: so long after its id was shown it is submitted once more with the same key
+	ResubmitAfter time.Duration
 }
 
 // InitialPlacement is where a task runs at the beginning.
@@ -96,8 +107,11 @@ type TimeModel struct {
 // DefaultTimes are those of machines in one room.
 func DefaultTimes() TimeModel {
 	return TimeModel{
-		Message: 100 * time.Microsecond, MessageMax: 500 * time.Microsecond, Write: time.Millisecond, WriteMax: 4 * time.Millisecond,
-		Start: 2 * time.Millisecond, StartMax: 6 * time.Millisecond, Cycle: 2 * time.Millisecond, Restart: time.Second, Lease: 40 * time.Minute,
+		Message: 100 * time.Microsecond, MessageMax: 500 * time.Microsecond, Write: time.Millisecond,
+		WriteMax: 4 * time.Millisecond,
+		Start:    2 * time.Millisecond, StartMax: 6 * time.Millisecond, Cycle: 2 * time.Millisecond,
+		Restart: time.Second,
+		Lease:   40 * time.Minute,
 	}
 }
 

@@ -34,7 +34,8 @@ func (m *machineNode) sessionState(schedd string) *wire.SessionWelcome {
 	w := &wire.SessionWelcome{Node: m.name, BootId: fmt.Sprint(m.hostLife), FileSystemDomain: fileSystemDomain}
 	for _, c := range m.core.ClaimsOf(schedd) {
 		state := &wire.ClaimState{
-			Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Running: c.Running, Waiting: c.IsWaiting(),
+			Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID,
+			Epoch: c.Grant.Epoch, Running: c.Running, Waiting: c.IsWaiting(),
 		}
 		if !c.Attempt.Task.Job.IsZero() {
 			state.Attempt = reference(c.Attempt)
@@ -99,13 +100,15 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 		id := slot.ClaimID(a.GetClaim())
 		m.programs[id] = a
 		p := a.GetProgram()
-		terms := slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+		terms := slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()),
+			Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
 		if m.core.Activate(m.bootTime(), session, schedd, id, attemptID(schedd, a.GetAttempt()), terms) != nil {
 			delete(m.programs, id)
 		}
 	case *wire.ToStartd_Vacate:
 		v := x.Vacate
-		m.core.RequestVacate(session, schedd, attemptID(schedd, v.GetAttempt()), slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
+		m.core.RequestVacate(session, schedd, attemptID(schedd, v.GetAttempt()),
+			slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Limit:
 		a := attemptID(schedd, x.Limit.GetAttempt())
 		m.core.SetWalltime(a, max(time.Duration(x.Limit.GetWalltimeNs()), 0))
@@ -121,9 +124,11 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 	case *wire.ToStartd_Release:
 		m.core.Release(session, schedd, slot.ClaimID(x.Release.GetClaim()))
 	case *wire.ToStartd_Renew:
-		r := slot.LeaseRenewal{LastHeard: x.Renew.GetHeard(), Since: time.Duration(x.Renew.GetSinceNs()), Lease: time.Duration(x.Renew.GetLeaseS()) * time.Second}
+		r := slot.LeaseRenewal{LastHeard: x.Renew.GetHeard(), Since: time.Duration(x.Renew.GetSinceNs()),
+			Lease: time.Duration(x.Renew.GetLeaseS()) * time.Second}
 		if word, ok := m.core.RenewClaims(m.bootTime(), session, schedd, r); ok {
-			m.sendToSchedd(schedd, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
+			m.sendToSchedd(schedd,
+				&wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
 	}
 }
@@ -131,13 +136,17 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 // requestClaim has a wish for one decided.
 func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimRequest) {
 	grant := &wire.Grant{
-		Id: r.GetGrant(), Node: m.name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(), Group: r.GetGroup(),
+		Id: r.GetGrant(), Node: m.name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(),
+		Owner: r.GetOwner(), Group: r.GetGroup(),
 		Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
 	}
 	claimRequest := slot.ClaimRequest{
-		Session: session, Schedd: schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(), UID: r.GetUid(), GID: r.GetGid(),
-		Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(), GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		TokenValid: wire.CheckClaimToken(m.key, grant, schedd), Env: &classad.EvalEnv{Now: m.wallTime(), Steps: maxPolicySteps}, Info: slot.ClaimInfo{Group: r.GetGroup(), Band: roost.BatchBand},
+		Session: session, Schedd: schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()},
+		Owner: r.GetOwner(), UID: r.GetUid(), GID: r.GetGid(),
+		Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(), GrantDeadline: time.Duration(r.GetClaimBy()),
+		Lease:      time.Duration(r.GetLeaseS()) * time.Second,
+		TokenValid: wire.CheckClaimToken(m.key, grant, schedd), Env: &classad.EvalEnv{Now: m.wallTime(),
+			Steps: maxPolicySteps}, Info: slot.ClaimInfo{Group: r.GetGroup(), Band: roost.BatchBand},
 		Victims: slot.PreemptionReason{Reason: r.GetWhy(), Job: r.GetJob()},
 	}
 	for _, id := range r.GetVictims() {
@@ -167,7 +176,8 @@ func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimR
 	_, _ = m.core.DecideClaim(m.bootTime(), claimRequest) // the effects answer
 }
 
-// attemptID is the id that a reference of that schedd stands for, and reference the way back.
+// attemptID is the id that a reference of that schedd stands for, and reference the way
+// back.
 func attemptID(schedd string, r *wire.AttemptRef) roost.AttemptID {
 	job := roost.JobID{Seq: r.GetJob(), Host: schedd}
 	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}

@@ -54,7 +54,8 @@ func (p *Pool) submitSpec(i int) queue.SubmitSpec {
 	return spec
 }
 
-// submitTimeout is how long a user waits for an answer before he asks again, with the same key.
+// submitTimeout is how long a user waits for an answer before he asks again, with the
+// same key.
 const submitTimeout = 5 * time.Second
 
 // submitJob has a job submitted. As long as no id was shown it is tried again.
@@ -66,7 +67,10 @@ func (p *Pool) submitJob(i int) {
 	}
 	if s.isUp && s.nextDaemonTime() <= p.loop.Now() && u.askedLife != s.daemonLife+1 {
 		u.askedLife = s.daemonLife + 1
-		err := s.core.Submit(s.timeOf(), p.callerOf(i), "job "+strconv.Itoa(i), []queue.SubmitSpec{p.submitSpec(i)}, func(ids []roost.JobID, _ bool) { p.showID(i, ids) })
+		err := s.core.Submit(s.timeOf(), p.callerOf(i), "job "+strconv.Itoa(i), []queue.SubmitSpec{p.submitSpec(i)},
+			func(ids []roost.JobID, _ bool) {
+				p.showID(i, ids)
+			})
 		if err != nil {
 			u.refused = fmt.Errorf("job %d: %w", i, err)
 			p.unfinished--
@@ -75,7 +79,8 @@ func (p *Pool) submitJob(i int) {
 		s.endTurn()
 	}
 	if u.id.IsZero() || u.resubmitted {
-		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + submitTimeout, Place: s.id, Kind: evSubmit, Number: uint64(i)})
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + submitTimeout, Place: s.id, Kind: evSubmit,
+			Number: uint64(i)})
 	}
 }
 
@@ -86,19 +91,21 @@ func (p *Pool) showID(i int, ids []roost.JobID) {
 	u.id, u.resubmitted = ids[0], false
 	u.shownAt = p.loop.Now()
 	for _, id := range ids {
-		p.observe(audit.Event{Type: audit.IDShown, Node: s.name, Key: fmt.Sprintf("%d:job %d", p.callerOf(i).UID, i), Job: id, Tasks: max(j.Spec.Count, 1)})
+		p.observe(audit.Event{Type: audit.IDShown, Node: s.name, Key: fmt.Sprintf("%d:job %d", p.callerOf(i).UID, i),
+			Job: id, Tasks: max(j.Spec.Count, 1)})
 	}
 	if p.passFailpoint(s.hostNode, failpoint.ScheddAfterAnswer) {
 		return
 	}
 	if j.ResubmitAfter > 0 {
-		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + j.ResubmitAfter, Place: s.id, Kind: evFunc, Payload: func() {
-			if u.resubmitted = true; j.ResubmitAfter > 0 {
-				u.askedLife = 0
-				j.ResubmitAfter = 0
-				p.submitJob(i)
-			}
-		}})
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + j.ResubmitAfter, Place: s.id, Kind: evFunc,
+			Payload: func() {
+				if u.resubmitted = true; j.ResubmitAfter > 0 {
+					u.askedLife = 0
+					j.ResubmitAfter = 0
+					p.submitJob(i)
+				}
+			}})
 	}
 }
 
@@ -110,12 +117,14 @@ func (p *Pool) performAction(n int) {
 		return
 	}
 	if u.id.IsZero() || !s.isUp || s.nextDaemonTime() > p.loop.Now() {
-		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + time.Second, Place: s.id, Kind: evAction, Number: uint64(n)})
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + time.Second, Place: s.id, Kind: evAction,
+			Number: uint64(n)})
 		return
 	}
 	id, life, letGo := u.id, s.daemonLife, u.releases
 	if a.Verb == wire.ActRequest_RELEASE {
-		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); unsure { // it is refused for now, and somebody else sees to it
+		// it is refused for now, and somebody else sees to it
+		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); unsure {
 			return
 		}
 		u.releases++
@@ -135,7 +144,8 @@ func (p *Pool) performAction(n int) {
 	}
 }
 
-// reportCommitted tells the observer of facts that are on disk, and counts what has come to its end.
+// reportCommitted tells the observer of facts that are on disk, and counts what has come
+// to its end.
 func (s *scheddNode) reportCommitted(b *schedd.CommitBatch) {
 	for _, e := range b.Events() {
 		id := roost.JobID{Seq: e.Job, Host: s.name}

@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// cloneCell is a checkpoint that can be changed without the one that it is made of: with machines and classes that no matcher has seen, and a ledger of its own.
+// cloneCell is a checkpoint that can be changed without the one that it is made of: with
+// machines and classes that no matcher has seen, and a ledger of its own.
 func cloneCell(of *cellstate.CellCheckpoint) (*cellstate.CellCheckpoint, error) {
 	c := *of
 	var err error
@@ -30,9 +31,11 @@ func cloneCell(of *cellstate.CellCheckpoint) (*cellstate.CellCheckpoint, error) 
 			return nil, err
 		}
 	}
-	c.Pending, c.UsageByGrants, c.ClaimHolders = maps.Clone(of.Pending), maps.Clone(of.UsageByGrants), maps.Clone(of.ClaimHolders)
+	c.Pending, c.UsageByGrants, c.ClaimHolders = maps.Clone(of.Pending), maps.Clone(of.UsageByGrants),
+		maps.Clone(of.ClaimHolders)
 	c.LimitsUsed, c.LimitsGranted = maps.Clone(of.LimitsUsed), maps.Clone(of.LimitsGranted)
-	c.Drains, c.Evicted, c.ChargedSubmitters = slices.Clone(of.Drains), slices.Clone(of.Evicted), slices.Clone(of.ChargedSubmitters)
+	c.Drains, c.Evicted, c.ChargedSubmitters = slices.Clone(of.Drains), slices.Clone(of.Evicted),
+		slices.Clone(of.ChargedSubmitters)
 	c.UsageByClaims = func(who fairshare.Submitter) roost.Resources { return c.ClaimHolders[who] }
 	c.ChargedCores = slices.Values(slices.SortedFunc(maps.Keys(c.ClaimHolders), fairshare.Submitter.Compare))
 	return &c, nil
@@ -48,8 +51,10 @@ func copyAsk(a *cellstate.PendingRequest) (*cellstate.PendingRequest, error) {
 	return &b, nil
 }
 
-// requestIndex finds asks: the request that the task of a claim is of, where anybody knows. Which request a job is in schedds say ([cellstate.JobRow]). Which task has only just
-// begun no machine says: that is taken to be of the only request that asks for the same, if there is one.
+// requestIndex finds asks: the request that the task of a claim is of, where anybody
+// knows. Which request a job is in schedds say ([cellstate.JobRow]). Which task has only
+// just begun no machine says: that is taken to be of the only request that asks for the
+// same, if there is one.
 type requestIndex struct {
 	byKey   map[match.RequestKey]*cellstate.PendingRequest
 	jobs    map[string]uint64                        // the request of each job
@@ -65,7 +70,8 @@ type claimShape struct {
 }
 
 func newIndex(c *cellstate.CellCheckpoint) requestIndex {
-	x := requestIndex{map[match.RequestKey]*cellstate.PendingRequest{}, make(map[string]uint64, len(c.Jobs)), map[claimShape]*cellstate.PendingRequest{}}
+	x := requestIndex{map[match.RequestKey]*cellstate.PendingRequest{}, make(map[string]uint64, len(c.Jobs)),
+		map[claimShape]*cellstate.PendingRequest{}}
 	for _, a := range c.Requests {
 		x.byKey[a.Key] = a
 		like := claimShape{a.Submitter, a.Band, a.Class.Resources, a.Queue}
@@ -89,7 +95,8 @@ func (x requestIndex) findAsk(claim *match.MachineClaim) *cellstate.PendingReque
 	}
 	request := x.jobs[job]
 	_, schedd, _ := strings.Cut(job, ".")
-	if a := x.byKey[match.RequestKey{Schedd: schedd, ID: request}]; request != 0 && a != nil && a.Submitter == claim.Submitter {
+	if a := x.byKey[match.RequestKey{Schedd: schedd, ID: request}]; request != 0 && a != nil &&
+		a.Submitter == claim.Submitter {
 		return a
 	}
 	return nil

@@ -73,13 +73,16 @@ func (p *Simulation) startGrants(grants []match.Grant) (any bool) {
 	return len(begun) > 0
 }
 
-// claimOfGrant is the claim that a grant makes of its machine. One that would have to wait there waits where it is.
-func (p *Simulation) claimOfGrant(m *match.Machine, a *cellstate.PendingRequest, g *match.Grant) (c match.MachineClaim, ok bool) {
+// claimOfGrant is the claim that a grant makes of its machine. One that would have to
+// wait there waits where it is.
+func (p *Simulation) claimOfGrant(m *match.Machine, a *cellstate.PendingRequest,
+	g *match.Grant) (c match.MachineClaim, ok bool) {
 	if g.Waiting || a == nil {
 		return c, false
 	}
 	r := g.Resources()
-	placed, ok := m.PlaceNext(g.Victims, gpu.DeviceRequest{Resources: r, Class: a.Class.AppClass, MayReclaim: !a.Band.IsProd()}, a.Class.Exclusive)
+	placed, ok := m.PlaceNext(g.Victims,
+		gpu.DeviceRequest{Resources: r, Class: a.Class.AppClass, MayReclaim: !a.Band.IsProd()}, a.Class.Exclusive)
 	if !ok {
 		return c, false
 	}
@@ -91,7 +94,8 @@ func (p *Simulation) claimOfGrant(m *match.Machine, a *cellstate.PendingRequest,
 }
 
 // addClaim notes a claim that has begun, and who had to go for it.
-func (p *Simulation) addClaim(a *cellstate.PendingRequest, g *match.Grant, before *match.Machine, c match.MachineClaim) {
+func (p *Simulation) addClaim(a *cellstate.PendingRequest, g *match.Grant, before *match.Machine,
+	c match.MachineClaim) {
 	for i := range before.Claims {
 		if v := &before.Claims[i]; slices.Contains(g.Victims, v.ID) {
 			p.removeEvicted(before.Name, v, g)
@@ -116,7 +120,8 @@ func (p *Simulation) startTask(key match.ClaimKey, h *runningClaim, again bool) 
 	p.scheduleEnd(key, h.endTime)
 	p.startedByRequest[a.Key]++
 	p.started++
-	if n := len(p.Starts); n > 0 && p.Starts[n-1] == (TaskStart{p.now, a.Key, key.Machine, p.Starts[n-1].Units, again}) {
+	if n := len(p.Starts); n > 0 &&
+		p.Starts[n-1] == (TaskStart{p.now, a.Key, key.Machine, p.Starts[n-1].Units, again}) {
 		p.Starts[n-1].Units++
 	} else {
 		p.Starts = append(p.Starts, TaskStart{p.now, a.Key, key.Machine, 1, again})
@@ -185,10 +190,12 @@ func (p *Simulation) endDueTasks() {
 	}
 }
 
-// reuseClaim puts the next task of a request on a claim, if the claim is young enough, and nothing is kept free there.
+// reuseClaim puts the next task of a request on a claim, if the claim is young enough,
+// and nothing is kept free there.
 func (p *Simulation) reuseClaim(key match.ClaimKey, h *runningClaim) bool {
 	a := h.ask
-	if a == nil || a.OwnWanted == 0 || a.Gang > 1 || p.now-h.created >= maxClaimAge || p.runtime(a) == 0 || p.isReserved(key.Machine) {
+	if a == nil || a.OwnWanted == 0 || a.Gang > 1 || p.now-h.created >= maxClaimAge || p.runtime(a) == 0 ||
+		p.isReserved(key.Machine) {
 		return false
 	}
 	a.OwnWanted--
@@ -196,7 +203,8 @@ func (p *Simulation) reuseClaim(key match.ClaimKey, h *runningClaim) bool {
 	return true
 }
 
-// isReserved reports whether a machine is drained or reserved, now or later: then the leader is asked again.
+// isReserved reports whether a machine is drained or reserved, now or later: then the
+// leader is asked again.
 func (p *Simulation) isReserved(machine string) bool {
 	if slices.ContainsFunc(p.Drains, func(d match.MachineDrain) bool { return d.Node == machine }) {
 		return true

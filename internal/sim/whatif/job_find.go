@@ -18,8 +18,10 @@ import (
 // localSchedd is the schedd of jobs that are not there.
 const localSchedd = "(not submitted)"
 
-// RequestsOfJobs are the requests that a schedd would make of some jobs if they were submitted now.
-func RequestsOfJobs(now time.Time, who queue.CallerIdentity, jobs []queue.SubmitSpec) ([]*cellstate.PendingRequest, error) {
+// RequestsOfJobs are the requests that a schedd would make of some jobs if they were
+// submitted now.
+func RequestsOfJobs(now time.Time, who queue.CallerIdentity,
+	jobs []queue.SubmitSpec) ([]*cellstate.PendingRequest, error) {
 	q := queue.New(localSchedd)
 	events, _, _, err := q.SubmitJobs(now, who, "sim", jobs, queue.SubmitLimits{})
 	if err != nil {
@@ -34,9 +36,12 @@ func RequestsOfJobs(now time.Time, who queue.CallerIdentity, jobs []queue.Submit
 		if !ok || r.Ready == 0 {
 			continue
 		}
-		a := &cellstate.PendingRequest{AdText: r.Ad, Queue: r.Queue, OwnWanted: r.Ready, Counting: cellstate.LimitCounting(q.LimitCounting(id))}
-		a.Key, a.Submitter, a.Band = match.RequestKey{Schedd: localSchedd, ID: uint64(id)}, fairshare.Submitter{Group: r.Group, Owner: r.Owner}, r.Band
-		a.Priority, a.Oldest, a.Walltime, a.PredictedRuntime, a.Reservation = int32(r.Priority), now.UnixNano(), r.Walltime, r.PredictedRuntime, r.Reservation
+		a := &cellstate.PendingRequest{AdText: r.Ad, Queue: r.Queue, OwnWanted: r.Ready,
+			Counting: cellstate.LimitCounting(q.LimitCounting(id))}
+		a.Key, a.Submitter, a.Band = match.RequestKey{Schedd: localSchedd, ID: uint64(id)},
+			fairshare.Submitter{Group: r.Group, Owner: r.Owner}, r.Band
+		a.Priority, a.Oldest, a.Walltime, a.PredictedRuntime, a.Reservation = int32(r.Priority), now.UnixNano(),
+			r.Walltime, r.PredictedRuntime, r.Reservation
 		if size, ok := q.NextGang(id); ok {
 			a.Gang = size
 			if lead, mixed := q.GangRequest(id); mixed {
@@ -49,12 +54,14 @@ func RequestsOfJobs(now time.Time, who queue.CallerIdentity, jobs []queue.Submit
 		asks = append(asks, a)
 	}
 	if len(asks) == 0 {
-		return nil, fmt.Errorf("%w: no task of it could start now: it is held, or waits for a time or for another job", roost.Invalid)
+		return nil, fmt.Errorf("%w: no task of it could start now: it is held, or waits for a time or for another job",
+			roost.Invalid)
 	}
 	return asks, nil
 }
 
-// admitToQueue lets a job into its queue, or the default one, of which it may have its band.
+// admitToQueue lets a job into its queue, or the default one, of which it may have its
+// band.
 func admitToQueue(c *cellstate.CellCheckpoint, a *cellstate.PendingRequest) (*cellstate.PendingRequest, error) {
 	b := *a
 	if b.Queue == "" {
@@ -84,16 +91,21 @@ type foundJob struct {
 
 // findJob finds a job that waits by its id.
 func findJob(c *cellstate.CellCheckpoint, id string) (foundJob, error) {
-	if at := strings.IndexByte(id, '['); at >= 0 { // tasks of a job start in their order: nobody knows more of one than of all
+	// tasks of a job start in their order: nobody knows more of one than of all
+	if at := strings.IndexByte(id, '['); at >= 0 {
 		rest := strings.IndexByte(id, ']')
 		id = id[:at] + id[max(rest, at)+1:]
 	}
 	i := slices.IndexFunc(c.Jobs, func(j cellstate.JobRow) bool { return j.ID == id })
 	switch {
-	case i < 0 && slices.ContainsFunc(c.SilentSchedds, func(node string) bool { return strings.HasSuffix(id, "."+node) }):
-		return foundJob{}, fmt.Errorf("%s: %w: its schedd did not answer when the checkpoint was taken", id, roost.Unavailable)
+	case i < 0 && slices.ContainsFunc(c.SilentSchedds, func(node string) bool {
+		return strings.HasSuffix(id, "."+node)
+	}):
+		return foundJob{}, fmt.Errorf("%s: %w: its schedd did not answer when the checkpoint was taken",
+			id, roost.Unavailable)
 	case i < 0:
-		return foundJob{}, fmt.Errorf("%s: %w: no job of that name is in the queue: it has ended, or never was", id, roost.NotFound)
+		return foundJob{}, fmt.Errorf("%s: %w: no job of that name is in the queue: it has ended, or never was", id,
+			roost.NotFound)
 	}
 	job := &c.Jobs[i]
 	if job.Waiting+job.Running == 0 && job.WaitReason != "" {
@@ -107,10 +119,12 @@ func findJob(c *cellstate.CellCheckpoint, id string) (foundJob, error) {
 	x := newIndex(c)
 	f := foundJob{ask: x.byKey[key], tasks: job.Waiting}
 	if f.ask == nil || f.ask.OwnWanted == 0 {
-		return foundJob{}, fmt.Errorf("%s: %w: the negotiator was not asked for it when the checkpoint was taken: it has a machine, or has only just come; take another one", id, roost.Unavailable)
+		return foundJob{}, fmt.Errorf("%s: %w: the negotiator was not asked for it when the checkpoint was taken: it "+
+			"has a machine, or has only just come; take another one", id, roost.Unavailable)
 	}
 	before := func(a, b *cellstate.JobRow) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted),
+			cmp.Compare(a.ID, b.ID))
 	}
 	for k := range c.Jobs {
 		o := &c.Jobs[k]

@@ -37,9 +37,11 @@ type PlanComparison struct {
 	StartChanges  []StartChange   // requests that start earlier or later, the largest difference first
 	Drained       []DrainResult   // the nodes that the change drains
 	Quotas        []QuotaCheck    // that the change sets, and who asks for more
-	AdmittedJobs  []string        // jobs that are held because quotas refused them, and that would be allowed then if somebody released them
-	Until         time.Time       // to when both were played
-	Digest        uint64          // of both
+	// jobs that are held because quotas refused them, and that would be allowed then if
+	// somebody released them
+	AdmittedJobs []string
+	Until        time.Time // to when both were played
+	Digest       uint64    // of both
 }
 
 // Trajectory is how a cell goes on.
@@ -80,8 +82,10 @@ type QuotaCheck struct {
 	Exceeded bool   // new jobs are refused until less is asked for
 }
 
-// CompareChange plays a cell with and without a change, for so long. The error says what cannot be changed so.
-func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths RuntimeModel, length time.Duration) (*PlanComparison, error) {
+// CompareChange plays a cell with and without a change, for so long. The error says what
+// cannot be changed so.
+func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths RuntimeModel,
+	length time.Duration) (*PlanComparison, error) {
 	before, err := NewSimulation(of, lengths)
 	if err != nil {
 		return nil, err
@@ -91,8 +95,11 @@ func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths Runt
 		return nil, err
 	}
 	until := before.now + int64(length/time.Second)
-	c := &PlanComparison{Until: time.Unix(until, 0), Drained: change.drainResults(before), Quotas: change.quotaChecks(of, after.Ledger)}
-	c.AdmittedJobs = slices.DeleteFunc(admittableJobs(of, after.Ledger), func(id string) bool { return slices.Contains(admittableJobs(of, before.Ledger), id) })
+	c := &PlanComparison{Until: time.Unix(until, 0), Drained: change.drainResults(before),
+		Quotas: change.quotaChecks(of, after.Ledger)}
+	c.AdmittedJobs = slices.DeleteFunc(admittableJobs(of, after.Ledger), func(id string) bool {
+		return slices.Contains(admittableJobs(of, before.Ledger), id)
+	})
 	gone := len(after.Evictions)
 	firstBefore, err := c.Before.runSimulation(before, until)
 	if err != nil {
@@ -104,7 +111,9 @@ func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths Runt
 	}
 	c.Evictions = slices.Clone(after.Evictions[:max(firstAfter, gone)])
 	for _, e := range before.Evictions[:firstBefore] {
-		c.Evictions = slices.DeleteFunc(c.Evictions, func(o ClaimEviction) bool { return o.Machine == e.Machine && o.Claim.ID == e.Claim.ID })
+		c.Evictions = slices.DeleteFunc(c.Evictions, func(o ClaimEviction) bool {
+			return o.Machine == e.Machine && o.Claim.ID == e.Claim.ID
+		})
 	}
 	c.compareStarts(before, after)
 	c.Digest = before.Digest()*31 + after.Digest()
@@ -137,7 +146,9 @@ func (c *CellChange) startSimulation(of *cellstate.CellCheckpoint, lengths Runti
 			return nil, err
 		}
 	}
-	changed.Drains = slices.DeleteFunc(changed.Drains, func(d match.MachineDrain) bool { return slices.Contains(own, d.Node) })
+	changed.Drains = slices.DeleteFunc(changed.Drains, func(d match.MachineDrain) bool {
+		return slices.Contains(own, d.Node)
+	})
 	for _, d := range cellstate.NewPolicy(changed.Ledger).Drains {
 		if has(d.Node) {
 			changed.Drains = append(changed.Drains, d)
@@ -168,7 +179,8 @@ func ledgerDrains(l *ledger.Ledger) (nodes []string) {
 func applyCommand(c *cellstate.CellCheckpoint, command ledger.AdminCommand) error {
 	command.Trusted = true
 	epoch, _ := c.Ledger.Epoch()
-	result := c.Ledger.Apply(&ledger.LogEntry{At: c.Now.UnixNano(), Epoch: epoch, Commands: []ledger.AdminCommand{command}})
+	result := c.Ledger.Apply(&ledger.LogEntry{At: c.Now.UnixNano(), Epoch: epoch,
+		Commands: []ledger.AdminCommand{command}})
 	if result.Err != nil {
 		return result.Err
 	}
@@ -269,7 +281,8 @@ func (c *PlanComparison) compareStarts(before, after *Simulation) {
 		if was == is {
 			continue
 		}
-		m := StartChange{Key: a.Key, Submitter: a.Submitter, Tasks: max(before.startedByRequest[a.Key]+a.OwnWanted, after.startedByRequest[a.Key]+after.byKey[a.Key].OwnWanted)}
+		m := StartChange{Key: a.Key, Submitter: a.Submitter, Tasks: max(before.startedByRequest[a.Key]+a.OwnWanted,
+			after.startedByRequest[a.Key]+after.byKey[a.Key].OwnWanted)}
 		if was > 0 {
 			m.Before = time.Unix(was, 0)
 		}
@@ -294,7 +307,9 @@ func (c *PlanComparison) compareStarts(before, after *Simulation) {
 		}
 		return to.Sub(from).Abs()
 	}
-	slices.SortStableFunc(c.StartChanges, func(a, b StartChange) int { return cmp.Or(cmp.Compare(shift(&b), shift(&a)), a.Key.Compare(b.Key)) })
+	slices.SortStableFunc(c.StartChanges, func(a, b StartChange) int {
+		return cmp.Or(cmp.Compare(shift(&b), shift(&a)), a.Key.Compare(b.Key))
+	})
 }
 
 // drainResults says how the nodes empty that the change drains.

@@ -15,8 +15,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// A quota is looked at when a job is submitted, and never afterwards (Borg §2.5): to set one evicts nobody. What it would do is that new jobs are refused of
-// those who ask for more already.
+// A quota is looked at when a job is submitted, and never afterwards (Borg §2.5): to set
+// one evicts nobody. What it would do is that new jobs are refused of those who ask for
+// more already.
 
 // quotaUse is what somebody's tasks ask for, in one band.
 type quotaUse struct {
@@ -55,8 +56,9 @@ type quotaKey struct {
 // quotaDemands are what payers ask for.
 type quotaDemands map[quotaKey]quotaUse
 
-// quotaDemand is what jobs that are not over ask for, as their schedds tell: what is held by its user counts, and what quotas refused does not. Of a schedd that has
-// not told it is what waits and runs.
+// quotaDemand is what jobs that are not over ask for, as their schedds tell: what is held
+// by its user counts, and what quotas refused does not. Of a schedd that has not told it
+// is what waits and runs.
 func quotaDemand(c *cellstate.CellCheckpoint) quotaDemands {
 	all := quotaDemands{}
 	add := func(who fairshare.Submitter, band roost.PriorityBand, r roost.Resources, n int) {
@@ -109,12 +111,14 @@ func (d quotaDemands) forQuota(q ledger.BandQuota, who quotaKey) (sum quotaUse) 
 	return sum
 }
 
-// quotaChecks says how the quotas that the change sets stand to what is asked for; l is with the change.
+// quotaChecks says how the quotas that the change sets stand to what is asked for; l is
+// with the change.
 func (c *CellChange) quotaChecks(of *cellstate.CellCheckpoint, l *ledger.Ledger) (all []QuotaCheck) {
 	sums := quotaDemand(of)
 	for _, command := range c.AdminCommands {
 		var like ledger.BandQuota
-		if command.Kind != ledger.KindQuota || command.Verb != ledger.VerbSet || json.Unmarshal(command.Object, &like) != nil {
+		if command.Kind != ledger.KindQuota || command.Verb != ledger.VerbSet ||
+			json.Unmarshal(command.Object, &like) != nil {
 			continue
 		}
 		for _, q := range l.Quotas() { // with what it says already of other dimensions
@@ -137,7 +141,10 @@ func (d quotaDemands) checkQuota(q ledger.BandQuota, now time.Time, l *ledger.Le
 		whose[q.SubjectText()] = quotaUse{}
 	}
 	for who := range d { // each name has one sum
-		if who.PriorityBand.String() != q.Band || !slices.ContainsFunc(l.QuotasFor(now, who.Owner, who.Group, who.PriorityBand), func(o ledger.BandQuota) bool { return sameQuota(o, q) }) {
+		if who.PriorityBand.String() != q.Band || !slices.ContainsFunc(l.QuotasFor(now, who.Owner, who.Group,
+			who.PriorityBand), func(o ledger.BandQuota) bool {
+			return sameQuota(o, q)
+		}) {
 			continue
 		}
 		name := "user " + who.Owner
@@ -163,10 +170,13 @@ func (d quotaDemands) checkQuota(q ledger.BandQuota, now time.Time, l *ledger.Le
 	return all
 }
 
-// admittableJobs are the jobs that are held because they were refused and that quotas would allow now, in the order in which they came, if each is released.
+// admittableJobs are the jobs that are held because they were refused and that quotas
+// would allow now, in the order in which they came, if each is released.
 func admittableJobs(of *cellstate.CellCheckpoint, l *ledger.Ledger) (ids []string) {
 	sums := quotaDemand(of)
-	for _, j := range slices.SortedStableFunc(slices.Values(of.Jobs), func(a, b cellstate.JobRow) int { return cmp.Compare(a.Submitted, b.Submitted) }) {
+	for _, j := range slices.SortedStableFunc(slices.Values(of.Jobs), func(a, b cellstate.JobRow) int {
+		return cmp.Compare(a.Submitted, b.Submitted)
+	}) {
 		who, ok := payerOf(&j)
 		if !j.Refused || !ok {
 			continue
@@ -180,7 +190,8 @@ func admittableJobs(of *cellstate.CellCheckpoint, l *ledger.Ledger) (ids []strin
 	return ids
 }
 
-// isAllowed reports whether quotas allow somebody more, as the leader decides it when a job is submitted.
+// isAllowed reports whether quotas allow somebody more, as the leader decides it when a
+// job is submitted.
 func (d quotaDemands) isAllowed(l *ledger.Ledger, now time.Time, who quotaKey, more quotaUse) bool {
 	if who.PriorityBand == roost.FreeBand {
 		return true

@@ -40,7 +40,8 @@ const (
 	EmptyCell                 // all machines, with nothing on them
 )
 
-// RoomNow says how many tasks of a job would start now, how often it was submitted: where there are several kinds of tasks in it, of the first.
+// RoomNow says how many tasks of a job would start now, how often it was submitted: where
+// there are several kinds of tasks in it, of the first.
 func RoomNow(of *cellstate.CellCheckpoint, job *cellstate.PendingRequest, where Scope) (*RoomAnswer, error) {
 	p, err := NewSimulation(of, ByWalltime)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestStories plays scripts. Times are in seconds from the checkpoint on. The commands are
+// TestStories plays scripts. Times are in seconds from the checkpoint on. The commands
+// are
 //
 //	machine NAME cpus=N [gpus=N] [attr=EXPR]     of one GiB a core
 //	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N] [fresh=yes]     fresh: no machine says yet what runs there
@@ -33,7 +34,9 @@ import (
 //
 // Each question is asked twice, and has to be answered alike.
 func TestStories(t *testing.T) {
-	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string { return newScriptRunner(t).report })
+	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		return newScriptRunner(t).report
+	})
 }
 
 // startTime is the moment of all checkpoints.
@@ -45,7 +48,8 @@ type scriptRunner struct {
 }
 
 func newScriptRunner(t *testing.T) *scriptRunner {
-	c := &cellstate.CellCheckpoint{Ledger: ledger.New(), ClaimHolders: map[fairshare.Submitter]roost.Resources{}, Schedds: map[string]bool{"s": true}}
+	c := &cellstate.CellCheckpoint{Ledger: ledger.New(), ClaimHolders: map[fairshare.Submitter]roost.Resources{},
+		Schedds: map[string]bool{"s": true}}
 	c.Now = time.Unix(startTime, 0)
 	c.KnownSchedds = func(schedd string) bool { return c.Schedds[schedd] }
 	c.Ledger.Apply(&ledger.LogEntry{At: startTime * 1e9, Lead: "head"})
@@ -67,7 +71,8 @@ func (s scriptStep) number(key string, otherwise int) int {
 
 func (s scriptStep) resources() roost.Resources {
 	cpus := s.number("cpus", 1)
-	return roost.Resources{CPU: 1000 * roost.MilliCPU(cpus), Memory: roost.Bytes(cpus) * roost.GiB, GPUs: s.number("gpus", 0)}
+	return roost.Resources{CPU: 1000 * roost.MilliCPU(cpus), Memory: roost.Bytes(cpus) * roost.GiB,
+		GPUs: s.number("gpus", 0)}
 }
 
 func (x *scriptRunner) report(s script.ScriptCommand) string {
@@ -78,7 +83,8 @@ func (x *scriptRunner) report(s script.ScriptCommand) string {
 		}
 	}
 	do := map[string]func(scriptStep) (string, error){
-		"machine": x.machine, "runs": x.addRunning, "request": x.request, "job": x.job, "set": x.setPolicy, "fit": x.answerRoom, "when": x.answerWhen, "new": x.newScript, "whatif": x.compareChange,
+		"machine": x.machine, "runs": x.addRunning, "request": x.request, "job": x.job, "set": x.setPolicy,
+		"fit": x.answerRoom, "when": x.answerWhen, "new": x.newScript, "whatif": x.compareChange,
 	}[s.Command]
 	if do == nil {
 		x.test.Fatalf("unknown command %s", s.Command)
@@ -94,7 +100,8 @@ func (x *scriptRunner) machine(s scriptStep) (string, error) {
 	r := s.resources()
 	topology := gpu.MachineTopology{CPU: r.CPU, Memory: r.Memory, Cores: make([]gpu.CPUCore, r.CPU/1000)}
 	for i := range r.GPUs {
-		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()})
+		topology.Devices = append(topology.Devices,
+			gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()})
 	}
 	units, err := gpu.CutUnits(topology, gpu.LayoutConfig{Shape: gpu.SharedLayout})
 	if err != nil {
@@ -132,7 +139,8 @@ func (x *scriptRunner) addRunning(s scriptStep) (string, error) {
 			return 0
 		}
 		c := match.MachineClaim{
-			ID: uint64(len(m.Claims) + 1), Submitter: fairshare.Submitter{Owner: s.Args[1]}, Band: band, Resources: s.resources(), Placement: p, TaskStarted: startTime - 1000, WalltimeEnd: at("ends"),
+			ID: uint64(len(m.Claims) + 1), Submitter: fairshare.Submitter{Owner: s.Args[1]}, Band: band,
+			Resources: s.resources(), Placement: p, TaskStarted: startTime - 1000, WalltimeEnd: at("ends"),
 			PredictedEnd: at("expected"), Job: s.pairs["job"],
 		}
 		if s.pairs["fresh"] != "" {
@@ -155,9 +163,11 @@ func (x *scriptRunner) ask(s scriptStep) (*cellstate.PendingRequest, error) {
 		a.AdText = fmt.Sprintf("[ConcurrencyLimits = %q]", l)
 	}
 	id, _ := strconv.ParseUint(s.Args[0], 10, 64)
-	a.Key, a.Submitter = match.RequestKey{Schedd: "s", ID: cmp.Or(id, 999)}, fairshare.Submitter{Owner: cmp.Or(s.pairs["owner"], "ann")}
+	a.Key, a.Submitter = match.RequestKey{Schedd: "s", ID: cmp.Or(id, 999)},
+		fairshare.Submitter{Owner: cmp.Or(s.pairs["owner"], "ann")}
 	a.Gang, a.Oldest = s.number("gang", 0), int64(id)
-	a.Walltime, a.PredictedRuntime = time.Duration(s.number("walltime", 0))*time.Second, time.Duration(s.number("predicted", 0))*time.Second
+	a.Walltime, a.PredictedRuntime = time.Duration(s.number("walltime", 0))*time.Second,
+		time.Duration(s.number("predicted", 0))*time.Second
 	var err error
 	if a.Band, err = roost.ParsePriorityBand(cmp.Or(s.pairs["band"], "batch")); err == nil {
 		a.Class, err = match.NewClass(a.AdText, a.Submitter, a.Band, s.resources())
@@ -173,15 +183,18 @@ func (x *scriptRunner) request(s scriptStep) (string, error) {
 
 func (x *scriptRunner) job(s scriptStep) (string, error) {
 	x.cell.Jobs = append(x.cell.Jobs, cellstate.JobRow{
-		ID: s.Args[0], Request: uint64(s.number("request", 0)), Waiting: s.number("waiting", 0), Running: s.number("running", 0), Priority: int32(s.number("priority", 0)),
-		Submitted: int64(len(x.cell.Jobs)), Owner: s.pairs["owner"], Band: s.pairs["band"], OpenTasks: s.number("open", 0), MaxRunning: s.number("most", 0), WaitReason: s.pairs["why"], Refused: s.pairs["why"] == "refused",
+		ID: s.Args[0], Request: uint64(s.number("request", 0)), Waiting: s.number("waiting", 0),
+		Running: s.number("running", 0), Priority: int32(s.number("priority", 0)),
+		Submitted: int64(len(x.cell.Jobs)), Owner: s.pairs["owner"], Band: s.pairs["band"], OpenTasks: s.number("open",
+			0), MaxRunning: s.number("most", 0), WaitReason: s.pairs["why"], Refused: s.pairs["why"] == "refused",
 	})
 	x.cell.Jobs[len(x.cell.Jobs)-1].RequestedResources(s.resources())
 	return "", nil
 }
 
 func (x *scriptRunner) setPolicy(s scriptStep) (string, error) {
-	return "", applyCommand(x.cell, ledger.AdminCommand{Verb: ledger.VerbSet, Kind: ledger.ObjectKind(s.Args[0]), Object: []byte(strings.Join(s.Input, "\n"))})
+	return "", applyCommand(x.cell, ledger.AdminCommand{Verb: ledger.VerbSet, Kind: ledger.ObjectKind(s.Args[0]),
+		Object: []byte(strings.Join(s.Input, "\n"))})
 }
 
 // runTwice asks twice.
@@ -201,7 +214,9 @@ func (x *scriptRunner) answerRoom(s scriptStep) (string, error) {
 		return "", err
 	}
 	where := map[string]Scope{"now": FreeNow, "behind": AfterWaiting, "empty": EmptyCell}[s.Args[0]]
-	room, err := runTwice(x, func() (*RoomAnswer, error) { return RoomNow(x.cell, a, where) }, func(r *RoomAnswer) uint64 { return r.Digest })
+	room, err := runTwice(x, func() (*RoomAnswer, error) {
+		return RoomNow(x.cell, a, where)
+	}, func(r *RoomAnswer) uint64 { return r.Digest })
 	if err != nil {
 		return "", err
 	}
@@ -234,14 +249,17 @@ func (x *scriptRunner) answerWhen(s scriptStep) (string, error) {
 	if len(s.Args) > 1 {
 		lengths = ByPrediction
 	}
-	return x.answer(runTwice(x, func() (*StartAnswer, error) { return WhenStarts(x.cell, s.Args[0], lengths) }, func(a *StartAnswer) uint64 { return a.Digest }))
+	return x.answer(runTwice(x, func() (*StartAnswer, error) {
+		return WhenStarts(x.cell, s.Args[0], lengths)
+	}, func(a *StartAnswer) uint64 { return a.Digest }))
 }
 
 func (x *scriptRunner) answer(a *StartAnswer, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%d tasks behind %d, the first at %s, the last at %s, %d endless", a.Tasks, a.Ahead, sinceStart(a.First), sinceStart(a.Last), a.EndUnknown)
+	text := fmt.Sprintf("%d tasks behind %d, the first at %s, the last at %s, %d endless", a.Tasks, a.Ahead,
+		sinceStart(a.First), sinceStart(a.Last), a.EndUnknown)
 	if a.Explanation != nil {
 		text += "\n" + a.Explanation.Summary
 	}
@@ -257,11 +275,14 @@ func (x *scriptRunner) newScript(s scriptStep) (string, error) {
 	if w := s.number("walltime", 0); w > 0 {
 		ad.SetInt(roost.AttrWalltime, int64(w))
 	}
-	asks, err := RequestsOfJobs(x.cell.Now, queue.CallerIdentity{User: cmp.Or(s.pairs["owner"], "ann"), UID: 1}, []queue.SubmitSpec{{Ad: ad, Count: s.number("tasks", 1)}})
+	asks, err := RequestsOfJobs(x.cell.Now, queue.CallerIdentity{User: cmp.Or(s.pairs["owner"], "ann"), UID: 1},
+		[]queue.SubmitSpec{{Ad: ad, Count: s.number("tasks", 1)}})
 	if err != nil {
 		return "", err
 	}
-	return x.answer(runTwice(x, func() (*StartAnswer, error) { return WhenSubmitted(x.cell, asks, ByWalltime) }, func(a *StartAnswer) uint64 { return a.Digest }))
+	return x.answer(runTwice(x, func() (*StartAnswer, error) {
+		return WhenSubmitted(x.cell, asks, ByWalltime)
+	}, func(a *StartAnswer) uint64 { return a.Digest }))
 }
 
 func (x *scriptRunner) compareChange(s scriptStep) (string, error) {
@@ -281,19 +302,24 @@ func (x *scriptRunner) compareChange(s scriptStep) (string, error) {
 		count, _ := strconv.Atoi(n)
 		change.Add = []MachineAddition{{like, count}}
 	}
-	c, err := runTwice(x, func() (*PlanComparison, error) { return CompareChange(x.cell, change, ByWalltime, time.Hour) }, func(c *PlanComparison) uint64 { return c.Digest })
+	c, err := runTwice(x, func() (*PlanComparison, error) {
+		return CompareChange(x.cell, change, ByWalltime, time.Hour)
+	}, func(c *PlanComparison) uint64 { return c.Digest })
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for i, one := range []Trajectory{c.Before, c.After} {
-		fmt.Fprintf(&b, "%s: %d wait, %d start, %d evicted, mean wait %.1f, done %s\n", [...]string{"before", "after"}[i], one.Waiting, one.Started, one.Evicted, one.MeanWait, sinceStart(one.LastStart))
+		fmt.Fprintf(&b, "%s: %d wait, %d start, %d evicted, mean wait %.1f, done %s\n",
+			[...]string{"before", "after"}[i], one.Waiting, one.Started, one.Evicted, one.MeanWait,
+			sinceStart(one.LastStart))
 	}
 	for _, e := range c.Evictions {
 		fmt.Fprintf(&b, "evicts %s of %s on %s: %s\n", e.Claim.Job, e.Claim.Submitter, e.Machine, e.Reason)
 	}
 	for _, m := range c.StartChanges {
-		fmt.Fprintf(&b, "request %d of %v %v: %s, now %s\n", m.Key.ID, m.Submitter, m.Jobs, sinceStart(m.Before), sinceStart(m.After))
+		fmt.Fprintf(&b, "request %d of %v %v: %s, now %s\n", m.Key.ID, m.Submitter, m.Jobs, sinceStart(m.Before),
+			sinceStart(m.After))
 	}
 	for _, d := range c.Drained {
 		fmt.Fprintf(&b, "%s: %d run, over by %s, %d unknown\n", d.Node, d.Running, sinceStart(d.LastEnd), d.EndUnknown)

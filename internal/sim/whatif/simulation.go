@@ -20,13 +20,15 @@ import (
 // RuntimeModel is how long tasks are taken to run.
 type RuntimeModel uint8
 
-// The lengths. Where one is not known the other is taken; a task of which nobody knows either is taken to run for ever.
+// The lengths. Where one is not known the other is taken; a task of which nobody knows
+// either is taken to run for ever.
 const (
 	ByWalltime   RuntimeModel = iota // as long as their walltimes let them
 	ByPrediction                     // as long as tasks like them took
 )
 
-// maxClaimAge is how old a claim may be to get another task when one has ended, in seconds: as schedds have it (dispatch.TimerOptions).
+// maxClaimAge is how old a claim may be to get another task when one has ended, in
+// seconds: as schedds have it (dispatch.TimerOptions).
 const maxClaimAge = 60
 
 // maxEvents bounds a play.
@@ -54,9 +56,11 @@ type ClaimEviction struct {
 type Simulation struct {
 	*cellstate.CellCheckpoint
 	requestIndex
-	Starts     []TaskStart
-	Evictions  []ClaimEviction
-	EndUnknown int // tasks of which nobody knows when they end: of those that run at first, and of those that have started since
+	Starts    []TaskStart
+	Evictions []ClaimEviction
+	// tasks of which nobody knows when they end: of those that run at first, and of those
+	// that have started since
+	EndUnknown int
 	Events     int
 
 	runtimeModel     RuntimeModel
@@ -79,14 +83,16 @@ type runningClaim struct {
 	endTime int64 // 0: nobody knows
 }
 
-// NewSimulation begins a play. What is promised, and what is about to leave, is taken to have come and gone.
+// NewSimulation begins a play. What is promised, and what is about to leave, is taken to
+// have come and gone.
 func NewSimulation(of *cellstate.CellCheckpoint, lengths RuntimeModel) (*Simulation, error) {
 	c, err := cloneCell(of)
 	if err != nil {
 		return nil, err
 	}
 	p := &Simulation{
-		CellCheckpoint: c, requestIndex: newIndex(c), runtimeModel: lengths, now: c.Now.Unix(), claims: map[match.ClaimKey]*runningClaim{}, machineByName: map[string]int{}, nextClaim: 1 << 62,
+		CellCheckpoint: c, requestIndex: newIndex(c), runtimeModel: lengths, now: c.Now.Unix(),
+		claims: map[match.ClaimKey]*runningClaim{}, machineByName: map[string]int{}, nextClaim: 1 << 62,
 		startedByRequest: map[match.RequestKey]int{}, matcher: match.NewMatcher(),
 	}
 	for i, m := range c.Machines {
@@ -104,7 +110,8 @@ type RunningTask struct {
 	Remaining time.Duration             // for which it runs yet; 0: nobody knows
 }
 
-// Tasks are those that run, in the order of the machines. A claim on which nothing is known to run is none.
+// Tasks are those that run, in the order of the machines. A claim on which nothing is
+// known to run is none.
 func (p *Simulation) Tasks() (all []RunningTask) {
 	for _, m := range p.Machines {
 		for i := range m.Claims {
@@ -159,7 +166,8 @@ func (p *Simulation) resolvePending() {
 		p.total = p.total.Add(m.Total)
 		p.Machines[i] = p.resolvedMachine(m)
 	}
-	p.Pending, p.UsageByGrants, p.LimitsGranted = map[string][]match.PendingGrant{}, map[fairshare.Submitter]roost.Resources{}, map[string]int{}
+	p.Pending, p.UsageByGrants, p.LimitsGranted = map[string][]match.PendingGrant{},
+		map[fairshare.Submitter]roost.Resources{}, map[string]int{}
 	p.ClaimHolders, p.LimitsUsed = map[fairshare.Submitter]roost.Resources{}, map[string]int{}
 	for _, m := range p.Machines {
 		for i := range m.Claims {
@@ -175,7 +183,8 @@ func (p *Simulation) resolvePending() {
 	}
 }
 
-// resolvedMachine is a machine whose leaving claims have left, whose heirs have what they wait for, and to which what was promised has come.
+// resolvedMachine is a machine whose leaving claims have left, whose heirs have what they
+// wait for, and to which what was promised has come.
 func (p *Simulation) resolvedMachine(m *match.Machine) *match.Machine {
 	var leave []uint64
 	for i := range m.Claims {
@@ -186,7 +195,9 @@ func (p *Simulation) resolvedMachine(m *match.Machine) *match.Machine {
 	}
 	for _, one := range p.Pending[m.Name] {
 		for _, id := range one.Victims {
-			if i := slices.IndexFunc(m.Claims, func(c match.MachineClaim) bool { return c.ID == id }); i >= 0 && !slices.Contains(leave, id) {
+			if i := slices.IndexFunc(m.Claims, func(c match.MachineClaim) bool {
+				return c.ID == id
+			}); i >= 0 && !slices.Contains(leave, id) {
 				leave = append(leave, id)
 				p.requeueTask(&m.Claims[i])
 			}
@@ -221,19 +232,23 @@ func (p *Simulation) resolvedMachine(m *match.Machine) *match.Machine {
 }
 
 // pendingClaim is the claim that is made of a promise.
-func (p *Simulation) pendingClaim(m *match.Machine, one match.PendingGrant, ask *cellstate.PendingRequest) (c match.MachineClaim, ok bool) {
+func (p *Simulation) pendingClaim(m *match.Machine, one match.PendingGrant,
+	ask *cellstate.PendingRequest) (c match.MachineClaim, ok bool) {
 	if one.Waiting || ask == nil {
 		return c, false
 	}
-	placed, ok := m.PlaceNext(nil, gpu.DeviceRequest{Resources: one.Resources, Class: one.Class, MayReclaim: one.MayReclaim}, ask.Class.Exclusive)
+	placed, ok := m.PlaceNext(nil, gpu.DeviceRequest{Resources: one.Resources, Class: one.Class,
+		MayReclaim: one.MayReclaim}, ask.Class.Exclusive)
 	return p.newClaim(ask, one.Resources, placed, one.WalltimeEnd), ok
 }
 
 // newClaim is a new one of a request.
-func (p *Simulation) newClaim(a *cellstate.PendingRequest, r roost.Resources, placed gpu.Placement, ends int64) match.MachineClaim {
+func (p *Simulation) newClaim(a *cellstate.PendingRequest, r roost.Resources, placed gpu.Placement,
+	ends int64) match.MachineClaim {
 	p.nextClaim++
 	limits, _ := a.Class.Ad.Str(roost.AttrLimits)
-	c := match.MachineClaim{ID: p.nextClaim, Submitter: a.Submitter, Band: a.Band, Resources: r, Placement: placed, TaskStarted: p.now, WalltimeEnd: ends, Job: a.Class.Job, Limits: limits, Queue: a.Queue}
+	c := match.MachineClaim{ID: p.nextClaim, Submitter: a.Submitter, Band: a.Band, Resources: r, Placement: placed,
+		TaskStarted: p.now, WalltimeEnd: ends, Job: a.Class.Job, Limits: limits, Queue: a.Queue}
 	if c.WalltimeEnd == 0 && a.PredictedRuntime > 0 {
 		c.PredictedEnd = p.now + wholeSeconds(a.PredictedRuntime)
 	}
@@ -263,7 +278,8 @@ func (p *Simulation) adoptClaims(m *match.Machine) {
 	}
 }
 
-// predictedEnd is when a claim's task ends by what is known of tasks like it; at its walltime at the latest.
+// predictedEnd is when a claim's task ends by what is known of tasks like it; at its
+// walltime at the latest.
 func (p *Simulation) predictedEnd(c *match.MachineClaim, a *cellstate.PendingRequest) int64 {
 	at := c.PredictedEnd
 	if at == 0 && a != nil && a.PredictedRuntime > 0 && c.TaskStarted > 0 {
@@ -323,7 +339,8 @@ func (p *Simulation) chargeLedger() error {
 	epoch, _ := p.Ledger.Epoch()
 	e := &ledger.LogEntry{At: p.now * int64(time.Second), Epoch: epoch}
 	for _, who := range slices.SortedFunc(maps.Keys(p.ClaimHolders), fairshare.Submitter.Compare) {
-		e.Holds = append(e.Holds, ledger.UsageUpdate{Submitter: who, Cores: fairshare.CoresWorth(p.ClaimHolders[who], p.total)})
+		e.Holds = append(e.Holds, ledger.UsageUpdate{Submitter: who,
+			Cores: fairshare.CoresWorth(p.ClaimHolders[who], p.total)})
 	}
 	return p.Ledger.Apply(e).Err
 }
@@ -336,7 +353,8 @@ func (p *Simulation) WaitingUnits() (n int) {
 	return n
 }
 
-// Run goes on until nothing waits, nothing more can happen, the clock shows until (unix seconds), or enough says so.
+// Run goes on until nothing waits, nothing more can happen, the clock shows until (unix
+// seconds), or enough says so.
 func (p *Simulation) Run(until int64, enough func() bool) error {
 	for !enough() && p.WaitingUnits() > 0 {
 		if p.Events > maxEvents {

@@ -10,8 +10,10 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestSimulationRandom plays random cells to their ends, and holds what must be whatever is decided: all that asks for something starts once, or once more for each
-// eviction; no machine ever gives more than it has; what ends gives back what it had; and the same cell goes the same way twice, and is left as it was.
+// TestSimulationRandom plays random cells to their ends, and holds what must be whatever
+// is decided: all that asks for something starts once, or once more for each eviction; no
+// machine ever gives more than it has; what ends gives back what it had; and the same
+// cell goes the same way twice, and is left as it was.
 func TestSimulationRandom(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -21,7 +23,8 @@ func TestSimulationRandom(t *testing.T) {
 		for i := range machines {
 			do("machine m%d cpus=4 gpus=%d", i, rng.IntN(2))
 			for k := range rng.IntN(3) {
-				do("runs m%d %s cpus=1 ends=%d band=%s job=%d[%d].s", i, []string{"ann", "bob"}[rng.IntN(2)], 1+rng.IntN(300), []string{"free", "batch"}[rng.IntN(2)], 50+i, k)
+				do("runs m%d %s cpus=1 ends=%d band=%s job=%d[%d].s", i, []string{"ann", "bob"}[rng.IntN(2)],
+					1+rng.IntN(300), []string{"free", "batch"}[rng.IntN(2)], 50+i, k)
 			}
 		}
 		wanted := 0
@@ -31,7 +34,9 @@ func TestSimulationRandom(t *testing.T) {
 				gang, n = 2, 4
 			}
 			wanted += n
-			do("request %d owner=%s cpus=%d wanted=%d walltime=%d band=%s gang=%d", id+1, []string{"ann", "bob", "eve"}[rng.IntN(3)], 1+rng.IntN(2), n, 1+rng.IntN(200), []string{"free", "batch", "production"}[rng.IntN(3)], gang)
+			do("request %d owner=%s cpus=%d wanted=%d walltime=%d band=%s gang=%d", id+1,
+				[]string{"ann", "bob", "eve"}[rng.IntN(3)], 1+rng.IntN(2), n, 1+rng.IntN(200),
+				[]string{"free", "batch", "production"}[rng.IntN(3)], gang)
 		}
 		digest := uint64(0)
 		for round := range 2 {
@@ -47,18 +52,22 @@ func TestSimulationRandom(t *testing.T) {
 				started += s.Units
 			}
 			for _, e := range p.Evictions {
-				if e.Claim.ID > 1<<62 { // it had started in the play: of the others nobody knows which request they are of
+				// it had started in the play: of the others nobody knows which request
+				// they are of
+				if e.Claim.ID > 1<<62 {
 					again++
 				}
 			}
 			if p.WaitingUnits() != 0 || started != wanted+again {
-				t.Fatalf("seed %d: %d started of %d wanted and %d that had to start again, %d wait", seed, started, wanted, again, p.WaitingUnits())
+				t.Fatalf("seed %d: %d started of %d wanted and %d that had to start again, %d wait", seed, started,
+					wanted, again, p.WaitingUnits())
 			}
 			p.now += 1_000_000
 			p.endDueTasks()
 			for _, m := range p.Machines {
 				if len(m.Claims) > 0 || m.Free.CPU != 4000 {
-					t.Fatalf("seed %d: when all is over %v of %s is free, and %d claims are there", seed, m.Free, m.Name, len(m.Claims))
+					t.Fatalf("seed %d: when all is over %v of %s is free, and %d claims are there", seed, m.Free,
+						m.Name, len(m.Claims))
 				}
 			}
 			for who, held := range p.ClaimHolders {

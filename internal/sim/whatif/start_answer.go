@@ -22,8 +22,10 @@ type StartAnswer struct {
 	Digest      uint64
 	StartCounts []StartCount // how many had started when, in order: at first what starts at once
 
-	Explanation   *match.WaitExplanation // why it does not start, where it does not; nil where its queue, or the pool, is stopped
-	StoppedReason string                 // that, in words
+	// why it does not start, where it does not; nil where its queue, or the pool, is
+	// stopped
+	Explanation   *match.WaitExplanation
+	StoppedReason string // that, in words
 }
 
 // MaxLookAhead is how far ahead a play looks.
@@ -39,7 +41,8 @@ func WhenStarts(of *cellstate.CellCheckpoint, id string, lengths RuntimeModel) (
 }
 
 // WhenSubmitted says when a job starts that is submitted at the moment of the checkpoint.
-func WhenSubmitted(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, lengths RuntimeModel) (*StartAnswer, error) {
+func WhenSubmitted(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest,
+	lengths RuntimeModel) (*StartAnswer, error) {
 	with, tasks := *of, 0
 	with.Requests = append(append([]*cellstate.PendingRequest{}, of.Requests...), job...)
 	for i, a := range job {
@@ -53,7 +56,8 @@ func WhenSubmitted(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest
 	return startAnswer(&with, with.Requests[len(of.Requests):], 0, tasks, lengths)
 }
 
-func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, ahead, tasks int, lengths RuntimeModel) (*StartAnswer, error) {
+func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, ahead, tasks int,
+	lengths RuntimeModel) (*StartAnswer, error) {
 	p, err := NewSimulation(of, lengths)
 	if err != nil {
 		return nil, err
@@ -78,7 +82,8 @@ func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, 
 		return n >= tasks
 	}
 	err = p.Run(p.now+int64(MaxLookAhead/time.Second), enough)
-	if a.Until, a.Events, a.Digest, a.EndUnknown = p.Now(), p.Events, p.Digest(), p.EndUnknown; a.Last.IsZero() && err == nil {
+	if a.Until, a.Events, a.Digest, a.EndUnknown = p.Now(), p.Events, p.Digest(), p.EndUnknown; a.Last.IsZero() &&
+		err == nil {
 		policy := cellstate.NewPolicy(p.Ledger)
 		if a.StoppedReason = policy.StopReason(job[0].Queue); a.StoppedReason == "" {
 			a.Explanation = p.explainWaiting(job)
@@ -96,7 +101,8 @@ func (p *Simulation) infeasibleReason(job []*cellstate.PendingRequest) string {
 		}
 		able := 0
 		for _, r := range x.Reasons {
-			if r.Kind > match.TooSmall || r.Kind == match.SeveralReasons || r.Kind == match.Drained || r.Kind == match.OwnerActive {
+			if r.Kind > match.TooSmall || r.Kind == match.SeveralReasons || r.Kind == match.Drained ||
+				r.Kind == match.OwnerActive {
 				able += r.Machines
 			}
 		}

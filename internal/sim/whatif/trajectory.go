@@ -8,7 +8,8 @@ type CellSample struct {
 	Evicted int   // claims that had to go since then
 }
 
-// addSample notes how a play stands that began at from: of each second its end, if something has changed by then.
+// addSample notes how a play stands that began at from: of each second its end, if
+// something has changed by then.
 func (c *Trajectory) addSample(p *Simulation, from int64) {
 	now := CellSample{p.now - from, p.WaitingUnits(), p.started, len(p.Evictions)}
 	n := len(c.Samples)
@@ -31,7 +32,8 @@ type StartCount struct {
 	Tasks int
 }
 
-// addStartCount notes how many tasks of a job have started, if there are more of them than before.
+// addStartCount notes how many tasks of a job have started, if there are more of them
+// than before.
 func (a *StartAnswer) addStartCount(at int64, tasks int) {
 	n := len(a.StartCounts)
 	switch {

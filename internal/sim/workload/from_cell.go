@@ -39,9 +39,12 @@ type taskSequence struct {
 	resources string // what it takes, of a request that nobody knows
 }
 
-// FromCell makes of a checkpoint of a cell a pool that goes on from there: its machines, with what runs on them where it runs, for as long as is left of what tasks like
-// it took; what waits; and the negotiators' ledger, with all that administrators have set and the accounts of fair share. What is about to happen has happened: see
-// [whatif.NewSimulation]. The notes say, a sentence each, what of the cell is not played. The error is of kind roost.Invalid.
+// FromCell makes of a checkpoint of a cell a pool that goes on from there: its machines,
+// with what runs on them where it runs, for as long as is left of what tasks like it
+// took; what waits; and the negotiators' ledger, with all that administrators have set
+// and the accounts of fair share. What is about to happen has happened: see
+// [whatif.NewSimulation]. The notes say, a sentence each, what of the cell is not played.
+// The error is of kind roost.Invalid.
 func FromCell(from *cellstate.CellCheckpoint, seed uint64) (c pool.SimulationConfig, notes []string, err error) {
 	if err := checkTimes(from); err != nil {
 		return c, nil, err
@@ -56,7 +59,9 @@ func FromCell(from *cellstate.CellCheckpoint, seed uint64) (c pool.SimulationCon
 	}
 	ledgerCopy.DropPendingGrants()
 	x := &checkpointCell{
-		from: from, simulation: play, machine: map[string]int{}, schedd: map[string]int{}, runningJob: map[taskSequence]int{}, jobs: map[match.RequestKey][]cellstate.JobRow{}, tasks: map[match.RequestKey]int{},
+		from: from, simulation: play, machine: map[string]int{}, schedd: map[string]int{},
+		runningJob: map[taskSequence]int{}, jobs: map[match.RequestKey][]cellstate.JobRow{},
+		tasks:   map[match.RequestKey]int{},
 		request: map[string]uint64{},
 		config:  pool.SimulationConfig{Seed: seed, Managers: 1, StartTime: from.Now, Ledger: ledgerCopy.Save()},
 	}
@@ -70,7 +75,8 @@ func FromCell(from *cellstate.CellCheckpoint, seed uint64) (c pool.SimulationCon
 	if err := x.addWaitingJobs(); err != nil {
 		return c, nil, err
 	}
-	x.noteSkipped(x.unboundedRuns, "task is said to run for more than ten years: it is taken to run for ever", "tasks are said to run for more than ten years: they are taken to run for ever")
+	x.noteSkipped(x.unboundedRuns, "task is said to run for more than ten years: it is taken to run for ever",
+		"tasks are said to run for more than ten years: they are taken to run for ever")
 	x.noteUnseen()
 	return x.config, x.notes, nil
 }
@@ -110,7 +116,8 @@ func (x *checkpointCell) addMachines() error {
 			lends++
 		}
 		for _, name := range []string{
-			roost.AttrState, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrReclaim, roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, roost.AttrExclusive,
+			roost.AttrState, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrReclaim, roost.AttrReclaimedCpus,
+			roost.AttrReclaimedMemory, roost.AttrExclusive,
 		} {
 			ad.Delete(name)
 		}
@@ -123,14 +130,22 @@ func (x *checkpointCell) addMachines() error {
 			queues++
 		}
 		x.machine[m.Name] = len(x.config.Machines)
-		x.config.Machines = append(x.config.Machines, pool.MachineConfig{Name: m.Name, Resources: f.Total(), Units: f.Units(), Ad: ad})
+		x.config.Machines = append(x.config.Machines,
+			pool.MachineConfig{Name: m.Name, Resources: f.Total(), Units: f.Units(), Ad: ad})
 	}
-	x.noteSkipped(unclear, "machine is left out: nobody knows whose claims are on it", "machines are left out: nobody knows whose claims are on them")
-	x.noteSkipped(closed, "machine takes nothing new, as its owner uses it or it is drained or paused: nobody knows until when", "machines take nothing new, as their owners use them or they are drained or paused: nobody knows until when")
-	x.noteSkipped(queues, "machine has a queue or a limit of its own on what runs at once: it is played without", "machines have queues or limits of their own on what runs at once: they are played without")
-	x.noteSkipped(lends, "machine lends what its tasks leave: it is played without", "machines lend what their tasks leave: they are played without")
+	x.noteSkipped(unclear, "machine is left out: nobody knows whose claims are on it",
+		"machines are left out: nobody knows whose claims are on them")
+	x.noteSkipped(closed, "machine takes nothing new, as its owner uses it or it is drained or paused: nobody knows "+
+		"until when", "machines take nothing new, as their owners use them or they are drained or paused: nobody "+
+		"knows until when")
+	x.noteSkipped(queues, "machine has a queue or a limit of its own on what runs at once: it is played without",
+		"machines have queues or limits of their own on what runs at once: they are played without")
+	x.noteSkipped(lends, "machine lends what its tasks leave: it is played without",
+		"machines lend what their tasks leave: they are played without")
 	if len(domains) > 1 {
-		x.notes = append(x.notes, fmt.Sprintf("the machines are in %d file system domains: they are taken to see the same files", len(domains)))
+		x.notes = append(x.notes, fmt.Sprintf(
+			"the machines are in %d file system domains: they are taken to see the same files", len(domains),
+		))
 	}
 	if len(x.config.Machines) == 0 {
 		return fmt.Errorf("%w: there is no machine in the cell", roost.Invalid)
@@ -138,14 +153,16 @@ func (x *checkpointCell) addMachines() error {
 	return nil
 }
 
-// takesNothing reports whether a machine takes nothing new, for reasons that are not in the ledger.
+// takesNothing reports whether a machine takes nothing new, for reasons that are not in
+// the ledger.
 func takesNothing(ad *classad.Ad, state string) bool {
 	_, busy := ad.Lookup(roost.AttrOwnerBusyReason)
 	paused, _ := ad.Bool(roost.AttrPaused)
 	return busy || paused || strings.EqualFold(state, "Owner") || strings.EqualFold(state, "Drained")
 }
 
-// addSchedds numbers them by their names, and sorts the jobs by their requests as schedds do.
+// addSchedds numbers them by their names, and sorts the jobs by their requests as schedds
+// do.
 func (x *checkpointCell) addSchedds() {
 	names := map[string]bool{}
 	for _, a := range x.simulation.Requests {
@@ -169,7 +186,8 @@ func (x *checkpointCell) addSchedds() {
 	x.config.Schedds = max(len(names), 1)
 	for _, list := range x.jobs {
 		slices.SortStableFunc(list, func(a, b cellstate.JobRow) int {
-			return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted),
+				cmp.Compare(a.ID, b.ID))
 		})
 	}
 }

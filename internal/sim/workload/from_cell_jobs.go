@@ -45,7 +45,9 @@ func (x *checkpointCell) addRunningJobs() error {
 			endless++
 			left, all = pool.ForEver, pool.ForEver
 		}
-		if x.tasks[match.RequestKey{Schedd: of.key.Schedd, ID: max(of.key.ID, x.request[name])}]++; t.Claim.Placement.Reclaimed || len(t.Claim.Placement.Parts)+len(t.Claim.Placement.Shares) == 0 {
+		if x.tasks[match.RequestKey{Schedd: of.key.Schedd,
+			ID: max(of.key.ID, x.request[name])}]++; t.Claim.Placement.Reclaimed ||
+			len(t.Claim.Placement.Parts)+len(t.Claim.Placement.Shares) == 0 {
 			reclaimed++
 			of.resources += " waits"
 		}
@@ -70,13 +72,18 @@ func (x *checkpointCell) addRunningJobs() error {
 		if e := t.Claim.PredictedEnd - t.Claim.TaskStarted; t.Claim.TaskStarted > 0 && e > 0 {
 			expected = time.Duration(e) * time.Second
 		}
-		j.InitialPlacements = append(j.InitialPlacements, pool.InitialPlacement{Machine: at, Placement: t.Claim.Placement, Resources: t.Claim.Resources, RunningFor: since, Remaining: left, PredictedRuntime: expected})
+		j.InitialPlacements = append(j.InitialPlacements, pool.InitialPlacement{Machine: at,
+			Placement: t.Claim.Placement, Resources: t.Claim.Resources, RunningFor: since, Remaining: left,
+			PredictedRuntime: expected})
 	}
 	for i := range x.config.Jobs {
 		setGangSize(&x.config.Jobs[i].Spec, x.config.Jobs[i].Spec.Count)
 	}
-	x.noteSkipped(endless, "task that runs says no walltime, and nothing like it has run before: it is taken to run for ever", "tasks that run say no walltime, and nothing like them has run before: they are taken to run for ever")
-	x.noteSkipped(reclaimed, "task runs in what others leave: it waits for room of its own", "tasks run in what others leave: they wait for room of their own")
+	x.noteSkipped(endless, "task that runs says no walltime, and nothing like it has run before: it is taken to run "+
+		"for ever", "tasks that run say no walltime, and nothing like them has run before: they are taken "+
+		"to run for ever")
+	x.noteSkipped(reclaimed, "task runs in what others leave: it waits for room of its own",
+		"tasks run in what others leave: they wait for room of their own")
 	x.noteSkipped(lost, "task is left out with its machine", "tasks are left out with their machines")
 	return nil
 }
@@ -133,7 +140,8 @@ func (x *checkpointCell) adOf(a *cellstate.PendingRequest) (*classad.Ad, error) 
 	if err != nil {
 		return nil, fmt.Errorf("request %d of schedd %s: %w", a.Key.ID, a.Key.Schedd, err)
 	}
-	for _, name := range []string{roost.AttrFileSystemDomain, roost.AttrGangSize, roost.AttrJobID, roost.AttrWalltime, roost.AttrQueue} {
+	for _, name := range []string{roost.AttrFileSystemDomain, roost.AttrGangSize, roost.AttrJobID, roost.AttrWalltime,
+		roost.AttrQueue} {
 		ad.Delete(name)
 	}
 	if a.Walltime > 0 {
@@ -169,7 +177,8 @@ func setDemand(ad *classad.Ad, group string, band roost.PriorityBand, r roost.Re
 	return ad
 }
 
-// setGangSize gives a job so many tasks, of which as many start together as did, or all where that does not come out even.
+// setGangSize gives a job so many tasks, of which as many start together as did, or all
+// where that does not come out even.
 func setGangSize(s *queue.SubmitSpec, count int) {
 	s.Count = count
 	size, _ := s.Ad.Int(roost.AttrGangSize)
@@ -181,7 +190,8 @@ func setGangSize(s *queue.SubmitSpec, count int) {
 	}
 }
 
-// addWaitingJobs makes jobs of what waits, each of the checkpoint's one, in the order in which its schedd takes them.
+// addWaitingJobs makes jobs of what waits, each of the checkpoint's one, in the order in
+// which its schedd takes them.
 func (x *checkpointCell) addWaitingJobs() error {
 	endless, unlike := 0, 0
 	for _, a := range x.simulation.Requests {
@@ -202,7 +212,8 @@ func (x *checkpointCell) addWaitingJobs() error {
 			length = pool.ForEver
 		}
 		left := a.OwnWanted
-		for _, of := range append(slices.Clone(x.jobs[a.Key]), cellstate.JobRow{ID: "request " + fmt.Sprint(a.Key.ID), Waiting: left, Submitted: a.Oldest, Priority: a.Priority}) {
+		for _, of := range append(slices.Clone(x.jobs[a.Key]), cellstate.JobRow{ID: "request " + fmt.Sprint(a.Key.ID),
+			Waiting: left, Submitted: a.Oldest, Priority: a.Priority}) {
 			n := min(of.Waiting, left)
 			if n == 0 {
 				continue
@@ -214,17 +225,22 @@ func (x *checkpointCell) addWaitingJobs() error {
 			}
 			ad.SetString(roost.AttrJobName, of.ID)
 			ad.SetInt(roost.AttrPriority, int64(of.Priority))
-			j := pool.JobConfig{At: x.relativeTime(of.Submitted), Schedd: x.schedd[a.Key.Schedd], Owner: a.Submitter.Owner, Spec: queue.SubmitSpec{Ad: ad}, Runtimes: []time.Duration{length}}
+			j := pool.JobConfig{At: x.relativeTime(of.Submitted), Schedd: x.schedd[a.Key.Schedd],
+				Owner: a.Submitter.Owner, Spec: queue.SubmitSpec{Ad: ad}, Runtimes: []time.Duration{length}}
 			setGangSize(&j.Spec, n)
 			x.config.Jobs = append(x.config.Jobs, j)
 		}
 	}
-	x.noteSkipped(endless, "task that waits says no walltime, and nothing like it has run before: it is taken to run for ever", "tasks that wait say no walltime, and nothing like them has run before: they are taken to run for ever")
-	x.noteSkipped(unlike, "task that waits is left out: those that start together with it ask for other things", "tasks that wait are left out: of those that start together not all ask for the same")
+	x.noteSkipped(endless, "task that waits says no walltime, and nothing like it has run before: it is taken to run "+
+		"for ever", "tasks that wait say no walltime, and nothing like them has run before: they are taken to "+
+		"run for ever")
+	x.noteSkipped(unlike, "task that waits is left out: those that start together with it ask for other things",
+		"tasks that wait are left out: of those that start together not all ask for the same")
 	return nil
 }
 
-// noteUnseen says what schedds have told of that neither the negotiator nor a machine has.
+// noteUnseen says what schedds have told of that neither the negotiator nor a machine
+// has.
 func (x *checkpointCell) noteUnseen() {
 	tasks := 0
 	for _, key := range slices.SortedFunc(maps.Keys(x.jobs), match.RequestKey.Compare) {
@@ -234,7 +250,10 @@ func (x *checkpointCell) noteUnseen() {
 		}
 		tasks += max(n-x.tasks[key], 0)
 	}
-	x.noteSkipped(tasks, "task is left out: it has only just come, or is on its way between a schedd and a machine", "tasks are left out: they have only just come, or are on their way between schedds and machines")
-	x.noteSkipped(len(x.from.SilentSchedds), "schedd did not say which jobs it has: its tasks are in one job for each request", "schedds did not say which jobs they have: their tasks are in one job for each request")
+	x.noteSkipped(tasks, "task is left out: it has only just come, or is on its way between a schedd and a machine",
+		"tasks are left out: they have only just come, or are on their way between schedds and machines")
+	x.noteSkipped(len(x.from.SilentSchedds),
+		"schedd did not say which jobs it has: its tasks are in one job for each request",
+		"schedds did not say which jobs they have: their tasks are in one job for each request")
 	x.notes = append(x.notes, "jobs that are held, or wait for a time or another job, are not played")
 }

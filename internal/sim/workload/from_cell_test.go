@@ -29,7 +29,8 @@ func testCheckpoint(t *testing.T) *cellstate.CellCheckpoint {
 	for k := range 3 {
 		topology := gpu.MachineTopology{CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.CPUCore, 4)}
 		for i := range 2 {
-			topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprintf("GPU-%d-%d", k, i), Model: "A100", Memory: 8 * roost.GiB, NUMANode: -1, Health: gpu.HealthyDevice()})
+			topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprintf("GPU-%d-%d", k, i), Model: "A100",
+				Memory: 8 * roost.GiB, NUMANode: -1, Health: gpu.HealthyDevice()})
 		}
 		units, err := gpu.CutUnits(topology, gpu.LayoutConfig{Shape: gpu.SharedLayout})
 		if err != nil {
@@ -61,10 +62,12 @@ func addRunningTask(t *testing.T, c *cellstate.CellCheckpoint, machine int, clai
 }
 
 // newRequest is a request of a cell.
-func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text string, own int, r roost.Resources) *cellstate.PendingRequest {
+func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text string, own int,
+	r roost.Resources) *cellstate.PendingRequest {
 	t.Helper()
 	a := &cellstate.PendingRequest{AdText: text, OwnWanted: own}
-	a.Key, a.Submitter, a.Band, a.Oldest = match.RequestKey{Schedd: "s", ID: id}, fairshare.Submitter{Owner: who}, roost.BatchBand, (cellNow-600)*1e9
+	a.Key, a.Submitter, a.Band, a.Oldest = match.RequestKey{Schedd: "s", ID: id}, fairshare.Submitter{Owner: who},
+		roost.BatchBand, (cellNow-600)*1e9
 	var err error
 	if a.Class, err = match.NewClass(text, a.Submitter, a.Band, r); err != nil {
 		t.Fatal(err)
@@ -73,13 +76,15 @@ func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text 
 	return a
 }
 
-// TestCell: a cell goes on from its checkpoint. What runs ends when it is expected to, where it is, also on a machine that is drained, on which nothing new starts; what
-// waits comes in its order, where it may; and what is not played is said.
+// TestCell: a cell goes on from its checkpoint. What runs ends when it is expected to,
+// where it is, also on a machine that is drained, on which nothing new starts; what waits
+// comes in its order, where it may; and what is not played is said.
 func TestCell(t *testing.T) {
 	c := testCheckpoint(t)
 	each := roost.Resources{CPU: 2000, Memory: roost.GiB}
 	bob := func(id uint64, job string, since, ends, expected int64) match.MachineClaim {
-		return match.MachineClaim{ID: id, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand, Resources: each, TaskStarted: since, WalltimeEnd: ends, PredictedEnd: expected, Job: job}
+		return match.MachineClaim{ID: id, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand,
+			Resources: each, TaskStarted: since, WalltimeEnd: ends, PredictedEnd: expected, Job: job}
 	}
 	addRunningTask(t, c, 0, bob(1, "7[0].s", cellNow-100, cellNow+1000, cellNow+200))
 	addRunningTask(t, c, 0, bob(2, "7[1].s", cellNow-100, cellNow+1000, 0))
@@ -90,15 +95,19 @@ func TestCell(t *testing.T) {
 	south := newRequest(t, c, 1, "ann", `[Requirements = TARGET.Site == "south"; GangSize = 2]`, 4, each)
 	south.Walltime, south.Gang = 60*time.Second, 2
 	newRequest(t, c, 2, "bob", "[]", 0, each).Walltime = 1100 * time.Second
-	newRequest(t, c, 3, "eve", "[]", 2, roost.Resources{CPU: 1000, Memory: roost.GiB, GPUs: 2}).PredictedRuntime = 30 * time.Second
+	newRequest(t, c, 3, "eve", "[]", 2, roost.Resources{CPU: 1000, Memory: roost.GiB, GPUs: 2}).PredictedRuntime = 30 *
+		time.Second
 	c.Jobs = []cellstate.JobRow{
-		{ID: "7.s", Owner: "bob", Request: 2, Running: 2, Submitted: (cellNow - 200) * 1e9}, {ID: "8.s", Owner: "bob", Request: 4, Running: 1, Submitted: (cellNow - 6000) * 1e9},
-		{ID: "9.s", Owner: "bob", Request: 5, Running: 1}, {ID: "12.s", Owner: "ann", Request: 1, Waiting: 4, Submitted: (cellNow - 300) * 1e9},
+		{ID: "7.s", Owner: "bob", Request: 2, Running: 2, Submitted: (cellNow - 200) * 1e9},
+		{ID: "8.s", Owner: "bob", Request: 4, Running: 1, Submitted: (cellNow - 6000) * 1e9},
+		{ID: "9.s", Owner: "bob", Request: 5, Running: 1},
+		{ID: "12.s", Owner: "ann", Request: 1, Waiting: 4, Submitted: (cellNow - 300) * 1e9},
 		{ID: "13.s", Owner: "eve", Request: 3, Waiting: 3, Submitted: (cellNow - 100) * 1e9},
 	}
-	drained := c.Ledger.Apply(&ledger.LogEntry{At: cellNow * 1e9, Epoch: epochOf(c.Ledger), Commands: []ledger.AdminCommand{
-		{Kind: ledger.KindDrain, Verb: ledger.VerbSet, Trusted: true, Object: []byte(`{"node":"n0"}`)},
-	}})
+	drained := c.Ledger.Apply(&ledger.LogEntry{At: cellNow * 1e9, Epoch: epochOf(c.Ledger),
+		Commands: []ledger.AdminCommand{
+			{Kind: ledger.KindDrain, Verb: ledger.VerbSet, Trusted: true, Object: []byte(`{"node":"n0"}`)},
+		}})
 	if len(c.Ledger.Drains()) != 1 {
 		t.Fatal(drained)
 	}
@@ -107,7 +116,8 @@ func TestCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(notes, "\n")
-	for _, want := range []string{"1 task that runs says no walltime", "1 task is left out: it has only just come", "jobs that are held"} {
+	for _, want := range []string{"1 task that runs says no walltime", "1 task is left out: it has only just come",
+		"jobs that are held"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, all)
 		}
@@ -133,8 +143,11 @@ func TestCell(t *testing.T) {
 			by[name] = [2]time.Duration{outcomes[i].FirstStarted, outcomes[i].LastEnded}
 		}
 		for name, want := range map[string][2]time.Duration{
-			"7.s": {-100 * time.Second, 1000 * time.Second}, "9.s": {-50 * time.Second, 50 * time.Second}, "8.s": {-5000 * time.Second, -1}, "12.s": {0, 140 * time.Second},
-			"13.s": {50 * time.Second, 90 * time.Second}, // for want of GPUs, and the second pair after it for want of cores in the south
+			"7.s": {-100 * time.Second, 1000 * time.Second}, "9.s": {-50 * time.Second, 50 * time.Second},
+			"8.s": {-5000 * time.Second, -1}, "12.s": {0, 140 * time.Second},
+			// for want of GPUs, and the second pair after it for want of cores in the
+			// south
+			"13.s": {50 * time.Second, 90 * time.Second},
 		} {
 			got := by[name]
 			near := func(a, b time.Duration) bool { return a-b > -2*time.Second && a-b < 10*time.Second }
@@ -154,25 +167,42 @@ func epochOf(l *ledger.Ledger) uint64 {
 	return epoch
 }
 
-// TestCellTimes: instants that make no sense are refused, with whose they are; what would run for ages runs for ever, and that is said.
+// TestCellTimes: instants that make no sense are refused, with whose they are; what would
+// run for ages runs for ever, and that is said.
 func TestCellTimes(t *testing.T) {
 	each := roost.Resources{CPU: 1000, Memory: roost.GiB}
 	for name, test := range map[string]struct {
 		change func(*cellstate.CellCheckpoint)
 		says   string
 	}{
-		"a clock that was never set": {func(c *cellstate.CellCheckpoint) { c.Now = time.Unix(0, 0) }, "it was taken at 1970-01-01T00:00:00Z"},
-		"a clock of far away":        {func(c *cellstate.CellCheckpoint) { c.Now = time.Unix(1<<40, 0) }, "it was taken at "},
-		"a task of tomorrow":         {func(c *cellstate.CellCheckpoint) { c.Machines[0].Claims[0].TaskStarted = cellNow + 2*86400 }, "machine n0: claim 1: invalid request: its task began at 1790172800"},
-		"a task without an end":      {func(c *cellstate.CellCheckpoint) { c.Machines[0].Claims[0].WalltimeEnd = 1 << 62 }, "machine n0: claim 1: invalid request: its task ends at 4611686018427387904"},
-		"a guess without an end":     {func(c *cellstate.CellCheckpoint) { c.Machines[0].Claims[0].PredictedEnd = -1 << 62 }, "its task is expected to end at -4611686018427387904"},
-		"a request of long ago":      {func(c *cellstate.CellCheckpoint) { c.Requests[0].Oldest = -1 << 63 }, "request 1 of schedd s: invalid request: it was first wanted at"},
-		"a job of the future":        {func(c *cellstate.CellCheckpoint) { c.Jobs[0].Submitted = 1<<63 - 1 }, "job 12.s: invalid request: it was submitted at"},
+		"a clock that was never set": {func(c *cellstate.CellCheckpoint) {
+			c.Now = time.Unix(0, 0)
+		}, "it was taken at 1970-01-01T00:00:00Z"},
+		"a clock of far away": {func(c *cellstate.CellCheckpoint) {
+			c.Now = time.Unix(1<<40, 0)
+		}, "it was taken at "},
+		"a task of tomorrow": {func(c *cellstate.CellCheckpoint) {
+			c.Machines[0].Claims[0].TaskStarted = cellNow + 2*86400
+		}, "machine n0: claim 1: invalid request: its task began at 1790172800"},
+		"a task without an end": {func(c *cellstate.CellCheckpoint) {
+			c.Machines[0].Claims[0].WalltimeEnd = 1 << 62
+		}, "machine n0: claim 1: invalid request: its task ends at 4611686018427387904"},
+		"a guess without an end": {func(c *cellstate.CellCheckpoint) {
+			c.Machines[0].Claims[0].PredictedEnd = -1 << 62
+		}, "its task is expected to end at -4611686018427387904"},
+		"a request of long ago": {func(c *cellstate.CellCheckpoint) {
+			c.Requests[0].Oldest = -1 << 63
+		}, "request 1 of schedd s: invalid request: it was first wanted at"},
+		"a job of the future": {func(c *cellstate.CellCheckpoint) {
+			c.Jobs[0].Submitted = 1<<63 - 1
+		}, "job 12.s: invalid request: it was submitted at"},
 	} {
 		c := testCheckpoint(t)
-		addRunningTask(t, c, 0, match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand, Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 10, Job: "7.s"})
+		addRunningTask(t, c, 0, match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"},
+			Band: roost.BatchBand, Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 10, Job: "7.s"})
 		newRequest(t, c, 1, "ann", "[]", 1, each).Walltime = time.Minute
-		c.Jobs = []cellstate.JobRow{{ID: "12.s", Owner: "ann", Request: 1, Waiting: 1, Submitted: (cellNow - 300) * 1e9}}
+		c.Jobs = []cellstate.JobRow{{ID: "12.s", Owner: "ann", Request: 1, Waiting: 1,
+			Submitted: (cellNow - 300) * 1e9}}
 		if _, _, err := FromCell(c, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +212,9 @@ func TestCellTimes(t *testing.T) {
 		}
 	}
 	c := testCheckpoint(t)
-	addRunningTask(t, c, 0, match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand, Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 40*365*86400, Job: "7.s"})
+	addRunningTask(t, c, 0, match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"},
+		Band: roost.BatchBand, Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 40*365*86400,
+		Job: "7.s"})
 	newRequest(t, c, 1, "ann", "[]", 2, each).Walltime = 90 * 365 * 24 * time.Hour
 	config, notes, err := FromCell(c, 1)
 	if err != nil || !strings.Contains(strings.Join(notes, "\n"), "3 tasks are said to run for more than ten years") {
@@ -194,13 +226,15 @@ func TestCellTimes(t *testing.T) {
 	}
 }
 
-// TestCellSkips: what a simulated pool has not is said, and none of it is played as something else.
+// TestCellSkips: what a simulated pool has not is said, and none of it is played as
+// something else.
 func TestCellSkips(t *testing.T) {
 	c := testCheckpoint(t)
 	each := roost.Resources{CPU: 1000, Memory: roost.GiB}
 	c.Machines[0].Ad.SetString(roost.AttrState, "Owner")
 	c.Machines[1] = c.Machines[1].ReplaceClaims(nil, nil, fmt.Errorf("nobody can read them"))
-	reclaimed := match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.FreeBand, Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 10, Job: "7.s"}
+	reclaimed := match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.FreeBand,
+		Resources: each, TaskStarted: cellNow - 10, WalltimeEnd: cellNow + 10, Job: "7.s"}
 	addRunningTask(t, c, 2, reclaimed)
 	c.Machines[2].Claims[0].Placement.Reclaimed = true
 	newRequest(t, c, 1, "ann", "[]", 3, each).GangRequest = 1
@@ -210,7 +244,8 @@ func TestCellSkips(t *testing.T) {
 	}
 	all := strings.Join(notes, "\n")
 	for _, want := range []string{
-		"1 machine is left out: nobody knows whose claims", "1 machine takes nothing new, as its owner", "1 task runs in what others leave", "3 tasks that wait are left out: of those",
+		"1 machine is left out: nobody knows whose claims", "1 machine takes nothing new, as its owner",
+		"1 task runs in what others leave", "3 tasks that wait are left out: of those",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the notes do not say %q:\n%s", want, all)

@@ -9,25 +9,31 @@ import (
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-// What a checkpoint says of times comes from clocks that people set, and from numbers that they wrote. A pool that believes all of it would be played for centuries.
+// What a checkpoint says of times comes from clocks that people set, and from numbers
+// that they wrote. A pool that believes all of it would be played for centuries.
 const (
-	latestTime      = 7258118400                // the year 2200
-	maxTimeDistance = 100 * 366 * 86400         // seconds: instants are no farther from the checkpoint's than that
-	maxClockSkew    = 86400                     // seconds by which a clock may be wrong: nothing has begun later than so long after the checkpoint
-	maxRuntime      = 10 * 365 * 24 * time.Hour // what runs longer runs for ever
+	latestTime      = 7258118400        // the year 2200
+	maxTimeDistance = 100 * 366 * 86400 // seconds: instants are no farther from the checkpoint's than that
+	// seconds by which a clock may be wrong: nothing has begun later than so long after
+	// the checkpoint
+	maxClockSkew = 86400
+	maxRuntime   = 10 * 365 * 24 * time.Hour // what runs longer runs for ever
 )
 
-// checkTimes refuses a checkpoint of which some instant makes no sense. The error is of kind roost.Invalid, and names the machine and claim, or the request, or the job.
+// checkTimes refuses a checkpoint of which some instant makes no sense. The error is of
+// kind roost.Invalid, and names the machine and claim, or the request, or the job.
 func checkTimes(c *cellstate.CellCheckpoint) error {
 	now := c.Now.Unix()
 	if now <= 0 || now >= latestTime {
-		return fmt.Errorf("%w: it was taken at %s, by its clock: take another one when that is right", roost.Invalid, c.Now.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: it was taken at %s, by its clock: take another one when that is right", roost.Invalid,
+			c.Now.UTC().Format(time.RFC3339))
 	}
 	check := func(at int64, most int64, what string, of ...any) error {
 		if at == 0 || at >= now-maxTimeDistance && at <= now+most {
 			return nil
 		}
-		return fmt.Errorf("%s: %w: %s at %d, in seconds since 1970, and the checkpoint is of %d", fmt.Sprint(of...), roost.Invalid, what, at, now)
+		return fmt.Errorf("%s: %w: %s at %d, in seconds since 1970, and the checkpoint is of %d", fmt.Sprint(of...),
+			roost.Invalid, what, at, now)
 	}
 	for _, m := range c.Machines {
 		for i := range m.Claims {
@@ -35,7 +41,8 @@ func checkTimes(c *cellstate.CellCheckpoint) error {
 			for _, t := range []struct {
 				at, most int64
 				what     string
-			}{{x.TaskStarted, maxClockSkew, "its task began"}, {x.WalltimeEnd, maxTimeDistance, "its task ends"}, {x.PredictedEnd, maxTimeDistance, "its task is expected to end"}} {
+			}{{x.TaskStarted, maxClockSkew, "its task began"}, {x.WalltimeEnd, maxTimeDistance, "its task ends"},
+				{x.PredictedEnd, maxTimeDistance, "its task is expected to end"}} {
 				if err := check(t.at, t.most, t.what, "machine ", m.Name, ": claim ", x.ID); err != nil {
 					return err
 				}
@@ -43,7 +50,8 @@ func checkTimes(c *cellstate.CellCheckpoint) error {
 		}
 	}
 	for _, a := range c.Requests {
-		if err := check(a.Oldest/1e9, maxClockSkew, "it was first wanted", "request ", a.Key.ID, " of schedd ", a.Key.Schedd); err != nil {
+		if err := check(a.Oldest/1e9, maxClockSkew, "it was first wanted", "request ", a.Key.ID, " of schedd ",
+			a.Key.Schedd); err != nil {
 			return err
 		}
 	}
@@ -55,7 +63,8 @@ func checkTimes(c *cellstate.CellCheckpoint) error {
 	return nil
 }
 
-// boundedRuntime is for how long something runs: what is said to run too long for anybody to see its end runs for ever, and is counted.
+// boundedRuntime is for how long something runs: what is said to run too long for anybody
+// to see its end runs for ever, and is counted.
 func (x *checkpointCell) boundedRuntime(d time.Duration) time.Duration {
 	if d <= maxRuntime {
 		return d

@@ -1,6 +1,6 @@
-// Package workload makes a simulated pool (package pool) of what people have: a checkpoint of a live cell, a mix of jobs that they have written down, or a log of jobs that
-// others have run.
-// It is pure: the same file and the same seed are the same pool.
+// Package workload makes a simulated pool (package pool) of what people have: a
+// checkpoint of a live cell, a mix of jobs that they have written down, or a log of jobs
+// that others have run. It is pure: the same file and the same seed are the same pool.
 package workload
 
 import (
@@ -20,8 +20,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FromMix draws the jobs of a mix. What is submitted when, for how long its tasks run, and by whom depends on the seed and the job's name alone: another load beside
-// it changes nothing.
+// FromMix draws the jobs of a mix. What is submitted when, for how long its tasks run,
+// and by whom depends on the seed and the job's name alone: another load beside it
+// changes nothing.
 func FromMix(m *submit.SimPool, seed uint64) pool.SimulationConfig {
 	c := pool.SimulationConfig{Seed: seed, Managers: m.Managers, Schedds: m.Schedds}
 	for _, k := range m.Machines {
@@ -72,7 +73,8 @@ func mixJob(l *submit.SimLoad, at time.Duration, n int, r *eventloop.SplitMix, s
 	return j
 }
 
-// submitSpec is a job as it is submitted. Those that depend on others of the file come without that: each submission is of one job.
+// submitSpec is a job as it is submitted. Those that depend on others of the file come
+// without that: each submission is of one job.
 func submitSpec(j *submit.Job) queue.SubmitSpec {
 	s := queue.SubmitSpec{Ad: j.Ad.Copy(), Count: j.Count}
 	s.Ad.Delete(roost.AttrDependsOn)
@@ -87,22 +89,27 @@ func mixMachine(name string, r roost.Resources) pool.MachineConfig {
 	m := pool.MachineConfig{Name: name, Resources: r}
 	for i := range r.GPUs {
 		m.Devices = append(m.Devices, gpu.Device{
-			UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: "simulated", Index: i, Minor: i, NUMANode: -1, Memory: cmp.Or(r.GPUMemory, 16*roost.GiB), Health: gpu.DeviceHealth{OK: true},
+			UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: "simulated", Index: i, Minor: i, NUMANode: -1,
+			Memory: cmp.Or(r.GPUMemory, 16*roost.GiB), Health: gpu.DeviceHealth{OK: true},
 		})
 	}
 	return m
 }
 
-// FromLog makes of a log the jobs of a pool of so many machines, which have its processors together, in even parts. A job that is larger than a machine is a gang
-// of tasks, each of which has a whole one, or what is left. It returns how many jobs were left out: those without a length or a size, and those larger than the pool.
-func FromLog(log *swf.TraceLog, processors int64, machines int, seed uint64) (c pool.SimulationConfig, left int, err error) {
+// FromLog makes of a log the jobs of a pool of so many machines, which have its
+// processors together, in even parts. A job that is larger than a machine is a gang of
+// tasks, each of which has a whole one, or what is left. It returns how many jobs were
+// left out: those without a length or a size, and those larger than the pool.
+func FromLog(log *swf.TraceLog, processors int64, machines int,
+	seed uint64) (c pool.SimulationConfig, left int, err error) {
 	if processors < 1 || processors > math.MaxInt32 || machines < 1 || int64(machines) > processors {
 		return c, 0, fmt.Errorf("%w: %d processors on %d machines", roost.Invalid, processors, machines)
 	}
 	each := processors / int64(machines)
 	c = pool.SimulationConfig{Seed: seed, Managers: 1, Schedds: 1}
 	for i := range machines {
-		r := roost.Resources{CPU: roost.MilliCPU(each) * 1000, Memory: roost.Bytes(each) * roost.GiB, Disk: roost.Bytes(each) * roost.GiB}
+		r := roost.Resources{CPU: roost.MilliCPU(each) * 1000, Memory: roost.Bytes(each) * roost.GiB,
+			Disk: roost.Bytes(each) * roost.GiB}
 		c.Machines = append(c.Machines, mixMachine(fmt.Sprintf("node%d", i), r))
 	}
 	for i := range log.Jobs {
@@ -130,7 +137,8 @@ func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
 	ad.SetString(roost.AttrJobName, fmt.Sprintf("%d", j.ID))
 	ad.SetInt(roost.AttrRequestMemory, 1)
 	if j.RequestedTime > 0 {
-		ad.SetInt(roost.AttrWalltime, j.RequestedTime+1) // it is not ended for the second in which it would have ended by itself
+		// it is not ended for the second in which it would have ended by itself
+		ad.SetInt(roost.AttrWalltime, j.RequestedTime+1)
 	}
 	tasks := (procs + each - 1) / each
 	ad.SetInt(roost.AttrRequestCpus, (procs+tasks-1)/tasks)
@@ -138,7 +146,8 @@ func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
 		ad.SetInt(roost.AttrGangSize, tasks)
 	}
 	return pool.JobConfig{
-		At: time.Duration(max(j.Submit, 0)) * time.Second, Owner: fmt.Sprintf("user%d", j.User), Spec: queue.SubmitSpec{Ad: ad, Count: int(tasks)},
+		At: time.Duration(max(j.Submit, 0)) * time.Second, Owner: fmt.Sprintf("user%d", j.User),
+		Spec:     queue.SubmitSpec{Ad: ad, Count: int(tasks)},
 		Runtimes: []time.Duration{time.Duration(run) * time.Second},
 	}
 }

@@ -82,7 +82,8 @@ func TestMix(t *testing.T) {
 	if s := p.Sample(); s.Ended != 105 || s.Used.CPU != 0 {
 		t.Fatalf("at the end: %+v", s)
 	}
-	if w := SummarizeWaits(p.StartWaits()); w.Tasks != 105 || w.Max < 10*time.Minute || w.Max > 11*time.Minute { // two GPUs, five tasks of five minutes
+	// two GPUs, five tasks of five minutes
+	if w := SummarizeWaits(p.StartWaits()); w.Tasks != 105 || w.Max < 10*time.Minute || w.Max > 11*time.Minute {
 		t.Fatalf("waits: %+v", w)
 	}
 	if again := runToEnd(t, FromMix(m, 1)); again.Digest() != p.Digest() {
@@ -93,7 +94,8 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestOwnedMix: while the owners are there nothing runs on their machines. Those that are nobody's go on.
+// TestOwnedMix: while the owners are there nothing runs on their machines. Those that are
+// nobody's go on.
 func TestOwnedMix(t *testing.T) {
 	m, diags := submit.ParseSimPool([]byte(`
 machines "desk" {
@@ -141,10 +143,12 @@ load "a" {
 	}
 }
 
-// TestLog: jobs of a log run for as long as there, on a machine that is large enough as in turn, and as gangs on several.
+// TestLog: jobs of a log run for as long as there, on a machine that is large enough as
+// in turn, and as gangs on several.
 func TestLog(t *testing.T) {
 	log, err := swf.Read(strings.NewReader("; MaxProcs: 4\n" +
-		"1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n3 200 -1 90 1 -1 -1 1 200 -1 1 2 -1 -1 -1 -1 -1 -1\n" +
+		"1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n3 " +
+		"200 -1 90 1 -1 -1 1 200 -1 1 2 -1 -1 -1 -1 -1 -1\n" +
 		"4 3 0 -1 1 -1 -1 1 60 -1 1 2 -1 -1 -1 -1 -1 -1\n5 3 0 50 8 -1 -1 8 60 -1 1 2 -1 -1 -1 -1 -1 -1\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +172,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTimeSeries: however long it takes, there are not more instants than that, and they are evenly spread.
+// TestTimeSeries: however long it takes, there are not more instants than that, and they
+// are evenly spread.
 func TestTimeSeries(t *testing.T) {
 	c := &TimeSeries{Step: initialStep}
 	for range 10_000 {

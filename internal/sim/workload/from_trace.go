@@ -14,10 +14,13 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FromTrace makes of the openb trace a pool of its first so many nodes, 0 for all, and a job of each pod: it comes when the pod was created, and runs for as long as that
-// was on a machine, or was there if it never was on one. The first to come comes at the instant 0. Jobs belong to users named after their classes of service, as the trace
-// knows no others. An error names the line of the list of pods.
-func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int, seed uint64) (c pool.SimulationConfig, err error) {
+// FromTrace makes of the openb trace a pool of its first so many nodes, 0 for all, and a
+// job of each pod: it comes when the pod was created, and runs for as long as that was on
+// a machine, or was there if it never was on one. The first to come comes at the instant
+// 0. Jobs belong to users named after their classes of service, as the trace knows no
+// others. An error names the line of the list of pods.
+func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int,
+	seed uint64) (c pool.SimulationConfig, err error) {
 	if machines == 0 {
 		machines = len(nodes)
 	}
@@ -34,7 +37,8 @@ func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int,
 		ad := classad.New()
 		ad.SetString(packing.AttrModel, n.GPUModel)
 		c.Machines = append(c.Machines, pool.MachineConfig{
-			Name: n.Name, Units: units, Ad: ad, Resources: roost.Resources{CPU: n.CPU, Memory: n.Memory, Disk: roost.TiB, GPUs: n.GPUs},
+			Name: n.Name, Units: units, Ad: ad,
+			Resources: roost.Resources{CPU: n.CPU, Memory: n.Memory, Disk: roost.TiB, GPUs: n.GPUs},
 		})
 	}
 	if len(pods) == 0 {
@@ -44,7 +48,8 @@ func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int,
 	for i := range pods {
 		p := &pods[i]
 		if p.Duration < 0 {
-			return c, fmt.Errorf("line %d: %w: of pod %s is not said when it came and went: creation_time and deletion_time are wanted", p.Line, roost.Invalid, p.Name)
+			return c, fmt.Errorf("line %d: %w: of pod %s is not said when it came and went: creation_time and "+
+				"deletion_time are wanted", p.Line, roost.Invalid, p.Name)
 		}
 		c.Jobs = append(c.Jobs, podJob(p, first))
 	}
@@ -64,7 +69,8 @@ func podJob(p *packing.TracePod, first int64) pool.JobConfig {
 		}
 	}
 	return pool.JobConfig{
-		At: time.Duration(p.Created-first) * time.Second, Owner: cmp.Or(strings.ToLower(p.QoS), "openb"), Spec: queue.SubmitSpec{Ad: ad, Count: 1},
+		At: time.Duration(p.Created-first) * time.Second, Owner: cmp.Or(strings.ToLower(p.QoS), "openb"),
+		Spec:     queue.SubmitSpec{Ad: ad, Count: 1},
 		Runtimes: []time.Duration{time.Duration(max(p.Duration, 1)) * time.Second},
 	}
 }

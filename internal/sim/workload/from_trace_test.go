@@ -24,7 +24,8 @@ func readLists(t *testing.T, nodes, pods string) (n []packing.TraceNode, p []pac
 	return n, p, err
 }
 
-// TestTrace: pods come when they were created and run for as long as they were there, on the GPUs that they may have, several on one where they fit.
+// TestTrace: pods come when they were created and run for as long as they were there, on
+// the GPUs that they may have, several on one where they fit.
 func TestTrace(t *testing.T) {
 	nodes, pods, err := readLists(t, nodeList, podHeader+
 		"p0,1000,1024,1,600,T4,LS,Running,100,160,110\n"+ // for 50 s, and half a T4 is enough
@@ -46,9 +47,11 @@ func TestTrace(t *testing.T) {
 	}
 	all := p.Outcomes()
 	for i, want := range []struct{ first, ran int }{{0, 50}, {0, 100}, {0, 100}, {100, 100}, {30, 1}} {
-		first, ran := all[i].FirstStarted.Round(10*time.Second), (all[i].LastEnded - all[i].FirstStarted).Round(time.Second)
+		first, ran := all[i].FirstStarted.Round(10*time.Second),
+			(all[i].LastEnded - all[i].FirstStarted).Round(time.Second)
 		if first != time.Duration(want.first)*time.Second || ran != time.Duration(want.ran)*time.Second {
-			t.Errorf("pod %d begins at %v and runs for %v, want %ds and %ds", i, all[i].FirstStarted, ran, want.first, want.ran)
+			t.Errorf("pod %d begins at %v and runs for %v, want %ds and %ds", i, all[i].FirstStarted, ran,
+				want.first, want.ran)
 		}
 	}
 	if c, err := FromTrace(nodes, pods, 1, 1); err != nil || len(c.Machines) != 1 {
@@ -62,12 +65,17 @@ func TestTrace(t *testing.T) {
 // TestTraceTimes: what makes no sense, or is not there, is refused with its line.
 func TestTraceTimes(t *testing.T) {
 	for _, test := range []struct{ row, want string }{
-		{"p0,1000,1024,0,0,,LS,Running,100,90,\n", "pods: line 2: column 34 (deletion_time): invalid request: it is before the pod was created, at 100"},
-		{"p0,1000,1024,0,0,,LS,Running,100,110,120\n", "pods: line 2: column 34 (deletion_time): invalid request: it is before the pod was scheduled, at 120"},
-		{"p0,1000,1024,0,0,,LS,Running,100,110,90\n", "pods: line 2: column 38 (scheduled_time): invalid request: it is before the pod was created, at 100"},
+		{"p0,1000,1024,0,0,,LS,Running,100,90,\n",
+			"pods: line 2: column 34 (deletion_time): invalid request: it is before the pod was created, at 100"},
+		{"p0,1000,1024,0,0,,LS,Running,100,110,120\n",
+			"pods: line 2: column 34 (deletion_time): invalid request: it is before the pod was scheduled, at 120"},
+		{"p0,1000,1024,0,0,,LS,Running,100,110,90\n",
+			"pods: line 2: column 38 (scheduled_time): invalid request: it is before the pod was created, at 100"},
 		{"p0,1000,1024,0,0,,LS,Running,1e9,110,90\n", "\"1e9\" is not a whole number"},
-		{"p0,1000,1024,0,0,,LS,Running,100,,100\n", "line 2: invalid request: of pod p0 is not said when it came and went"},
-		{"p0,1000,1024,0,0,,LS,Running,,110,\n", "line 2: invalid request: of pod p0 is not said when it came and went"},
+		{"p0,1000,1024,0,0,,LS,Running,100,,100\n",
+			"line 2: invalid request: of pod p0 is not said when it came and went"},
+		{"p0,1000,1024,0,0,,LS,Running,,110,\n",
+			"line 2: invalid request: of pod p0 is not said when it came and went"},
 	} {
 		nodes, pods, err := readLists(t, nodeList, podHeader+test.row)
 		if err == nil {

@@ -17,8 +17,9 @@ type PoolSample struct {
 	By                     []roost.MilliCPU // by owner, in the order of TimeSeries.Owners
 }
 
-// TimeSeries is how a pool has fared, looked at from time to time: at first every few seconds, and at greater distances the longer it takes, so that there are never
-// more than so many instants however long that is.
+// TimeSeries is how a pool has fared, looked at from time to time: at first every few
+// seconds, and at greater distances the longer it takes, so that there are never more
+// than so many instants however long that is.
 type TimeSeries struct {
 	Owners  []string
 	Step    time.Duration
@@ -41,7 +42,8 @@ func (c *TimeSeries) NextSample() time.Duration { return time.Duration(len(c.Sam
 
 // AddSample notes how the pool stands.
 func (c *TimeSeries) AddSample(s pool.StateSample) {
-	i := PoolSample{At: s.At, Waiting: s.Waiting, Running: s.Running, Over: s.Ended, Used: s.Used.CPU, By: make([]roost.MilliCPU, len(c.Owners))}
+	i := PoolSample{At: s.At, Waiting: s.Waiting, Running: s.Running, Over: s.Ended, Used: s.Used.CPU,
+		By: make([]roost.MilliCPU, len(c.Owners))}
 	for k, who := range c.Owners {
 		i.By[k] = s.UsedByOwner[who]
 	}
@@ -71,6 +73,7 @@ func SummarizeWaits(all []time.Duration) (w WaitTimes) {
 		sum += float64(d)
 	}
 	at := func(part float64) time.Duration { return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)] }
-	w.Mean, w.Median, w.P95, w.P99, w.Max = time.Duration(sum/float64(len(sorted))), at(0.5), at(0.95), at(0.99), sorted[len(sorted)-1]
+	w.Mean, w.Median, w.P95, w.P99, w.Max = time.Duration(sum/float64(len(sorted))), at(0.5), at(0.95), at(0.99),
+		sorted[len(sorted)-1]
 	return w
 }

@@ -9,14 +9,17 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in the journal of a starter: what it was before that place counts, and nothing that was never so.
+// Whatever is damaged in the journal of a starter: what it was before that place counts,
+// and nothing that was never so.
 func TestDamage(t *testing.T) {
 	a, b := TaskAttempt{1, 2, 3}, TaskAttempt{1, 2, 4}
 	var journal []byte
 	were := []StarterState{{}}
 	for _, m := range []StarterMessage{
-		{Type: TypeStarted, Attempt: a}, {Type: TypeStarted, Attempt: a, State: StarterState{PID: 9, Since: 8}}, {Type: TypeExited, Attempt: a, State: StarterState{Exit: TaskExit{Code: 4}}},
-		{Type: TypeDiscarded, Attempt: a}, {Type: TypeStarted, Attempt: b, State: StarterState{PID: 7}}, {Type: TypeExited, Attempt: b, State: StarterState{Exit: TaskExit{Code: 1}}},
+		{Type: TypeStarted, Attempt: a}, {Type: TypeStarted, Attempt: a, State: StarterState{PID: 9, Since: 8}},
+		{Type: TypeExited, Attempt: a, State: StarterState{Exit: TaskExit{Code: 4}}},
+		{Type: TypeDiscarded, Attempt: a}, {Type: TypeStarted, Attempt: b, State: StarterState{PID: 7}},
+		{Type: TypeExited, Attempt: b, State: StarterState{Exit: TaskExit{Code: 1}}},
 	} {
 		journal = AppendRecord(journal, &m)
 		were = append(were, Replay(journal))

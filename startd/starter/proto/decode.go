@@ -2,7 +2,8 @@ package proto
 
 import "encoding/binary"
 
-// SplitFrame splits the first frame off b. With less than a whole frame in b, body is nil; ok is false when the length cannot be right.
+// SplitFrame splits the first frame off b. With less than a whole frame in b, body is
+// nil; ok is false when the length cannot be right.
 func SplitFrame(b []byte) (body, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, b, true
@@ -28,7 +29,8 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	case TypeStart:
 		r.startCmd(&m.Start)
 	case TypeStop:
-		m.Stop = StopCmd{Attempt: r.key(), Cause: EndCause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
+		m.Stop = StopCmd{Attempt: r.key(), Cause: EndCause(r.num()), Fast: r.flag(), Notice: r.signed(),
+			Reason: r.text(), Signal: r.small()}
 	case TypeSignal:
 		m.Signal = SignalCmd{Attempt: r.key(), Signal: r.small(), All: r.flag()}
 	case TypeSuspend:
@@ -45,7 +47,8 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 		m.Attempt = r.key()
 		m.Start.Walltime, m.Start.WalltimeReason = r.signed(), r.text()
 	case TypeHello:
-		m.State = StarterState{Phase: StarterPhase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(), Exit: r.taskExit(), Starter: r.signed()}
+		m.State = StarterState{Phase: StarterPhase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(),
+			Exit: r.taskExit(), Starter: r.signed()}
 	case TypeStarted:
 		m.Attempt = r.key()
 		m.State.PID, m.State.Since = r.signed(), r.signed()
@@ -99,6 +102,7 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 func (r *bodyReader) taskExit() TaskExit {
 	return TaskExit{
 		Code: int32(r.signed()), Signal: int32(r.signed()), Core: r.flag(), Cause: EndCause(r.num()), Reason: r.text(),
-		Step: StartStep(r.num()), Errno: int32(r.signed()), Wall: r.signed(), UserCPU: r.signed(), SystemCPU: r.signed(), MaxRSS: r.signed(),
+		Step: StartStep(r.num()), Errno: int32(r.signed()), Wall: r.signed(), UserCPU: r.signed(),
+		SystemCPU: r.signed(), MaxRSS: r.signed(),
 	}
 }

@@ -35,7 +35,9 @@ type StarterMessage struct {
 	Signal  SignalCmd
 	Attempt TaskAttempt
 	Lease   int64
-	Until   int64 // the instant of CLOCK_BOOTTIME in nanoseconds at which the lease ends at the latest, however late this is read; 0: none is said
+	// the instant of CLOCK_BOOTTIME in nanoseconds at which the lease ends at the latest,
+	// however late this is read; 0: none is said
+	Until   int64
 	Enabled bool
 	State   StarterState // in Started: PID and Since; in Exited: Exit
 }

@@ -18,7 +18,8 @@ func AppendRecord(b []byte, m *StarterMessage) []byte {
 	return w.buffer
 }
 
-// Replay reads a journal and says in which state its starter was last. It stops at the first record that is torn or makes no sense.
+// Replay reads a journal and says in which state its starter was last. It stops at the
+// first record that is torn or makes no sense.
 func Replay(journal []byte) StarterState {
 	var s StarterState
 	for len(journal) >= 8 {

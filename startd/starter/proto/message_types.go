@@ -1,6 +1,7 @@
 package proto
 
-// TaskAttempt says which execution of which task; its numbers mean nothing to the starter.
+// TaskAttempt says which execution of which task; its numbers mean nothing to the
+// starter.
 type TaskAttempt struct {
 	Job    uint64
 	Index  uint32
@@ -18,7 +19,8 @@ func (a TaskAttempt) Less(b TaskAttempt) bool {
 	return a.Number < b.Number
 }
 
-// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory, which CapturedFile names.
+// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory,
+// which CapturedFile names.
 const Captured = "\x00captured"
 
 // StartCmd says what to run, and how. Durations are nanoseconds.
@@ -43,11 +45,14 @@ type StartCmd struct {
 	IO             string   // directory of the attempt, where captured streams are; inside a box it is SandboxIODir
 	Sandbox        Sandbox
 	Restore        RestoreSpec
-	OOMScore       int32 // how readily the kernel kills the task when the machine runs out of memory, from 0 to 1000 (oom_score_adj)
-	Limits         ProcessLimits
+	// how readily the kernel kills the task when the machine runs out of memory, from 0
+	// to 1000 (oom_score_adj)
+	OOMScore int32
+	Limits   ProcessLimits
 }
 
-// ProcessLimits are what the kernel holds each process of a task to (setrlimit(2), setpriority(2)). The zero value is none.
+// ProcessLimits are what the kernel holds each process of a task to (setrlimit(2),
+// setpriority(2)). The zero value is none.
 type ProcessLimits struct {
 	CPU          int64 // seconds; 0: no bound, so the next two
 	AddressSpace int64 // bytes of addresses
@@ -55,7 +60,8 @@ type ProcessLimits struct {
 	Nice         int32
 }
 
-// CPUGrace is how many seconds of CPU time more a process has that was told that it is over its bound.
+// CPUGrace is how many seconds of CPU time more a process has that was told that it is
+// over its bound.
 const CPUGrace = 5
 
 // Sandbox says in what a task is shut: namespaces of its own. The zero value is no box.
@@ -71,7 +77,8 @@ type DeviceNode struct {
 	Major, Minor uint32
 }
 
-// RestoreSpec says from what a task goes on, instead of being started anew. The zero value starts it anew.
+// RestoreSpec says from what a task goes on, instead of being started anew. The zero
+// value starts it anew.
 type RestoreSpec struct {
 	Helper []string // program and arguments; the task's first process is its child, and becomes ours when it ends
 	Input  string   // path of its standard input
@@ -79,7 +86,8 @@ type RestoreSpec struct {
 	PID    string   // path of the file where it leaves the pid, in decimal
 }
 
-// SandboxIODir is where the attempt's directory is seen inside a box, SandboxTempDir where its files for a while are.
+// SandboxIODir is where the attempt's directory is seen inside a box, SandboxTempDir
+// where its files for a while are.
 const (
 	SandboxIODir   = "/dev/roost"
 	SandboxTempDir = "/tmp"
@@ -122,7 +130,8 @@ const (
 	FromImage                     // the checkpoint could not be restored
 )
 
-// TaskExit is how a task ended. A task that could not be started has Step and Errno set, and Cause LaunchFailed or Machine.
+// TaskExit is how a task ended. A task that could not be started has Step and Errno set,
+// and Cause LaunchFailed or Machine.
 type TaskExit struct {
 	Code, Signal       int32
 	Core               bool
@@ -157,7 +166,8 @@ func (p StarterPhase) String() string {
 	return "unknown"
 }
 
-// StarterState is the whole truth about a starter. Attempt counts unless Idle, PID and Since while Running (or before, when Ended), Exit when Ended.
+// StarterState is the whole truth about a starter. Attempt counts unless Idle, PID and
+// Since while Running (or before, when Ended), Exit when Ended.
 type StarterState struct {
 	Phase   StarterPhase
 	Attempt TaskAttempt
@@ -184,7 +194,8 @@ type SignalCmd struct {
 	All     bool // and to all that it has started
 }
 
-// CapturedFile is the name of the file in the attempt's directory that holds what it wrote.
+// CapturedFile is the name of the file in the attempt's directory that holds what it
+// wrote.
 func CapturedFile(stderr bool) string {
 	if stderr {
 		return "stderr"
@@ -192,6 +203,6 @@ func CapturedFile(stderr bool) string {
 	return "stdout"
 }
 
-// StatusFile is the name of the file in the attempt's directory that gets the wait status of the program: four bytes, little endian, all
-// ones until then.
+// StatusFile is the name of the file in the attempt's directory that gets the wait status
+// of the program: four bytes, little endian, all ones until then.
 const StatusFile = "status"

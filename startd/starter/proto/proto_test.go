@@ -7,18 +7,25 @@ import (
 
 func samples() []StarterMessage {
 	a := TaskAttempt{Job: 1 << 60, Index: 7, Number: 3}
-	exit := TaskExit{Code: -1, Signal: 9, Core: true, Cause: Walltime, Reason: "walltime", Step: OpenStdout, Errno: 13, Wall: 1 << 50, UserCPU: 2, SystemCPU: 3, MaxRSS: 4}
+	exit := TaskExit{Code: -1, Signal: 9, Core: true, Cause: Walltime, Reason: "walltime", Step: OpenStdout, Errno: 13,
+		Wall: 1 << 50, UserCPU: 2, SystemCPU: 3, MaxRSS: 4}
 	return []StarterMessage{
 		{Type: TypeStart, Start: StartCmd{
-			Attempt: a, Executable: "/bin/sh", Arguments: []string{"sh", ""}, Environment: []string{"A=b"}, Cwd: "/", Stdin: "in", Stdout: Captured,
-			Stderr: "err", Join: true, Append: true, Umask: 0o22, UID: 1<<32 - 1, GID: 2, Groups: []uint32{1, 2}, Walltime: 5, Notice: 6, Lease: -7, WalltimeReason: "long", IO: "/io",
-			Sandbox: Sandbox{Wanted: true, TempDir: "/tmp/a", Devices: []DeviceNode{{"/dev/null", 1, 3}}},
-			Restore: RestoreSpec{Helper: []string{"roost", "agent"}, Input: "in", Output: "out", PID: "pid"}, OOMScore: 800,
-			Limits: ProcessLimits{CPU: 9, AddressSpace: 1 << 40, File: 1 << 20, Nice: -3},
+			Attempt: a, Executable: "/bin/sh", Arguments: []string{"sh", ""}, Environment: []string{"A=b"}, Cwd: "/",
+			Stdin: "in", Stdout: Captured,
+			Stderr: "err", Join: true, Append: true, Umask: 0o22, UID: 1<<32 - 1, GID: 2, Groups: []uint32{1, 2},
+			Walltime: 5, Notice: 6, Lease: -7, WalltimeReason: "long", IO: "/io",
+			Sandbox:  Sandbox{Wanted: true, TempDir: "/tmp/a", Devices: []DeviceNode{{"/dev/null", 1, 3}}},
+			Restore:  RestoreSpec{Helper: []string{"roost", "agent"}, Input: "in", Output: "out", PID: "pid"},
+			OOMScore: 800,
+			Limits:   ProcessLimits{CPU: 9, AddressSpace: 1 << 40, File: 1 << 20, Nice: -3},
 		}},
-		{Type: TypeStop, Stop: StopCmd{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained", Signal: 12}},
-		{Type: TypeSignal, Signal: SignalCmd{a, 15, false}}, {Type: TypeSignal, Signal: SignalCmd{a, 10, true}}, {Type: TypeSuspend, Attempt: a}, {Type: TypeSuspend, Attempt: a, Enabled: true}, {Type: TypeResume, Attempt: a},
-		{Type: TypeRenew, Lease: 1 << 62}, {Type: TypeRenew, Lease: 1 << 62, Until: 1 << 61}, {Type: TypeDiscard, Attempt: a}, {Type: TypeRelease}, {Type: TypeFreeze, Enabled: true},
+		{Type: TypeStop, Stop: StopCmd{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained",
+			Signal: 12}},
+		{Type: TypeSignal, Signal: SignalCmd{a, 15, false}}, {Type: TypeSignal, Signal: SignalCmd{a, 10, true}},
+		{Type: TypeSuspend, Attempt: a}, {Type: TypeSuspend, Attempt: a, Enabled: true}, {Type: TypeResume, Attempt: a},
+		{Type: TypeRenew, Lease: 1 << 62}, {Type: TypeRenew, Lease: 1 << 62, Until: 1 << 61},
+		{Type: TypeDiscard, Attempt: a}, {Type: TypeRelease}, {Type: TypeFreeze, Enabled: true},
 		{Type: TypeSetWalltime, Attempt: a, Start: StartCmd{Walltime: 1 << 60, WalltimeReason: "longer"}},
 		{Type: TypeHello, State: StarterState{Phase: Ended, Attempt: a, PID: 1, Since: 2, Exit: exit, Starter: 3}},
 		{Type: TypeStarted, Attempt: a, State: StarterState{PID: 10, Since: 20}},
@@ -53,10 +60,13 @@ func TestReplay(t *testing.T) {
 		want   StarterState
 	}{
 		{StarterMessage{Type: TypeStarted, Attempt: a}, StarterState{Phase: Running, Attempt: a}},
-		{StarterMessage{Type: TypeStarted, Attempt: a, State: StarterState{PID: 9, Since: 8}}, StarterState{Phase: Running, Attempt: a, PID: 9, Since: 8}},
-		{StarterMessage{Type: TypeExited, Attempt: a, State: StarterState{Exit: TaskExit{Code: 4}}}, StarterState{Phase: Ended, Attempt: a, PID: 9, Since: 8, Exit: TaskExit{Code: 4}}},
+		{StarterMessage{Type: TypeStarted, Attempt: a, State: StarterState{PID: 9, Since: 8}},
+			StarterState{Phase: Running, Attempt: a, PID: 9, Since: 8}},
+		{StarterMessage{Type: TypeExited, Attempt: a, State: StarterState{Exit: TaskExit{Code: 4}}},
+			StarterState{Phase: Ended, Attempt: a, PID: 9, Since: 8, Exit: TaskExit{Code: 4}}},
 		{StarterMessage{Type: TypeDiscarded, Attempt: a}, StarterState{}},
-		{StarterMessage{Type: TypeStarted, Attempt: b, State: StarterState{PID: 7}}, StarterState{Phase: Running, Attempt: b, PID: 7}},
+		{StarterMessage{Type: TypeStarted, Attempt: b, State: StarterState{PID: 7}},
+			StarterState{Phase: Running, Attempt: b, PID: 7}},
 	}
 	var journal []byte
 	var before StarterState

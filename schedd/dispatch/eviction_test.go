@@ -1,0 +1,60 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// A node that has been away for a while is not asked: the task is for another. One that
+// is being restarted is.
+func TestNoRequestToAwayNode(t *testing.T) {
+	w := newTestPool(t, 1, 3, 1)
+	m := w.machines["n0"]
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.connect(m)
+	w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+	w.disconnect(m)
+	w.d.Effects()
+	w.now += time.Second
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 2}, Node: "n0", Address: "unix:/n0"})
+	if e := w.d.Effects(); len(e) != 0 {
+		t.Fatalf("away for a second: got %v, want patience", e)
+	}
+	w.now += time.Second
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 3}, Node: "n0", Address: "unix:/n0"})
+	want := GrantResult{Grant: GrantID{1, 3}, Reason: "the node does not answer"}
+	if e := w.d.Effects(); len(e) != 1 || e[0] != want {
+		t.Fatalf("away for two: got %v, want a refusal", e)
+	}
+}
+
+// A machine that has a task go takes its claim back, too, and gets no other task on it;
+// where the schedd itself has asked for that the claim goes on.
+func TestEvicted(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		w := newTestPool(t, 4, 2, 1)
+		w.machines["n0"].up = true
+		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Connected(w.now, "n0", nil)
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+		if asked {
+			w.d.Vacate(a, VacateOrder{})
+		}
+		w.d.Exited(w.now, "n0", a)
+		w.d.Evicted(a)
+		w.b.recordEnd(a)
+		w.d.Effects()
+		w.d.Finished(w.now, a)
+		e, next := w.d.Effects(), roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(1), Attempt: 1}
+		if want := Effect(ReleaseClaim{"n0", 7}); !asked && (len(e) != 2 || e[1] != want) {
+			t.Errorf("got %v, want a release of claim 7", e)
+		}
+		if want := Effect(ActivateClaim{"n0", 7, next}); asked && (len(e) != 2 || e[1] != want) {
+			t.Errorf("the schedd asked for it: got %v, want the next task on claim 7", e)
+		}
+		w.d.Check()
+	}
+}
