@@ -69,8 +69,8 @@ grep -v '^#' "scripts/vm/${VM_TESTS:-tests}" | while read -r package user flags;
 	test=$dir/stage/vm/tests/${package//\//-}.test
 	[ -e "$test" ] || "$go" test -c -ldflags '-s -w' -o "$test" "./$package"
 done
-mkdir -p "$dir/stage/src/startd/starter/shim"
-cp -a startd/starter/init "$dir/stage/src/startd/starter/shim/" # the first process of boxes, which tests of checkpoints start
+mkdir -p "$dir/stage/src/startd/starter"
+cp -a startd/starter/init "$dir/stage/src/startd/starter/" # the first process of boxes, which tests of checkpoints start
 [ -s "$dir/stage/vm/list" ] || fail "scripts/vm/${VM_TESTS:-tests} has none of: $*"
 machines=$(awk -v most="${VM_MACHINES:-1}" 'END { print NR < most ? NR : most }' "$dir/stage/vm/list")
 awk -v machines="$machines" '{ print >(FILENAME "." (NR - 1) % machines + 1) }' "$dir/stage/vm/list"

@@ -15,7 +15,7 @@ import (
 func TestDetachBeforeHandler(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	b.initProgram = b.base + "/init"
-	first, err := os.ReadFile("../../startd/starter/shim/init/init_amd64.bin")
+	first, err := os.ReadFile("../../startd/starter/init/init_amd64.bin")
 	if err == nil {
 		err = os.WriteFile(b.initProgram, first, 0o755)
 	}

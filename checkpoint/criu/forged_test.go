@@ -64,7 +64,7 @@ func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry fun
 func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	b = newTestSandbox(t, 1000, "")
 	b.initProgram = b.base + "/init"
-	first, err := os.ReadFile("../../startd/starter/shim/init/init_amd64.bin")
+	first, err := os.ReadFile("../../startd/starter/init/init_amd64.bin")
 	if err == nil {
 		err = os.WriteFile(b.initProgram, first, 0o755)
 	}

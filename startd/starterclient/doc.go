@@ -1,6 +1,6 @@
 // Package starter is the startd's hand on its starters: it spawns them, finds them again
 // after a restart, and tells them what to do. The starter itself, the small program that
-// is the parent of a claim's tasks, is package starter/shim; what both say to each other
+// is the parent of a claim's tasks, is package starter; what both say to each other
 // is package starter/proto.
 //
 // There is one starter a claim. It lives in the claim's directory, which only the
