@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -30,7 +30,7 @@ const (
 // advertiseFakes enters so many machines at the pool's collector, and goes on to send
 // news of one after the other until the crowd is stopped.
 func (b *poolBencher) advertiseFakes(machines int) (*fakeMachines, error) {
-	conn, err := rpc.Dial("unix:"+filepath.Join(b.pool.Dir, "run", "collector.sock"), nil, auth.Collector)
+	conn, err := rpc.Dial("unix:"+filepath.Join(b.pool.Dir, "run", "collector.sock"), nil, peer.Collector)
 	if err != nil {
 		return nil, err
 	}

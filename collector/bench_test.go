@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -31,7 +31,7 @@ func benchAds(b *testing.B, whole, watched bool) {
 	addr := "unix:" + filepath.Join(b.TempDir(), "c.sock")
 	stop := startCollector(b, addr)
 	if watched {
-		conn, err := rpc.Dial(addr, nil, auth.Collector)
+		conn, err := rpc.Dial(addr, nil, peer.Collector)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func benchAds(b *testing.B, whole, watched bool) {
 // sendAds sends n updates of one machine, each when the one before is acknowledged. The
 // first is whole.
 func sendAds(b *testing.B, addr, name string, n int, whole bool) error {
-	conn, err := rpc.Dial(addr, nil, auth.Collector)
+	conn, err := rpc.Dial(addr, nil, peer.Collector)
 	if err != nil {
 		return err
 	}

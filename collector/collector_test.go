@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -32,7 +32,7 @@ func startCollector(t testing.TB, addr string) (stop func()) {
 	ended := make(chan error, 1)
 	go func() {
 		s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
-		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l},
+		ended <- s.serve(ctx, rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l},
 			func() {})
 	}()
 	stop = sync.OnceFunc(func() {
@@ -148,7 +148,7 @@ func TestQuery(t *testing.T) {
 	for range 3 {
 		nextDelta(t, changes)
 	}
-	conn, err := rpc.Dial(addr, nil, auth.Collector)
+	conn, err := rpc.Dial(addr, nil, peer.Collector)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,18 +178,18 @@ func TestQuery(t *testing.T) {
 
 func TestMaySpeakFor(t *testing.T) {
 	tests := []struct {
-		peer auth.Peer
+		peer peer.Peer
 		name string
 		want bool
 	}{
-		{auth.Peer{Local: true}, "anything", true},
-		{auth.Peer{Name: "a"}, "a", true},
-		{auth.Peer{Name: "a"}, "slot1.a", true},
-		{auth.Peer{Name: "a"}, "schedd@a", true},
-		{auth.Peer{Name: "a"}, "ba", false},
-		{auth.Peer{Name: "a"}, "a.b", false},
-		{auth.Peer{Name: "a"}, "", false},
-		{auth.Peer{}, ".", false},
+		{peer.Peer{Local: true}, "anything", true},
+		{peer.Peer{Name: "a"}, "a", true},
+		{peer.Peer{Name: "a"}, "slot1.a", true},
+		{peer.Peer{Name: "a"}, "schedd@a", true},
+		{peer.Peer{Name: "a"}, "ba", false},
+		{peer.Peer{Name: "a"}, "a.b", false},
+		{peer.Peer{Name: "a"}, "", false},
+		{peer.Peer{}, ".", false},
 	}
 	for _, test := range tests {
 		if got := mayAdvertiseName(test.peer, test.name); got != test.want {
@@ -199,9 +199,9 @@ func TestMaySpeakFor(t *testing.T) {
 }
 
 func TestMayBe(t *testing.T) {
-	startd := auth.Peer{Name: "a", Certified: []auth.Role{auth.Startd}}
+	startd := peer.Peer{Name: "a", Certified: []peer.Role{peer.Startd}}
 	tests := []struct {
-		peer auth.Peer
+		peer peer.Peer
 		ad   string
 		want bool
 	}{
@@ -209,9 +209,9 @@ func TestMayBe(t *testing.T) {
 		{startd, "Negotiator", false},
 		{startd, "Scheduler", false},
 		{startd, "Other", false},
-		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Schedd}}, "Machine", false},
-		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Schedd, auth.Startd}}, "Machine", true},
-		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Negotiator}}, "Negotiator", true},
+		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Schedd}}, "Machine", false},
+		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Schedd, peer.Startd}}, "Machine", true},
+		{peer.Peer{Name: "a", Certified: []peer.Role{peer.Negotiator}}, "Negotiator", true},
 	}
 	for _, test := range tests {
 		if got := mayAdvertiseType(test.peer, test.ad); got != test.want {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -36,7 +36,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners = append(listeners, l)
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
-	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
 	if id != nil {
 		s.isRevoked = id.IsRevoked

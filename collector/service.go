@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/collector/adstore"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -30,9 +30,9 @@ type grpcService struct {
 // was put out of the pool is.
 func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
-	peer, _ := auth.FromContext(ctx)
+	caller, _ := peer.FromContext(ctx)
 	told := streamAds{}
-	defer func() { s.withdrawAds(ctx, peer, told) }()
+	defer func() { s.withdrawAds(ctx, caller, told) }()
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -43,10 +43,10 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 		}
 		u := adstore.AdUpdate{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
-			Node: peer.Name, Serial: peer.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
+			Node: caller.Name, Serial: caller.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond,
 			Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
-		outcome, err := s.applyUpdate(ctx, peer, u)
+		outcome, err := s.applyUpdate(ctx, caller, u)
 		if err != nil {
 			return err
 		}
@@ -57,15 +57,15 @@ func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, w
 	}
 }
 
-func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer,
+func (s *grpcService) applyUpdate(ctx context.Context, caller peer.Peer,
 	u adstore.AdUpdate) (outcome adstore.UpdateOutcome, err error) {
-	if !mayAdvertiseType(peer, u.Type) {
+	if !mayAdvertiseType(caller, u.Type) {
 		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name,
-			roost.PermissionDenied, peer.Name, peer.Certified)
+			roost.PermissionDenied, caller.Name, caller.Certified)
 	}
-	if !mayAdvertiseName(peer, u.Name) {
+	if !mayAdvertiseName(caller, u.Name) {
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name,
-			roost.PermissionDenied, peer.Name)
+			roost.PermissionDenied, caller.Name)
 	}
 	if derr := s.storeLoop.runInLoop(ctx, func() {
 		if serial, ok := s.storeLoop.store.NodeWithSameName(u.Node); ok && s.isRevoked != nil && s.isRevoked(serial) {
@@ -83,14 +83,14 @@ func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer,
 
 // mayAdvertiseType reports whether a peer plays the role that an ad of that type speaks
 // of: who advertises a machine is given other people's jobs.
-func mayAdvertiseType(p auth.Peer, adType string) bool {
+func mayAdvertiseType(p peer.Peer, adType string) bool {
 	switch adType {
 	case "Machine":
-		return p.Plays(auth.Startd)
+		return p.Plays(peer.Startd)
 	case "Negotiator":
-		return p.Plays(auth.Negotiator)
+		return p.Plays(peer.Negotiator)
 	case "Scheduler":
-		return p.Plays(auth.Schedd)
+		return p.Plays(peer.Schedd)
 	}
 	return p.Local
 }
@@ -99,7 +99,7 @@ func mayAdvertiseType(p auth.Peer, adType string) bool {
 // for itself and for what is on it: "node", "slot1.node" and "daemon@node". Local daemons
 // may say anything: they are told apart by nothing but their user, who owns the
 // collector.
-func mayAdvertiseName(p auth.Peer, name string) bool {
+func mayAdvertiseName(p peer.Peer, name string) bool {
 	if p.Local {
 		return true
 	}
@@ -111,8 +111,8 @@ func mayAdvertiseName(p auth.Peer, name string) bool {
 // Private attributes are for negotiators only.
 func (s *grpcService) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
 	ctx := stream.Context()
-	peer, _ := auth.FromContext(ctx)
-	trusted := peer.Plays(auth.Negotiator)
+	caller, _ := peer.FromContext(ctx)
+	trusted := caller.Plays(peer.Negotiator)
 	if req.GetType() == "" {
 		return fmt.Errorf("watch: %w: the type of ad is missing", roost.Invalid)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/collector/adstore"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // streamAds is the last update of each ad of a stream that the store has, by type and
@@ -29,7 +29,7 @@ func (a streamAds) addUpdate(u adstore.AdUpdate, outcome adstore.UpdateOutcome) 
 // withdrawAds takes back what a peer has advertised whose certificate was revoked:
 // otherwise its machine would be offered, and shown, until the lease ends. If the node
 // has joined anew meanwhile, its daemons have started later, and their ads stay.
-func (s *grpcService) withdrawAds(ctx context.Context, peer auth.Peer, told streamAds) {
+func (s *grpcService) withdrawAds(ctx context.Context, peer peer.Peer, told streamAds) {
 	if peer.Serial == "" || s.isRevoked == nil || !s.isRevoked(peer.Serial) {
 		return
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/peer"
+	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -43,8 +43,8 @@ func TestRevokedNodeLosesAds(t *testing.T) {
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string, started int64) {
 		t.Helper()
-		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(),
-			&peer.Peer{AuthInfo: auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}}))
+		ctx, cancel := context.WithCancel(grpcpeer.NewContext(t.Context(),
+			&grpcpeer.Peer{AuthInfo: peer.Peer{Name: node, Serial: serial, Certified: []peer.Role{peer.Startd}}}))
 		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000,
 			Ad: `[MyType = "Machine"; Name = "` + node + `"; Machine = "` + node + `"]`}
 		cut := &updateStream{ctx: ctx, updatesLeft: []*wire.AdUpdate{m}}
@@ -80,7 +80,7 @@ func TestANameInOtherLettersIsFree(t *testing.T) {
 	}}
 	background(t, func(ctx context.Context) error { s.storeLoop.run(ctx); return nil })
 	advertise := func(node, serial string) error {
-		p := auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}
+		p := peer.Peer{Name: node, Serial: serial, Certified: []peer.Role{peer.Startd}}
 		_, err := s.applyUpdate(t.Context(), p, adstore.AdUpdate{
 			Type: "Machine", Name: node, Node: node, Serial: serial, Sequence: 1, Started: 1,
 			Ad: `[Name = "` + node + `"; Machine = "` + node + `"]`,

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -61,7 +61,7 @@ func (a *adminService) handleRequest(ctx context.Context, req *wire.CellRequest)
 // and who is root there is nobody special here; a negotiator has looked already; on this
 // node the daemons' own user may say what he likes, as he could write the log.
 func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) error {
-	p, ok := auth.FromContext(ctx)
+	p, ok := peer.FromContext(ctx)
 	_, node, _ := strings.Cut(req.GetWho(), "@")
 	switch {
 	case !ok:
@@ -72,7 +72,7 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 			name = u.Username
 		}
 		req.Who, req.Trusted = name+"@"+a.nodeName, true
-	case p.Local || p.Name == a.nodeName || p.Plays(auth.Negotiator):
+	case p.Local || p.Name == a.nodeName || p.Plays(peer.Negotiator):
 	case node != p.Name:
 		return fmt.Errorf("cell: %w: %s asks for %q, who is of another node", roost.PermissionDenied, p.Name,
 			req.GetWho())

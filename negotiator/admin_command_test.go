@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -17,7 +17,7 @@ import (
 // leads.
 func (c *threeNegotiators) callCell(node string, req *wire.CellRequest) (*wire.CellReply, error) {
 	c.Helper()
-	conn, err := rpc.Dial(c.network.address(node), nil, auth.Negotiator)
+	conn, err := rpc.Dial(c.network.address(node), nil, peer.Negotiator)
 	if err != nil {
 		c.Fatal(err)
 	}

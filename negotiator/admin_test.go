@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/peer"
+	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -58,8 +58,8 @@ func (o *fakeRegistry) commitCommand(_ context.Context, c ledger.AdminCommand) e
 }
 
 // callerContext is the context of a call by that peer.
-func callerContext(p auth.Peer) context.Context {
-	return peer.NewContext(context.Background(), &peer.Peer{AuthInfo: p})
+func callerContext(p peer.Peer) context.Context {
+	return grpcpeer.NewContext(context.Background(), &grpcpeer.Peer{AuthInfo: p})
 }
 
 func newAdminService(o *fakeRegistry) *adminService {
@@ -72,11 +72,11 @@ func newAdminService(o *fakeRegistry) *adminService {
 
 // TestAdminCaller holds who may change something, by how the wish comes in.
 func TestAdminCaller(t *testing.T) {
-	own := auth.Peer{Local: true, UID: uint32(os.Geteuid())}
-	node := func(name string, roles ...auth.Role) auth.Peer { return auth.Peer{Name: name, Certified: roles} }
+	own := peer.Peer{Local: true, UID: uint32(os.Geteuid())}
+	node := func(name string, roles ...peer.Role) peer.Peer { return peer.Peer{Name: name, Certified: roles} }
 	tests := []struct {
 		what    string
-		peer    auth.Peer
+		peer    peer.Peer
 		who     string
 		trusted bool
 		want    error
@@ -84,13 +84,13 @@ func TestAdminCaller(t *testing.T) {
 		{"the daemons' own user, at the negotiator's socket", own, "", false, nil},
 		{"a user, through the schedd of a personal pool", own, "ann@c1", false, roost.PermissionDenied},
 		{"root, through the schedd of a personal pool", own, "root@c1", true, nil},
-		{"root, through the schedd of this central manager", node("c1", auth.Schedd), "root@c1", true, nil},
-		{"root of another node", node("n1", auth.Schedd), "root@n1", true, roost.PermissionDenied},
-		{"an administrator of another node", node("n1", auth.Schedd), "carl@n1", false, nil},
-		{"a node that lends itself another's name", node("n2", auth.Schedd), "carl@n1", false, roost.PermissionDenied},
-		{"a node that says nobody asks", node("n2", auth.Schedd), "", true, roost.PermissionDenied},
-		{"root of another central manager", node("c2", auth.Schedd, auth.Negotiator), "root@c2", true, nil},
-		{"what another negotiator passes on", node("c2", auth.Negotiator), "ann@n1", false, roost.PermissionDenied},
+		{"root, through the schedd of this central manager", node("c1", peer.Schedd), "root@c1", true, nil},
+		{"root of another node", node("n1", peer.Schedd), "root@n1", true, roost.PermissionDenied},
+		{"an administrator of another node", node("n1", peer.Schedd), "carl@n1", false, nil},
+		{"a node that lends itself another's name", node("n2", peer.Schedd), "carl@n1", false, roost.PermissionDenied},
+		{"a node that says nobody asks", node("n2", peer.Schedd), "", true, roost.PermissionDenied},
+		{"root of another central manager", node("c2", peer.Schedd, peer.Negotiator), "root@c2", true, nil},
+		{"what another negotiator passes on", node("c2", peer.Negotiator), "ann@n1", false, roost.PermissionDenied},
 	}
 	for _, test := range tests {
 		o := newFakeRegistry()
@@ -112,7 +112,7 @@ func TestAdminCaller(t *testing.T) {
 // TestEveryAdminVerb holds that each verb of each kind gets through to the ledger, that
 // without a capability none does, and that everybody may look.
 func TestEveryAdminVerb(t *testing.T) {
-	user := auth.Peer{Name: "n1", Certified: []auth.Role{auth.Schedd}}
+	user := peer.Peer{Name: "n1", Certified: []peer.Role{peer.Schedd}}
 	for _, kind := range ledger.Kinds() {
 		a := newAdminService(newFakeRegistry())
 		for _, verb := range ledger.Verbs(kind) {
@@ -137,7 +137,7 @@ func TestEveryAdminVerb(t *testing.T) {
 	}
 	for _, bad := range []*wire.CellRequest{{Verb: "show", Kind: "cheese"}, {Verb: "eat", Kind: "quota"}, {},
 		{Verb: "show", Kind: "queue", Name: "none"}} {
-		if _, err := a.handleRequest(callerContext(auth.Peer{Local: true}), bad); err == nil {
+		if _, err := a.handleRequest(callerContext(peer.Peer{Local: true}), bad); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}
@@ -149,7 +149,7 @@ func TestNoLeader(t *testing.T) {
 	for _, p := range []leadershipState{{}, {leader: "unix:/nowhere"}} {
 		a := newAdminService(newFakeRegistry())
 		a.leadership.setState(func(now *leadershipState) { *now = p })
-		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}),
+		_, err := a.handleRequest(callerContext(peer.Peer{Local: true}),
 			&wire.CellRequest{Verb: "show", Kind: "quota", Passed: p.leader != ""})
 		if !errors.Is(err, roost.Unavailable) {
 			t.Errorf("%+v: %v", p, err)
@@ -160,7 +160,7 @@ func TestNoLeader(t *testing.T) {
 func TestUnknownNode(t *testing.T) {
 	a := newAdminService(newFakeRegistry())
 	for node, want := range map[string]error{"n1": nil, "n7": roost.NotFound} {
-		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}),
+		_, err := a.handleRequest(callerContext(peer.Peer{Local: true}),
 			&wire.CellRequest{Verb: "set", Kind: "drain", Object: fmt.Appendf(nil, `{"node":%q}`, node)})
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", node, err)

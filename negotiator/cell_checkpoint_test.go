@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/cellstate"
@@ -283,7 +283,7 @@ func TestCheckpointCell(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()
 	stream, epoch := p.joinSchedd("s")
-	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, auth.Negotiator)
+	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, peer.Negotiator)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/fairshare"
@@ -82,7 +82,7 @@ func collectorTestAt(t *testing.T, dir, name, address string) *collectorTest {
 		Name: name, Dir: dir, Collectors: []string{"unix:" + filepath.Join(dir, "c.sock")},
 		Negotiator: &config.NegotiatorSettings{Listen: []string{address}, Cycle: time.Hour},
 	}
-	server := rpc.NewServer(nil, auth.MethodAccess())
+	server := rpc.NewServer(nil, peer.MethodAccess())
 	wire.RegisterCollectorServer(server, p.collector)
 	l := p.listenAt(p.node.Collectors[0])
 	go server.Serve(l)
@@ -117,7 +117,7 @@ func (p *collectorTest) startNegotiator() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)),
+		ended <- s.serve(ctx, rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 			[]net.Listener{listener}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
@@ -140,7 +140,7 @@ func (p *collectorTest) addMachine(name string, sequence uint64, cpus int) {
 // joinSchedd starts a conversation as a schedd.
 func (p *collectorTest) joinSchedd(name string) (grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd], uint64) {
 	p.t.Helper()
-	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, auth.Negotiator)
+	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, peer.Negotiator)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestHeartbeat(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()
 	p.joinSchedd("s")
-	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, auth.Negotiator)
+	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, peer.Negotiator)
 	if err != nil {
 		t.Fatal(err)
 	}

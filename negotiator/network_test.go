@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -59,7 +59,7 @@ func (n *socketNetwork) isolateNode(node string, others []string, cut bool) {
 func (n *socketNetwork) dialer(from string) func(address string) (*grpc.ClientConn, error) {
 	return func(address string) (*grpc.ClientConn, error) {
 		to := strings.TrimSuffix(filepath.Base(address), ".sock")
-		return rpc.Dial(n.socketBetween(from, to), nil, auth.Negotiator)
+		return rpc.Dial(n.socketBetween(from, to), nil, peer.Negotiator)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -79,7 +79,7 @@ func (c *threeNegotiators) waitForLeader(above uint64, nodes ...string) (leader 
 // watchLeader hears who leads from one node, until ctx ends.
 func (c *threeNegotiators) watchLeader(ctx context.Context, node string) <-chan *wire.LeaderNews {
 	received := make(chan *wire.LeaderNews)
-	conn, err := rpc.Dial(c.network.address(node), nil, auth.Negotiator)
+	conn, err := rpc.Dial(c.network.address(node), nil, peer.Negotiator)
 	if err != nil {
 		c.Fatal(err)
 	}

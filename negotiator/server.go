@@ -17,9 +17,9 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -65,7 +65,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
 	}
 	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
-	return s.serve(ctx, rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()),
+	return s.serve(ctx, rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()),
 		listeners, daemon.ReportReady)
 }
 
@@ -88,7 +88,7 @@ func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (
 		return nil, err
 	}
 	if dial == nil {
-		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, auth.Negotiator) }
+		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, peer.Negotiator) }
 	}
 	l := newLoop(node.Name, settings.Address, record, leadership, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
 	l.legacyAccounts, l.onLegacyTaken = readLegacyAccounts(dir, log), func() { setAsideLegacyFiles(dir, log) }

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -125,7 +125,7 @@ func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) 
 	if name == "" {
 		return nil, fmt.Errorf("negotiate: %w: the first message is not a hello with a name", roost.Invalid)
 	}
-	p, _ := auth.FromContext(stream.Context())
+	p, _ := peer.FromContext(stream.Context())
 	if !p.Local && name != p.Name && !strings.HasSuffix(name, "@"+p.Name) {
 		return nil, fmt.Errorf("schedd %q: %w: %s may only speak for its own", name, roost.PermissionDenied, p.Name)
 	}

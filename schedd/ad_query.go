@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -32,7 +32,7 @@ func (s *userService) Ads(q *wire.AdQuery, stream grpc.ServerStreamingServer[wir
 
 func (s *Schedd) forwardAdQuery(ctx context.Context, addr string, q *wire.AdQuery,
 	to grpc.ServerStreamingServer[wire.AdText]) (sent int, err error) {
-	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+	conn, err := rpc.Dial(addr, s.identity, peer.Collector)
 	if err != nil {
 		return 0, err
 	}

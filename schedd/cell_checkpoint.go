@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -44,7 +44,7 @@ func (s *userService) CheckpointCell(_ *wire.CheckpointCellRequest,
 // was.
 func (s *Schedd) forwardCellCheckpoint(ctx context.Context, address string, req *wire.CheckpointCellRequest,
 	to grpc.ServerStreamingServer[wire.CheckpointPiece]) (sent bool, err error) {
-	conn, err := rpc.Dial(address, s.identity, auth.Negotiator)
+	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
 	if err != nil {
 		return false, err
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -60,7 +60,7 @@ func (s *Schedd) negotiatorAddresses(ctx context.Context) (addresses []string, e
 }
 
 func (s *Schedd) forwardCellQuery(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply, error) {
-	conn, err := rpc.Dial(address, s.identity, auth.Negotiator)
+	conn, err := rpc.Dial(address, s.identity, peer.Negotiator)
 	if err != nil {
 		return nil, err
 	}

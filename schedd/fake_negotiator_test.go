@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -56,7 +56,7 @@ func serve(t testing.TB, address string, register func(*rpc.Server)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := rpc.NewServer(nil, auth.MethodAccess())
+	s := rpc.NewServer(nil, peer.MethodAccess())
 	register(s)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()

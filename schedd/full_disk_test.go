@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 	p.stop()
 	dir := filepath.Join(p.node.Dir, "schedd")
 	smallDisk(t, dir, 4<<20)
-	conn, err := rpc.Dial(p.node.Schedd.Socket, nil, auth.Schedd)
+	conn, err := rpc.Dial(p.node.Schedd.Socket, nil, peer.Schedd)
 	if err != nil {
 		t.Fatal(err)
 	}

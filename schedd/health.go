@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -42,7 +42,7 @@ func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wir
 func (s *Schedd) liveCollector(ctx context.Context) (text string, ok bool) {
 	text = "the node file names none"
 	for _, addr := range s.node.Collectors {
-		conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+		conn, err := rpc.Dial(addr, s.identity, peer.Collector)
 		if err != nil {
 			text = err.Error()
 			continue

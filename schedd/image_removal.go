@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -74,7 +74,7 @@ func (r *imageRemovals) dropServer(server string) int {
 
 // runImageRemovals deletes what is to be deleted on one server.
 func (s *Schedd) runImageRemovals(server string) {
-	conn, err := rpc.Dial(server, s.identity, auth.CheckpointServer)
+	conn, err := rpc.Dial(server, s.identity, peer.CheckpointServer)
 	if err != nil {
 		s.log.Warn("checkpoints not deleted", "server", server, "error", err, "count",
 			s.imageRemovals.dropServer(server))

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -39,8 +39,8 @@ func (a *jobAdmins) isAdmin(user, node string) bool {
 // isDaemonUser reports whether a caller is root or the daemon's own user on this machine:
 // what the cell's administrator gives does not make one.
 func isDaemonUser(ctx context.Context) bool {
-	p, ok := auth.FromContext(ctx)
-	return ok && p.Local && p.Plays(auth.Schedd)
+	p, ok := peer.FromContext(ctx)
+	return ok && p.Local && p.Plays(peer.Schedd)
 }
 
 // splitAct cuts an act into one for each row of jobs of one schedd that its words name;
@@ -92,7 +92,7 @@ func (s *Schedd) actOnPeer(ctx context.Context, host string, req *wire.ActReques
 // Act implements wire.NeighbourServer. The node in the certificate is the user's: a
 // schedd speaks for its own users only.
 func (n *peerService) Act(ctx context.Context, req *wire.NeighbourAct) (*wire.ActReply, error) {
-	p, ok := auth.FromContext(ctx)
+	p, ok := peer.FromContext(ctx)
 	if !ok || p.Local || !n.admins.isAdmin(req.GetUser(), p.Name) {
 		return nil, fmt.Errorf("%w: %s@%s lacks the capability %q here; root on a central manager gives it with: "+
 			"roost admin give %s@%s %s",

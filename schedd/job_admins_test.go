@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/peer"
+	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -64,15 +64,15 @@ func TestActForUsersOfOtherNodes(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.daemonContext = stopped
-	act := func(p auth.Peer, user string) error {
-		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: p})
+	act := func(p peer.Peer, user string) error {
+		ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{AuthInfo: p})
 		_, err := (&peerService{Schedd: s}).Act(ctx, &wire.NeighbourAct{User: user,
 			Act: &wire.ActRequest{Verb: wire.ActRequest_HOLD, Selection: &wire.Selection{Selectors: []string{"1"}}}})
 		return err
 	}
-	node := func(name string) auth.Peer { return auth.Peer{Name: name, Certified: []auth.Role{auth.Schedd}} }
+	node := func(name string) peer.Peer { return peer.Peer{Name: name, Certified: []peer.Role{peer.Schedd}} }
 	for _, c := range []struct {
-		peer auth.Peer
+		peer peer.Peer
 		user string
 		want roost.ErrorKind
 	}{
@@ -81,7 +81,7 @@ func TestActForUsersOfOtherNodes(t *testing.T) {
 		{node("n3"), "ann@n1", roost.PermissionDenied},
 		{node("n1"), "bob", roost.PermissionDenied},
 		{node("n1"), "", roost.PermissionDenied},
-		{auth.Peer{Local: true}, "ann", roost.PermissionDenied},
+		{peer.Peer{Local: true}, "ann", roost.PermissionDenied},
 	} {
 		if err := act(c.peer, c.user); !errors.Is(err, c.want) || rpc.KindOf(err) != c.want {
 			t.Errorf("%v for %q: got %v, want %v", c.peer, c.user, err, c.want)

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -125,7 +125,7 @@ func (p *leaderTracker) watchNegotiators(ctx context.Context) {
 		if p.watchedAddresses[address] != nil {
 			continue
 		}
-		conn, err := rpc.Dial(address, p.identity, auth.Negotiator)
+		conn, err := rpc.Dial(address, p.identity, peer.Negotiator)
 		if err != nil {
 			p.log.Error("cannot follow a negotiator", "address", address, "error", err)
 			p.watchedAddresses[address] = &watchedNegotiator{stop: func() {}}

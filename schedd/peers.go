@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -178,7 +178,7 @@ func (n *peerSchedds) connTo(ctx context.Context, name string) (*grpc.ClientConn
 
 func (n *peerSchedds) dial(name string, d *peerSchedd) (err error) {
 	if d.conn == nil {
-		d.conn, err = rpc.DialNode(d.address, n.identity, auth.Schedd, name)
+		d.conn, err = rpc.DialNode(d.address, n.identity, peer.Schedd, name)
 	}
 	return err
 }

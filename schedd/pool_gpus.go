@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -148,7 +148,7 @@ func (s *Schedd) queryGPUsFrom(ctx context.Context, addr string) ([]gpuMachine, 
 // queryMachines asks one collector for some attributes of machines.
 func (s *Schedd) queryMachines(ctx context.Context, addr, constraint string, attributes []string,
 	each func(*classad.Ad)) error {
-	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+	conn, err := rpc.Dial(addr, s.identity, peer.Collector)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -68,7 +68,7 @@ func (p *testPool) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, p.node, nil) }()
-	conn, err := rpc.Dial(p.node.Schedd.Socket, nil, auth.Schedd)
+	conn, err := rpc.Dial(p.node.Schedd.Socket, nil, peer.Schedd)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
-	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -194,7 +194,7 @@ func (s *Schedd) runServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := rpc.NewServer(serving, auth.MethodAccess())
+	server := rpc.NewServer(serving, peer.MethodAccess())
 	wire.RegisterScheddServer(server, &userService{Schedd: s})
 	wire.RegisterNeighbourServer(server, &peerService{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)

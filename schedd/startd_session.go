@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/mutant"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -87,7 +87,7 @@ func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeCo
 	ctx, stop := context.WithCancel(ctx)
 	p := &nodeConn{name: name, address: address, stop: stop, stopped: make(chan struct{})}
 	host, at := parseLocation(name, address)
-	conn, err := rpc.DialNode(at, s.identity, auth.Startd, host)
+	conn, err := rpc.DialNode(at, s.identity, peer.Startd, host)
 	if err != nil {
 		s.log.Error("cannot reach node", "node", name, "error", err)
 		stop()

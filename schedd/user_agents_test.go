@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -46,7 +46,7 @@ type intruderResults struct {
 func runIntruder(socket string) (a intruderResults) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	conn, err := rpc.Dial(socket, nil, auth.Schedd)
+	conn, err := rpc.Dial(socket, nil, peer.Schedd)
 	if err != nil {
 		return intruderResults{Error: err.Error()}
 	}

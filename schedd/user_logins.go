@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc/peer"
+	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/login"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -35,7 +35,7 @@ func (s *Schedd) openLogins() (serving *rpc.Identity, err error) {
 }
 
 // remoteCaller is a user who calls from another machine, with a login.
-func (s *Schedd) remoteCaller(p auth.Peer) (queue.CallerIdentity, error) {
+func (s *Schedd) remoteCaller(p peer.Peer) (queue.CallerIdentity, error) {
 	if s.logins == nil || p.User == "" {
 		return queue.CallerIdentity{},
 			fmt.Errorf("%w: jobs are submitted over the schedd's unix socket, or with a login", roost.Unauthenticated)
@@ -79,7 +79,7 @@ func (s *userService) LoginToken(ctx context.Context, req *wire.LoginTokenReques
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := auth.FromContext(ctx); !ok || !p.Local {
+	if p, ok := peer.FromContext(ctx); !ok || !p.Local {
 		return nil, fmt.Errorf("token: %w: run this on %s, where the kernel knows who you are", roost.PermissionDenied,
 			s.node.Name)
 	}
@@ -110,7 +110,7 @@ func (s *userService) Login(ctx context.Context, req *wire.LoginRequest) (*wire.
 		return nil, fmt.Errorf("login: %w: this schedd takes none", roost.Conflict)
 	}
 	from := "this host"
-	if p, ok := peer.FromContext(ctx); ok {
+	if p, ok := grpcpeer.FromContext(ctx); ok {
 		if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
 			from = host
 		}
@@ -145,7 +145,7 @@ func (s *userService) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.
 	if s.logins == nil {
 		return reply, nil
 	}
-	p, _ := auth.FromContext(ctx)
+	p, _ := peer.FromContext(ctx)
 	for _, l := range s.logins.List(visibleLogins(ctx, who)) {
 		reply.Logins = append(reply.Logins, loginInfo(&l, p.Serial))
 	}
@@ -158,7 +158,7 @@ func (s *userService) Logout(ctx context.Context, req *wire.LogoutRequest) (*wir
 	if err != nil {
 		return nil, err
 	}
-	p, _ := auth.FromContext(ctx)
+	p, _ := peer.FromContext(ctx)
 	id := req.GetId()
 	if id == "" {
 		id = p.Serial
@@ -186,7 +186,7 @@ func loginInfo(l *login.Login, serial string) *wire.LoginInfo {
 // checkFilesLocal refuses jobs from another machine whose directory is not on this host,
 // where their files are read and written.
 func (s *Schedd) checkFilesLocal(ctx context.Context, who queue.CallerIdentity, specs []queue.SubmitSpec) error {
-	p, _ := auth.FromContext(ctx)
+	p, _ := peer.FromContext(ctx)
 	if p.Local {
 		return nil
 	}

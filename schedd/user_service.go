@@ -8,8 +8,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	ids "github.com/roost-batch/roost/internal/account"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -57,7 +57,7 @@ func (s *Schedd) stoppingError(ctx context.Context) error {
 // callerOf returns the user at the other end, as the kernel knows them, or the login that
 // they made here.
 func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
-	p, ok := auth.FromContext(ctx)
+	p, ok := peer.FromContext(ctx)
 	if !ok || !p.Local {
 		return s.remoteCaller(p)
 	}
@@ -65,7 +65,7 @@ func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
 	if err != nil {
 		return queue.CallerIdentity{}, err
 	}
-	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd) ||
+	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(peer.Schedd) ||
 		s.admins.isAdmin(name, s.node.Name)}, nil
 }
 

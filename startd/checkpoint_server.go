@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -50,7 +50,7 @@ func (m *claimHost) uploadImage(ctx context.Context, j *dumpRequest) {
 }
 
 func (m *claimHost) putImage(ctx context.Context, address string, j *dumpRequest) error {
-	conn, err := rpc.Dial(address, m.identity, auth.CheckpointServer)
+	conn, err := rpc.Dial(address, m.identity, peer.CheckpointServer)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (h *claimRunner) fetchImage(a *claimAttempt) {
 }
 
 func (m *claimHost) getImage(ctx context.Context, schedd string, a *claimAttempt, i *wire.Image) error {
-	conn, err := rpc.Dial(i.GetServer(), m.identity, auth.CheckpointServer)
+	conn, err := rpc.Dial(i.GetServer(), m.identity, peer.CheckpointServer)
 	if err != nil {
 		return err
 	}

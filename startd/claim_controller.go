@@ -7,7 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -65,11 +65,11 @@ func (l loopClaimController) TaskUsage(c *slot.Claim) (memory roost.Bytes, savab
 }
 
 // LogEffect implements desktop.ClaimController.
-func (l loopClaimController) LogEffect(order owner.Effect) {
+func (l loopClaimController) LogEffect(order policy.Effect) {
 	switch o := order.(type) {
-	case owner.LogTransition:
+	case policy.LogTransition:
 		l.host.log.Info("owner", "claim", o.ID, "from", o.From, "to", o.To, "cause", o.Cause)
-	case owner.LogPolicyError:
+	case policy.LogPolicyError:
 		l.host.log.Warn("policy", "what", o.Message)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -50,7 +50,7 @@ func (m *claimHost) reportGuardLost(why string) {
 
 // followGuard holds one conversation with it.
 func (m *claimHost) followGuard(ctx context.Context, away *time.Timer) error {
-	conn, err := rpc.Dial(m.node.GuardAddress(), nil, auth.Role("")) // on a unix socket of root's
+	conn, err := rpc.Dial(m.node.GuardAddress(), nil, peer.Role("")) // on a unix socket of root's
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
@@ -188,7 +188,7 @@ func newTestStartdWith(t testing.TB, before func(*testStartd)) *testStartd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(nil, auth.MethodAccess())
+	server := rpc.NewServer(nil, peer.MethodAccess())
 	wire.RegisterCollectorServer(server, p.ads)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)

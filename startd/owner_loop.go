@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -36,11 +36,11 @@ func (l *machineLoop) newOwnerState() (*ownerState, error) {
 	if !m.config.HasOwnerPolicy() {
 		return nil, nil
 	}
-	policy, err := m.config.OwnerPolicy()
+	rules, err := m.config.OwnerPolicy()
 	if err != nil {
 		return nil, fmt.Errorf("startd %s: %w", m.config.Name, err)
 	}
-	core := owner.New(owner.PolicyOptions{Policy: policy, Name: m.config.Name, Ad: l.table.Ad()})
+	core := policy.New(policy.PolicyOptions{Policy: rules, Name: m.config.Name, Ad: l.table.Ad()})
 	return &ownerState{PolicyEnforcer: desktop.New(m.config.Name, core, l.table, loopClaimController{l})}, nil
 }
 
@@ -84,8 +84,8 @@ func (l *machineLoop) guardFrozeClaims(s *wire.GuardSigns) bool {
 	return false
 }
 
-func observationsOf(s *wire.GuardSigns) owner.GuardObservations {
-	to := owner.GuardObservations{
+func observationsOf(s *wire.GuardSigns) policy.GuardObservations {
+	to := policy.GuardObservations{
 		Input: time.Duration(s.GetInput()), Console: time.Duration(s.GetConsoleInput()), OwnerUseReason: s.GetBusy(),
 		ForeignCPU:   s.GetForeignCpu(),
 		ForeignSince: time.Duration(s.GetForeignBusySince()), MemoryPressure: s.GetMemoryPressure(),
@@ -95,7 +95,7 @@ func observationsOf(s *wire.GuardSigns) owner.GuardObservations {
 		Load: loadAverage(),
 	}
 	if p := s.GetPause(); p != nil {
-		to.Pause = &owner.PauseOrder{By: p.GetBy(), Reason: p.GetReason()}
+		to.Pause = &policy.PauseOrder{By: p.GetBy(), Reason: p.GetReason()}
 		if p.GetUntil() != 0 {
 			to.Pause.Until = time.Unix(0, p.GetUntil())
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -57,7 +57,7 @@ func (g *fakeGuard) serve() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.server = rpc.NewServer(nil, auth.MethodAccess())
+	g.server = rpc.NewServer(nil, peer.MethodAccess())
 	wire.RegisterGuardServer(g.server, g)
 	go g.server.Serve(l)
 	g.t.Cleanup(g.server.Stop)

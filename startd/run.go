@@ -21,10 +21,10 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/adclient"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -215,7 +215,7 @@ func (m *claimHost) openState() (*machineLoop, error) {
 func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
+	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
 	wire.RegisterStartdServer(server, m)
 	l.publishAd(true)
 	var running sync.WaitGroup

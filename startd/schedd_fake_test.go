@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -32,7 +32,7 @@ type fakeSchedd struct {
 // connect opens a session and waits for its welcome.
 func (p *testStartd) connect(name string, incarnation uint64) *fakeSchedd {
 	p.t.Helper()
-	conn, err := rpc.Dial(p.node.Startds[0].Listen[0], nil, auth.Startd)
+	conn, err := rpc.Dial(p.node.Startds[0].Listen[0], nil, peer.Startd)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -80,7 +80,7 @@ func (m *claimHost) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.
 // checkScheddIdentity checks that a peer may act for that schedd: over the network it is
 // what its certificate says. Local daemons are told apart by nothing but their user.
 func checkScheddIdentity(ctx context.Context, schedd string) error {
-	if p, ok := auth.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
+	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
 		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
 	}
 	return nil

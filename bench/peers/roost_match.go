@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -41,7 +41,7 @@ func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureRe
 // advertise tells the collector of all machines, each as large as one of HTCondor's
 // slots, with about as much to say.
 func (r *roostSystem) advertise(ctx context.Context, machines int) error {
-	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "collector.sock"), nil, auth.Collector)
+	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "collector.sock"), nil, peer.Collector)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) erro
 // awaitGrants wants them as a schedd of that name, and returns how long it took to have
 // all.
 func (r *roostSystem) awaitGrants(ctx context.Context, name string, s workSizes) (time.Duration, error) {
-	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, auth.Negotiator)
+	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, peer.Negotiator)
 	if err != nil {
 		return 0, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/image"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -47,7 +47,7 @@ func takenImage(t *testing.T) (data, key []byte) {
 // the server are served, and the schedd can remove the damaged one.
 func TestDamage(t *testing.T) {
 	p := newPool(t, 0)
-	n1, submit := p.node("n1", auth.Startd), p.callAs(p.submit("submit"))
+	n1, submit := p.node("n1", peer.Startd), p.callAs(p.submit("submit"))
 	data, key := takenImage(t)
 	for _, job := range []uint64{7, 8} {
 		if err := putImage(n1, p.signedRight("submit", "n1", job), "submit", job, "4", data); err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -68,7 +68,7 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 
 // callerRights are those of who calls.
 func (s *Service) callerRights(ctx context.Context, capability []byte) (store.PeerRights, error) {
-	p, ok := auth.FromContext(ctx)
+	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return store.PeerRights{}, fmt.Errorf("image: %w: nobody knows who asks", roost.Unauthenticated)
 	}
@@ -138,7 +138,7 @@ func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wir
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := auth.FromContext(ctx); !ok || !p.Local && p.Name != k.Schedd {
+	if p, ok := peer.FromContext(ctx); !ok || !p.Local && p.Name != k.Schedd {
 		return nil, fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
 	}
 	removed, err := s.images.Remove(k)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -56,7 +56,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
-	return serveListeners(ctx, New(images, id), rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true)),
+	return serveListeners(ctx, New(images, id), rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true)),
 		listeners, log)
 }
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -45,8 +45,8 @@ func newPool(t *testing.T, most int64) *testPool {
 		t.Fatal(err)
 	}
 	p.address = l.Addr().String()
-	id := p.identity("store", auth.CheckpointServer)
-	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
+	id := p.identity("store", peer.CheckpointServer)
+	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	s := New(p.images, id)
@@ -61,7 +61,7 @@ func newPool(t *testing.T, most int64) *testPool {
 	return p
 }
 
-func (p *testPool) identity(name string, roles ...auth.Role) *rpc.Identity {
+func (p *testPool) identity(name string, roles ...peer.Role) *rpc.Identity {
 	p.Helper()
 	files, err := pki.IssueTo(p.authority, name, roles)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *testPool) identity(name string, roles ...auth.Role) *rpc.Identity {
 }
 
 // node is how a node with those roles calls the server.
-func (p *testPool) node(name string, roles ...auth.Role) wire.CheckpointServerClient {
+func (p *testPool) node(name string, roles ...peer.Role) wire.CheckpointServerClient {
 	p.Helper()
 	return p.callAs(p.identity(name, roles...))
 }
@@ -102,7 +102,7 @@ func (p *testPool) signRight(by *rpc.Identity, r *wire.ImageRight) []byte {
 func (p *testPool) submit(name string) *rpc.Identity {
 	p.Helper()
 	if p.submitNodes[name] == nil {
-		p.submitNodes[name] = p.identity(name, auth.Schedd)
+		p.submitNodes[name] = p.identity(name, peer.Schedd)
 	}
 	return p.submitNodes[name]
 }
@@ -110,7 +110,7 @@ func (p *testPool) submit(name string) *rpc.Identity {
 // callAs calls with an identity.
 func (p *testPool) callAs(id *rpc.Identity) wire.CheckpointServerClient {
 	p.Helper()
-	conn, err := rpc.Dial(p.address, id, auth.CheckpointServer)
+	conn, err := rpc.Dial(p.address, id, peer.CheckpointServer)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -171,9 +171,9 @@ func removeImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error
 // node has signed for it, and that submit node removes it; nobody else does any of that.
 func TestWhoMay(t *testing.T) {
 	p := newPool(t, 0)
-	n1, n2 := p.node("n1", auth.Startd), p.node("n2", auth.Startd)
+	n1, n2 := p.node("n1", peer.Startd), p.node("n2", peer.Startd)
 	submit, other, manager := p.callAs(p.submit("submit")), p.callAs(p.submit("other")),
-		p.node("central", auth.Collector, auth.Negotiator)
+		p.node("central", peer.Collector, peer.Negotiator)
 	right1, right2 := p.signedRight("submit", "n1", 7), p.signedRight("submit", "n2", 7)
 	data := bytes.Repeat([]byte("image"), 100_000)
 	if err := putImage(n1, right1, "submit", 7, "4", data); err != nil {
@@ -190,7 +190,7 @@ func TestWhoMay(t *testing.T) {
 	if err := pki.Init(otherAuthority, "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	foreign := (&testPool{T: t, authority: otherAuthority}).identity("submit", auth.Schedd)
+	foreign := (&testPool{T: t, authority: otherAuthority}).identity("submit", peer.Schedd)
 	for name, c := range map[string]struct {
 		got  error
 		want roost.ErrorKind
@@ -231,10 +231,10 @@ func TestWhoMay(t *testing.T) {
 		"with another submit node's right": {secondImage(getImage(n2,
 			requestWithRight(p.signedRight("other", "n2", 7), "submit", 7))), roost.PermissionDenied},
 		"with its own word": {secondImage(getImage(n2,
-			requestWithRight(p.signRight(p.identity("n2", auth.Startd), of(3, 3, 4)), "submit", 7))),
+			requestWithRight(p.signRight(p.identity("n2", peer.Startd), of(3, 3, 4)), "submit", 7))),
 			roost.PermissionDenied},
 		"with the word of an execute node": {secondImage(getImage(n2,
-			requestWithRight(p.signRight(p.identity("submit", auth.Startd), of(3, 3, 4)), "submit", 7))),
+			requestWithRight(p.signRight(p.identity("submit", peer.Startd), of(3, 3, 4)), "submit", 7))),
 			roost.PermissionDenied},
 		"with the word of another pool": {secondImage(getImage(n2,
 			requestWithRight(p.signRight(foreign, of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
@@ -268,7 +268,7 @@ func secondImage[T any](_ T, err error) error { return err }
 // A server that is full says so, and has room again when something was removed.
 func TestFull(t *testing.T) {
 	p := newPool(t, 1000)
-	n1, submit := p.node("n1", auth.Startd), p.callAs(p.submit("submit"))
+	n1, submit := p.node("n1", peer.Startd), p.callAs(p.submit("submit"))
 	if err := putImage(n1, p.signedRight("submit", "n1", 1), "submit", 1, "4", make([]byte, 600)); err != nil {
 		t.Fatal(err)
 	}

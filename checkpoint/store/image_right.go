@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -33,13 +33,13 @@ func SignRight(id *rpc.Identity, r *wire.ImageRight) ([]byte, error) {
 
 // PeerRights are what a peer may do with images, by who it is and what it shows.
 type PeerRights struct {
-	peer  auth.Peer
+	peer  peer.Peer
 	right *wire.ImageRight // nil: it has shown none
 }
 
 // RightsOf reads what a peer shows: it is signed by the submit node that it names, and
 // for this peer. An empty one is none.
-func RightsOf(id *rpc.Identity, p auth.Peer, capability []byte) (PeerRights, error) {
+func RightsOf(id *rpc.Identity, p peer.Peer, capability []byte) (PeerRights, error) {
 	if len(capability) == 0 || id == nil {
 		return PeerRights{peer: p}, nil
 	}
@@ -52,7 +52,7 @@ func RightsOf(id *rpc.Identity, p auth.Peer, capability []byte) (PeerRights, err
 	if err != nil {
 		return PeerRights{}, fmt.Errorf("right to images: %w: %w", roost.PermissionDenied, err)
 	}
-	if !by.Plays(auth.Schedd) || by.Name != r.GetSchedd() || p.Name != r.GetNode() {
+	if !by.Plays(peer.Schedd) || by.Name != r.GetSchedd() || p.Name != r.GetNode() {
 		return PeerRights{}, fmt.Errorf("right to images: %w: %s gave it to %s, for tasks of %s, and %s shows it",
 			roost.PermissionDenied, by.Name, r.GetNode(), r.GetSchedd(), p)
 	}
@@ -77,9 +77,9 @@ func (r PeerRights) MayGet(k ImageKey) error {
 // own images, and an execute node what that submit node has signed.
 func (r PeerRights) checkRight(k ImageKey, do string, covered bool) error {
 	switch {
-	case r.peer.Local && r.peer.Plays(auth.Startd), r.peer.Plays(auth.Schedd) && r.peer.Name == k.Schedd:
+	case r.peer.Local && r.peer.Plays(peer.Startd), r.peer.Plays(peer.Schedd) && r.peer.Name == k.Schedd:
 		return nil
-	case !r.peer.Plays(auth.Startd):
+	case !r.peer.Plays(peer.Startd):
 		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
 	case r.right == nil: // it is no worse than a server that does not answer, and says nothing about the image
 		return fmt.Errorf("%v: %w: %s shows no right to %s it: its release, or that of %s, is older than this server's",

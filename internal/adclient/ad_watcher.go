@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -100,7 +100,7 @@ func (w *AdWatcher) merge(ctx context.Context, events <-chan adEvent) {
 
 // follow reads the stream of one collector, and opens it again when it breaks.
 func (w *AdWatcher) follow(ctx context.Context, source int, addr string, events chan<- adEvent) {
-	conn, err := rpc.Dial(addr, w.Identity, auth.Collector)
+	conn, err := rpc.Dial(addr, w.Identity, peer.Collector)
 	if err != nil {
 		w.Log.Error("cannot watch ads", "collector", addr, "err", err)
 		return

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -36,7 +36,7 @@ const (
 
 func (l collectorConn) run(ctx context.Context) {
 	log := l.client.config.Log.With("collector", l.addr)
-	conn, err := rpc.Dial(l.addr, l.client.config.Identity, auth.Collector)
+	conn, err := rpc.Dial(l.addr, l.client.config.Identity, peer.Collector)
 	if err != nil {
 		log.Error("cannot advertise", "err", err)
 		return

@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 
-	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/ca"
 )
 
-func runAuthority(ctx context.Context, n *config.Node, _ string) error { return authority.Run(ctx, n) }
+func runAuthority(ctx context.Context, n *config.Node, _ string) error { return ca.Run(ctx, n) }

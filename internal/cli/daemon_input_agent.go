@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/startd/idle"
+	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 func inputAgentCommand() *command {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -62,7 +62,7 @@ func (c *invocation) examineCollectors(n *config.Node, id *rpc.Identity) (findin
 }
 
 func (c *invocation) checkCollector(addr string, id *rpc.Identity) error {
-	conn, err := rpc.Dial(addr, id, auth.Collector)
+	conn, err := rpc.Dial(addr, id, peer.Collector)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/ca"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -57,7 +57,7 @@ func repairNode(n *config.Node, now time.Time, dry bool) (files []repairedFile, 
 	}
 	if n.Authority != nil {
 		all = append(all, func() (*boltfile.RepairReport, error) {
-			return authority.Repair(n.Authority.Dir, n.Name, now, dry)
+			return ca.Repair(n.Authority.Dir, n.Name, now, dry)
 		})
 	}
 	if n.Negotiator != nil {

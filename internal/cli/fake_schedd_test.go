@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -65,7 +65,7 @@ func (f *fakeSchedd) serve(t *testing.T) string {
 }
 
 func (f *fakeSchedd) serveSocket(t *testing.T, l net.Listener) {
-	server := rpc.NewServer(nil, auth.MethodAccess())
+	server := rpc.NewServer(nil, peer.MethodAccess())
 	wire.RegisterScheddServer(server, f)
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()

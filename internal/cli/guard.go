@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/guard"
+	"github.com/roost-batch/roost/startd/desktop/guard"
 	"golang.org/x/sys/unix"
 )
 
@@ -68,7 +68,7 @@ func (c *invocation) nearestGuard() (guardAddress, error) {
 // withGuard does one exchange with the guard. Absent is done where no guard answers.
 func (c *invocation) withGuard(g guardAddress, f func(ctx context.Context, w wire.GuardClient) error,
 	absent func(cause error) error) error {
-	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
+	conn, err := rpc.Dial("unix:"+g.socket, nil, peer.Startd)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/guard"
-	"github.com/roost-batch/roost/startd/idle"
+	"github.com/roost-batch/roost/startd/desktop/guard"
+	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 // fakeGuard is the guard of a machine on which two tasks run. Eve may decide nothing.
@@ -36,7 +36,7 @@ func (g *fakeGuard) serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(nil, auth.MethodAccess())
+	server := rpc.NewServer(nil, peer.MethodAccess())
 	wire.RegisterGuardServer(server, g)
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()

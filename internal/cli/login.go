@@ -10,8 +10,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -88,7 +88,7 @@ func redeemToken(c *invocation) error {
 	if err != nil {
 		return err
 	}
-	conn, err := rpc.Dial(c.args[0], greeting.Identity, auth.Schedd)
+	conn, err := rpc.Dial(c.args[0], greeting.Identity, peer.Schedd)
 	if err != nil {
 		return err
 	}

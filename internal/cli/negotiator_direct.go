@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -64,7 +64,7 @@ func (c *invocation) askLocalCell(n *config.Node, req *wire.CellRequest) (reply 
 }
 
 func askNegotiator(ctx context.Context, addr string, id *rpc.Identity, req *wire.CellRequest) (*wire.CellReply, error) {
-	conn, err := rpc.Dial(addr, id, auth.Negotiator)
+	conn, err := rpc.Dial(addr, id, peer.Negotiator)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c *invocation) readNodeFile() (*config.Node, error) {
 
 func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration,
 	do func(context.Context, wire.ReplicaClient) error) error {
-	conn, err := rpc.Dial(addr, id, auth.Negotiator)
+	conn, err := rpc.Dial(addr, id, peer.Negotiator)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
-	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/enroll"
+	"github.com/roost-batch/roost/internal/identity/ca"
 )
 
 // roleFlags say what a machine is to be in the pool.
@@ -21,9 +21,9 @@ func roleFlags() []ucli.Flag {
 }
 
 // nodeRole is what the flags say, "" where they say nothing.
-func (c *invocation) nodeRole() (authority.NodePart, error) {
-	var found authority.NodePart
-	for _, p := range authority.Parts() {
+func (c *invocation) nodeRole() (ca.NodePart, error) {
+	var found ca.NodePart
+	for _, p := range ca.Parts() {
 		if !c.flag(string(p)) {
 			continue
 		}
@@ -63,7 +63,7 @@ func joinPool(c *invocation) error {
 	if err != nil {
 		return err
 	}
-	token, err := authority.ParseToken(c.args[1])
+	token, err := ca.ParseToken(c.args[1])
 	if err != nil {
 		return err
 	}
@@ -82,18 +82,18 @@ func joinPool(c *invocation) error {
 			"by the address in the node file, name one that it does reach there.\n", done.SeenAddress)
 	}
 	switch done.Part {
-	case authority.Desktop:
+	case ca.Desktop:
 		fmt.Fprintf(c.stderr, "It lends nothing before its owner has agreed: roost resume\n")
-	case authority.Central:
+	case ca.Central:
 		fmt.Fprintf(c.stderr, "Once it runs, take it in on the first central manager with roost cell add %s, and put "+
 			"%s into collectors and %s into negotiators of the other nodes' files.\n",
 			n.Negotiator.Listen[0], n.Collector.Listen[0], n.Negotiator.Listen[0])
 	}
-	return c.startNode(n.File, done.Part == authority.Desktop)
+	return c.startNode(n.File, done.Part == ca.Desktop)
 }
 
 // joinLine is what makes a machine a member.
-func joinLine(address, token string, part authority.NodePart) string {
+func joinLine(address, token string, part ca.NodePart) string {
 	return strings.Join([]string{"roost", "join", address, token, "--" + string(part)}, " ")
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/guard"
-	"github.com/roost-batch/roost/startd/idle"
+	"github.com/roost-batch/roost/startd/desktop/guard"
+	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 func mineCommand() *command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/guard"
+	"github.com/roost-batch/roost/startd/desktop/guard"
 )
 
 func pauseCommand() *command {

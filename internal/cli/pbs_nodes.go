@@ -12,7 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pbs"
-	"github.com/roost-batch/roost/internal/pbsnodes"
+	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -71,9 +71,9 @@ func runPbsnodes(c *invocation) error {
 	if c.answersVersion() {
 		return nil
 	}
-	given, err := optionsInOrder(c.args, pbsnodes.OptionSpec)
+	given, err := optionsInOrder(c.args, nodes.OptionSpec)
 	if err != nil {
-		fmt.Fprintf(c.stderr, "pbsnodes: %v\n%s", err, pbsnodes.Usage)
+		fmt.Fprintf(c.stderr, "pbsnodes: %v\n%s", err, nodes.Usage)
 		return exitError(1)
 	}
 	dialect, err := c.dialect()
@@ -81,10 +81,10 @@ func runPbsnodes(c *invocation) error {
 		fmt.Fprintf(c.stderr, "pbsnodes: %s\n", strings.Join(strings.Fields(errorText(err)), " "))
 		return exitError(1)
 	}
-	o, ok := pbsnodes.ParseCommandLine(given, dialect)
+	o, ok := nodes.ParseCommandLine(given, dialect)
 	if !ok {
-		if usage := map[roost.PBSDialect]string{roost.OpenPBS: pbsnodes.Usage,
-			roost.Torque: pbsnodes.TorqueUsage}[dialect]; !o.Quiet {
+		if usage := map[roost.PBSDialect]string{roost.OpenPBS: nodes.Usage,
+			roost.Torque: nodes.TorqueUsage}[dialect]; !o.Quiet {
 			fmt.Fprint(c.stderr, usage)
 		}
 		return exitError(1)
@@ -94,7 +94,7 @@ func runPbsnodes(c *invocation) error {
 	}
 	p := &nodeLister{invocation: c, CommandOptions: &o}
 	switch o.Action {
-	case pbsnodes.MarkOffline, pbsnodes.ClearOffline, pbsnodes.SetComment:
+	case nodes.MarkOffline, nodes.ClearOffline, nodes.SetComment:
 		return p.changeNodes()
 	}
 	return p.list()
@@ -102,18 +102,18 @@ func runPbsnodes(c *invocation) error {
 
 // optionsInOrder is getopt where the order of options counts: options and operands as
 // they stand.
-func optionsInOrder(args []string, spec string) (list []pbsnodes.GivenOption, err error) {
+func optionsInOrder(args []string, spec string) (list []nodes.GivenOption, err error) {
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
 		if word == "--" {
 			for _, w := range args {
-				list = append(list, pbsnodes.GivenOption{Value: w})
+				list = append(list, nodes.GivenOption{Value: w})
 			}
 			return list, nil
 		}
 		if len(word) < 2 || word[0] != '-' {
-			list = append(list, pbsnodes.GivenOption{Value: word})
+			list = append(list, nodes.GivenOption{Value: word})
 			continue
 		}
 		for i := 1; i < len(word); i++ {
@@ -122,7 +122,7 @@ func optionsInOrder(args []string, spec string) (list []pbsnodes.GivenOption, er
 				return list, fmt.Errorf("invalid option -- '%c'", word[i])
 			}
 			if at+1 == len(spec) || spec[at+1] != ':' {
-				list = append(list, pbsnodes.GivenOption{Letter: word[i]})
+				list = append(list, nodes.GivenOption{Letter: word[i]})
 				continue
 			}
 			value := word[i+1:]
@@ -132,7 +132,7 @@ func optionsInOrder(args []string, spec string) (list []pbsnodes.GivenOption, er
 				}
 				value, args = args[0], args[1:]
 			}
-			list = append(list, pbsnodes.GivenOption{Letter: word[i], Value: value})
+			list = append(list, nodes.GivenOption{Letter: word[i], Value: value})
 			break
 		}
 	}
@@ -142,7 +142,7 @@ func optionsInOrder(args []string, spec string) (list []pbsnodes.GivenOption, er
 // nodeLister is one call of pbsnodes.
 type nodeLister struct {
 	*invocation
-	*pbsnodes.CommandOptions
+	*nodes.CommandOptions
 	allNodes []*poolNode
 }
 
@@ -156,7 +156,7 @@ func (p *nodeLister) printNodeError(format string, args ...any) {
 // list shows nodes.
 func (p *nodeLister) list() error {
 	var err error
-	if p.allNodes, err = p.poolNodes(p.Action != pbsnodes.ListUnavailable || p.Wanted != ""); err != nil {
+	if p.allNodes, err = p.poolNodes(p.Action != nodes.ListUnavailable || p.Wanted != ""); err != nil {
 		p.printNodeError("pbsnodes: %s", strings.Join(strings.Fields(errorText(err)), " "))
 		return exitError(1)
 	}
@@ -166,9 +166,9 @@ func (p *nodeLister) list() error {
 	}
 	out := bufio.NewWriter(p.stdout)
 	code := 0
-	if p.Action == pbsnodes.ListUnavailable {
+	if p.Action == nodes.ListUnavailable {
 		p.listUnavailable(out)
-	} else if code, err = p.print(pbsnodes.NewPrinter(out, p.CommandOptions, p.header())); err != nil {
+	} else if code, err = p.print(nodes.NewPrinter(out, p.CommandOptions, p.header())); err != nil {
 		return kindErrorf(roost.NoOutput, "write: %v", err)
 	}
 	if err := out.Flush(); err != nil {
@@ -187,7 +187,7 @@ func (p *nodeLister) listUnavailable(to io.Writer) {
 		case !p.IsWanted(&n.Node), len(p.Nodes) > 0 && !slices.ContainsFunc(p.Nodes, func(name string) bool {
 			return p.find(name) == n
 		}):
-		case p.Format != pbsnodes.Torque:
+		case p.Format != nodes.Torque:
 			fmt.Fprintf(to, "%-20s %s %s\n", n.Name, n.State(), printableText(n.Comment))
 		case p.Notes:
 			fmt.Fprintf(to, "%-20.20s %-26.26s %s\n", n.Name, n.TorqueState(), printableText(n.Comment))
@@ -199,18 +199,18 @@ func (p *nodeLister) listUnavailable(to io.Writer) {
 
 // header is what JSON begins with. A schedd that has told of nodes and is gone since has
 // no name.
-func (p *nodeLister) header() (h pbsnodes.JSONHeader) {
+func (p *nodeLister) header() (h nodes.JSONHeader) {
 	h.Now, h.Version = p.now(), pbsVersion()
-	if p.Format == pbsnodes.JSON {
+	if p.Format == nodes.JSON {
 		h.Server, _ = p.serverName()
 	}
 	return h
 }
 
 // print prints the nodes that are wanted, and returns the exit status.
-func (p *nodeLister) print(to pbsnodes.NodePrinter) (code int, err error) {
+func (p *nodeLister) print(to nodes.NodePrinter) (code int, err error) {
 	one := func(n *poolNode) error {
-		if p.Vnodes || p.Action == pbsnodes.ShowVnodes {
+		if p.Vnodes || p.Action == nodes.ShowVnodes {
 			for _, part := range n.vnodes() {
 				if err := to.Print(part); err != nil {
 					return err
@@ -220,7 +220,7 @@ func (p *nodeLister) print(to pbsnodes.NodePrinter) (code int, err error) {
 		}
 		return to.Print(&n.Node)
 	}
-	if p.Action == pbsnodes.ShowAll {
+	if p.Action == nodes.ShowAll {
 		for _, n := range p.allNodes {
 			if err := one(n); err != nil {
 				return 0, err
@@ -260,7 +260,7 @@ func (p *nodeLister) find(name string) *poolNode {
 	return p.allNodes[slices.Index(all, found[0])]
 }
 
-func (p *nodeLister) findVnode(name string) *pbsnodes.Node {
+func (p *nodeLister) findVnode(name string) *nodes.Node {
 	host, _, _ := strings.Cut(name, "[")
 	if n := p.find(host); n != nil {
 		for _, v := range n.vnodes() {
@@ -307,13 +307,13 @@ func (p *nodeLister) changeNodes() error {
 }
 
 func (p *nodeLister) changeNode(n *poolNode) error {
-	if p.Action == pbsnodes.ClearOffline {
+	if p.Action == nodes.ClearOffline {
 		if !n.drained {
 			return nil
 		}
 		return p.removeObject(ledger.VerbRemove, ledger.KindDrain, n.Name)
 	}
-	if p.Action == pbsnodes.SetComment && !n.drained { // it is in service, and stays there
+	if p.Action == nodes.SetComment && !n.drained { // it is in service, and stays there
 		text := p.Comment
 		if p.Appended && n.adminComment != "" && text != "" {
 			text = n.adminComment + ", " + text
@@ -327,7 +327,7 @@ func (p *nodeLister) changeNode(n *poolNode) error {
 			w["reason"] = n.Comment + ", " + p.Comment
 		}
 	}
-	if p.Action == pbsnodes.MarkOffline {
+	if p.Action == nodes.MarkOffline {
 		w["from"], w["until"] = nil, nil // now, until somebody says otherwise
 	}
 	_, err := p.askCell(&wire.CellRequest{Verb: string(ledger.VerbSet), Kind: string(ledger.KindDrain),

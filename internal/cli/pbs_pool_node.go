@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbsnodes"
+	"github.com/roost-batch/roost/internal/pbs/nodes"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -17,7 +17,7 @@ import (
 // poolNode is a machine as PBS would see it, put together from its ad, the jobs on it,
 // and what administrators have said of it.
 type poolNode struct {
-	pbsnodes.Node
+	nodes.Node
 	units        []resourceUnit
 	tasks        []*wire.JobStatus // that have a part of it
 	drained      bool              // somebody has drained it, now or from a time on
@@ -42,8 +42,8 @@ func (c *invocation) poolNodes(jobs bool) ([]*poolNode, error) {
 	}
 	named := func(name string) *poolNode {
 		if all[name] == nil {
-			all[name] = &poolNode{Node: pbsnodes.Node{Name: name, Host: name,
-				Condition: pbsnodes.NodeCondition{Unknown: true}}}
+			all[name] = &poolNode{Node: nodes.Node{Name: name, Host: name,
+				Condition: nodes.NodeCondition{Unknown: true}}}
 		}
 		return all[name]
 	}
@@ -73,7 +73,7 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 		}
 		return time.Time{}
 	}
-	p := &poolNode{units: n.Units, Node: pbsnodes.Node{
+	p := &poolNode{units: n.Units, Node: nodes.Node{
 		Name: n.Name, Host: n.Name, Arch: strings.ToLower(n.OpSys), CPUs: int(n.Cpus.Total), GPUs: int(n.GPUs.Total),
 		Memory:   roost.Bytes(n.Memory.Total),
 		UsedCPUs: roost.MilliCPU((n.Cpus.Total - n.Cpus.Free) * 1000), UsedGPUs: int(n.GPUs.Total - n.GPUs.Free),
@@ -87,7 +87,7 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 	if p.Changed.IsZero() {
 		p.Changed = at(roost.AttrDaemonStart)
 	}
-	p.Condition = pbsnodes.NodeCondition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep),
+	p.Condition = nodes.NodeCondition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep),
 		Exclusive: is(roost.AttrExclusive)}
 	p.Condition.Busy = is(roost.AttrOwnerBusy) && !p.Condition.Offline
 	return p
@@ -157,23 +157,23 @@ func (c *invocation) addTasks(named func(string) *poolNode) error {
 
 // pbsJobOn is a task as a machine has it: of an array by its index, and else by the id of
 // its job.
-func pbsJobOn(s *wire.JobStatus) pbsnodes.RunningTask {
+func pbsJobOn(s *wire.JobStatus) nodes.RunningTask {
 	id := s.GetId()
 	if number, rest, ok := strings.Cut(id, "["); ok && !s.GetArray() {
 		_, host, _ := strings.Cut(rest, "]")
 		id = number + host
 	}
-	return pbsnodes.RunningTask{ID: id, CPUs: int((s.GetRequest().GetMilliCpu() + 999) / 1000),
+	return nodes.RunningTask{ID: id, CPUs: int((s.GetRequest().GetMilliCpu() + 999) / 1000),
 		Suspended: stateOf(s) == roost.Suspended.String()}
 }
 
 // vnodes are the parts of a machine by which exec_vnode of qstat -f names them: its
 // resource units, or itself where it is one.
-func (n *poolNode) vnodes() []*pbsnodes.Node {
+func (n *poolNode) vnodes() []*nodes.Node {
 	if len(n.units) < 2 {
-		return []*pbsnodes.Node{&n.Node}
+		return []*nodes.Node{&n.Node}
 	}
-	list := make([]*pbsnodes.Node, len(n.units))
+	list := make([]*nodes.Node, len(n.units))
 	for i, u := range n.units {
 		v := n.Node
 		v.Name = n.Name + "[" + u.Name + "]"

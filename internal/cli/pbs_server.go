@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/identity/login"
 	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/wire"
 )

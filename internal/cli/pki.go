@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
 func pkiCommand() *command {
@@ -49,12 +49,12 @@ func (c *invocation) pkiInit(dir, pool string) error {
 }
 
 func (c *invocation) pkiIssue(dir, node string, names []string) error {
-	roles := []auth.Role{auth.Schedd, auth.Startd}
+	roles := []peer.Role{peer.Schedd, peer.Startd}
 	if len(names) > 0 {
 		roles = nil
 	}
 	for _, name := range names {
-		roles = append(roles, auth.Role(name))
+		roles = append(roles, peer.Role(name))
 	}
 	files, err := pki.IssueTo(dir, node, roles)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qmgr"
 )
 
 func qmgrCommand() *command {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 

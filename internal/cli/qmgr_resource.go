@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/internal/pbs"
-	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qmgr"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )

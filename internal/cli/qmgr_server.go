@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/qmgr"
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )

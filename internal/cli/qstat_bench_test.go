@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost/internal/pbs"
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 

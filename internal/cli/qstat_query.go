@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pbs"
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 )
 
 // used are the resources that a job has used up to now, or in all.

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -55,7 +55,7 @@ func dialLogin(e *login.LoginEntry) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.Dial(e.Address, id, auth.Schedd)
+	return rpc.Dial(e.Address, id, peer.Schedd)
 }
 
 // remoteConn connects to the schedd of another node, if that is meant; nil: it is not.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/idle"
+	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 func sessionAgentCommand() *command {
@@ -50,7 +50,7 @@ func runSessionAgent(c *invocation) error {
 			"run it inside a graphical session; its D-Bus is where DBUS_SESSION_BUS_ADDRESS says")
 	}
 	defer desktop.Close()
-	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
+	conn, err := rpc.Dial("unix:"+g.socket, nil, peer.Startd)
 	if err != nil {
 		return err
 	}

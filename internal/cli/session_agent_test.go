@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/idle"
+	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
 func (g *fakeGuard) Present(_ context.Context, req *wire.PresentRequest) (*wire.PresentReply, error) {
@@ -65,7 +65,7 @@ func TestSessionAgentEndsWithItsSession(t *testing.T) {
 // that trembles is no touch.
 func TestReportsAreFew(t *testing.T) {
 	g := &fakeGuard{presenceReport: make(chan *wire.PresentRequest, 100)}
-	conn, err := rpc.Dial("unix:"+filepath.Join(g.serve(t), "run", "guard.sock"), nil, auth.Startd)
+	conn, err := rpc.Dial("unix:"+filepath.Join(g.serve(t), "run", "guard.sock"), nil, peer.Startd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 

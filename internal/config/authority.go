@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // AuthoritySettings is the pool's certificate authority, on the node that it runs on.
@@ -22,8 +22,8 @@ func (n *Node) AuthoritySocket() string { return filepath.Join(n.RunDir(), "auth
 
 // CertificateRoles lists the roles in the node's own certificate: all that it plays but
 // the authority's, whose daemon makes itself one.
-func (n *Node) CertificateRoles() []auth.Role {
-	return slices.DeleteFunc(n.Roles(), func(r auth.Role) bool { return r == auth.Authority })
+func (n *Node) CertificateRoles() []peer.Role {
+	return slices.DeleteFunc(n.Roles(), func(r peer.Role) bool { return r == peer.Authority })
 }
 
 func (s *blockReader) readAuthority(b *hclsyntax.Block, to *AuthoritySettings) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // Node is one host's part in a pool.
@@ -103,25 +103,25 @@ type CheckpointServerSettings struct {
 }
 
 // Roles lists the roles that the node plays.
-func (n *Node) Roles() []auth.Role {
-	var roles []auth.Role
+func (n *Node) Roles() []peer.Role {
+	var roles []peer.Role
 	if n.Collector != nil {
-		roles = append(roles, auth.Collector)
+		roles = append(roles, peer.Collector)
 	}
 	if n.Negotiator != nil {
-		roles = append(roles, auth.Negotiator)
+		roles = append(roles, peer.Negotiator)
 	}
 	if n.Schedd != nil {
-		roles = append(roles, auth.Schedd)
+		roles = append(roles, peer.Schedd)
 	}
 	if len(n.Startds) > 0 {
-		roles = append(roles, auth.Startd)
+		roles = append(roles, peer.Startd)
 	}
 	if n.Images != nil {
-		roles = append(roles, auth.CheckpointServer)
+		roles = append(roles, peer.CheckpointServer)
 	}
 	if n.Authority != nil {
-		roles = append(roles, auth.Authority)
+		roles = append(roles, peer.Authority)
 	}
 	return roles
 }

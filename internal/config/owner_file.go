@@ -11,7 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // OwnerFileName is where a machine's owner says what he lends, unless the node file names
@@ -29,12 +29,12 @@ type OwnerRules struct {
 	StartAfter  time.Duration // 0: as the policy has it; so the next two
 	ResumeAfter time.Duration
 	LeaveAfter  time.Duration
-	Hours       []owner.WeeklyHours // when nothing runs at all
-	CPU         roost.MilliCPU      // the most that is lent; 0: as the node file has it
-	Memory      roost.Bytes         // likewise
-	OnBattery   bool                // work goes on when the machine runs on its battery
-	Exclusive   []string            // programs, by name, during which nothing runs
-	ForeignCPU  roost.MilliCPU      // of others' work, from which on the machine counts as used
+	Hours       []policy.WeeklyHours // when nothing runs at all
+	CPU         roost.MilliCPU       // the most that is lent; 0: as the node file has it
+	Memory      roost.Bytes          // likewise
+	OnBattery   bool                 // work goes on when the machine runs on its battery
+	Exclusive   []string             // programs, by name, during which nothing runs
+	ForeignCPU  roost.MilliCPU       // of others' work, from which on the machine counts as used
 
 	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions; empty: nothing
 
@@ -90,7 +90,7 @@ func readOwner(p *problemList, body *hclsyntax.Body) OwnerRules {
 	s.readPositive("leave_after", `"10m"`, &r.LeaveAfter)
 	var hours []string
 	s.readList("hours", `"Mon-Fri 08:00-18:00"`, &hours, func(text string, at hcl.Range) {
-		h, err := owner.ParseHours(text)
+		h, err := policy.ParseHours(text)
 		if err != nil {
 			s.addProblem(at, `write them as hours = ["Mon-Fri 08:00-18:00"]`, "%v", err)
 			return
@@ -128,8 +128,8 @@ func (s *blockReader) readPositive(name, example string, to *time.Duration) {
 }
 
 // PolicyRules are the owner's rules as the startd's policy takes them.
-func (r *OwnerRules) PolicyRules() owner.DesktopRules {
-	to := owner.DesktopRules{
+func (r *OwnerRules) PolicyRules() policy.DesktopRules {
+	to := policy.DesktopRules{
 		Paused: r.Paused, StartDelay: r.StartAfter, ResumeDelay: r.ResumeAfter, VacateDelay: r.LeaveAfter,
 		NoRunHours: r.Hours, RunsOnBattery: r.OnBattery,
 		CPU: r.CPU, Memory: r.Memory,

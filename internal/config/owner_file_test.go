@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // loadOwner reads an owner's file that holds text.
@@ -46,13 +46,13 @@ func TestOwnerFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hours, err := owner.ParseHours("Mon-Fri 08:00-18:00")
+	hours, err := policy.ParseHours("Mon-Fri 08:00-18:00")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := OwnerRules{
 		Paused: true, Owners: []string{"ann", "bob"}, StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute,
-		LeaveAfter: time.Minute, Hours: []owner.WeeklyHours{hours},
+		LeaveAfter: time.Minute, Hours: []policy.WeeklyHours{hours},
 		CPU: 2500, Memory: 8 * roost.GiB, OnBattery: true, Exclusive: []string{"steam"}, ForeignCPU: 1000,
 		Start: `TARGET.Owner == "ann"`, Suspend: "ClockMin < 60", Continue: "ClockMin > 60", Preempt: "ClockMin == 30",
 		Kill: "ActivityTimer > 5",

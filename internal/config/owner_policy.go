@@ -12,7 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // OwnerPolicy says when a machine is lent, besides its Start and Rank.
@@ -27,8 +27,8 @@ type OwnerPolicy struct {
 
 // OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of
 // one that Load has returned there is none.
-func (d *StartdSettings) OwnerPolicy() (owner.Policy, error) {
-	return owner.NewPolicy(d.policySettings())
+func (d *StartdSettings) OwnerPolicy() (policy.Policy, error) {
+	return policy.NewPolicy(d.policySettings())
 }
 
 // HasOwnerPolicy reports whether an execute node has a policy of its own, beside what its
@@ -49,9 +49,9 @@ func (n *Node) NeedsGuard() bool {
 	return slices.ContainsFunc(n.Startds, func(d StartdSettings) bool { return d.NeedsGuard() })
 }
 
-func (d *StartdSettings) policySettings() owner.PolicySettings {
+func (d *StartdSettings) policySettings() policy.PolicySettings {
 	p := d.Policy
-	s := owner.PolicySettings{
+	s := policy.PolicySettings{
 		Preset: p.Preset, Start: d.Start, Suspend: p.Suspend, Continue: p.Continue, Preempt: p.Preempt, Kill: p.Kill,
 		StartAfter: p.StartAfter, ResumeAfter: p.ResumeAfter, LeaveAfter: p.LeaveAfter, Vacate: p.Vacate,
 	}
@@ -66,8 +66,8 @@ func (d *StartdSettings) policySettings() owner.PolicySettings {
 func (s *blockReader) readPolicy(d *StartdSettings) {
 	to := &d.Policy
 	s.readSetting("policy", `"desktop"`, func(text string) error {
-		if _, ok := owner.PresetPolicy(text); !ok || text == "" {
-			return fmt.Errorf("%q is none of %s", text, owner.PresetNames())
+		if _, ok := policy.PresetPolicy(text); !ok || text == "" {
+			return fmt.Errorf("%q is none of %s", text, policy.PresetNames())
 		}
 		to.Preset = text
 		return nil
@@ -80,8 +80,8 @@ func (s *blockReader) readPolicy(d *StartdSettings) {
 	s.readPolicyExpression("rank", &d.Rank, d.Attributes)
 	s.readPositive("start_after", `"10m"`, &to.StartAfter)
 	s.readSetting("resume_after", `"5m"`, func(text string) (err error) {
-		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < owner.MinResumeDelay {
-			err = fmt.Errorf("it is less than %v, in which a key may go unheard", owner.MinResumeDelay)
+		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < policy.MinResumeDelay {
+			err = fmt.Errorf("it is less than %v, in which a key may go unheard", policy.MinResumeDelay)
 		}
 		return err
 	})
@@ -101,7 +101,7 @@ func (s *blockReader) readPolicyExpression(name string, to *string, attributes m
 	if !ok || *to == "" {
 		return
 	}
-	for _, f := range owner.LintExpression(name, *to, slices.Sorted(maps.Keys(attributes))) {
+	for _, f := range policy.LintExpression(name, *to, slices.Sorted(maps.Keys(attributes))) {
 		at := wordPosition(attr.Expr, s.problemList, f.Word)
 		if f.MaybeIntended {
 			s.addWarning(at, f.Cure, "%s: %s", name, f.Cause)

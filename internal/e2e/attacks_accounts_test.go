@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // TestAccountAttacks has a submit node name groups and users that are not its to name,
@@ -25,8 +25,8 @@ func TestAccountAttacks(t *testing.T) {
 	}
 	h := bareHosts(t, hostPoolOptions{tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
-	h.addHost("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd), func(n *config.Node) {
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", peer.Startd))
+	h.addHost("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", peer.Startd), func(n *config.Node) {
 		d := config.StartdSettings{Name: "exec2", Listen: []string{"10.111.0.12:9703"},
 			Accounts: config.TaskAccounts{Users: config.SlotUser}}
 		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30

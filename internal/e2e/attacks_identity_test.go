@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // TestANodeAtAnothersAddress: an execute node is cut off while it runs a task, and an
@@ -26,7 +26,7 @@ func TestANodeAtAnothersAddress(t *testing.T) {
 	h.awaitTrue("it runs", func() bool { return h.showTask(id).State == "running" })
 	h.net.unplug("exec1")
 	taker := h.addExecuteNode("exec3", "10.111.0.11",
-		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd))
+		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", peer.Startd))
 	taker.start()
 	h.awaitTrue("the third node", func() bool { return strings.Contains(strings.Join(h.machineNames(), " "), "exec3") })
 	h.net.runIP("-n", h.net.namespaceName("submit"), "neigh", "flush", "all")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // TestHostileImages has a node forge the images of its tasks, whose key it has, so that
@@ -33,8 +33,8 @@ func forgesImages(t *testing.T, forged attack.AttackKind, reason string) {
 	h := bareHosts(t, hostPoolOptions{sharesCgroups: true, tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
 	h.addExecuteNode("exec1", "10.111.0.11",
-		h.issueCertificate(ca, "exec1", auth.Startd)).attackName = []attack.AttackKind{forged}
-	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd))
+		h.issueCertificate(ca, "exec1", peer.Startd)).attackName = []attack.AttackKind{forged}
+	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", peer.Startd))
 	for _, name := range []string{"central", "submit", "exec1"} {
 		h.nodes[name].start()
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // hostileSubmit is a pool in which one of two submit nodes is hostile.
@@ -59,9 +59,9 @@ func TestHostileSubmitNodes(t *testing.T) {
 func startHostileSubmit(t *testing.T) *hostileSubmit {
 	h := bareHosts(t, hostPoolOptions{tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", peer.Startd))
 	for name, address := range map[string]string{"submit": "10.111.0.2", "rogue": "10.111.0.3"} {
-		tls := h.issueCertificate(ca, name, auth.Schedd)
+		tls := h.issueCertificate(ca, name, peer.Schedd)
 		schedd := func(n *config.Node) {
 			n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{address + ":9705"}}
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // TestHostileNodes has execute nodes, of which all but one are hostile, say and send what
@@ -27,7 +27,7 @@ func TestHostileNodes(t *testing.T) {
 	for i, attacks := range [][]attack.AttackKind{nil, {attack.ExtraOutputs},
 		{attack.ForeignAttempts, attack.RepeatedEnds}, {attack.ForeignName}, {attack.OversizedMessages}} {
 		name, address := fmt.Sprintf("exec%d", i+1), fmt.Sprintf("10.111.0.%d", 11+i)
-		h.addHost(name, address, h.issueCertificate(ca, name, auth.Startd), func(n *config.Node) {
+		h.addHost(name, address, h.issueCertificate(ca, name, peer.Startd), func(n *config.Node) {
 			d := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
 			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30
 			d.Limits.TaskOutput, d.Limits.TaskFiles = roost.MiB, 2000

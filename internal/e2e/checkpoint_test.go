@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // root is who needs no user namespace.
@@ -65,7 +65,7 @@ func checkpointRounds(t *testing.T, grouped bool) {
 	t.Logf("seed %d", seed)
 	t.Cleanup(s.endAll)
 	s.addExecuteNode("exec3", "10.111.0.13",
-		s.issueCertificate(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
+		s.issueCertificate(filepath.Join(s.dir, "ca"), "exec3", peer.Startd)).start()
 	s.awaitTrue("three execute nodes", func() bool { return len(s.machineNames()) == 3 })
 	programs := s.writeCheckpointPrograms()
 	for name, command := range programs {

@@ -21,9 +21,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -91,20 +91,20 @@ func startAttacked(t *testing.T) *attackedPool {
 	pool := func(n *config.Node) {
 		n.Collectors, n.Negotiators = []string{a.addresses["collector"]}, []string{a.addresses["negotiator"]}
 	}
-	a.addHost("central", "", a.issueCertificate(a.ca, "central", auth.Collector, auth.Negotiator,
-		auth.CheckpointServer), func(n *config.Node) {
+	a.addHost("central", "", a.issueCertificate(a.ca, "central", peer.Collector, peer.Negotiator,
+		peer.CheckpointServer), func(n *config.Node) {
 		pool(n)
 		n.Collector = &config.CollectorSettings{Listen: []string{a.addresses["collector"]}}
 		n.Negotiator = &config.NegotiatorSettings{Listen: []string{a.addresses["negotiator"]}, Cycle: 5 * time.Second}
 		n.Images = &config.CheckpointServerSettings{Listen: []string{a.addresses["checkpoint-server"]},
 			Dir: filepath.Join(dir, "images")}
 	})
-	a.addHost("submit", "", a.issueCertificate(a.ca, "submit", auth.Schedd), func(n *config.Node) {
+	a.addHost("submit", "", a.issueCertificate(a.ca, "submit", peer.Schedd), func(n *config.Node) {
 		pool(n)
 		n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 	})
 	for name, role := range map[string]string{"exec1": "startd", "exec2": "other"} {
-		a.addHost(name, "", a.issueCertificate(a.ca, name, auth.Startd), func(n *config.Node) {
+		a.addHost(name, "", a.issueCertificate(a.ca, name, peer.Startd), func(n *config.Node) {
 			pool(n)
 			d := config.StartdSettings{Name: name, Listen: []string{a.addresses[role]}}
 			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 4000, 4<<30, 4<<30
@@ -115,7 +115,7 @@ func startAttacked(t *testing.T) *attackedPool {
 		a.nodes[name].start()
 		t.Cleanup(a.nodes[name].stopMaster)
 	}
-	for _, role := range auth.DaemonRoles() {
+	for _, role := range peer.DaemonRoles() {
 		a.ids[string(role)] = a.newIdentity("rogue-"+string(role), role)
 	}
 	a.awaitTrue("both execute nodes", func() bool { return slices.Equal(a.machineNames(), []string{"exec1", "exec2"}) })
@@ -129,7 +129,7 @@ func startAttacked(t *testing.T) *attackedPool {
 	return a
 }
 
-func (a *attackedPool) newIdentity(name string, roles ...auth.Role) *rpc.Identity {
+func (a *attackedPool) newIdentity(name string, roles ...peer.Role) *rpc.Identity {
 	a.Helper()
 	id, err := pki.Load(a.issueCertificate(a.ca, name, roles...))
 	if err != nil {
@@ -203,7 +203,7 @@ func nodeOfDaemon(daemon string) string {
 // testConnections come without a certificate that counts.
 func (a *attackedPool) testConnections() {
 	foreign := a.startAuthority("foreign")
-	theirs := a.issueCertificate(foreign, "exec1", auth.DaemonRoles()...)
+	theirs := a.issueCertificate(foreign, "exec1", peer.DaemonRoles()...)
 	pair, err := tls.LoadX509KeyPair(theirs.Certificate, theirs.Key)
 	if err != nil {
 		a.Fatal(err)
@@ -236,11 +236,11 @@ func (a *attackedPool) testConnections() {
 // testMethods calls everything that there is with every certificate that is not for it,
 // and as a user.
 func (a *attackedPool) testMethods() {
-	table := auth.MethodAccess()
+	table := peer.MethodAccess()
 	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator",
 		"Startd": "startd", "CheckpointServer": "checkpoint-server"}
 	refused := 0
-	for _, role := range auth.DaemonRoles() {
+	for _, role := range peer.DaemonRoles() {
 		for daemon := range a.addresses {
 			conn := a.dialDaemon(daemon, a.ids[string(role)])
 			for _, method := range slices.Sorted(maps.Keys(table)) {
@@ -262,7 +262,7 @@ func (a *attackedPool) testMethods() {
 	}
 	conn := a.dialSchedd(mallory)
 	for _, method := range slices.Sorted(maps.Keys(table)) {
-		if slices.Contains(table[method], auth.User) {
+		if slices.Contains(table[method], peer.User) {
 			continue
 		}
 		if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) {
@@ -293,7 +293,7 @@ func invokeMethod(ctx context.Context, conn *grpc.ClientConn, method string) err
 // testRevoked is what the attacker is when the administrator has found out: the daemons
 // hang up on the node as soon as they have the list.
 func (a *attackedPool) testRevoked() {
-	files := a.issueCertificate(a.ca, "caught", auth.Negotiator)
+	files := a.issueCertificate(a.ca, "caught", peer.Negotiator)
 	id, err := pki.Load(files)
 	if err != nil {
 		a.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // centrals are the central managers of the pool, and where they are.
@@ -92,7 +92,7 @@ func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPoo
 	for _, name := range []string{"central1", "central2", "central3"} {
 		h.addCentralManager(ca, name)
 	}
-	h.addCellHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", auth.Schedd), func(n *config.Node) {
+	h.addCellHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", peer.Schedd), func(n *config.Node) {
 		n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 	})
 	h.addServer("exec1", "10.111.0.11")
@@ -102,7 +102,7 @@ func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPoo
 
 // addServer adds an execute node that nobody sits at.
 func (h *cellHostPool) addServer(name, address string) {
-	h.addCellHost(name, address, h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Startd),
+	h.addCellHost(name, address, h.issueCertificate(filepath.Join(h.dir, "ca"), name, peer.Startd),
 		func(n *config.Node) {
 			d := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
 			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 1000*coresOfNode, 8<<30, 8<<30
@@ -121,7 +121,7 @@ func (h *cellHostPool) startAll() {
 }
 
 func (h *cellHostPool) addCentralManager(ca, name string) {
-	h.addCellHost(name, centrals[name], h.issueCertificate(ca, name, auth.Collector, auth.Negotiator),
+	h.addCellHost(name, centrals[name], h.issueCertificate(ca, name, peer.Collector, peer.Negotiator),
 		func(n *config.Node) {
 			n.Collector = &config.CollectorSettings{Listen: []string{centrals[name] + ":9701"}}
 			n.Negotiator = &config.NegotiatorSettings{Listen: []string{centrals[name] + ":9702"},

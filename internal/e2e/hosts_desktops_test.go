@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // The times of the desktops' policy.
@@ -75,7 +75,7 @@ func startDesktops(t *testing.T) *desktopPool {
 		name, address string
 	}{{"server", "10.111.0.11"}, {"desk1", "10.111.0.21"}, {"desk2", "10.111.0.22"}, {"desk3", "10.111.0.23"}} {
 		private := strings.HasPrefix(d.name, "desk")
-		n := h.addHost(d.name, d.address, h.issueCertificate(ca, d.name, auth.Startd), func(n *config.Node) {
+		n := h.addHost(d.name, d.address, h.issueCertificate(ca, d.name, peer.Startd), func(n *config.Node) {
 			own := config.StartdSettings{Name: d.name, Listen: []string{d.address + ":9703"}}
 			own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30
 			if private {

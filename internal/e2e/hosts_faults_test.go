@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // submitGated submits a task that waits at a gate on a node, or any node, and then exits
@@ -225,7 +225,7 @@ func (h *hostPool) nodesAreLost() {
 	h.net.crashHost("exec2")
 	h.net.unplug("exec1")
 	h.addExecuteNode("exec3", "10.111.0.13",
-		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd)).start()
+		h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", peer.Startd)).start()
 	h.checkRestarted(dead, "dead", "exec3", 30*time.Second)
 	h.checkRestarted(cut, "cut-off", "exec3", 40*time.Second)
 	h.checkRestarted(stopped, "stopped", "exec3", 40*time.Second)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/enroll"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
 // unjoinedHosts are machines of which nothing is known to each other but an address, with

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/login"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/login"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
 // TestLogins lets a user act on his jobs at s2 from other machines: from s1, which has a
@@ -180,7 +180,7 @@ func (h *submitNodesPool) othersHaveNoAccess(laptop *hostPool) {
 		h.Fatal(err)
 	}
 	e.Node, e.Address, e.Authority = "s3", submitNodes["s3"]+":9705", ca.Raw
-	files := h.issueCertificate(filepath.Join(h.dir, "ca"), "rogue", auth.DaemonRoles()...)
+	files := h.issueCertificate(filepath.Join(h.dir, "ca"), "rogue", peer.DaemonRoles()...)
 	pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
 	if err != nil {
 		h.Fatal(err)

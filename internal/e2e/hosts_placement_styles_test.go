@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // placementStylePool is a pool with two submit nodes: submit is the one whose pool this
@@ -32,7 +32,7 @@ func TestStyles(t *testing.T) {
 	t.Parallel()
 	debug := hostPoolOptions{env: []string{"ROOST_DEBUG=1"}} // the negotiator says what was proposed
 	h := &placementStylePool{hostPool: startHostsAs(t, debug), cores: map[string]int{}}
-	h.addHost("submit2", "10.111.0.3", h.issueCertificate(filepath.Join(h.dir, "ca"), "submit2", auth.Schedd),
+	h.addHost("submit2", "10.111.0.3", h.issueCertificate(filepath.Join(h.dir, "ca"), "submit2", peer.Schedd),
 		func(n *config.Node) {
 			n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 		}).start()

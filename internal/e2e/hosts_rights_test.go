@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // Whoever may reach the socket may submit, and tasks have the user's rights and no
@@ -64,9 +64,9 @@ func (h *hostPool) usersAreThemselves() {
 // becomes a machine of the pool.
 func (h *hostPool) foreignNodesAreRefused() {
 	ours, foreign := filepath.Join(h.dir, "ca"), h.startAuthority("foreign-ca")
-	theirs := h.issueCertificate(foreign, "rogue1", auth.Startd)
+	theirs := h.issueCertificate(foreign, "rogue1", peer.Startd)
 	h.addExecuteNode("rogue1", "10.111.0.21", theirs).start()
-	h.addExecuteNode("rogue2", "10.111.0.22", h.issueCertificate(ours, "rogue2", auth.Schedd)).start()
+	h.addExecuteNode("rogue2", "10.111.0.22", h.issueCertificate(ours, "rogue2", peer.Schedd)).start()
 	mixed := &config.TLSFiles{CA: filepath.Join(ours, "ca.pem"), Certificate: theirs.Certificate, Key: theirs.Key}
 	h.addExecuteNode("rogue3", "10.111.0.23", mixed).start()
 	for rogue, why := range map[string]string{
@@ -76,7 +76,7 @@ func (h *hostPool) foreignNodesAreRefused() {
 	} {
 		h.awaitTrue(rogue+" is told why", func() bool { return strings.Contains(h.nodes[rogue].logText(), why) })
 	}
-	good := h.issueCertificate(ours, "probe", auth.Startd)
+	good := h.issueCertificate(ours, "probe", peer.Startd)
 	for _, tt := range []struct {
 		name string
 		cert *config.TLSFiles

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -46,7 +46,7 @@ func startSoak(t *testing.T) *soakPool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.faultLog.Close() })
-	s.addCellHost("submit2", "10.111.0.6", s.issueCertificate(filepath.Join(s.dir, "ca"), "submit2", auth.Schedd),
+	s.addCellHost("submit2", "10.111.0.6", s.issueCertificate(filepath.Join(s.dir, "ca"), "submit2", peer.Schedd),
 		func(n *config.Node) {
 			n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 		})
@@ -111,7 +111,7 @@ func (s *soakPool) newDisk(name string) string {
 
 // addDesktop adds an execute node with a person at it.
 func (s *soakPool) addDesktop(name, address string) {
-	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, auth.Startd),
+	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, peer.Startd),
 		func(n *config.Node) {
 			own := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
 			own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // submitNodesPool is a pool with three submit nodes.
@@ -27,7 +27,7 @@ var submitNodes = map[string]string{"s1": "10.111.0.21", "s2": "10.111.0.22", "s
 func startSubmitNodes(t *testing.T) *submitNodesPool {
 	h := &submitNodesPool{hostPool: startHosts(t), at: map[string]*hostPool{}, ids: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(submitNodes)) {
-		h.addHost(name, submitNodes[name], h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Schedd),
+		h.addHost(name, submitNodes[name], h.issueCertificate(filepath.Join(h.dir, "ca"), name, peer.Schedd),
 			func(n *config.Node) {
 				n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{submitNodes[name] + ":9705"}}
 			}).start()

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/attack"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/master"
-	"github.com/roost-batch/roost/internal/pki"
 )
 
 // Patience is how long one thing may take that should happen at once.
@@ -95,8 +95,8 @@ func startHosts(t *testing.T) *hostPool { return startHostsAs(t, hostPoolOptions
 func startHostsAs(t *testing.T, as hostPoolOptions) *hostPool {
 	h := bareHosts(t, as)
 	ca := filepath.Join(h.dir, "ca")
-	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
-	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd))
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", peer.Startd))
+	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", peer.Startd))
 	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
 		h.nodes[name].start()
 	}
@@ -117,12 +117,12 @@ func bareHosts(t *testing.T, as hostPoolOptions) *hostPool {
 		t.Fatal(err)
 	}
 	ca := h.startAuthority("ca")
-	h.addHost("central", "10.111.0.1", h.issueCertificate(ca, "central", auth.Collector, auth.Negotiator),
+	h.addHost("central", "10.111.0.1", h.issueCertificate(ca, "central", peer.Collector, peer.Negotiator),
 		func(n *config.Node) {
 			n.Collector = &config.CollectorSettings{Listen: []string{collectorAddr}}
 			n.Negotiator = &config.NegotiatorSettings{Listen: []string{negotiatorAddr}, Cycle: 5 * time.Second}
 		})
-	h.addHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", auth.Schedd), func(n *config.Node) {
+	h.addHost("submit", "10.111.0.2", h.issueCertificate(ca, "submit", peer.Schedd), func(n *config.Node) {
 		n.Schedd = &config.ScheddSettings{SocketMode: 0o666, AllowRoot: as.root}
 	})
 	return h
@@ -160,7 +160,7 @@ func (h *hostPool) startAuthority(name string) string {
 	return dir
 }
 
-func (h *hostPool) issueCertificate(ca, name string, roles ...auth.Role) *config.TLSFiles {
+func (h *hostPool) issueCertificate(ca, name string, roles ...peer.Role) *config.TLSFiles {
 	files, err := pki.IssueTo(ca, name, roles)
 	if err != nil {
 		h.Fatal(err)

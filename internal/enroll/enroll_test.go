@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/authority"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/ca"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/man"
 )
@@ -117,9 +117,9 @@ func TestInitPoolRefused(t *testing.T) {
 func TestNodeParts(t *testing.T) {
 	reply := &wire.JoinReply{Name: "n1", Pool: "lab", Collectors: []string{"10.0.0.1:9701"},
 		Negotiators: []string{"10.0.0.1:9702"}, Authority: "10.0.0.1:9700"}
-	for part, roles := range map[authority.NodePart]string{
-		authority.Server: "schedd startd", authority.Desktop: "schedd startd", authority.Submit: "schedd",
-		authority.Central: "collector negotiator schedd",
+	for part, roles := range map[ca.NodePart]string{
+		ca.Server: "schedd startd", ca.Desktop: "schedd startd", ca.Submit: "schedd",
+		ca.Central: "collector negotiator schedd",
 	} {
 		reply.Part = string(part)
 		j := JoinOptions{NodePaths: NodePaths{t.TempDir()}, Part: part}
@@ -153,7 +153,7 @@ func TestNodeParts(t *testing.T) {
 		if strings.Join(has, " ") != roles || !slices.Equal(listens, want) || !slices.Equal(n.Roles(), part.Roles()) {
 			t.Errorf("%s: it is %v and listens on %v, want %s and %v", part, has, listens, roles, want)
 		}
-		if n.NeedsGuard() != (part == authority.Desktop) || len(n.Negotiators) != 1+len(want)/3 {
+		if n.NeedsGuard() != (part == ca.Desktop) || len(n.Negotiators) != 1+len(want)/3 {
 			t.Errorf("%s: got guard %v, negotiators %v", part, n.NeedsGuard(), n.Negotiators)
 		}
 	}

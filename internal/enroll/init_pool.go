@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/ca"
+	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
 // InitOptions is a pool that begins on this machine.
@@ -38,15 +38,15 @@ func Init(f InitOptions) (node *config.Node, token string, err error) {
 		return nil, "", err
 	}
 	dir := filepath.Join(f.Dir(), "authority")
-	leaf, ca, err := authority.Init(dir,
-		authority.InitialNode{Pool: n.Pool, Name: n.Name, Roles: n.CertificateRoles(), Request: request})
+	leaf, root, err := ca.Init(dir,
+		ca.InitialNode{Pool: n.Pool, Name: n.Name, Roles: n.CertificateRoles(), Request: request})
 	if err != nil {
 		return nil, "", err
 	}
-	if err := errors.Join(pki.SaveAuthority(n.TLS, ca), pki.SaveCertificate(n.TLS, leaf)); err != nil {
+	if err := errors.Join(pki.SaveAuthority(n.TLS, root), pki.SaveCertificate(n.TLS, leaf)); err != nil {
 		return nil, "", err
 	}
-	if token, err = authority.CreateTokenAt(dir, n.Name, authority.Server, time.Hour); err != nil {
+	if token, err = ca.CreateTokenAt(dir, n.Name, ca.Server, time.Hour); err != nil {
 		return nil, "", err
 	}
 	node, err = f.writeNodeFile(n, "Written by roost init: the pool begins here.")

@@ -5,21 +5,21 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/roost-batch/roost/internal/authority"
-	"github.com/roost-batch/roost/internal/authority/caclient"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/ca"
+	"github.com/roost-batch/roost/internal/identity/caclient"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/guard"
+	"github.com/roost-batch/roost/startd/desktop/guard"
 )
 
 // JoinOptions is a machine that becomes a node of a pool that is there.
 type JoinOptions struct {
 	NodePaths
-	Authority string              // HOST[:PORT]
-	Token     authority.JoinToken //
-	Part      authority.NodePart  // what the token is for unless set
-	Name      string              // of the node; what the token is for, or else this machine's, unless set
+	Authority string       // HOST[:PORT]
+	Token     ca.JoinToken //
+	Part      ca.NodePart  // what the token is for unless set
+	Name      string       // of the node; what the token is for, or else this machine's, unless set
 	// HOST[:PORT] where its daemons listen; the address that leads to the authority
 	// unless set
 	Address string
@@ -28,7 +28,7 @@ type JoinOptions struct {
 // JoinResult is what came of it.
 type JoinResult struct {
 	Node *config.Node
-	Part authority.NodePart
+	Part ca.NodePart
 	// the address from which the authority sees this machine, where that is not its own:
 	// a router stands between
 	SeenAddress string
@@ -77,12 +77,12 @@ func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 		pki.SaveCertificate(files, reply.GetCertificate())); err != nil {
 		return nil, err
 	}
-	done := &JoinResult{Part: authority.NodePart(reply.GetPart())}
+	done := &JoinResult{Part: ca.NodePart(reply.GetPart())}
 	if seen := reply.GetSeen(); j.Address == "" && seen != own {
 		done.SeenAddress = seen
 	}
 	n := j.node(reply, own, base)
-	if done.Part == authority.Desktop {
+	if done.Part == ca.Desktop {
 		if err := guard.WriteInitialPause(j.Dir()); err != nil {
 			return nil, err
 		}
@@ -95,9 +95,9 @@ func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 // for certain where only the token says so; most run jobs.
 func (j JoinOptions) ports(base int) []int {
 	switch j.Part {
-	case authority.Submit:
+	case ca.Submit:
 		return []int{base + scheddPort}
-	case authority.Central:
+	case ca.Central:
 		return []int{base + collectorPort, base + negotiatorPort, base + scheddPort}
 	}
 	return []int{base + startdPort, base + scheddPort}
@@ -110,12 +110,12 @@ func (j JoinOptions) node(reply *wire.JoinReply, host string, port int) *config.
 	n.AuthorityAt, n.ImageServer = reply.GetAuthority(), reply.GetCheckpointServer()
 	// so that the other submit nodes can ask for its jobs
 	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)}
-	switch authority.NodePart(reply.GetPart()) {
-	case authority.Server:
+	switch ca.NodePart(reply.GetPart()) {
+	case ca.Server:
 		n.Startds = []config.StartdSettings{{Name: n.Name, Listen: []string{joinHostPort(host, port+startdPort)}}}
-	case authority.Desktop:
+	case ca.Desktop:
 		n.Startds = []config.StartdSettings{newDesktop(n.Name, joinHostPort(host, port+startdPort))}
-	case authority.Central:
+	case ca.Central:
 		n.Collector = &config.CollectorSettings{Listen: []string{joinHostPort(host, port+collectorPort)}}
 		n.Negotiator = &config.NegotiatorSettings{Listen: []string{joinHostPort(host, port+negotiatorPort)}}
 		n.Collectors = withPort(n.Collectors, n.Collector.Listen[0])

@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/authority/caclient"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/caclient"
 )
 
 // Leave has the machine's certificate revoked and takes its keys and its node file away;

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // childPhase is where a daemon is in its life; doc.go draws it.
@@ -26,9 +26,9 @@ const (
 
 // childProcess is one daemon of the node.
 type childProcess struct {
-	role  auth.Role
+	role  peer.Role
 	name  string      // of a startd
-	needs []auth.Role // what must serve before it is started for the first time
+	needs []peer.Role // what must serve before it is started for the first time
 	log   *logFile
 
 	phase        childPhase
@@ -45,11 +45,11 @@ type childProcess struct {
 
 // guardRole is the guard of a host. It meets its startds on a unix socket, so that no
 // certificate has such a role.
-const guardRole auth.Role = "guard"
+const guardRole peer.Role = "guard"
 
 // title names a daemon for people and its log.
 func (c *childProcess) title() string {
-	if c.role == auth.Startd {
+	if c.role == peer.Startd {
 		return "startd " + c.name
 	}
 	return string(c.role)
@@ -58,8 +58,8 @@ func (c *childProcess) title() string {
 // stopOrder is the order in which daemons are stopped: first those that hold work, then
 // the one that the others report to, last the one that sees to it that nothing runs which
 // the machine's owner does not want.
-func stopOrder() []auth.Role {
-	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority,
+func stopOrder() []peer.Role {
+	return []peer.Role{peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector, peer.CheckpointServer, peer.Authority,
 		guardRole}
 }
 
@@ -68,36 +68,36 @@ func stopOrder() []auth.Role {
 // whole is ready sooner when what the others connect to comes first.
 func childrenOf(n *config.Node) []*childProcess {
 	var all []*childProcess
-	add := func(role auth.Role, name string, needs ...auth.Role) {
+	add := func(role peer.Role, name string, needs ...peer.Role) {
 		all = append(all, &childProcess{role: role, name: name, needs: needs})
 	}
 	if n.NeedsGuard() {
 		add(guardRole, "")
 	}
 	if n.Authority != nil {
-		add(auth.Authority, "")
+		add(peer.Authority, "")
 	}
 	if n.Collector != nil {
-		add(auth.Collector, "")
+		add(peer.Collector, "")
 	}
 	if n.Images != nil {
-		add(auth.CheckpointServer, "")
+		add(peer.CheckpointServer, "")
 	}
 	if n.Negotiator != nil {
-		add(auth.Negotiator, "", auth.Collector)
+		add(peer.Negotiator, "", peer.Collector)
 	}
 	for i := range n.Startds {
-		add(auth.Startd, n.Startds[i].Name, auth.Collector, guardRole)
+		add(peer.Startd, n.Startds[i].Name, peer.Collector, guardRole)
 	}
 	if n.Schedd != nil {
-		add(auth.Schedd, "", auth.Collector, auth.Negotiator)
+		add(peer.Schedd, "", peer.Collector, peer.Negotiator)
 	}
 	return all
 }
 
 func (c *childProcess) logPath(n *config.Node) string {
 	name := string(c.role)
-	if c.role == auth.Startd && len(n.Startds) > 1 {
+	if c.role == peer.Startd && len(n.Startds) > 1 {
 		name += "-" + c.name
 	}
 	return filepath.Join(n.LogDir(), name+".log")
@@ -105,7 +105,7 @@ func (c *childProcess) logPath(n *config.Node) string {
 
 func (c *childProcess) argv(program string, n *config.Node) []string {
 	argv := []string{program, string(c.role), "--config", n.File}
-	if c.role == auth.Startd {
+	if c.role == peer.Startd {
 		argv = append(argv, "--name", c.name)
 	}
 	return argv

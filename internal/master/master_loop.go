@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // nodeMaster is the state of one Run. Only loop and what it calls touch it.
@@ -117,7 +117,7 @@ func (m *nodeMaster) startDue() {
 }
 
 // allServed reports whether every daemon of those roles on this node has served once.
-func (m *nodeMaster) allServed(roles []auth.Role) bool {
+func (m *nodeMaster) allServed(roles []peer.Role) bool {
 	return !slices.ContainsFunc(m.children, func(c *childProcess) bool {
 		return slices.Contains(roles, c.role) && !c.servedOnce
 	})

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/negotiator/fairshare"
@@ -86,7 +86,7 @@ func (c *servedReplicas) startReplica(i int, l net.Listener) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(id, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	r.Register(server)
 	go server.Serve(l)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -117,7 +117,7 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 		membershipChanges: make(chan func(context.Context), 16), failure: make(chan error, 16),
 	}
 	if r.dial = cfg.Dial; r.dial == nil {
-		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
+		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, peer.Negotiator) }
 	}
 	r.identity.Store(&id)
 	r.streamLayer = &streamLayer{replica: r, incoming: make(chan net.Conn), closed: make(chan struct{})}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -17,7 +17,7 @@ func TestServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	certified := func(i int) *rpc.Identity {
-		files, err := pki.IssueTo(authority, fmt.Sprintf("n%d", i), []auth.Role{auth.Negotiator})
+		files, err := pki.IssueTo(authority, fmt.Sprintf("n%d", i), []peer.Role{peer.Negotiator})
 		if err != nil {
 			t.Fatal(err)
 		}

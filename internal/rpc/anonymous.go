@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // Bounds on those who have come without a certificate where that is allowed: what they
@@ -70,6 +70,6 @@ func (p *anonymousConn) Close() error {
 }
 
 // isAnonymous reports whether a peer has shown nothing.
-func isAnonymous(p auth.Peer) bool {
-	return !p.Local && p.User == "" && p.Name == "" && p.Plays(auth.Anonymous)
+func isAnonymous(p peer.Peer) bool {
+	return !p.Local && p.User == "" && p.Name == "" && p.Plays(peer.Anonymous)
 }

@@ -14,13 +14,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // callLimiter looks at each call when its header has come and before anything else is
 // read: who calls, whether he may, and how many calls he has already.
 type callLimiter struct {
-	table    auth.AccessTable
+	table    peer.AccessTable
 	limits   methodLimits
 	sizes    map[string]int
 	refusals *logLimiter
@@ -32,7 +32,7 @@ type callLimiter struct {
 	uploads map[string]int // of those, the ones of users that send more than one message
 }
 
-func newCallLimiter(table auth.AccessTable, refused *logLimiter) *callLimiter {
+func newCallLimiter(table peer.AccessTable, refused *logLimiter) *callLimiter {
 	return &callLimiter{table: table, limits: newMethodLimits(), sizes: messageSizes(), refusals: refused,
 		intake: newIntakeLimiter(maxIntakePerPeer, maxIntake), calls: map[string]int{}, uploads: map[string]int{}}
 }
@@ -41,7 +41,7 @@ func newCallLimiter(table auth.AccessTable, refused *logLimiter) *callLimiter {
 // for too long.
 type activeCall struct {
 	method      string
-	peer        auth.Peer
+	peer        peer.Peer
 	ctx         context.Context // ends with the call
 	end         context.CancelCauseFunc
 	limiter     *callLimiter
@@ -111,8 +111,8 @@ func (d *callLimiter) beginCall(ctx context.Context, info *tap.Info) (context.Co
 }
 
 // authorize says who calls, if he may call that method.
-func (d *callLimiter) authorize(ctx context.Context, method string) (auth.Peer, error) {
-	p, ok := auth.FromContext(ctx)
+func (d *callLimiter) authorize(ctx context.Context, method string) (peer.Peer, error) {
+	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return p, fmt.Errorf("%s: %w", method, roost.Unauthenticated)
 	}

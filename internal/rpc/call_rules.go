@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // PeerProof is what a caller compares before it says anything to the other end of a
@@ -29,9 +29,9 @@ const (
 
 // CallRule is one row of the table of who calls whom.
 type CallRule struct {
-	Caller     auth.Role
+	Caller     peer.Role
 	Service    string    // of internal/wire
-	ServerRole auth.Role // that the certificate of the other end must have
+	ServerRole peer.Role // that the certificate of the other end must have
 	Proof      PeerProof
 	// what the first message of the other end says of itself, and is compared with its
 	// certificate or with what was wanted
@@ -42,52 +42,52 @@ type CallRule struct {
 // DialNode and Dial obey it, and a test tries each row.
 func CallRules() []CallRule {
 	return []CallRule{
-		{auth.User, "Schedd", auth.Schedd, ProofByPin,
+		{peer.User, "Schedd", peer.Schedd, ProofByPin,
 			"a login names the schedd's node, which is compared, too; on the schedd's host BySocket"},
-		{auth.Anonymous, "Schedd", auth.Schedd, ProofByPin, "the token has the digest of the schedd's own authority"},
-		{auth.Schedd, "Neighbour", auth.Schedd, ProofByName, "ids of jobs end in the name of its node"},
+		{peer.Anonymous, "Schedd", peer.Schedd, ProofByPin, "the token has the digest of the schedd's own authority"},
+		{peer.Schedd, "Neighbour", peer.Schedd, ProofByName, "ids of jobs end in the name of its node"},
 
-		{auth.Schedd, "Collector", auth.Collector, ProofByRole, "nothing"},
-		{auth.Startd, "Collector", auth.Collector, ProofByRole, "nothing"},
-		{auth.Negotiator, "Collector", auth.Collector, ProofByRole, "nothing"},
-		{auth.Collector, "Collector", auth.Collector, ProofByRole, "nothing"},
+		{peer.Schedd, "Collector", peer.Collector, ProofByRole, "nothing"},
+		{peer.Startd, "Collector", peer.Collector, ProofByRole, "nothing"},
+		{peer.Negotiator, "Collector", peer.Collector, ProofByRole, "nothing"},
+		{peer.Collector, "Collector", peer.Collector, ProofByRole, "nothing"},
 
-		{auth.Schedd, "Negotiator", auth.Negotiator, ProofByRole,
+		{peer.Schedd, "Negotiator", peer.Negotiator, ProofByRole,
 			"nothing: grants carry the epoch, and only the startd's key makes them good"},
-		{auth.Negotiator, "Negotiator", auth.Negotiator, ProofByRole, "nothing"},
-		{auth.Negotiator, "Replica", auth.Negotiator, ProofByRole,
+		{peer.Negotiator, "Negotiator", peer.Negotiator, ProofByRole, "nothing"},
+		{peer.Negotiator, "Replica", peer.Negotiator, ProofByRole,
 			"Traffic: it is the replica of the id that was wanted, of the same cell"},
 
-		{auth.Schedd, "Startd", auth.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
+		{peer.Schedd, "Startd", peer.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
 
-		{auth.Startd, "CheckpointServer", auth.CheckpointServer, ProofByRole,
+		{peer.Startd, "CheckpointServer", peer.CheckpointServer, ProofByRole,
 			"nothing: an image is authenticated with the job's key"},
-		{auth.Schedd, "CheckpointServer", auth.CheckpointServer, ProofByRole, "nothing"},
+		{peer.Schedd, "CheckpointServer", peer.CheckpointServer, ProofByRole, "nothing"},
 
-		{auth.Startd, "Guard", "", ProofBySocket, "nothing"},
-		{auth.User, "Guard", "", ProofBySocket, "nothing"},
+		{peer.Startd, "Guard", "", ProofBySocket, "nothing"},
+		{peer.User, "Guard", "", ProofBySocket, "nothing"},
 
-		{auth.Anonymous, "Authority", auth.Authority, ProofByPin, "the token has the digest of the pool's authority"},
-		{auth.Collector, "Authority", auth.Authority, ProofByRole,
+		{peer.Anonymous, "Authority", peer.Authority, ProofByPin, "the token has the digest of the pool's authority"},
+		{peer.Collector, "Authority", peer.Authority, ProofByRole,
 			"nothing: only the authority has a certificate of that role"},
-		{auth.Negotiator, "Authority", auth.Authority, ProofByRole, "nothing"},
-		{auth.Schedd, "Authority", auth.Authority, ProofByRole, "nothing"},
-		{auth.Startd, "Authority", auth.Authority, ProofByRole, "nothing"},
-		{auth.CheckpointServer, "Authority", auth.Authority, ProofByRole, "nothing"},
-		{auth.Authority, "Authority", auth.Authority, ProofBySocket, "nothing"},
+		{peer.Negotiator, "Authority", peer.Authority, ProofByRole, "nothing"},
+		{peer.Schedd, "Authority", peer.Authority, ProofByRole, "nothing"},
+		{peer.Startd, "Authority", peer.Authority, ProofByRole, "nothing"},
+		{peer.CheckpointServer, "Authority", peer.Authority, ProofByRole, "nothing"},
+		{peer.Authority, "Authority", peer.Authority, ProofBySocket, "nothing"},
 	}
 }
 
 // requiresNodeName reports whether the table has every node that calls a role name the
 // node that it wants.
-func requiresNodeName(role auth.Role) bool {
+func requiresNodeName(role peer.Role) bool {
 	return slices.ContainsFunc(CallRules(), func(p CallRule) bool {
 		return p.ServerRole == role && p.Proof == ProofByName
 	})
 }
 
 // checkDialable says why no connection can be made to such a one, before any is tried.
-func checkDialable(network, addr string, id *Identity, role auth.Role, node string) error {
+func checkDialable(network, addr string, id *Identity, role peer.Role, node string) error {
 	switch {
 	case network == "unix" && id != nil && node != "" && node != id.Name:
 		return fmt.Errorf("%s of %s: %w: its address %s is a socket of this host, where only %s is", role, node,

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -21,7 +21,7 @@ import (
 // no row is of a pair that there is not.
 func TestEveryPairHasRule(t *testing.T) {
 	type pair struct {
-		caller  auth.Role
+		caller  peer.Role
 		service string
 	}
 	rows := map[pair]bool{}
@@ -33,7 +33,7 @@ func TestEveryPairHasRule(t *testing.T) {
 		}
 		rows[at] = false
 	}
-	for method, roles := range auth.MethodAccess() {
+	for method, roles := range peer.MethodAccess() {
 		service, _, _ := strings.Cut(strings.TrimPrefix(method, "/roost.wire."), "/")
 		for _, role := range roles {
 			at := pair{role, service}
@@ -62,9 +62,9 @@ var pinnedRoles = map[string]string{
 // with another name, and one of the name without the role.
 func TestPairs(t *testing.T) {
 	pool := authority(t)
-	callers := map[auth.Role]*rpc.Identity{}
+	callers := map[peer.Role]*rpc.Identity{}
 	at := map[[2]string]string{} // addresses of servers, by name and role
-	server := func(name string, role auth.Role) string {
+	server := func(name string, role peer.Role) string {
 		key := [2]string{name, string(role)}
 		if at[key] == "" {
 			at[key], _ = startServer(t, "127.0.0.1:0", issueIdentity(t, pool, name, role))
@@ -87,9 +87,9 @@ func TestPairs(t *testing.T) {
 		if callers[p.Caller] == nil {
 			callers[p.Caller] = identity(t, pool, "caller-"+string(p.Caller), p.Caller)
 		}
-		other := auth.Startd
+		other := peer.Startd
 		if p.ServerRole == other {
-			other = auth.Schedd
+			other = peer.Schedd
 		}
 		want := "n1"
 		if p.Proof == rpc.ProofByRole {
@@ -97,7 +97,7 @@ func TestPairs(t *testing.T) {
 		}
 		for _, tt := range []struct {
 			name, node string
-			role       auth.Role
+			role       peer.Role
 			reached    bool
 		}{
 			{"the one that is wanted", "n1", p.ServerRole, true},
@@ -118,7 +118,7 @@ func TestPairs(t *testing.T) {
 }
 
 // issueIdentity is identity in a directory of its own: several have the same name.
-func issueIdentity(t *testing.T, pool, name string, role auth.Role) *rpc.Identity {
+func issueIdentity(t *testing.T, pool, name string, role peer.Role) *rpc.Identity {
 	t.Helper()
 	dir := t.TempDir()
 	for _, file := range []string{"ca.pem", "ca.key"} {
@@ -134,7 +134,7 @@ func issueIdentity(t *testing.T, pool, name string, role auth.Role) *rpc.Identit
 }
 
 // canConnect reports whether a connection comes about.
-func canConnect(t *testing.T, addr string, id *rpc.Identity, role auth.Role, node string) bool {
+func canConnect(t *testing.T, addr string, id *rpc.Identity, role peer.Role, node string) bool {
 	t.Helper()
 	conn, err := rpc.DialNode(addr, id, role, node)
 	if err != nil {
@@ -156,10 +156,10 @@ func canConnect(t *testing.T, addr string, id *rpc.Identity, role auth.Role, nod
 
 // Who is of another node is on no socket of this host, whatever its ad says.
 func TestSocketsOnThisHostOnly(t *testing.T) {
-	id := identity(t, authority(t), "n1", auth.Schedd)
+	id := identity(t, authority(t), "n1", peer.Schedd)
 	socket := "unix:" + filepath.Join(t.TempDir(), "x.sock")
 	for node, want := range map[string]error{"n1": nil, "n2": roost.PermissionDenied} {
-		conn, err := rpc.DialNode(socket, id, auth.Startd, node)
+		conn, err := rpc.DialNode(socket, id, peer.Startd, node)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", node, err, want)
 		}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // connLimiter counts the connections of one server: strangers, whose handshake is not
@@ -87,7 +87,7 @@ func (g *connLimiter) removeHandshake(s *pendingHandshake) {
 
 // countConn counts a connection of a peer who is known now, or says why there are too
 // many. The connection that it returns is counted until it is closed.
-func (g *connLimiter) countConn(conn net.Conn, p auth.Peer) (net.Conn, error) {
+func (g *connLimiter) countConn(conn net.Conn, p peer.Peer) (net.Conn, error) {
 	if isTrusted(p) {
 		return conn, nil
 	}
@@ -120,10 +120,10 @@ func (g *connLimiter) addConn(who string, user bool, n int) {
 }
 
 // isTrusted reports whether a peer is the daemon's own user or root.
-func isTrusted(p auth.Peer) bool { return p.Local && p.Plays(auth.Schedd) }
+func isTrusted(p peer.Peer) bool { return p.Local && p.Plays(peer.Schedd) }
 
 // isUser reports whether a peer is a user, here or with a login from elsewhere.
-func isUser(p auth.Peer) bool { return p.Local || p.User != "" }
+func isUser(p peer.Peer) bool { return p.Local || p.User != "" }
 
 // countedConn is a connection of a peer who is known.
 type countedConn struct {

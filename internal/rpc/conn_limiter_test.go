@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // addrConn is a connection that has an address and nothing else.
@@ -88,7 +88,7 @@ func TestHandshakesCounted(t *testing.T) {
 func TestConnLimitPerPeer(t *testing.T) {
 	g := newConnLimiter()
 	g.maxConns, g.maxUserConns = 3*maxConnsPerPeer, maxConnsPerPeer+10
-	loud, other := auth.Peer{Local: true, UID: 12345}, auth.Peer{Local: true, UID: 12346}
+	loud, other := peer.Peer{Local: true, UID: 12345}, peer.Peer{Local: true, UID: 12346}
 	var all []net.Conn
 	for range maxConnsPerPeer {
 		c, err := g.countConn(&addrConn{}, loud)
@@ -105,10 +105,10 @@ func TestConnLimitPerPeer(t *testing.T) {
 			t.Errorf("connection %d of another user: got %v", i, err)
 		}
 	}
-	if _, err := g.countConn(&addrConn{}, auth.Peer{Name: "n1"}); err != nil {
+	if _, err := g.countConn(&addrConn{}, peer.Peer{Name: "n1"}); err != nil {
 		t.Errorf("users took the room of nodes: %v", err)
 	}
-	if _, err := g.countConn(&addrConn{}, auth.Peer{Local: true}); err != nil {
+	if _, err := g.countConn(&addrConn{}, peer.Peer{Local: true}); err != nil {
 		t.Errorf("root: %v", err)
 	}
 	all[0].Close()

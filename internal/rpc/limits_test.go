@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -26,13 +26,13 @@ import (
 // test holds against the services.
 func TestEveryMethodHasASize(t *testing.T) {
 	sizes := rpc.MessageSizes()
-	for method := range auth.MethodAccess() {
+	for method := range peer.MethodAccess() {
 		if sizes[method] <= 0 {
 			t.Errorf("%s: how long may a message be?", method)
 		}
 	}
 	for method := range sizes {
-		if _, ours := auth.MethodAccess()[method]; !ours {
+		if _, ours := peer.MethodAccess()[method]; !ours {
 			t.Errorf("%s: there is no such method", method)
 		}
 	}
@@ -75,19 +75,19 @@ func startBusyCollector(t *testing.T,
 		t.Fatal(err)
 	}
 	l := bufconn.Listen(1 << 16)
-	s := rpc.NewServer(loadIdentity(t, writeNodeFiles(t, a, "central", auth.Collector, time.Hour)), auth.MethodAccess())
+	s := rpc.NewServer(loadIdentity(t, writeNodeFiles(t, a, "central", peer.Collector, time.Hour)), peer.MethodAccess())
 	wire.RegisterCollectorServer(s, b)
 	go s.Serve(l)
 	t.Cleanup(func() { s.Stop(); l.Close() })
 	return func(ctx context.Context, _ string) (net.Conn, error) {
 		return l.DialContext(ctx)
-	}, loadIdentity(t, writeNodeFiles(t, a, "n1", auth.Startd, time.Hour))
+	}, loadIdentity(t, writeNodeFiles(t, a, "n1", peer.Startd, time.Hour))
 }
 
 func dialCollector(t *testing.T, open func(context.Context, string) (net.Conn, error),
 	id *rpc.Identity) wire.CollectorClient {
 	t.Helper()
-	conn, err := rpc.DialTransport("central", id, auth.Collector, open)
+	conn, err := rpc.DialTransport("central", id, peer.Collector, open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLongMessageIsNotParsed(t *testing.T) {
 	log := listen(t)
 	dir := t.TempDir()
 	addr, _ := startServer(t, "unix:"+dir+"/x.sock", nil)
-	conn := dial(t, addr, nil, auth.Schedd)
+	conn := dial(t, addr, nil, peer.Schedd)
 	req := &wire.HealthRequest{}
 	// a field of 128 KiB that nobody knows
 	req.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x07, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...))

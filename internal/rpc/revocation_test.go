@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -77,7 +77,7 @@ type nodePair struct {
 }
 
 // writeNodeFiles gives a node a directory with the files that a join leaves there.
-func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role auth.Role, life time.Duration) *config.TLSFiles {
+func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role peer.Role, life time.Duration) *config.TLSFiles {
 	t.Helper()
 	dir := t.TempDir()
 	files := &config.TLSFiles{CA: dir + "/ca.pem", Certificate: dir + "/node.pem", Key: dir + "/node.key"}
@@ -93,7 +93,7 @@ func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role auth.Role,
 
 // issueCertificate gives a node a new certificate for the key that it has, and returns
 // its number.
-func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, name string, role auth.Role,
+func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, name string, role peer.Role,
 	life time.Duration) *big.Int {
 	t.Helper()
 	der, err := pki.Request(files.Key)
@@ -104,7 +104,7 @@ func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, na
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := a.Certify(public, name, []auth.Role{role}, life)
+	cert, err := a.Certify(public, name, []peer.Role{role}, life)
 	if err == nil {
 		err = pki.SaveCertificate(files, cert.Raw)
 	}
@@ -156,13 +156,13 @@ func startNodePair(t *testing.T, serverLife, clientLife time.Duration) *nodePair
 		t.Fatal(err)
 	}
 	p := &nodePair{t: t, authority: a, daemon: &streamingCollector{gone: make(chan error, 10)}}
-	p.server, p.client = writeNodeFiles(t, a, "central", auth.Collector, serverLife),
-		writeNodeFiles(t, a, "n1", auth.Startd, clientLife)
+	p.server, p.client = writeNodeFiles(t, a, "central", peer.Collector, serverLife),
+		writeNodeFiles(t, a, "n1", peer.Startd, clientLife)
 	l := bufconn.Listen(1 << 16)
-	s := rpc.NewServer(loadIdentity(t, p.server), auth.MethodAccess())
+	s := rpc.NewServer(loadIdentity(t, p.server), peer.MethodAccess())
 	wire.RegisterCollectorServer(s, p.daemon)
 	go s.Serve(l)
-	p.conn, err = rpc.DialTransport("central", loadIdentity(t, p.client), auth.Collector,
+	p.conn, err = rpc.DialTransport("central", loadIdentity(t, p.client), peer.Collector,
 		func(ctx context.Context, _ string) (net.Conn, error) {
 			return l.DialContext(ctx)
 		})
@@ -229,7 +229,7 @@ func TestRevokedClientIsCutOff(t *testing.T) {
 			}
 		}
 		// Back with a new certificate, for which nothing has to be started again.
-		issueCertificate(t, p.authority, p.client, "n1", auth.Startd, time.Hour)
+		issueCertificate(t, p.authority, p.client, "n1", peer.Startd, time.Hour)
 		time.Sleep(5 * time.Second)
 		if _, err := p.query().Recv(); err != nil {
 			t.Errorf("with a new certificate: %v", err)
@@ -265,7 +265,7 @@ func TestRenewalKeepsCallsGoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startNodePair(t, time.Minute, time.Hour)
 		time.Sleep(40 * time.Second)
-		issueCertificate(t, p.authority, p.server, "central", auth.Collector, time.Hour)
+		issueCertificate(t, p.authority, p.server, "central", peer.Collector, time.Hour)
 		p.expectCutOff(30 * time.Second) // the old certificate ends
 		for range 3 {
 			if _, err := p.query().Recv(); err != nil {

@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // NewServer returns a server that authenticates every connection and lets each peer call
 // only what table allows it. Its peers may send messages of 4 MiB, unless more says
 // otherwise.
-func NewServer(id *Identity, table auth.AccessTable, more ...grpc.ServerOption) *Server {
+func NewServer(id *Identity, table peer.AccessTable, more ...grpc.ServerOption) *Server {
 	refused := new(logLimiter)
 	calls := newCallLimiter(table, refused)
 	return &Server{grpc.NewServer(append([]grpc.ServerOption{
@@ -39,13 +39,13 @@ func NewServer(id *Identity, table auth.AccessTable, more ...grpc.ServerOption) 
 // Dial makes a connection to a daemon of that role, for which its role is enough (see
 // CallRules). It does not wait for the daemon to be there: calls do, if they are asked
 // to.
-func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
+func Dial(addr string, id *Identity, role peer.Role) (*grpc.ClientConn, error) {
 	return DialNode(addr, id, role, "")
 }
 
 // DialNode is Dial to the daemon of that node: over the network its certificate has to
 // have the node's name.
-func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.ClientConn, error) {
+func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.ClientConn, error) {
 	network, target, err := SplitAddress(addr)
 	if err == nil {
 		err = checkDialable(network, addr, id, role, node)
@@ -65,7 +65,7 @@ func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.Cli
 
 // DialTransport is Dial over connections that open makes: from another network namespace,
 // or as another user.
-func DialTransport(target string, id *Identity, role auth.Role,
+func DialTransport(target string, id *Identity, role peer.Role,
 	open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return dial(target, transportCredentials{id: id, wantRole: role, refusals: new(logLimiter)}, open)
 }

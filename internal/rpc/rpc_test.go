@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -23,11 +23,11 @@ import (
 // echoSchedd is a schedd that says who asked.
 type echoSchedd struct {
 	wire.UnimplementedScheddServer
-	peer chan auth.Peer
+	peer chan peer.Peer
 }
 
 func (a *echoSchedd) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
-	p, _ := auth.FromContext(ctx)
+	p, _ := peer.FromContext(ctx)
 	a.peer <- p
 	return &wire.HealthReply{Name: "here"}, nil
 }
@@ -43,7 +43,7 @@ func (fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wi
 
 // startServer starts both services on addr until the test ends, and returns where and who
 // asked Health.
-func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Peer) {
+func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan peer.Peer) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
 	if err != nil {
@@ -52,8 +52,8 @@ func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan au
 	if addr[:5] != "unix:" {
 		addr = l.Addr().String()
 	}
-	a := &echoSchedd{peer: make(chan auth.Peer, 10)}
-	s := rpc.NewServer(id, auth.MethodAccess())
+	a := &echoSchedd{peer: make(chan peer.Peer, 10)}
+	s := rpc.NewServer(id, peer.MethodAccess())
 	wire.RegisterScheddServer(s, a)
 	wire.RegisterCollectorServer(s, fakeCollector{})
 	done := make(chan struct{})
@@ -68,7 +68,7 @@ func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan au
 	return addr, a.peer
 }
 
-func dial(t *testing.T, addr string, id *rpc.Identity, role auth.Role) *grpc.ClientConn {
+func dial(t *testing.T, addr string, id *rpc.Identity, role peer.Role) *grpc.ClientConn {
 	t.Helper()
 	conn, err := rpc.Dial(addr, id, role)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestPeerCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, peers := startServer(t, "unix:"+dir+"/x.sock", nil)
-	conn := dial(t, addr, nil, auth.Schedd)
+	conn := dial(t, addr, nil, peer.Schedd)
 	if err := callHealth(t, conn); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestPeerCredentials(t *testing.T) {
 }
 
 // identity issues a certificate with those roles.
-func identity(t *testing.T, dir, name string, roles ...auth.Role) *rpc.Identity {
+func identity(t *testing.T, dir, name string, roles ...peer.Role) *rpc.Identity {
 	t.Helper()
 	files, err := pki.IssueTo(dir, name, roles)
 	if err != nil {
@@ -140,24 +140,24 @@ func authority(t *testing.T) string {
 
 func TestCertificateIdentifiesCaller(t *testing.T) {
 	ours, theirs := authority(t), authority(t)
-	addr, _ := startServer(t, "127.0.0.1:0", identity(t, ours, "central", auth.Collector))
-	startd := identity(t, ours, "n1", auth.Startd)
+	addr, _ := startServer(t, "127.0.0.1:0", identity(t, ours, "central", peer.Collector))
+	startd := identity(t, ours, "n1", peer.Startd)
 	tests := []struct {
 		name string
 		id   *rpc.Identity
-		role auth.Role // that the server is asked to have
+		role peer.Role // that the server is asked to have
 		call func(*testing.T, *grpc.ClientConn) error
 		want error
 		says string
 	}{
-		{"a role that may", startd, auth.Collector, callQuery, nil, ""},
-		{"a user's method", startd, auth.Collector, callHealth, roost.PermissionDenied, "Health"},
-		{"no role", identity(t, ours, "n2"), auth.Collector, callQuery, roost.PermissionDenied, "Query"},
-		{"a server of another role", startd, auth.Negotiator, callQuery, roost.Unavailable,
+		{"a role that may", startd, peer.Collector, callQuery, nil, ""},
+		{"a user's method", startd, peer.Collector, callHealth, roost.PermissionDenied, "Health"},
+		{"no role", identity(t, ours, "n2"), peer.Collector, callQuery, roost.PermissionDenied, "Query"},
+		{"a server of another role", startd, peer.Negotiator, callQuery, roost.Unavailable,
 			"central is not a negotiator"},
-		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, callQuery, roost.Unavailable,
+		{"another pool's node", identity(t, theirs, "n1", peer.Startd), peer.Collector, callQuery, roost.Unavailable,
 			"another pool's authority"},
-		{"no identity", nil, auth.Collector, callQuery, roost.Unavailable, "no certificate"},
+		{"no identity", nil, peer.Collector, callQuery, roost.Unavailable, "no certificate"},
 	}
 	for _, tt := range tests {
 		err := tt.call(t, dial(t, addr, tt.id, tt.role))
@@ -168,7 +168,7 @@ func TestCertificateIdentifiesCaller(t *testing.T) {
 }
 
 func TestUnauthenticatedRefused(t *testing.T) {
-	id := identity(t, authority(t), "central", auth.Collector)
+	id := identity(t, authority(t), "central", peer.Collector)
 	withIdentity, _ := startServer(t, "127.0.0.1:0", id)
 	without, _ := startServer(t, "127.0.0.1:0", nil)
 	for name, addr := range map[string]string{"with an identity": withIdentity, "without": without} {
@@ -185,7 +185,7 @@ func TestUnauthenticatedRefused(t *testing.T) {
 
 func TestSilentPeerDisconnected(t *testing.T) {
 	t.Parallel() // it takes as long as a handshake may
-	addr, _ := startServer(t, "127.0.0.1:0", identity(t, authority(t), "central", auth.Collector))
+	addr, _ := startServer(t, "127.0.0.1:0", identity(t, authority(t), "central", peer.Collector))
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // Sign signs a text with the node's key, for others to show: use says what for, so that a
@@ -27,25 +27,25 @@ func (id *Identity) Sign(use string, text []byte) (signature []byte, certificate
 
 // Signer is the node that signed a text, if its certificate holds now as one would with
 // which it came itself.
-func (id *Identity) Signer(use string, text, signature []byte, certificates [][]byte) (auth.Peer, error) {
+func (id *Identity) Signer(use string, text, signature []byte, certificates [][]byte) (peer.Peer, error) {
 	if len(certificates) == 0 {
-		return auth.Peer{}, fmt.Errorf("signature: %w: no certificate", roost.Unauthenticated)
+		return peer.Peer{}, fmt.Errorf("signature: %w: no certificate", roost.Unauthenticated)
 	}
 	leaf, err := x509.ParseCertificate(certificates[0])
 	if err != nil {
-		return auth.Peer{}, fmt.Errorf("signature: %w: %w", roost.Unauthenticated, err)
+		return peer.Peer{}, fmt.Errorf("signature: %w: %w", roost.Unauthenticated, err)
 	}
 	if err := id.TLS().VerifyConnection(tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}); err != nil {
-		return auth.Peer{}, fmt.Errorf("signature: %w", err)
+		return peer.Peer{}, fmt.Errorf("signature: %w", err)
 	}
 	key, ok := leaf.PublicKey.(ed25519.PublicKey)
 	if !ok || !ed25519.Verify(key, signedText(use, text), signature) {
-		return auth.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName,
+		return peer.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName,
 			roost.Unauthenticated)
 	}
-	p := auth.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
+	p := peer.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
 	for _, unit := range leaf.Subject.OrganizationalUnit {
-		p.Certified = append(p.Certified, auth.Role(unit))
+		p.Certified = append(p.Certified, peer.Role(unit))
 	}
 	return p, nil
 }

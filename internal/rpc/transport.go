@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
 // Identity is a node's key and certificate, and the authorities it believes. A nil
 // Identity speaks over unix sockets only.
 type Identity struct {
 	Name  string
-	Roles []auth.Role
+	Roles []peer.Role
 	// TLS returns a configuration for either side of a connection, with the node's
 	// certificate and the pool's authorities, TLS 1.3 and client certificates required.
 	// Each handshake asks for one.
@@ -35,7 +35,7 @@ type Identity struct {
 	// IdentifyUser, where there is one, says who has come to be served as something else
 	// than a node, and whether that is so. TLS has looked at what certificate there is; a
 	// peer without one may be an auth.Anonymous.
-	IdentifyUser func(tls.ConnectionState) (auth.Peer, bool)
+	IdentifyUser func(tls.ConnectionState) (peer.Peer, bool)
 
 	// PinnedAuthority says that TLS looks at who the other end is by itself: the
 	// authority that it believes signs for nobody else.
@@ -48,7 +48,7 @@ type Identity struct {
 // transportCredentials authenticates both kinds of connection.
 type transportCredentials struct {
 	id       *Identity
-	wantRole auth.Role // dialling: the role that the other end must have; "" for any
+	wantRole peer.Role // dialling: the role that the other end must have; "" for any
 	wantNode string    // dialling: whose certificate it must have; "" for anybody's who has the role
 
 	refusals *logLimiter
@@ -89,13 +89,13 @@ func (t transportCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentia
 }
 
 // acceptConn finds out who is at the other end.
-func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, auth.Peer, error) {
+func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, peer.Peer, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
 		p, err := peerCredentials(u)
 		return raw, p, err
 	}
 	if t.id == nil {
-		return nil, auth.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(),
+		return nil, peer.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(),
 			roost.Unauthenticated)
 	}
 	s, victim := t.conns.beginHandshake(raw)
@@ -111,10 +111,10 @@ func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, auth.Peer, err
 	return server.handshake(ctx, tls.Server(raw, t.id.TLS()))
 }
 
-func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (net.Conn, auth.Peer, error) {
+func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (net.Conn, peer.Peer, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		var p auth.Peer
+		var p peer.Peer
 		if shown := conn.ConnectionState().PeerCertificates; len(shown) > 0 {
 			p.Name = shown[0].Subject.CommonName // says the peer, and nobody else
 		}
@@ -130,12 +130,12 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 	}
 	if len(chain) == 0 {
 		conn.Close()
-		return nil, auth.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
+		return nil, peer.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
 	}
-	p := auth.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16),
+	p := peer.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16),
 		SecurityLevel: credentials.PrivacyAndIntegrity}
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
-		p.Certified = append(p.Certified, auth.Role(unit))
+		p.Certified = append(p.Certified, peer.Role(unit))
 	}
 	if err := t.checkWanted(p); err != nil {
 		conn.Close()
@@ -147,7 +147,7 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 
 // checkWanted says why the other end, whose certificate is of the pool, is not who was
 // wanted.
-func (t transportCredentials) checkWanted(p auth.Peer) error {
+func (t transportCredentials) checkWanted(p peer.Peer) error {
 	switch {
 	case t.wantRole != "" && !p.Plays(t.wantRole):
 		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.wantRole)
@@ -167,21 +167,21 @@ func (t transportCredentials) Clone() credentials.TransportCredentials { return 
 func (t transportCredentials) OverrideServerName(string) error { return nil }
 
 // peerCredentials asks the kernel who opened the other end of a unix socket.
-func peerCredentials(conn *net.UnixConn) (auth.Peer, error) {
+func peerCredentials(conn *net.UnixConn) (peer.Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return auth.Peer{}, err
+		return peer.Peer{}, err
 	}
 	var cred *unix.Ucred
 	var cerr error
 	if err := raw.Control(func(fd uintptr) {
 		cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return auth.Peer{}, err
+		return peer.Peer{}, err
 	}
 	if cerr != nil {
-		return auth.Peer{}, fmt.Errorf("peer credentials: %w", cerr)
+		return peer.Peer{}, fmt.Errorf("peer credentials: %w", cerr)
 	}
-	return auth.Peer{Local: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid,
+	return peer.Peer{Local: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid,
 		SecurityLevel: credentials.PrivacyAndIntegrity}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // SimPool is a pool that is to be simulated, and the jobs that come to it: a job file
@@ -33,7 +33,7 @@ type SimMachines struct {
 	Name      string
 	Count     int
 	Resources roost.Resources // GPUMemory: of each GPU
-	Owner     *owner.Policy   // when they are lent; nil: always
+	Owner     *policy.Policy  // when they are lent; nil: always
 	Schedule  OwnerSchedule   // of the owner of each
 }
 

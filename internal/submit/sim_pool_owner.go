@@ -8,16 +8,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // OwnerSchedule is how the owner of a machine comes and goes. Where both times and hours
 // are given he comes as the times say, and is there only within the hours. The zero
 // value: he never comes.
 type OwnerSchedule struct {
-	MeanAway    time.Duration       // from his going until he comes again, on the mean; 0: he is there all the time
-	MeanPresent time.Duration       // for which he stays, on the mean; 0 where MeanAway is
-	Hours       []owner.WeeklyHours // by the clock on the wall; none: whenever
+	MeanAway    time.Duration        // from his going until he comes again, on the mean; 0: he is there all the time
+	MeanPresent time.Duration        // for which he stays, on the mean; 0 where MeanAway is
+	Hours       []policy.WeeklyHours // by the clock on the wall; none: whenever
 }
 
 // minVisit is the shortest mean of how long an owner is there, and is away.
@@ -62,11 +62,11 @@ func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *S
 }
 
 // readPolicy reads a policy, in the words of a node file.
-func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
-	var s owner.PolicySettings
+func (p *fileParser) readPolicy(b *hclsyntax.Block) policy.Policy {
+	var s policy.PolicySettings
 	p.readText(b, "policy", &s.Preset, func(text string) (string, string) {
-		if _, ok := owner.PresetPolicy(text); !ok || text == "" {
-			return "there is no such policy", fmt.Sprintf("It is %q. There are %s.", text, owner.PresetNames())
+		if _, ok := policy.PresetPolicy(text); !ok || text == "" {
+			return "there is no such policy", fmt.Sprintf("It is %q. There are %s.", text, policy.PresetNames())
 		}
 		return "", ""
 	})
@@ -79,7 +79,7 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
 			if _, err := classad.ParseExpr(text); err != nil {
 				return e.name + " is no expression", fmt.Sprintf("%v.", err)
 			}
-			for _, f := range owner.LintExpression(e.name, text, nil) {
+			for _, f := range policy.LintExpression(e.name, text, nil) {
 				if !f.MaybeIntended {
 					return e.name + ": " + f.Cause, "Machines that are simulated have no attributes of their own: " +
 						f.Cure + "."
@@ -92,11 +92,11 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) owner.Policy {
 	p.readDuration(b, "resume_after", &s.ResumeAfter)
 	p.readDuration(b, "leave_after", &s.LeaveAfter)
 	p.readDuration(b, "vacate_time", &s.Vacate)
-	if a := b.Body.Attributes["resume_after"]; a != nil && s.ResumeAfter > 0 && s.ResumeAfter < owner.MinResumeDelay {
+	if a := b.Body.Attributes["resume_after"]; a != nil && s.ResumeAfter > 0 && s.ResumeAfter < policy.MinResumeDelay {
 		p.report(newDiagnostic(a.Expr.Range().Ptr(), "resume_after is too short",
-			fmt.Sprintf("It is less than %v, in which a key may go unheard.", owner.MinResumeDelay)))
+			fmt.Sprintf("It is less than %v, in which a key may go unheard.", policy.MinResumeDelay)))
 	}
-	policy, err := owner.NewPolicy(s)
+	policy, err := policy.NewPolicy(s)
 	if err != nil {
 		panic(err) // all of it was looked at
 	}
@@ -150,7 +150,7 @@ func (p *fileParser) readOwnerSchedule(b *hclsyntax.Block, to *OwnerSchedule) {
 }
 
 // readHours reads a list of times of the week.
-func (p *fileParser) readHours(b *hclsyntax.Block, to *[]owner.WeeklyHours) {
+func (p *fileParser) readHours(b *hclsyntax.Block, to *[]policy.WeeklyHours) {
 	const hint = `Write them as hours = ["Mon-Fri 08:00-18:00"].`
 	p.readQuantity(b, "hours", func(v cty.Value) (string, error) {
 		if ty := v.Type(); v.IsNull() || !ty.IsTupleType() && !ty.IsListType() || v.LengthInt() == 0 {
@@ -161,7 +161,7 @@ func (p *fileParser) readHours(b *hclsyntax.Block, to *[]owner.WeeklyHours) {
 				return "", &valueError{"hours is no list of times",
 					fmt.Sprintf("In it there is %s. %s", describeValue(one), hint)}
 			}
-			h, err := owner.ParseHours(one.AsString())
+			h, err := policy.ParseHours(one.AsString())
 			if err != nil {
 				return "", &valueError{"this is no time of the week", err.Error() + "."}
 			}

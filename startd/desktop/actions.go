@@ -1,15 +1,15 @@
 package desktop
 
 import (
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
 // performEffects does what the machine's owner wants, those first who are to stand still.
 // It reports whether there were such.
-func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []owner.Effect) (froze bool) {
+func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []policy.Effect) (froze bool) {
 	for _, o := range orders {
-		if f, ok := o.(owner.FreezeClaim); ok {
+		if f, ok := o.(policy.FreezeClaim); ok {
 			froze = true
 			l.suspend(slot.ClaimID(f.ID), l.publicReason(f.Reason))
 		}
@@ -36,24 +36,24 @@ func (l *PolicyEnforcer) suspend(id slot.ClaimID, why string) {
 	l.controller.ReportSuspended(c, why)
 }
 
-func (l *PolicyEnforcer) performEffect(now slot.BootTime, order owner.Effect) {
+func (l *PolicyEnforcer) performEffect(now slot.BootTime, order policy.Effect) {
 	switch o := order.(type) {
-	case owner.ResumeClaim:
+	case policy.ResumeClaim:
 		l.resume(now, slot.ClaimID(o.ID))
-	case owner.FreeGPU:
+	case policy.FreeGPU:
 		l.claimTable.EndClaim(slot.ClaimID(o.ID), false, "its GPU is needed: "+l.publicReason(o.Reason))
-	case owner.TrimMemory:
+	case policy.TrimMemory:
 		if id := slot.ClaimID(o.ID); l.controller.HasRunner(id) {
 			l.controller.TrimMemory(id)
 		}
-	case owner.VacateClaim:
+	case policy.VacateClaim:
 		id := slot.ClaimID(o.ID)
 		c, ok := l.claimTable.Claim(id)
 		asked := ok && c.State == slot.Vacating // it stands still in the time that it was given to end
 		l.claimTable.EndClaim(id, o.AlreadyFrozen && asked, l.publicReason(o.Reason))
-	case owner.KillClaim:
+	case policy.KillClaim:
 		l.kill(slot.ClaimID(o.ID), l.publicReason(o.Reason))
-	case owner.LogTransition, owner.LogPolicyError:
+	case policy.LogTransition, policy.LogPolicyError:
 		l.controller.LogEffect(o)
 	}
 }

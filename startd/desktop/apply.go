@@ -6,7 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/mutant"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -31,7 +31,7 @@ func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.Bo
 	if l.claimsChanged {
 		l.Owner.SetClaims(now, l.policyClaims())
 	}
-	var orders []owner.Effect
+	var orders []policy.Effect
 	orders, l.nextCheck = l.Owner.Todo(now)
 	did = ApplyResult{Evaluated: true, GuardReported: l.observationsChanged, HasEffects: len(orders) > 0}
 	l.claimsChanged, l.observationsChanged = false, false
@@ -77,14 +77,14 @@ func (l *PolicyEnforcer) sync() {
 }
 
 // policyClaims are the claims in the owner's words.
-func (l *PolicyEnforcer) policyClaims() []owner.PolicyClaim {
+func (l *PolicyEnforcer) policyClaims() []policy.PolicyClaim {
 	all := l.claimTable.Claims()
-	to := make([]owner.PolicyClaim, 0, len(all))
+	to := make([]policy.PolicyClaim, 0, len(all))
 	for _, c := range all {
 		if !c.HasResources() {
 			continue
 		}
-		t := owner.PolicyClaim{ID: uint64(c.ID), AttemptStarted: c.RunningSince, GPUs: int(c.Resources.GPUs),
+		t := policy.PolicyClaim{ID: uint64(c.ID), AttemptStarted: c.RunningSince, GPUs: int(c.Resources.GPUs),
 			Running: c.State == slot.Busy || c.State == slot.Vacating}
 		if t.Running {
 			t.Job = jobAd(c)

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/mutant"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -34,12 +34,12 @@ type ClaimController interface {
 	// TaskUsage is what the task on a claim uses, and whether it can be saved.
 	TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool)
 	// LogEffect is for the log: an owner.LogTransition or an owner.LogPolicyError.
-	LogEffect(o owner.Effect)
+	LogEffect(o policy.Effect)
 }
 
 // PolicyEnforcer is what a startd knows of the owner of its machine. Its loop calls it.
 type PolicyEnforcer struct {
-	Owner *owner.PolicyCore
+	Owner *policy.PolicyCore
 
 	name                string // the machine's
 	claimTable          *slot.ClaimTable
@@ -56,14 +56,14 @@ type PolicyEnforcer struct {
 
 // New begins to follow the owner of a machine of that name. The claims of an earlier
 // start are adopted before anything is attended to.
-func New(name string, o *owner.PolicyCore, books *slot.ClaimTable, hands ClaimController) *PolicyEnforcer {
+func New(name string, o *policy.PolicyCore, books *slot.ClaimTable, hands ClaimController) *PolicyEnforcer {
 	return &PolicyEnforcer{Owner: o, name: name, claimTable: books, controller: hands,
 		suspended: map[slot.ClaimID]string{}, killed: map[slot.ClaimID]bool{}, claimsChanged: true}
 }
 
 // Observe takes in what the guard sees. Froze says that it has stopped claims of ours
 // itself: they are looked at as those that an earlier start has left.
-func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s owner.GuardObservations, froze bool) {
+func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s policy.GuardObservations, froze bool) {
 	if froze {
 		l.synced = false
 	}
@@ -81,7 +81,7 @@ func (l *PolicyEnforcer) GuardLost(now slot.BootTime) {
 }
 
 // SetRules takes in the owner's own file, or why it cannot be read.
-func (l *PolicyEnforcer) SetRules(now slot.BootTime, r owner.DesktopRules, err error) {
+func (l *PolicyEnforcer) SetRules(now slot.BootTime, r policy.DesktopRules, err error) {
 	l.Owner.SetRules(now, r, err)
 	l.nextCheck = 0 // it is asked what follows
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/script"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -48,7 +48,7 @@ func TestStories(t *testing.T) {
 }
 
 func (d *testMachine) start(left []*slot.Claim) {
-	policy, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: time.Minute,
+	rules, err := policy.NewPolicy(policy.PolicySettings{Preset: "desktop", StartAfter: time.Minute,
 		ResumeAfter: 30 * time.Second, LeaveAfter: 2 * time.Minute, Vacate: time.Minute})
 	if err != nil {
 		d.t.Fatal(err)
@@ -66,7 +66,7 @@ func (d *testMachine) start(left []*slot.Claim) {
 			d.t.Fatal(err)
 		}
 	}
-	d.enforcer = New("desk1", owner.New(owner.PolicyOptions{Policy: policy, Name: "desk1"}), d.claimTable, d)
+	d.enforcer = New("desk1", policy.New(policy.PolicyOptions{Policy: rules, Name: "desk1"}), d.claimTable, d)
 	d.session++
 	if err := d.claimTable.Connected(d.now, d.session, "host1", 1, 1); err != nil {
 		d.t.Fatal(err)
@@ -76,7 +76,7 @@ func (d *testMachine) start(left []*slot.Claim) {
 
 func (d *testMachine) observe(froze bool) {
 	d.enforcer.Observe(d.now, time.Unix(int64(d.now/time.Second), 0).UTC(),
-		owner.GuardObservations{Input: d.input, OwnerUseReason: d.busy}, froze)
+		policy.GuardObservations{Input: d.input, OwnerUseReason: d.busy}, froze)
 }
 
 func (d *testMachine) step(s script.ScriptCommand) string {
@@ -196,7 +196,7 @@ func (d *testMachine) ReportSuspended(c *slot.Claim, why string) {
 func (d *testMachine) TrimMemory(id slot.ClaimID)                { d.record("shrink %d", id) }
 func (d *testMachine) Kill(id slot.ClaimID)                      { d.record("kill %d", id) }
 func (d *testMachine) TaskUsage(*slot.Claim) (roost.Bytes, bool) { return roost.GiB, false }
-func (d *testMachine) LogEffect(owner.Effect)                    {}
+func (d *testMachine) LogEffect(policy.Effect)                   {}
 
 func (d *testMachine) record(format string, args ...any) {
 	fmt.Fprintf(&d.log, "%v: "+format+"\n", append([]any{d.now - time.Hour}, args...)...)

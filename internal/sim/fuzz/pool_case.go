@@ -7,7 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim/faults"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // PoolCase is a pool, what its users do, and what happens to it.
@@ -105,11 +105,11 @@ func (m *CaseMachine) resources() roost.Resources {
 }
 
 // ownerPolicy is that of the machine's owner; nil: it has none.
-func (d DesktopPolicy) ownerPolicy() *owner.Policy {
+func (d DesktopPolicy) ownerPolicy() *policy.Policy {
 	if d == (DesktopPolicy{}) {
 		return nil
 	}
-	p, err := owner.NewPolicy(owner.PolicySettings{Preset: "desktop", StartAfter: d.StartAfter,
+	p, err := policy.NewPolicy(policy.PolicySettings{Preset: "desktop", StartAfter: d.StartAfter,
 		ResumeAfter: d.ResumeAfter, LeaveAfter: d.VacateAfter, Vacate: maxVacate})
 	if err != nil {
 		panic(err) // it is a preset

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -60,7 +60,7 @@ const (
 
 // observationsMsg are what the startd hears of the guard.
 type observationsMsg struct {
-	owner.GuardObservations
+	policy.GuardObservations
 	sequence uint64
 	froze    bool
 }
@@ -160,7 +160,7 @@ func (g *guardProcess) sendObservations(urgent bool) {
 }
 
 func (g *guardProcess) observations() *observationsMsg {
-	s := &observationsMsg{GuardObservations: owner.GuardObservations{Input: max(g.lastInput, g.lastWake),
+	s := &observationsMsg{GuardObservations: policy.GuardObservations{Input: max(g.lastInput, g.lastWake),
 		Asleep: g.asleep}, sequence: g.sequence, froze: g.frozeAt != 0}
 	if s.Console = s.Input; g.ownerPresent {
 		s.OwnerUseReason = "somebody is at it"
@@ -230,14 +230,14 @@ func (m *machineNode) followOwner() {
 	}
 	m.lastObservations = 0
 	m.startGuardTimeout()
-	m.enforcer = desktop.New(m.name, owner.New(m.policyInput()), m.core, ownerState{m})
+	m.enforcer = desktop.New(m.name, policy.New(m.policyInput()), m.core, ownerState{m})
 	m.connectGuard()
 }
 
 // policyInput is what the owner's policy is weighed with. In a quiet pool that is done
 // less often: what depends on the time of day may be seen a minute late.
-func (m *machineNode) policyInput() owner.PolicyOptions {
-	o := owner.PolicyOptions{Policy: *m.config.OwnerPolicy, Name: m.name, Ad: m.core.Ad()}
+func (m *machineNode) policyInput() policy.PolicyOptions {
+	o := policy.PolicyOptions{Policy: *m.config.OwnerPolicy, Name: m.name, Ad: m.core.Ad()}
 	if m.pool.cfg.OnlyOnChange {
 		o.Poll = time.Minute
 	}
@@ -303,7 +303,7 @@ func (m ownerState) TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool) 
 }
 
 // LogEffect implements desktop.ClaimController: there is no log.
-func (m ownerState) LogEffect(owner.Effect) {}
+func (m ownerState) LogEffect(policy.Effect) {}
 
 // reportAvailability tells the observer whether the machine is lent.
 func (m *machineNode) reportAvailability() {

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // desktopPool is a pool of one machine of two cores, whose owner has tasks stand still at
@@ -18,7 +18,7 @@ import (
 // come, at first and at second.
 func desktopPool(t *testing.T, first, second time.Duration, then func(*Pool)) (seen []audit.Event) {
 	t.Helper()
-	policy, err := owner.NewPolicy(owner.PolicySettings{
+	policy, err := policy.NewPolicy(policy.PolicySettings{
 		Preset: "desktop", StartAfter: 20 * time.Second, ResumeAfter: 10 * time.Second, LeaveAfter: time.Minute,
 		Vacate: 10 * time.Second,
 	})

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/sim/eventloop"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // OwnerSchedule is how the owner of a machine comes and goes by himself, whatever faults
 // there are. Where there are both times and hours he comes and goes as the times say, and
 // is there only within the hours. The zero value: he never comes.
 type OwnerSchedule struct {
-	MeanAway    time.Duration       // from his going until he comes again, on the mean; 0: he is there all the time
-	MeanPresent time.Duration       // for which he stays, on the mean
-	Hours       []owner.WeeklyHours // by the clock on the wall; none: whenever
+	MeanAway    time.Duration        // from his going until he comes again, on the mean; 0: he is there all the time
+	MeanPresent time.Duration        // for which he stays, on the mean
+	Hours       []policy.WeeklyHours // by the clock on the wall; none: whenever
 }
 
 // minVisit is the shortest visit, and the shortest time between two.
@@ -84,7 +84,7 @@ func (h *ownerSchedule) nextVisit(now time.Duration,
 			return from, h.visitEnd, from < ForEver
 		}
 		within := func(at time.Duration) bool {
-			return slices.ContainsFunc(h.Hours, func(x owner.WeeklyHours) bool { return x.Contains(calendar(at)) })
+			return slices.ContainsFunc(h.Hours, func(x policy.WeeklyHours) bool { return x.Contains(calendar(at)) })
 		}
 		for !within(from) && from < h.visitEnd {
 			from = nextMinute(from, calendar)

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/sim/eventloop"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // drawnVisits are those of some days, which begin on a Friday at 8 o'clock.
 func drawnVisits(t *testing.T, v OwnerSchedule, days int, hours ...string) (all [][2]time.Duration) {
 	t.Helper()
 	for _, text := range hours {
-		h, err := owner.ParseHours(text)
+		h, err := policy.ParseHours(text)
 		if err != nil {
 			t.Fatal(err)
 		}

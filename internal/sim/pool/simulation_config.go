@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
-	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
 // SimulationConfig is a pool, what is done to it by its users, and how fast it is. It is
@@ -50,7 +50,7 @@ type MachineConfig struct {
 	Ad        *classad.Ad        // what it says of itself besides; nil: nothing
 	// when it is lent, and how those that run there go when it is not; nil: it is
 	// nobody's
-	OwnerPolicy   *owner.Policy
+	OwnerPolicy   *policy.Policy
 	OwnerSchedule OwnerSchedule // of its owner, where it has one
 	// whatever begins there ends at once, and the machine says that it is its own fault
 	FailsAll           bool

@@ -1,0 +1,242 @@
+package login
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// LoginEntry is what a machine keeps of a login: one file of the user's, which nobody
+// else can read.
+type LoginEntry struct {
+	Node        string `json:"node"`    // of the schedd
+	Address     string `json:"address"` // where it listens
+	User        string `json:"user"`    // who one is there
+	Certificate []byte `json:"certificate"`
+	Key         []byte `json:"key"`       // PKCS #8
+	Authority   []byte `json:"authority"` // the schedd's own
+}
+
+// Dir is where a user's logins are: below $XDG_CONFIG_HOME, or ~/.config (XDG Base
+// Directory Specification).
+func Dir(getenv func(string) string) (string, error) {
+	base := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) {
+		if base = getenv("HOME"); base == "" {
+			return "", fmt.Errorf("logins: %w: $HOME is not set", roost.NoInput)
+		}
+		base = filepath.Join(base, ".config")
+	}
+	return filepath.Join(base, "roost", "logins"), nil
+}
+
+const entrySuffix = ".json"
+
+// Load reads the login at that node's schedd; NotFound where there is none.
+func Load(dir, node string) (*LoginEntry, error) {
+	if !config.IsValidName(node) {
+		return nil, fmt.Errorf("node %q: %w: this is not the name of a node", node, roost.Invalid)
+	}
+	file := filepath.Join(dir, node+entrySuffix)
+	info, err := os.Stat(file)
+	// After su and sudo, $HOME may be another user's, and closed: his logins are not
+	// ours, and on this host none is needed.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("login at %s: %w", node, roost.NotFound)
+	}
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("login %s: %w: others can read it (mode %04o): revoke it on %s with roost logins rm, "+
+			"and log in again", file, roost.BadConfig, info.Mode().Perm(), node)
+	}
+	e := &LoginEntry{}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("login %s: %w: %w", file, roost.NoInput, err)
+	}
+	return e, nil
+}
+
+// Nodes lists where a user is logged in.
+func Nodes(dir string) (nodes []string) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		if node, ok := strings.CutSuffix(f.Name(), entrySuffix); ok && config.IsValidName(node) {
+			nodes = append(nodes, node)
+		}
+	}
+	return slices.Sorted(slices.Values(nodes))
+}
+
+// Save writes a login down.
+func (e *LoginEntry) Save(dir string) error {
+	if !config.IsValidName(e.Node) {
+		return fmt.Errorf("login: %w: the schedd says that its node is called %.80q", roost.Invalid, e.Node)
+	}
+	text, err := json.MarshalIndent(e, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = replaceFile(filepath.Join(dir, e.Node+entrySuffix), text)
+	}
+	if err != nil {
+		return fmt.Errorf("login: %w: %w", roost.NoOutput, err)
+	}
+	return nil
+}
+
+// Forget removes a login from this machine.
+func Forget(dir, node string) error { return os.Remove(filepath.Join(dir, node+entrySuffix)) }
+
+// Expires is when the login ends.
+func (e *LoginEntry) Expires() time.Time {
+	cert, err := x509.ParseCertificate(e.Certificate)
+	if err != nil {
+		return time.Time{}
+	}
+	return cert.NotAfter
+}
+
+// Identity is who one is at the schedd.
+func (e *LoginEntry) Identity() (*rpc.Identity, error) {
+	root, err := x509.ParseCertificate(e.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("login at %s: %w: %w", e.Node, roost.BadConfig, err)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(e.Key)
+	if err != nil {
+		return nil, fmt.Errorf("login at %s: %w: %w", e.Node, roost.BadConfig, err)
+	}
+	if ends := e.Expires(); time.Now().After(ends) {
+		return nil, fmt.Errorf("login at %s: %w: it ended on %s: on %s run roost token --user, and here the line "+
+			"that it prints", e.Node, roost.Unauthenticated, ends.Format(time.DateOnly), e.Node)
+	}
+	return clientTLS(tls.Certificate{Certificate: [][]byte{e.Certificate}, PrivateKey: key},
+		func(leaf, _ *x509.Certificate) error {
+			return checkServer(leaf, root, e.Node)
+		}), nil
+}
+
+// LoginRequest is how a login begins: there is no certificate yet, and of the schedd's
+// own authority one knows the digest in the token. The authority is in seen when the
+// handshake is over.
+type LoginRequest struct {
+	*rpc.Identity
+	Key  ed25519.PrivateKey
+	seen chan *x509.Certificate
+}
+
+// NewRequest prepares to spend a token.
+func NewRequest(t LoginToken) (*LoginRequest, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("login: %w", err)
+	}
+	g := &LoginRequest{Key: key, seen: make(chan *x509.Certificate, 1)}
+	g.Identity = clientTLS(tls.Certificate{}, func(leaf, root *x509.Certificate) error {
+		if root == nil || sha256.Sum256(root.Raw) != t.Fingerprint {
+			return fmt.Errorf("%w: this is not the schedd that made the token: is somebody in between, or was "+
+				"it installed anew?", roost.Unauthenticated)
+		}
+		if err := checkServer(leaf, root, leaf.Subject.CommonName); err != nil {
+			return err
+		}
+		select {
+		case g.seen <- root:
+		default: // a second connection
+		}
+		return nil
+	})
+	return g, nil
+}
+
+// CertRequest asks for a certificate for the greeting's key.
+func (g *LoginRequest) CertRequest() ([]byte, error) {
+	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, g.Key)
+}
+
+// Entry is the login that came of it.
+func (g *LoginRequest) Entry(ctx context.Context, node, address, user string, certificate []byte) (*LoginEntry, error) {
+	leaf, err := x509.ParseCertificate(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("login: %w: %w", roost.Invalid, err)
+	}
+	if public, ok := leaf.PublicKey.(ed25519.PublicKey); !ok || !public.Equal(g.Key.Public()) {
+		return nil, fmt.Errorf("login: %w: the certificate is not for this machine's key", roost.Invalid)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(g.Key)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case root := <-g.seen:
+		return &LoginEntry{Node: node, Address: address, User: user, Certificate: certificate, Key: key,
+			Authority: root.Raw}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// clientTLS is the user's side of TLS; check is given what the other side has shown: its
+// own certificate, and the one that has signed it.
+func clientTLS(pair tls.Certificate, check func(leaf, root *x509.Certificate) error) *rpc.Identity {
+	return &rpc.Identity{PinnedAuthority: true, TLS: func() *tls.Config {
+		config := &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: ServerName,
+			InsecureSkipVerify: true, // names of hosts say nothing here: VerifyConnection checks what does
+			VerifyConnection: func(cs tls.ConnectionState) error {
+				if len(cs.PeerCertificates) == 0 {
+					return fmt.Errorf("schedd: %w: no certificate", roost.Unauthenticated)
+				}
+				var root *x509.Certificate
+				if len(cs.PeerCertificates) > 1 {
+					root = cs.PeerCertificates[1]
+				}
+				return check(cs.PeerCertificates[0], root)
+			},
+		}
+		if pair.PrivateKey != nil {
+			config.Certificates = []tls.Certificate{pair}
+		}
+		return config
+	}}
+}
+
+// checkServer says why a schedd is not the one of that node.
+func checkServer(leaf, root *x509.Certificate, node string) error {
+	authorities := x509.NewCertPool()
+	authorities.AddCert(root)
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	if err != nil {
+		return fmt.Errorf("%w: this is not the schedd of %s that one logged in at: %w", roost.Unauthenticated,
+			node, err)
+	}
+	if leaf.Subject.CommonName != node {
+		return fmt.Errorf("%w: this is the schedd of %s and not of %s", roost.Unauthenticated,
+			leaf.Subject.CommonName, node)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package login
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/identity/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// ServerName is what users ask for. It is no host's.
+const ServerName = "users.roost"
+
+// Identity is how a schedd serves users and the pool at the same address. pool is what it
+// is in the pool.
+func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
+	pair, err := k.authority.Pair(k.node, []peer.Role{peer.Schedd}, pki.AuthorityValidity)
+	if err != nil {
+		return nil, err
+	}
+	users := &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{pair},
+		NextProtos:             []string{"h2"},
+		SessionTicketsDisabled: true,
+		ClientAuth:             tls.RequestClientCert, // who has none can log in, and nothing else
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if len(cs.PeerCertificates) == 0 {
+				return nil
+			}
+			// Whether it was revoked is told in the answer to a call, in words: TLS has
+			// none.
+			return k.authority.CheckUser(cs.PeerCertificates[0])
+		},
+	}
+	return &rpc.Identity{
+		Name: pool.Name, Roles: pool.Roles, Refresh: pool.Refresh,
+		TLS: func() *tls.Config {
+			config := pool.TLS()
+			config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				if hello.ServerName == ServerName {
+					return users, nil
+				}
+				return nil, nil
+			}
+			return config
+		},
+		CheckValid: func(leaf *x509.Certificate) error {
+			if k.authority.CheckUser(leaf) == nil {
+				return k.checkValid(leaf)
+			}
+			if pool.CheckValid == nil {
+				return nil
+			}
+			return pool.CheckValid(leaf)
+		},
+		IdentifyUser: k.userPeer,
+	}, nil
+}
+
+// checkValid says why a user's certificate does not.
+func (k *Store) checkValid(leaf *x509.Certificate) error {
+	if err := k.authority.CheckUser(leaf); err != nil {
+		return fmt.Errorf("%w: %w", roost.Unauthenticated, err)
+	}
+	_, err := k.Account(leaf.SerialNumber.Text(16), time.Now())
+	return err
+}
+
+// userPeer says who has come as a user.
+func (k *Store) userPeer(cs tls.ConnectionState) (p peer.Peer, ok bool) {
+	if cs.ServerName != ServerName {
+		return p, false
+	}
+	p.SecurityLevel = credentials.PrivacyAndIntegrity
+	if len(cs.PeerCertificates) == 0 {
+		p.Certified = []peer.Role{peer.Anonymous}
+		return p, true
+	}
+	leaf := cs.PeerCertificates[0]
+	p.User, p.Serial = leaf.Subject.CommonName, leaf.SerialNumber.Text(16)
+	p.Name = p.User + "@" + k.node
+	return p, true
+}

@@ -1,0 +1,274 @@
+package login
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/filesum"
+	"github.com/roost-batch/roost/internal/identity/pki"
+)
+
+// How long things hold, and how many there may be of one user.
+const (
+	LoginValidity = 30 * 24 * time.Hour // of a login
+	TokenLife     = time.Hour           // unless said otherwise
+	MaxTokenLife  = 24 * time.Hour
+
+	maxTokens      = 16
+	maxLogins      = 64
+	loginRetention = 7 * 24 * time.Hour // after the end of a login, so that a list shows it
+)
+
+// HostAccount is who somebody is on the schedd's host.
+type HostAccount struct {
+	User string `json:"user"`
+	UID  uint32 `json:"uid"`
+	GID  uint32 `json:"gid"`
+}
+
+// Login is a certificate that was given to a user on another machine.
+type Login struct {
+	HostAccount
+	Serial  string    `json:"serial"` // of the certificate, in hexadecimal
+	From    string    `json:"from"`   // the address where it was asked for
+	Made    time.Time `json:"made"`
+	Expires time.Time `json:"expires"`
+	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+// ID is how people name a login.
+func (l *Login) ID() string { return l.Serial[:min(len(l.Serial), 10)] }
+
+// issuedToken is a token that was given out.
+type issuedToken struct {
+	HostAccount
+	Digest  string    `json:"digest"` // of its secret
+	Expires time.Time `json:"expires"`
+	Key     []byte    `json:"key,omitempty"`         // of whom it let in; empty: nobody has used it
+	DER     []byte    `json:"certificate,omitempty"` // which was made for it
+}
+
+// Store owns the tokens and logins of one schedd. What it says is on disk.
+type Store struct {
+	node, file string
+	authority  *pki.Authority
+
+	mu    sync.Mutex
+	state storeFile
+}
+
+// storeFile is what is in the file.
+type storeFile struct {
+	Tokens []issuedToken `json:"tokens"`
+	Logins []Login       `json:"logins"`
+}
+
+// Open reads the keeper's directory, or makes it: the schedd's own authority, and its
+// book.
+func Open(dir, node string) (*Store, error) {
+	if !pki.IsAuthority(dir) {
+		if err := pki.Init(dir, "users of "+node); err != nil {
+			return nil, err
+		}
+	}
+	authority, err := pki.LoadAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	k := &Store{node: node, file: filepath.Join(dir, "logins.json"), authority: authority}
+	text, err := os.ReadFile(k.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err == nil {
+		text, err = filesum.VerifyChecksum(text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &k.state)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("logins %s: %w: %w: move it away, and everybody has to log in again", k.file,
+			roost.BadConfig, err)
+	}
+	return k, nil
+}
+
+// update makes a change of the book, which counts when it is on disk, or not at all.
+func (k *Store) update(now time.Time, f func(b *storeFile) error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := storeFile{slices.Clone(k.state.Tokens), slices.Clone(k.state.Logins)}
+	next.Tokens = slices.DeleteFunc(next.Tokens, func(t issuedToken) bool { return now.After(t.Expires) })
+	next.Logins = slices.DeleteFunc(next.Logins, func(l Login) bool { return now.After(l.Expires.Add(loginRetention)) })
+	if err := f(&next); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err == nil {
+		err = replaceFile(k.file, filesum.AppendChecksum(text))
+	}
+	if err != nil {
+		return fmt.Errorf("logins: %w: %w", roost.NoOutput, err)
+	}
+	k.state = next
+	return nil
+}
+
+// MakeToken makes a token with which that user can log in from another machine, once.
+func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (LoginToken, time.Time, error) {
+	if life <= 0 || life > MaxTokenLife {
+		return LoginToken{}, now, fmt.Errorf("token: %w: it is good for at most %v", roost.Invalid, MaxTokenLife)
+	}
+	t, expires := newToken(k.authority.Certificate()), now.Add(life)
+	return t, expires, k.update(now, func(b *storeFile) error {
+		open := 0
+		for _, other := range b.Tokens {
+			if other.UID == who.UID && other.Key == nil {
+				open++
+			}
+		}
+		if open >= maxTokens {
+			return fmt.Errorf("token: %w: %d of yours were not used yet; they end by themselves", roost.Exhausted, open)
+		}
+		b.Tokens = append(b.Tokens, issuedToken{HostAccount: who, Digest: digest(t.Secret[:]), Expires: expires})
+		return nil
+	})
+}
+
+// errBadToken is for every token that lets nobody in: only who has the right secret
+// learns more.
+var errBadToken = fmt.Errorf("login: %w: the token is wrong, or ran out: on the schedd's host run roost token "+
+	"--user again", roost.PermissionDenied)
+
+// Redeem spends a token: it returns a certificate for that key, in DER.
+func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string,
+	now time.Time) (der []byte, l Login, err error) {
+	err = k.update(now, func(b *storeFile) error {
+		i := slices.IndexFunc(b.Tokens, func(t issuedToken) bool { return t.Digest == digest(secret) })
+		if i < 0 {
+			return errBadToken
+		}
+		t := &b.Tokens[i]
+		if t.Key != nil {
+			if !key.Equal(ed25519.PublicKey(t.Key)) {
+				return fmt.Errorf("login: %w: the token was used already; if not by you, see roost logins on %s",
+					roost.PermissionDenied, k.node)
+			}
+			der = t.DER // the answer was lost
+			return k.loginBySerial(b, der, &l)
+		}
+		held := 0
+		for _, other := range b.Logins {
+			if other.UID == t.UID && other.Revoked.IsZero() && now.Before(other.Expires) {
+				held++
+			}
+		}
+		if held >= maxLogins {
+			return fmt.Errorf("login: %w: you have %d already: on %s see roost logins", roost.Exhausted, held, k.node)
+		}
+		cert, err := k.authority.CertifyUser(key, t.User, LoginValidity)
+		if err != nil {
+			return err
+		}
+		der = cert.Raw
+		t.Key, t.DER = key, der
+		b.Logins = append(b.Logins, Login{HostAccount: t.HostAccount, Serial: cert.SerialNumber.Text(16), From: from,
+			Made: now, Expires: cert.NotAfter})
+		return k.loginBySerial(b, der, &l)
+	})
+	return der, l, err
+}
+
+// loginBySerial finds the login of a certificate.
+func (k *Store) loginBySerial(b *storeFile, der []byte, into *Login) error {
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(b.Logins, func(l Login) bool { return l.Serial == cert.SerialNumber.Text(16) })
+	if i < 0 {
+		return errBadToken
+	}
+	*into = b.Logins[i]
+	return nil
+}
+
+// Account is who has the certificate of that number now.
+func (k *Store) Account(serial string, now time.Time) (HostAccount, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.state.Logins {
+		if l.Serial != serial {
+			continue
+		}
+		if !l.Revoked.IsZero() {
+			return HostAccount{}, fmt.Errorf("login: %w: it was revoked on %s: log in again", roost.Unauthenticated,
+				l.Revoked.Format(time.DateTime))
+		}
+		if now.After(l.Expires) {
+			return HostAccount{}, fmt.Errorf("login: %w: it ended on %s: log in again", roost.Unauthenticated,
+				l.Expires.Format(time.DateOnly))
+		}
+		return l.HostAccount, nil
+	}
+	return HostAccount{}, fmt.Errorf("login: %w: %s does not know it: log in again", roost.Unauthenticated, k.node)
+}
+
+// List shows the logins that a user may see.
+func (k *Store) List(may func(HostAccount) bool) (all []Login) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.state.Logins {
+		if may(l.HostAccount) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Revoke ends a login, by the beginning of its number or by all of it.
+func (k *Store) Revoke(id string, may func(HostAccount) bool, now time.Time) (revoked Login, err error) {
+	err = k.update(now, func(b *storeFile) error {
+		var found []int
+		for i, l := range b.Logins {
+			if may(l.HostAccount) && len(id) >= 4 && strings.HasPrefix(l.Serial, id) {
+				found = append(found, i)
+			}
+		}
+		if len(found) != 1 {
+			return fmt.Errorf("login %s: %w: there are %d of yours whose id begins so", id, roost.NotFound, len(found))
+		}
+		l := &b.Logins[found[0]]
+		if l.Revoked.IsZero() {
+			l.Revoked = now
+		}
+		revoked = *l
+		return nil
+	})
+	return revoked, err
+}
+
+// replaceFile writes a file in one step, and forces it to disk.
+func replaceFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

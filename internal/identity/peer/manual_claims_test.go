@@ -1,0 +1,105 @@
+package peer_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// attackers are those who are tried against each of the victims; headings and tags of WHO
+// CAN DO WHAT TO WHOM in roost-security(7).
+var (
+	attackers = []string{"A user", "An execute node", "A submit node", "A central manager",
+		"A client of the central managers", "An outsider"}
+	victims = []string{"users", "execute nodes", "submit nodes", "central managers"}
+)
+
+// TestEachPairTested holds roost-security(7) to what is tested: it says of each attacker
+// what it can and cannot do to each victim, and each of these sentences names tests that
+// are in the tree. One at least of each pair is live: it is of internal/e2e, which runs
+// the real daemons, where it says so patched ones.
+func TestEachPairTested(t *testing.T) {
+	page, err := os.ReadFile("../../man/roost-security.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), ".SH WHO CAN DO WHAT TO WHOM\n")
+	if !found {
+		t.Fatal("roost-security(7) does not say who can do what to whom")
+	}
+	text, _, _ = strings.Cut(text, "\n.PP\n")
+	tests := testNames(t)
+	pairs, live := map[string]int{}, map[string]int{}
+	attacker, victim, sentence := "", "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, ".SS "):
+			attacker = strings.Trim(strings.TrimPrefix(line, ".SS "), `"`)
+			if !slices.Contains(attackers, attacker) {
+				t.Errorf("nobody tries %q as an attacker", attacker)
+			}
+		case strings.HasPrefix(line, ".B "):
+			if victim = strings.TrimPrefix(line, ".B "); !slices.Contains(victims, victim) {
+				t.Errorf("%s: nobody is called %q", attacker, victim)
+			}
+		case line == ".IP" || line == ".TP" || line == "":
+		case strings.HasPrefix(line, ".RI ("):
+			for _, name := range testName.FindAllString(line, -1) {
+				real, there := tests[name]
+				if !there {
+					t.Errorf("%s to %s: there is no %s in the tree", attacker, victim, name)
+				}
+				if pairs[attacker+" to "+victim]++; real {
+					live[attacker+" to "+victim]++
+				}
+			}
+			if sentence == "" || !testName.MatchString(line) {
+				t.Errorf("%s to %s: %q names a test of nothing, or no test", attacker, victim, line)
+			}
+			sentence = ""
+		case attacker != "":
+			sentence += line
+		}
+	}
+	if sentence != "" {
+		t.Errorf("no test is named for %q", sentence)
+	}
+	for _, a := range attackers {
+		for _, v := range victims {
+			if pairs[a+" to "+v] == 0 {
+				t.Errorf("%s to %s: the page says nothing, and no test tries it", a, v)
+			}
+			if live[a+" to "+v] == 0 {
+				t.Errorf("%s to %s: no test with real daemons tries it", a, v)
+			}
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
+
+// testNames collects the tests of the module, and of each whether it runs the real
+// daemons.
+func testNames(t *testing.T) map[string]bool {
+	names := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(text, -1) {
+			names[string(m[1])] = names[string(m[1])] || filepath.Base(filepath.Dir(path)) == "e2e"
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,161 @@
+package peer
+
+// MessageKind says of one kind of message who may send it, and what its receiver compares
+// it with before it believes any of it.
+type MessageKind struct {
+	// "Startd.Session" is what a method is called with, "ToStartd.claim" a member of what
+	// a stream carries
+	Name         string
+	From         []Role
+	ComparedWith string // in words; where nothing in it is anybody's claim, "nothing", and why
+}
+
+// MessageKinds is the register of all kinds of messages that one party sends to another.
+// A kind that is not in it fails a test, so that nobody adds one without having thought
+// about who sends it.
+func MessageKinds() []MessageKind {
+	users, schedds, startds, negotiators := []Role{User}, []Role{Schedd}, []Role{Startd}, []Role{Negotiator}
+	nodes, authorities := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer}, []Role{Authority}
+	const (
+		own      = "who calls, by the kernel or the login: the owner of the jobs"
+		anybody  = "who calls: what only the owner may see is left out for others"
+		attempt  = "schedd with the certificate, and the attempt with those that schedd has here"
+		session  = "the schedd of the session with that of the claim or attempt"
+		node     = "the node of the session with that of the attempt in the queue"
+		claim    = "the claim with those that the schedd has on that node"
+		greeted  = "the schedd of the conversation: it is about its own requests"
+		host     = "who calls: the daemons' own user and root of this host"
+		atLeader = "nothing: it is the caller's copy of what the leader says"
+	)
+	return []MessageKind{
+		{"Schedd.Submit", users, "who calls: the job is his, whatever its ad says"},
+		{"Schedd.SubmitParts", users, "as Schedd.Submit"},
+		{"Schedd.KeepScript", users, "nothing: the name is the digest of the text"},
+		{"Schedd.Query", users, anybody},
+		{"Schedd.Act", users, own + ", or who has the capability"},
+		{"Schedd.Watch", users, anybody},
+		{"Schedd.Logs", users, own},
+		{"Schedd.Why", users, anybody},
+		{"Schedd.Events", users, anybody},
+		{"Schedd.Ads", users, "nothing: ads are public"},
+		{"Schedd.Health", users, "nothing"},
+		{"Schedd.Shell", users, own},
+		{"Schedd.Cell", users, "who calls: who and trusted are set by the schedd"},
+		{"Schedd.CheckpointCell", users, "who calls: who is set by the schedd"},
+		{"Schedd.QueryPool", users, anybody},
+		{"Schedd.LoginToken", users, "who calls: he is on the schedd's host"},
+		{"Schedd.Login", []Role{Anonymous}, "the secret with the digests of tokens that are not used"},
+		{"Schedd.Logins", users, "who calls: logins of his own"},
+		{"Schedd.Logout", users, "who calls: logins of his own"},
+
+		{"Neighbour.Query", schedds, "nothing: it is told what everybody may read"},
+		{"Neighbour.Why", schedds, "nothing: likewise"},
+		{"Neighbour.Events", schedds, "nothing: likewise"},
+		{"Neighbour.Act", schedds, "user at the node of the certificate with the capabilities that the leader tells"},
+
+		{"PoolRow.status", schedds,
+			"the host in the id with the schedd that was asked, by whose certificate it is known"},
+		{"PoolRow.silent", schedds, "nothing: the schedd that the user asks says it itself"},
+		{"PoolRow.batch", schedds, "likewise"},
+
+		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator},
+			"type with the roles; name, Name and Machine in the ad with the certificate's node and with whose " +
+				"the name is"},
+		{"Collector.Watch", []Role{Negotiator, Schedd}, "the role: private attributes are for negotiators"},
+		{"Collector.Query", []Role{Schedd, Startd, Negotiator, Collector}, "nothing: ads are public"},
+
+		{"Negotiator.Negotiate", schedds, "name in the hello with the certificate"},
+		{"Negotiator.Watch", []Role{Schedd, Negotiator}, "nothing: who leads is public"},
+		{"Negotiator.Cell", []Role{Schedd, Negotiator},
+			"the node in who with the certificate; trusted counts from negotiators only; the capabilities"},
+		{"Negotiator.CheckpointCell", []Role{Schedd, Negotiator},
+			"nothing: all of it may be read otherwise; who is for the log"},
+
+		{"FromSchedd.hello", schedds, "name with the certificate"},
+		{"FromSchedd.request", schedds, greeted},
+		{"FromSchedd.result", schedds, "the grant with those that were made to that schedd"},
+		{"FromSchedd.usage", schedds, greeted + "; what its users hold is its word"},
+		{"FromSchedd.why", schedds, greeted},
+		{"FromSchedd.demand", schedds, greeted},
+		{"FromSchedd.admit", schedds, greeted + "; the quotas"},
+		{"FromSchedd.outcome", schedds, "one schedd's word counts little: see negotiator/blackhole"},
+		{"FromSchedd.told", schedds, greeted},
+
+		{"ToSchedd.grant", negotiators, "what is ready of the request, and whose node the machine was; the startd " +
+			"checks the capability and the epoch"},
+		{"ToSchedd.unplaced", negotiators, atLeader},
+		{"ToSchedd.hello", negotiators, "the epoch with the highest that any negotiator has said"},
+		{"ToSchedd.admitted", negotiators, "the id with what was asked"},
+		{"ToSchedd.policy", negotiators, atLeader},
+		{"ToSchedd.kept", negotiators, atLeader},
+		{"ToSchedd.room", negotiators, atLeader},
+
+		{"Replica.Traffic", negotiators, "to with the id of this replica, and the cell with its own"},
+		{"Replica.Hello", negotiators,
+			"nothing: whoever asks to be taken in is asked back at its address, and with ids of the cell"},
+		{"Replica.Status", negotiators, "nothing"},
+		{"Replica.Add", negotiators, "the role: who has the key of a central manager may"},
+		{"Replica.Remove", negotiators, "the role: likewise"},
+
+		{"Startd.Session", schedds, "schedd in the hello with the certificate, node with this machine"},
+		{"Startd.Put", schedds, attempt},
+		{"Startd.Fetch", schedds, attempt},
+		{"Startd.Tail", schedds, attempt},
+		{"Startd.FetchImage", schedds, attempt},
+		{"Startd.PutImage", schedds, attempt},
+		{"Startd.Shell", schedds, attempt},
+		{"Startd.Reach", schedds,
+			"the certificate with the schedd of the job that has called, before the ticket is spent"},
+
+		{"ToStartd.hello", schedds, "schedd with the certificate, node with this machine, incarnation with the last"},
+		{"ToStartd.claim", schedds, "the capability, which is over machine, resources, owner and epoch; the grant " +
+			"with those that were used; the user with the accounts here"},
+		{"ToStartd.activate", schedds, session + ", and the program's user with the claim's"},
+		{"ToStartd.vacate", schedds, session},
+		{"ToStartd.acknowledge", schedds, session},
+		{"ToStartd.release", schedds, session},
+		{"ToStartd.renew", schedds, session + ", and the word with those that were said on it"},
+		{"ToStartd.launch", schedds, session},
+		{"ToStartd.checkpoint", schedds, session},
+		{"ToStartd.kept", schedds, session},
+		{"ToStartd.freeze", schedds, session},
+		{"ToStartd.signal", schedds, session},
+		{"ToStartd.message", schedds, session},
+		{"ToStartd.limit", schedds, session},
+
+		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
+			"each claim and attempt with those of that node"},
+		{"FromStartd.claim", startds, "the grant with those that this node was asked about"},
+		{"FromStartd.started", startds, node},
+		{"FromStartd.exited", startds, node},
+		{"FromStartd.lost", startds, claim},
+		{"FromStartd.renewed", startds, "the word with the last of that session"},
+		{"FromStartd.input", startds, node},
+		{"FromStartd.taken", startds, node},
+		{"FromStartd.usage", startds, node},
+		{"FromStartd.ready", startds, claim},
+		{"FromStartd.suspended", startds, node},
+		{"FromStartd.reach", startds, node},
+
+		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
+		{"CheckpointServer.Get", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
+		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},
+
+		{"Guard.Watch", startds, "startd with the names in this host's node file"},
+		{"Guard.Pause", users, "who calls: he sits at the machine, or is one of its owners"},
+		{"Guard.Resume", users, "who calls: likewise"},
+		{"Guard.Mine", users, "nothing: all users of the host may see it"},
+		{"Guard.Present", users, "who calls: he has a session here, and is no task"},
+
+		{"Authority.Greet", []Role{Anonymous}, "nothing"},
+		{"Authority.Join", []Role{Anonymous},
+			"the secret with the digests of tokens; the name with the token's and with all members'"},
+		{"Authority.Renew", nodes, "the certificate: the new one has its name and roles"},
+		{"Authority.Leave", nodes, "the certificate: it leaves itself"},
+		{"Authority.Revoked", nodes, "nothing: the list is public"},
+		{"Authority.MakeToken", authorities, host},
+		{"Authority.RemoveToken", authorities, host},
+		{"Authority.Members", authorities, host},
+		{"Authority.Revoke", authorities, host},
+	}
+}

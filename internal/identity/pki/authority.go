@@ -1,0 +1,144 @@
+// Package pki makes and reads the certificates by which the nodes of a pool know each
+// other. A pool has one authority; each node has a key of its own and a certificate in
+// which the common name is the node's and the organizational units are its roles. Names
+// of hosts and addresses play no part: a node is known by its name and its roles,
+// wherever it is.
+package pki
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/peer"
+)
+
+// How long certificates hold unless said otherwise.
+const (
+	AuthorityValidity = 10 * 365 * 24 * time.Hour
+	NodeValidity      = 365 * 24 * time.Hour
+)
+
+// clockSkew is how far the clocks of two nodes may be apart when a certificate is fresh.
+const clockSkew = time.Hour
+
+// Authority signs the certificates of one pool.
+type Authority struct {
+	cert *x509.Certificate
+	key  ed25519.PrivateKey
+}
+
+// NewAuthority makes an authority for the pool of that name.
+func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: pool, Organization: []string{"Roost pool"}},
+		NotBefore:             time.Now().Add(-clockSkew),
+		NotAfter:              time.Now().Add(validity),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	cert, err := signCert(template, template, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
+	return &Authority{cert, key}, nil
+}
+
+// Issue makes a key and a certificate for the node of that name, in PEM, as Certify does.
+func (a *Authority) Issue(name string, roles []peer.Role, validity time.Duration) (cert, key []byte, err error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("node %s: %w", name, err)
+	}
+	signed, err := a.Certify(public, name, roles, validity)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = encodeKey(private)
+	return encodeCertificate(signed), key, err
+}
+
+// Certify makes a certificate for the node of that name, whose key it is. Roles are those
+// of auth.DaemonRoles; without any the node may only talk to what is open to users.
+func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []peer.Role,
+	validity time.Duration) (*x509.Certificate, error) {
+	if name == "" || len(name) > 64 {
+		return nil, fmt.Errorf("node %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
+	}
+	var units []string
+	for _, r := range roles {
+		if !slices.Contains(peer.DaemonRoles(), r) {
+			return nil, fmt.Errorf("role %q: %w: the roles are %v", r, roost.Invalid, peer.DaemonRoles())
+		}
+		units = append(units, string(r))
+	}
+	signed, err := signCert(&x509.Certificate{
+		Subject:               pkix.Name{CommonName: name, OrganizationalUnit: units},
+		NotBefore:             time.Now().Add(-clockSkew),
+		NotAfter:              time.Now().Add(validity),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+	}, a.cert, public, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", name, err)
+	}
+	return signed, nil
+}
+
+// Certificate returns the authority's own certificate.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// Check says why a node's certificate does not hold now, and nil if it does. Whether it
+// was revoked is not looked at.
+func (a *Authority) Check(leaf *x509.Certificate) error {
+	authorities := x509.NewCertPool()
+	authorities.AddCert(a.cert)
+	return verifyCert(leaf, authorities)
+}
+
+// PEM returns the authority's certificate, which every node has, and its key, which
+// nobody else has.
+func (a *Authority) PEM() (cert, key []byte, err error) {
+	key, err = encodeKey(a.key)
+	return encodeCertificate(a.cert), key, err
+}
+
+func signCert(template, parent *x509.Certificate, public ed25519.PublicKey,
+	key ed25519.PrivateKey) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+func encodeCertificate(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
+
+func encodeKey(key ed25519.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}

@@ -1,0 +1,106 @@
+package guard
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/identity/peer"
+)
+
+// sessionsDir is where logind says who is logged in (sd-login(3) reads it, too). It is
+// there without a bus, so that it can be read when nothing else answers.
+const sessionsDir = "/run/systemd/sessions"
+
+// authorizePause says who calls, and refuses whoever may not decide about this machine.
+func (g *daemonContext) authorizePause(ctx context.Context) (name string, err error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok || !p.Local {
+		return "", fmt.Errorf("guard: %w", roost.Unauthenticated)
+	}
+	name = userName(p.UID)
+	var owners []string
+	if err := g.call(ctx, func() { owners = slices.Clone(g.state.rules.pauseUsers) }); err != nil {
+		return "", err
+	}
+	if p.UID == 0 || p.UID == uint32(os.Geteuid()) || slices.Contains(owners, name) || isSeated(sessionsDir, p.UID) {
+		return name, nil
+	}
+	g.log.Warn("refused to let somebody decide about this machine", "user", name, "uid", p.UID)
+	named := "nobody yet"
+	if len(owners) > 0 {
+		named = strings.Join(owners, ", ")
+	}
+	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners "+
+		"names in %s (%s)", name, roost.PermissionDenied, g.node.Owner.File, named)
+}
+
+// userName is the name of a user, or its number.
+func userName(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(number); err == nil {
+		return u.Username
+	}
+	return number
+}
+
+// authorizeReport says who calls and whether he sits at the machine, and refuses whoever
+// has no session here. A task of a user who has one is not him.
+func (g *daemonContext) authorizeReport(ctx context.Context, sessions string) (p peer.Peer, atSeat bool, err error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok || !p.Local {
+		return p, false, fmt.Errorf("guard: %w", roost.Unauthenticated)
+	}
+	atSeat = isSeated(sessions, p.UID)
+	if isTask(int(p.PID)) {
+		return p, false, fmt.Errorf("%s: %w: a task does not speak for the user of this machine", userName(p.UID),
+			roost.PermissionDenied)
+	}
+	if !atSeat && p.UID != uint32(os.Geteuid()) && !hasSession(sessions, p.UID, func(s map[string]string) bool {
+		return s["CLASS"] == "user"
+	}) {
+		return p, false, fmt.Errorf("%s: %w: only who has a session on this machine may say that he is there "+
+			"(loginctl shows them)", userName(p.UID), roost.PermissionDenied)
+	}
+	return p, atSeat, nil
+}
+
+// isSeated reports whether a user has a session that is active at a seat of this machine.
+// One over the network, a locked one behind another's and that of a greeter are none.
+func isSeated(sessions string, uid uint32) bool {
+	return hasSession(sessions, uid, func(s map[string]string) bool {
+		return s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user"
+	})
+}
+
+func hasSession(sessions string, uid uint32, is func(map[string]string) bool) bool {
+	files, _ := filepath.Glob(filepath.Join(sessions, "*"))
+	for _, file := range files {
+		if s := readSession(file); s["UID"] == strconv.FormatUint(uint64(uid), 10) && is(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func readSession(file string) map[string]string {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	all := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), "="); ok {
+			all[name] = value
+		}
+	}
+	return all
+}

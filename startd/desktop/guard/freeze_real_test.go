@@ -1,0 +1,174 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/desktop/idle"
+)
+
+// startSpinner is a process that computes, in a control group as a startd would make it.
+func startSpinner(t *testing.T) *cgroup.ClaimGroup {
+	t.Helper()
+	host, err := cgroup.Open(fmt.Sprintf("/roost/test-guard-%d", os.Getpid()))
+	if err != nil || !host.Enforcement().Freeze {
+		t.Skipf("SKIPPED: this machine freezes nothing for us: %v, %q", err, host.Enforcement().Missing)
+	}
+	group, err := host.MakeGroup("1", cgroup.GroupLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := group.Delete(); err != nil {
+			t.Error(err)
+		}
+		host.Close()
+	})
+	c := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	if err := os.WriteFile(group.TaskDir()+"/cgroup.procs", fmt.Append(nil, c.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// TestAKeyFreezesTheTasksOfADeadStartd is the whole of the promise on real things:
+// somebody types into a terminal, no startd is there, and a process stands still. The
+// guard is a second one, that has only what the first had written down.
+func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
+	group := startSpinner(t)
+	dir := t.TempDir()
+
+	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	stop := first.run(t)
+	startd := connect(t, first, "a", group.FreezeDir())
+	for !first.hasReported(t, "a") {
+	}
+	startd.disconnect()
+	stop()
+
+	var mine atomic.Uint64 // others may type here, too
+	terminals := idle.NewTerminals(func(dev uint64) bool { return dev != mine.Load() })
+	g := testGuard(t, dir, terminals)
+	g.state.console = false
+	reported := make(chan string, 1)
+	g.freeze = func(dirs []cgroup.TaskDir) ([]string, error) {
+		stand, err := freezeGroups(dirs)
+		reported <- fmt.Sprint(len(stand), err)
+		return stand, err
+	}
+	defer g.run(t)()
+	for g.lastObservations(t) == nil {
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(slave.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	mine.Store(st.Rdev)
+	if u, _ := group.Usage(); u.Frozen {
+		t.Fatalf("it is frozen before anybody typed: %v", g.lastObservations(t))
+	}
+	var began time.Time
+	got := ""
+	for tick := time.Tick(50 * time.Millisecond); got == ""; { // the first key may come before the terminal is known
+		began = time.Now()
+		master.Write([]byte("x\n"))
+		slave.Read(make([]byte, 8))
+		select {
+		case got = <-reported:
+		case <-tick:
+		}
+	}
+	took := time.Since(began)
+	if u, _ := group.Usage(); got != "1 <nil>" || !u.Frozen {
+		t.Errorf("froze %s, and the group is %+v", got, u)
+	}
+	t.Logf("from the key to the frozen group: %v", took)
+}
+
+// TestWhoIsATask looks at a process of one and at this one.
+func TestWhoIsATask(t *testing.T) {
+	pids := cgroup.TaskDir(startSpinner(t).FreezeDir()).Processes()
+	if len(pids) != 1 || !isTask(pids[0]) || isTask(os.Getpid()) {
+		t.Errorf("tasks %v: %v; this test: %v", pids, len(pids) == 1 && isTask(pids[0]), isTask(os.Getpid()))
+	}
+}
+
+func TestGroupsOfTasks(t *testing.T) {
+	for groups, want := range map[string]bool{
+		"0::/roost/n1-943a/5/task/run\n": true, "6:freezer:/roost-yielding/n1-943a/5/run\n": true,
+		"0::/system.slice/roost.service/roost/n1/5/starter\n": true,
+		"0::/system.slice/roost.service/daemons\n":            false,
+		"0::/user.slice/user-1000.slice/session-2.scope\n":    false,
+		"0::/roost\n": false,
+	} {
+		if got := isTaskCgroup(groups); got != want {
+			t.Errorf("%q: %v, want %v", groups, got, want)
+		}
+	}
+}
+
+// TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next
+// guard finds the pause.
+func TestPauseWithoutAGuard(t *testing.T) {
+	group := startSpinner(t)
+	dir := t.TempDir()
+	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	stop := first.run(t)
+	startd := connect(t, first, "a", group.FreezeDir())
+	for !first.hasReported(t, "a") {
+	}
+	startd.disconnect()
+	stop()
+	reply, err := PauseOffline(dir, 0, "root", "a fire")
+	if u, _ := group.Usage(); err != nil || reply.GetFrozen() != 1 || !u.Frozen {
+		t.Errorf("%v, %v, and the group is %+v", reply, err, u)
+	}
+	t.Logf("it took %v", time.Duration(reply.GetTook()))
+	if g := testGuard(t, dir); g.state.activePause().GetReason() != "a fire" {
+		t.Errorf("the next guard has the pause %v", g.state.activePause())
+	}
+	if _, err := ResumeOffline(dir); err != nil {
+		t.Error(err)
+	}
+	if p, err := OfflinePause(dir); p != nil || err != nil {
+		t.Errorf("after resume: %v, %v", p, err)
+	}
+}
+
+// TestADesktopBeginsPaused, and what its owner has said since then stands.
+func TestADesktopBeginsPaused(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteInitialPause(dir); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := OfflinePause(dir); err != nil || p.GetReason() != NotAccepted || p.GetUntil() != 0 {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := PauseOffline(dir, 0, "ann", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteInitialPause(dir); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := OfflinePause(dir); err != nil || p.GetReason() != "mine" {
+		t.Errorf("%v, %v", p, err)
+	}
+}

@@ -1,0 +1,62 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/desktop/idle"
+)
+
+// PauseOffline pauses a node whose guard does not run: it writes the pause where the
+// guard will find it, and freezes the tasks of all startds that the guard knew of. It
+// needs the rights of who may write there. Until is in unix nanoseconds, 0 for good.
+func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerReply, error) {
+	began := time.Now()
+	dir := filepath.Join(nodeDir, "owner")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("pause: %w: %w", roost.NoOutput, err)
+	}
+	p := newPause(until, by, reason[:min(len(reason), maxReason)], began, bootID(), idle.Now())
+	kept := make(chan error, 1)
+	go func() { kept <- savePause(dir, p) }() // the disk may be slow, and the tasks have to stand at once
+	groups, err := knownTaskDirs(dir)
+	if err == nil {
+		_, err = cgroup.FreezeDirs(groups, freezeTimeout)
+	}
+	reply := &wire.OwnerReply{Pause: p.wire(), Frozen: uint32(cgroup.CountFrozen(groups)),
+		Took: int64(time.Since(began))}
+	if kerr := <-kept; kerr != nil {
+		return nil, kerr
+	}
+	return reply, err
+}
+
+// ResumeOffline ends a pause of a node whose guard does not run. What stands still goes
+// on when its startd has a guard to ask.
+func ResumeOffline(nodeDir string) (*wire.OwnerReply, error) {
+	if err := removePause(filepath.Join(nodeDir, "owner")); err != nil {
+		return nil, fmt.Errorf("resume: %w: %w", roost.NoOutput, err)
+	}
+	return &wire.OwnerReply{}, nil
+}
+
+// OfflinePause is the pause of a node whose guard does not run; nil for none.
+func OfflinePause(nodeDir string) (*wire.Pause, error) {
+	p, err := loadPause(filepath.Join(nodeDir, "owner"), time.Now(), bootID(), idle.Now())
+	return p.wire(), err
+}
+
+// knownTaskDirs are the task directories of all startds that the guard knew of.
+func knownTaskDirs(dir string) (all []cgroup.TaskDir, err error) {
+	entries, err := loadRecords(dir)
+	for _, e := range entries {
+		r := &startdRecord{name: e.Name, parents: e.Parents}
+		all = append(all, r.taskDirs()...)
+	}
+	return all, err
+}

@@ -1,0 +1,191 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/desktop/idle"
+)
+
+// Run guards the machine of the node until ctx ends. Where another guard serves the same
+// node it stands by, ready to take over: so one that systemd started and one of the
+// master's do not fight.
+func Run(ctx context.Context, node *config.Node) error {
+	log := daemon.Logger("guard")
+	socket := strings.TrimPrefix(node.GuardAddress(), "unix:")
+	for _, dir := range []string{node.OwnerDir(), filepath.Dir(socket)} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("guard: %w: %w", roost.NoOutput, err)
+		}
+	}
+	lock, err := lockInstance(ctx, filepath.Join(node.OwnerDir(), "guard.lock"), log)
+	if err != nil || lock == nil {
+		return err
+	}
+	defer lock.Close()
+	raiseCPUPriority(log)
+	g, err := openGuard(node, log)
+	if err != nil {
+		return err
+	}
+	listener, err := rpc.Listen(node.GuardAddress(), 0o666)
+	if err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	server := rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true))
+	wire.RegisterGuardServer(server, g)
+	broken := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() { broken <- server.Serve(listener) })
+	running.Go(func() { g.loop(ctx); server.Stop() })
+	daemon.ReportReady()
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	}
+	cancel()
+	running.Wait()
+	os.Remove(socket)
+	return err
+}
+
+// lockInstance waits until no other guard of the node is there. It says that it is ready
+// meanwhile: the machine is guarded.
+func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w: %w", roost.NoOutput, err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("guard: lock %s: %w", path, err)
+	}
+	log.Info("another guard serves this node; standing by")
+	daemon.ReportReady()
+	// The kernel wakes who waits for a lock, but not for the end of ctx; so it is asked
+	// now and then.
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, nil
+		case <-tick.C:
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			log.Info("the other guard is gone; taking over")
+			return f, nil
+		}
+	}
+}
+
+// daemonContext is what the goroutines of a daemon share. State and books belong to the
+// loop.
+type daemonContext struct {
+	wire.UnimplementedGuardServer
+	node      *config.Node
+	dir       string // of what must not be forgotten
+	log       *slog.Logger
+	boot      string
+	sources   []idle.Source
+	agents    *idle.SessionAgentSource // one of them
+	freeze    taskFreezer
+	startedAt time.Time
+
+	rulesRead ownerRuleFile
+	loopState *loopState // the loop's own
+	state     *observedState
+	records   *startdRecords
+
+	inbox   chan func()   // done by the loop, in turn
+	stopped chan struct{} // closed when the loop does nothing more
+}
+
+// inboxSize bounds what waits for the loop; whoever has more waits.
+const inboxSize = 256
+
+// openGuard reads what an earlier guard has left.
+func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
+	g := &daemonContext{
+		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), startedAt: time.Now(), freeze: freezeGroups,
+		agents: idle.NewSessionAgents(),
+		inbox:  make(chan func(), inboxSize), stopped: make(chan struct{}),
+	}
+	g.records = &startdRecords{records: map[string]*startdRecord{}, ignoresPresence: g.ignoresPresence}
+	g.sources = g.allSources()
+	g.state = newObservedState(g.sources, idle.Now())
+	g.state.console = idle.HasConsole()
+	g.restoreRecords()
+	g.readRules()
+	pause, err := loadPause(g.dir, time.Now(), g.boot, idle.Now())
+	if err != nil {
+		log.Warn("pause", "err", err)
+	}
+	if g.state.pause = pause; pause != nil {
+		log.Info("paused", "by", pause.By, "reason", pause.Reason)
+	}
+	return g, nil
+}
+
+// allSources are the ways of noticing people that this program has.
+func (g *daemonContext) allSources() []idle.Source {
+	return []idle.Source{
+		idle.NewInputDevices("roost", idle.AgentCommand),
+		idle.NewLogind(isTask),
+		g.agents,
+		idle.NewTerminals(g.isTaskProcess),
+		idle.NewPrograms(g.exclusivePrograms, isTask),
+		idle.NewForeignWork(g.taskCPUTime),
+		idle.NewPressure(),
+		idle.NewPower(),
+		idle.NewThermal(),
+	}
+}
+
+// post has the loop do something; false when there is no loop any more.
+func (g *daemonContext) post(ctx context.Context, f func()) bool {
+	select {
+	case g.inbox <- f:
+		return true
+	case <-g.stopped:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// call has the loop do something and waits until it is done.
+func (g *daemonContext) call(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	if g.post(ctx, func() { f(); close(done) }) {
+		select {
+		case <-done:
+			return nil
+		case <-g.stopped:
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("guard: %w: it is stopping", roost.Unavailable)
+}

@@ -1,0 +1,20 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/desktop/idle"
+)
+
+// Present hears from the agent of a session. Reports are no news for the loop by
+// themselves: the source tells what has changed.
+func (g *daemonContext) Present(ctx context.Context, req *wire.PresentRequest) (*wire.PresentReply, error) {
+	p, atSeat, err := g.authorizeReport(ctx, sessionsDir)
+	if err != nil {
+		return nil, err
+	}
+	g.agents.Report(p.UID, userName(p.UID), atSeat, idle.SessionPresence{Input: idle.BootTime(req.GetInput()),
+		InUseReason: req.GetBusy(), Game: req.GetGame(), Origin: req.GetBy()})
+	return &wire.PresentReply{}, nil
+}
