@@ -49,7 +49,7 @@ const (
 )
 
 // Attributes of a machine ad that say whose it is now, and by which its policy decides
-// (startd/owner). Times are in seconds. Those that change all the time are in the ad as
+// (startd/desktop/policy). Times are in seconds. Those that change all the time are in the ad as
 // they were when it was made; the policy sees them as they are.
 const (
 	AttrActivity        = "Activity"               // "Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"

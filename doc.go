@@ -6,7 +6,7 @@
 //
 // A user writes a job file in HCL, or an old PBS script, and hands it to roost submit or
 // qsub. The command parses it under the user's own rights ([internal/submit],
-// [internal/pbs]) into a ClassAd, adds a submit key of its own making, and sends both
+// [internal/pbs/qsub]) into a ClassAd, adds a submit key of its own making, and sends both
 // over a unix socket to the schedd of that machine. The schedd learns the owner from the
 // kernel's peer credentials, appends the job to its log, forces the log to disk and only
 // then answers with the id.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/bench/gauge"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -34,7 +34,7 @@ const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,w
 // qsubJob is what qsub makes of a script, in the environment of a user that has so many
 // bytes in it.
 func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, error) {
-	r, err := pbs.ParseQsub(append(options, "-V"), pbs.QsubCaller{
+	r, err := qsub.ParseQsub(append(options, "-V"), qsub.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
 		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
 			"MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},

@@ -15,7 +15,7 @@
 // a task, for which a helper process runs CRIU.
 //
 // Where the machine has an owner, a guard beside this daemon sees whether he is there
-// (package startd/guard), and startd/owner decides what that means for tasks, which
+// (package startd/desktop/guard), and startd/desktop/policy decides what that means for tasks, which
 // startd/desktop has done to claims. The loop hears the guard before anything else, and
 // stops claims without waiting for their hands, which may be busy (holding): a task
 // stands still while its user, a checkpoint or the owner wants it to.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/e2e"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -49,20 +49,20 @@ func (r *roostSystem) version(ctx context.Context) string {
 	return "?"
 }
 
-var qsub = []string{"qsub", "-l", "select=1:ncpus=1:mem=16mb", "-o", "/dev/null", "-e", "/dev/null"}
+var qsubArgs = []string{"qsub", "-l", "select=1:ncpus=1:mem=16mb", "-o", "/dev/null", "-e", "/dev/null"}
 
 func (r *roostSystem) submitJob(argv ...string) ([]string, error) {
-	return append(append(qsub[:7:7], "--"), argv...), nil
+	return append(append(qsubArgs[:7:7], "--"), argv...), nil
 }
 
 func (r *roostSystem) submitArray(n int, argv ...string) ([]string, error) {
-	return append(append(qsub[:7:7], "-J", fmt.Sprintf("1-%d", n), "--"), argv...), nil
+	return append(append(qsubArgs[:7:7], "-J", fmt.Sprintf("1-%d", n), "--"), argv...), nil
 }
 
-func (r *roostSystem) submitHeld() string { return strings.Join(qsub, " ") + " -h -- /bin/true" }
+func (r *roostSystem) submitHeld() string { return strings.Join(qsubArgs, " ") + " -h -- /bin/true" }
 
 func (r *roostSystem) submitHeldArray(ctx context.Context, n int) error {
-	_, err := r.runAsUser(ctx, append(qsub[:7:7], "-h", "-J", fmt.Sprintf("1-%d", n), "--", "/bin/true")...)
+	_, err := r.runAsUser(ctx, append(qsubArgs[:7:7], "-h", "-J", fmt.Sprintf("1-%d", n), "--", "/bin/true")...)
 	return err
 }
 
@@ -71,7 +71,7 @@ const submitBatch = 1000
 
 // submitHeldJobs submits what qsub would, many jobs in a call, each a job of its own.
 func (r *roostSystem) submitHeldJobs(ctx context.Context, n int) error {
-	made, err := pbs.ParseQsub(append(qsub[1:7:7], "-h", "--", "/bin/true"), pbs.QsubCaller{
+	made, err := qsub.ParseQsub(append(qsubArgs[1:7:7], "-h", "--", "/bin/true"), qsub.QsubCaller{
 		Dir: r.Work, Home: "/root", User: "root", Group: "root", Host: hostName, Environ: r.environment(),
 		Stdin: func() ([]byte, error) {
 			return nil, nil

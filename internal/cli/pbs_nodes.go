@@ -11,8 +11,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/nodes"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -253,7 +253,7 @@ func (p *nodeLister) find(name string) *poolNode {
 	for i, n := range p.allNodes {
 		all[i] = n.Name
 	}
-	found := pbs.MatchingMachines(name, all)
+	found := qsub.MatchingMachines(name, all)
 	if len(found) != 1 {
 		return nil
 	}

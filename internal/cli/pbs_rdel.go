@@ -6,7 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -45,7 +45,7 @@ func pbsRdel(c *invocation) error {
 }
 
 // reservedResources is what a reservation keeps, as pbs_rsub would say it.
-func reservedResources(r *ledger.AdvanceReservation) (w pbs.ReservationRequest) {
+func reservedResources(r *ledger.AdvanceReservation) (w qsub.ReservationRequest) {
 	w.Nodes = r.Nodes
 	if a := r.Amount; a != nil {
 		if a.CPUs != nil {
@@ -63,14 +63,14 @@ func reservedResources(r *ledger.AdvanceReservation) (w pbs.ReservationRequest) 
 
 // checkRoom refuses what the machines that there are do not have, less what other
 // reservations keep at that time. Where nobody knows the machines nothing is refused.
-func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when ledger.Period,
+func (c *invocation) checkRoom(asked *qsub.ReservationRequest, name string, when ledger.Period,
 	all []attributedObject[ledger.AdvanceReservation]) error {
 	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine",
 		Projection: []string{roost.AttrName, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalGpus}})
 	if err != nil || len(texts) == 0 {
 		return nil
 	}
-	left, nodes := pbs.ReservationRequest{}, slices.Clone(asked.Nodes)
+	left, nodes := qsub.ReservationRequest{}, slices.Clone(asked.Nodes)
 	for _, r := range all {
 		o := &r.Object
 		if r.Name == name || o.Deleting || !o.From.Before(when.Until) || !when.From.Before(o.Until) {
@@ -107,11 +107,11 @@ func (c *invocation) checkRoom(asked *pbs.ReservationRequest, name string, when 
 }
 
 // lackText says of which resource there is too little.
-func lackText(resource string, asked *pbs.ReservationRequest, wanted, left any) error {
+func lackText(resource string, asked *qsub.ReservationRequest, wanted, left any) error {
 	why := fmt.Sprintf("%v of %s are asked for, and the pool has %v that no reservation keeps at that time", wanted,
 		resource, left)
 	if len(asked.Nodes) > 0 {
 		why = "without these machines the pool has less of " + resource + " than other reservations keep at that time"
 	}
-	return &pbs.RefusalError{Text: "Resources temporarily unavailable: " + why, ExitStatus: pbsTooMany}
+	return &qsub.RefusalError{Text: "Resources temporarily unavailable: " + why, ExitStatus: pbsTooMany}
 }

@@ -11,7 +11,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -120,19 +120,19 @@ func (c *invocation) unsupported(why string) error {
 }
 
 // reservationRequest is what the options say of time and resources.
-func (c *invocation) reservationRequest(o *pbsOptions) (w pbs.ReservationRequest, err error) {
+func (c *invocation) reservationRequest(o *pbsOptions) (w qsub.ReservationRequest, err error) {
 	caller, err := c.pbsCaller()
 	if err != nil {
 		return w, err
 	}
-	return pbs.ParseReservation(o.last('R'), o.last('E'), o.last('D'), o.given['l'], caller)
+	return qsub.ParseReservation(o.last('R'), o.last('E'), o.last('D'), o.given['l'], caller)
 }
 
 // reservationFail prints an error in PBS's words.
 func (c *invocation) reservationFail(err error) error {
-	var refused *pbs.RefusalError
+	var refused *qsub.RefusalError
 	if !errors.As(err, &refused) && errors.Is(decodeError(err), roost.NotFound) { // a machine, or a group
-		refused = &pbs.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
+		refused = &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
 	}
 	if refused == nil {
 		return c.pbsFail(err)
@@ -185,7 +185,7 @@ func (c *invocation) newReservation(o *pbsOptions) (name string, err error) {
 		}
 		last := 0
 		for _, r := range all {
-			if pbs.ReservationName(r.Name) {
+			if qsub.ReservationName(r.Name) {
 				n, _ := strconv.Atoi(r.Name[1:])
 				last = max(last, n)
 			}
@@ -211,7 +211,7 @@ func setReservationTimes(w objectPatch, from, until time.Time) {
 
 // setReservedResources says in an object what is to be kept: machines take the place of
 // an amount, and an amount theirs.
-func setReservedResources(w objectPatch, asked *pbs.ReservationRequest) {
+func setReservedResources(w objectPatch, asked *qsub.ReservationRequest) {
 	if len(asked.Nodes) > 0 {
 		w["nodes"], w["amount"] = asked.Nodes, nil
 		return
@@ -236,13 +236,13 @@ func (c *invocation) describeReservation(w objectPatch, o *pbsOptions, anyway []
 		switch {
 		case entry == "" && !o.isSet('U'):
 		case name == "" && !denied:
-			return &pbs.RefusalError{Text: "illegal -U value: name the users that may use it", ExitStatus: 2}
+			return &qsub.RefusalError{Text: "illegal -U value: name the users that may use it", ExitStatus: 2}
 		case !denied && !slices.Contains(users, name):
 			users = append(users, name)
 		}
 	}
 	if err := c.requireKnownUsers(users); err != nil {
-		return &pbs.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
+		return &qsub.RefusalError{Text: withoutForceHint(err), ExitStatus: pbsBadValue}
 	}
 	w["users"] = users
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/login"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -96,7 +96,7 @@ func (c *invocation) findServer(name string) (node string, ok bool) {
 	if dir, err := login.Dir(c.getenv); err == nil {
 		others = login.Nodes(dir)
 	}
-	if found := pbs.MatchingMachines(name, others); len(found) == 1 {
+	if found := qsub.MatchingMachines(name, others); len(found) == 1 {
 		return found[0], true
 	}
 	if local == "" {
@@ -113,7 +113,7 @@ func (c *invocation) findServer(name string) (node string, ok bool) {
 	}
 	// PBS wants whole names of hosts, and a node may be called by less
 	for _, form := range []string{name, shortHost(name)} {
-		if found := pbs.MatchingMachines(form, all); len(found) == 1 {
+		if found := qsub.MatchingMachines(form, all); len(found) == 1 {
 			if found[0] == local {
 				return "", true
 			}

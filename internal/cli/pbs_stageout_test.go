@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -16,14 +16,14 @@ import (
 // stagedAd is the ad of a job that qsub was given those lists of files for.
 func stagedAd(t *testing.T, attributes string) *classad.Ad {
 	t.Helper()
-	caller := pbs.QsubCaller{
+	caller := qsub.QsubCaller{
 		Dir: "/data/ann", Home: "/home/ann", User: "ann", Host: "srv", Now: time.Unix(1e9, 0),
 		Environ: []string{"PATH=/bin"},
 		Read:    func(string) ([]byte, error) { return nil, fs.ErrNotExist },
 		Stdin:   func() ([]byte, error) { return []byte("true\n"), nil },
 		IsDir:   func(path string) bool { return path == "/home/ann/logs" },
 	}
-	result, err := pbs.ParseQsub([]string{"-W", attributes}, caller)
+	result, err := qsub.ParseQsub([]string{"-W", attributes}, caller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func TestStagedOutput(t *testing.T) {
 	} {
 		t.Run(test.list, func(t *testing.T) {
 			if test.dir == "" { // it cannot be written
-				_, err := pbs.ParseQsub([]string{"-W", "stageout=" + test.list},
-					pbs.QsubCaller{Host: "srv", Stdin: func() ([]byte, error) {
+				_, err := qsub.ParseQsub([]string{"-W", "stageout=" + test.list},
+					qsub.QsubCaller{Host: "srv", Stdin: func() ([]byte, error) {
 						return nil, nil
 					}})
 				if err == nil {

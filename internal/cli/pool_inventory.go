@@ -8,7 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -16,7 +16,7 @@ import (
 
 // newPoolInventory is what a command can ask the pool about the names that a job uses.
 // Each question is asked once.
-func (c *invocation) newPoolInventory() *pbs.PoolInventory {
+func (c *invocation) newPoolInventory() *qsub.PoolInventory {
 	var names []string
 	asked := false
 	machines := func() (_ []string, err error) {
@@ -29,7 +29,7 @@ func (c *invocation) newPoolInventory() *pbs.PoolInventory {
 		return names, err
 	}
 	known := map[string]bool{}
-	return &pbs.PoolInventory{Machines: machines, IsDeclared: func(resource string) (is bool, err error) {
+	return &qsub.PoolInventory{Machines: machines, IsDeclared: func(resource string) (is bool, err error) {
 		if is, ok := known[resource]; ok {
 			return is, nil
 		}
@@ -96,7 +96,7 @@ func (c *invocation) fullNodeName(name string, more ...string) (string, error) {
 	if err != nil {
 		return name, nil // who is asked to do something with it knows more
 	}
-	switch found := pbs.MatchingMachines(name, append(all, more...)); len(found) {
+	switch found := qsub.MatchingMachines(name, append(all, more...)); len(found) {
 	case 0:
 		return name, nil
 	case 1:

@@ -11,14 +11,15 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qalter"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 func qalterCommand() *command {
 	return &command{
 		name: "qalter", group: groupPBS, summary: "change what jobs ask for", synopsis: "[options] JOB…", rawArgs: true,
-		maxOperands: -1, run: qalter,
+		maxOperands: -1, run: runQalter,
 		description: "Changes jobs, or whole arrays (123[]), that wait: what the options name, and nothing else. Of " +
 			"a job that runs only a few things can be changed. A job is changed in all that is asked for or " +
 			"not at all.",
@@ -32,7 +33,7 @@ func qalterCommand() *command {
 	}
 }
 
-// qalterFlags are the options of qalter. What they mean is in internal/pbs.
+// qalterFlags are the options of qalter. What they mean is in internal/pbs/qsub.
 func qalterFlags() []ucli.Flag {
 	return []ucli.Flag{
 		shortFlag("A", "ACCOUNT", "charge this accounting group"),
@@ -59,7 +60,7 @@ func qalterFlags() []ucli.Flag {
 	}
 }
 
-func qalter(c *invocation) error {
+func runQalter(c *invocation) error {
 	if c.answersVersion() {
 		return nil
 	}
@@ -67,8 +68,8 @@ func qalter(c *invocation) error {
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	a, err := pbs.ParseQalter(c.args, caller)
-	var refused *pbs.RefusalError
+	a, err := qalter.ParseQalter(c.args, caller)
+	var refused *qsub.RefusalError
 	if errors.As(err, &refused) {
 		fmt.Fprintln(c.stderr, refused.Text)
 		return exitError(refused.ExitStatus)
@@ -83,7 +84,7 @@ func qalter(c *invocation) error {
 const maxAlterRetries = 10
 
 // alterJob changes one job, and returns the exit status for it.
-func (c *invocation) alterJob(a *pbs.JobAlteration, text, id string, s wire.ScheddClient) int {
+func (c *invocation) alterJob(a *qalter.JobAlteration, text, id string, s wire.ScheddClient) int {
 	for range maxAlterRetries {
 		m, code := c.parseAlteration(a, text, id, s)
 		if code != 0 {
@@ -103,7 +104,7 @@ func (c *invocation) alterJob(a *pbs.JobAlteration, text, id string, s wire.Sche
 
 // parseAlteration is what is to be asked of the schedd for one job, as it is now. Of a
 // job that cannot be looked at, or of a part of one, the schedd says what is wrong.
-func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string,
+func (c *invocation) parseAlteration(a *qalter.JobAlteration, text, id string,
 	s wire.ScheddClient) (*wire.Alteration, int) {
 	nothing := &wire.Alteration{Changes: "[]", Basis: -1}
 	if strings.Contains(id, "[") {
@@ -121,11 +122,11 @@ func (c *invocation) parseAlteration(a *pbs.JobAlteration, text, id string,
 		return nil, c.printOperandError(text, fmt.Errorf("job %s: its ad: %w", id, err), false)
 	}
 	_, host, _ := strings.Cut(st.GetId(), ".")
-	change, err := a.ChangeFor(pbs.CurrentJob{
+	change, err := a.ChangeFor(qalter.CurrentJob{
 		Ad: ad, Owner: st.GetOwner(), Host: host, Tasks: int(st.GetTasks()), Array: st.GetArray(),
 		Runs: !st.GetArray() && hasStarted(st),
 	}, pbsName(st.GetId(), st.GetArray()))
-	var refused *pbs.RefusalError
+	var refused *qsub.RefusalError
 	switch {
 	case err != nil && st.GetDiscreet():
 		return nothing, 0 // it is somebody else's
@@ -178,7 +179,7 @@ func (c *invocation) printInvalidAlteration(r *wire.ActReply_Result) int {
 	if words == "" || words[0] >= '0' && words[0] <= '9' {
 		return 0
 	}
-	refused, ok := pbs.RefusalFor(roost.ErrorKind(r.GetKind()), words)
+	refused, ok := qsub.RefusalFor(roost.ErrorKind(r.GetKind()), words)
 	if !ok {
 		return 0
 	}

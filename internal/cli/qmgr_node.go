@@ -8,8 +8,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -69,7 +69,7 @@ func (s *qmgrSession) onNodes(cmd qmgr.Command) error {
 	}
 	var last error
 	for _, name := range names {
-		if found := pbs.MatchingMachines(name, slices.Sorted(maps.Keys(all))); len(found) == 1 {
+		if found := qsub.MatchingMachines(name, slices.Sorted(maps.Keys(all))); len(found) == 1 {
 			name = found[0]
 		}
 		if err := s.onNode(cmd, name, all[name]); err != nil {

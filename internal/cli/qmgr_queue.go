@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -86,7 +86,7 @@ func (s *qmgrSession) changeQueue(before, after ledger.QueuePolicy, changes []qm
 	}
 	o := &qmgr.Object{Queue: &after}
 	if slices.ContainsFunc(changes, func(c qmgr.AttributeChange) bool {
-		return c.Resource != "" && !pbs.IsBuiltinResource(c.Resource)
+		return c.Resource != "" && !qsub.IsBuiltinResource(c.Resource)
 	}) {
 		var err error
 		if o.Counted, o.Words, err = s.customResources(); err != nil {

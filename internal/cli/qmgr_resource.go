@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/qmgr"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
@@ -85,11 +85,11 @@ func (s *qmgrSession) onResources(cmd qmgr.Command) error {
 func (s *qmgrSession) onResource(cmd qmgr.Command, name string, all []ledger.CustomResource) error {
 	at := slices.IndexFunc(all, func(r ledger.CustomResource) bool { return r.Name == name })
 	switch {
-	case cmd.Verb == qmgr.Create && (at >= 0 || pbs.IsBuiltinResource(name)):
+	case cmd.Verb == qmgr.Create && (at >= 0 || qsub.IsBuiltinResource(name)):
 		return &qmgrError{pbseDuplicate, "Duplicate entry in list: there is a resource of that name"}
 	case cmd.Verb == qmgr.Create:
 		return s.changeResource(ledger.CustomResource{Name: name}, cmd.Changes)
-	case at < 0 && pbs.IsBuiltinResource(name):
+	case at < 0 && qsub.IsBuiltinResource(name):
 		return &qmgrError{15003,
 			"Cannot set attribute, read only or insufficient permission: Roost itself says what it is"}
 	case at < 0:

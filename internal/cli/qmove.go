@@ -7,7 +7,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -38,7 +38,7 @@ func qmove(c *invocation) error {
 	if len(o.operands) < 2 {
 		return c.pbsUsage("")
 	}
-	queue, server, ok := pbs.ParseDestination(o.operands[0])
+	queue, server, ok := qsub.ParseDestination(o.operands[0])
 	if !ok {
 		fmt.Fprintf(c.stderr, "qmove: illegally formed destination: %s\n", o.operands[0])
 		return exitError(2)

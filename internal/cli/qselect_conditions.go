@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
 // qselectFilter is what the options of qselect ask for (POSIX, qselect; OpenPBS,
@@ -94,7 +94,7 @@ func (w *qselectFilter) addOption(letter byte, v string) bool {
 		w.addCondition(func(j *qselectJob) bool { return op.isTrue(cmp.Compare(int(j.GetPriority()), n)) })
 		return err == nil && n >= roost.MinPriority && n <= roost.MaxPriority
 	case 'q':
-		name, at, ok := pbs.ParseDestination(v)
+		name, at, ok := qsub.ParseDestination(v)
 		w.scheddNode = at
 		if name != "" {
 			w.addCondition(func(j *qselectJob) bool { return pbsQueue(j.JobStatus) == name })

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 // What a job takes in the longest of the forms, with everything that its owner's
 // environment holds.
 func BenchmarkJSON(b *testing.B) {
-	r, err := pbs.ParseQsub([]string{"-V", "-l", "select=1:ncpus=1:mem=16mb,walltime=1:00:00"}, pbs.QsubCaller{
+	r, err := qsub.ParseQsub([]string{"-V", "-l", "select=1:ncpus=1:mem=16mb,walltime=1:00:00"}, qsub.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: loginName(), Group: "bench", Host: "here", Now: testNoon,
 		Environ: []string{"PATH=/usr/bin:/bin", "MODULES=" + strings.Repeat("/opt/modules/lib:", 240)},
 		Stdin: func() ([]byte, error) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbs/qstat"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
 // used are the resources that a job has used up to now, or in all.
@@ -61,7 +61,7 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	if said, ok := j.record.Sub("Resource_List"); ok {
 		for _, name := range said.Names() {
 			if text, ok := said.Str(name); ok && text != "" {
-				amounts[name] = pbs.CanonicalValue(name, text)
+				amounts[name] = qsub.CanonicalValue(name, text)
 			}
 		}
 	}
@@ -72,12 +72,12 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	}
 	r := j.GetRequest().Vector()
 	have("mem", pbsSize((r.Memory+roost.MiB-1)/roost.MiB*roost.MiB))
-	if pbs.RequestsNoCPU(amounts["select"]) {
+	if qsub.RequestsNoCPU(amounts["select"]) {
 		have("ncpus", "0")
 	}
 	have("ncpus", j.cpus())
 	have("nodect", "1")
-	if n, said := pbs.ProcessCount(amounts["select"]); said {
+	if n, said := qsub.ProcessCount(amounts["select"]); said {
 		have("mpiprocs", fmt.Sprint(n))
 	}
 	if r.GPUs > 0 {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
 func qsubCommand() *command {
 	return &command{
 		name: "qsub", group: groupPBS, summary: "submit a PBS script",
-		synopsis: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", rawArgs: true, maxOperands: -1, run: qsub,
+		synopsis: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", rawArgs: true, maxOperands: -1, run: runQsub,
 		description: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind " +
 			"--, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the " +
 			"differences.",
@@ -30,12 +30,12 @@ func qsubCommand() *command {
 	}
 }
 
-func qsub(c *invocation) error {
+func runQsub(c *invocation) error {
 	if c.answersVersion() {
 		return nil
 	}
 	result, err := c.parseQsub()
-	var refused *pbs.RefusalError
+	var refused *qsub.RefusalError
 	if errors.As(err, &refused) {
 		fmt.Fprintln(c.stderr, refused.Text)
 		return exitError(refused.ExitStatus)
@@ -72,31 +72,31 @@ func qsub(c *invocation) error {
 	return c.awaitBlocked(id, reply.GetIds()[0], signals)
 }
 
-func (c *invocation) parseQsub() (pbs.QsubResult, error) {
+func (c *invocation) parseQsub() (qsub.QsubResult, error) {
 	caller, err := c.pbsCaller()
 	if err != nil {
-		return pbs.QsubResult{}, err
+		return qsub.QsubResult{}, err
 	}
-	return pbs.ParseQsub(c.args, caller)
+	return qsub.ParseQsub(c.args, caller)
 }
 
 // pbsCaller is who runs a command of PBS, and how it reaches the outside world.
-func (c *invocation) pbsCaller() (pbs.QsubCaller, error) {
+func (c *invocation) pbsCaller() (qsub.QsubCaller, error) {
 	opts, err := c.submitOptions()
 	if err != nil {
-		return pbs.QsubCaller{}, err
+		return qsub.QsubCaller{}, err
 	}
-	return pbs.QsubCaller{
+	return qsub.QsubCaller{
 		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(),
 		Server: c.defaultServer(), Environ: c.env, Now: opts.Now, LookPath: exec.LookPath,
 		Inventory: c.newPoolInventory(),
 		Dialect:   func() roost.PBSDialect { d, _ := c.dialect(); return d },
-		Read:      func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
+		Read:      func(path string) ([]byte, error) { return userFiles{}.Read(path, qsub.MaxScript) },
 		Stdin: func() ([]byte, error) {
 			if f, ok := c.stdin.(*os.File); ok && screenOf(f).terminal {
 				fmt.Fprintln(c.stderr, "Job script will be read from standard input. Submit with CTRL+D.")
 			}
-			return readLimited(c.stdin, "standard input", pbs.MaxScript)
+			return readLimited(c.stdin, "standard input", qsub.MaxScript)
 		},
 		IsDir: func(path string) bool {
 			info, err := os.Stat(path)
@@ -109,7 +109,7 @@ func (c *invocation) pbsCaller() (pbs.QsubCaller, error) {
 func (c *invocation) qsubRefused(err error) error {
 	var kind roost.ErrorKind
 	if errors.As(decodeError(err), &kind) {
-		if refused, ok := pbs.RefusalFor(kind, strings.Join(strings.Fields(errorText(err)), " ")); ok {
+		if refused, ok := qsub.RefusalFor(kind, strings.Join(strings.Fields(errorText(err)), " ")); ok {
 			fmt.Fprintln(c.stderr, refused.Text)
 			return exitError(refused.ExitStatus)
 		}

@@ -10,7 +10,7 @@ func shortFlag(letter, value, words string) ucli.Flag {
 	return &ucli.StringFlag{Name: letter, Usage: "`" + value + "`: " + words}
 }
 
-// qsubFlags are the options of qsub. What they mean is in internal/pbs.
+// qsubFlags are the options of qsub. What they mean is in internal/pbs/qsub.
 func qsubFlags() []ucli.Flag {
 	return []ucli.Flag{
 		shortFlag("A", "ACCOUNT", "charge this accounting group"),

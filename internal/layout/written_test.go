@@ -39,8 +39,8 @@ func writtenFiles() map[string]string {
 		"internal/replica/disk_store.go":      kernel,
 
 		"internal/replica/member_identity.go": "a checksum, and a second copy: internal/replica TestDamage",
-		"internal/login/store.go":             sum,
-		"internal/pki/files.go":               signed,
+		"internal/identity/login/store.go":             sum,
+		"internal/identity/pki/files.go":               signed,
 		"internal/master/logfile.go":          people,
 		"internal/master/node_state.go":       remade,
 		"internal/master/up_pool.go":          people,
@@ -51,8 +51,8 @@ func writtenFiles() map[string]string {
 		"startd/daily_stats.go":         sum,
 		"startd/adopted_claims.go":      sum,
 		"startd/claim_runner.go":        sum,
-		"startd/guard/owner_pause.go":   sum,
-		"startd/guard/run.go":           kernel,
+		"startd/desktop/guard/owner_pause.go":   sum,
+		"startd/desktop/guard/run.go":           kernel,
 		"startd/checkpoint_self.go":     image,
 		"startd/output_message.go":      people,
 		"startd/attempt_prepare.go":     userdata,
@@ -69,7 +69,7 @@ func writtenFiles() map[string]string {
 func TestWrittenFiles(t *testing.T) {
 	table, used := writtenFiles(), map[string]bool{}
 	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica",
-		"internal/login", "internal/pki", "internal/authority", "internal/master", "internal/daemon",
+		"internal/identity/login", "internal/identity/pki", "internal/identity/ca", "internal/master", "internal/daemon",
 		"internal/userfiles", "internal/boltfile", "internal/cgroup"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -53,9 +53,9 @@ func TestEveryPairHasRule(t *testing.T) {
 // pinnedRoles are the tests of other packages that try the rows whose proof is a pin:
 // what is held is theirs.
 var pinnedRoles = map[string]string{
-	"user Schedd":        "login/login_test.go TestLogin",
-	"stranger Schedd":    "login/login_test.go TestLogin",
-	"stranger Authority": "authority/service_test.go TestTheAuthorityIsTheOneOfTheToken",
+	"user Schedd":        "identity/login/login_test.go TestLogin",
+	"stranger Schedd":    "identity/login/login_test.go TestLogin",
+	"stranger Authority": "identity/ca/service_test.go TestTheAuthorityIsTheOneOfTheToken",
 }
 
 // Each row is tried against a node that is the one that is wanted, one of the same role

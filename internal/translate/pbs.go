@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
 // pbsScript gathers what the options of a qsub script say.
@@ -86,7 +86,7 @@ const (
 // readDirective reads the options of one line.
 func (x *pbsScript) readDirective(d scriptDirective) {
 	x.directive = d
-	list, ok := pbs.SplitWords(d.args)
+	list, ok := qsub.SplitWords(d.args)
 	if !ok {
 		x.noteDirectiveLost("A quote is not closed on this line.")
 		return
@@ -220,7 +220,7 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 	case 'u':
 		return x.noteDirectiveLost("A job runs as whom submits it.")
 	case 'F':
-		args, ok := pbs.SplitWords(v)
+		args, ok := qsub.SplitWords(v)
 		if ok && len(args) > 0 {
 			x.job.setSource("arguments", textListSource(args))
 		}
@@ -237,7 +237,7 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 
 // setExports reads -v A,B=2,C="x,y".
 func (x *pbsScript) setExports(v string) bool {
-	for _, item := range pbs.SplitList(v) {
+	for _, item := range qsub.SplitList(v) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case name == "":
@@ -301,7 +301,7 @@ func (x *pbsScript) setCheckpoint(v string) bool {
 
 // setShell reads -S: the shell without a host counts, as with qsub.
 func (x *pbsScript) setShell(v string) bool {
-	for _, item := range pbs.SplitList(v) {
+	for _, item := range qsub.SplitList(v) {
 		path, host, _ := strings.Cut(strings.TrimSpace(item), "@")
 		if host == "" {
 			x.job.setText("shell", path)
@@ -394,5 +394,5 @@ func (x *pbsScript) setMail() {
 	if x.array == nil {
 		points = strings.ReplaceAll(points, "j", "")
 	}
-	x.job.setMail(points, pbs.SplitList(x.mailTo))
+	x.job.setMail(points, qsub.SplitList(x.mailTo))
 }

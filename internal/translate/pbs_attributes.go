@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
 // setAttributes reads -W.
 func (x *pbsScript) setAttributes(v string) bool {
-	items, carried := pbs.SplitList(v), false
+	items, carried := qsub.SplitList(v), false
 	for i := 0; i < len(items); i++ {
 		name, value, _ := strings.Cut(strings.TrimSpace(items[i]), "=")
 		switch name {
@@ -72,7 +72,7 @@ func (x *pbsScript) setAttributes(v string) bool {
 			x.noteDirectiveLost("For an interactive job, run roost run -- COMMAND, or submit one and enter it with " +
 				"roost ssh.")
 		default:
-			if letter, ok := pbs.AttributeOption(name); ok {
+			if letter, ok := qsub.AttributeOption(name); ok {
 				carried = x.setOption(letter, value) || carried
 				continue
 			}

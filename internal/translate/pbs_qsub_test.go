@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -108,7 +108,7 @@ func TestSameAsQsub(t *testing.T) {
 			t.Errorf("%s: %v\n%s", d.line, diags, r.Text)
 			continue
 		}
-		q, err := pbs.ParseQsub(nil, pbs.QsubCaller{Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "staff",
+		q, err := qsub.ParseQsub(nil, qsub.QsubCaller{Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "staff",
 			Host: "h", Now: now, Environ: []string{"SHELL=/bin/bash"}, Stdin: func() ([]byte, error) {
 				return []byte(script), nil
 			}})
@@ -120,7 +120,7 @@ func TestSameAsQsub(t *testing.T) {
 		}
 		if !strings.Contains(d.line, "-N") && !strings.Contains(d.line, "Job_Name") {
 			script = "#PBS -N run\n" + script
-			q, _ = pbs.ParseQsub(nil, pbs.QsubCaller{Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "staff",
+			q, _ = qsub.ParseQsub(nil, qsub.QsubCaller{Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "staff",
 				Host: "h", Now: now, Environ: []string{"SHELL=/bin/bash"}, Stdin: func() ([]byte, error) {
 					return []byte(script), nil
 				}})

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
@@ -19,7 +19,7 @@ var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem",
 // readResources reads the value of one -l.
 func (x *pbsScript) readResources(v string) bool {
 	carried := false
-	for _, item := range pbs.SplitList(v) {
+	for _, item := range qsub.SplitList(v) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 		switch name {
 		case "":

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
@@ -72,7 +72,7 @@ func withoutComment(s string) string {
 // readDirective reads the options of one line.
 func (x *slurmScript) readDirective(d scriptDirective) {
 	x.directive = d
-	list, ok := pbs.SplitWords(d.args)
+	list, ok := qsub.SplitWords(d.args)
 	if !ok {
 		x.noteDirectiveLost("A quote is not closed on this line.")
 		return
@@ -287,7 +287,7 @@ func (x *slurmScript) setEnvironment() {
 		return
 	}
 	var names []string
-	for _, item := range pbs.SplitList(x.export) {
+	for _, item := range qsub.SplitList(x.export) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case strings.EqualFold(name, "ALL") && !set:

@@ -124,7 +124,7 @@ func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Reque
 }
 
 // requestAd is what a machine's policy may look at before it takes a job, and what looks
-// at machines: startd/owner knows the names.
+// at machines: startd/desktop/policy knows the names.
 func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")

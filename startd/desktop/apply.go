@@ -105,7 +105,7 @@ func (l *PolicyEnforcer) policyClaims() []policy.PolicyClaim {
 	return to
 }
 
-// jobAd is what the machine knows of the job on a claim: startd/owner knows the names.
+// jobAd is what the machine knows of the job on a claim: startd/desktop/policy knows the names.
 func jobAd(c *slot.Claim) *classad.Ad {
 	ad := classad.New()
 	ad.SetString(roost.AttrOwner, c.Owner)

@@ -1,5 +1,5 @@
 // Package lend has done to the claims of a machine what its owner's policy says: it
-// stands between package startd/owner, which knows the owner and the policy, and package
+// stands between package startd/desktop/policy, which knows the owner and the policy, and package
 // startd/slot, which knows the claims. The startd and the simulator turn it alike, and
 // bring the hands by which it is done.
 //

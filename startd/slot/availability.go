@@ -6,7 +6,7 @@ import (
 )
 
 // What the owner of the machine has of the books. When somebody sits at it is decided
-// elsewhere (package startd/owner).
+// elsewhere (package startd/desktop/policy).
 
 // SetAvailable says why no claims are given for now, in the words of whoever decides
 // that; with an empty reason they are again. What there is stays.

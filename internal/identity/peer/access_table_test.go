@@ -51,7 +51,7 @@ func TestAccessTableComplete(t *testing.T) {
 
 // TestManualListsAccess holds the table in roost-security(7) against this one, both ways.
 func TestManualListsAccess(t *testing.T) {
-	page, err := os.ReadFile("../../man/roost-security.7")
+	page, err := os.ReadFile("../../../man/roost-security.7")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ var (
 // are in the tree. One at least of each pair is live: it is of internal/e2e, which runs
 // the real daemons, where it says so patched ones.
 func TestEachPairTested(t *testing.T) {
-	page, err := os.ReadFile("../../man/roost-security.7")
+	page, err := os.ReadFile("../../../man/roost-security.7")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -60,7 +60,7 @@ func boolAttribute(name string, at func(o *Object) *bool, always bool) attribute
 			return truthText(*at(o))
 		},
 		set: func(o *Object, op, text string) error {
-			v, ok := pbs.ParseBool(text)
+			v, ok := qsub.ParseBool(text)
 			if !ok || op != "=" {
 				return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 			}
@@ -240,7 +240,7 @@ func changeWord(o *Object, e *ledger.ResourceRange, attribute, name, op, text st
 	case op != "=":
 		return fmt.Errorf("%w: %s %s", errValue, name, op)
 	default:
-		if v, ok := pbs.ParseBool(text); o.Words[name] && !ok {
+		if v, ok := qsub.ParseBool(text); o.Words[name] && !ok {
 			return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 		} else if o.Words[name] {
 			text = truthText(v)[0]

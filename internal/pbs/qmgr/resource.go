@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -134,7 +134,7 @@ func (r resourceSpec) countAccess() (parse func(string) (int64, error), text fun
 }
 
 func parseSize(text string) (int64, error) {
-	n, ok := pbs.ParseSizeValue(text)
+	n, ok := qsub.ParseSizeValue(text)
 	if !ok {
 		return 0, errValue
 	}
@@ -152,7 +152,7 @@ func sizeText(n int64) string {
 }
 
 func parseDuration(text string) (int64, error) {
-	d, ok := pbs.ParseDuration(text)
+	d, ok := qsub.ParseDuration(text)
 	if !ok {
 		return 0, errValue
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/pbs/qsub"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -15,7 +15,7 @@ func schedulingText() attributeSpec {
 	return attributeSpec{name: "scheduling", server: true,
 		text: func(o *Object) []string { return truthText(!o.Pool.Stopped) },
 		set: func(o *Object, op, text string) error {
-			v, ok := pbs.ParseBool(text)
+			v, ok := qsub.ParseBool(text)
 			if !ok || op != "=" {
 				return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 			}

@@ -35,7 +35,7 @@ type CaseMachine struct {
 }
 
 // DesktopPolicy is when a machine is lent that has an owner: as preset "desktop" of
-// startd/owner has it, with times of its own.
+// startd/desktop/policy has it, with times of its own.
 type DesktopPolicy struct {
 	StartAfter  time.Duration // after he has left it is lent
 	ResumeAfter time.Duration // what stood still goes on

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// guardProcess sees the owner of a machine, as startd/guard does: a process of the host,
+// guardProcess sees the owner of a machine, as startd/desktop/guard does: a process of the host,
 // beside the startd and independent of it.
 type guardProcess struct {
 	machine          *machineNode

@@ -29,7 +29,7 @@
 //   - The loop around startd/slot: what it hears, says and does (handleSchedd.go,
 //     perform.go, adopt.go) is written anew after package startd, as that is one with
 //     hands
-//     of processes, files and groups. What owners of machines make of claims is startd's own (startd/owner, startd/desktop); the guard that
+//     of processes, files and groups. What owners of machines make of claims is startd's own (startd/desktop/policy, startd/desktop); the guard that
 //     sees them (desktopPool.go) says only what is new. No checkpoints, queues on the node or scripts.
 //   - Raft: internal/sim/consensus. A negotiator reads the collector beside it only, not
 //     all of them merged (internal/adclient).

@@ -1,5 +1,5 @@
 // Package guard is the daemon that stands between a machine's owner and the tasks on it.
-// It owns the sources of idleness (startd/idle), the owner's file and his pause; it tells
+// It owns the sources of idleness (startd/desktop/idle), the owner's file and his pause; it tells
 // the startds of the host what it sees, and stops their tasks itself when they do not.
 //
 //	sources ──▶ signs ──▶ startds ──▶ acted

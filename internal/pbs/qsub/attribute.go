@@ -1,0 +1,157 @@
+package qsub
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listAttributes are the keys of -W whose values are lists: what follows a comma and has
+// no "=" belongs to them.
+var listAttributes = []string{"comment", "depend", "stagein", "stageout", "group_list"}
+
+// NamedAttributes are the attributes of a job that -W sets as an option of their own
+// does.
+var NamedAttributes = map[string]byte{
+	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j',
+	"Keep_Files": 'k', "Mail_Points": 'm',
+	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S',
+	"User_List": 'u', "Variable_List": 'v',
+}
+
+// AttributeOption is the option that sets the same attribute of a job as -W does under
+// this name.
+func AttributeOption(attribute string) (letter byte, ok bool) {
+	letter, ok = NamedAttributes[attribute]
+	return letter, ok
+}
+
+// AddAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its
+// value.
+func (s *JobSubmission) AddAttributes(value string) error {
+	key := ""
+	for _, item := range SplitList(value) {
+		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
+		switch {
+		case ok && name != "":
+			key = name
+			s.Attributes[key] = entryOf(key, v)
+		case key != "" && slices.Contains(listAttributes, key):
+			s.Attributes[key] += "," + entryOf(key, strings.TrimSpace(item))
+		default:
+			return IllegalValueError('W')
+		}
+	}
+	return nil
+}
+
+// entryOf is an entry of a list as the list has it. A comma in the name of a file is no
+// end of its entry.
+func entryOf(key, entry string) string {
+	if key == "stagein" || key == "stageout" {
+		return strings.ReplaceAll(entry, ",", `\,`)
+	}
+	return entry
+}
+
+// parseAttributes understands what -W said.
+func (s *JobSubmission) parseAttributes() error {
+	s.umask = -1
+	for _, key := range SortedNames(s.Attributes) {
+		if err := s.parseAttribute(key, s.Attributes[key]); err != nil {
+			return err
+		}
+	}
+	if s.ownDirectory = s.Attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.ownDirectory &&
+		s.Dir != "" {
+		return refusalf("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein "+
+			"or stageout", ExitUsage)
+	}
+	return nil
+}
+
+func (s *JobSubmission) parseAttribute(key, v string) (err error) {
+	ok := true
+	switch key {
+	case "depend":
+		return s.setDepend(v)
+	case "block":
+		ok = v == "true" || v == "false"
+		s.block = v == "true"
+	case "umask":
+		var n uint64
+		n, err = strconv.ParseUint(v, 8, 16)
+		ok = err == nil && n <= 0o777
+		s.umask = int64(n)
+	case "max_run_subjobs":
+		var n int
+		n, err = strconv.Atoi(v)
+		if ok = err == nil && n >= 1; ok && s.maxRunning != 0 {
+			return refusalf("multiple max_run_subjobs values found", ExitUsage)
+		}
+		s.maxRunning = n
+	case "run_count":
+		_, err = strconv.ParseUint(v, 10, 31)
+		ok = err == nil
+	case "sandbox":
+		ok = v == "PRIVATE" || v == "HOME"
+	case "stagein", "stageout":
+		return s.setStage(key, v)
+	case "group_list":
+		return s.setGroup(v)
+	case "comment": // it is shown as long as the job waits
+	case "x":
+		return s.setAccess(v)
+	case "Rerunable":
+		ok = v == "True" || v == "False" || v == "y" || v == "n"
+		s.NoRerun = v == "False" || v == "n"
+	case "interactive":
+		return s.setInteractive(v)
+	case "create_resv_from_job":
+		return refusalf("-W "+key+" is not supported yet: roost reservation makes one", ExitUsage)
+	// they are about the other machines of a job, of which there are none
+	case "release_nodes_on_stageout", "tolerate_node_failures":
+	default:
+		if letter, known := NamedAttributes[key]; known {
+			return s.ApplyOptions([]OptionValue{{letter, v}})
+		}
+		return refusalf("Undefined Attribute "+key, exitNoAttribute)
+	}
+	if !ok {
+		return IllegalValueError('W')
+	}
+	return nil
+}
+
+// setAccess reads Moab's words: with whom the job shares its machines. They are in the
+// list that -W x= has, with semicolons between them. Others mean nothing to Torque
+// itself, which takes them, and OpenPBS knows none.
+func (s *JobSubmission) setAccess(v string) error {
+	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
+		name, policy, _ := strings.Cut(strings.ReplaceAll(strings.ToUpper(word), "=", ":"), ":")
+		switch {
+		case name == "NACCESSPOLICY" && policy != "":
+			s.exclusive = policy != "SHARED"
+		case !s.Caller.isTorque():
+			return refusalf("Undefined Attribute x: of Moab's words only NACCESSPOLICY is known", exitNoAttribute)
+		}
+	}
+	return nil
+}
+
+// setGroup reads "group[@host],…": the group that the job runs in, which its user has to
+// be in. Where it will run is not known yet, so that of the server counts, or else the
+// one without a host.
+func (s *JobSubmission) setGroup(v string) error {
+	seen := map[string]bool{}
+	for _, item := range listItems(v) {
+		name, host, _ := strings.Cut(item, "@")
+		if name == "" || seen[host] {
+			return IllegalValueError('W')
+		}
+		if seen[host] = true; host == "" && s.group == "" || host != "" && strings.EqualFold(host, s.serverHost()) {
+			s.group = name
+		}
+	}
+	return nil
+}

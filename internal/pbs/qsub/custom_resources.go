@@ -1,0 +1,79 @@
+package qsub
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Resources that PBS does not know itself are custom (OpenPBS Administrator's Guide,
+// "Custom resources"). One with a number is counted for the whole pool, as licences are,
+// and the schedd knows which there are. All others are attributes of machines that their
+// administrators have set: true or false, or a word.
+
+// identifier is what can be the name of an attribute without quotes.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ParseCustomCount reads how many of a counted resource are asked for.
+func ParseCustomCount(name, v string) (n int, ok bool) {
+	if !roost.IsLimitName(strings.ToLower(name)) || strings.Trim(v, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(v)
+	return n, err == nil && n <= roost.MaxLimitCount
+}
+
+// isMachineAttribute reports whether a custom resource can be one.
+func isMachineAttribute(name, v string) bool {
+	return identifier.MatchString(name) && v != "" && (v[0] < '0' || v[0] > '9')
+}
+
+// machineAttributes lists the attributes of machines that the job asks for as a whole;
+// without a select all its chunks have them.
+func (s *JobSubmission) machineAttributes() (names []string) {
+	for _, name := range SortedNames(s.ResourceValues) {
+		if _, counted := ParseCustomCount(name, s.ResourceValues[name]); !counted && JobWideResources[name] == nil &&
+			ChunkResources[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// setCountedResources says in the ad what the job takes of what is counted, its chunks
+// together.
+func (s *JobSubmission) setCountedResources(ad *classad.Ad) error {
+	all := map[string]int{}
+	for name, v := range s.ResourceValues {
+		if n, ok := ParseCustomCount(name, v); ok && JobWideResources[name] == nil && ChunkResources[name] == nil {
+			all[strings.ToLower(name)] += n
+		}
+	}
+	chunks, _, _ := s.requestedChunks() // they were read before
+	for i := range chunks {
+		for name, n := range chunks[i].counted {
+			all[name] += n * chunks[i].count
+		}
+	}
+	var list []string
+	for _, name := range SortedNames(all) {
+		switch n := all[name]; {
+		case n > roost.MaxLimitCount:
+			return illegalResourceError(name, "the chunks together are more than can be counted")
+		case n > 0 && len(s.request.gangParts) > 1:
+			return illegalResourceError(name, "a job on several machines takes nothing that is counted for the pool")
+		case n > 0:
+			list = append(list, roost.LimitRequest{Name: name, Count: n}.String())
+		}
+	}
+	if len(list) > roost.MaxLimitRequests {
+		return illegalResourceError(SortedNames(all)[roost.MaxLimitRequests], "these are more than a job may name")
+	}
+	if len(list) > 0 {
+		ad.SetString(roost.AttrLimits, strings.Join(list, ", "))
+	}
+	return nil
+}

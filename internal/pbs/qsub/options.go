@@ -1,0 +1,64 @@
+package qsub
+
+import "strings"
+
+// OptionValue is one option with its value.
+type OptionValue struct {
+	Letter byte
+	Value  string
+}
+
+const (
+	flags          = "fhInVXzx"
+	flagsWithValue = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
+)
+
+// splitOptions reads options as getopt does: combined ("-hz"), with the value in the same
+// word ("-joe", "-lnodes=1") or the next. What stands behind "--" is a command. With
+// permute options may follow operands, as clients write them.
+func splitOptions(args []string, permute bool) (options []OptionValue, operands, command []string, err error) {
+	return SplitOptionsFor(args, permute, flags, flagsWithValue, usage)
+}
+
+// SplitOptionsFor is split with the options, and the help, of another command.
+func SplitOptionsFor(args []string, permute bool,
+	flags, valued, usage string) (options []OptionValue, operands, command []string, err error) {
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			return options, operands, append([]string{}, args[i+1:]...), nil
+		}
+		if word == "-" || !strings.HasPrefix(word, "-") {
+			operands = append(operands, word)
+			if !permute {
+				return options, append(operands, args[i+1:]...), nil, nil
+			}
+			continue
+		}
+		for k := 1; k < len(word); k++ {
+			letter := word[k]
+			if strings.IndexByte(flags, letter) >= 0 {
+				options = append(options, OptionValue{letter, ""})
+				continue
+			}
+			if strings.IndexByte(valued, letter) < 0 {
+				return nil, nil, nil, &RefusalError{"qsub: invalid option -- '" + string(letter) + "'\n" + usage,
+					ExitUsage}
+			}
+			value := word[k+1:]
+			if value == "" {
+				if i++; i == len(args) {
+					return nil, nil, nil, &RefusalError{"qsub: option requires an argument -- '" + string(letter) +
+						"'\n" + usage, ExitUsage}
+				}
+				value = args[i]
+			}
+			if letter == 'N' {
+				value = strings.Trim(strings.TrimPrefix(value, "="), "\"") // -N="x", as PSI/J writes it
+			}
+			options = append(options, OptionValue{letter, value})
+			break
+		}
+	}
+	return options, operands, nil, nil
+}
