@@ -38,7 +38,7 @@ func (r *AdvanceReservation) admits(who fairshare.Submitter) bool {
 }
 
 // applyReservations holds what administrators have drained and reserved.
-func (p *negotiationCycle) applyReservations() {
+func (p backfillPlanner) applyReservations() {
 	for i := range p.Drains {
 		d := &p.Drains[i]
 		until := unixOrDefault(d.Until, timeline.Never)
@@ -72,7 +72,7 @@ func (p *negotiationCycle) applyReservations() {
 // reserveAmount chooses the machines that an amount is to come from: those first of which
 // nothing is in use by then as far as anybody knows, then by name. What is held is not
 // used by others, so that the next plan chooses the same.
-func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until timeline.UnixSeconds) {
+func (p backfillPlanner) reserveAmount(r *AdvanceReservation, from, until timeline.UnixSeconds) {
 	type source struct {
 		at   int
 		busy bool
@@ -106,12 +106,12 @@ func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until time
 
 // holdersHaveClaim reports whether somebody for whom a reservation is has a claim on a
 // machine.
-func (p *negotiationCycle) holdersHaveClaim(r *AdvanceReservation, m *Machine) bool {
+func (p backfillPlanner) holdersHaveClaim(r *AdvanceReservation, m *Machine) bool {
 	return slices.ContainsFunc(m.Claims, func(c MachineClaim) bool { return r.admits(c.Submitter) })
 }
 
 // usedByHolders is what those have of a machine already for whom a reservation is.
-func (p *negotiationCycle) usedByHolders(r *AdvanceReservation, at int) (sum roost.Resources) {
+func (p backfillPlanner) usedByHolders(r *AdvanceReservation, at int) (sum roost.Resources) {
 	for _, c := range p.Machines[at].Claims {
 		if r.admits(c.Submitter) {
 			sum = sum.Add(c.Resources)
@@ -122,7 +122,7 @@ func (p *negotiationCycle) usedByHolders(r *AdvanceReservation, at int) (sum roo
 
 // closedByReservation reports whether nothing of a machine is for a want: nil for nobody
 // in particular.
-func (p *negotiationCycle) closedByReservation(w *requestState, at int) bool {
+func (p backfillPlanner) closedByReservation(w *requestState, at int) bool {
 	f := p.timelines[at]
 	if f == nil {
 		return false
@@ -137,7 +137,7 @@ func (p *negotiationCycle) closedByReservation(w *requestState, at int) bool {
 
 // bindReservation finds the reservation that a request asks for. If it cannot be used now
 // the want has to wait, and w.barred says why.
-func (p *negotiationCycle) bindReservation(w *requestState) {
+func (p backfillPlanner) bindReservation(w *requestState) {
 	if w.Reservation == "" {
 		return
 	}
@@ -161,7 +161,7 @@ func (p *negotiationCycle) bindReservation(w *requestState) {
 
 // inReservation reports whether a want may run on a machine as far as its reservation
 // says where.
-func (p *negotiationCycle) inReservation(w *requestState, at int) bool {
+func (p backfillPlanner) inReservation(w *requestState, at int) bool {
 	if w.advanceReservation == nil {
 		return true
 	}

@@ -56,7 +56,7 @@ const maxReservationSearches = 4
 
 // reserveForUnplaced holds something for a want that has found no room, if it is its
 // turn.
-func (p *negotiationCycle) reserveForUnplaced(w *requestState) {
+func (p backfillPlanner) reserveForUnplaced(w *requestState) {
 	depth := 1
 	switch p.Backfill.Mode {
 	case BackfillOff:
@@ -77,7 +77,7 @@ func (p *negotiationCycle) reserveForUnplaced(w *requestState) {
 
 // reserveFor holds room for so many units that are to start together, and reports whether
 // there is any.
-func (p *negotiationCycle) reserveFor(w *requestState, size int) bool {
+func (p backfillPlanner) reserveFor(w *requestState, size int) bool {
 	if w.isMixedGang() {
 		return p.reserveForParts(w)
 	}
@@ -116,11 +116,11 @@ type fitWindow struct {
 }
 
 // findFitWindow looks for what can be held for so many units.
-func (p *negotiationCycle) findFitWindow(w *requestState, size int) (best fitWindow) {
+func (p backfillPlanner) findFitWindow(w *requestState, size int) (best fitWindow) {
 	if w.feasible == nil {
 		w.feasible = p.feasibleMachines(w)
 	}
-	for _, w.placementSet = range p.placementSets(w) {
+	for _, w.placementSet = range p.gangs().placementSets(w) {
 		found := p.findFitWindowInSet(w, size)
 		if found.tasksByMachine != nil && (best.tasksByMachine == nil ||
 			found.isCertain && (!best.isCertain || found.start < best.start)) {
@@ -132,11 +132,11 @@ func (p *negotiationCycle) findFitWindow(w *requestState, size int) (best fitWin
 }
 
 // findFitWindowInSet is findFitWindow for one group of machines.
-func (p *negotiationCycle) findFitWindowInSet(w *requestState, size int) fitWindow {
+func (p backfillPlanner) findFitWindowInSet(w *requestState, size int) fitWindow {
 	r := unitsWeight(w.Class.minimumSums, w.Class.AppClass, 1)
 	if start, on, ok := p.earliestStart(w, size, r); ok {
 		start = max(start, p.now+1)
-		predicted, corrected := p.basisOf(on, start)
+		predicted, corrected := p.explainer().basisOf(on, start)
 		if !corrected || !p.waitedTooLong(w) {
 			return fitWindow{on, start, timeline.EndTime(start, w.expectedRuntime()), true, predicted}
 		}
@@ -149,7 +149,7 @@ func (p *negotiationCycle) findFitWindowInSet(w *requestState, size int) fitWind
 
 // waitedTooLong reports whether a want has waited for so long that it does not wait for a
 // time that nobody knows.
-func (p *negotiationCycle) waitedTooLong(w *requestState) bool {
+func (p backfillPlanner) waitedTooLong(w *requestState) bool {
 	return w.Oldest != 0 && p.Now.Sub(time.Unix(0, w.Oldest)) >= p.Backfill.MaxWait
 }
 
@@ -166,7 +166,7 @@ type cachedFitWindow struct {
 	searchedAt time.Time
 }
 
-func (p *negotiationCycle) cacheFitWindow(w *requestState, found fitWindow) {
+func (p backfillPlanner) cacheFitWindow(w *requestState, found fitWindow) {
 	m := &cachedFitWindow{fitWindow: found, size: max(w.Gang, 1), searchedAt: p.Now}
 	for _, one := range found.tasksByMachine {
 		m.machines = append(m.machines, p.Machines[one.machine])
@@ -176,7 +176,7 @@ func (p *negotiationCycle) cacheFitWindow(w *requestState, found fitWindow) {
 
 // cachedFitWindowFor returns what was found a moment ago, if it still holds: the machines
 // are there, and have room at that time.
-func (p *negotiationCycle) cachedFitWindowFor(w *requestState, size int) (fitWindow, bool) {
+func (p backfillPlanner) cachedFitWindowFor(w *requestState, size int) (fitWindow, bool) {
 	m := w.Class.lastFitWindow
 	if m == nil || w.reservedOn != nil || m.size != size || p.Now.Before(m.searchedAt) ||
 		p.Now.Sub(m.searchedAt) >= noFitTTL || m.isCertain && m.start <= p.now {
@@ -200,7 +200,7 @@ func (p *negotiationCycle) cachedFitWindowFor(w *requestState, size int) (fitWin
 }
 
 // machineNumber is the number of a machine in this plan.
-func (p *negotiationCycle) machineNumber(name string) (at int, ok bool) {
+func (p backfillPlanner) machineNumber(name string) (at int, ok bool) {
 	m := p.byName[name]
 	if m == nil || m.drained {
 		return 0, false
@@ -212,7 +212,7 @@ func (p *negotiationCycle) machineNumber(name string) (at int, ok bool) {
 type tasksOnMachine struct{ machine, units int }
 
 // feasibleMachines lists the machines that could run a unit if they were empty.
-func (p *negotiationCycle) feasibleMachines(w *requestState) []int {
+func (p backfillPlanner) feasibleMachines(w *requestState) []int {
 	list := []int{}
 	p.scratch.preferHits = p.compiledQuery(w.Class).Select(p.scratch.preferHits[:0], &p.env)
 	for _, hit := range p.scratch.preferHits {
@@ -228,7 +228,7 @@ func (p *negotiationCycle) feasibleMachines(w *requestState) []int {
 }
 
 // reopensLater reports whether what shuts a machine ends.
-func (p *negotiationCycle) reopensLater(w *requestState, at int) bool {
+func (p backfillPlanner) reopensLater(w *requestState, at int) bool {
 	f := p.timelines[at]
 	for i, h := range f.Reservations {
 		if h.Resources == wholeMachine && h.Until == timeline.Never && !f.holders[i].mayUse(w) {
@@ -239,7 +239,7 @@ func (p *negotiationCycle) reopensLater(w *requestState, at int) bool {
 }
 
 // timelineFor is a machine's future as a want sees it.
-func (p *negotiationCycle) timelineFor(w *requestState, at int) *timeline.MachineCapacity {
+func (p backfillPlanner) timelineFor(w *requestState, at int) *timeline.MachineCapacity {
 	f := p.timelines[at]
 	switch {
 	case f != nil:
@@ -261,7 +261,7 @@ func (p *negotiationCycle) timelineFor(w *requestState, at int) *timeline.Machin
 }
 
 // earliestStart is when so many units fit together at the earliest, and where.
-func (p *negotiationCycle) earliestStart(w *requestState, size int,
+func (p backfillPlanner) earliestStart(w *requestState, size int,
 	r roost.Resources) (timeline.UnixSeconds, []tasksOnMachine, bool) {
 	if size == 1 {
 		return p.earliestUnitStart(w, r)
@@ -283,7 +283,7 @@ func (p *negotiationCycle) earliestStart(w *requestState, size int,
 
 // earliestUnitStart is earliest for one unit. Most machines need not be looked at
 // closely: their first task ends too late.
-func (p *negotiationCycle) earliestUnitStart(w *requestState,
+func (p backfillPlanner) earliestUnitStart(w *requestState,
 	r roost.Resources) (best timeline.UnixSeconds, on []tasksOnMachine, ok bool) {
 	best = timeline.Never
 	for _, at := range w.feasible {
@@ -305,7 +305,7 @@ func (p *negotiationCycle) earliestUnitStart(w *requestState,
 
 // earliestSplitStart is earliest on a machine whose sums do not say all, not before they
 // say so.
-func (p *negotiationCycle) earliestSplitStart(w *requestState, at int, view *timeline.MachineCapacity,
+func (p backfillPlanner) earliestSplitStart(w *requestState, at int, view *timeline.MachineCapacity,
 	from timeline.UnixSeconds, r roost.Resources) (timeline.UnixSeconds, bool) {
 	type release struct {
 		at    int64
@@ -336,7 +336,7 @@ func (p *negotiationCycle) earliestSplitStart(w *requestState, at int, view *tim
 
 // mostlyFree chooses the machines that have most of what so many units need; nil if all
 // machines together are too small.
-func (p *negotiationCycle) mostlyFree(w *requestState, size int, r roost.Resources) []tasksOnMachine {
+func (p backfillPlanner) mostlyFree(w *requestState, size int, r roost.Resources) []tasksOnMachine {
 	type machine struct {
 		tasksOnMachine
 		free float64
@@ -365,7 +365,7 @@ func (p *negotiationCycle) mostlyFree(w *requestState, size int, r roost.Resourc
 }
 
 // otherReservations is what others have held of a machine for good.
-func (p *negotiationCycle) otherReservations(w *requestState, at int) (sum roost.Resources) {
+func (p backfillPlanner) otherReservations(w *requestState, at int) (sum roost.Resources) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
 			if h.Until == timeline.Never && (!f.holders[i].mayUse(w) ||
@@ -389,7 +389,7 @@ func smallestFraction(free, want roost.Resources) float64 {
 }
 
 // outlookText says what is held for a want, and when it starts.
-func (p *negotiationCycle) outlookText(w *requestState) string {
+func (p backfillPlanner) outlookText(w *requestState) string {
 	if w.reservedOn == nil {
 		return ""
 	}

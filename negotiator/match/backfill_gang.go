@@ -22,7 +22,7 @@ type partRoom struct {
 }
 
 // reserveForParts is reserveFor for a gang whose units ask for different things.
-func (p *negotiationCycle) reserveForParts(w *requestState) bool {
+func (p backfillPlanner) reserveForParts(w *requestState) bool {
 	for i := range w.parts {
 		if c := w.parts[i].requestState; c.feasible == nil {
 			c.feasible = p.feasibleMachines(c)
@@ -30,7 +30,7 @@ func (p *negotiationCycle) reserveForParts(w *requestState) bool {
 	}
 	var best []partRoom
 	var start timeline.UnixSeconds
-	for _, w.placementSet = range p.placementSets(w) {
+	for _, w.placementSet = range p.gangs().placementSets(w) {
 		if found, t := p.earliestForParts(w); found != nil && (best == nil || t < start) {
 			best, start = found, t
 		}
@@ -42,7 +42,7 @@ func (p *negotiationCycle) reserveForParts(w *requestState) bool {
 	}
 	held := false
 	if p.waitedTooLong(w) {
-		for _, w.placementSet = range p.placementSets(w) {
+		for _, w.placementSet = range p.gangs().placementSets(w) {
 			if held = p.reserveMostlyFree(w); held {
 				break
 			}
@@ -54,7 +54,7 @@ func (p *negotiationCycle) reserveForParts(w *requestState) bool {
 
 // earliestForParts is room for all of a gang, and when; none if no time is known at which
 // it fits.
-func (p *negotiationCycle) earliestForParts(w *requestState) (found []partRoom, t timeline.UnixSeconds) {
+func (p backfillPlanner) earliestForParts(w *requestState) (found []partRoom, t timeline.UnixSeconds) {
 	t = p.now
 	for range maxGangRestarts {
 		found, later, ok := p.roomForAllFrom(w, t)
@@ -68,7 +68,7 @@ func (p *negotiationCycle) earliestForParts(w *requestState) (found []partRoom, 
 
 // roomForAllFrom looks for room for all of a gang from t on. It says where, or until when
 // the first part has to wait that has none yet.
-func (p *negotiationCycle) roomForAllFrom(w *requestState,
+func (p backfillPlanner) roomForAllFrom(w *requestState,
 	t timeline.UnixSeconds) (found []partRoom, later timeline.UnixSeconds, ok bool) {
 	for _, c := range w.parts {
 		r := unitsWeight(c.Class.minimumSums, c.Class.AppClass, 1)
@@ -105,7 +105,7 @@ func (p *negotiationCycle) roomForAllFrom(w *requestState,
 }
 
 // reserveAll holds what was found.
-func (p *negotiationCycle) reserveAll(w *requestState, found []partRoom, start timeline.UnixSeconds) {
+func (p backfillPlanner) reserveAll(w *requestState, found []partRoom, start timeline.UnixSeconds) {
 	var on []tasksOnMachine
 	for _, one := range found {
 		one.reservation.From = start
@@ -114,7 +114,7 @@ func (p *negotiationCycle) reserveAll(w *requestState, found []partRoom, start t
 	}
 	if w.reservedOn == nil {
 		w.reservedOn, w.start, w.certainty = on, start, ByWalltime
-		if predicted, _ := p.basisOf(on, start); predicted {
+		if predicted, _ := p.explainer().basisOf(on, start); predicted {
 			w.certainty = ByPrediction
 		}
 	}
@@ -122,7 +122,7 @@ func (p *negotiationCycle) reserveAll(w *requestState, found []partRoom, start t
 
 // reserveMostlyFree holds for each part what falls free of the machines that have most of
 // what it needs, or nothing at all.
-func (p *negotiationCycle) reserveMostlyFree(w *requestState) bool {
+func (p backfillPlanner) reserveMostlyFree(w *requestState) bool {
 	var on []tasksOnMachine
 	for _, c := range w.parts {
 		r := unitsWeight(c.Class.minimumSums, c.Class.AppClass, 1)

@@ -195,7 +195,7 @@ func (p *negotiationCycle) rescoreChanged(w *requestState) {
 // newCandidate is a machine for a unit of w; ok is false if it does not match, or has no
 // room, or is not to be tried.
 func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCandidate, ok bool) {
-	if p.drained[at] || p.hasGangUnit(w, at) || !w.gangRequest().placementSet.hasMachine(at) {
+	if p.drained[at] || p.gangs().hasGangUnit(w, at) || !w.gangRequest().placementSet.hasMachine(at) {
 		return c, false
 	}
 	rank := p.rankOfMachine(w, int32(at))
@@ -212,7 +212,7 @@ func (p *negotiationCycle) newCandidate(w *requestState, at int) (c placementCan
 	if !ok {
 		return c, false
 	}
-	if !p.notReserved(w, at) {
+	if !p.selfPlacements().notReserved(w, at) {
 		w.excludedOtherwise = true
 		return c, false
 	}

@@ -102,7 +102,7 @@ func (p *negotiationCycle) unitsWithinLimits(w *requestState, n int) int {
 	if n = p.withinSoftLimits(w, n); n == 0 {
 		return 0
 	}
-	return p.unitsWithinShare(w, n)
+	return p.fairShares().unitsWithinShare(w, n)
 }
 
 // unitsWithin is how many of n units, of a gang all or none, the limit has room for.

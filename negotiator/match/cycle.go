@@ -105,15 +105,15 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 			rest = rest[n:]
 			continue
 		}
-		if p.initSelfPlacements(rest[:n]) {
-			p.placeBand(rest[:n])
+		if p.selfPlacements().initSelfPlacements(rest[:n]) {
+			p.fairShares().placeBand(rest[:n])
 			p.proposalsFirst = false
 		}
-		p.placeBand(rest[:n])
-		p.placeOverSoftLimits(rest[:n])
+		p.fairShares().placeBand(rest[:n])
+		p.preemption().placeOverSoftLimits(rest[:n])
 		rest = rest[n:]
 	}
-	p.placeWaiting(p.requests)
+	p.nodeQueues().placeWaiting(p.requests)
 	p.storeNoFit()
 	p.listUnplaced()
 	out := p.result
@@ -129,24 +129,24 @@ func (t *Matcher) beginCycle(s *Snapshot) *negotiationCycle {
 	p.now, p.timelines = s.Now.Unix(), t.scratch.unavailable
 	t.syncTable(p)
 	p.poolFree = t.machineTable.poolFree
-	p.initSubmitters()
-	p.initBudgets()
-	p.applyReservations()
+	p.fairShares().initSubmitters()
+	p.preemption().initBudgets()
+	p.backfill().applyReservations()
 	p.requests = requestOrder(t.scratch.requestOrder, len(s.Requests))
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
 			w := t.scratch.requestStates.newItem()
-			w.Request, w.unitsLeft, w.submitter, w.unitWeight = r, r.Wanted, p.submitterState(r.Submitter),
+			w.Request, w.unitsLeft, w.submitter, w.unitWeight = r, r.Wanted, p.fairShares().submitterState(r.Submitter),
 				fairshare.CoresWorth(r.Class.Resources, p.poolTotal)
 			p.bindLimits(w)
-			p.bindReservation(w)
+			p.backfill().bindReservation(w)
 			if w.Gang > 1 {
-				p.splitGang(w)
+				p.gangs().splitGang(w)
 			}
 			p.requests = append(p.requests, w)
 		}
 	}
-	p.sumGroupUsage()
+	p.fairShares().sumGroupUsage()
 	slices.SortFunc(p.requests, compareTurns)
 	p.makeMix()
 	return p
@@ -240,7 +240,7 @@ func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took
 				return took, queue
 			}
 			if w.Gang > 1 {
-				if !p.placeOneGang(w) {
+				if !p.gangs().placeOneGang(w) {
 					break
 				}
 				took += w.unitWeight * float64(w.Gang)
@@ -250,20 +250,20 @@ func (p *negotiationCycle) placeTurn(queue []*requestState, slice float64) (took
 			if n == 0 {
 				break
 			}
-			if at, units, ok := p.nextSelfPlacement(w, n); ok {
+			if at, units, ok := p.selfPlacements().nextSelfPlacement(w, n); ok {
 				n = p.placeOnMachine(w, at, units)
 				w.consumeSelfPlacement(n)
-			} else if n = p.withinGrantable(w, n); n == 0 {
+			} else if n = p.selfPlacements().withinGrantable(w, n); n == 0 {
 				break // the rest when everybody's proposals have been looked at
 			} else if at, ok := p.bestMachine(w); ok {
 				n = p.placeOnMachine(w, at, n)
 				w.grantableProposed -= n
-			} else if p.preemptForUnit(w) {
+			} else if p.preemption().preemptForUnit(w) {
 				n = 1
 				w.grantableProposed--
 			} else {
 				w.noFit, w.waitReason = true, ""
-				p.reserveForUnplaced(w)
+				p.backfill().reserveForUnplaced(w)
 				break
 			}
 			took += w.unitWeight * float64(n)
@@ -300,7 +300,7 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 		p.Score.spreadsUnits() {
 		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
-	n = p.fitsBesideReservations(w, at, n)
+	n = p.backfill().fitsBesideReservations(w, at, n)
 	switch {
 	case w.Class.Exclusive:
 		p.takeExclusive(at)
@@ -312,7 +312,7 @@ func (p *negotiationCycle) placeOnMachine(w *requestState, at, n int) int {
 	}
 	p.poolFree = p.poolFree.Sub(multiplied(p.unitUsage(w.Class, at), n))
 	p.countPlaced(w, n)
-	p.consumeReservation(w, at, n)
+	p.backfill().consumeReservation(w, at, n)
 	w.unitsLeft -= n
 	if w.domains != nil {
 		w.domains.units[p.failureDomain(w, at)] += int32(n)
@@ -350,7 +350,7 @@ func (p *negotiationCycle) listUnplaced() {
 		}
 	}
 	if explain {
-		p.countUnitsAhead()
+		p.explainer().countUnitsAhead()
 	}
 	p.result.Unplaced = slices.Grow(p.result.Unplaced, waiting)
 	for _, w := range p.requests {
@@ -360,7 +360,7 @@ func (p *negotiationCycle) listUnplaced() {
 		u := UnplacedRequest{Request: w.Request, Missing: w.unitsLeft, NoRoom: w.noFit,
 			Awaits: w.preemption.awaitingVictims > 0}
 		if w.Explain {
-			u.Explanation = p.explainRequest(w.unplacedPart())
+			u.Explanation = p.explainer().explainRequest(w.unplacedPart())
 		}
 		p.result.Unplaced = append(p.result.Unplaced, u)
 	}

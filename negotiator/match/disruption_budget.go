@@ -24,7 +24,7 @@ func (c *MachineClaim) JobName() string {
 }
 
 // initBudgets notes what was displaced lately.
-func (p *negotiationCycle) initBudgets() {
+func (p preemptionPlanner) initBudgets() {
 	if b := &p.Preemption; b.HasBudgets {
 		p.evictionsByJob = make(map[claimJobKey]int, len(b.EvictionsByJob))
 		for job, n := range b.EvictionsByJob {
@@ -34,14 +34,14 @@ func (p *negotiationCycle) initBudgets() {
 }
 
 // jobMayLoseTask reports whether a claim's job may lose one more task.
-func (p *negotiationCycle) jobMayLoseTask(c *MachineClaim) bool {
+func (p preemptionPlanner) jobMayLoseTask(c *MachineClaim) bool {
 	b := &p.Preemption
 	return !b.HasBudgets || c.Job == "" || p.evictionsByJob[claimJobKeyOf(c.Job)] < b.PerJob
 }
 
 // withinBudget reports whether the budgets bear that so many claims of a machine go, some
 // perhaps of one job.
-func (p *negotiationCycle) withinBudget(m *Machine, victims []int32) bool {
+func (p preemptionPlanner) withinBudget(m *Machine, victims []int32) bool {
 	b := &p.Preemption
 	if !b.HasBudgets {
 		return true
@@ -63,12 +63,12 @@ func (p *negotiationCycle) withinBudget(m *Machine, victims []int32) bool {
 	return p.evictedCount+len(victims) <= b.MaxInCycle
 }
 
-func (p *negotiationCycle) cycleBudgetUsed() bool {
+func (p preemptionPlanner) cycleBudgetUsed() bool {
 	return p.Preemption.HasBudgets && p.evictedCount >= p.Preemption.MaxInCycle
 }
 
 // countEviction counts an eviction.
-func (p *negotiationCycle) countEviction(c *MachineClaim) {
+func (p preemptionPlanner) countEviction(c *MachineClaim) {
 	p.evictedCount++
 	if p.Preemption.HasBudgets {
 		p.evictionsByJob[claimJobKeyOf(c.Job)]++
@@ -76,7 +76,7 @@ func (p *negotiationCycle) countEviction(c *MachineClaim) {
 }
 
 // uncountEviction takes that back.
-func (p *negotiationCycle) uncountEviction(c *MachineClaim) {
+func (p preemptionPlanner) uncountEviction(c *MachineClaim) {
 	p.evictedCount--
 	if p.Preemption.HasBudgets {
 		p.evictionsByJob[claimJobKeyOf(c.Job)]--

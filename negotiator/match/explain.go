@@ -164,25 +164,26 @@ func (e *closestMachine) addMachine(have, of int64, where string) {
 	e.machines++
 }
 
-func (p *negotiationCycle) explainRequest(w *requestState) *WaitExplanation {
+func (p startExplainer) explainRequest(w *requestState) *WaitExplanation {
 	t := waitExplainer{request: w, conjunct: map[int]int{}, onlyConjunct: map[int]int{},
 		otherReasons: map[reasonKey]int{}, match: p.compiledQuery(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
-		t.reasonCounts[t.countMachine(p, at)]++
+		t.reasonCounts[t.countMachine(p.negotiationCycle, at)]++
 	}
 	e := &WaitExplanation{
 		Machines: t.machines, Reasons: t.listReasons(), UnitsAhead: w.unitsAhead, HigherAhead: w.higherAhead,
-		OwnAhead: w.ownAhead, UnitsWaiting: p.waitingUnits, Advice: t.suggestions(p), Conditions: t.conditions(),
+		OwnAhead: w.ownAhead, UnitsWaiting: p.waitingUnits,
+		Advice: t.suggestions(p.negotiationCycle), Conditions: t.conditions(),
 	}
 	if t.match.Matched == 0 {
-		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
+		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p.negotiationCycle)
 	}
 	e.StartEstimate = p.startEstimate(&t)
-	e.Summary = t.summary(e.Reasons) + p.noPreemptionReason(w) + p.outlookText(w)
+	e.Summary = t.summary(e.Reasons) + p.preemption().noPreemptionReason(w) + p.backfill().outlookText(w)
 	if why := w.infeasibleReason(t.machines, t.capable); why != "" {
 		e.Summary = why + ": " + e.Summary
 	}
-	e.Brief = t.briefText(p, e)
+	e.Brief = t.briefText(p.negotiationCycle, e)
 	return e
 }
 
@@ -199,22 +200,25 @@ func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
 	if m.drained {
 		return t.addReason(Drained, "drained")
 	}
-	closed, by := p.fullyReservedFor(t.request, at)
+	closed, by := p.backfill().fullyReservedFor(t.request, at)
 	if closed == Drained {
 		return t.addReason(closed, by)
 	}
-	if !p.inReservation(t.request, at) {
+	if !p.backfill().inReservation(t.request, at) {
 		return t.addReason(Reserved, "not in reservation "+t.request.Reservation)
 	}
 	if failing, conjunct := t.match.Failing(m.row); failing > 0 {
-		return t.countMismatch(m, failing, conjunct, func() bool { s := p.shortageOf(c, at, true); return s.isShort() })
+		return t.countMismatch(m, failing, conjunct, func() bool {
+			s := p.explainer().shortageOf(c, at, true)
+			return s.isShort()
+		})
 	}
-	if small := p.shortageOf(c, at, true); small.reason != "" {
+	if small := p.explainer().shortageOf(c, at, true); small.reason != "" {
 		return t.addReason(TooSmall, "too small: "+small.reason)
 	} else if small.dimensions > 0 {
 		d := small.first
 		t.tooSmall[d].addMachine(small.have[d], small.have[d], m.Name)
-		if small.dimensions == 1 && p.fitsWithLess(c, at, d, small.have[d], true) {
+		if small.dimensions == 1 && p.explainer().fitsWithLess(c, at, d, small.have[d], true) {
 			t.tooSmallInOne[d].addMachine(small.have[d], small.have[d], m.Name)
 		}
 		t.shortOfTwoEver.addMachine(p, c, at, &small)
@@ -260,23 +264,23 @@ func (t *waitExplainer) countMismatch(m *Machine, failing, conjunct int, small f
 // countBusy is count for a machine that could run it if it were empty.
 func (t *waitExplainer) countBusy(p *negotiationCycle, at int) ReasonKind {
 	m, c := p.Machines[at], t.request.Class
-	busy := p.shortageOf(c, at, false)
+	busy := p.explainer().shortageOf(c, at, false)
 	switch d := busy.first; {
 	case busy.reason != "":
 		return t.addReason(Busy, "busy: "+busy.reason)
-	case busy.dimensions == 0 && p.timelines[at] != nil && p.fitsBesideReservations(t.request, at, 1) == 0:
-		t.longestNow = max(t.longestNow, p.longestRuntimeNow(t.request, at))
-		return t.addReason(p.reservedFor(t.request, at))
+	case busy.dimensions == 0 && p.timelines[at] != nil && p.backfill().fitsBesideReservations(t.request, at, 1) == 0:
+		t.longestNow = max(t.longestNow, p.explainer().longestRuntimeNow(t.request, at))
+		return t.addReason(p.backfill().reservedFor(t.request, at))
 	case busy.dimensions == 0: // a plan that is complete has such a machine only where something else holds the request
 		t.reservedNow++
-		t.gangUnitsNow += p.unitsFittingNow(t.request, at)
+		t.gangUnitsNow += p.explainer().unitsFittingNow(t.request, at)
 		if t.request.waitReason == "" {
 			return t.addReason(ReservedForEarlier, "room is left for others")
 		}
 		return t.addReason(t.request.waitReasonKind, t.request.waitReason)
 	default:
 		t.busy[d].addMachine(busy.have[d], busy.total[d], m.Name)
-		if busy.dimensions == 1 && p.fitsWithLess(c, at, d, busy.have[d], false) {
+		if busy.dimensions == 1 && p.explainer().fitsWithLess(c, at, d, busy.have[d], false) {
 			t.busyInOne[d].addMachine(busy.have[d], busy.total[d], m.Name)
 		}
 		t.shortOfTwoNow.addMachine(p, c, at, &busy)

@@ -22,7 +22,7 @@ func (s *resourceShortage) isShort() bool { return s.dimensions > 0 || s.reason 
 
 // shortageOf says what a machine lacks for a class: even when it is empty, or as things
 // stand.
-func (p *negotiationCycle) shortageOf(c *RequestClass, at int, empty bool) resourceShortage {
+func (p startExplainer) shortageOf(c *RequestClass, at int, empty bool) resourceShortage {
 	m, s := p.Machines[at], resourceShortage{first: dimensions}
 	if c.Exclusive && !empty && !p.isEmpty(at) {
 		s.reason = "it is to have the machine alone, and others are there"
@@ -132,7 +132,7 @@ func placementErrorText(err error) string {
 
 // fitsWithLess reports whether a request with so much less of one dimension would fit on
 // a machine as it stands.
-func (p *negotiationCycle) fitsWithLess(c *RequestClass, at int, d resourceDimension, have int64, empty bool) bool {
+func (p startExplainer) fitsWithLess(c *RequestClass, at int, d resourceDimension, have int64, empty bool) bool {
 	f := p.unitsFreeAt(at)
 	if f == nil {
 		return true // it lacks nothing else

@@ -37,7 +37,7 @@ type machineUndo struct {
 
 // placeOneGang places one gang of a want that may take its turn, and reports whether it
 // could.
-func (p *negotiationCycle) placeOneGang(w *requestState) bool {
+func (p gangPlanner) placeOneGang(w *requestState) bool {
 	defer p.releaseParts(w)
 	if n := p.gangUnitsWithinLimits(w); n < w.Gang {
 		if n > 0 && w.Explain {
@@ -53,7 +53,7 @@ func (p *negotiationCycle) placeOneGang(w *requestState) bool {
 				return true
 			}
 		}
-		if p.preemptForGang(w) {
+		if p.preemption().preemptForGang(w) {
 			return true
 		}
 	}
@@ -68,7 +68,7 @@ func (p *negotiationCycle) placeOneGang(w *requestState) bool {
 			w.waitReason += fmt.Sprintf("; what finds none asks for %v", w.unplacedPartOf.Class.Resources)
 		}
 	}
-	p.reserveForUnplaced(w)
+	p.backfill().reserveForUnplaced(w)
 	return false
 }
 
@@ -91,7 +91,7 @@ func (w *requestState) needsMachines() string {
 }
 
 // beginGang notes how things are before anything is placed for a gang.
-func (p *negotiationCycle) beginGang(w *requestState) {
+func (p gangPlanner) beginGang(w *requestState) {
 	p.gangCount++
 	w.gang = p.gangCount
 	p.undo = &gangUndo{grants: len(p.result.Grants), vacatingMachines: len(p.vacatingMachines), poolFree: p.poolFree,
@@ -105,7 +105,7 @@ func (p *negotiationCycle) beginGang(w *requestState) {
 }
 
 // placeGang places all units of a gang, or none, and returns for how many there is room.
-func (p *negotiationCycle) placeGang(w *requestState) (room int) {
+func (p gangPlanner) placeGang(w *requestState) (room int) {
 	p.beginGang(w)
 	for _, c := range w.parts {
 		for n := 0; n < c.units; {
@@ -115,7 +115,7 @@ func (p *negotiationCycle) placeGang(w *requestState) (room int) {
 				p.rollBackGang(w)
 				return room
 			}
-			p.undo.saveMachine(p, at)
+			p.undo.saveMachine(p.negotiationCycle, at)
 			took := p.placeOnMachine(c.requestState, at, c.units-n)
 			n, room = n+took, room+took
 		}
@@ -126,7 +126,7 @@ func (p *negotiationCycle) placeGang(w *requestState) (room int) {
 
 // commitGang notes that all units of a gang have their places. Machines that it kept to
 // itself are there for the next one of the want.
-func (p *negotiationCycle) commitGang(w *requestState) {
+func (p gangPlanner) commitGang(w *requestState) {
 	parts := p.undo.parts
 	p.undo = nil
 	w.countGangLimits()
@@ -135,14 +135,14 @@ func (p *negotiationCycle) commitGang(w *requestState) {
 	}
 	if w.Class.Scatter && w.unitsLeft > 0 {
 		for _, b := range parts {
-			p.markTimelineChanged(b.machine)
+			p.backfill().markTimelineChanged(b.machine)
 		}
 	}
 }
 
 // roomForGang is for how many units of a gang there may be room, or the whole of it. Most
 // that find none are not worth the trying.
-func (p *negotiationCycle) roomForGang(w *requestState) (room int) {
+func (p gangPlanner) roomForGang(w *requestState) (room int) {
 	for _, c := range w.parts {
 		n := p.roomForPart(&c)
 		if room += n; n < c.units {
@@ -153,7 +153,7 @@ func (p *negotiationCycle) roomForGang(w *requestState) (room int) {
 	return room
 }
 
-func (p *negotiationCycle) roomForPart(c *gangPart) (room int) {
+func (p gangPlanner) roomForPart(c *gangPart) (room int) {
 	w := c.requestState
 	if _, ok := p.bestMachine(w); !ok {
 		return 0
@@ -179,7 +179,7 @@ func (w *requestState) unitsPerMachine(n int) int {
 
 // hasGangUnit reports whether a machine has a unit of the gang that is being placed, and
 // may have no other.
-func (p *negotiationCycle) hasGangUnit(w *requestState, at int) bool {
+func (p gangPlanner) hasGangUnit(w *requestState, at int) bool {
 	return w.Class.Scatter && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b machineUndo) bool {
 		return b.machine == at
 	})
@@ -201,10 +201,10 @@ func (u *gangUndo) saveMachine(p *negotiationCycle, at int) {
 }
 
 // rollBackGang takes a gang back of which not all could be placed.
-func (p *negotiationCycle) rollBackGang(w *requestState) {
+func (p gangPlanner) rollBackGang(w *requestState) {
 	u := p.undo
 	p.undo = nil
-	p.undoEvictions(u)
+	p.preemption().undoEvictions(u)
 	for _, c := range w.parts {
 		c.preemption.release()
 	}
@@ -216,7 +216,7 @@ func (p *negotiationCycle) rollBackGang(w *requestState) {
 		if b.timeline != nil {
 			p.timelines[b.machine] = b.timeline
 		}
-		p.markTimelineChanged(b.machine)
+		p.backfill().markTimelineChanged(b.machine)
 	}
 	for _, c := range w.parts {
 		p.countPlaced(c.requestState, c.unitsLeft-c.initialLeft)

@@ -21,7 +21,7 @@ type gangPart struct {
 }
 
 // splitGang parts a gang.
-func (p *negotiationCycle) splitGang(w *requestState) {
+func (p gangPlanner) splitGang(w *requestState) {
 	if len(w.Parts) == 0 {
 		w.parts = []gangPart{{requestState: w, units: w.Gang}}
 		return
@@ -40,7 +40,7 @@ func (p *negotiationCycle) splitGang(w *requestState) {
 	w.unitWeight = weight / float64(w.Gang)
 }
 
-func (p *negotiationCycle) partRequest(w *requestState, r *Request, units int) gangPart {
+func (p gangPlanner) partRequest(w *requestState, r *Request, units int) gangPart {
 	sub := &requestState{Request: r, unitsLeft: units, submitter: w.submitter,
 		unitWeight: fairshare.CoresWorth(r.Class.Resources, p.poolTotal), partOf: w}
 	p.bindLimits(sub)
@@ -60,7 +60,7 @@ func (w *requestState) gangRequest() *requestState {
 func (w *requestState) isMixedGang() bool { return len(w.Parts) > 0 }
 
 // gangUnitsWithinLimits is allowed for a whole gang: Gang, or fewer.
-func (p *negotiationCycle) gangUnitsWithinLimits(w *requestState) int {
+func (p gangPlanner) gangUnitsWithinLimits(w *requestState) int {
 	if !w.isMixedGang() || w.unusableReservation != "" {
 		return p.unitsWithinLimits(w, w.Gang)
 	}
@@ -81,14 +81,14 @@ func (p *negotiationCycle) gangUnitsWithinLimits(w *requestState) int {
 			}
 		}
 	}
-	return p.unitsWithinShare(w, w.Gang)
+	return p.fairShares().unitsWithinShare(w, w.Gang)
 }
 
 // placeParts is placeGang for units that may ask for different things. To find places for
 // those is to pack bins, for which no quick way always finds what there is; so the parts
 // are placed in two orders, those that weigh most first (best fit decreasing), and those
 // first that have fewest machines to choose from.
-func (p *negotiationCycle) placeParts(w *requestState) (room int) {
+func (p gangPlanner) placeParts(w *requestState) (room int) {
 	if !w.isMixedGang() {
 		return p.placeGang(w)
 	}
@@ -101,7 +101,7 @@ func (p *negotiationCycle) placeParts(w *requestState) (room int) {
 }
 
 // releaseParts gives back the memory of the parts of a gang that has had its turn.
-func (p *negotiationCycle) releaseParts(w *requestState) {
+func (p gangPlanner) releaseParts(w *requestState) {
 	for _, c := range w.parts {
 		if c.requestState != w {
 			p.releaseMemory(c.requestState)

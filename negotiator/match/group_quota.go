@@ -37,7 +37,7 @@ type groupQuota struct {
 }
 
 // initSubmitters notes how everybody stands.
-func (p *negotiationCycle) initSubmitters() {
+func (p fairSharePlanner) initSubmitters() {
 	if p.submitters = p.scratch.shares; p.submitters == nil {
 		p.submitters = make(map[fairshare.Submitter]*submitterState, len(p.Shares))
 	}
@@ -54,7 +54,7 @@ func (p *negotiationCycle) initSubmitters() {
 	}
 }
 
-func (p *negotiationCycle) initSubmitter(who fairshare.Submitter, st SubmitterShare) *submitterState {
+func (p fairSharePlanner) initSubmitter(who fairshare.Submitter, st SubmitterShare) *submitterState {
 	a := p.scratch.newSubmitterState(submitterState{SubmitterShare: st,
 		usage: fairshare.CoresWorth(st.Usage, p.poolTotal)})
 	if p.groups != nil {
@@ -66,7 +66,7 @@ func (p *negotiationCycle) initSubmitter(who fairshare.Submitter, st SubmitterSh
 
 // sumGroupUsage notes what groups hold. Submitters come in order, so that sums are the
 // same in every run.
-func (p *negotiationCycle) sumGroupUsage() {
+func (p fairSharePlanner) sumGroupUsage() {
 	if p.groups == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (p *negotiationCycle) sumGroupUsage() {
 }
 
 // submitterState is how a submitter stands; one that nobody spoke of has nothing.
-func (p *negotiationCycle) submitterState(who fairshare.Submitter) *submitterState {
+func (p fairSharePlanner) submitterState(who fairshare.Submitter) *submitterState {
 	if p.lastSubmitterState != nil && who == p.lastSubmitter {
 		return p.lastSubmitterState
 	}
@@ -112,7 +112,7 @@ func (a *submitterState) addUsage(cores float64) {
 
 // unitsWithinShare is how many of n units of a want its submitter's ceiling and its
 // group's allocation leave room for.
-func (p *negotiationCycle) unitsWithinShare(w *requestState, n int) int {
+func (p fairSharePlanner) unitsWithinShare(w *requestState, n int) int {
 	a, unit := w.submitter, w.unitWeight
 	if w.Now {
 		return n
@@ -159,7 +159,7 @@ func wholeUnitsIn(room, unit float64) int {
 }
 
 // placeGroups is placeBand where there are groups.
-func (p *negotiationCycle) placeGroups(wants []*requestState) {
+func (p fairSharePlanner) placeGroups(wants []*requestState) {
 	byGroup := map[*groupQuota][]*requestState{}
 	for _, w := range wants { // in order, and so the submitters of each group stay together
 		byGroup[w.submitter.group] = append(byGroup[w.submitter.group], w)
@@ -179,7 +179,7 @@ func (p *negotiationCycle) placeGroups(wants []*requestState) {
 
 // divideQuotas gives groups what they may have: they request what they use, and what of
 // their wants may still find a machine.
-func (p *negotiationCycle) divideQuotas(byGroup map[*groupQuota][]*requestState) {
+func (p fairSharePlanner) divideQuotas(byGroup map[*groupQuota][]*requestState) {
 	request := func(g *groupQuota) float64 {
 		sum := g.usage
 		for _, w := range byGroup[g] {
@@ -201,7 +201,7 @@ func (p *negotiationCycle) divideQuotas(byGroup map[*groupQuota][]*requestState)
 
 // sortByStarvation orders the groups that want something: by what part of its quota each
 // uses, then those without a quota, then the root.
-func (p *negotiationCycle) sortByStarvation(byGroup map[*groupQuota][]*requestState) []*groupQuota {
+func (p fairSharePlanner) sortByStarvation(byGroup map[*groupQuota][]*requestState) []*groupQuota {
 	all := make([]*groupQuota, 0, len(byGroup))
 	for g := range byGroup {
 		all = append(all, g)
@@ -222,7 +222,7 @@ func (p *negotiationCycle) sortByStarvation(byGroup map[*groupQuota][]*requestSt
 }
 
 // placeBand places what one band wants.
-func (p *negotiationCycle) placeBand(wants []*requestState) {
+func (p fairSharePlanner) placeBand(wants []*requestState) {
 	if p.groups == nil || wants[0].Band >= roost.ProductionBand {
 		p.placeStreams(wants)
 		p.takeTurns(wants, math.Inf(1))

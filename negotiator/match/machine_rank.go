@@ -28,7 +28,7 @@ func (m *Machine) readRank() {
 }
 
 // machineRankOf is a machine's Rank of a request, 0 if it is no number.
-func (p *negotiationCycle) machineRankOf(w *requestState, m *Machine) float64 {
+func (p preemptionPlanner) machineRankOf(w *requestState, m *Machine) float64 {
 	e, ok := m.Ad.Lookup(roost.AttrRank)
 	if !ok {
 		return 0
@@ -39,11 +39,11 @@ func (p *negotiationCycle) machineRankOf(w *requestState, m *Machine) float64 {
 
 // preferredByRank reports whether a machine would rather run a want than a claim of the
 // same band. What is not run again nobody loses for that.
-func (p *negotiationCycle) preferredByRank(w *requestState, m *Machine, c *MachineClaim) bool {
+func (p preemptionPlanner) preferredByRank(w *requestState, m *Machine, c *MachineClaim) bool {
 	return m.rankPreempts && !c.losesTask() && c.TaskStarted != 0 && p.machineRankOf(w, m) > c.Rank
 }
 
 // rankReason says to those who have to go why they have to.
-func (p *negotiationCycle) rankReason(w *requestState, m *Machine, c *MachineClaim) string {
+func (p preemptionPlanner) rankReason(w *requestState, m *Machine, c *MachineClaim) string {
 	return fmt.Sprintf("%s ranks it higher: %.4g over %.4g", m.Name, p.machineRankOf(w, m), c.Rank)
 }

@@ -189,7 +189,7 @@ func (t *Matcher) resetMachine(p *negotiationCycle, at int) {
 		g.free[at], g.streamFree[at] = m.Free, m.streamFree
 		for _, one := range pendingCount {
 			if len(one.Victims) > 0 {
-				p.reserveForPreemptor(at, &one)
+				p.preemption().reserveForPreemptor(at, &one)
 			} else if !one.Waiting {
 				p.subtractSums(at, one.Resources, one.Class)
 			}

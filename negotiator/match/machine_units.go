@@ -55,7 +55,7 @@ func (p *negotiationCycle) resetUnits(at int, m *Machine, pendingCount []Pending
 			continue
 		}
 		if len(one.Victims) > 0 {
-			p.reserveForPreemptor(at, &one)
+			p.preemption().reserveForPreemptor(at, &one)
 			continue
 		}
 		if whole, ok := p.units[at].WholeMachine(); ok && m.Total.FitsIn(one.Resources) {

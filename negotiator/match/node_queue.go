@@ -29,7 +29,7 @@ type queueCandidate struct {
 }
 
 // placeWaiting hands out places in queues. The wants are in order.
-func (p *negotiationCycle) placeWaiting(wants []*requestState) {
+func (p nodeQueuePlanner) placeWaiting(wants []*requestState) {
 	var room []int
 	if p.queueMachines == 0 {
 		return
@@ -63,7 +63,7 @@ func (p *negotiationCycle) placeWaiting(wants []*requestState) {
 
 // adIsCurrent reports whether a machine's ad tells of all that it was given: else nobody
 // knows how long one would wait there.
-func (p *negotiationCycle) adIsCurrent(at int) bool {
+func (p nodeQueuePlanner) adIsCurrent(at int) bool {
 	return p.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one PendingGrant) bool {
 		return !one.Waiting
 	})
@@ -71,7 +71,7 @@ func (p *negotiationCycle) adIsCurrent(at int) bool {
 
 // countQueued notes that one more waits for a unit. How long it will take there nobody
 // knows: it is taken to be as long as those before it.
-func (p *negotiationCycle) countQueued(at, unit int) {
+func (p nodeQueuePlanner) countQueued(at, unit int) {
 	f := p.unitQueues[at]
 	if f == p.Machines[at].units {
 		f = f.Clone()
@@ -87,7 +87,7 @@ func (p *negotiationCycle) countQueued(at, unit int) {
 }
 
 // matches reports whether a machine and a request agree, resources aside.
-func (p *negotiationCycle) matches(w *requestState, at int) bool {
+func (p nodeQueuePlanner) matches(w *requestState, at int) bool {
 	m := p.Machines[at]
 	if _, avoid := w.Avoid[m.Name]; avoid {
 		return false
@@ -97,7 +97,7 @@ func (p *negotiationCycle) matches(w *requestState, at int) bool {
 }
 
 // queueBand lets the submitters of one band take turns at places in the queues.
-func (p *negotiationCycle) queueBand(wants []*requestState, room []int) {
+func (p nodeQueuePlanner) queueBand(wants []*requestState, room []int) {
 	var queues [][]*requestState
 	var claimants []fairshare.WaitingSubmitter
 	for i, w := range wants {
@@ -130,11 +130,11 @@ func (p *negotiationCycle) queueBand(wants []*requestState, room []int) {
 }
 
 // enqueueShortest puts one unit of a request into the queue with the shortest wait.
-func (p *negotiationCycle) enqueueShortest(w *requestState, room []int) bool {
+func (p nodeQueuePlanner) enqueueShortest(w *requestState, room []int) bool {
 	if w.unitsLeft <= w.NoQueue || w.Gang > 1 || p.unitsWithinLimits(w, 1) == 0 {
 		return false
 	}
-	if p.enqueueSelfPlacement(w) {
+	if p.selfPlacements().enqueueSelfPlacement(w) {
 		return true
 	}
 	if w.queueCandidates == nil {
@@ -167,8 +167,8 @@ func (p *negotiationCycle) enqueueShortest(w *requestState, room []int) bool {
 
 // mayEnqueue reports whether a want may wait for its turn on a machine: where something
 // is held, only those for whom it is.
-func (p *negotiationCycle) mayEnqueue(w *requestState, at int) bool {
-	if !p.inReservation(w, at) {
+func (p nodeQueuePlanner) mayEnqueue(w *requestState, at int) bool {
+	if !p.backfill().inReservation(w, at) {
 		return false
 	}
 	f := p.timelines[at]
@@ -176,7 +176,7 @@ func (p *negotiationCycle) mayEnqueue(w *requestState, at int) bool {
 }
 
 // enqueueUnit puts one unit of w into a queue.
-func (p *negotiationCycle) enqueueUnit(w *requestState, to queueCandidate) {
+func (p nodeQueuePlanner) enqueueUnit(w *requestState, to queueCandidate) {
 	p.countQueued(to.machine, to.unit)
 	p.countPlaced(w, 1)
 	w.unitsLeft--

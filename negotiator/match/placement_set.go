@@ -35,7 +35,7 @@ func (f *placementSet) machinesInSet(machines []int) []int {
 
 // numberSets numbers the groups that the machines are in by an attribute, and says how
 // many there are.
-func (p *negotiationCycle) numberSets(attribute string) (groups []int32, n int) {
+func (p gangPlanner) numberSets(attribute string) (groups []int32, n int) {
 	number := map[string]int32{}
 	groups = make([]int32, len(p.Machines))
 	for at, m := range p.Machines {
@@ -51,7 +51,7 @@ func (p *negotiationCycle) numberSets(attribute string) (groups []int32, n int) 
 }
 
 // placeInSets is placeParts, in the groups of machines that a gang may be in.
-func (p *negotiationCycle) placeInSets(w *requestState) (room int) {
+func (p gangPlanner) placeInSets(w *requestState) (room int) {
 	if w.Class.PlacementSetAttr == "" {
 		return p.placeParts(w)
 	}
@@ -66,7 +66,7 @@ func (p *negotiationCycle) placeInSets(w *requestState) (room int) {
 }
 
 // restrictToSet keeps a gang within a fence. Its parts look at the machines anew.
-func (p *negotiationCycle) restrictToSet(w *requestState, f *placementSet) {
+func (p gangPlanner) restrictToSet(w *requestState, f *placementSet) {
 	w.placementSet = f
 	for _, c := range w.parts {
 		p.releaseMemory(c.requestState)
@@ -75,7 +75,7 @@ func (p *negotiationCycle) restrictToSet(w *requestState, f *placementSet) {
 
 // setsWithRoom lists the groups in which each part of a gang may find room, the least
 // room first. The parts have just been asked where there is any.
-func (p *negotiationCycle) setsWithRoom(w *requestState) (list []*placementSet) {
+func (p gangPlanner) setsWithRoom(w *requestState) (list []*placementSet) {
 	groups, n := p.numberSets(w.Class.PlacementSetAttr)
 	all, enough := make([]int, n), slices.Repeat([]bool{true}, n)
 	for _, c := range w.parts {
@@ -100,7 +100,7 @@ func (p *negotiationCycle) setsWithRoom(w *requestState) (list []*placementSet) 
 }
 
 // placementSets are the groups in which a time is looked for at which a gang fits.
-func (p *negotiationCycle) placementSets(w *requestState) (list []*placementSet) {
+func (p gangPlanner) placementSets(w *requestState) (list []*placementSet) {
 	if w.Class.PlacementSetAttr == "" || w.Gang < 2 {
 		return []*placementSet{nil}
 	}

@@ -39,7 +39,7 @@ func (c *MachineClaim) earliestExpectedEnd() int64 {
 
 // basisOf says what a start on some machines rests on: that tasks take as long as those
 // like them did, and that some which did not will end after all.
-func (p *negotiationCycle) basisOf(on []tasksOnMachine, start timeline.UnixSeconds) (predicted, corrected bool) {
+func (p startExplainer) basisOf(on []tasksOnMachine, start timeline.UnixSeconds) (predicted, corrected bool) {
 	for _, one := range on {
 		m := p.Machines[one.machine]
 		if !m.usesPredictions {

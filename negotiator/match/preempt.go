@@ -91,7 +91,7 @@ func (c *MachineClaim) lostWork(now int64) int64 {
 
 // preemptForUnit displaces claims for one unit of a want that found no room, and reports
 // whether it did.
-func (p *negotiationCycle) preemptForUnit(w *requestState) bool {
+func (p preemptionPlanner) preemptForUnit(w *requestState) bool {
 	h := &w.preemption
 	if h.failed || w.Gang > 1 || w.Band == roost.FreeBand || w.Class.Exclusive {
 		return false
@@ -117,7 +117,7 @@ func (p *negotiationCycle) preemptForUnit(w *requestState) bool {
 
 // evictFor grants a unit of a want what its victims hold, and of what is free what that
 // leaves wanting.
-func (p *negotiationCycle) evictFor(w *requestState, at int, victims []int32) {
+func (p preemptionPlanner) evictFor(w *requestState, at int, victims []int32) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	held := make([]gpu.Placement, 0, len(victims))
 	g := Grant{Request: w.Request, Machine: m, Units: 1, Gang: w.gang, EvictionReason: p.evictionReason(w, m, victims)}
@@ -140,7 +140,7 @@ func (p *negotiationCycle) evictFor(w *requestState, at int, victims []int32) {
 	if w.domains != nil {
 		w.domains.units[p.failureDomain(w, at)]++
 	}
-	p.markTimelineChanged(at)
+	p.backfill().markTimelineChanged(at)
 	p.result.Grants = append(p.result.Grants, g)
 	if w.unitsLeft == 0 {
 		w.preemption.release()
@@ -148,7 +148,7 @@ func (p *negotiationCycle) evictFor(w *requestState, at int, victims []int32) {
 }
 
 // evictionReason says to those who have to go why they have to.
-func (p *negotiationCycle) evictionReason(w *requestState, m *Machine, victims []int32) string {
+func (p preemptionPlanner) evictionReason(w *requestState, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
 		if p.overSoftLimit(m, c) {
 			return p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}]
@@ -157,7 +157,7 @@ func (p *negotiationCycle) evictionReason(w *requestState, m *Machine, victims [
 			return p.rankReason(w, m, c)
 		}
 		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.effectivePriority(),
-			c.Submitter.Owner, p.submitterState(c.Submitter).effectivePriority())
+			c.Submitter.Owner, p.fairShares().submitterState(c.Submitter).effectivePriority())
 	}
 	return fmt.Sprintf("%v comes before %v", w.Band, m.Claims[victims[0]].Band)
 }

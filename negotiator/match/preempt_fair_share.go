@@ -29,13 +29,13 @@ const fairShareMargin = 1.2
 
 // preemptsByFairShare reports whether fair share lets a want displace a claim of its own
 // band. What is not run again nobody loses for that.
-func (p *negotiationCycle) preemptsByFairShare(w *requestState, m *Machine, c *MachineClaim) bool {
+func (p preemptionPlanner) preemptsByFairShare(w *requestState, m *Machine, c *MachineClaim) bool {
 	f := p.Preemption.FairShare
 	if f == nil || c.losesTask() || c.Submitter == w.Submitter || c.TaskStarted == 0 ||
 		p.now-c.TaskStarted < int64(f.MinRuntime/time.Second) {
 		return false
 	}
-	mine, theirs := w.submitter.effectivePriority(), p.submitterState(c.Submitter).effectivePriority()
+	mine, theirs := w.submitter.effectivePriority(), p.fairShares().submitterState(c.Submitter).effectivePriority()
 	if theirs < fairShareMargin*mine {
 		return false
 	}
@@ -55,7 +55,7 @@ func (p *negotiationCycle) preemptsByFairShare(w *requestState, m *Machine, c *M
 
 // noPreemptionReason says in a few words why a want that waits does not displace anybody;
 // empty where that goes without saying.
-func (p *negotiationCycle) noPreemptionReason(w *requestState) string {
+func (p preemptionPlanner) noPreemptionReason(w *requestState) string {
 	h := &w.preemption
 	switch {
 	case h.awaitingVictims > 0 && h.awaitingVictims == w.unitsLeft:
@@ -74,7 +74,7 @@ func (p *negotiationCycle) noPreemptionReason(w *requestState) string {
 }
 
 // hasProdClaim reports whether some machine has a claim of prod.
-func (p *negotiationCycle) hasProdClaim() bool {
+func (p preemptionPlanner) hasProdClaim() bool {
 	for _, m := range p.Machines {
 		for i := range m.Claims {
 			if m.Claims[i].Band >= roost.ProductionBand {

@@ -14,14 +14,14 @@ import "github.com/roost-batch/roost"
 
 // preemptForGang displaces claims for one gang of a want, and reports whether all of it
 // has room then.
-func (p *negotiationCycle) preemptForGang(w *requestState) bool {
+func (p preemptionPlanner) preemptForGang(w *requestState) bool {
 	b := &w.Class.noVictims
 	if w.Band == roost.FreeBand || w.Class.Exclusive || w.Class.PlacementSetAttr != "" || p.cycleBudgetUsed() ||
 		p.failedRecently(w) || !p.gangMayPreempt(w) {
 		return false
 	}
 	p.listVacating()
-	p.beginGang(w)
+	p.gangs().beginGang(w)
 	for i := range w.parts {
 		c := &w.parts[i]
 		for c.unplaced = c.units; c.unplaced > 0; {
@@ -29,12 +29,12 @@ func (p *negotiationCycle) preemptForGang(w *requestState) bool {
 			if !ok {
 				break
 			}
-			p.undo.saveMachine(p, at)
+			p.undo.saveMachine(p.negotiationCycle, at)
 			c.unplaced -= p.placeOnMachine(c.requestState, at, c.unplaced)
 		}
 	}
 	if p.gangFitsAfterVacates(w) {
-		p.rollBackGang(w)
+		p.gangs().rollBackGang(w)
 		w.preemption.awaitingVictims = w.Gang
 		return false
 	}
@@ -45,23 +45,23 @@ func (p *negotiationCycle) preemptForGang(w *requestState) bool {
 				at, victims = p.selectPreemption(c.requestState)
 			}
 			if victims == nil {
-				p.rollBackGang(w)
+				p.gangs().rollBackGang(w)
 				b.cycle, b.checkedAll = p.cycleNumber, p.Now
 				return false
 			}
-			p.undo.saveMachine(p, at)
+			p.undo.saveMachine(p.negotiationCycle, at)
 			p.evictFor(c.requestState, at, victims)
 		}
 		c.preemption.release() // what it knows is of a time when it had less
 	}
-	p.commitGang(w)
+	p.gangs().commitGang(w)
 	b.cycle = 0
 	return true
 }
 
 // failedRecently reports whether a gang could make no room a moment ago. To find that out
 // anew in each cycle would cost too much.
-func (p *negotiationCycle) failedRecently(w *requestState) bool {
+func (p preemptionPlanner) failedRecently(w *requestState) bool {
 	b := &w.Class.noVictims
 	return b.cycle != 0 && w.Class.compiledFor == p.Matcher && !p.Now.Before(b.checkedAll) &&
 		p.Now.Sub(b.checkedAll) < noFitTTL
@@ -69,7 +69,7 @@ func (p *negotiationCycle) failedRecently(w *requestState) bool {
 
 // gangMayPreempt reports whether the sums of machines leave it possible that a gang fits
 // if all are displaced that may be.
-func (p *negotiationCycle) gangMayPreempt(w *requestState) bool {
+func (p preemptionPlanner) gangMayPreempt(w *requestState) bool {
 	preemptibleClaims := false
 	for _, c := range w.parts {
 		enough, some := p.partMayPreempt(c.requestState, c.units)
@@ -82,7 +82,7 @@ func (p *negotiationCycle) gangMayPreempt(w *requestState) bool {
 
 // partMayPreempt is musterable for so many units that ask for the same, and says whether
 // anybody could be displaced where they would be.
-func (p *negotiationCycle) partMayPreempt(w *requestState, wanted int) (enough, preemptibleClaims bool) {
+func (p preemptionPlanner) partMayPreempt(w *requestState, wanted int) (enough, preemptibleClaims bool) {
 	app, top, units := w.Class.AppClass, p.highestPreemptible(w), 0
 	one := roost.Resources{CPU: w.Class.Resources.CPU, Memory: w.Class.Resources.Memory}
 	for at, m := range p.Machines {
@@ -102,7 +102,7 @@ func (p *negotiationCycle) partMayPreempt(w *requestState, wanted int) (enough, 
 
 // gangFitsAfterVacates reports whether what a gang lacks finds room once those have left
 // that are leaving already.
-func (p *negotiationCycle) gangFitsAfterVacates(w *requestState) bool {
+func (p preemptionPlanner) gangFitsAfterVacates(w *requestState) bool {
 	type mark struct{ at, takes int }
 	var marks []mark
 	for _, at := range p.vacatingMachines {
@@ -147,7 +147,7 @@ func (u *gangUndo) recordEviction(s *pendingVacates, m *Machine, victims []int32
 }
 
 // undoEvictions takes back whom a gang would have displaced.
-func (p *negotiationCycle) undoEvictions(u *gangUndo) {
+func (p preemptionPlanner) undoEvictions(u *gangUndo) {
 	for i := len(u.evictions) - 1; i >= 0; i-- {
 		e := &u.evictions[i]
 		e.vacates.freeing, e.vacates.assigned = e.vacates.freeing[:e.freeing], e.vacates.assigned[:e.assigned]

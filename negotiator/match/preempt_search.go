@@ -86,7 +86,7 @@ const maxCachedShapes = 32
 
 // preemptionCacheFor is what is known of the machines for a want. By fair share each
 // displaces others than the next; and what a gang sees may be taken back.
-func (p *negotiationCycle) preemptionCacheFor(w *requestState) *preemptionCache {
+func (p preemptionPlanner) preemptionCacheFor(w *requestState) *preemptionCache {
 	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) &&
 		w.Gang <= 1
 	if t := p.preemptionCaches[s]; t != nil && shared {
@@ -110,7 +110,7 @@ const maxEvaluated = 32
 
 // selectPreemption is the machine on which it hurts least to make room for a unit, and
 // whom; nil for nobody.
-func (p *negotiationCycle) selectPreemption(w *requestState) (at int, victims []int32) {
+func (p preemptionPlanner) selectPreemption(w *requestState) (at int, victims []int32) {
 	h := &w.preemption
 	if !h.started {
 		h.started, h.cache = true, p.preemptionCacheFor(w)
@@ -138,7 +138,7 @@ func (p *negotiationCycle) selectPreemption(w *requestState) (at int, victims []
 }
 
 // refreshBest sees to it that what the first of the known machines costs is still so.
-func (p *negotiationCycle) refreshBest(w *requestState) {
+func (p preemptionPlanner) refreshBest(w *requestState) {
 	known := &w.preemption.evaluated
 	for len(*known) > 0 {
 		first := &(*known)[0]
@@ -156,10 +156,10 @@ func (p *negotiationCycle) refreshBest(w *requestState) {
 
 // evaluate is what it costs to make room on a machine as it is now; nil if none can be
 // made.
-func (p *negotiationCycle) evaluate(w *requestState, at int) *evictionCost {
+func (p preemptionPlanner) evaluate(w *requestState, at int) *evictionCost {
 	t := w.preemption.cache
 	s := t.costOf(at)
-	if s.state == infeasible || p.hasGangUnit(w, at) {
+	if s.state == infeasible || p.gangs().hasGangUnit(w, at) {
 		return nil
 	}
 	if s.state == exact && s.version == p.versions[at] &&
@@ -182,7 +182,7 @@ func (p *negotiationCycle) evaluate(w *requestState, at int) *evictionCost {
 // collectPreemptionCandidates lists the machines where it may be possible to make room. A
 // want that could not displace anybody in the last plan looks only where something has
 // changed since, as it does for room (see barren.go).
-func (p *negotiationCycle) collectPreemptionCandidates(w *requestState) {
+func (p preemptionPlanner) collectPreemptionCandidates(w *requestState) {
 	b, top := w.Class.noVictims, p.highestPreemptible(w)
 	if b.cycle == 0 || w.Gang > 1 || !p.cacheable(w) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 ||
 		p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
@@ -206,7 +206,7 @@ func (p *negotiationCycle) collectPreemptionCandidates(w *requestState) {
 }
 
 // addPreemptionCandidate adds a machine to those where it may be possible to make room.
-func (p *negotiationCycle) addPreemptionCandidate(w *requestState, at int, top roost.PriorityBand) {
+func (p preemptionPlanner) addPreemptionCandidate(w *requestState, at int, top roost.PriorityBand) {
 	if !p.hasPreemptible[at] {
 		return
 	}
@@ -236,7 +236,7 @@ func (p *negotiationCycle) addPreemptionCandidate(w *requestState, at int, top r
 
 // lowerBoundCost is what it costs at least to make room on a machine; not ok if even all
 // that may be evicted would not be enough.
-func (p *negotiationCycle) lowerBoundCost(w *requestState, at int, top roost.PriorityBand) (least victimCost, ok bool) {
+func (p preemptionPlanner) lowerBoundCost(w *requestState, at int, top roost.PriorityBand) (least victimCost, ok bool) {
 	m, r, app := p.Machines[at], w.Class.Resources, w.Class.AppClass
 	cpu, memory := p.totalFree(app, at)
 	for band := roost.FreeBand; band <= top; band++ {
@@ -258,7 +258,7 @@ func (p *negotiationCycle) lowerBoundCost(w *requestState, at int, top roost.Pri
 }
 
 // lowerBoundLostWork is how much work is lost at least if so many claims of a band go.
-func (p *negotiationCycle) lowerBoundLostWork(m *Machine, band roost.PriorityBand, n int) (sum int64) {
+func (p preemptionPlanner) lowerBoundLostWork(m *Machine, band roost.PriorityBand, n int) (sum int64) {
 	if n > 1 {
 		p.lostWorkBuffer = p.lostWorkBuffer[:0]
 		for i := range m.Claims {
@@ -283,12 +283,12 @@ func (p *negotiationCycle) lowerBoundLostWork(m *Machine, band roost.PriorityBan
 
 // cacheable reports whether it hangs on machines alone whom a want may displace: not on
 // how submitters stand, nor on what machines say of them.
-func (p *negotiationCycle) cacheable(w *requestState) bool {
+func (p preemptionPlanner) cacheable(w *requestState) bool {
 	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil)
 }
 
 // storeNoVictims notes that a want can displace nobody, for the next plan.
-func (p *negotiationCycle) storeNoVictims(w *requestState) {
+func (p preemptionPlanner) storeNoVictims(w *requestState) {
 	w.preemption.failed = true
 	w.preemption.release()
 	b := &w.Class.noVictims
@@ -308,13 +308,13 @@ func (h *preemptionSearch) release() {
 }
 
 // highestPreemptible is the highest band that a want may displace.
-func (p *negotiationCycle) highestPreemptible(w *requestState) roost.PriorityBand {
+func (p preemptionPlanner) highestPreemptible(w *requestState) roost.PriorityBand {
 	return p.highestVictimBand(w.Band)
 }
 
 // unreserved reports whether nothing is held of a machine that a want would have to mind.
-func (p *negotiationCycle) unreserved(w *requestState, at int) bool {
-	if !p.inReservation(w, at) {
+func (p preemptionPlanner) unreserved(w *requestState, at int) bool {
+	if !p.backfill().inReservation(w, at) {
 		return false
 	}
 	f := p.timelines[at]

@@ -20,7 +20,7 @@ func (s *pendingVacates) consumeFreed(id uint64) bool { return s != nil && s.cho
 
 // mutableVacates returns the scene of a machine as this plan may change it. Where the ad
 // tells of claims that leave, that is how it begins.
-func (p *negotiationCycle) mutableVacates(at int) *pendingVacates {
+func (p preemptionPlanner) mutableVacates(at int) *pendingVacates {
 	if s := p.vacatesByMachine[at]; s != nil {
 		return s
 	}
@@ -43,7 +43,7 @@ func (p *negotiationCycle) mutableVacates(at int) *pendingVacates {
 
 // reserveForPreemptor takes off what is free of a machine what a promise with victims
 // needs beside what they hold, and notes the rest.
-func (p *negotiationCycle) reserveForPreemptor(at int, one *PendingGrant) {
+func (p preemptionPlanner) reserveForPreemptor(at int, one *PendingGrant) {
 	m, s := p.Machines[at], p.mutableVacates(at)
 	var held []gpu.Placement
 	for i := range m.Claims {
@@ -62,7 +62,7 @@ func (p *negotiationCycle) reserveForPreemptor(at int, one *PendingGrant) {
 
 // placementAfterVacates says where a unit of a class goes on a machine once some have
 // left; nowhere if there is no room even then.
-func (p *negotiationCycle) placementAfterVacates(c *RequestClass, at int, held []gpu.Placement) gpu.Placement {
+func (p preemptionPlanner) placementAfterVacates(c *RequestClass, at int, held []gpu.Placement) gpu.Placement {
 	s := p.newDryRunMachine(c, at)
 	for _, h := range held {
 		s.addFree(h)
@@ -79,7 +79,7 @@ func (p *negotiationCycle) placementAfterVacates(c *RequestClass, at int, held [
 
 // takeFreeNow takes a placement off what is free of a machine, and returns how much that
 // is.
-func (p *negotiationCycle) takeFreeNow(at int, now gpu.Placement) (r roost.Resources) {
+func (p preemptionPlanner) takeFreeNow(at int, now gpu.Placement) (r roost.Resources) {
 	r.Disk = now.Disk
 	for _, part := range now.Parts {
 		r.CPU, r.Memory = r.CPU+part.CPU, r.Memory+part.Memory
@@ -97,7 +97,7 @@ func (p *negotiationCycle) takeFreeNow(at int, now gpu.Placement) (r roost.Resou
 
 // useVacatingRoom reports whether a unit of a want finds room on a machine once those
 // have left that are leaving it already: then it waits for that.
-func (p *negotiationCycle) useVacatingRoom(w *requestState) bool {
+func (p preemptionPlanner) useVacatingRoom(w *requestState) bool {
 	p.listVacating()
 	// Where there is no room for one now there is none until somebody else is told to
 	// leave, and then the machine stands in the list once more.
@@ -132,7 +132,7 @@ func (p *negotiationCycle) useVacatingRoom(w *requestState) bool {
 }
 
 // listVacating lists the machines that claims are leaving already.
-func (p *negotiationCycle) listVacating() {
+func (p preemptionPlanner) listVacating() {
 	if p.vacatingListed {
 		return
 	}
@@ -178,7 +178,7 @@ type dryRunMachine struct {
 	placement gpu.Placement
 }
 
-func (p *negotiationCycle) newDryRunMachine(c *RequestClass, at int) dryRunMachine {
+func (p preemptionPlanner) newDryRunMachine(c *RequestClass, at int) dryRunMachine {
 	s := dryRunMachine{class: c, resources: gpu.DeviceRequest{Resources: c.Resources, Class: c.AppClass}}
 	m := p.Machines[at]
 	if m.units == nil || p.units[at] == nil && !m.freeByUnit {

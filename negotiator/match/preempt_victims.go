@@ -9,7 +9,7 @@ import (
 
 // canPreempt reports whether a want may displace a claim of a machine where something may
 // go on already.
-func (p *negotiationCycle) canPreempt(w *requestState, m *Machine, c *MachineClaim, s *pendingVacates) bool {
+func (p preemptionPlanner) canPreempt(w *requestState, m *Machine, c *MachineClaim, s *pendingVacates) bool {
 	switch {
 	case c.Vacating || c.PromisedToNext || c.Band.IsProd() || s.consumeFreed(c.ID) || !p.jobMayLoseTask(c):
 		return false
@@ -55,10 +55,10 @@ type victimCandidate struct {
 }
 
 // selectVictims finds the best victims on a machine; false if there are none.
-func (p *negotiationCycle) selectVictims(w *requestState, at int) bool {
+func (p preemptionPlanner) selectVictims(w *requestState, at int) bool {
 	s, m, vacates := &p.victimSearch, p.Machines[at], p.vacatesByMachine[at]
-	s.negotiationCycle, s.request, s.machine, s.nodesLeft, s.needed, s.found, s.bestCost = p, w, m, maxSearchNodes,
-		w.Class.Resources, false, victimCost{}
+	s.negotiationCycle, s.request, s.machine, s.nodesLeft = p.negotiationCycle, w, m, maxSearchNodes
+	s.needed, s.found, s.bestCost = w.Class.Resources, false, victimCost{}
 	s.list, s.set, s.best = s.list[:0], s.set[:0], s.best[:0]
 	for i := range m.Claims {
 		if c := &m.Claims[i]; p.canPreempt(w, m, c, vacates) {

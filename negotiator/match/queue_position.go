@@ -24,7 +24,7 @@ type submitterBacklog struct {
 
 // countUnitsAhead says of each request how many waiting units come before it; what others
 // have is looked at only for those that are to be explained.
-func (p *negotiationCycle) countUnitsAhead() {
+func (p startExplainer) countUnitsAhead() {
 	higher, above := 0, 0.0
 	for rest := p.requests; len(rest) > 0; {
 		n := 1

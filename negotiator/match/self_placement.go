@@ -36,7 +36,7 @@ type PlacementConflict struct {
 // initSelfPlacements notes what is proposed in a band, and each job's portion, and
 // reports whether anything is. A portion is of what is free of GPUs where GPUs are asked
 // for, else of cores.
-func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
+func (p selfPlacementChecker) initSelfPlacements(wants []*requestState) bool {
 	if !slices.ContainsFunc(wants, func(w *requestState) bool { return len(w.SelfPlacements) > 0 }) {
 		return false
 	}
@@ -81,7 +81,7 @@ func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
 
 // nextSelfPlacement is the machine that w proposes next, if what it proposes is still so,
 // and how many of n units may go there.
-func (p *negotiationCycle) nextSelfPlacement(w *requestState, n int) (at, units int, ok bool) {
+func (p selfPlacementChecker) nextSelfPlacement(w *requestState, n int) (at, units int, ok bool) {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]
 		if one.Waiting {
@@ -107,7 +107,7 @@ func (p *negotiationCycle) nextSelfPlacement(w *requestState, n int) (at, units 
 
 // withinGrantable is how many of n units w may have elsewhere than it proposed while
 // there are others whose proposals were not looked at.
-func (p *negotiationCycle) withinGrantable(w *requestState, n int) int {
+func (p selfPlacementChecker) withinGrantable(w *requestState, n int) int {
 	if p.proposalsFirst && len(w.SelfPlacements) > 0 {
 		return min(n, max(w.grantableProposed, 0))
 	}
@@ -126,21 +126,21 @@ func (w *requestState) consumeSelfPlacement(n int) {
 }
 
 // rejectSelfPlacement drops the next proposal of w.
-func (p *negotiationCycle) rejectSelfPlacement(w *requestState, why string) {
+func (p selfPlacementChecker) rejectSelfPlacement(w *requestState, why string) {
 	p.result.Conflicts = append(p.result.Conflicts, PlacementConflict{w.Request, w.selfPlacements[0], why})
 	w.selfPlacements = w.selfPlacements[1:]
 }
 
 // checkSelfPlacement finds a machine that is proposed, or says why it is out of the
 // question, whatever is free of it.
-func (p *negotiationCycle) checkSelfPlacement(w *requestState, name string) (at int, why string) {
+func (p selfPlacementChecker) checkSelfPlacement(w *requestState, name string) (at int, why string) {
 	m := p.byName[name]
 	switch {
 	case m == nil || m.inMatcher != p.Matcher:
 		return 0, "there is no such machine"
 	case m.drained:
 		return 0, "it is drained"
-	case !p.matches(w, int(m.number)):
+	case !p.nodeQueues().matches(w, int(m.number)):
 		return 0, "request and machine do not match"
 	}
 	return int(m.number), ""
@@ -148,14 +148,14 @@ func (p *negotiationCycle) checkSelfPlacement(w *requestState, name string) (at 
 
 // notReserved reports whether what is held of a machine for others leaves room for a unit
 // of w.
-func (p *negotiationCycle) notReserved(w *requestState, at int) bool {
+func (p selfPlacementChecker) notReserved(w *requestState, at int) bool {
 	return len(p.timelines) == 0 && w.advanceReservation == nil ||
-		p.inReservation(w, at) && p.fitsBesideReservations(w, at, 1) > 0
+		p.backfill().inReservation(w, at) && p.backfill().fitsBesideReservations(w, at, 1) > 0
 }
 
 // enqueueSelfPlacement puts one unit of w into the queue that it proposes next, if there
 // is still room, and reports whether it did.
-func (p *negotiationCycle) enqueueSelfPlacement(w *requestState) bool {
+func (p selfPlacementChecker) enqueueSelfPlacement(w *requestState) bool {
 	for len(w.selfPlacements) > 0 {
 		one := &w.selfPlacements[0]
 		at, why := p.checkSelfPlacement(w, one.Machine)
@@ -163,11 +163,11 @@ func (p *negotiationCycle) enqueueSelfPlacement(w *requestState) bool {
 		case why != "":
 		case !one.Waiting || one.Units < 1:
 			why = "taken meanwhile"
-		case p.unitQueues[at] == nil || !p.mayEnqueue(w, at):
+		case p.unitQueues[at] == nil || !p.nodeQueues().mayEnqueue(w, at):
 			why = "nothing more may wait there"
 		default:
 			if unit, ok := p.unitQueues[at].QueueableUnit(w.Class.deviceRequest()); ok {
-				p.enqueueUnit(w, queueCandidate{machine: at, unit: unit,
+				p.nodeQueues().enqueueUnit(w, queueCandidate{machine: at, unit: unit,
 					waitSeconds: p.unitQueues[at].Queue(unit).WaitSeconds})
 				w.grantableProposed++ // a place in a queue takes nothing of what is free
 				w.consumeSelfPlacement(1)

@@ -19,25 +19,25 @@ type ClaimKey struct {
 }
 
 // placeOverSoftLimits lets those of a band take turns that soft limits have kept back.
-func (p *negotiationCycle) placeOverSoftLimits(wants []*requestState) {
+func (p preemptionPlanner) placeOverSoftLimits(wants []*requestState) {
 	if !p.softLimited {
 		return
 	}
 	p.softLimited, p.overSoftLimits = false, true
-	p.placeBand(wants)
+	p.fairShares().placeBand(wants)
 	p.overSoftLimits = false
 }
 
 // overSoftLimit reports whether a claim of the want's own band has to make room as it is
 // beyond a soft limit. What is not run again nobody loses for that.
-func (p *negotiationCycle) overSoftLimit(m *Machine, c *MachineClaim) bool {
+func (p preemptionPlanner) overSoftLimit(m *Machine, c *MachineClaim) bool {
 	return !p.overSoftLimits && !c.losesTask() && c.TaskStarted != 0 &&
 		p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}] != ""
 }
 
 // batchMayPreemptBatch reports whether claims of batch may have to make room for others
 // of batch, on a machine or on any (nil).
-func (p *negotiationCycle) batchMayPreemptBatch(m *Machine) bool {
+func (p preemptionPlanner) batchMayPreemptBatch(m *Machine) bool {
 	if p.Preemption.FairShare != nil || len(p.Preemption.OverSoftLimit) > 0 {
 		return true
 	}
@@ -48,7 +48,7 @@ func (p *negotiationCycle) batchMayPreemptBatch(m *Machine) bool {
 }
 
 // highestVictimBand is the highest band that one may displace.
-func (p *negotiationCycle) highestVictimBand(band roost.PriorityBand) roost.PriorityBand {
+func (p preemptionPlanner) highestVictimBand(band roost.PriorityBand) roost.PriorityBand {
 	if band.IsProd() || p.batchMayPreemptBatch(nil) {
 		return roost.BatchBand
 	}

@@ -10,7 +10,7 @@ type StartEstimate struct {
 }
 
 // startEstimate says when a want starts.
-func (p *negotiationCycle) startEstimate(t *waitExplainer) StartEstimate {
+func (p startExplainer) startEstimate(t *waitExplainer) StartEstimate {
 	w := t.request
 	switch {
 	case w.start > 0 && w.unusableReservation != "":
@@ -37,7 +37,7 @@ func (p *negotiationCycle) startEstimate(t *waitExplainer) StartEstimate {
 	return p.estimateStart(t)
 }
 
-func (p *negotiationCycle) startText(at int64, c StartCertainty, basis string) StartEstimate {
+func (p startExplainer) startText(at int64, c StartCertainty, basis string) StartEstimate {
 	return StartEstimate{time.Unix(at, 0), c, basis}
 }
 
@@ -49,14 +49,14 @@ func (e *StartEstimate) briefText(p *negotiationCycle) string {
 	case e.Start.Unix() <= p.now+1:
 		return "starts any moment"
 	case e.Certainty == ByWalltime:
-		return "starts by " + p.clockText(e.Start)
+		return "starts by " + p.explainer().clockText(e.Start)
 	}
-	return "starts about " + p.clockText(e.Start)
+	return "starts about " + p.explainer().clockText(e.Start)
 }
 
 // clockText writes a time that is near: the time of the day, and the day where it is not
 // today.
-func (p *negotiationCycle) clockText(t time.Time) string {
+func (p startExplainer) clockText(t time.Time) string {
 	t = t.In(p.Now.Location())
 	switch days := t.Sub(p.Now); {
 	case t.YearDay() == p.Now.YearDay() && days < 24*time.Hour:

@@ -38,7 +38,7 @@ const (
 )
 
 // estimateStart says when a want may start for which nothing is held.
-func (p *negotiationCycle) estimateStart(t *waitExplainer) StartEstimate {
+func (p startExplainer) estimateStart(t *waitExplainer) StartEstimate {
 	ends, known := p.estimateByEnds(t)
 	rate, why, ok := p.estimateByRate(t)
 	switch {
@@ -55,7 +55,7 @@ func (p *negotiationCycle) estimateStart(t *waitExplainer) StartEstimate {
 }
 
 // queuePositionText says how many come before a want.
-func (p *negotiationCycle) queuePositionText(w *requestState) string {
+func (p startExplainer) queuePositionText(w *requestState) string {
 	if w.unitsAhead == 0 {
 		return "with none before it"
 	}
@@ -64,7 +64,7 @@ func (p *negotiationCycle) queuePositionText(w *requestState) string {
 
 // estimateByRate is when a want starts if starts go on as they have; if that cannot be
 // told, why not.
-func (p *negotiationCycle) estimateByRate(t *waitExplainer) (at int64, why string, ok bool) {
+func (p startExplainer) estimateByRate(t *waitExplainer) (at int64, why string, ok bool) {
 	w, r := t.request, t.request.Class.Resources
 	from := max(w.WaitingSince, p.now-int64(maxRateWindow/time.Second))
 	window := time.Duration(p.now-from) * time.Second
@@ -103,7 +103,7 @@ func (p *negotiationCycle) estimateByRate(t *waitExplainer) (at int64, why strin
 }
 
 // startMachines are the numbers of the machines of the starts, -1 for one that is gone.
-func (p *negotiationCycle) startMachines() []int32 {
+func (p startExplainer) startMachines() []int32 {
 	if p.startMachineNumbers == nil && len(p.RecentStarts) > 0 {
 		p.startMachineNumbers = make([]int32, len(p.RecentStarts))
 		for i := range p.RecentStarts {
@@ -118,7 +118,7 @@ func (p *negotiationCycle) startMachines() []int32 {
 
 // estimateByEnds is when a want starts if what runs takes as long as it may, or is
 // expected to.
-func (p *negotiationCycle) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
+func (p startExplainer) estimateByEnds(t *waitExplainer) (at int64, ok bool) {
 	w, size := t.request, max(t.request.Gang, 1)
 	if w.unitWeight <= 0 || w.Class.AppClass == gpu.StreamClass {
 		return 0, false
@@ -128,7 +128,7 @@ func (p *negotiationCycle) estimateByEnds(t *waitExplainer) (at int64, ok bool) 
 		w.feasible = t.capableMachines
 	}
 	if w.unitsAhead == 0 && size == 1 {
-		at, _, ok = p.earliestUnitStart(w, r)
+		at, _, ok = p.backfill().earliestUnitStart(w, r)
 		return at, ok && at > p.now
 	}
 	if r.GPUs > 0 || w.Class.Resources.GPUMemory > 0 {
@@ -137,7 +137,7 @@ func (p *negotiationCycle) estimateByEnds(t *waitExplainer) (at int64, ok bool) 
 	stride := (len(t.capableMachines) + maxSampledMachines - 1) / maxSampledMachines
 	var machines []*timeline.MachineCapacity
 	for i := 0; i < len(t.capableMachines); i += stride {
-		machines = append(machines, p.timelineFor(w, t.capableMachines[i]))
+		machines = append(machines, p.backfill().timelineFor(w, t.capableMachines[i]))
 	}
 	units := math.Ceil(w.weightAhead/w.unitWeight) + float64(size)
 	at, _, ok = timeline.EarliestFit(machines, p.now, w.expectedRuntime(), r, int(math.Ceil(units/float64(stride))))

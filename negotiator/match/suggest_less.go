@@ -54,11 +54,12 @@ const minSuggestedWalltime = time.Minute
 
 // longestRuntimeNow is how long a unit of a want may take at most to start now on a
 // machine that has room, and holds it for others from later on.
-func (p *negotiationCycle) longestRuntimeNow(w *requestState, at int) (longest timeline.UnixSeconds) {
+func (p startExplainer) longestRuntimeNow(w *requestState, at int) (longest timeline.UnixSeconds) {
 	if w.Gang > 1 {
 		return 0
 	}
-	r, view, whole := unitsWeight(w.Class.Resources, w.Class.AppClass, 1), p.timelineFor(w, at), w.expectedRuntime()
+	r, whole := unitsWeight(w.Class.Resources, w.Class.AppClass, 1), w.expectedRuntime()
+	view := p.backfill().timelineFor(w, at)
 	if f := p.timelines[at]; f != nil {
 		whole = f.runtimeBesideReservations(w)
 	}
@@ -88,10 +89,10 @@ func (t *waitExplainer) suggestShorter() (all []suggestion) {
 
 // unitsFittingNow is how many units of a want a machine has room for as the plan has left
 // it, at least.
-func (p *negotiationCycle) unitsFittingNow(w *requestState, at int) int {
+func (p startExplainer) unitsFittingNow(w *requestState, at int) int {
 	if p.unitsFreeAt(at) != nil {
-		return p.fitsBesideReservations(w, at, 1)
+		return p.backfill().fitsBesideReservations(w, at, 1)
 	}
-	return p.fitsBesideReservations(w, at,
+	return p.backfill().fitsBesideReservations(w, at,
 		w.unitsPerMachine(min(w.Gang, w.Class.Resources.TimesIn(p.roomBySums(w.Class, at)))))
 }

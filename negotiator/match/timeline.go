@@ -81,7 +81,7 @@ func unitsWeight(r roost.Resources, class gpu.AppClass, n int) roost.Resources {
 }
 
 // mutableTimeline returns the future of a machine as this plan may change it.
-func (p *negotiationCycle) mutableTimeline(at int) *machineTimeline {
+func (p backfillPlanner) mutableTimeline(at int) *machineTimeline {
 	if f := p.timelines[at]; f != nil {
 		return f
 	}
@@ -96,7 +96,7 @@ func (p *negotiationCycle) mutableTimeline(at int) *machineTimeline {
 
 // timelineOf says what will come back of a machine, if nobody holds it. What should be
 // over already comes back in a moment.
-func (p *negotiationCycle) timelineOf(at int) *machineTimeline {
+func (p backfillPlanner) timelineOf(at int) *machineTimeline {
 	f := &machineTimeline{}
 	f.Releases = slices.Clone(p.Machines[at].futureReturns)
 	p.fillTimeline(f, at)
@@ -104,7 +104,7 @@ func (p *negotiationCycle) timelineOf(at int) *machineTimeline {
 }
 
 // fillTimeline completes a future, in which the machine's own returns are noted already.
-func (p *negotiationCycle) fillTimeline(f *machineTimeline, at int) {
+func (p backfillPlanner) fillTimeline(f *machineTimeline, at int) {
 	m := p.Machines[at]
 	f.Free = p.free[at]
 	for i := 0; i < len(f.Releases) && f.Releases[i].At <= p.now; i++ {
@@ -137,7 +137,7 @@ func (p *negotiationCycle) fillTimeline(f *machineTimeline, at int) {
 
 // reserveMachine holds a part of a machine. All who have looked at the machine look
 // again.
-func (p *negotiationCycle) reserveMachine(at int, h timeline.Reservation, of reservationHolder) {
+func (p backfillPlanner) reserveMachine(at int, h timeline.Reservation, of reservationHolder) {
 	f := p.mutableTimeline(at)
 	f.Reservations, f.holders = append(f.Reservations, h), append(f.holders, of)
 	if of.backfillRequest != nil {
@@ -150,7 +150,7 @@ func (p *negotiationCycle) reserveMachine(at int, h timeline.Reservation, of res
 
 // markTimelineChanged notes that there is more or less to be had on a machine than
 // before.
-func (p *negotiationCycle) markTimelineChanged(at int) {
+func (p backfillPlanner) markTimelineChanged(at int) {
 	p.markChanged(at)
 	p.placedLog = append(p.placedLog, machineVersion{int32(at), p.versions[at]})
 }
@@ -163,7 +163,7 @@ func (h *reservationHolder) mayUse(w *requestState) bool {
 
 // fitsBesideReservations is how many of n units of a want a machine can take beside what
 // is held of it, if there is room for them now.
-func (p *negotiationCycle) fitsBesideReservations(w *requestState, at, n int) int {
+func (p backfillPlanner) fitsBesideReservations(w *requestState, at, n int) int {
 	f := p.timelines[at]
 	if f == nil {
 		return n
@@ -203,7 +203,7 @@ func (f *machineTimeline) runtimeBesideReservations(w *requestState) timeline.Un
 
 // consumeReservation notes that n units of a want were placed on a machine: what is held
 // for it is held no more.
-func (p *negotiationCycle) consumeReservation(w *requestState, at, n int) {
+func (p backfillPlanner) consumeReservation(w *requestState, at, n int) {
 	f := p.timelines[at]
 	if f == nil {
 		return
@@ -218,7 +218,7 @@ func (p *negotiationCycle) consumeReservation(w *requestState, at, n int) {
 }
 
 // reservedFor says for whom a machine is kept on which a want has room.
-func (p *negotiationCycle) reservedFor(w *requestState, at int) (ReasonKind, string) {
+func (p backfillPlanner) reservedFor(w *requestState, at int) (ReasonKind, string) {
 	f := p.timelines[at]
 	for i, h := range f.Reservations {
 		if of := &f.holders[i]; !of.mayUse(w) {
@@ -235,7 +235,7 @@ func (p *negotiationCycle) reservedFor(w *requestState, at int) (ReasonKind, str
 
 // fullyReservedFor says for whom a whole machine is kept from a want by now, and
 // SeveralReasons if it is not.
-func (p *negotiationCycle) fullyReservedFor(w *requestState, at int) (ReasonKind, string) {
+func (p backfillPlanner) fullyReservedFor(w *requestState, at int) (ReasonKind, string) {
 	if f := p.timelines[at]; f != nil {
 		for i, h := range f.Reservations {
 			if of := &f.holders[i]; h.Resources == wholeMachine && h.From <= p.now && !of.mayUse(w) {
@@ -259,7 +259,7 @@ func (h *reservationHolder) reasonKind(later bool) ReasonKind {
 }
 
 // holderText says whose a hold is, and from when on.
-func (p *negotiationCycle) holderText(h timeline.Reservation, of *reservationHolder) string {
+func (p backfillPlanner) holderText(h timeline.Reservation, of *reservationHolder) string {
 	switch {
 	case of.drain != nil && h.From > p.now:
 		return strings.TrimSuffix("to be drained from "+p.timeText(h.From)+", before it would end: "+of.drain.Reason,
@@ -282,7 +282,7 @@ func (p *negotiationCycle) holderText(h timeline.Reservation, of *reservationHol
 }
 
 // timeText writes a time for people.
-func (p *negotiationCycle) timeText(t timeline.UnixSeconds) string {
+func (p backfillPlanner) timeText(t timeline.UnixSeconds) string {
 	return time.Unix(t, 0).In(p.Now.Location()).Format("2006-01-02 15:04:05 MST")
 }
 
