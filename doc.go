@@ -62,5 +62,5 @@
 // thin shell around a pure core: one goroutine owns the state, Apply folds an event into
 // it, Todo says what should happen next, and the effects run outside and come back as
 // events. Pure packages do no I/O, start no goroutine, read no clock and draw no random
-// number. A test in internal/layout holds the import order and this purity.
+// number. A test in internal/importlint holds the import order and this purity.
 package roost

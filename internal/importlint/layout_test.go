@@ -1,4 +1,4 @@
-package layout
+package importlint
 
 import (
 	"go/ast"
@@ -107,7 +107,7 @@ func TestImportOrder(t *testing.T) {
 	for _, s := range nonTestFiles(t) {
 		if packageRank(s.pkg) < 0 {
 			if !unplaced[s.pkg] {
-				t.Errorf("package %s has no place: put it into places.go, below all that it imports", s.pkg)
+				t.Errorf("package %s has no place: put it into package_order.go, below all that it imports", s.pkg)
 			}
 			unplaced[s.pkg] = true
 			continue
@@ -118,7 +118,7 @@ func TestImportOrder(t *testing.T) {
 				return
 			}
 			if packageRank(to) >= packageRank(s.pkg) {
-				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.position(spec), s.pkg, to)
+				t.Errorf("%s: %s may not import %s, which stands below it in package_order.go", s.position(spec), s.pkg, to)
 			}
 			if a, b := daemonTree(s.pkg), daemonTree(to); a != "" && b != "" && a != b &&
 				!slices.Contains(sharedCores()[s.pkg], to) {
@@ -177,7 +177,7 @@ func TestLibraries(t *testing.T) {
 				}
 			}
 			if library == "" {
-				t.Errorf("%s: %s is not among the libraries in places.go", s.position(spec), path)
+				t.Errorf("%s: %s is not among the libraries in package_order.go", s.position(spec), path)
 			} else if !slices.Contains(libraries()[library], s.pkg) {
 				t.Errorf("%s: %s may not import %s: it is for %s", s.position(spec), s.pkg, library,
 					strings.Join(libraries()[library], ", "))

@@ -1,4 +1,4 @@
-package layout
+package importlint
 
 // packageOrder is one package in the order of the house. It imports only packages that
 // stand above it.
@@ -108,7 +108,7 @@ func packageOrders() []packageOrder {
 		{"cmd/roost", false},
 		{"cmd/roost-starter", false},
 
-		{"internal/layout", false},
+		{"internal/importlint", false},
 		{"internal/vmimage", false},
 		{"internal/e2e", false},
 		{"bench/gauge", false},
