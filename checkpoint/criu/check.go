@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // CheckResult says whether a CRIU works on this machine.
@@ -83,7 +84,7 @@ func Check(ctx context.Context, exe, path, dir string) CheckResult {
 	now.Verdict = v
 	if ctx.Err() == nil {
 		if text, err := json.Marshal(now); err == nil {
-			writeAtomically(file, string(text)) // if it cannot be kept, it is found out again
+			atomicfile.Write(file, text, 0o600) // if it cannot be stored, it is found out again
 		}
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"errors"
+
 	"github.com/roost-batch/roost"
 )
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/image"
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // restoreAgent is an agent that restores.
@@ -81,7 +82,7 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	}
 	result.PID, result.Total = r.pid, time.Since(start)
 	if spec.PIDFile != "" {
-		err = writeAtomically(spec.PIDFile, strconv.Itoa(r.pid))
+		err = atomicfile.Write(spec.PIDFile, []byte(strconv.Itoa(r.pid)), 0o600)
 	}
 	return result, err
 }
@@ -106,14 +107,6 @@ func mountRoot(root string) error {
 		return fmt.Errorf("mount on %s: %w", root, err)
 	}
 	return nil
-}
-
-// writeAtomically writes a file under its name only when it is whole.
-func writeAtomically(path, text string) error {
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }
 
 // taskStream is an open file for a task's stream, and what it was called.

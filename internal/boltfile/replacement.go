@@ -12,6 +12,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // batchBytes is how much of a file is written in one transaction while it is made anew.
@@ -89,16 +90,7 @@ func rebuildFile(path string, k *ContentKind, fill func(*ReplacementWriter) erro
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir has the names in a directory on disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
 // InspectFile reads all of a file that no daemon has open, and returns its damages, nil

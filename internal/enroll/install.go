@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/etc"
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/man"
 )
 
@@ -132,22 +133,12 @@ func (f installedFile) writeTo(path string) (changed int, err error) {
 		sameContent(path, f.text) {
 		return 0, nil
 	}
-	err = os.MkdirAll(filepath.Dir(path), 0o755)
-	var next *os.File
-	if err == nil {
-		next, err = os.CreateTemp(filepath.Dir(path), ".roost-")
+	if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+		err = atomicfile.Write(path, f.text, f.mode)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return 0, fmt.Errorf("%s: %w: become root for this (sudo), or name another place with --prefix", path,
 			roost.PermissionDenied)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
-	}
-	defer os.Remove(next.Name())
-	_, err = next.Write(f.text)
-	if err = errors.Join(err, next.Chmod(f.mode), next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)

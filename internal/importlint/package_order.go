@@ -57,6 +57,7 @@ func packageOrders() []packageOrder {
 		{"internal/sim/faults", true},
 
 		{"internal/failpoint", false},
+		{"internal/atomicfile", false},
 		{"internal/boottime", false},
 		{"internal/account", false},
 		{"internal/identity/peer", false},

@@ -38,30 +38,33 @@ func writtenFiles() map[string]string {
 		"internal/replica/repair.go":          replica,
 		"internal/replica/disk_store.go":      kernel,
 
+		"internal/replica/snapshot_store.go":  replica,
 		"internal/replica/member_identity.go": "a checksum, and a second copy: internal/replica TestDamage",
 		"internal/identity/login/store.go":    sum,
+		"internal/identity/login/client.go":   people,
 		"internal/identity/pki/files.go":      signed,
 		"internal/master/logfile.go":          people,
 		"internal/master/node_state.go":       remade,
 		"internal/master/up_pool.go":          people,
 		"internal/daemon/profile.go":          people,
 
-		"startd/claim_file.go":                sum,
-		"startd/reliability_tracker.go":       sum,
-		"startd/daily_stats.go":               sum,
-		"startd/adopted_claims.go":            sum,
-		"startd/claim_runner.go":              sum,
-		"startd/desktop/guard/owner_pause.go": sum,
-		"startd/desktop/guard/run.go":         kernel,
-		"startd/checkpoint_self.go":           image,
-		"startd/output_message.go":            people,
-		"startd/attempt_prepare.go":           userdata,
-		"startd/file_transfer.go":             userdata,
-		"startd/checkpoint_restore.go":        userdata,
-		"checkpoint/store/x":                  digest,
-		"checkpoint/image/x":                  image,
-		"checkpoint/criu/x":                   image,
-		"startd/starterclient/x":              "a checksum for each record of its journal: startd/starter/proto",
+		"startd/claim_file.go":                   sum,
+		"startd/reliability_tracker.go":          sum,
+		"startd/daily_stats.go":                  sum,
+		"startd/adopted_claims.go":               sum,
+		"startd/claim_runner.go":                 sum,
+		"startd/desktop/guard/owner_pause.go":    sum,
+		"startd/desktop/guard/startd_records.go": sum,
+		"startd/desktop/guard/run.go":            kernel,
+		"startd/checkpoint_self.go":              image,
+		"startd/output_message.go":               people,
+		"startd/attempt_prepare.go":              userdata,
+		"startd/file_transfer.go":                userdata,
+		"startd/checkpoint_restore.go":           userdata,
+		"checkpoint/store/x":                     digest,
+		"checkpoint/image/x":                     image,
+		"checkpoint/criu/x":                      image,
+		"startd/starterclient/x":                 "a checksum for each record of its journal: startd/starter/proto",
 	}
 }
 
@@ -109,6 +112,9 @@ func writesFiles(path string) (writes bool, err error) {
 		return false, err
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && callsAny(sel, "atomicfile", "Write", "WriteDurable") {
+			writes = true
+		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true

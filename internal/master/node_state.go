@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // NodeState is what the master writes down about its daemons, in run/master.json below
@@ -66,11 +67,7 @@ func (s *NodeState) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	next := statePath(dir) + ".new"
-	if err := os.WriteFile(next, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, statePath(dir))
+	return atomicfile.Write(statePath(dir), append(text, '\n'), 0o644)
 }
 
 // takeLock makes this process the only master in dir until the file is closed or the

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // identityFile is where an identity lies in a replica's directory.
@@ -101,30 +102,10 @@ func (id memberIdentity) writeTo(dir string) error {
 		return err
 	}
 	path, text := filepath.Join(dir, identityFile), append(text, '\n')
-	if err := replaceFile(path, text); err != nil {
+	if err := atomicfile.WriteDurable(path, text, 0o600); err != nil {
 		return err
 	}
-	return replaceFile(path+secondCopySuffix, text)
-}
-
-// replaceFile writes a file in one step, durably.
-func replaceFile(path string, text []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.WriteDurable(path+secondCopySuffix, text, 0o600)
 }
 
 // renewIdentity gives a replica that has been somebody, and has lost its log, a new

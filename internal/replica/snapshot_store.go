@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
 // snapshotStore are kept in files; the write of one that fails is as bad as that of the
@@ -72,7 +74,7 @@ func writeSnapshotSum(dir, id string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(snapshotFile(dir, id, snapshotSum), []byte(snapshotMetaSum(id, text)))
+	return atomicfile.WriteDurable(snapshotFile(dir, id, snapshotSum), []byte(snapshotMetaSum(id, text)), 0o600)
 }
 
 func snapshotMetaSum(id string, text []byte) string {

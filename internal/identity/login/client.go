@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/rpc"
 )
@@ -99,7 +100,7 @@ func (e *LoginEntry) Save(dir string) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, e.Node+entrySuffix), text)
+		err = atomicfile.WriteDurable(filepath.Join(dir, e.Node+entrySuffix), text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("login: %w: %w", roost.NoOutput, err)

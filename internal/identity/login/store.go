@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
@@ -116,7 +117,7 @@ func (k *Store) update(now time.Time, f func(b *storeFile) error) error {
 	}
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = replaceFile(k.file, filesum.AppendChecksum(text))
+		err = atomicfile.WriteDurable(k.file, filesum.AppendChecksum(text), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("logins: %w: %w", roost.NoOutput, err)
@@ -257,18 +258,4 @@ func (k *Store) Revoke(id string, may func(HostAccount) bool, now time.Time) (re
 		return nil
 	})
 	return revoked, err
-}
-
-// replaceFile writes a file in one step, and forces it to disk.
-func replaceFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

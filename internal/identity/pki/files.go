@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
@@ -164,18 +165,9 @@ func checkPrivate(keyFile string) error {
 	return nil
 }
 
-// replaceFile replaces a file in one step.
+// replaceFile replaces a file in one step, durably.
 func replaceFile(path string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // mode 0600
-	if err != nil {
-		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := atomicfile.WriteDurable(path, text, mode); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/script"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -143,7 +144,7 @@ func TestPauses(t *testing.T) {
 			case "boot":
 				boot, now = boot+1, idle.BootTime(20*time.Second)
 			case "spoil":
-				if err := replaceFile(pauseFile(dir), []byte(strings.Join(s.Args, " ")), false); err != nil {
+				if err := replaceFile(pauseFile(dir), []byte(strings.Join(s.Args, " ")), atomicfile.Write); err != nil {
 					t.Fatal(err)
 				}
 			case "resume":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/desktop/idle"
@@ -129,7 +130,7 @@ func savePause(dir string, p *OwnerPause) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(pauseFile(dir), filesum.AppendChecksum(text), true)
+	return replaceFile(pauseFile(dir), filesum.AppendChecksum(text), atomicfile.WriteDurable)
 }
 
 func removePause(dir string) error {
@@ -137,40 +138,15 @@ func removePause(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, syncDir(dir))
+	return errors.Join(err, atomicfile.SyncDir(dir))
 }
 
-// replaceFile writes a file in one step; with sync it is on the disk afterwards.
-func replaceFile(path string, text []byte, sync bool) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if sync {
-		err = errors.Join(err, f.Sync())
-	}
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil && sync {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
+// replaceFile replaces a file that everybody may read in one step, with write.
+func replaceFile(path string, text []byte, write func(string, []byte, fs.FileMode) error) error {
+	if err := write(path, text, 0o644); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // bootID names this start of the kernel.

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost/internal/atomicfile"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
@@ -219,7 +220,7 @@ func (b *startdRecords) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(recordsPath(dir), filesum.AppendChecksum(text), false)
+	return replaceFile(recordsPath(dir), filesum.AppendChecksum(text), atomicfile.Write)
 }
 
 // dayFigures is what of a report is worth keeping: the figures of the day. Its tasks may
