@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"container/list"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,24 +12,16 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// connLimiter counts the connections of one server: strangers, whose handshake is not
-// over, by address, and the others by who they are.
+// connLimiter counts the connections of one server: those whose handshake is not over by
+// address, and the others by who they are.
 type connLimiter struct {
 	maxConns, maxUserConns int // connections in all, and of users
+	handshakes             *AnonymousLimiter
 
-	mu         sync.Mutex
-	handshakes *list.List                // *stranger, the oldest first
-	byAddr     map[netip.Addr]*list.List // the same, by address
-	conns      map[string]int            // of each peer
-	total      int
-	users      int
-}
-
-// pendingHandshake is a connection whose handshake is not over.
-type pendingHandshake struct {
-	conn               net.Conn
-	addr               netip.Addr
-	listElem, addrElem *list.Element // nil: it is over
+	mu    sync.Mutex
+	conns map[string]int // of each peer
+	total int
+	users int
 }
 
 func newConnLimiter() *connLimiter {
@@ -40,49 +31,8 @@ func newConnLimiter() *connLimiter {
 		most = int(min(limit.Cur, 1<<20))
 	}
 	most = int(float64(most) * maxConnsFraction)
-	return &connLimiter{maxConns: most, maxUserConns: most / 3, handshakes: list.New(),
-		byAddr: map[netip.Addr]*list.List{}, conns: map[string]int{}}
-}
-
-// beginHandshake counts a stranger. Where there are too many, the one who has been at it
-// for longest makes room and is returned: an honest one would be through.
-func (g *connLimiter) beginHandshake(conn net.Conn) (s, victim *pendingHandshake) {
-	s = &pendingHandshake{conn: conn, addr: LimitKey(conn.RemoteAddr())}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if same := g.byAddr[s.addr]; same != nil && same.Len() >= maxHandshakesPerAddr {
-		victim = same.Front().Value.(*pendingHandshake)
-	} else if g.handshakes.Len() >= maxHandshakes {
-		victim = g.handshakes.Front().Value.(*pendingHandshake)
-	}
-	if victim != nil {
-		g.removeHandshake(victim)
-	}
-	if g.byAddr[s.addr] == nil {
-		g.byAddr[s.addr] = list.New()
-	}
-	s.listElem, s.addrElem = g.handshakes.PushBack(s), g.byAddr[s.addr].PushBack(s)
-	return s, victim
-}
-
-// endHandshake is called when a handshake is over, well or not.
-func (g *connLimiter) endHandshake(s *pendingHandshake) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.removeHandshake(s)
-}
-
-func (g *connLimiter) removeHandshake(s *pendingHandshake) {
-	if s.listElem == nil {
-		return
-	}
-	g.handshakes.Remove(s.listElem)
-	same := g.byAddr[s.addr]
-	same.Remove(s.addrElem)
-	if same.Len() == 0 {
-		delete(g.byAddr, s.addr)
-	}
-	s.listElem, s.addrElem = nil, nil
+	return &connLimiter{maxConns: most, maxUserConns: most / 3,
+		handshakes: NewAnonymousLimiter(maxHandshakes, maxHandshakesPerAddr), conns: map[string]int{}}
 }
 
 // countConn counts a connection of a peer who is known now, or says why there are too

@@ -23,41 +23,41 @@ func newIPv4Conn(host byte) *addrConn {
 	return &addrConn{addr: net.TCPAddr{IP: net.IPv4(10, 0, 0, host), Port: rand.IntN(1 << 16)}}
 }
 
-func TestOldestStrangerMakesRoom(t *testing.T) {
-	g := newConnLimiter()
-	var first *pendingHandshake
+func TestOldestAnonymousMakesRoom(t *testing.T) {
+	g := newConnLimiter().handshakes
+	var first *AnonymousConn
 	for i := range maxHandshakesPerAddr {
-		s, victim := g.beginHandshake(newIPv4Conn(1))
+		s, victim := g.Add(newIPv4Conn(1))
 		if i == 0 {
 			first = s
 		}
 		if victim != nil {
-			t.Fatalf("stranger %d of one address: somebody had to go", i)
+			t.Fatalf("connection %d of one address: somebody had to go", i)
 		}
 	}
-	honest, victim := g.beginHandshake(newIPv4Conn(2))
+	honest, victim := g.Add(newIPv4Conn(2))
 	if victim != nil {
 		t.Errorf("another address paid for the first")
 	}
-	if _, victim = g.beginHandshake(newIPv4Conn(1)); victim != first {
+	if _, victim = g.Add(newIPv4Conn(1)); victim != first {
 		t.Errorf("got %v, want the oldest", victim)
 	}
-	g.endHandshake(first) // its handshake fails when it is hung up on: counted once
-	g.endHandshake(honest)
-	if n := g.handshakes.Len(); n != maxHandshakesPerAddr {
-		t.Errorf("%d strangers, want %d", n, maxHandshakesPerAddr)
+	first.StopCounting() // its handshake fails when it is hung up on: counted once
+	honest.StopCounting()
+	if n := g.conns.Len(); n != maxHandshakesPerAddr {
+		t.Errorf("%d connections, want %d", n, maxHandshakesPerAddr)
 	}
 }
 
-// TestHandshakesCounted lets strangers of many addresses come and go, and compares with a
+// TestHandshakesCounted lets connections of many addresses come and go, and compares with a
 // list.
 func TestHandshakesCounted(t *testing.T) {
-	g := newConnLimiter()
-	var here []*pendingHandshake
+	g := newConnLimiter().handshakes
+	var here []*AnonymousConn
 	most := 0
 	for range 20_000 {
 		if rand.IntN(10) < 8 {
-			s, victim := g.beginHandshake(newIPv4Conn(byte(rand.IntN(40))))
+			s, victim := g.Add(newIPv4Conn(byte(rand.IntN(40))))
 			for i, o := range here {
 				if o == victim {
 					here = append(here[:i], here[i+1:]...)
@@ -67,17 +67,17 @@ func TestHandshakesCounted(t *testing.T) {
 			here = append(here, s)
 		} else if len(here) > 0 {
 			i := rand.IntN(len(here))
-			g.endHandshake(here[i])
+			here[i].StopCounting()
 			here = append(here[:i], here[i+1:]...)
 		}
 		sum := 0
 		for addr, l := range g.byAddr {
 			if sum += l.Len(); l.Len() == 0 || l.Len() > maxHandshakesPerAddr {
-				t.Fatalf("%v: %d strangers", addr, l.Len())
+				t.Fatalf("%v: %d connections", addr, l.Len())
 			}
 		}
-		if most = max(most, sum); sum != len(here) || sum != g.handshakes.Len() {
-			t.Fatalf("%d by address, %d in all, %d came and did not go", sum, g.handshakes.Len(), len(here))
+		if most = max(most, sum); sum != len(here) || sum != g.conns.Len() {
+			t.Fatalf("%d by address, %d in all, %d came and did not go", sum, g.conns.Len(), len(here))
 		}
 	}
 	if most != maxHandshakes {

@@ -98,11 +98,11 @@ func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, peer.Peer, err
 		return nil, peer.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(),
 			roost.Unauthenticated)
 	}
-	s, victim := t.conns.beginHandshake(raw)
-	defer t.conns.endHandshake(s)
+	s, victim := t.conns.handshakes.Add(raw)
+	defer s.StopCounting()
 	if victim != nil {
-		victim.conn.Close()
-		t.refusals.log("hung up on a peer that did not say who it is: too many at once", victim.addr.String())
+		victim.Conn.Close()
+		t.refusals.log("hung up on a peer that did not say who it is: too many at once", victim.Addr.String())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()

@@ -86,7 +86,7 @@ func (s *authorityService) serve(ctx context.Context, admin net.Listener, doors 
 	dropped := s.logLimited("hung up on the oldest of too many strangers")
 	for _, l := range doors {
 		running.Go(func() {
-			broken <- without.Serve(newConnLimiter(l, func(from netip.Addr) { dropped(from.String(), "") }))
+			broken <- without.Serve(newLimitedListener(l, func(from netip.Addr) { dropped(from.String(), "") }))
 		})
 	}
 	running.Go(func() { s.runExpiry(ctx) })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/identity/peer"
+	"github.com/roost-batch/roost/internal/rpc"
 )
 
 const handshakeTimeout = 5 * time.Second
@@ -92,8 +93,8 @@ func (d *tlsServer) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if shown := conn.ConnectionState().PeerCertificates; len(shown) > 0 {
 		p.Name, p.Certified, p.Serial = shown[0].Subject.CommonName, rolesOf(shown[0].Subject.OrganizationalUnit),
 			shown[0].SerialNumber.Text(16)
-		if c, ok := raw.(*countedConn); ok {
-			c.stopCounting()
+		if c, ok := raw.(*rpc.AnonymousConn); ok {
+			c.StopCounting()
 		}
 	}
 	return conn, p, nil
