@@ -78,6 +78,8 @@ func (q *Queue) Apply(e JobEvent) {
 		q.runRequested(j, e)
 	case RunDenied:
 		q.runDenied(j, e)
+	case NodesReleased:
+		q.applyNodesReleased(j, e)
 	case Purged:
 		q.applyPurged(j)
 		return
@@ -421,6 +423,7 @@ func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
 	}
 	if !j.state[i].IsFinal() {
 		q.requeueRestOfGang(j, i)
+		q.reclaimReleased(j, i)
 	}
 }
 

@@ -124,6 +124,7 @@ func (q *Queue) applyRetried(j *job, i int) {
 		j.failed--
 	}
 	delete(q.finalJobs, j.seq)
+	delete(j.released, i)
 	q.toResolve[j.seq], j.removedUnstarted = true, false
 	if j.records.setRef(i).kind() == refShared {
 		j.dropRecord(i)

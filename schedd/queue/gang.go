@@ -360,7 +360,7 @@ func (q *Queue) hostsOf(j *job, a roost.AttemptID) (list []HostProcesses) {
 		if j.spec.mpiGang && n < 0 {
 			n = 1
 		}
-		if r := j.records.own(i); r != nil && r.live && n >= 0 {
+		if r := j.records.own(i); r != nil && r.live && n >= 0 && !j.released[i] {
 			list = append(list, HostProcesses{q.attemptOf(j, i), r.node, n})
 		}
 	}

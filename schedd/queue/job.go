@@ -55,6 +55,8 @@ type job struct {
 	// by task: those that an operator wants to run now, until their attempt has ended
 	urgent    map[int]*runOrder
 	runDenied string // why the last request of that kind was denied; empty: it was not
+	// secondary tasks whose machines were given back while their gang ran, or runs
+	released map[int]bool
 }
 
 // taskClass is the tasks of a job that make the same request. It waits in its request's
@@ -216,7 +218,7 @@ func (j *job) startableTasks() int {
 	if j.spec.maxRunning <= 0 {
 		return len(j.state)
 	}
-	n := max(j.spec.maxRunning*j.tasksPerIndex()-j.active+j.counts[roost.Suspended], 0)
+	n := max(j.spec.maxRunning*j.tasksPerIndex()-j.active-j.releasedActive()+j.counts[roost.Suspended], 0)
 	return n - n%j.tasksPerIndex()
 }
 

@@ -41,6 +41,7 @@ const (
 	Returned         // a job of the history is in the queue again; what is done with it comes next
 	RunRequested     // tasks that wait ask for a machine before all others
 	RunDenied        // and do not any more: none can take them now
+	NodesReleased    // a gang that runs gives machines back
 )
 
 var eventTypeNames = [...]string{
@@ -52,7 +53,7 @@ var eventTypeNames = [...]string{
 	Admitted:       "admitted",
 	OwnerSuspended: "suspended", OwnerResumed: "resumed", Signalled: "signalled", Requeued: "requeued",
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
-	RunRequested: "run-now", RunDenied: "run-denied",
+	RunRequested: "run-now", RunDenied: "run-denied", NodesReleased: "nodes-released",
 }
 
 func (w EventType) String() string {
@@ -68,9 +69,12 @@ type JobEvent struct {
 	Time int64 // unix nanoseconds
 	Job  uint64
 	// Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled,
-	// Requeued, RunRequested, RunDenied: which tasks; none means all
+	// Requeued, RunRequested, RunDenied: which tasks; none means all; NodesReleased: the
+	// secondary tasks there
 	Ranges []IndexRange
-	Index  int // Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints
+	// Assigned, Started, Ended, Lost, OwnerSuspended, OwnerResumed, and of checkpoints;
+	// NodesReleased: the primary task
+	Index int
 	// Held: where the job's record was damaged, the highest number that an attempt of it
 	// may have had; 0 otherwise
 	Attempt roost.AttemptNumber
@@ -94,7 +98,8 @@ type JobEvent struct {
 	OrderRank  uint64           // Ordered: its place
 	OrderTime  int64            // Ordered: its age, unix nanoseconds
 	Snapshot   []byte           // Returned: the job, as Queue.Snapshot has it
-	Hosts      []string         // RunRequested: the only machines for it; none: any
+	// RunRequested: the only machines for it, none: any; NodesReleased: those given back
+	Hosts []string
 }
 
 // AttemptExit is how an attempt ended.

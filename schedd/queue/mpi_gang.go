@@ -78,7 +78,7 @@ func (j *job) failedSecondary(head int) int {
 		return -1
 	}
 	for i := head + 1; i <= j.lastOfGang(head); i++ {
-		if j.state[i] == roost.Completed {
+		if j.state[i] == roost.Completed && !j.released[i] {
 			return i
 		}
 	}
@@ -90,7 +90,7 @@ func (j *job) failedSecondary(head int) int {
 func (q *Queue) absorbEnded(j *job, i int, r *taskRecord) bool {
 	head := j.primaryOf(i)
 	switch k := j.failedSecondary(head); {
-	case j.isSecondary(i) && j.state[head].IsFinal():
+	case j.isSecondary(i) && (j.state[head].IsFinal() || j.released[i]):
 		q.completeSecondary(j, i)
 		return true
 	case j.isPrimary(i) && k >= 0 && !r.removeWanted && !(r.exit != nil && r.exit.IsSuccess()):

@@ -266,7 +266,7 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 			g.apply(events...)
 		}
 	}
-	switch rng.IntN(12) {
+	switch rng.IntN(13) {
 	case 0, 1, 2:
 		if events, attempts, ok := g.queue.AssignGang(now, 1, []GangClaim{{Node: "a", Address: "x", Claim: 1},
 			{Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
@@ -294,6 +294,8 @@ func mpiGangStep(g *mpiGangTest, rng *rand.Rand, who CallerIdentity, job TaskSel
 		}
 	case 10:
 		decide(g.queue.RetryTasks(now, who, job))
+	case 12:
+		decide(g.queue.ReleaseNodes(now, who, job, NodeRelease{Keep: rng.IntN(2)}))
 	case 11:
 		for _, v := range g.queue.TakeVacates() {
 			if e, err := g.queue.RecordEnded(now, v.Attempt, &AttemptExit{Cause: CauseRemoval}); err == nil {

@@ -22,6 +22,7 @@ func (q *Queue) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.gangSize] == 0
 	ended, held := t.Ended, -1
 	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
+	s.Released, s.ReleasedUsage = nil, j.releasedUsage(head)
 	for i := head; i <= j.lastOfGang(head); i++ {
 		one := TaskPlacement{Resources: j.class(i).spec.resources}
 		if r := j.records.get(i); r != nil {
@@ -30,6 +31,10 @@ func (q *Queue) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
 		}
 		if held < 0 && j.state[i] == roost.Held {
 			held = i
+		}
+		if j.released[i] {
+			s.Released = append(s.Released, i-head)
+			continue
 		}
 		s.Placements, s.Resources = append(s.Placements, one), s.Resources.Add(one.Resources)
 	}
@@ -89,7 +94,9 @@ func (q *Queue) GangOverCPULimit(t roost.TaskID,
 		!j.state[j.primaryOf(t.Index)].IsActive() {
 		return lead, "", false
 	}
-	sum, head := time.Duration(0), j.primaryOf(t.Index)
+	head := j.primaryOf(t.Index)
+	given := j.releasedUsage(head)
+	sum := time.Duration(given.User + given.System)
 	for i := head; i <= j.lastOfGang(head); i++ {
 		if r := j.records.own(i); r != nil && r.live {
 			sum += used(q.attemptOf(j, i))

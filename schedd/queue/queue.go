@@ -56,8 +56,9 @@ type Queue struct {
 	changedJobs   map[uint64]bool // for those who watch
 	unsavedJobs   map[uint64]bool // since the last checkpoint
 	vacates       []VacateAttempt
-	toResolve     map[uint64]bool // jobs of which something follows: unblocking, dropping
-	eventTime     int64           // when what is being applied happened, unix nanoseconds
+	changedHosts  []roost.AttemptID // of jobs that have given machines back
+	toResolve     map[uint64]bool   // jobs of which something follows: unblocking, dropping
+	eventTime     int64             // when what is being applied happened, unix nanoseconds
 	finalJobs     map[uint64]bool
 	startTimes    map[uint64]bool // jobs that wait for their start time
 	droppedImages []StoredImage   // images that were let go

@@ -39,8 +39,9 @@ const (
 	sWaited
 	sMaxUnrecorded
 	sAttemptMayLive
-	sUrgent // tasks that are to run now
-	sDenied // why they could not
+	sUrgent   // tasks that are to run now
+	sDenied   // why they could not
+	sReleased // secondary tasks whose machines were given back
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is
@@ -74,7 +75,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j.orderRank != j.seq {
 		b = appendNumber(appendNumber(b, sOrderRank, j.orderRank), sOrderTime, uint64(j.orderTime))
 	}
-	return j.appendUrgent(j.distrust.append(j.eligible.append(j.dependencyState(j.appendOldAds(b))))), true
+	return j.appendReleased(j.appendUrgent(j.distrust.append(j.eligible.append(j.dependencyState(j.appendOldAds(b)))))), true
 }
 
 // appendOldAds adds what tasks that run began with, where the job has been altered since.

@@ -23,6 +23,7 @@ type snapshotDecoder struct {
 	distrust                recordDamage
 	orders                  []savedOrder
 	denied                  string
+	released                []IndexRange
 	dependencies
 }
 
@@ -120,6 +121,13 @@ func (s *snapshotDecoder) decodeField(f encodedField) (err error) {
 		s.orders = append(s.orders, o)
 	case sDenied:
 		s.denied = string(f.bytes)
+	case sReleased:
+		var r IndexRange
+		r, err = decodeRange(f.bytes)
+		if err == nil && (r.First < 0 || r.Last < r.First || r.Last >= s.taskCount()) {
+			err = fmt.Errorf("tasks %d to %d of %d are given back", r.First, r.Last, s.taskCount())
+		}
+		s.released = append(s.released, r)
 	default:
 		err = s.dependencies.decodeField(f)
 	}
@@ -270,6 +278,7 @@ func (q *Queue) restoreJob(s *snapshotDecoder) {
 	j.restoreDependencies(q, &s.dependencies, s.unblocked)
 	j.records, j.firstStarted, j.lastEnded, j.runDenied = s.records, s.firstStarted, s.lastEnded, s.denied
 	j.restoreOrders(s.orders)
+	j.restoreReleased(s.released)
 	if s.orderRank != 0 {
 		q.setOrderRank(j, s.orderRank, s.orderTime)
 	}
@@ -313,6 +322,8 @@ func (q *Queue) restoreStates(j *job, states []roost.TaskState) {
 			} else if r.holdWanted {
 				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i),
 					Checkpoint: j.spec.checkpoints != nil && j.spec.checkpoints.OnVacate, Reason: r.holdReason})
+			} else if j.released[i] {
+				q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Reason: releasedReason})
 			}
 		}
 		if to == roost.Completed && !j.records.hasSucceeded(i) {

@@ -44,6 +44,10 @@ type JobStatus struct {
 	// of machines that the job has, where one task leads the others, in the order of the
 	// tasks
 	Placements []TaskPlacement
+	// of such a job that has given machines back: the numbers of the tasks there in the
+	// gang, and what CPU time those used that have ended
+	Released      []int
+	ReleasedUsage CPUUsage
 }
 
 // TaskPlacement is what a task holds, or is to hold, of a node.

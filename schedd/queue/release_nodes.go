@@ -1,0 +1,261 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// The program of an MPI gang may give back machines that it needs no more, and go on on
+// the others (OpenPBS, pbs_release_nodes). The secondary tasks there are vacated, and
+// count as done:
+//
+//	the primary ends          they stay done; what they used is the job's
+//	the gang starts again     it asks for all that it was submitted with
+//
+// Nothing on the machine of the primary can be given back.
+
+// NodeRelease says which machines a gang gives back. Where Nodes and Chunks are empty, it
+// gives back all but the first Keep beside that of its primary.
+type NodeRelease struct {
+	Nodes  []string // with or without domain
+	Chunks []int    // secondary tasks, by their number in the gang
+	Keep   int
+}
+
+// ErrNotReleasable says that what is named cannot be given back.
+var ErrNotReleasable = fmt.Errorf("%w: it cannot be given back", roost.Invalid)
+
+// releasedReason is why an attempt is ended whose machine is given back.
+const releasedReason = "its job has given the machine back"
+
+// ReleaseNodes decides that a running MPI gang gives machines back.
+func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, r NodeRelease) ([]JobEvent, error) {
+	events, err := q.decideEach(now, who, t, JobEvent{Type: NodesReleased}, func(j *job, i int) bool {
+		return j.primaryOf(i) == i && j.state[i] == roost.Running && !j.records.own(i).removeWanted
+	})
+	if err != nil {
+		return nil, err
+	}
+	j, head := q.jobs[t.Job.Seq], 0
+	if j.spec.array || len(j.state) > 1 && !j.spec.mpiGang {
+		whole := j.wholeGangs(t).Ranges
+		if len(whole) != 1 || whole[0].Last-whole[0].First+1 != max(j.tasksPerIndex(), 1) {
+			return nil, fmt.Errorf("%v: %w: name one task of the job, as in %d[3]", t, ErrWholeJobOnly, j.seq)
+		}
+		head = whole[0].First
+	}
+	parts, err := q.partsToRelease(j, head, r)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", t, err)
+	}
+	e := &events[0]
+	e.Index, e.Attempt, e.Ranges = head, j.records.own(head).attempt, nil
+	for _, k := range parts {
+		e.Ranges = appendIndex(e.Ranges, k)
+		if node := j.records.own(k).node; !slices.Contains(e.Hosts, node) {
+			e.Hosts = append(e.Hosts, node)
+		}
+	}
+	e.Reason = fmt.Sprintf("%d of its %d chunks, on %s", len(parts), j.spec.gangSize, strings.Join(e.Hosts, ", "))
+	return events, nil
+}
+
+// partsToRelease lists the tasks of a gang that a release means.
+func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, err error) {
+	first := j.records.own(head).node
+	var kept []string // in the order of the gang
+	known := map[string]bool{}
+	for k := head + 1; k <= head+max(j.spec.gangSize, 1)-1 && j.spec.mpiGang; k++ {
+		task := j.records.own(k)
+		if task == nil || !task.live || j.released[k] || task.node == first {
+			continue
+		}
+		named := func(name string) bool { return isNodeName(task.node, name) }
+		switch {
+		case len(r.Chunks) > 0 && !slices.Contains(r.Chunks, k-head):
+			continue
+		case len(r.Nodes) > 0 && !slices.ContainsFunc(r.Nodes, named):
+			continue
+		case len(r.Chunks)+len(r.Nodes) == 0 && slices.Contains(kept, task.node):
+			continue
+		case len(r.Chunks)+len(r.Nodes) == 0 && len(kept) < r.Keep:
+			kept = append(kept, task.node)
+			continue
+		}
+		known[task.node] = true
+		parts = append(parts, k)
+	}
+	for _, name := range r.Nodes {
+		switch {
+		case isNodeName(first, name):
+			return nil, fmt.Errorf("%w: Can't free '%s' since it's on a primary execution host: the job runs there "+
+				"until it ends", ErrNotReleasable, name)
+		case !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(n string) bool { return isNodeName(n, name) }):
+			return nil, fmt.Errorf("%w: node(s) requested to be released not part of the job: %s: %s", ErrNotReleasable,
+				name, j.releasable(head))
+		}
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("%w: node(s) requested to be released not part of the job: %s", ErrNotReleasable,
+			j.releasable(head))
+	}
+	return parts, nil
+}
+
+// releasable says in words which machines a gang could give back.
+func (j *job) releasable(head int) string {
+	var nodes []string
+	first := j.records.own(head).node
+	for k := head + 1; j.spec.mpiGang && k <= j.lastOfGang(head); k++ {
+		if r := j.records.own(k); r != nil && r.live && !j.released[k] && r.node != first &&
+			!slices.Contains(nodes, r.node) {
+			nodes = append(nodes, r.node)
+		}
+	}
+	if len(nodes) == 0 {
+		return fmt.Sprintf("it has none beside %s, where it runs until it ends", first)
+	}
+	return fmt.Sprintf("beside %s, where it runs, it has %s", first, strings.Join(nodes, ", "))
+}
+
+// isNodeName reports whether a name is that of a node, with its domain or without.
+func isNodeName(node, name string) bool {
+	return strings.EqualFold(node, name) ||
+		len(name) > 0 && len(node) > len(name) && node[len(name)] == '.' && !strings.Contains(name, ".") &&
+			strings.EqualFold(node[:len(name)], name)
+}
+
+// applyNodesReleased folds in that a gang gives machines back.
+func (q *Queue) applyNodesReleased(j *job, e JobEvent) {
+	for _, r := range e.Ranges {
+		for k := r.First; k <= r.Last; k++ {
+			if task := j.records.own(k); !j.isSecondary(k) || task == nil || !task.live || j.released[k] {
+				continue
+			}
+			if j.released == nil {
+				j.released = map[int]bool{}
+			}
+			j.released[k] = true
+			q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Reason: releasedReason})
+		}
+	}
+	head := j.primaryOf(e.Index)
+	for k := head; k <= j.lastOfGang(head); k++ {
+		if r := j.records.own(k); r != nil && r.live && !j.released[k] {
+			q.changedHosts = append(q.changedHosts, q.attemptOf(j, k))
+		}
+	}
+}
+
+// reclaimReleased has a gang that starts again ask for what it had given back.
+func (q *Queue) reclaimReleased(j *job, head int) {
+	if len(j.released) == 0 || !j.isPrimary(head) {
+		return
+	}
+	primary := j.records.get(head)
+	for k := head + 1; k <= j.lastOfGang(head); k++ {
+		if !j.released[k] {
+			continue
+		}
+		delete(j.released, k)
+		if j.state[k] != roost.Completed {
+			continue // its attempt ends, and it waits like the others then
+		}
+		q.requeueOrHold(j, k, &taskRecord{})
+		if primary != nil && primary.holdWanted {
+			r := j.ownRecord(k)
+			r.holdWanted, r.holdReason, r.requestedBy = true, primary.holdReason, primary.requestedBy
+			q.setTaskState(j, k, roost.Held)
+		}
+	}
+}
+
+// releasedActive counts the tasks that were given back of gangs that are active.
+func (j *job) releasedActive() (n int) {
+	for k := range j.released {
+		if j.state[k] == roost.Completed && j.state[j.primaryOf(k)].IsActive() &&
+			j.state[j.primaryOf(k)] != roost.Suspended {
+			n++
+		}
+	}
+	return n
+}
+
+// releasedUsage is the CPU time that the tasks of a gang used which were given back.
+func (j *job) releasedUsage(head int) (u CPUUsage) {
+	for k := head + 1; len(j.released) > 0 && k <= j.lastOfGang(head); k++ {
+		if r := j.records.get(k); j.released[k] && r != nil && !r.live && r.exit != nil {
+			u.User, u.System = u.User+r.exit.User, u.System+r.exit.System
+		}
+	}
+	return u
+}
+
+// TakeChangedHosts drains the attempts whose job has other machines now than before.
+func (q *Queue) TakeChangedHosts() []roost.AttemptID {
+	out := q.changedHosts
+	q.changedHosts = nil
+	return out
+}
+
+// HasReleasedNodes reports whether the job of a live attempt has given machines back since
+// the attempt began, so that its file of nodes may be out of date.
+func (q *Queue) HasReleasedNodes(a roost.AttemptID) bool {
+	if !q.IsLive(a) {
+		return false
+	}
+	j := q.jobs[a.Task.Job.Seq]
+	if len(j.released) == 0 || j.released[a.Task.Index] {
+		return false
+	}
+	head := j.primaryOf(a.Task.Index)
+	for k := head + 1; k <= j.lastOfGang(head); k++ {
+		if j.released[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// appendReleased adds the tasks that were given back to a snapshot.
+func (j *job) appendReleased(b []byte) []byte {
+	var ranges []IndexRange
+	for _, k := range slices.Sorted(maps.Keys(j.released)) {
+		ranges = appendIndex(ranges, k)
+	}
+	for _, r := range ranges {
+		b = appendMessage(b, sReleased, func(b []byte) []byte {
+			return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last))
+		})
+	}
+	return b
+}
+
+// restoreReleased brings back which tasks were given back.
+func (j *job) restoreReleased(ranges []IndexRange) {
+	for _, r := range ranges {
+		for k := r.First; k <= r.Last; k++ {
+			if !j.isSecondary(k) {
+				panic(fmt.Sprintf("task %d is given back, and is no secondary one", k))
+			}
+			if j.released == nil {
+				j.released = map[int]bool{}
+			}
+			j.released[k] = true
+		}
+	}
+}
+
+// checkReleased panics when a task is given back that could not be.
+func (j *job) checkReleased() {
+	for k := range j.released {
+		if !j.isSecondary(k) || !j.state[k].IsActive() && !j.state[k].IsFinal() {
+			panic(fmt.Sprintf("queue: task %d of job %d is given back, and %v", k, j.seq, j.state[k]))
+		}
+	}
+}
