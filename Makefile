@@ -2,7 +2,7 @@
 GO      ?= go
 PREFIX  ?= /usr/local
 DESTDIR ?=
-PBS     := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn
+PBS     := qsub qstat qdel qhold qrls qsig qmsg qrerun qselect qalter qmove qorder qrun pbsnodes qmgr qenable qdisable qstart qstop pbsdsh pbs_tmrsh pbs_release_nodes tracejob pbs_rsub pbs_rstat pbs_ralter pbs_rdel printjob pbs_attach pbs_hostn
 
 # Without a C compiler Go builds without cgo by itself, and the node then knows of no GPUs. The binding of NVML calls what NVIDIA calls deprecated.
 export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations

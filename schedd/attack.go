@@ -127,6 +127,7 @@ func (s *Schedd) attackClaims(e dispatch.ActivateClaim, program *wire.Program) {
 			{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}},
 			{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte("attacked"), Out: true}}},
 			{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{Attempt: a, WalltimeNs: 1, CpuNs: 1}}},
+			{Of: &wire.ToStartd_HostFiles{HostFiles: &wire.HostFiles{Attempt: a, NodeFile: []string{"attacked"}}}},
 			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{a}}}},
 		} {
 			if e.Attempt.Task.Job.Seq != a.Job {

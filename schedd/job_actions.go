@@ -13,8 +13,8 @@ import (
 )
 
 // Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints,
-// alters, moves or reorders jobs, or has them start out of turn. When it returns, the
-// changes are on disk; what runs is told to end.
+// alters, moves or reorders jobs, has them start out of turn, or give machines back. When
+// it returns, the changes are on disk; what runs is told to end.
 func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.callerOf(ctx)
 	if err != nil {
@@ -134,6 +134,8 @@ func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.Ca
 	result.Id, result.Tasks = t.TaskSelector.String(), uint32(s.queue.ChangeCount()-before)
 	if v := req.GetVerb(); v == wire.ActRequest_RUN && len(events) > 0 {
 		result.Tasks = uint32(s.queue.RunNowStatus(t.TaskSelector.Job.Seq).Pending)
+	} else if v == wire.ActRequest_RELEASE_NODES && len(events) > 0 {
+		result.Tasks = releasedTasks(events[0])
 	} else if v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
 		result.Tasks += s.runningTasks(t.TaskSelector)
 	}
@@ -175,6 +177,8 @@ func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queu
 		return events, err
 	case wire.ActRequest_RUN:
 		return s.queue.RunNow(now, who, t, req.GetNodes())
+	case wire.ActRequest_RELEASE_NODES:
+		return s.queue.ReleaseNodes(now, who, t, nodeRelease(req.GetNodeRelease()))
 	case wire.ActRequest_RETRY:
 		return s.queue.RetryTasks(now, who, t)
 	case wire.ActRequest_ALTER:

@@ -26,6 +26,9 @@ func (s *Schedd) statusRow(st *queue.JobStatus, ad string) *wire.JobStatus {
 	if m.Chunks = jobChunks(st.Placements); st.OrderRank != st.Job.Seq {
 		m.OrderTime = st.OrderTime
 	}
+	for _, n := range st.Released {
+		m.Released = append(m.Released, uint32(n))
+	}
 	m.RunNow = runNowOf(st.RunNow)
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit),

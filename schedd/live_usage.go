@@ -96,10 +96,14 @@ func (u liveUsage) addToRow(m *wire.JobStatus, st *queue.JobStatus) {
 		return
 	}
 	m.Usage, m.Dumpable = t.usage, t.dumpable
-	for i := 1; i < len(st.Placements) && t.usage != nil; i++ { // of a job of several chunks what all of them use
+	// of a job of several chunks what all of them use, and those used that it has given back
+	for i := 1; i < len(st.Placements)+len(st.Released) && t.usage != nil; i++ {
 		if part, ok := u[st.Job.Task(st.Task.Index+i)]; ok && part.usage != nil {
 			m.Usage = combinedUsage(m.Usage, part.usage)
 		}
+	}
+	if given := st.ReleasedUsage; given != (queue.CPUUsage{}) && t.usage != nil {
+		m.Usage = combinedUsage(m.Usage, &wire.TaskUsage{UserCpu: given.User, SystemCpu: given.System})
 	}
 }
 

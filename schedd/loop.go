@@ -181,6 +181,9 @@ func (s *Schedd) react(now time.Time) {
 	for _, l := range s.queue.TakeChangedLimits() {
 		s.sendLimits(l)
 	}
+	for _, a := range s.queue.TakeChangedHosts() {
+		s.sendHostFiles(a)
+	}
 	s.removeUnusedImages()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.runEffects(effects, now)

@@ -44,6 +44,9 @@ func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
 		if l, ok := s.queue.AttemptLimits(a); ok && c.GetExited() == nil {
 			s.sendLimits(l) // likewise
 		}
+		if c.GetExited() == nil && s.queue.HasReleasedNodes(a) {
+			s.sendHostFiles(a)
+		}
 	}
 }
 

@@ -80,8 +80,10 @@ func pbsRefusal(err error) wire.ActReply_Refusal {
 		return wire.ActReply_ENDED_SUBJOB
 	case errors.Is(err, queue.ErrRunning):
 		return wire.ActReply_RUNS
-	case errors.Is(err, queue.ErrWholeJobOnly):
+	case errors.Is(err, queue.ErrWholeJobOnly), errors.Is(err, queue.ErrOneTaskOnly):
 		return wire.ActReply_PART
+	case errors.As(err, new(*queue.NotReleasableError)):
+		return wire.ActReply_NOT_RELEASABLE
 	}
 	return wire.ActReply_REFUSAL_UNSPECIFIED
 }

@@ -118,10 +118,14 @@ func (r *spawnCall) checkCommand(call *wire.ReachCall) error {
 	if n := len(call.GetLines()); n > maxSpawnPlaces {
 		return fmt.Errorf("%w: %d places at once, and %d is the most", roost.Exhausted, n, maxSpawnPlaces)
 	}
-	for _, line := range call.GetLines() {
+	for i, line := range call.GetLines() {
 		if int(line) >= len(r.lines) {
 			return fmt.Errorf("%w: the job has places 0 to %d, and %d is none of them", roost.Invalid,
 				len(r.lines)-1, line)
+		}
+		if i < len(call.GetNodes()) && call.GetNodes()[i] != r.lines[line].Node {
+			return fmt.Errorf("%w: place %d is on %s now, as the job has given machines back: read its file of nodes again",
+				roost.Conflict, line, r.lines[line].Node)
 		}
 	}
 	if len(call.GetCommand()) == 0 {

@@ -130,6 +130,10 @@ func (h *claimRunner) handle(order any) {
 		if h.hasAttempt(o.id) && h.attempt.recordedExit == nil {
 			h.setAttemptLimits(h.attempt, o)
 		}
+	case hostFilesCmd:
+		if h.hasAttempt(o.id) && h.attempt.recordedExit == nil {
+			h.replaceHosts(h.attempt, o)
+		}
 	case outputMessageCmd:
 		if h.hasAttempt(o.id) && h.attempt.recordedExit == nil {
 			h.host.addOutputMessage(h.attempt, o)

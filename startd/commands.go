@@ -45,6 +45,12 @@ type (
 		id                roost.AttemptID
 		walltime, cpuTime time.Duration
 	}
+	// hostFilesCmd is what the files say from now on that tell the task which machines its
+	// job has.
+	hostFilesCmd struct {
+		id          roost.AttemptID
+		nodes, gpus []string // lines
+	}
 	// outputMessageCmd is a line that somebody writes into the output of the task.
 	outputMessageCmd struct {
 		id       roost.AttemptID

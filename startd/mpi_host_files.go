@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -35,15 +36,41 @@ func (h *claimRunner) writeHosts(a *claimAttempt) error {
 		}
 	}
 	for _, f := range hostFilesFor(a) {
-		text := strings.Join(append(f.lines, ""), "\n")
-		if len(f.lines) == 0 {
-			text = ""
-		}
-		if err := h.writeFile(filepath.Join(a.record.IO, f.name), text, 0o400); err != nil {
+		if err := h.writeFile(filepath.Join(a.record.IO, f.name), f.text(), 0o400); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// text is what the file says.
+func (f hostFile) text() string {
+	if len(f.lines) == 0 {
+		return ""
+	}
+	return strings.Join(f.lines, "\n") + "\n"
+}
+
+// replaceHosts puts other files in the place of those that an attempt has, as its job has
+// other machines now. What has one open reads it to its end as it was.
+func (h *claimRunner) replaceHosts(a *claimAttempt, o hostFilesCmd) {
+	if a.program != nil && len(a.program.GetNodeFile()) > 0 {
+		a.program.NodeFile, a.program.GpuFile = o.nodes, o.gpus
+	}
+	if !a.record.Reaches { // it is to have none, or none yet
+		return
+	}
+	for _, f := range []hostFile{{name: nodesName, lines: o.nodes}, {name: gpusName, lines: o.gpus}} {
+		path := filepath.Join(a.record.IO, f.name)
+		_ = os.Remove(path + ".new") // a startd before this one may have left it
+		err := h.writeFile(path+".new", f.text(), 0o400)
+		if err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if err != nil {
+			h.host.log.Error("a job is not told which machines it has now", "attempt", a.label(), "error", err)
+		}
+	}
 }
 
 // hostFileVariables are the variables that name them, and tell programs of them that do

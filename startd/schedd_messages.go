@@ -56,6 +56,10 @@ func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, 
 			l.table.SetWalltime(id, walltime)
 			return setLimitsCmd{id, walltime, cpu}
 		})
+	case *wire.ToStartd_HostFiles:
+		l.sendToAttempt(s, m.HostFiles.GetAttempt(), func(id roost.AttemptID) any {
+			return hostFilesCmd{id, m.HostFiles.GetNodeFile(), m.HostFiles.GetGpuFile()}
+		})
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= maxOutputMessage {
 			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {

@@ -36,7 +36,7 @@ const (
 	// as its program runs
 	maxSpawnRequests = 512
 	spawnTimeout     = 15 * time.Second
-	spawnFrameSize   = maxCommand + 64<<10 // bytes of a call
+	spawnFrameSize   = maxCommand + 512<<10 // bytes of a call, with the nodes of its lines
 )
 
 // openSpawnSocket listens for processes of an attempt.

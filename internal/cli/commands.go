@@ -18,7 +18,7 @@ func commands() []*command {
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(),
 		qrerunCommand(), qselectCommand(), tracejobCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), qrunCommand(), pbsnodesCommand(), pbsdshCommand(),
-		pbsTmrshCommand(),
+		pbsTmrshCommand(), pbsReleaseNodesCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
 	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(),

@@ -65,6 +65,9 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 			}
 		}
 	}
+	if len(j.GetReleased()) > 0 {
+		j.dropReleased(amounts)
+	}
 	have := func(name, value string) {
 		if amounts[name] == "" {
 			amounts[name] = value
@@ -111,6 +114,22 @@ func (j *pbsJob) resources() []qstat.ObjectAttribute {
 	}
 	slices.SortFunc(list, func(a, b qstat.ObjectAttribute) int { return strings.Compare(a.Resource, b.Resource) })
 	return list
+}
+
+// dropReleased takes out of what a job asked for what it has given back since it started.
+func (j *pbsJob) dropReleased(amounts map[string]string) {
+	var kept []string
+	for n, chunk := range qsub.ExpandSelect(amounts["select"]) {
+		if !slices.Contains(j.GetReleased(), uint32(n)) {
+			kept = append(kept, chunk)
+		}
+	}
+	if len(kept) > 0 {
+		amounts["select"], amounts["nodect"] = qsub.JoinSelect(kept), fmt.Sprint(len(kept))
+	}
+	for _, name := range []string{"ncpus", "mem", "ngpus", "mpiprocs"} { // what it has is told
+		delete(amounts, name)
+	}
 }
 
 func seconds(n int64) string { return clockText(time.Duration(n) * time.Second) }

@@ -156,6 +156,9 @@ func (c *invocation) showRecord(s *wire.JobStatus) {
 	row("time", c.runTimeText(s))
 	if len(s.GetChunks()) > 0 {
 		row("chunks", chunksText(s.GetChunks()))
+		if n := len(s.GetReleased()); n > 0 {
+			row("released", fmt.Sprintf("%d more chunks, which it asks for again when it has to start again", n))
+		}
 	} else {
 		row("node", s.GetNode())
 	}

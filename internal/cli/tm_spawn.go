@@ -42,6 +42,9 @@ func (c *invocation) runOnNodes(order *wire.ReachCall, nodes []string) ([]int32,
 		return nil, fmt.Errorf("the job's node: %w: %w", roost.Unavailable, err)
 	}
 	defer conn.Close()
+	for _, line := range order.GetLines() {
+		order.Nodes = append(order.Nodes, nodes[line])
+	}
 	if _, err := protodelim.MarshalTo(conn, order); err != nil {
 		return nil, err
 	}

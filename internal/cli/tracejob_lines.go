@@ -64,6 +64,8 @@ func (t *tracejobQuery) traceLines(s *wire.JobStatus, events []*wire.JobEvent) (
 			add(e, 'A', traceUsage, "requestor=%s@%s", s.GetOwner(), j.host)
 		case "run-now":
 			add(e, 'S', traceJob, "Job to be run now%s", trailingText(e.GetText()))
+		case "nodes-released":
+			add(e, 'S', traceJob, "Nodes released%s", trailingText(e.GetText()))
 		case "altered", "reordered":
 			add(e, 'S', traceJob, "Job Modified%s", trailingText(e.GetText()))
 		default:

@@ -126,6 +126,7 @@ const (
 	ActRequest_ORDER            ActRequest_Verb = 12 // two jobs change places
 	ActRequest_MESSAGE          ActRequest_Verb = 13 // write a line into the output of running tasks
 	ActRequest_RUN              ActRequest_Verb = 14 // start waiting tasks now, out of turn; for who administers
+	ActRequest_RELEASE_NODES    ActRequest_Verb = 15 // a running job gives back machines that it needs no more
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -146,6 +147,7 @@ var (
 		12: "ORDER",
 		13: "MESSAGE",
 		14: "RUN",
+		15: "RELEASE_NODES",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -163,6 +165,7 @@ var (
 		"ORDER":            12,
 		"MESSAGE":          13,
 		"RUN":              14,
+		"RELEASE_NODES":    15,
 	}
 )
 
@@ -204,6 +207,7 @@ const (
 	ActReply_ENDED_SUBJOB        ActReply_Refusal = 4 // a task has ended, and its array has not
 	ActReply_RUNS                ActReply_Refusal = 5 // that cannot be changed while the job runs
 	ActReply_PART                ActReply_Refusal = 6 // that is done to whole jobs, and a part of one is named
+	ActReply_NOT_RELEASABLE      ActReply_Refusal = 7 // machines that are named are none that the job can give back
 )
 
 // Enum value maps for ActReply_Refusal.
@@ -216,6 +220,7 @@ var (
 		4: "ENDED_SUBJOB",
 		5: "RUNS",
 		6: "PART",
+		7: "NOT_RELEASABLE",
 	}
 	ActReply_Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED": 0,
@@ -225,6 +230,7 @@ var (
 		"ENDED_SUBJOB":        4,
 		"RUNS":                5,
 		"PART":                6,
+		"NOT_RELEASABLE":      7,
 	}
 )
 
@@ -252,7 +258,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33, 0}
+	return file_roost_proto_rawDescGZIP(), []int{34, 0}
 }
 
 // As what limits on what runs count its claims.
@@ -302,7 +308,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61, 0}
+	return file_roost_proto_rawDescGZIP(), []int{62, 0}
 }
 
 type Outcome_Verdict int32
@@ -354,7 +360,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64, 0}
+	return file_roost_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -400,7 +406,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103, 0}
+	return file_roost_proto_rawDescGZIP(), []int{105, 0}
 }
 
 type IdleSource_Health int32
@@ -449,7 +455,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140, 0}
+	return file_roost_proto_rawDescGZIP(), []int{142, 0}
 }
 
 type Resources struct {
@@ -2336,6 +2342,7 @@ type JobStatus struct {
 	OrderTime     int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
 	Reservation   string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
 	RunNow        *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
+	Released      []uint32    `protobuf:"varint,59,rep,packed,name=released,proto3" json:"released,omitempty"`                  // the numbers of chunks that it has given back since it started; chunks and request are without them
 	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2672,6 +2679,13 @@ func (x *JobStatus) GetRunNow() *RunNow {
 	return nil
 }
 
+func (x *JobStatus) GetReleased() []uint32 {
+	if x != nil {
+		return x.Released
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
@@ -2838,8 +2852,9 @@ type ActRequest struct {
 	Message       []byte                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`       // MESSAGE: the line, without its end
 	Out           bool                   `protobuf:"varint,10,opt,name=out,proto3" json:"out,omitempty"`             // MESSAGE: to standard output; so the next
 	Err           bool                   `protobuf:"varint,11,opt,name=err,proto3" json:"err,omitempty"`
-	Ended         bool                   `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"` // REMOVE: jobs that have ended leave the history
-	Nodes         []string               `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`  // RUN: the only machines for it; none: any
+	Ended         bool                   `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"`                               // REMOVE: jobs that have ended leave the history
+	Nodes         []string               `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`                                // RUN: the only machines for it; none: any
+	NodeRelease   *NodeRelease           `protobuf:"bytes,15,opt,name=node_release,json=nodeRelease,proto3" json:"node_release,omitempty"` // RELEASE_NODES; absent: all but the first machine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2965,6 +2980,74 @@ func (x *ActRequest) GetNodes() []string {
 	return nil
 }
 
+func (x *ActRequest) GetNodeRelease() *NodeRelease {
+	if x != nil {
+		return x.NodeRelease
+	}
+	return nil
+}
+
+// Which machines a job gives back. Where nodes and chunks are empty: all but the first keep beside that of its first chunk.
+type NodeRelease struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nodes         []string               `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`           // with or without domain
+	Chunks        []uint32               `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"` // by their number; the first, 0, runs the job and is never given back
+	Keep          uint32                 `protobuf:"varint,3,opt,name=keep,proto3" json:"keep,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeRelease) Reset() {
+	*x = NodeRelease{}
+	mi := &file_roost_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeRelease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeRelease) ProtoMessage() {}
+
+func (x *NodeRelease) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeRelease.ProtoReflect.Descriptor instead.
+func (*NodeRelease) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *NodeRelease) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *NodeRelease) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *NodeRelease) GetKeep() uint32 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
+}
+
 // What is to become of a job: all of it or nothing.
 type Alteration struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2979,7 +3062,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3074,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3087,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -3051,7 +3134,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3146,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3159,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3096,7 +3179,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3191,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3204,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3149,7 +3232,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3244,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3257,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3204,7 +3287,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3299,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3312,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3278,7 +3361,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3373,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3386,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3336,7 +3419,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3431,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3444,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3383,7 +3466,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3478,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3491,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3463,7 +3546,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3558,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3571,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3605,7 +3688,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3617,7 +3700,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3630,7 +3713,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3658,7 +3741,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3670,7 +3753,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3683,7 +3766,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3758,7 +3841,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3853,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3866,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3815,7 +3898,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +3910,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +3923,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3958,7 +4041,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4053,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4066,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -4052,7 +4135,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4147,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4160,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -4103,7 +4186,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4115,7 +4198,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4128,7 +4211,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WatchAds) GetType() string {
@@ -4155,7 +4238,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4250,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4263,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AdDelta) GetName() string {
@@ -4251,7 +4334,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4263,7 +4346,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4276,7 +4359,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4316,7 +4399,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +4411,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +4424,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AdText) GetAd() string {
@@ -4372,7 +4455,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4467,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4480,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4494,7 +4577,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4506,7 +4589,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4519,7 +4602,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4538,7 +4621,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4633,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4646,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4583,7 +4666,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4678,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4691,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4633,7 +4716,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4728,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4741,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4675,7 +4758,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4687,7 +4770,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4700,7 +4783,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4758,7 +4841,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4770,7 +4853,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4783,7 +4866,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4941,7 +5024,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5036,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +5049,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 type ScheddHello struct {
@@ -4983,7 +5066,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4995,7 +5078,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5008,7 +5091,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -5066,7 +5149,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +5161,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5091,7 +5174,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -5154,7 +5237,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5166,7 +5249,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5179,7 +5262,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -5355,7 +5438,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5367,7 +5450,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5380,7 +5463,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5418,7 +5501,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5430,7 +5513,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5443,7 +5526,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5506,7 +5589,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5601,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5614,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5600,7 +5683,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5612,7 +5695,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5625,7 +5708,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5654,7 +5737,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5666,7 +5749,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5679,7 +5762,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5764,7 +5847,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5776,7 +5859,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5789,7 +5872,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5824,7 +5907,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5836,7 +5919,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5849,7 +5932,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5897,7 +5980,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5909,7 +5992,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5922,7 +6005,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -6018,7 +6101,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6030,7 +6113,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6043,7 +6126,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Names) GetName() []string {
@@ -6084,7 +6167,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6096,7 +6179,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6109,7 +6192,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *JobQueue) GetName() string {
@@ -6276,7 +6359,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6288,7 +6371,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6301,7 +6384,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -6328,7 +6411,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6340,7 +6423,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6353,7 +6436,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6424,7 +6507,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6436,7 +6519,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6449,7 +6532,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6491,7 +6574,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6503,7 +6586,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6516,7 +6599,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6645,7 +6728,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6657,7 +6740,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6670,7 +6753,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Room) GetQueue() string {
@@ -6690,7 +6773,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6702,7 +6785,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6715,7 +6798,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6737,7 +6820,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6749,7 +6832,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6762,7 +6845,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6803,7 +6886,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6815,7 +6898,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6828,7 +6911,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6871,7 +6954,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6883,7 +6966,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6896,7 +6979,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -7029,7 +7112,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7041,7 +7124,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7054,7 +7137,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -7087,7 +7170,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7099,7 +7182,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7112,7 +7195,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -7137,7 +7220,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7149,7 +7232,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7162,7 +7245,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -7232,7 +7315,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7244,7 +7327,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7257,7 +7340,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CellMember) GetId() string {
@@ -7338,7 +7421,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7350,7 +7433,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7363,7 +7446,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -7379,7 +7462,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7391,7 +7474,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7404,7 +7487,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7447,7 +7530,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7459,7 +7542,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7472,7 +7555,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7526,7 +7609,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7538,7 +7621,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7551,7 +7634,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7669,7 +7752,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7681,7 +7764,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7694,7 +7777,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7729,6 +7812,7 @@ type ToStartd struct {
 	//	*ToStartd_Signal
 	//	*ToStartd_Message
 	//	*ToStartd_Limit
+	//	*ToStartd_HostFiles
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7736,7 +7820,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7748,7 +7832,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7761,7 +7845,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7897,6 +7981,15 @@ func (x *ToStartd) GetLimit() *Limit {
 	return nil
 }
 
+func (x *ToStartd) GetHostFiles() *HostFiles {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_HostFiles); ok {
+			return x.HostFiles
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -7957,6 +8050,10 @@ type ToStartd_Limit struct {
 	Limit *Limit `protobuf:"bytes,14,opt,name=limit,proto3,oneof"`
 }
 
+type ToStartd_HostFiles struct {
+	HostFiles *HostFiles `protobuf:"bytes,15,opt,name=host_files,json=hostFiles,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -7985,6 +8082,8 @@ func (*ToStartd_Message) isToStartd_Of() {}
 
 func (*ToStartd_Limit) isToStartd_Of() {}
 
+func (*ToStartd_HostFiles) isToStartd_Of() {}
+
 // A newer session of the same schedd ends the older one: what still comes from that is dropped.
 type SessionHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -8000,7 +8099,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8012,7 +8111,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8025,7 +8124,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -8096,7 +8195,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8108,7 +8207,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8121,7 +8220,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -8263,7 +8362,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8275,7 +8374,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8288,7 +8387,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -8328,7 +8427,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8340,7 +8439,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8353,7 +8452,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -8374,7 +8473,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8386,7 +8485,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8399,7 +8498,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8428,7 +8527,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8440,7 +8539,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8453,7 +8552,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8488,7 +8587,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8500,7 +8599,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8513,7 +8612,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8541,7 +8640,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8553,7 +8652,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8566,7 +8665,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8595,7 +8694,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8607,7 +8706,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8620,7 +8719,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8644,6 +8743,67 @@ func (x *Limit) GetCpuNs() int64 {
 	return 0
 }
 
+// What the files say from now on that tell a running attempt which machines its job has. It is sent again with each session.
+type HostFiles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	NodeFile      []string               `protobuf:"bytes,2,rep,name=node_file,json=nodeFile,proto3" json:"node_file,omitempty"` // as in Program; so the next
+	GpuFile       []string               `protobuf:"bytes,3,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostFiles) Reset() {
+	*x = HostFiles{}
+	mi := &file_roost_proto_msgTypes[101]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostFiles) ProtoMessage() {}
+
+func (x *HostFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[101]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostFiles.ProtoReflect.Descriptor instead.
+func (*HostFiles) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{101}
+}
+
+func (x *HostFiles) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *HostFiles) GetNodeFile() []string {
+	if x != nil {
+		return x.NodeFile
+	}
+	return nil
+}
+
+func (x *HostFiles) GetGpuFile() []string {
+	if x != nil {
+		return x.GpuFile
+	}
+	return nil
+}
+
 // Writes a line into the output of a running attempt. It is not sent again when the session breaks.
 type Message struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -8657,7 +8817,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8669,7 +8829,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8682,7 +8842,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -8755,7 +8915,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8767,7 +8927,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8780,7 +8940,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Program) GetExecutable() string {
@@ -9023,7 +9183,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9035,7 +9195,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9048,7 +9208,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -9119,7 +9279,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9131,7 +9291,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9144,7 +9304,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -9240,7 +9400,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9252,7 +9412,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9265,7 +9425,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -9378,7 +9538,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9390,7 +9550,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9403,7 +9563,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -9448,7 +9608,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9460,7 +9620,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9473,7 +9633,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -9523,7 +9683,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9535,7 +9695,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9548,7 +9708,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -9581,7 +9741,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9593,7 +9753,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9606,7 +9766,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9628,7 +9788,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9640,7 +9800,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9653,7 +9813,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9693,7 +9853,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9705,7 +9865,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9718,7 +9878,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9737,7 +9897,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9749,7 +9909,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9762,7 +9922,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9785,7 +9945,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9797,7 +9957,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9810,7 +9970,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9857,7 +10017,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9869,7 +10029,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9882,7 +10042,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -10087,7 +10247,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10099,7 +10259,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10112,7 +10272,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -10135,13 +10295,14 @@ type ReachCall struct {
 	Command       []string               `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
 	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`    // of the job's file of nodes, from 0; where the command is to run, once for each
 	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"` // one after the other
+	Nodes         []string               `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`            // what the caller has read in those lines; empty: an older caller
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10153,7 +10314,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10166,7 +10327,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -10190,6 +10351,13 @@ func (x *ReachCall) GetSequential() bool {
 	return false
 }
 
+func (x *ReachCall) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 // What comes of it. The schedd's first message on Reach has attempt and ticket, and nothing else.
 type ReachOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -10209,7 +10377,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10221,7 +10389,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10234,7 +10402,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -10321,7 +10489,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10333,7 +10501,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10346,7 +10514,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10403,7 +10571,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10415,7 +10583,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10428,7 +10596,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10520,7 +10688,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10532,7 +10700,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10545,7 +10713,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10580,7 +10748,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10592,7 +10760,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10605,7 +10773,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10634,7 +10802,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10646,7 +10814,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10659,7 +10827,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10700,7 +10868,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10712,7 +10880,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10725,7 +10893,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10804,7 +10972,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10816,7 +10984,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10829,7 +10997,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10870,7 +11038,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10882,7 +11050,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10895,7 +11063,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10929,7 +11097,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10941,7 +11109,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10954,7 +11122,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -11034,7 +11202,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11046,7 +11214,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11059,7 +11227,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -11106,7 +11274,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11118,7 +11286,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11131,7 +11299,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -11152,7 +11320,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11164,7 +11332,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11177,7 +11345,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -11223,7 +11391,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11235,7 +11403,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11248,7 +11416,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -11356,7 +11524,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11368,7 +11536,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11381,7 +11549,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -11436,7 +11604,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11448,7 +11616,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11461,7 +11629,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11487,7 +11655,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11499,7 +11667,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11512,7 +11680,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11535,7 +11703,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11547,7 +11715,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11560,7 +11728,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11618,7 +11786,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11630,7 +11798,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11643,7 +11811,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11727,7 +11895,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11739,7 +11907,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11752,7 +11920,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11779,7 +11947,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11791,7 +11959,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11804,7 +11972,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11833,7 +12001,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11845,7 +12013,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11858,7 +12026,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11902,7 +12070,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11914,7 +12082,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11927,7 +12095,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11995,7 +12163,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12007,7 +12175,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12020,7 +12188,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -12163,7 +12331,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12175,7 +12343,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12188,7 +12356,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12238,7 +12406,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12250,7 +12418,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12263,7 +12431,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12311,7 +12479,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12323,7 +12491,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12336,7 +12504,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12411,7 +12579,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12423,7 +12591,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12436,7 +12604,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12505,7 +12673,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12517,7 +12685,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12530,7 +12698,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12555,7 +12723,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12567,7 +12735,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12580,7 +12748,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type OwnerReply struct {
@@ -12594,7 +12762,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12606,7 +12774,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12619,7 +12787,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12651,7 +12819,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12663,7 +12831,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12676,7 +12844,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type MineReply struct {
@@ -12690,7 +12858,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12702,7 +12870,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12715,7 +12883,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12752,7 +12920,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12764,7 +12932,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12777,7 +12945,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12816,7 +12984,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12828,7 +12996,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12841,7 +13009,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 type GreetRequest struct {
@@ -12852,7 +13020,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12864,7 +13032,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12877,7 +13045,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 type GreetReply struct {
@@ -12890,7 +13058,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12902,7 +13070,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12915,7 +13083,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12946,7 +13114,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12958,7 +13126,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12971,7 +13139,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -13026,7 +13194,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13038,7 +13206,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13051,7 +13219,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13126,7 +13294,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13138,7 +13306,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13151,7 +13319,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13170,7 +13338,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13182,7 +13350,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13195,7 +13363,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13213,7 +13381,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13225,7 +13393,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13238,7 +13406,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 type LeaveReply struct {
@@ -13249,7 +13417,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13261,7 +13429,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13274,7 +13442,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 type RevokedRequest struct {
@@ -13286,7 +13454,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13298,7 +13466,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13311,7 +13479,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13330,7 +13498,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13342,7 +13510,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13355,7 +13523,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13376,7 +13544,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13388,7 +13556,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13401,7 +13569,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13436,7 +13604,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13448,7 +13616,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13461,7 +13629,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13501,7 +13669,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13513,7 +13681,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13526,7 +13694,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13594,7 +13762,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13606,7 +13774,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13619,7 +13787,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13638,7 +13806,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13650,7 +13818,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13663,7 +13831,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13681,7 +13849,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13693,7 +13861,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13706,7 +13874,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 type MembersReply struct {
@@ -13719,7 +13887,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13731,7 +13899,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13744,7 +13912,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13777,7 +13945,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13789,7 +13957,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13802,7 +13970,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13871,7 +14039,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13883,7 +14051,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13896,7 +14064,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{171}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13922,7 +14090,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13934,7 +14102,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13947,7 +14115,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{170}
+	return file_roost_proto_rawDescGZIP(), []int{172}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13970,7 +14138,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13982,7 +14150,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13995,7 +14163,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33, 0}
+	return file_roost_proto_rawDescGZIP(), []int{34, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -14044,7 +14212,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[175]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14056,7 +14224,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[175]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14069,7 +14237,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40, 0}
+	return file_roost_proto_rawDescGZIP(), []int{41, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -14109,7 +14277,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14121,7 +14289,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14134,7 +14302,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40, 1}
+	return file_roost_proto_rawDescGZIP(), []int{41, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -14206,7 +14374,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[179]
+	mi := &file_roost_proto_msgTypes[181]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14218,7 +14386,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[179]
+	mi := &file_roost_proto_msgTypes[181]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14231,7 +14399,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119, 0}
+	return file_roost_proto_rawDescGZIP(), []int{121, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14418,7 +14586,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xd3\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xef\n" +
 	"\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -14465,7 +14633,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"order_time\x188 \x01(\x03R\torderTime\x12 \n" +
 	"\vreservation\x189 \x01(\tR\vreservation\x12+\n" +
-	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1d\n" +
+	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1a\n" +
+	"\breleased\x18; \x03(\rR\breleased\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
@@ -14481,7 +14650,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\xc9\x04\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\x98\x05\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -14499,7 +14668,8 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\bR\x03out\x12\x10\n" +
 	"\x03err\x18\v \x01(\bR\x03err\x12\x14\n" +
 	"\x05ended\x18\f \x01(\bR\x05ended\x12\x14\n" +
-	"\x05nodes\x18\x0e \x03(\tR\x05nodes\"\xc0\x01\n" +
+	"\x05nodes\x18\x0e \x03(\tR\x05nodes\x12:\n" +
+	"\fnode_release\x18\x0f \x01(\v2\x17.roost.wire.NodeReleaseR\vnodeRelease\"\xd3\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -14520,14 +14690,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x04MOVE\x10\v\x12\t\n" +
 	"\x05ORDER\x10\f\x12\v\n" +
 	"\aMESSAGE\x10\r\x12\a\n" +
-	"\x03RUN\x10\x0e\"\x94\x01\n" +
+	"\x03RUN\x10\x0e\x12\x11\n" +
+	"\rRELEASE_NODES\x10\x0f\"O\n" +
+	"\vNodeRelease\x12\x14\n" +
+	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x16\n" +
+	"\x06chunks\x18\x02 \x03(\rR\x06chunks\x12\x12\n" +
+	"\x04keep\x18\x03 \x01(\rR\x04keep\"\x94\x01\n" +
 	"\n" +
 	"Alteration\x12\x18\n" +
 	"\achanges\x18\x01 \x01(\tR\achanges\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
 	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x14\n" +
 	"\x05basis\x18\x04 \x01(\x03R\x05basis\x12\x12\n" +
-	"\x04hold\x18\x05 \x01(\tR\x04hold\"\xd5\x02\n" +
+	"\x04hold\x18\x05 \x01(\tR\x04hold\"\xea\x02\n" +
 	"\bActReply\x125\n" +
 	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
 	"\x06Result\x12\x0e\n" +
@@ -14535,7 +14710,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
-	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"\x7f\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"\x93\x01\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eUNKNOWN_SIGNAL\x10\x01\x12\x12\n" +
@@ -14543,7 +14718,8 @@ const file_roost_proto_rawDesc = "" +
 	"\tNO_SUBJOB\x10\x03\x12\x10\n" +
 	"\fENDED_SUBJOB\x10\x04\x12\b\n" +
 	"\x04RUNS\x10\x05\x12\b\n" +
-	"\x04PART\x10\x06\"d\n" +
+	"\x04PART\x10\x06\x12\x12\n" +
+	"\x0eNOT_RELEASABLE\x10\a\"d\n" +
 	"\fWatchRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\rR\n" +
@@ -14995,7 +15171,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xd0\x05\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x88\x06\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -15013,7 +15189,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x06freeze\x18\v \x01(\v2\x12.roost.wire.FreezeH\x00R\x06freeze\x12,\n" +
 	"\x06signal\x18\f \x01(\v2\x12.roost.wire.SignalH\x00R\x06signal\x12/\n" +
 	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessage\x12)\n" +
-	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limitB\x04\n" +
+	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limit\x126\n" +
+	"\n" +
+	"host_files\x18\x0f \x01(\v2\x15.roost.wire.HostFilesH\x00R\thostFilesB\x04\n" +
 	"\x02of\"\xa6\x01\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
@@ -15068,7 +15246,11 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1f\n" +
 	"\vwalltime_ns\x18\x02 \x01(\x03R\n" +
 	"walltimeNs\x12\x15\n" +
-	"\x06cpu_ns\x18\x03 \x01(\x03R\x05cpuNs\"s\n" +
+	"\x06cpu_ns\x18\x03 \x01(\x03R\x05cpuNs\"u\n" +
+	"\tHostFiles\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1b\n" +
+	"\tnode_file\x18\x02 \x03(\tR\bnodeFile\x12\x19\n" +
+	"\bgpu_file\x18\x03 \x03(\tR\agpuFile\"s\n" +
 	"\aMessage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
@@ -15209,13 +15391,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x02of\"W\n" +
 	"\vReachWanted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"[\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"q\n" +
 	"\tReachCall\x12\x18\n" +
 	"\acommand\x18\x01 \x03(\tR\acommand\x12\x14\n" +
 	"\x05lines\x18\x02 \x03(\rR\x05lines\x12\x1e\n" +
 	"\n" +
 	"sequential\x18\x03 \x01(\bR\n" +
-	"sequential\"\x8b\x02\n" +
+	"sequential\x12\x14\n" +
+	"\x05nodes\x18\x04 \x03(\tR\x05nodes\"\x8b\x02\n" +
 	"\vReachOutput\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
@@ -15637,7 +15820,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 180)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 182)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15678,154 +15861,156 @@ var file_roost_proto_goTypes = []any{
 	(*RunNow)(nil),                // 36: roost.wire.RunNow
 	(*Chunk)(nil),                 // 37: roost.wire.Chunk
 	(*ActRequest)(nil),            // 38: roost.wire.ActRequest
-	(*Alteration)(nil),            // 39: roost.wire.Alteration
-	(*ActReply)(nil),              // 40: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 41: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 42: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 43: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 44: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 45: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 46: roost.wire.WhyReply
-	(*Explanation)(nil),           // 47: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 48: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 49: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 50: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 51: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 52: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 53: roost.wire.AdAck
-	(*WatchAds)(nil),              // 54: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 55: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 56: roost.wire.AdQuery
-	(*AdText)(nil),                // 57: roost.wire.AdText
-	(*CellRequest)(nil),           // 58: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 59: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 60: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 61: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 62: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 63: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 64: roost.wire.FromSchedd
-	(*Told)(nil),                  // 65: roost.wire.Told
-	(*ScheddHello)(nil),           // 66: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 67: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 68: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 69: roost.wire.Proposal
-	(*GrantResult)(nil),           // 70: roost.wire.GrantResult
-	(*Outcome)(nil),               // 71: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 72: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 73: roost.wire.Demand
-	(*Admit)(nil),                 // 74: roost.wire.Admit
-	(*Admitted)(nil),              // 75: roost.wire.Admitted
-	(*Policy)(nil),                // 76: roost.wire.Policy
-	(*Names)(nil),                 // 77: roost.wire.Names
-	(*JobQueue)(nil),              // 78: roost.wire.JobQueue
-	(*Roll)(nil),                  // 79: roost.wire.Roll
-	(*Extent)(nil),                // 80: roost.wire.Extent
-	(*Usage)(nil),                 // 81: roost.wire.Usage
-	(*ToSchedd)(nil),              // 82: roost.wire.ToSchedd
-	(*Room)(nil),                  // 83: roost.wire.Room
-	(*Kept)(nil),                  // 84: roost.wire.Kept
-	(*KeptNode)(nil),              // 85: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 86: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 87: roost.wire.Grant
-	(*Unplaced)(nil),              // 88: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 89: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 90: roost.wire.CellStatus
-	(*CellMember)(nil),            // 91: roost.wire.CellMember
-	(*CellChanged)(nil),           // 92: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 93: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 94: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 95: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 96: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 97: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 98: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 99: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 100: roost.wire.Activate
-	(*Launch)(nil),                // 101: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 102: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 103: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 104: roost.wire.Freeze
-	(*Signal)(nil),                // 105: roost.wire.Signal
-	(*Limit)(nil),                 // 106: roost.wire.Limit
-	(*Message)(nil),               // 107: roost.wire.Message
-	(*Program)(nil),               // 108: roost.wire.Program
-	(*Bounds)(nil),                // 109: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 110: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 111: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 112: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),            // 113: roost.wire.ImageRight
-	(*SignedImageRight)(nil),      // 114: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),      // 115: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 116: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 117: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 118: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 119: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 120: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 121: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 122: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 123: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 124: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 125: roost.wire.ClaimState
-	(*Placed)(nil),                // 126: roost.wire.Placed
-	(*ClaimReady)(nil),            // 127: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 128: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 129: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 130: roost.wire.InputReady
-	(*Started)(nil),               // 131: roost.wire.Started
-	(*Exited)(nil),                // 132: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 133: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 134: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 135: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 136: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 137: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 138: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 139: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 140: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 141: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 142: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 143: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 144: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 145: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 146: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 147: roost.wire.IdleSource
-	(*Pause)(nil),                 // 148: roost.wire.Pause
-	(*GuardReport)(nil),           // 149: roost.wire.GuardReport
-	(*Tenant)(nil),                // 150: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 151: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 152: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 153: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 154: roost.wire.MineRequest
-	(*MineReply)(nil),             // 155: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 156: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 157: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 158: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 159: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 160: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 161: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 162: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 163: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 164: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 165: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 166: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 167: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 168: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 169: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 170: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 171: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 172: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 173: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 174: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 175: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 176: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 177: roost.wire.RevokeReply
-	nil,                           // 178: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 179: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 180: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 181: roost.wire.Explanation.Condition
-	nil,                           // 182: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 183: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 184: roost.wire.Extent.WordsEntry
-	nil,                           // 185: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 186: roost.wire.Placed.Gpu
+	(*NodeRelease)(nil),           // 39: roost.wire.NodeRelease
+	(*Alteration)(nil),            // 40: roost.wire.Alteration
+	(*ActReply)(nil),              // 41: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 42: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 43: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 44: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 45: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 46: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 47: roost.wire.WhyReply
+	(*Explanation)(nil),           // 48: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 49: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 50: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 51: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 52: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 53: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 54: roost.wire.AdAck
+	(*WatchAds)(nil),              // 55: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 56: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 57: roost.wire.AdQuery
+	(*AdText)(nil),                // 58: roost.wire.AdText
+	(*CellRequest)(nil),           // 59: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 60: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 61: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 62: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 63: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 64: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 65: roost.wire.FromSchedd
+	(*Told)(nil),                  // 66: roost.wire.Told
+	(*ScheddHello)(nil),           // 67: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 68: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 69: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 70: roost.wire.Proposal
+	(*GrantResult)(nil),           // 71: roost.wire.GrantResult
+	(*Outcome)(nil),               // 72: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 73: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 74: roost.wire.Demand
+	(*Admit)(nil),                 // 75: roost.wire.Admit
+	(*Admitted)(nil),              // 76: roost.wire.Admitted
+	(*Policy)(nil),                // 77: roost.wire.Policy
+	(*Names)(nil),                 // 78: roost.wire.Names
+	(*JobQueue)(nil),              // 79: roost.wire.JobQueue
+	(*Roll)(nil),                  // 80: roost.wire.Roll
+	(*Extent)(nil),                // 81: roost.wire.Extent
+	(*Usage)(nil),                 // 82: roost.wire.Usage
+	(*ToSchedd)(nil),              // 83: roost.wire.ToSchedd
+	(*Room)(nil),                  // 84: roost.wire.Room
+	(*Kept)(nil),                  // 85: roost.wire.Kept
+	(*KeptNode)(nil),              // 86: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 87: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 88: roost.wire.Grant
+	(*Unplaced)(nil),              // 89: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 90: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 91: roost.wire.CellStatus
+	(*CellMember)(nil),            // 92: roost.wire.CellMember
+	(*CellChanged)(nil),           // 93: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 94: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 95: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 96: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 97: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 98: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 99: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 100: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 101: roost.wire.Activate
+	(*Launch)(nil),                // 102: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 103: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 104: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 105: roost.wire.Freeze
+	(*Signal)(nil),                // 106: roost.wire.Signal
+	(*Limit)(nil),                 // 107: roost.wire.Limit
+	(*HostFiles)(nil),             // 108: roost.wire.HostFiles
+	(*Message)(nil),               // 109: roost.wire.Message
+	(*Program)(nil),               // 110: roost.wire.Program
+	(*Bounds)(nil),                // 111: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 112: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 113: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 114: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),            // 115: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 116: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 117: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 118: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 119: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 120: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 121: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 122: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 123: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 124: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 125: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 126: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 127: roost.wire.ClaimState
+	(*Placed)(nil),                // 128: roost.wire.Placed
+	(*ClaimReady)(nil),            // 129: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 130: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 131: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 132: roost.wire.InputReady
+	(*Started)(nil),               // 133: roost.wire.Started
+	(*Exited)(nil),                // 134: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 135: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 136: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 137: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 138: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 139: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 140: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 141: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 142: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 143: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 144: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 145: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 146: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 147: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 148: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 149: roost.wire.IdleSource
+	(*Pause)(nil),                 // 150: roost.wire.Pause
+	(*GuardReport)(nil),           // 151: roost.wire.GuardReport
+	(*Tenant)(nil),                // 152: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 153: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 154: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 155: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 156: roost.wire.MineRequest
+	(*MineReply)(nil),             // 157: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 158: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 159: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 160: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 161: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 162: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 163: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 164: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 165: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 166: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 167: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 168: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 169: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 170: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 171: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 172: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 173: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 174: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 175: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 176: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 177: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 178: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 179: roost.wire.RevokeReply
+	nil,                           // 180: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 181: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 182: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 183: roost.wire.Explanation.Condition
+	nil,                           // 184: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 185: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 186: roost.wire.Extent.WordsEntry
+	nil,                           // 187: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 188: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -15840,286 +16025,289 @@ var file_roost_proto_depIdxs = []int32{
 	26,  // 9: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	25,  // 10: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	32,  // 11: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	178, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	180, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 13: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 14: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 15: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	126, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	128, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	34,  // 17: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	37,  // 18: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	36,  // 19: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
 	7,   // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	126, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	128, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	32,  // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	39,  // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	26,  // 25: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	179, // 26: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	32,  // 27: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	35,  // 28: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	35,  // 29: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	35,  // 30: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	47,  // 31: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	180, // 32: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	181, // 33: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	9,   // 34: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	182, // 35: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	183, // 36: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	66,  // 37: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	68,  // 38: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	70,  // 39: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	81,  // 40: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	72,  // 41: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	73,  // 42: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	74,  // 43: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	71,  // 44: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	65,  // 45: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	67,  // 46: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	7,   // 47: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 48: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	69,  // 49: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	4,   // 50: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	7,   // 51: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	7,   // 52: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	73,  // 53: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	78,  // 54: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	77,  // 55: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	77,  // 56: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	77,  // 57: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	78,  // 58: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	80,  // 59: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	80,  // 60: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	80,  // 61: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	80,  // 62: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	79,  // 63: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	79,  // 64: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	79,  // 65: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	184, // 66: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	185, // 67: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	7,   // 68: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	87,  // 69: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	88,  // 70: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	86,  // 71: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	75,  // 72: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	76,  // 73: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	84,  // 74: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	83,  // 75: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	85,  // 76: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	7,   // 77: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	47,  // 78: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	91,  // 79: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	96,  // 80: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	98,  // 81: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	99,  // 82: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	100, // 83: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	116, // 84: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	117, // 85: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	118, // 86: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	119, // 87: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	101, // 88: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	102, // 89: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	103, // 90: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	104, // 91: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	105, // 92: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	107, // 93: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	106, // 94: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	7,   // 95: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	8,   // 96: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	108, // 97: roost.wire.Activate.program:type_name -> roost.wire.Program
-	8,   // 98: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 99: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 100: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 101: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 102: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 103: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 104: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	110, // 105: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	111, // 106: roost.wire.Program.restore:type_name -> roost.wire.Image
-	109, // 107: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	5,   // 108: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 109: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	8,   // 110: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 111: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 112: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 113: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 114: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	124, // 115: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	129, // 116: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	131, // 117: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	132, // 118: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	138, // 119: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	139, // 120: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	130, // 121: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	133, // 122: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	134, // 123: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	127, // 124: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	128, // 125: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	121, // 126: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 127: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 128: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	125, // 129: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 130: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 131: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	132, // 132: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	126, // 133: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	186, // 134: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	126, // 135: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 136: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	126, // 137: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 138: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 139: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 140: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 141: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	140, // 142: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	133, // 143: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 144: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	111, // 145: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	135, // 146: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 147: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 148: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 149: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 150: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	140, // 151: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	142, // 152: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	8,   // 153: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 154: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	147, // 155: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	148, // 156: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 157: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	150, // 158: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	148, // 159: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	146, // 160: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	149, // 161: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	170, // 162: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	170, // 163: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	170, // 164: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	175, // 165: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 166: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	27,  // 167: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	28,  // 168: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	29,  // 169: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	33,  // 170: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	38,  // 171: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	41,  // 172: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	43,  // 173: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	45,  // 174: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	48,  // 175: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	56,  // 176: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	50,  // 177: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	136, // 178: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	58,  // 179: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	59,  // 180: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	21,  // 181: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 182: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 183: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 184: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 185: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	20,  // 186: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	45,  // 187: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	48,  // 188: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	19,  // 189: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	52,  // 190: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	54,  // 191: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	56,  // 192: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	64,  // 193: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	62,  // 194: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	58,  // 195: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	59,  // 196: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	93,  // 197: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	94,  // 198: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	89,  // 199: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	91,  // 200: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	91,  // 201: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	97,  // 202: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	141, // 203: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	144, // 204: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	145, // 205: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	112, // 206: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	141, // 207: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	136, // 208: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	123, // 209: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	141, // 210: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	112, // 211: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	112, // 212: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	149, // 213: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	151, // 214: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	152, // 215: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	154, // 216: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	156, // 217: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	158, // 218: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	160, // 219: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	162, // 220: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	164, // 221: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	166, // 222: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	168, // 223: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	171, // 224: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	173, // 225: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	176, // 226: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	31,  // 227: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	31,  // 228: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	30,  // 229: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	35,  // 230: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	40,  // 231: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	42,  // 232: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	44,  // 233: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	46,  // 234: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	49,  // 235: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	57,  // 236: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	51,  // 237: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	137, // 238: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	61,  // 239: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	60,  // 240: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 241: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 242: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 243: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 244: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 245: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	35,  // 246: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	46,  // 247: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	49,  // 248: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	40,  // 249: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	53,  // 250: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	55,  // 251: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	57,  // 252: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	82,  // 253: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	63,  // 254: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	61,  // 255: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	60,  // 256: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	93,  // 257: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	95,  // 258: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	90,  // 259: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	92,  // 260: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	92,  // 261: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	120, // 262: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	143, // 263: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	141, // 264: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	44,  // 265: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	141, // 266: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	143, // 267: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	137, // 268: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	122, // 269: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	143, // 270: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	141, // 271: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	115, // 272: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	146, // 273: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	153, // 274: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	153, // 275: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	155, // 276: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	157, // 277: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	159, // 278: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	161, // 279: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	163, // 280: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	165, // 281: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	167, // 282: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	169, // 283: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	172, // 284: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	174, // 285: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	177, // 286: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	227, // [227:287] is the sub-list for method output_type
-	167, // [167:227] is the sub-list for method input_type
-	167, // [167:167] is the sub-list for extension type_name
-	167, // [167:167] is the sub-list for extension extendee
-	0,   // [0:167] is the sub-list for field type_name
+	40,  // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	39,  // 25: roost.wire.ActRequest.node_release:type_name -> roost.wire.NodeRelease
+	26,  // 26: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	181, // 27: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	32,  // 28: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	35,  // 29: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	35,  // 30: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	35,  // 31: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	48,  // 32: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	182, // 33: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	183, // 34: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	9,   // 35: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	184, // 36: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	185, // 37: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	67,  // 38: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	69,  // 39: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	71,  // 40: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	82,  // 41: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	73,  // 42: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	74,  // 43: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	75,  // 44: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	72,  // 45: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	66,  // 46: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	68,  // 47: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	7,   // 48: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 49: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	70,  // 50: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	4,   // 51: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	7,   // 52: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	7,   // 53: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	74,  // 54: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	79,  // 55: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	78,  // 56: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	78,  // 57: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	78,  // 58: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	79,  // 59: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	81,  // 60: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	81,  // 61: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	81,  // 62: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	81,  // 63: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	80,  // 64: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	80,  // 65: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	80,  // 66: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	186, // 67: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	187, // 68: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	7,   // 69: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	88,  // 70: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	89,  // 71: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	87,  // 72: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	76,  // 73: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	77,  // 74: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	85,  // 75: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	84,  // 76: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	86,  // 77: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 78: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	48,  // 79: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	92,  // 80: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	97,  // 81: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	99,  // 82: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	100, // 83: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	101, // 84: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	118, // 85: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	119, // 86: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	120, // 87: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	121, // 88: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	102, // 89: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	103, // 90: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	104, // 91: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	105, // 92: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	106, // 93: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	109, // 94: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	107, // 95: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	108, // 96: roost.wire.ToStartd.host_files:type_name -> roost.wire.HostFiles
+	7,   // 97: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 98: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	110, // 99: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 100: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 101: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 102: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 103: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 104: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 105: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 106: roost.wire.HostFiles.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 107: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	112, // 108: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	113, // 109: roost.wire.Program.restore:type_name -> roost.wire.Image
+	111, // 110: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 111: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 112: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 113: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 114: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 115: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 116: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 117: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	126, // 118: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	131, // 119: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	133, // 120: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	134, // 121: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	140, // 122: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	141, // 123: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	132, // 124: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	135, // 125: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	136, // 126: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	129, // 127: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	130, // 128: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	123, // 129: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 130: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 131: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	127, // 132: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 133: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 134: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	134, // 135: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	128, // 136: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	188, // 137: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	128, // 138: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 139: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	128, // 140: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 141: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 142: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 143: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 144: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	142, // 145: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	135, // 146: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 147: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	113, // 148: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	137, // 149: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 150: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 151: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 152: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 153: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	142, // 154: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	144, // 155: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 156: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 157: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	149, // 158: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	150, // 159: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 160: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	152, // 161: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	150, // 162: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	148, // 163: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	151, // 164: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	172, // 165: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	172, // 166: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	172, // 167: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	177, // 168: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 169: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	27,  // 170: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	28,  // 171: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	29,  // 172: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	33,  // 173: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	38,  // 174: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	42,  // 175: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	44,  // 176: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	46,  // 177: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	49,  // 178: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	57,  // 179: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	51,  // 180: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	138, // 181: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	59,  // 182: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	60,  // 183: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	21,  // 184: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 185: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 186: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 187: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 188: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	20,  // 189: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	46,  // 190: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	49,  // 191: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	19,  // 192: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	53,  // 193: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	55,  // 194: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	57,  // 195: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	65,  // 196: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	63,  // 197: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	59,  // 198: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	60,  // 199: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	94,  // 200: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	95,  // 201: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	90,  // 202: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	92,  // 203: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	92,  // 204: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	98,  // 205: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	143, // 206: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	146, // 207: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	147, // 208: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	114, // 209: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	143, // 210: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	138, // 211: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	125, // 212: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	143, // 213: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	114, // 214: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	114, // 215: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	151, // 216: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	153, // 217: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	154, // 218: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	156, // 219: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	158, // 220: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	160, // 221: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	162, // 222: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	164, // 223: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	166, // 224: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	168, // 225: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	170, // 226: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	173, // 227: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	175, // 228: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	178, // 229: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	31,  // 230: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	31,  // 231: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	30,  // 232: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	35,  // 233: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	41,  // 234: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	43,  // 235: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	45,  // 236: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	47,  // 237: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	50,  // 238: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	58,  // 239: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	52,  // 240: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	139, // 241: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	62,  // 242: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	61,  // 243: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 244: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 245: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 246: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 247: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 248: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	35,  // 249: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	47,  // 250: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	50,  // 251: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	41,  // 252: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	54,  // 253: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	56,  // 254: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	58,  // 255: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	83,  // 256: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	64,  // 257: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	62,  // 258: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	61,  // 259: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	94,  // 260: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	96,  // 261: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	91,  // 262: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	93,  // 263: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	93,  // 264: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	122, // 265: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	145, // 266: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	143, // 267: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	45,  // 268: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	143, // 269: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	145, // 270: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	139, // 271: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	124, // 272: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	145, // 273: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	143, // 274: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	117, // 275: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	148, // 276: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	155, // 277: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	155, // 278: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	157, // 279: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	159, // 280: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	161, // 281: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	163, // 282: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	165, // 283: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	167, // 284: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	169, // 285: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	171, // 286: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	174, // 287: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	176, // 288: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	179, // 289: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	230, // [230:290] is the sub-list for method output_type
+	170, // [170:230] is the sub-list for method input_type
+	170, // [170:170] is the sub-list for extension type_name
+	170, // [170:170] is the sub-list for extension extendee
+	0,   // [0:170] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16132,7 +16320,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[57].OneofWrappers = []any{
+	file_roost_proto_msgTypes[58].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -16143,10 +16331,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[61].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[71].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[73].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[75].OneofWrappers = []any{
+	file_roost_proto_msgTypes[62].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[72].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[74].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[76].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -16155,7 +16343,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[90].OneofWrappers = []any{
+	file_roost_proto_msgTypes[91].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -16170,8 +16358,9 @@ func file_roost_proto_init() {
 		(*ToStartd_Signal)(nil),
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
+		(*ToStartd_HostFiles)(nil),
 	}
-	file_roost_proto_msgTypes[113].OneofWrappers = []any{
+	file_roost_proto_msgTypes[115].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -16185,14 +16374,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[133].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[135].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   180,
+			NumMessages:   182,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -254,7 +254,7 @@ func (g *mpiGangTest) endWanted() {
 			}
 		}
 	}
-	if g.queue.jobs[1].active > 0 && g.queue.jobs[1].active == len(g.queue.jobs[1].state) {
+	if j := g.queue.jobs[1]; j.active > 0 && j.active+j.releasedActive() == len(j.state) {
 		g.end(0, AttemptExit{})
 	}
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,27 +28,35 @@ type NodeRelease struct {
 	Keep   int
 }
 
-// ErrNotReleasable says that what is named cannot be given back.
-var ErrNotReleasable = fmt.Errorf("%w: it cannot be given back", roost.Invalid)
+// NotReleasableError says what of that which is named cannot be given back, in OpenPBS's
+// words, and what could be.
+type NotReleasableError struct{ Text string }
+
+func (e *NotReleasableError) Error() string { return e.Text }
+
+// Unwrap says of which kind the error is.
+func (e *NotReleasableError) Unwrap() error { return roost.Invalid }
+
+func notReleasable(format string, args ...any) error {
+	return &NotReleasableError{fmt.Sprintf(format, args...)}
+}
 
 // releasedReason is why an attempt is ended whose machine is given back.
 const releasedReason = "its job has given the machine back"
 
 // ReleaseNodes decides that a running MPI gang gives machines back.
 func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, r NodeRelease) ([]JobEvent, error) {
-	events, err := q.decideEach(now, who, t, JobEvent{Type: NodesReleased}, func(j *job, i int) bool {
-		return j.primaryOf(i) == i && j.state[i] == roost.Running && !j.records.own(i).removeWanted
-	})
-	if err != nil {
-		return nil, err
-	}
+	events, err := q.decideEach(now, who, t, JobEvent{Type: NodesReleased}, (*job).mayReleaseNodes)
 	j, head := q.jobs[t.Job.Seq], 0
-	if j.spec.array || len(j.state) > 1 && !j.spec.mpiGang {
+	if (err == nil || errors.Is(err, roost.Conflict)) && (j.spec.array || len(j.state) > 1 && !j.spec.mpiGang) {
 		whole := j.wholeGangs(t).Ranges
-		if len(whole) != 1 || whole[0].Last-whole[0].First+1 != max(j.tasksPerIndex(), 1) {
-			return nil, fmt.Errorf("%v: %w: name one task of the job, as in %d[3]", t, ErrWholeJobOnly, j.seq)
+		if len(whole) != 1 || whole[0].Last-whole[0].First+1 != j.tasksPerIndex() {
+			return nil, fmt.Errorf("%v: %w: name one task, as in %d[3]", t, ErrOneTaskOnly, j.seq)
 		}
 		head = whole[0].First
+	}
+	if err != nil {
+		return nil, err
 	}
 	parts, err := q.partsToRelease(j, head, r)
 	if err != nil {
@@ -63,6 +72,16 @@ func (q *Queue) ReleaseNodes(now time.Time, who CallerIdentity, t TaskSelector, 
 	}
 	e.Reason = fmt.Sprintf("%d of its %d chunks, on %s", len(parts), j.spec.gangSize, strings.Join(e.Hosts, ", "))
 	return events, nil
+}
+
+// ErrOneTaskOnly says that several tasks of an array are named.
+var ErrOneTaskOnly = fmt.Errorf("%w: that is done to one task of an array", roost.Invalid)
+
+// mayReleaseNodes reports whether a task is the primary one of a gang that runs, or is
+// just being started: its program may run before the queue knows.
+func (j *job) mayReleaseNodes(i int) bool {
+	return j.primaryOf(i) == i && (j.state[i] == roost.Running || j.state[i] == roost.Starting) &&
+		!j.records.own(i).removeWanted
 }
 
 // partsToRelease lists the tasks of a gang that a release means.
@@ -93,16 +112,15 @@ func (q *Queue) partsToRelease(j *job, head int, r NodeRelease) (parts []int, er
 	for _, name := range r.Nodes {
 		switch {
 		case isNodeName(first, name):
-			return nil, fmt.Errorf("%w: Can't free '%s' since it's on a primary execution host: the job runs there "+
-				"until it ends", ErrNotReleasable, name)
+			return nil, notReleasable("Can't free '%s' since it's on a primary execution host: the job runs there until "+
+				"it ends", name)
 		case !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(n string) bool { return isNodeName(n, name) }):
-			return nil, fmt.Errorf("%w: node(s) requested to be released not part of the job: %s: %s", ErrNotReleasable,
-				name, j.releasable(head))
+			return nil, notReleasable("node(s) requested to be released not part of the job: %s: %s", name,
+				j.releasable(head))
 		}
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%w: node(s) requested to be released not part of the job: %s", ErrNotReleasable,
-			j.releasable(head))
+		return nil, notReleasable("node(s) requested to be released not part of the job: %s", j.releasable(head))
 	}
 	return parts, nil
 }

@@ -186,7 +186,7 @@ func TestReleaseRefused(t *testing.T) {
 		{NodeRelease{Chunks: []int{2}}, "not part of the job: beside a, where it runs, it has b"},
 		{NodeRelease{Keep: 1}, "not part of the job"},
 	} {
-		if _, err := g.release(c.release); !errors.Is(err, ErrNotReleasable) || !strings.Contains(err.Error(), c.want) {
+		if _, err := g.release(c.release); !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.release, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestReleaseRefused(t *testing.T) {
 	if e, ok := q.RecordStarted(time.Unix(3, 0), a); ok {
 		one.apply(e)
 	}
-	if _, err := one.release(NodeRelease{}); !errors.Is(err, ErrNotReleasable) ||
+	if _, err := one.release(NodeRelease{}); !errors.Is(err, roost.Invalid) ||
 		!strings.Contains(err.Error(), "it has none beside a, where it runs until it ends") {
 		t.Errorf("of one machine: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestReleasedArrayTask(t *testing.T) {
 	}
 	job := TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}
 	who := CallerIdentity{User: "ann", UID: 1}
-	if _, err := q.ReleaseNodes(time.Unix(4, 0), who, job, NodeRelease{}); !errors.Is(err, ErrWholeJobOnly) {
+	if _, err := q.ReleaseNodes(time.Unix(4, 0), who, job, NodeRelease{}); !errors.Is(err, ErrOneTaskOnly) {
 		t.Errorf("of a whole array: %v", err)
 	}
 	for n := range 2 {
