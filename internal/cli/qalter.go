@@ -134,6 +134,7 @@ func (c *invocation) parseAlteration(a *qalter.JobAlteration, text, id string,
 		fmt.Fprintln(c.stderr, refused.Text)
 		return nil, refused.ExitStatus
 	}
+	noteCommented(change.Ad, ad, st)
 	basis, _ := ad.Int(roost.AttrAlterations)
 	m := &wire.Alteration{Changes: change.Ad.String(), Count: uint32(change.Count), Basis: basis,
 		Hold: change.HoldAction}
@@ -141,6 +142,27 @@ func (c *invocation) parseAlteration(a *qalter.JobAlteration, text, id string,
 		m.Columns = append(m.Columns, &wire.Column{Name: col.Name, Values: col.Values})
 	}
 	return m, 0
+}
+
+// commentedAttempt is the word of a job's record for the attempt that ran when somebody
+// last wrote a comment on it.
+const commentedAttempt = "commented_attempt"
+
+// noteCommented notes which attempt ran when a comment was written.
+func noteCommented(changes, before *classad.Ad, s *wire.JobStatus) {
+	record, ok := changes.Sub(roost.AttrPBS)
+	if !ok || !hasStarted(s) {
+		return
+	}
+	old := ""
+	if r, ok := before.Sub(roost.AttrPBS); ok {
+		old, _ = r.Str("comment")
+	}
+	if said, _ := record.Str("comment"); said != "" && said != old {
+		record = record.Copy()
+		record.SetString(commentedAttempt, fmt.Sprint(s.GetAttempt()))
+		changes.SetAd(roost.AttrPBS, record)
+	}
 }
 
 // hasStarted reports whether a task of a job has a machine.

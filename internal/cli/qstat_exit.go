@@ -53,7 +53,9 @@ func shownExitStatus(s *wire.JobStatus) string {
 func (j *pbsJob) comment() string {
 	s := j.JobStatus
 	why := s.GetReason()
-	if said := j.statedText("comment"); said != "" && !isFinal(s) && s.GetStarted() == 0 {
+	// a start puts its own words in the place of a comment, and qalter others in theirs
+	if said := j.statedText("comment"); said != "" && !isFinal(s) &&
+		(s.GetStarted() == 0 || j.statedText(commentedAttempt) == fmt.Sprint(s.GetAttempt())) {
 		return said
 	}
 	if isSubjob(s) && pbsState(s) == "X" {
