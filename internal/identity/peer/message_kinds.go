@@ -122,6 +122,7 @@ func MessageKinds() []MessageKind {
 		{"ToStartd.signal", schedds, session},
 		{"ToStartd.message", schedds, session},
 		{"ToStartd.limit", schedds, session},
+		{"ToStartd.host_files", schedds, session},
 
 		{"FromStartd.welcome", startds, "node with the machine that was wanted, whose node is in the certificate; " +
 			"each claim and attempt with those of that node"},
