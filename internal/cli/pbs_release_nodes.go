@@ -13,8 +13,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs/qstat"
 	"github.com/roost-batch/roost/internal/pbs/qsub"
-	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
