@@ -1,22 +1,22 @@
 package roost
 
-// The attribute names of ads. Where HTCondor has an attribute for the same thing it has
-// the same name, unit and meaning here (HTCondor manual, "Job ClassAd Attributes" and
-// "Machine ClassAd Attributes"), so that old requirements keep working.
+// The names of ad attributes. An attribute that HTCondor has too has the same name, unit
+// and meaning here, so that old requirements keep working (HTCondor manual, "Job ClassAd
+// Attributes" and "Machine ClassAd Attributes").
 const (
-	AttrMyType       = "MyType"       // "Job" or "Machine", "Scheduler", "Negotiator"
+	AttrMyType       = "MyType"       // "Job", "Machine", "Scheduler" or "Negotiator"
 	AttrName         = "Name"         // unique among the ads of a type
-	AttrRequirements = "Requirements" // what this side asks of the other
-	AttrRank         = "Rank"         // how much this side likes the other; bigger is better
+	AttrRequirements = "Requirements" // an expression that must be true of the other side
+	AttrRank         = "Rank"         // an expression by which this side prefers the other; higher is better
 	AttrMyAddress    = "MyAddress"    // where the daemon listens: "unix:/path" or "host:port"
 	AttrMachine      = "Machine"      // host name
 	AttrVersion      = "RoostVersion"
 	AttrDaemonStart  = "DaemonStartTime" // seconds since the epoch
 )
 
-// Attributes of a machine ad. Cpus, Memory, Disk and Gpus are what is free now.
+// Attributes of a machine ad. Cpus, Memory, Disk and Gpus are the free amounts.
 const (
-	AttrCpus             = "Cpus"   // cores, a real when not whole
+	AttrCpus             = "Cpus"   // cores; a real number if not whole
 	AttrMemory           = "Memory" // MiB
 	AttrDisk             = "Disk"   // KiB
 	AttrGpus             = "Gpus"
@@ -28,150 +28,161 @@ const (
 	AttrOpSys            = "OpSys" // "LINUX"
 	AttrState            = "State" // "Owner", "Unclaimed", "Claimed", "Preempting", "Drained"
 	AttrLoadAvg          = "LoadAvg"
-	AttrFileSystemDomain = "FileSystemDomain" // machines with the same one see the same files
-	AttrBootID           = "BootId"           // the kernel's, changed by each boot
+	AttrFileSystemDomain = "FileSystemDomain" // machines with the same value see the same files
+	AttrBootID           = "BootId"           // the kernel's boot id, which each boot changes
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrNumRunning       = "NumRunning"
-	AttrNumTasks         = "NumTasks"          // of a schedd: those that have not ended
-	AttrCgroupVersion    = "CgroupVersion"     // 1 or 2; 0: tasks are not limited
-	AttrEnforces         = "Enforces"          // a list of "cpu", "cpuset", "memory", "devices", "pids", "freeze"
-	AttrTasksCpu         = "TasksCpu"          // cores that tasks keep busy
-	AttrTasksMemory      = "TasksMemory"       // MiB that tasks use
-	AttrStart            = "Start"             // the machine's own policy; Requirements refers to it
-	AttrGpuMemoryMax     = "GpuMemoryMax"      // MiB of the largest card
-	AttrGpuMemoryFree    = "GpuMemoryFree"     // MiB, the largest share that is free
-	AttrGpuModels        = "GpuModels"         // a list of the cards' names
-	AttrHasSandbox       = "HasSandbox"        // tasks run in namespaces of their own
-	AttrCheckpointBy     = "CheckpointProgram" // by which, as in "CRIU 4.2.1"
-	AttrSlotUsers        = "SlotUsers"         // tasks from other nodes run as slot users; undefined: some do
-	AttrHasCheckpoint    = "HasCheckpoint"     // images of processes can be taken and restored
+	AttrNumTasks         = "NumTasks"      // of a schedd: tasks that have not ended
+	AttrCgroupVersion    = "CgroupVersion" // 1 or 2; 0: no control groups, so tasks are not limited
+	// a list of the limits that the machine enforces: "cpu", "cpuset", "memory",
+	// "devices", "pids", "freeze"
+	AttrEnforces      = "Enforces"
+	AttrTasksCpu      = "TasksCpu"          // cores that tasks use now
+	AttrTasksMemory   = "TasksMemory"       // MiB that tasks use now
+	AttrStart         = "Start"             // the machine's own policy, to which its Requirements refers
+	AttrGpuMemoryMax  = "GpuMemoryMax"      // MiB of the largest GPU
+	AttrGpuMemoryFree = "GpuMemoryFree"     // MiB: the largest free share of one GPU
+	AttrGpuModels     = "GpuModels"         // a list of the GPUs' names
+	AttrHasSandbox    = "HasSandbox"        // tasks run in namespaces of their own
+	AttrCheckpointBy  = "CheckpointProgram" // the program that takes checkpoints, such as "CRIU 4.2.1"
+	// whether tasks from other nodes run as slot users; undefined: only some do
+	AttrSlotUsers     = "SlotUsers"
+	AttrHasCheckpoint = "HasCheckpoint" // CRIU can dump and restore tasks here
 )
 
-// Attributes of a machine ad that say whose it is now, and by which its policy decides
-// (startd/desktop/policy). Times are in seconds. Those that change all the time are in the ad as
-// they were when it was made; the policy sees them as they are.
+// Attributes of a machine ad that describe its owner and the input of its owner policy
+// (startd/desktop/policy). Times are in seconds. The ad has the values of volatile attributes as
+// they were when the ad was made; the policy reads current ones.
 const (
 	AttrActivity        = "Activity"               // "Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"
 	AttrEnteredState    = "EnteredCurrentState"    // unix seconds
 	AttrEnteredActivity = "EnteredCurrentActivity" // unix seconds
-	AttrStateTimer      = "StateTimer"             // since then
+	AttrStateTimer      = "StateTimer"             // seconds in the present state
 	AttrActivityTimer   = "ActivityTimer"
-	AttrKeyboardIdle    = "KeyboardIdle" // since somebody touched the machine, however
-	AttrConsoleIdle     = "ConsoleIdle"  // the same, of keyboard, mouse and screen
+	AttrKeyboardIdle    = "KeyboardIdle" // seconds since a person used any input of the machine
+	AttrConsoleIdle     = "ConsoleIdle"  // seconds since a person used keyboard, mouse or screen
 	AttrCondorLoad      = "CondorLoadAvg"
-	AttrCpuIsBusy       = "CpuIsBusy"    // with others' work, or as an attribute CpuBusy of the node file says
-	AttrCpuBusyTime     = "CpuBusyTime"  // unix seconds: since when
+	// CPUs are busy with foreign load; an attribute CpuBusy of the node file overrides
+	// the rule
+	AttrCpuIsBusy       = "CpuIsBusy"
+	AttrCpuBusyTime     = "CpuBusyTime"  // unix seconds: since when CpuIsBusy has its value
 	AttrCpuBusyValue    = "CpuBusyValue" // CpuIsBusy as 0 or 1
-	AttrClockMin        = "ClockMin"     // minutes since midnight, by the clock on the wall
-	AttrClockDay        = "ClockDay"     // of the week; 0 is Sunday
-	AttrJobStart        = "JobStart"     // unix seconds; of a claim on which something runs
-	AttrOwnerBusy       = "OwnerBusy"    // the machine is its owner's now, and stands still for others
+	AttrClockMin        = "ClockMin"     // minutes since midnight, local time
+	AttrClockDay        = "ClockDay"     // day of the week; 0 is Sunday
+	AttrJobStart        = "JobStart"     // unix seconds: start of the task that runs on a claim
+	AttrOwnerBusy       = "OwnerBusy"    // the owner needs the machine now, so tasks are frozen
 	AttrOwnerBusyReason = "OwnerBusyReason"
-	AttrPaused          = "Paused" // its owner said so
+	AttrPaused          = "Paused" // the owner has paused the machine
 	AttrOnBattery       = "OnBattery"
 	AttrAsleep          = "Asleep"
-	AttrMemoryPressure  = "MemoryPressure" // percent of the last 10 s in which somebody waited for memory
-	AttrCpuPressure     = "CpuPressure"    // likewise
-	AttrForeignCpu      = "ForeignCpu"     // cores that others than tasks keep busy
-	AttrQuietTime       = "QuietTime"      // since something other than input made the machine its owner's
-	AttrOwnerStart      = "StartAfter"     // of KeyboardIdle, until the machine is lent
-	AttrOwnerResume     = "ResumeAfter"    // likewise, until its tasks go on
-	AttrOwnerLeave      = "LeaveAfter"     // that a task stands still, until it leaves
+	AttrMemoryPressure  = "MemoryPressure" // percent of the last 10 s in which a process waited for memory
+	AttrCpuPressure     = "CpuPressure"    // percent of the last 10 s in which a process waited for a CPU
+	AttrForeignCpu      = "ForeignCpu"     // cores that processes other than tasks use
+	// seconds since something other than input showed that the owner needs the machine
+	AttrQuietTime   = "QuietTime"
+	AttrOwnerStart  = "StartAfter"  // seconds of KeyboardIdle before the machine accepts claims
+	AttrOwnerResume = "ResumeAfter" // seconds of KeyboardIdle before frozen tasks resume
+	AttrOwnerLeave  = "LeaveAfter"  // seconds that a task stays frozen before it must leave
 )
 
-// Attributes of a machine ad that say how it is cut into resource units (HRM §3).
+// Attributes of a machine ad that describe its resource units (HRM §3).
 const (
-	AttrUnits      = "RUs"        // a list of ads, one for each unit, with what it has and what is free
+	AttrUnits      = "RUs"        // a list of ads, one for each unit, with its resources and what is free of them
 	AttrStreamCpus = "StreamCpus" // of a unit: cores free for stream tasks
-	// of a unit: batch tasks that may hold a part of it at once; 0 for as many as fit
+	// of a unit: the most batch tasks that may hold a part of it at once; 0: no limit
 	AttrRunLimit      = "RunLimit"
 	AttrRunning       = "Running"       // of a unit: batch tasks that hold a part of it
-	AttrQueueLength   = "QueueLength"   // of a unit: batch tasks that wait on the machine
-	AttrQueueRoom     = "QueueRoom"     // of a unit: how many more may
-	AttrPredictedWait = "PredictedWait" // of a unit: seconds until one more would start
+	AttrQueueLength   = "QueueLength"   // of a unit: batch tasks in its node queue
+	AttrQueueRoom     = "QueueRoom"     // of a unit: how many more batch tasks its node queue accepts
+	AttrPredictedWait = "PredictedWait" // of a unit: seconds that one more batch task would wait
 )
 
-// Attributes of a machine ad that say who has it. Each claim that holds a part of the
-// machine is an ad in the list AttrClaims, with Owner, PriorityBand, AppClass, Cpus,
-// Memory, Disk and Gpus of that part, ConcurrencyLimits, Queue, and these. What does not
-// apply is left out.
+// Attributes of a machine ad that describe its claims. Each claim that holds a part of
+// the machine is an ad in the list AttrClaims, with Owner, PriorityBand, AppClass, Cpus,
+// Memory, Disk and Gpus of that part, ConcurrencyLimits, Queue, and the attributes below.
+// Attributes that do not apply are absent.
 const (
 	AttrClaims     = "Claims"
 	AttrClaimID    = "Id"
-	AttrClaimGroup = "Group" // of its owner
-	// by resource unit: a list of lists of the unit's number in AttrUnits, cores, and MiB
+	AttrClaimGroup = "Group" // the group of the claim's owner
+	// a list with one list for each resource unit: its number in AttrUnits, cores, MiB
 	AttrParts = "Parts"
-	// by device: a list of lists of the device's number, counted through all units, MiB,
-	// and whether it is taken whole
+	// a list with one list for each device: its number, counted through all units, MiB,
+	// and whether the claim has it whole
 	AttrShares = "Shares"
-	// unix seconds: when the task that runs on it started; none: nothing runs, or what
-	// does has only just begun
+	// unix seconds: start of the task that runs on the claim; absent: no task runs, or
+	// one is just starting
 	AttrSince = "Since"
-	AttrEnds  = "Ends" // unix seconds: when that task is ended if it has not ended before
-	// unix seconds: when it is likely to be over, as tasks like it were; none: nobody
-	// knows
+	AttrEnds  = "Ends" // unix seconds: when the task is ended at the latest
+	// unix seconds: predicted end of the task, from the run times of similar tasks;
+	// absent: unknown
 	AttrExpected       = "Expected"
-	AttrOnce           = "Once"       // that task is not run again if it is interrupted and nothing of it was saved
-	AttrCheckpointable = "Checkpoint" // that task can be saved when it has to leave
-	AttrSaved          = "Saved"      // unix seconds: when it was last saved
+	AttrOnce           = "Once"       // the task is not run again if it is interrupted without a checkpoint
+	AttrCheckpointable = "Checkpoint" // the task can be checkpointed when it must leave
+	AttrSaved          = "Saved"      // unix seconds: the task's last checkpoint
 	AttrJob            = "Job"        // "12[3].host"
-	AttrLeaving        = "Leaving"    // it ends as soon as nothing runs on it, and what does was told to go
-	AttrTaken          = "Taken"      // what it holds goes to another claim then, that waits for it
-	// it holds nothing yet: AttrParts and AttrShares are what it gets of what those hold
-	// that leave
+	// the claim is vacating: its task has been ordered to leave, and the claim ends with
+	// it
+	AttrLeaving = "Leaving"
+	AttrTaken   = "Taken" // another claim waits for the resources of this one and gets them
+	// the claim waits for resources: AttrParts and AttrShares are what it gets from
+	// vacating claims
 	AttrWaits = "Waits"
 
-	AttrReclaimed      = "Reclaimed"      // it has nothing of its own: it runs in what others leave
-	AttrReservedCpus   = "ReservedCpus"   // cores that it is expected to use; none: all
-	AttrReservedMemory = "ReservedMemory" // MiB likewise
+	AttrReclaimed      = "Reclaimed"      // the claim runs entirely in reclaimed resources
+	AttrReservedCpus   = "ReservedCpus"   // usage estimate in cores; absent: equal to the request
+	AttrReservedMemory = "ReservedMemory" // usage estimate in MiB; absent: equal to the request
 )
 
-// Attributes of a machine ad that say what is lent of what its tasks leave (Borg §5.5). A
-// machine that lends nothing has none of them.
+// Attributes of a machine ad that describe its reclaimed resources (Borg §5.5). A machine
+// without reclamation has none of them.
 const (
-	AttrReclaim         = "Reclaim"         // how much is: "baseline", "medium" or "aggressive"
-	AttrReclaimedCpus   = "ReclaimedCpus"   // cores that batch and free may be given beyond those free
-	AttrReclaimedMemory = "ReclaimedMemory" // MiB likewise
-	AttrRoomCpus        = "RoomCpus"        // of a unit: cores that batch and free may be given, free or lent
-	AttrRoomStreamCpus  = "RoomStreamCpus"  // of a unit: likewise, stream tasks
-	AttrRoomMemory      = "RoomMemory"      // of a unit: MiB likewise
+	AttrReclaim         = "Reclaim"         // the level: "baseline", "medium" or "aggressive"
+	AttrReclaimedCpus   = "ReclaimedCpus"   // cores for bands batch and free beyond the free ones
+	AttrReclaimedMemory = "ReclaimedMemory" // MiB for bands batch and free beyond the free ones
+	// of a unit: cores for bands batch and free, free and reclaimed ones together
+	AttrRoomCpus       = "RoomCpus"
+	AttrRoomStreamCpus = "RoomStreamCpus" // of a unit: the same for stream tasks
+	AttrRoomMemory     = "RoomMemory"     // of a unit: MiB for bands batch and free, free and reclaimed together
 )
 
 // Attributes of a job ad.
 const (
-	AttrJobID         = "JobId" // "123.host"
-	AttrJobName       = "JobName"
-	AttrOwner         = "Owner"
-	AttrOwnerUID      = "OwnerUid"
-	AttrOwnerGID      = "OwnerGid"
-	AttrUnixGroup     = "UnixGroup" // that its owner is in, and it runs in; none: the one that he submits with
-	AttrSubmitKey     = "SubmitKey"
-	AttrQDate         = "QDate" // seconds since the epoch
-	AttrGroup         = "AccountingGroup"
-	AttrBand          = "Band"
-	AttrPriority      = "JobPrio"
-	AttrQueue         = "Queue"             // PBS's name of where it was sent
-	AttrQueueRequires = "QueueRequirements" // what machines have to be beside Requirements: its queue says so
-	// a list of attributes whose values the job does not say: its queue gave them
+	AttrJobID    = "JobId" // "123.host"
+	AttrJobName  = "JobName"
+	AttrOwner    = "Owner"
+	AttrOwnerUID = "OwnerUid"
+	AttrOwnerGID = "OwnerGid"
+	// the Unix group in which the job runs; absent: the group of its submitter's process
+	AttrUnixGroup = "UnixGroup"
+	AttrSubmitKey = "SubmitKey"
+	AttrQDate     = "QDate" // seconds since the epoch
+	AttrGroup     = "AccountingGroup"
+	AttrBand      = "Band"
+	AttrPriority  = "JobPrio"
+	AttrQueue     = "Queue" // name of the PBS queue that the job was sent to
+	// an expression of the job's queue that machines must meet beside Requirements
+	AttrQueueRequires = "QueueRequirements"
+	// a list of attributes whose values are defaults of the queue and not the job's own
 	AttrQueueDefaults = "QueueDefaults"
-	// of a job of qsub: an ad of what was asked for in PBS's own words, Resource_List in
-	// it an ad too
+	// of a job of qsub: an ad with its requests in PBS words; Resource_List in it is an
+	// ad, too
 	AttrPBS         = "PBS"
 	AttrTaskCount   = "TaskCount"
 	AttrCmd         = "Cmd"
-	AttrArguments   = "Arguments"   // a list of strings; $(Name) stands for a column of the task
+	AttrArguments   = "Arguments"   // a list of strings; $(Name) is replaced by a column of the task's row
 	AttrEnvironment = "Environment" // a list of "NAME=value"
-	AttrScript      = "Script"      // inline program text, run by Shell
-	// the name of one that the schedd keeps, the SHA-256 of its text in hexadecimal
-	// digits: then Script is its first line at most
+	AttrScript      = "Script"      // text of the program, which Shell runs
+	// SHA-256, in hexadecimal digits, of a script that the schedd stores; Script is then
+	// at most its first line
 	AttrScriptFile    = "ScriptFile"
 	AttrShell         = "Shell"
-	AttrIwd           = "Iwd" // absolute directory on the submit side
+	AttrIwd           = "Iwd" // absolute directory on the submit node
 	AttrIn            = "In"
-	AttrOut           = "Out" // empty: kept in the spool, for roost logs
+	AttrOut           = "Out" // a path; empty: the output stays in the spool, for roost logs
 	AttrErr           = "Err"
-	AttrJoinOutput    = "JoinOutput"    // stderr goes where stdout goes
+	AttrJoinOutput    = "JoinOutput"    // stderr goes to the same file as stdout
 	AttrUmask         = "Umask"         // an integer
 	AttrTransfer      = "Transfer"      // "auto", "always", "never"
 	AttrTransferIn    = "TransferInput" // a list of paths, or "local => name"
@@ -180,95 +191,101 @@ const (
 	AttrRequestMemory = "RequestMemory" // MiB
 	AttrRequestDisk   = "RequestDisk"   // KiB
 	AttrRequestGpus   = "RequestGpus"
-	AttrRequestGpuMem = "RequestGpuMemory" // MiB on each GPU; none or 0: whole GPUs
-	AttrWalltime      = "Walltime"         // seconds; 0 for no limit
-	AttrMaxRetries    = "MaxRetries"       // after an exit status that is not success
+	AttrRequestGpuMem = "RequestGpuMemory" // MiB on each GPU; absent or 0: whole GPUs
+	AttrWalltime      = "Walltime"         // seconds; 0: no limit
+	AttrMaxRetries    = "MaxRetries"       // retries after an exit status that is not success
 	AttrNoticePeriod  = "NoticePeriod"     // seconds between SIGTERM and SIGKILL
 	AttrJobLease      = "JobLeaseDuration"
 	AttrDependsOn     = "DependsOn" // a list of "type:id"
 	AttrStartAfter    = "DeferralTime"
 	AttrLabels        = "Labels" // a nested ad
 	AttrRerunnable    = "Rerunnable"
-	AttrInteractive   = "Interactive" // it runs on the terminal of who submitted it, and ends with that
-	AttrGangSize      = "GangSize"    // so many of its tasks start together or not at all
-	// the first of them runs the program, and the others hold their parts of machines for
-	// it
+	AttrInteractive   = "Interactive" // the job runs on its submitter's terminal, and ends when that closes
+	AttrGangSize      = "GangSize"    // size of a gang: this number of tasks start together or not at all
+	// an MPI gang: its primary task runs the program, the others only hold resources
 	AttrMPIGang = "GangLed"
-	AttrScatter = "Apart" // they start on a machine each
-	// of a job: each task has its machine alone, and all of it; of a machine: somebody
-	// has it so
-	AttrExclusive      = "Exclusive"
-	AttrPlacementSet   = "Together"       // the machines of a gang have the same value of this attribute of theirs
-	AttrProcesses      = "Processes"      // of each task: lines of the file of nodes that the job finds
-	AttrReservation    = "Reservation"    // the only one in which it may run
-	AttrMaxRunning     = "MaxRunning"     // at most so many tasks of this job at once
-	AttrArrayIndex     = "ArrayIndexes"   // what $(ArrayIndex) is of each task, as ArrayIndexes has it
+	AttrScatter = "Apart" // scatter: each task of a gang starts on a machine of its own
+	// of a job: each task gets a whole machine alone; of a machine: one claim has it
+	// alone
+	AttrExclusive = "Exclusive"
+	// name of a machine attribute, whose value is the same on all machines of a gang
+	AttrPlacementSet   = "Together"
+	AttrProcesses      = "Processes"      // of each task: its lines in PBS_NODEFILE
+	AttrReservation    = "Reservation"    // the reservation in which alone the job may run
+	AttrMaxRunning     = "MaxRunning"     // the most tasks of this job that run at once
+	AttrArrayIndex     = "ArrayIndexes"   // the value of $(ArrayIndex) of each task, in the form of ArrayIndexes
 	AttrHoldOnSubmit   = "HoldOnSubmit"   //
 	AttrSubmitHost     = "SubmitHost"     //
 	AttrSubmitVersion  = "SubmitVersion"  //
-	AttrAlterations    = "Alterations"    // how often it was altered
-	AttrKeepEmptyFiles = "KeepEmptyFiles" // make Out and Err even when nothing was written
+	AttrAlterations    = "Alterations"    // how often the job was altered
+	AttrKeepEmptyFiles = "KeepEmptyFiles" // create the files Out and Err even if nothing was written
 	AttrAppClass       = "AppClass"       // "batch" or "stream"
-	// what each claim takes of the pool's licences, as ParseLimitRequests reads it
+	// the concurrency limits that each claim takes, in the form that ParseLimitRequests
+	// reads
 	AttrLimits = "ConcurrencyLimits"
-	// the machines' attribute over whose values the job's tasks are to be spread
+	// name of a machine attribute: tasks are spread over machines with different values
+	// of it
 	AttrSpread = "Spread"
-	// a list of names: of a job, what it would like to find; of a machine, what it has
+	// a list of names: packages that a job prefers to find, or that a machine has
 	AttrPackages = "Packages"
-	// a list of expressions as strings: machines that meet more of them are better
+	// soft constraints, a list of expressions as strings: a machine that meets more of
+	// them scores higher
 	AttrPrefer = "Prefer"
 
-	// seconds, of all processes of a task together; so the next without "Process"
+	// seconds of CPU time of all processes of a task together
 	AttrCPUTime        = "CpuTimeLimit"
-	AttrProcessCPU     = "ProcessCpuTimeLimit"       // seconds, of each of them
-	AttrVirtual        = "VirtualMemoryLimit"        // KiB that they address
-	AttrProcessVirtual = "ProcessVirtualMemoryLimit" // KiB
-	AttrProcessMemory  = "ProcessMemoryLimit"        // KiB
-	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
-	AttrNice           = "Nice"                      // of a task's processes
+	AttrProcessCPU     = "ProcessCpuTimeLimit"       // seconds of CPU time of each process
+	AttrVirtual        = "VirtualMemoryLimit"        // KiB of address space of all processes of a task together
+	AttrProcessVirtual = "ProcessVirtualMemoryLimit" // KiB of address space of each process
+	AttrProcessMemory  = "ProcessMemoryLimit"        // KiB of memory of each process
+	AttrFileSize       = "FileSizeLimit"             // KiB of each file that a task writes
+	AttrNice           = "Nice"                      // nice value of a task's processes
 
-	AttrSubmitArguments = "SubmitArguments" // the words behind qsub, for its user to read
+	AttrSubmitArguments = "SubmitArguments" // the arguments of qsub, for display only
 
-	// as of qsub -W run_count: attempts that are counted before the first; with it a task
-	// that needs too many is held
+	// as qsub -W run_count: attempts counted before the first; at the limit the task is
+	// held
 	AttrRunCount     = "RunCount"
-	AttrRemoveOutput = "RemoveOutput" // of o and e: Out, or Err, goes when the task has succeeded
+	AttrRemoveOutput = "RemoveOutput" // letters o and e: Out, or Err, is removed when the task has succeeded
 
-	AttrMailPoints = "MailPoints" // of a, b, e and j as of qsub -m: what somebody is told of
-	AttrMailUsers  = "MailUsers"  // whom, with commas between; none: the owner
+	AttrMailPoints = "MailPoints" // letters a, b, e and j of qsub -m: the events that cause mail
+	AttrMailUsers  = "MailUsers"  // mail addresses, separated by commas; absent: the owner
 
-	AttrCheckpoint        = "WantCheckpoint"     // images are taken of its tasks
-	AttrCheckpointSelf    = "CheckpointSelf"     // its tasks save their own state
-	AttrCheckpointEvery   = "CheckpointInterval" // seconds; 0: chosen by the machine, below 0: never periodically
-	AttrCheckpointSignal  = "CheckpointSignal"   // asks a task to save its own state; a name such as "USR2"
-	AttrCheckpointCode    = "CheckpointExitCode" // of a task that has saved its state and is to be started again
-	AttrCheckpointFiles   = "TransferCheckpoint" // a list of what it saves
+	AttrCheckpoint     = "WantCheckpoint" // CRIU takes checkpoints of the job's tasks
+	AttrCheckpointSelf = "CheckpointSelf" // the job's tasks write self-checkpoints
+	// seconds between checkpoints; 0: the machine chooses; below 0: never periodically
+	AttrCheckpointEvery = "CheckpointInterval"
+	// name of the signal that asks a task to checkpoint itself, such as "USR2"
+	AttrCheckpointSignal = "CheckpointSignal"
+	// exit code of a task that has checkpointed itself and must be started again
+	AttrCheckpointCode    = "CheckpointExitCode"
+	AttrCheckpointFiles   = "TransferCheckpoint" // a list of the files of a self-checkpoint
 	AttrCheckpointVacate  = "CheckpointOnVacate"
 	AttrCheckpointAtLimit = "CheckpointBeforeWalltime"
 )
 
-// The defaults of a request, where the job says nothing.
+// The defaults of a request for what the job does not state.
 const (
 	DefaultCPU    MilliCPU = 1000
 	DefaultMemory          = 256 * MiB
 )
 
-// The kinds of work (AttrAppClass). Batch work may wait on a node for its turn; stream
-// work starts at once or not at all.
+// The values of AttrAppClass. Batch work may wait in a node queue; stream work starts at
+// once or not at all.
 const (
 	AppBatch  = "batch"
 	AppStream = "stream"
 )
 
-// Bounds that are checked before work is done.
+// Bounds that are checked before any work is done.
 const (
 	MaxTasks         = 10_000_000 // of one job
-	MaxDaemonAdBytes = 1 << 20    // of what a daemon says of itself, as text
+	MaxDaemonAdBytes = 1 << 20    // of the ad of one daemon, as text
 	MaxAdBytes       = 16 << 20   // of one ad as text, an inline script included
 	MaxJobFileBytes  = 16 << 20
 	MaxColumns       = 256
 )
 
-// DefaultQueueName is the queue that people see jobs in that are in none, and the only
-// one that they may name where administrators have made none.
+// DefaultQueueName is the queue in which PBS commands show jobs without a queue. It is
+// the only queue that a job may name while administrators have made none.
 const DefaultQueueName = "batch"

@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// ArrayIndexes are the indexes that the tasks of an array have for those who submitted
-// it, in rising order: a text such as "0-9", "1-9:2" or "1,5,7-9", as qsub -J (OpenPBS)
-// and qsub -t (Torque) have it. Task i has the i-th of them. The text is kept however
-// many they are.
+// ArrayIndexes are the users' indexes of an array's tasks, in rising order. The text form
+// is "0-9", "1-9:2" or "1,5,7-9", as in qsub -J (OpenPBS) and qsub -t (Torque). Task i
+// has the i-th index. Memory depends on the number of ranges, not of indexes.
 type ArrayIndexes struct {
-	ranges     []indexRange // rising: the last index of a row is less than the first of the next
-	firstTasks []int        // by row: the task that has its first index
+	ranges     []indexRange // in rising order: each range begins after the end of the one before
+	firstTasks []int        // by range: the task with its first index
 	count      int
 }
 
-// indexRange is first, first+step, …, last.
+// indexRange is the sequence first, first+step, …, last.
 type indexRange struct{ first, last, step int }
 
 func (r indexRange) len() int { return (r.last-r.first)/r.step + 1 }
 
-// maxMixedIndexes bounds how many indexes there may be where rows lie across each other,
-// for then they are counted one by one.
+// maxMixedIndexes bounds the number of indexes in ranges that overlap, because those are
+// expanded one by one.
 const maxMixedIndexes = 1_000_000
 
-// ParseArrayIndexes reads such a text. An index that is named twice counts once. There
-// are at most MaxTasks, each below 2^31.
+// ParseArrayIndexes reads the text form of ArrayIndexes. An index that is named twice
+// counts once. At most MaxTasks indexes are allowed, each below 2^31.
 func ParseArrayIndexes(s string) (ArrayIndexes, error) {
 	bad := fmt.Errorf("%q is no list of array indexes: write it as 7, 1-9, 1-9:2 or 1,3,5-7", s)
 	var rows []indexRange
@@ -85,7 +84,7 @@ func parseIndexRange(s string) (indexRange, bool) {
 	return indexRange{int(first), int(last - (last-first)%by), int(by)}, true
 }
 
-// separateRanges makes rows without steps of rows that lie across each other.
+// separateRanges expands overlapping ranges and returns disjoint ranges with step 1.
 func separateRanges(rows []indexRange) (out []indexRange) {
 	var all []int
 	for _, r := range rows {
@@ -104,16 +103,16 @@ func separateRanges(rows []indexRange) (out []indexRange) {
 	return out
 }
 
-// Len is how many there are.
+// Len returns the number of indexes.
 func (x ArrayIndexes) Len() int { return x.count }
 
-// IndexOf is the index of a task: 0 <= task < Len().
+// IndexOf returns the index of a task: 0 <= task < Len().
 func (x ArrayIndexes) IndexOf(task int) int {
 	i := sort.SearchInts(x.firstTasks, task+1) - 1
 	return x.ranges[i].first + (task-x.firstTasks[i])*x.ranges[i].step
 }
 
-// TaskOf is the task that has an index; false if none has.
+// TaskOf returns the task that has an index, or false if no task has it.
 func (x ArrayIndexes) TaskOf(index int) (int, bool) {
 	i := sort.Search(len(x.ranges), func(i int) bool { return x.ranges[i].last >= index })
 	if i == len(x.ranges) || index < x.ranges[i].first || (index-x.ranges[i].first)%x.ranges[i].step != 0 {
@@ -122,7 +121,8 @@ func (x ArrayIndexes) TaskOf(index int) (int, bool) {
 	return x.firstTasks[i] + (index-x.ranges[i].first)/x.ranges[i].step, true
 }
 
-// FirstTaskFrom is the first task whose index is at least that; Len() if none's is.
+// FirstTaskFrom returns the first task whose index is at least index, or Len() if there
+// is none.
 func (x ArrayIndexes) FirstTaskFrom(index int) int {
 	i := sort.Search(len(x.ranges), func(i int) bool { return x.ranges[i].last >= index })
 	if i == len(x.ranges) {
@@ -132,8 +132,8 @@ func (x ArrayIndexes) FirstTaskFrom(index int) int {
 	return x.firstTasks[i] + (max(index-r.first, 0)+r.step-1)/r.step
 }
 
-// RangeText writes the indexes of the tasks first to last, both included: 0 <= first <=
-// last < Len().
+// RangeText writes the indexes of the tasks first to last, inclusive: 0 <= first <= last
+// < Len().
 func (x ArrayIndexes) RangeText(first, last int) string {
 	part := ArrayIndexes{}
 	for i := sort.SearchInts(x.firstTasks, first+1) - 1; i < len(x.ranges) && x.firstTasks[i] <= last; i++ {
@@ -144,12 +144,12 @@ func (x ArrayIndexes) RangeText(first, last int) string {
 	return part.String()
 }
 
-// IsPlain reports whether every task has its own number for an index.
+// IsPlain reports whether the index of each task is its own number.
 func (x ArrayIndexes) IsPlain() bool {
 	return len(x.ranges) == 1 && x.ranges[0].first == 0 && (x.ranges[0].step == 1 || x.count == 1)
 }
 
-// String writes them so that ParseArrayIndexes reads the same.
+// String returns the text form, from which ParseArrayIndexes reads the same indexes.
 func (x ArrayIndexes) String() string {
 	parts := make([]string, len(x.ranges))
 	for i, r := range x.ranges {

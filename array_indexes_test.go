@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIndexes holds indexes against what they are when they are counted one by one.
+// TestIndexes compares indexes with those counted one by one.
 func TestIndexes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {

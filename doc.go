@@ -1,66 +1,67 @@
-// Package roost is the vocabulary of Roost, a batch system for scientists in the line of
-// Condor, PBS and Borg: the identifiers, states, resources, attribute names and kinds of
-// error that every other package speaks of.
+// Package roost is the vocabulary of Roost: identifiers, states, resources, attribute
+// names and kinds of error. Every other package uses it. Roost is a batch system for
+// scientists in the line of HTCondor, PBS and Borg.
 //
 // # The system on one page
 //
-// A user writes a job file in HCL, or an old PBS script, and hands it to roost submit or
-// qsub. The command parses it under the user's own rights ([internal/submit],
-// [internal/pbs/qsub]) into a ClassAd, adds a submit key of its own making, and sends both
-// over a unix socket to the schedd of that machine. The schedd learns the owner from the
-// kernel's peer credentials, appends the job to its log, forces the log to disk and only
-// then answers with the id.
+// A user writes a job file in HCL, or a PBS script, and submits it with roost submit or
+// qsub. The command parses the file with the user's own rights ([internal/submit],
+// [internal/pbs/qsub]) into a ClassAd, adds a random submit key, and sends both over a unix
+// socket to the schedd of that machine. The schedd gets the owner from the peer
+// credentials of the socket, appends the job to its log, forces the log to disk, and only
+// then answers with the job id.
 //
-// The schedd ([schedd], its queue in [schedd/queue]) owns the job from then on. It
-// gathers tasks that are alike into requests and tells the negotiator of each change at
-// once. The collector ([collector]) knows which machines exist, because every startd
-// advertises itself there as a ClassAd with a lease; the negotiator ([negotiator], its
-// mind in [negotiator/match]) watches the collector, and whenever something has changed
-// it turns a snapshot of requests and machines into a plan: grants for what can be
-// placed, counted reasons for what cannot.
+// From then on the schedd ([schedd], its job queue in [schedd/queue]) owns the job. It
+// groups similar tasks into requests and sends each change of a request to the negotiator
+// at once. The collector ([collector]) holds the ads of all machines: every startd
+// advertises its machine there as a ClassAd with a lease. The negotiator ([negotiator],
+// its core in [negotiator/match]) watches the collector. Whenever something has changed,
+// it computes a plan from a snapshot of requests and machines: grants for what can be
+// placed, and counted reasons for what cannot.
 //
-// Of the negotiators, one on each central manager, one leads. What must not be forgotten,
-// from what users have used to what administrators have set, is in a ledger
-// ([negotiator/ledger]) that all of them keep alike by a replicated log
-// ([internal/replica]); a grant stands in that log before any schedd hears of it, so a
-// leader that is cut off from the others grants nothing.
+// Each central manager runs a negotiator, and one of them is the leader. Usage, quotas
+// and the other settings of administrators are in a ledger ([negotiator/ledger]), which a
+// replicated log ([internal/replica]) makes equal on all of them. The leader commits a
+// grant to that log before it sends the grant to a schedd, so a leader without a majority
+// grants nothing.
 //
-// A grant is a hint. With it the schedd goes to the startd ([startd], its books in
-// [startd/slot]), which weighs both sides' Requirements and its own free resources once
-// more and answers with a claim. The claim is the truth: a lease on a part of the
-// machine, on which the schedd runs one task after another without asking anybody. Each
-// claim has a starter ([startd/starterclient], a program of its own), the small shim that
-// is the parent of the task's processes, outlives a restart of the startd, and keeps the
-// exit status until the schedd has it on disk.
+// A grant is a hint. The schedd presents it to the startd ([startd], its claim table in
+// [startd/slot]). The startd evaluates the Requirements of both sides and its own free
+// resources once more and answers with a claim. The claim is the truth: a lease on a part
+// of the machine, on which the schedd runs one task after another without asking the
+// negotiator. Each claim has a starter ([startd/starterclient]), a small program of its
+// own. The starter is the parent of the task's processes, outlives a restart of the
+// startd, and stores the exit status until the schedd has it on disk.
 //
-// The startd cuts its machine into resource units ([gpu]): cores, memory, and GPUs, of
-// which a task may have a share by the byte. Where it may, it holds each claim to its
-// part with control groups ([internal/cgroup]), shuts each task in namespaces of its own,
-// the box, and measures what is used. Tasks can wait on the machine for a unit that is
+// The startd cuts its machine into resource units ([gpu]) of cores, memory and GPUs; a
+// task may have a part of a GPU's memory. Where the system allows it, the startd limits
+// each claim with control groups ([internal/cgroup]), isolates each task in a sandbox of
+// namespaces, and measures its usage. Tasks can wait in the node queue of a unit that is
 // full.
 //
-// When a task has ended, its output is brought back first, then its completion is
-// recorded, once, and then the starter may forget it. What happened stays in the history
-// ([schedd/history]).
+// When a task has ended, its output is copied to the submit side first. Then the schedd
+// records the completion, once, and then the starter may remove its state. The history
+// ([schedd/history]) stores all events of ended jobs.
 //
 // # What holds when things break
 //
-// An attempt is one execution of a task. Attempts are numbered, the number travels with
-// every message, and news of an older attempt is dropped; a new attempt starts only after
-// the node itself said that the old one is gone, or after the lease that was last sent to
-// it has certainly run out. Any daemon may be killed at any instant: the master restarts
-// it, the schedd replays its log, the startd finds its starters, and both compare notes.
+// An attempt is one execution of a task. Attempts are numbered, every message about an
+// attempt has its number, and a message about an older attempt is dropped. A new attempt
+// starts only after the node has reported the end of the old one, or after the lease last
+// sent for it has certainly expired. Any daemon may be killed at any instant: the master
+// restarts it, the schedd replays its log, the startd adopts its starters, and the two
+// compare their states.
 //
-// A task in a box can be checkpointed ([checkpoint], with CRIU in [checkpoint/criu]): the
-// startd freezes it, writes its processes, its files and what it has printed into one
-// sealed image ([checkpoint/image]), and lets it run on; the schedd brings the image
-// home, and the next attempt, wherever it runs, goes on from the last one that is whole.
+// A task in a sandbox can be checkpointed ([checkpoint], with CRIU in [checkpoint/criu]).
+// The startd freezes it, writes its processes, files and captured output into one sealed
+// image ([checkpoint/image]), and lets it run on. The schedd fetches the image. The next
+// attempt, on any machine, goes on from the newest image that is whole.
 //
 // # How the code is laid out
 //
-// Daemons never import each other; they meet on the wire ([internal/wire]). Each is a
-// thin shell around a pure core: one goroutine owns the state, Apply folds an event into
-// it, Todo says what should happen next, and the effects run outside and come back as
-// events. Pure packages do no I/O, start no goroutine, read no clock and draw no random
-// number. A test in internal/importlint holds the import order and this purity.
+// Daemons never import each other; they exchange messages ([internal/wire]). Each daemon
+// is an adapter around a pure core: one goroutine owns the state, Apply folds an event
+// into it, Todo derives what should happen next, and the effects run outside and come
+// back as events. Pure packages do no I/O, start no goroutine, read no clock and draw no
+// random number. A test in internal/importlint checks the import order and this purity.
 package roost

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// ParseDuration reads a length of time as Go writes it ("90s", "1h30m"), with days and
-// weeks ("2d", "1w"), as PBS writes it ("01:30:00", "5:0", "0:5:0.5"), or as a bare
-// number of seconds. Lengths are not negative.
+// ParseDuration reads a duration in Go's form, in PBS's form, or as a number of seconds.
+// Go's form ("90s", "1h30m") has days and weeks, too ("2d", "1w"); PBS's is "01:30:00",
+// "5:0" or "0:5:0.5". Durations are not negative.
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.TrimSpace(s)
 	bad := fmt.Errorf("%q is not a length of time: write it as \"90s\", \"1h30m\", \"2d\" or \"01:30:00\"", s)
@@ -64,7 +64,7 @@ func parseClock(text string, bad error) (time.Duration, error) {
 }
 
 func durationOfSeconds(seconds float64, bad error) (time.Duration, error) {
-	// the bound itself rounds up to more than an int64 holds
+	// the bound itself, as a float64, is larger than the largest int64
 	if math.IsNaN(seconds) || seconds < 0 || seconds >= math.MaxInt64/1e9 {
 		return 0, bad
 	}

@@ -1,27 +1,26 @@
 package roost
 
-// ErrorKind says what sort of failure an error is. It is itself an error, so
-// errors.Is(err, roost.NotFound) works on any error that wraps it with %w. One table maps
-// kinds to gRPC codes (internal/rpc), and ExitCode maps them to what a command exits
-// with.
+// ErrorKind classifies an error. It is itself an error, so errors.Is(err, roost.NotFound)
+// works on any error that wraps it with %w. One table maps kinds to gRPC codes
+// (internal/rpc), and ExitCode maps them to exit codes of commands.
 type ErrorKind uint8
 
-// The kinds of failure.
+// The kinds of error.
 const (
 	Internal         ErrorKind = iota + 1 // a bug, or a broken invariant
-	Invalid                               // the request makes no sense, whoever sends it
-	NotFound                              // what it names does not exist
-	Finished                              // what it names has ended already
-	Conflict                              // the thing is in a state that does not allow this
-	PermissionDenied                      // the sender may not do this
-	Unauthenticated                       // nobody knows who the sender is
+	Invalid                               // the request makes no sense, from any sender
+	NotFound                              // the object of the request does not exist
+	Finished                              // the object of the request has ended already
+	Conflict                              // the state of the object does not allow the request
+	PermissionDenied                      // the sender is known and may not do this
+	Unauthenticated                       // the sender is unknown
 	Exhausted                             // a bound, a limit or a quota is reached
 	Unavailable                           // a daemon could not be reached or is not ready; trying again helps
-	NoInput                               // a file that is to be read is not there or not readable
-	NoOutput                              // a file that is to be written cannot be
+	NoInput                               // an input file does not exist or is not readable
+	NoOutput                              // an output file cannot be written
 	BadConfig                             // a configuration file is wrong
 	Usage                                 // the command line is wrong
-	Stale                                 // an old epoch, attempt, session or grant: superseded
+	Stale                                 // the message has an old epoch, attempt, session or grant
 )
 
 var errorKinds = [...]struct {
@@ -51,8 +50,8 @@ func (k ErrorKind) Error() string {
 	return "unknown error"
 }
 
-// ExitCode is the status with which a command ends after an error of this kind, as
-// sysexits.h assigns them where it has a fitting one.
+// ExitCode returns the exit code of a command after an error of this kind. Codes are
+// those of sysexits.h where it has a fitting one.
 func (k ErrorKind) ExitCode() int {
 	if int(k) < len(errorKinds) && errorKinds[k].exit != 0 {
 		return errorKinds[k].exit

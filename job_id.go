@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// JobID names a job in its pool: the schedd's sequence number and the name of that
-// schedd's host, written "123.host" as POSIX batch services do (XCU 3.1.2.3).
+// JobID names a job in its pool by the schedd's sequence number and the schedd's host. It
+// is written "123.host", as in POSIX batch services (XCU 3.1.2.3).
 type JobID struct {
 	Seq  uint64
 	Host string
@@ -46,8 +46,7 @@ func (id TaskID) String() string {
 }
 
 // AttemptNumber numbers the executions of one task from 1. It is the fencing token of a
-// task: it only rises, and whatever carries a lower number than the current one is old
-// news.
+// task: it only rises, and a message with a lower number than the current one is dropped.
 type AttemptNumber int32
 
 // AttemptID names one execution of one task, written "123[7].host/2".
@@ -58,8 +57,8 @@ type AttemptID struct {
 
 func (id AttemptID) String() string { return fmt.Sprintf("%v/%d", id.Task, id.Attempt) }
 
-// ParseJobID reads "123", "123.host", and the array form "123[].host"; a missing host is
-// filled from host.
+// ParseJobID reads "123", "123.host" or the array form "123[].host"; the argument host
+// replaces a missing host.
 func ParseJobID(s, host string) (JobID, error) {
 	id, index, err := parseID(s, host)
 	if err == nil && index != "" {
@@ -68,7 +67,8 @@ func ParseJobID(s, host string) (JobID, error) {
 	return id, err
 }
 
-// parseID splits "seq[index].host" and returns the index as text, empty for none.
+// parseID splits "seq[index].host" and returns the index as text, which is empty if there
+// is none.
 func parseID(s, host string) (id JobID, index string, err error) {
 	bad := fmt.Errorf("%q is not a job id: write it as 123, 123.host or 123[7].host", s)
 	head, rest, dotted := strings.Cut(s, ".")

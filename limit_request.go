@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// LimitRequest is how many of a licence, or of whatever else the pool has only so many
-// of, one claim takes while it lives. The pool's administrator says how many there are of
-// each name (HTCondor's concurrency limits).
+// LimitRequest is how many units of one concurrency limit a claim takes while it exists.
+// Administrators set how many units of each name the pool has (HTCondor's concurrency
+// limits).
 type LimitRequest struct {
-	Name  string // in lower case: names are compared without regard to case
+	Name  string // in lower case; names are compared without regard to case
 	Count int    // > 0
 }
 
-// Bounds on what one request may name.
+// Bounds on the limits that one job may name.
 const (
 	MaxLimitRequests = 16
 	maxLimitName     = 64
 	MaxLimitCount    = 1_000_000
 )
 
-// String writes it as [ParseLimitRequests] reads it.
+// String returns the form that [ParseLimitRequests] reads.
 func (l LimitRequest) String() string {
 	if l.Count == 1 {
 		return l.Name
@@ -31,9 +31,9 @@ func (l LimitRequest) String() string {
 	return l.Name + ":" + strconv.Itoa(l.Count)
 }
 
-// ParseLimitRequests reads "matlab, ansys:2", as HTCondor writes ConcurrencyLimits: names
-// with what a claim takes of each, which is 1 unless it is said. They come back in order
-// of their names. The error wraps Invalid and says what is wrong with which of them.
+// ParseLimitRequests reads a list such as "matlab, ansys:2", HTCondor's form of
+// ConcurrencyLimits. Each name has the number of units that a claim takes, 1 if absent.
+// The result is in order of names. An error wraps Invalid and names the bad entry.
 func ParseLimitRequests(text string) ([]LimitRequest, error) {
 	var all []LimitRequest
 	if strings.TrimSpace(text) == "" {
@@ -74,7 +74,7 @@ func parseLimitRequest(part string) (LimitRequest, error) {
 	return l, nil
 }
 
-// IsLimitName reports whether s, in lower case, can be the name of a limit.
+// IsLimitName reports whether s, in lower case, is a valid name of a limit.
 func IsLimitName(s string) bool {
 	for i, c := range s {
 		letter := 'a' <= c && c <= 'z'

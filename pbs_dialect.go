@@ -2,18 +2,18 @@ package roost
 
 import "fmt"
 
-// PBSDialect is which PBS the PBS commands speak where two that people know differ: what
-// options mean that both have, the names of a few attributes, and for how long a job that
-// has ended is seen.
+// PBSDialect selects the PBS whose rules the PBS commands follow. The dialects differ in
+// the meaning of some options, in the names of a few attributes, and in how long ended
+// jobs are shown.
 type PBSDialect string
 
 // The dialects.
 const (
 	OpenPBS PBSDialect = "pbs"    // PBS Professional and OpenPBS
-	Torque  PBSDialect = "torque" // Torque, and the OpenPBS 2.3 that it came from
+	Torque  PBSDialect = "torque" // Torque, and OpenPBS 2.3, from which it derives
 )
 
-// ParsePBSDialect reads the name of a dialect; none stands for OpenPBS.
+// ParsePBSDialect reads the name of a dialect; empty means OpenPBS.
 func ParsePBSDialect(text string) (PBSDialect, error) {
 	switch d := PBSDialect(text); d {
 	case "":

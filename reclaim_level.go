@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ReclaimLevel is how much of what tasks asked for and do not use is lent to others (Borg
-// §5.5).
+// ReclaimLevel is how much of what tasks requested and do not use goes to non-prod tasks
+// (Borg §5.5).
 type ReclaimLevel uint8
 
-// The levels, from careful to bold.
+// The levels, from the most careful one.
 const (
-	ReclaimOff        ReclaimLevel = iota // nothing
-	ReclaimBaseline                       // with a large margin, slowly
-	ReclaimMedium                         // half-way between the two
-	ReclaimAggressive                     // with a small margin, soon
+	ReclaimOff        ReclaimLevel = iota // no reclamation
+	ReclaimBaseline                       // a large margin, and slow decay of the usage estimate
+	ReclaimMedium                         // between the two
+	ReclaimAggressive                     // a small margin, and fast decay of the usage estimate
 )
 
 var reclaimLevels = []string{ReclaimOff: "off", ReclaimBaseline: "baseline", ReclaimMedium: "medium",
@@ -28,7 +28,7 @@ func (r ReclaimLevel) String() string {
 	return fmt.Sprintf("reclaim(%d)", uint8(r))
 }
 
-// ParseReclaimLevel reads the name of a level; none is ReclaimOff. The error is of kind
+// ParseReclaimLevel reads the name of a level; empty is ReclaimOff. The error is of kind
 // Invalid.
 func ParseReclaimLevel(s string) (ReclaimLevel, error) {
 	if s == "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MilliCPU is an amount of processor time per time: 1000 is one core.
+// MilliCPU is an amount of CPU: 1000 is one core.
 type MilliCPU int64
 
 func (c MilliCPU) String() string { return strconv.FormatFloat(float64(c)/1000, 'f', -1, 64) }
@@ -42,9 +42,9 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
-// ParseBytes reads a size such as "512MiB", "1.5G", "48828k" or "1024": a number, then
-// one of B, K, M, G, T, P in either case, with or without "iB", "B" or PBS's "w" (words
-// of 8 bytes). No unit means bytes. Sizes are not negative.
+// ParseBytes reads a size such as "512MiB", "1.5G", "48828k" or "1024". It is a number
+// and one of B, K, M, G, T, P in either case, with or without "iB", "B" or PBS's "w"
+// (words of 8 bytes). No unit means bytes. Sizes are not negative.
 func ParseBytes(s string) (Bytes, error) {
 	text := strings.TrimSpace(s)
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
@@ -94,16 +94,15 @@ func byteUnitSize(unit string) (Bytes, bool) {
 	return 0, false
 }
 
-// Resources is a vector of what a machine has and a task takes.
+// Resources is a vector of amounts that a machine has or a task takes.
 type Resources struct {
 	CPU    MilliCPU
 	Memory Bytes
 	Disk   Bytes
 	GPUs   int
 
-	// GPUMemory is what a task takes of each of its GPUs; 0 for whole ones. Of what a
-	// machine has or has free it says nothing: which GPU has how much room is the
-	// business of package gpu.
+	// GPUMemory is what a task takes of each of its GPUs; 0 means whole GPUs. It has no
+	// meaning for a machine: package gpu knows how much of each GPU is free.
 	GPUMemory Bytes
 }
 
@@ -127,8 +126,8 @@ func (r Resources) IsNegative() bool {
 	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0
 }
 
-// TimesIn returns how often r fits into free; a dimension of which r takes nothing does
-// not count. A request of nothing fits no times.
+// TimesIn returns how often r fits into free. Dimensions that are zero in r do not count.
+// A request of nothing fits 0 times.
 func (r Resources) TimesIn(free Resources) int {
 	times := math.MaxInt
 	for _, d := range [...][2]int64{
@@ -159,7 +158,7 @@ func (r Resources) String() string {
 	return s
 }
 
-// countText names a number of things: "1 cpu", "2.5 cpus".
+// countText returns a number with a noun: "1 cpu", "2.5 cpus".
 func countText(n any, thing string) string {
 	if text := fmt.Sprint(n); text != "1" {
 		return text + " " + thing + "s"

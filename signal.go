@@ -2,8 +2,8 @@ package roost
 
 import "fmt"
 
-// SignalNumber returns the number that a signal has on Linux: "USR2", "SIGUSR2". Those
-// that a program cannot catch are refused with Invalid, as are names that stand for none.
+// SignalNumber returns the number of a signal on Linux: "USR2", "SIGUSR2". Signals that a
+// program cannot catch, and unknown names, are errors of kind Invalid.
 func SignalNumber(name string) (int32, error) {
 	short := name
 	if len(short) > 3 && short[:3] == "SIG" {

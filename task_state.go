@@ -2,18 +2,19 @@ package roost
 
 import "fmt"
 
-// TaskState is where a task stands in the life that package schedd/queue draws.
+// TaskState is the state of a task; the comment of package schedd/queue draws the state
+// machine.
 type TaskState uint8
 
 // The states of a task. Completed and Removed are final.
 const (
 	Blocked   TaskState = iota // waits for other jobs or for its start time
-	Held                       // somebody, or its own failures, held it
+	Held                       // must not start, because a person or its own failures held it
 	Idle                       // ready; waits for a machine
-	Starting                   // an attempt is recorded, and a machine was told of it
+	Starting                   // an attempt is recorded and has been sent to a machine
 	Running                    // its processes run
 	Suspended                  // its processes are frozen
-	Exiting                    // its processes have ended; output is on its way back
+	Exiting                    // its processes have ended; its output is being fetched
 	Completed                  // ended by itself, with an exit status
 	Removed                    // taken out of the queue before it completed
 )
@@ -49,6 +50,7 @@ func ParseTaskState(name string) (TaskState, error) {
 // TaskStateNames lists the states in the order of a task's life.
 func TaskStateNames() []string { return append([]string(nil), taskStateNames[:]...) }
 
-// PBSLetter returns the one-letter state of qstat (OpenPBS: H held or blocked, Q, R, S,
-// E, F). A blocked task is H, as a job with unmet dependencies is there.
+// PBSLetter returns the one-letter state of qstat. The letters are those of OpenPBS: H
+// held or blocked, Q, R, S, E, F. A blocked task is H, like an OpenPBS job with unmet
+// dependencies.
 func (s TaskState) PBSLetter() byte { return "HHQRRSEFF"[s] }
