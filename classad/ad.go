@@ -2,14 +2,14 @@ package classad
 
 import "iter"
 
-// Ad is an ordered set of attributes. Names are compared without regard to case; the
-// first spelling of a name is kept. The zero Ad is empty and ready. An Ad that others
-// read must not be changed; [Ad.Copy] is cheap, because expressions are shared.
+// Ad is an ordered set of attributes. Names are compared without regard to case, and an
+// ad has the first spelling of each name. The zero Ad is empty and ready for use. Do not
+// change an Ad that others read; [Ad.Copy] is cheap, because copies share expressions.
 type Ad struct {
 	labels           []attrLabel // of the attributes, in order
-	exprs            []Expr      // of the same
+	exprs            []Expr      // expressions of the attributes, in the same order
 	hashTable        []uint32    // open-addressed hash table of indexes into labels, plus one; nil while there are few
-	shared           bool        // others have the labels and the table too: see [InternPool]
+	shared           bool        // labels and hash table are shared with other ads: see [InternPool]
 	hasReservedNames bool        // an attribute may have a name that the language gives a meaning, such as TARGET
 }
 
@@ -18,17 +18,16 @@ type attrLabel struct {
 	name string
 }
 
-// maxUnhashed is how many attributes are searched one after another before a hash table
-// pays.
+// maxUnhashed is the number of attributes up to which a linear search beats a hash table.
 const maxUnhashed = 8
 
-// New is an empty ad.
+// New returns an empty ad.
 func New() *Ad { return &Ad{} }
 
-// Len is the number of attributes.
+// Len returns the number of attributes.
 func (a *Ad) Len() int { return len(a.labels) }
 
-// Names are the names of the attributes in their order.
+// Names returns the names of the attributes in their order.
 func (a *Ad) Names() []string {
 	names := make([]string, len(a.labels))
 	for i := range a.labels {
@@ -48,7 +47,7 @@ func (a *Ad) All() iter.Seq2[string, Expr] {
 	}
 }
 
-// Lookup is the expression of an attribute, not evaluated.
+// Lookup returns the expression of an attribute, not evaluated.
 func (a *Ad) Lookup(name string) (Expr, bool) {
 	if i := a.labelIndex(hashName(name), name); i >= 0 {
 		return a.exprs[i], true
@@ -56,7 +55,7 @@ func (a *Ad) Lookup(name string) (Expr, bool) {
 	return Expr{}, false
 }
 
-// Insert sets an attribute. A new one goes to the end, one that exists keeps its place
+// Insert sets an attribute. A new one is appended; an existing one retains its position
 // and spelling.
 func (a *Ad) Insert(name string, e Expr) {
 	h := hashName(name)
@@ -65,8 +64,7 @@ func (a *Ad) Insert(name string, e Expr) {
 		return
 	}
 	a.unshareLabels()
-	// to begin with one, and go on to two, four and eight, costs more than the little
-	// that it saves
+	// growing from one to two, four and eight costs more than the memory that it saves
 	if a.labels == nil {
 		a.labels, a.exprs = make([]attrLabel, 0, maxUnhashed), make([]Expr, 0, maxUnhashed)
 	}
@@ -77,7 +75,7 @@ func (a *Ad) Insert(name string, e Expr) {
 	}
 }
 
-// Delete removes an attribute, and says whether it was there.
+// Delete removes an attribute and reports whether it existed.
 func (a *Ad) Delete(name string) bool {
 	i := a.labelIndex(hashName(name), name)
 	if i < 0 {
@@ -91,7 +89,7 @@ func (a *Ad) Delete(name string) bool {
 	return true
 }
 
-// Copy is an ad with the same attributes, which can be changed without changing a.
+// Copy returns an ad with the same attributes, which can be changed without changing a.
 func (a *Ad) Copy() *Ad {
 	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), hashTable: a.hashTable,
 		shared: a.shared, hasReservedNames: a.hasReservedNames}
@@ -103,7 +101,8 @@ func (a *Ad) Copy() *Ad {
 	return c
 }
 
-// unshareLabels makes the labels and the table the ad's own, that it can change them.
+// unshareLabels copies shared labels and the shared table, so that the ad can change
+// them.
 func (a *Ad) unshareLabels() {
 	if a.shared {
 		a.labels = append(make([]attrLabel, 0, len(a.labels)+4), a.labels...)
@@ -121,7 +120,7 @@ func (a *Ad) Update(other *Ad) {
 	}
 }
 
-// labelIndex is the place of a name in labels, or -1.
+// labelIndex returns the index of a name in labels, or -1.
 func (a *Ad) labelIndex(hash uint32, name string) int {
 	if a.hashTable == nil {
 		for i := range a.labels {
@@ -171,7 +170,7 @@ func (a *Ad) rehash() {
 	}
 }
 
-// hashName is FNV-1a over the name in lower case.
+// hashName returns the FNV-1a hash of the name in lower case.
 func hashName(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {

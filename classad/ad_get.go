@@ -1,8 +1,8 @@
 package classad
 
-// Int is an attribute's value if that is an Integer, a Real without its fraction, or a
-// Boolean (0 or 1). The typed getters evaluate with an empty [EvalEnv] and without
-// another ad.
+// Int returns the value of an attribute that is a number or a Boolean. A Real loses its
+// fraction, a Boolean is 0 or 1. The typed getters evaluate with an empty [EvalEnv] and
+// without another ad.
 func (a *Ad) Int(name string) (int64, bool) {
 	switch v := a.Eval(name, nil); v.kind {
 	case Integer, Boolean:
@@ -13,16 +13,17 @@ func (a *Ad) Int(name string) (int64, bool) {
 	return 0, false
 }
 
-// Real is an attribute's value if that is a number or a Boolean.
+// Real returns the value of an attribute that is a number or a Boolean.
 func (a *Ad) Real(name string) (float64, bool) { return a.Eval(name, nil).Number() }
 
-// Bool is an attribute's value if that is a Boolean or a number (true if not zero).
+// Bool returns the value of an attribute that is a Boolean or a number (true if not
+// zero).
 func (a *Ad) Bool(name string) (bool, bool) { return a.Eval(name, nil).Truth() }
 
-// Str is an attribute's value if that is a String.
+// Str returns the value of an attribute that is a String.
 func (a *Ad) Str(name string) (string, bool) { return a.Eval(name, nil).Str() }
 
-// Strings is an attribute's value if that is a List of Strings.
+// Strings returns the value of an attribute that is a List of Strings.
 func (a *Ad) Strings(name string) ([]string, bool) {
 	elems, ok := a.Eval(name, nil).Elements(nil)
 	if !ok {
@@ -37,5 +38,6 @@ func (a *Ad) Strings(name string) ([]string, bool) {
 	return list, true
 }
 
-// Sub is an attribute's value if that is an ad. It is shared and not to be changed.
+// Sub returns the value of an attribute that is an ad. The result is shared and must not
+// be changed.
 func (a *Ad) Sub(name string) (*Ad, bool) { return a.Eval(name, nil).Ad() }

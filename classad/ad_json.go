@@ -11,9 +11,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// HTCondor's JSON form: an ad is an object, a list an array, a literal itself (UNDEFINED
-// is null), and every other expression a string "/Expr(…)/". A string that would look
-// like an expression is written as one.
+// HTCondor's JSON form: an ad is an object, a list an array, and a literal is itself
+// (UNDEFINED is null). Every other expression is a string "/Expr(…)/". A string that
+// looks like such an expression is written as an expression.
 const (
 	exprOpen  = "/Expr("
 	exprClose = ")/"
@@ -65,8 +65,8 @@ func appendJSON(b []byte, e Expr) []byte {
 	return appendJSONExpr(b, e.String())
 }
 
-// appendJSONExpr appends an expression as a string whose slashes are escaped: that is how
-// upstream tells it from one that looks the same.
+// appendJSONExpr appends an expression as a string with escaped slashes. The escapes
+// distinguish it from a plain string with the same text, as in upstream.
 func appendJSONExpr(b []byte, text string) []byte {
 	b = append(b, `"\/Expr(`...)
 	quoted := appendJSONString(nil, text)
@@ -91,15 +91,15 @@ func jsonLiteral(b []byte, v Value) ([]byte, bool) {
 	return b, false
 }
 
-// validJSON says whether a string survives JSON: it must be UTF-8.
+// validJSON reports whether a string survives JSON, which requires UTF-8.
 func validJSON(s string) bool { return strings.ToValidUTF8(s, "") == s }
 
 func appendJSONString(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // a string cannot fail
+	text, _ := json.Marshal(s) // marshalling a string cannot fail
 	return append(b, text...)
 }
 
-// UnmarshalJSON replaces a by what HTCondor's JSON form says. Whole numbers that fit
+// UnmarshalJSON replaces a with the ad in HTCondor's JSON form. Whole numbers that fit
 // become Integers.
 func (a *Ad) UnmarshalJSON(text []byte) error {
 	if len(text) > MaxBytes {

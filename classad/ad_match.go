@@ -25,7 +25,7 @@ func Match(left, right *Ad, env *EvalEnv) MatchResult {
 	return r
 }
 
-// evalOwn evaluates an attribute of f's ad itself.
+// evalOwn evaluates an attribute of f's own ad.
 func (ev *evaluator) evalOwn(f *nameScope, name string) Value {
 	if i := f.ad.labelIndex(hashName(name), name); i >= 0 {
 		return ev.withinBounds(ev.attribute(f, i))

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestAdAgainstOracle does the same random changes to an Ad and to a plain list of names
+// TestAdAgainstOracle makes the same random changes to an Ad and to a plain list of names
 // and values.
 func TestAdAgainstOracle(t *testing.T) {
 	type pair struct {
@@ -62,7 +62,7 @@ func TestAdAgainstOracle(t *testing.T) {
 	}
 }
 
-// checkAd holds the invariants of an ad: every attribute is found at its own place.
+// checkAd checks the invariants of an ad: the lookup of each name finds its own index.
 func checkAd(t *testing.T, ad *Ad) {
 	t.Helper()
 	for i := range ad.labels {
@@ -185,8 +185,8 @@ func TestConjunctsAndReferences(t *testing.T) {
 	}
 }
 
-// Expressions that are put together rather than parsed get the parentheses that they
-// need.
+// TestPrintBuilt checks that expressions built without a parser get the parentheses that
+// they need.
 func TestPrintBuilt(t *testing.T) {
 	a, b := &attrRef{name: "a"}, &attrRef{name: "b"}
 	for _, test := range []struct {

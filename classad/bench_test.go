@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// machineText is an ad of 100 attributes, of the kinds that a machine's ad has.
+// machineText returns an ad of 100 attributes, of the kinds that a machine's ad has.
 func machineText() string {
 	var b strings.Builder
 	b.WriteString(

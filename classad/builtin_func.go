@@ -2,25 +2,25 @@ package classad
 
 import "math"
 
-// builtinFunc is a function of the language: how many arguments it takes, and what it
-// does. A call with another number is ERROR.
+// builtinFunc is a function of the language. It has the allowed numbers of arguments and
+// the code. A call with another number of arguments is ERROR.
 type builtinFunc struct {
 	minArgs, maxArgs int
 	call             func(builtinCall) Value
 }
 
-// builtinCall is one call of a function. Arguments are evaluated when they are asked for.
+// builtinCall is one call of a function. Arguments are evaluated on demand.
 type builtinCall struct {
 	evaluator *evaluator
 	scope     *nameScope
 	args      []Expr
-	re        *regexPattern // the compiled first argument, where it was compiled beforehand
+	re        *regexPattern // the compiled first argument, if it was compiled in advance
 }
 
-// anyNumber is the bound of a function that takes any number of arguments.
+// anyNumber is the maximum of a function that takes any number of arguments.
 const anyNumber = math.MaxInt
 
-// arg evaluates argument i; one that was not given is UNDEFINED.
+// arg evaluates argument i; a missing one is UNDEFINED.
 func (c builtinCall) arg(i int) Value {
 	if i >= len(c.args) {
 		return Value{}
@@ -28,14 +28,14 @@ func (c builtinCall) arg(i int) Value {
 	return c.evaluator.chargeText(c.evaluator.eval(c.args[i].n, c.scope))
 }
 
-// stringArg is the text of a value, within the bounds of the evaluation.
+// stringArg returns the text of a value, within the bounds of the evaluation.
 func (c builtinCall) stringArg(v Value) string {
 	s := plainText(v)
 	c.evaluator.takeText(len(s))
 	return s
 }
 
-// elements evaluates the elements of a list one after another, until yield says no.
+// elements evaluates the elements of a list in order, until yield returns false.
 func (c builtinCall) elements(list Value, yield func(Value) bool) {
 	c.evaluator.stepsLeft -= len(list.comp.elems)
 	for _, e := range list.comp.elems {
@@ -45,7 +45,7 @@ func (c builtinCall) elements(list Value, yield func(Value) bool) {
 	}
 }
 
-// text makes a String within the bounds of the evaluation.
+// text returns a String within the bounds of the evaluation.
 func (c builtinCall) text(s string) Value {
 	if !c.evaluator.takeText(len(s)) {
 		return ErrorValue()
@@ -53,7 +53,7 @@ func (c builtinCall) text(s string) Value {
 	return StringValue(s)
 }
 
-// list makes a List of Strings within the bounds of the evaluation.
+// list returns a List of Strings within the bounds of the evaluation.
 func (c builtinCall) list(texts ...string) Value {
 	values := make([]Value, len(texts))
 	for i, s := range texts {
@@ -65,8 +65,8 @@ func (c builtinCall) list(texts ...string) Value {
 	return ListValue(values...)
 }
 
-// findBuiltin is the function of a name, whatever its case; its call is nil if there is
-// none.
+// findBuiltin returns the function with a name in any case. Its field call is nil if
+// there is none.
 func findBuiltin(name string) builtinFunc {
 	var buf [32]byte
 	if len(name) > len(buf) {

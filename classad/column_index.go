@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// columnIndex is an index of a column: its rows sorted by value. It is not kept exact:
-// rows that were changed since are marked, and are looked at whatever is asked, so a
-// change costs next to nothing. What it finds has to be checked.
+// columnIndex indexes a column: it holds the rows sorted by value. It may be stale: rows
+// changed since the last sort are marked and are candidates of every search, so a change
+// costs next to nothing. Callers must check the rows that it finds.
 type columnIndex struct {
-	keys         []uint64 // of rows, rising; see key
+	keys         []uint64 // keys of rows, rising; see key
 	rows         []int32
 	dirty        rowSet
-	changedCount int // rows that are marked
+	changedCount int // number of marked rows
 }
 
-// markChanged marks a row as changed.
+// markChanged marks a row as changed since the last sort.
 func (o *columnIndex) markChanged(i int) {
 	if !o.dirty.has(i) {
 		o.dirty.set(i, true)
@@ -28,7 +28,7 @@ func (o *columnIndex) grow(room int) {
 	o.dirty = append(make(rowSet, 0, room/64), o.dirty...)[:room/64]
 }
 
-// sort makes the index of a column with n rows, or brings it up to date.
+// sort builds the index of a column with n rows, or brings it up to date.
 func (c *segmentColumn) sort(d *valueDictionary, n int) {
 	o := c.index
 	if o == nil {
@@ -68,8 +68,8 @@ func (c *segmentColumn) sort(d *valueDictionary, n int) {
 	clear(o.dirty)
 }
 
-// key is a row's value as a number that is ordered like it; ok is false for NaN, which no
-// comparison finds.
+// key returns a row's value as an integer with the same order. ok is false for NaN, which
+// no comparison finds.
 func (c *segmentColumn) key(d *valueDictionary, i int) (key uint64, ok bool) {
 	switch c.class {
 	case classInt:
@@ -83,18 +83,18 @@ func (c *segmentColumn) key(d *valueDictionary, i int) (key uint64, ok bool) {
 
 func intKey(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// realKey turns a double into an integer of the same order (IEEE 754: below the sign they
-// are ordered like integers).
+// realKey returns an integer that orders like a double. In IEEE 754, doubles without the
+// sign bit are ordered like integers.
 func realKey(f float64) uint64 {
-	b := math.Float64bits(f + 0) // -0.0 is 0.0
+	b := math.Float64bits(f + 0) // -0.0 becomes 0.0
 	if b>>63 != 0 {
 		return ^b
 	}
 	return b | 1<<63
 }
 
-// between are the rows whose value compares with key as op says, without those that are
-// marked.
+// between returns the rows whose value compares with key as op requires, except marked
+// rows.
 func (o *columnIndex) between(op exprOperator, key uint64) []int32 {
 	low, _ := slices.BinarySearch(o.keys, key)
 	high := low + sameRun(o.keys[low:], key)
@@ -111,8 +111,8 @@ func (o *columnIndex) between(op exprOperator, key uint64) []int32 {
 	return o.rows[low:high]
 }
 
-// sameRun is how many of the sorted keys, none of which is less than key, are equal to
-// it.
+// sameRun returns how many leading keys are equal to key. keys is sorted, and none of it
+// is less than key.
 func sameRun(keys []uint64, key uint64) int {
 	n, _ := slices.BinarySearchFunc(keys, key, func(k, key uint64) int {
 		if k <= key {

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// TestVectors runs expressions with the values that HTCondor's own engine gives them
-// (August 2026). Rows graded quirk (upstream's bugs) and stale (wrong in upstream's text)
-// are left out. The expressions come from the tests and manuals of HTCondor and of
-// PelicanPlatform/classad (both Apache-2.0), as the last column says, and from probes.
+// TestVectors compares results with those of HTCondor's own engine (August 2026). Rows
+// graded quirk (upstream's bugs) and stale (wrong in upstream's text) are left out. The
+// expressions come from the tests and manuals of HTCondor and of PelicanPlatform/classad
+// (both Apache-2.0), as the last column says, and from experiments.
 func TestVectors(t *testing.T) { runTable(t, "vectors.tsv.gz") }
 
-// TestOperatorTable runs every operator over pairs of values of every type.
+// TestOperatorTable runs every operator on pairs of values of all types.
 func TestOperatorTable(t *testing.T) { runTable(t, "optable.tsv.gz") }
 
-// TestFunctionTable runs every function over values of every type.
+// TestFunctionTable runs every function on values of all types.
 func TestFunctionTable(t *testing.T) { runTable(t, "functable.tsv.gz") }
 
 func runTable(t *testing.T, name string) {
@@ -46,13 +46,13 @@ func runTable(t *testing.T, name string) {
 
 const maxShownErrors = 40
 
-// documentedDifference says whether a row shows one of upstream's bugs that the package's
-// comment names.
+// documentedDifference reports whether a row shows one of upstream's bugs that the
+// package comment lists.
 func documentedDifference(src string) bool {
 	switch src {
-	case `relTime("")`, `relTime("-3.7")`, `relTime("12")`: // a real, upstream
+	case `relTime("")`, `relTime("-3.7")`, `relTime("12")`: // upstream returns a real
 		return true
-	case `(relTime(3600)) / (0.0)`: // relTime("-24855+-3:-14:-nan"), upstream; ERROR here
+	case `(relTime(3600)) / (0.0)`: // upstream returns relTime("-24855+-3:-14:-nan"); ERROR here
 		return true
 	}
 	return false
@@ -83,7 +83,7 @@ func readTable(t *testing.T, name string) [][]string {
 	return rows
 }
 
-// evalRow evaluates an expression in a context as the tables write them.
+// evalRow evaluates an expression in a context, both written as in the tables.
 func evalRow(ctx, src string) string {
 	if ctx == "PARSE_AD" {
 		if src == "(empty string)" {
@@ -120,7 +120,7 @@ func evalRow(ctx, src string) string {
 	return Eval(e, my, target, nil).String()
 }
 
-// sameValue compares texts of values, whatever their blanks and the order of an ad's
+// sameValue compares texts of values without regard to blanks and to the order of an ad's
 // attributes.
 func sameValue(got, want string) bool {
 	if got == want || strings.HasPrefix(got, "PARSE_ERROR") && strings.HasPrefix(want, "PARSE_ERROR") {
@@ -131,7 +131,7 @@ func sameValue(got, want string) bool {
 	if err1 != nil || err2 != nil {
 		return false
 	}
-	// Upstream's tests write a value in several ways: 0.0, -(0.0), real("-0.0").
+	// Upstream's tests have several spellings of one value: 0.0, -(0.0), real("-0.0").
 	x, ok1 := Eval(g, nil, nil, nil).Real()
 	y, ok2 := Eval(w, nil, nil, nil).Real()
 	return ok1 && ok2 && x == y || canonicalText(g) == canonicalText(w)

@@ -2,9 +2,9 @@ package classad
 
 import "math"
 
-// exactPower is x to the y, rounded correctly but for one case in about 2^40. The pow of
-// package math can be off in the last digits, and the C library's, which HTCondor prints
-// the results of, is not.
+// exactPower returns x to the power y, rounded correctly except in about one case in
+// 2^40. The Pow of package math can be wrong in the last digits; the C library's, whose
+// results HTCondor prints, is not.
 func exactPower(x, y float64) float64 {
 	f := math.Pow(x, y)
 	if x == 0 || x == 1 || y == 0 || math.Abs(f) < 1e-300 || math.IsInf(f, 0) || math.IsNaN(f) || math.IsInf(y, 0) {
@@ -14,14 +14,14 @@ func exactPower(x, y float64) float64 {
 	if f < 0 {
 		sign = -1
 	}
-	// f is nearly right: with r = y ln|x| − ln f, the answer is f e^r, and r is so small
+	// f is almost right: with r = y ln|x| − ln f, the result is f e^r, and r is so small
 	// that e^r is 1 + r.
 	r := logarithm(math.Abs(x)).times(y).minus(logarithm(math.Abs(f)))
 	return sign * math.FMA(math.Abs(f), r.high+r.low, math.Abs(f))
 }
 
-// doubleDouble is the sum of two reals, of which the second is less than half a unit in
-// the last place of the first: 106 bits.
+// doubleDouble is the sum of two reals with 106 bits in all. The second is less than half
+// a unit in the last place of the first.
 type doubleDouble struct{ high, low float64 }
 
 func sumOf(a, b float64) doubleDouble {
@@ -53,7 +53,7 @@ func (d doubleDouble) over(e doubleDouble) doubleDouble {
 	return sumOf(q, q2).plus(doubleDouble{r.high / e.high, 0})
 }
 
-// logarithm is the natural logarithm of x > 0.
+// logarithm returns the natural logarithm of x > 0.
 func logarithm(x float64) doubleDouble {
 	m, exp := math.Frexp(x)
 	if m < math.Sqrt2/2 {

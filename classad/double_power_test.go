@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPower holds powers with whole exponents against multiplication with 300 bits, and
-// square roots against package math.
+// TestPower compares whole powers with multiplication in 300 bits, and square roots with
+// package math.
 func TestPower(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {

@@ -5,43 +5,44 @@ import (
 	"strconv"
 )
 
-// errorCause is why a value is ERROR. An ERROR keeps its cause in fields that other types
-// use, and the sentence is made of it only when somebody asks, so that errors cost
-// nothing where nobody does.
+// errorCause is the reason for which a value is ERROR. An ERROR stores its cause in
+// fields that other types use for their values. The text is made only on demand, so
+// errors cost nothing where it is not used.
 type errorCause uint8
 
 const (
-	unknownCause        errorCause = iota // somebody wrote error
-	badOperands                           // of an operator, which is what[0], of types what[1] and what[2]
-	badOperand                            // of a unary operator
-	badCondition                          // of ? : or ifThenElse, of type what[0]
-	dividedByZero                         //
-	tooLarge                              // for a real
-	notANumber                            // NaN or infinite where an integer or a time is asked for
-	badSubscript                          // of a type that takes none: what[0] by what[1]
-	subscriptOutOfRange                   // subscript num of a list of off>>8 elements
-	noAttributes                          // what[0] has none
-	noFunction                            // named str
-	wrongCount                            // of arguments: num to the function named str
-	// what[0] of the function named str is of type what[1], or of what[1] in a list
+	unknownCause errorCause = iota // the expression contains the literal error
+	badOperands                    // of operator what[0], on types what[1] and what[2]
+	badOperand                     // of a unary operator
+	badCondition                   // of ?: or ifThenElse, of type what[0]
+	dividedByZero
+	tooLarge            // the result does not fit a real
+	notANumber          // NaN or an infinity as an integer or a time
+	badSubscript        // type what[0] takes no subscript, or none of type what[1]
+	subscriptOutOfRange // subscript num of a list of off>>8 elements
+	noAttributes        // type what[0] has no attributes
+	noFunction          // no function has the name str
+	wrongCount          // function str does not take num arguments
+	// argument what[0] of function str has type what[1], or is a list with an element of
+	// that type
 	badArgument
-	badElement //
-	// argument what[0] of the function named str is a string that is not what it takes
+	badElement
+	// argument what[0] of function str is a string that it cannot use
 	badText
-	badPattern     // for a reason that str gives
-	backReference  // a pattern with a back-reference
-	lookAround     // a pattern with look-around or something else that only backtracking gives
-	unmatchedGroup // a replacement that names a group which did not match
-	badExpression  // in eval(), for a reason that str gives
-	noRandomSource // random() without a source
-	tooManySteps   //
-	tooDeep        //
-	tooMuchText    //
-	patternTooBig  //
-	tooManyMatches //
+	badPattern     // the pattern is wrong; str has the reason
+	backReference  // the pattern has a back-reference
+	lookAround     // the pattern has look-around or another construct that needs backtracking
+	unmatchedGroup // the replacement names a group that did not match
+	badExpression  // the text in eval() is wrong; str has the reason
+	noRandomSource // random() is called without a source of random numbers
+	tooManySteps
+	tooDeep
+	tooMuchText
+	patternTooBig
+	tooManyMatches
 )
 
-// errorFor is ERROR for a cause, which the numbers describe.
+// errorFor returns ERROR with a cause and its numbers.
 func errorFor(c errorCause, what ...uint8) Value {
 	v := Value{kind: Error, off: int32(c)}
 	for i, n := range what {
@@ -50,13 +51,13 @@ func errorFor(c errorCause, what ...uint8) Value {
 	return v
 }
 
-// subscriptError is ERROR for a subscript that a list of n elements does not have.
+// subscriptError returns ERROR for a subscript that a list of n elements does not have.
 func subscriptError(n int, subscript int64) Value {
 	return Value{kind: Error, off: int32(subscriptOutOfRange) | int32(min(n, 1<<23-1))<<8, num: uint64(subscript)}
 }
 
-// typeError is ERROR for an operator on types that do not fit. ERROR operands keep their
-// own cause.
+// typeError returns ERROR for an operator on types that do not fit. An ERROR operand
+// retains its own cause.
 func typeError(op exprOperator, x, y Value) Value {
 	switch {
 	case x.kind == Error:
@@ -67,7 +68,8 @@ func typeError(op exprOperator, x, y Value) Value {
 	return errorFor(badOperands, uint8(op), uint8(x.kind), uint8(y.kind))
 }
 
-// conditionError is ERROR for a value that is no condition, or its own error.
+// conditionError returns ERROR for a value that is no condition; an ERROR retains its
+// cause.
 func conditionError(v Value) Value {
 	if v.kind == Error {
 		return v
@@ -75,7 +77,8 @@ func conditionError(v Value) Value {
 	return errorFor(badCondition, uint8(v.kind))
 }
 
-// argumentError is ERROR for the value of argument i of a function, or its own error.
+// argumentError returns ERROR for the value of argument i of a function; an ERROR retains
+// its cause.
 func argumentError(i int, v Value) Value {
 	if v.kind == Error {
 		return v
@@ -83,7 +86,7 @@ func argumentError(i int, v Value) Value {
 	return errorFor(badArgument, uint8(i), uint8(v.kind))
 }
 
-// numberError is wrong where a string could be a number.
+// numberError is argumentError for an argument that may be a number or a string with one.
 func numberError(i int, v Value) Value {
 	if v.kind == String {
 		return errorFor(badText, uint8(i))
@@ -91,7 +94,7 @@ func numberError(i int, v Value) Value {
 	return argumentError(i, v)
 }
 
-// elementError is wrong for an element of argument i.
+// elementError returns ERROR for an element of argument i.
 func elementError(i int, v Value) Value {
 	if v.kind == Error {
 		return v
@@ -99,7 +102,7 @@ func elementError(i int, v Value) Value {
 	return errorFor(badElement, uint8(i), uint8(v.kind))
 }
 
-// inFunction names the function that failed.
+// inFunction adds the name of the function that failed.
 func (v Value) inFunction(function string) Value {
 	if v.kind == Error && v.str == "" {
 		switch errorCause(uint8(v.off)) {
@@ -110,10 +113,9 @@ func (v Value) inFunction(function string) Value {
 	return v
 }
 
-// Reason says why a value is ERROR, in a clause without a full stop; it is "" for other
-// types and for an ERROR that somebody wrote. Where an ERROR went through operators and
-// functions it is the cause of the first. =?=, [Value.Identity] and printing do not look
-// at it.
+// Reason returns the cause of an ERROR, in a clause without a full stop. It is "" for
+// other types and for the literal error. An ERROR that passed through operators and
+// functions has the cause of the first. =?=, [Value.Identity] and printing ignore it.
 func (v Value) Reason() string {
 	if v.kind != Error {
 		return ""
@@ -170,7 +172,7 @@ func (v Value) Reason() string {
 	return v.boundReason()
 }
 
-// boundReason is the sentence of an evaluation that went beyond one of its bounds.
+// boundReason returns the text for an evaluation that exceeded one of its bounds.
 func (v Value) boundReason() string {
 	switch errorCause(uint8(v.off)) {
 	case tooManySteps:
@@ -196,7 +198,7 @@ func functionClause(name, text string) string {
 	return name + ": " + text
 }
 
-// withArticle is a type in a sentence.
+// withArticle returns the name of a type with an article.
 func withArticle(k ValueKind) string {
 	switch k {
 	case Undefined:
@@ -215,7 +217,7 @@ func withArticle(k ValueKind) string {
 	return "a " + k.String()
 }
 
-// operandTypes is what an operator does take.
+// operandTypes returns the operand types that an operator takes, as text.
 func operandTypes(op exprOperator) string {
 	switch op {
 	case opAnd, opOr, opNot:
@@ -237,7 +239,7 @@ func plural(n int64, thing string) string {
 	return strconv.FormatInt(n, 10) + " " + thing + "s"
 }
 
-// argumentCount is how many arguments a function takes.
+// argumentCount returns how many arguments a function takes, as text.
 func argumentCount(b builtinFunc) string {
 	switch {
 	case b.maxArgs == math.MaxInt:

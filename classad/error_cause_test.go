@@ -51,7 +51,7 @@ func TestReason(t *testing.T) {
 			`the replacement names a group that the regular expression does not have or that did not match`},
 		{`eval("1 +")`, `eval: classad: line 1, column 4: expected an expression, but the text ends here`},
 		{`random()`, `random: this evaluation has no source of random numbers`},
-		{`a`, `size: argument 1 is an integer`}, // the first cause stays
+		{`a`, `size: argument 1 is an integer`}, // the first cause remains
 		{`error + 5 / 0`, ``}, {`5 / 0 + error`, `division by zero`}, {`undefined + 5 / 0`, `division by zero`},
 		{`strcat("x", join(",", toUpper(5 / 0)))`, `division by zero`}, {`{ 5 / 0 }[0]`, `division by zero`},
 		{`(5 / 0).x`, `division by zero`},
@@ -82,7 +82,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// An evaluation that went beyond a bound says which.
+// TestReasonOfBounds checks that an evaluation that exceeds a bound names the bound.
 func TestReasonOfBounds(t *testing.T) {
 	doubling := func(first, step string) *Ad {
 		ad := New()

@@ -2,23 +2,24 @@ package classad
 
 import "time"
 
-// EvalEnv is what an evaluation may ask of the world. A nil *EvalEnv is an empty one.
+// EvalEnv is the environment of an evaluation: time, random numbers and a bound. A nil
+// *EvalEnv is an empty one.
 type EvalEnv struct {
-	// what time() says, and whose location is the local time zone; the zero time counts
-	// as the epoch, UTC
+	// the result of time(); its location is the local time zone; the zero time means the
+	// epoch in UTC
 	Now    time.Time
-	Random func() float64 // in [0, 1); without it random() is ERROR
-	Steps  int            // nodes evaluated before giving up with ERROR; 0 for MaxSteps
+	Random func() float64 // random numbers in [0, 1); nil: random() is ERROR
+	Steps  int            // nodes evaluated before the result is ERROR; 0 means MaxSteps
 }
 
-// Bounds on an evaluation. One that goes beyond them is ERROR as a whole.
+// Bounds on an evaluation. An evaluation that exceeds one is ERROR as a whole.
 const (
 	MaxSteps = 10_000_000 // nodes evaluated
-	maxNest  = 10_000     // of nodes and attributes inside each other
-	maxText  = 16 << 20   // bytes of strings and lists made on the way
+	maxNest  = 10_000     // nodes and attributes inside each other
+	maxText  = 16 << 20   // bytes of strings and lists made during the evaluation
 )
 
-// Eval evaluates an attribute. One that is missing is UNDEFINED.
+// Eval evaluates an attribute. A missing one is UNDEFINED.
 func (a *Ad) Eval(name string, env *EvalEnv) Value {
 	i := a.labelIndex(hashName(name), name)
 	if i < 0 {
@@ -31,7 +32,7 @@ func (a *Ad) Eval(name string, env *EvalEnv) Value {
 	return ev.withinBounds(ev.attribute(&ev.leftScope, i))
 }
 
-// Eval evaluates e with the names of my, then of target, either of which may be nil.
+// Eval evaluates e with the names of my first, then of target. Either may be nil.
 func Eval(e Expr, my, target *Ad, env *EvalEnv) Value {
 	if l, ok := e.n.(*literalNode); ok {
 		return l.v
@@ -40,14 +41,13 @@ func Eval(e Expr, my, target *Ad, env *EvalEnv) Value {
 	return ev.withinBounds(ev.eval(e.n, &ev.leftScope))
 }
 
-// nameScope is a place to look names up in: an ad, the ads that enclose it, and the other
-// side of a match.
+// nameScope is a scope for names: an ad, its enclosing ads, and the other ad of a match.
 type nameScope struct {
 	ad     *Ad
-	parent *nameScope // what encloses ad; nil at the root
-	other  *nameScope // the root of the other side; nil outside a match
+	parent *nameScope // scope of the enclosing ad; nil at the root
+	other  *nameScope // root scope of the other ad; nil outside a match
 
-	reachesOther bool // names are looked up in other although up is not nil
+	reachesOther bool // names are looked up in other even if parent is not nil
 }
 
 func (f *nameScope) root() *nameScope {
@@ -57,26 +57,27 @@ func (f *nameScope) root() *nameScope {
 	return f
 }
 
-// nested is the frame of an ad that stands in f.
+// nested returns the scope of an ad nested in f.
 func (f *nameScope) nested(ad *Ad) *nameScope { return &nameScope{ad: ad, parent: f, other: f.other} }
 
-// evaluator holds the bounds and the attributes under evaluation.
+// evaluator holds the state of one evaluation: its bounds and the attributes under
+// evaluation.
 type evaluator struct {
 	env       *EvalEnv
-	stepsLeft int // left
+	stepsLeft int // nodes that may still be evaluated
 	depth     int
-	textLeft  int // bytes left
-	// it has asked for more than what it was given: outer or other ads, the clock,
-	// chance, an attribute that needs itself
+	textLeft  int // bytes that may still be made
+	// the evaluation used more than its own ad: an outer or another ad, the clock, a
+	// random number, or an attribute that depends on itself
 	impure                bool
-	bound                 errorCause // that it has reached
+	bound                 errorCause // the bound that was exceeded first
 	leftScope, rightScope nameScope
 	emptyScope            Ad
 	activeAttrs           []activeAttr
 	firstActive           [8]activeAttr
 }
 
-// activeAttr is an attribute under evaluation. One that asks for itself is UNDEFINED.
+// activeAttr is an attribute under evaluation. One that depends on itself is UNDEFINED.
 type activeAttr struct {
 	ad *Ad
 	i  int
@@ -113,7 +114,7 @@ func (ev *evaluator) eval(n exprNode, f *nameScope) Value {
 	}
 	ev.depth++
 	var v Value
-	switch n := n.(type) { // most nodes are of these, and a direct call is faster
+	switch n := n.(type) { // most nodes are of these types, and a direct call is faster
 	case *binaryNode:
 		v = n.eval(ev, f)
 	case *selectionNode:
@@ -127,9 +128,9 @@ func (ev *evaluator) eval(n exprNode, f *nameScope) Value {
 	return v
 }
 
-// element evaluates an element of a list for a function or a selection that stands in f.
-// Upstream's lists do not know where they come from: names in them are looked up where
-// they are used. Only nested ads and lists remember where they were written.
+// element evaluates an element of a list for a function or a selection in scope f.
+// Upstream's lists have no scope of their own: names in them are looked up where they are
+// used. Only nested ads and lists retain the scope in which they were written.
 func (ev *evaluator) element(list Value, n exprNode, f *nameScope) Value {
 	switch n.(type) {
 	case *adNode, *listNode:
@@ -138,7 +139,8 @@ func (ev *evaluator) element(list Value, n exprNode, f *nameScope) Value {
 	return ev.eval(n, f)
 }
 
-// failAtBound ends the evaluation for a bound; the first counts.
+// failAtBound ends the evaluation because a bound is exceeded. Only the first call
+// counts.
 func (ev *evaluator) failAtBound(bound errorCause) {
 	switch {
 	case ev.bound != unknownCause:
@@ -150,7 +152,7 @@ func (ev *evaluator) failAtBound(bound errorCause) {
 	ev.stepsLeft = -1
 }
 
-// withinBounds is v, or ERROR if a bound was reached on the way.
+// withinBounds returns v, or ERROR if the evaluation exceeded a bound.
 func (ev *evaluator) withinBounds(v Value) Value {
 	if ev.stepsLeft < 0 {
 		ev.failAtBound(tooManySteps)
@@ -167,7 +169,7 @@ func (ev *evaluator) chargeText(v Value) Value {
 	return v
 }
 
-// takeText takes n bytes from what may be made, and says whether there were so many.
+// takeText charges n bytes to the bound on text and reports whether that sufficed.
 func (ev *evaluator) takeText(n int) bool {
 	if ev.textLeft -= n; ev.textLeft < 0 {
 		ev.failAtBound(tooMuchText)
@@ -176,7 +178,7 @@ func (ev *evaluator) takeText(n int) bool {
 	return true
 }
 
-// attribute evaluates the attribute at place i of f's ad, in f.
+// attribute evaluates attribute i of f's ad, in f.
 func (ev *evaluator) attribute(f *nameScope, i int) Value {
 	e := f.ad.exprs[i]
 	if l, ok := e.n.(*literalNode); ok {
@@ -195,7 +197,7 @@ func (ev *evaluator) attribute(f *nameScope, i int) Value {
 	return v
 }
 
-// now is the time of the evaluation.
+// now returns the time of the evaluation.
 func (ev *evaluator) now() time.Time {
 	ev.impure = true
 	if ev.env == nil || ev.env.Now.IsZero() {
@@ -212,10 +214,10 @@ func (n *listNode) eval(_ *evaluator, f *nameScope) Value {
 }
 func (n *adNode) eval(_ *evaluator, f *nameScope) Value { return scopeAd(f.nested(n.ad)) }
 
-// scopeAd is the value of the ad of a frame.
+// scopeAd returns the ad of a scope as a value.
 func scopeAd(f *nameScope) Value { return Value{kind: AdValue, comp: &compositeValue{ad: f.ad, in: f}} }
 
-// scope is where the names in a list or an ad are looked up.
+// scope returns the scope for names in a list or an ad.
 func (c *compositeValue) scope(ev *evaluator) *nameScope {
 	switch {
 	case c.in != nil:

@@ -47,8 +47,8 @@ func (n *binaryNode) eval(ev *evaluator, f *nameScope) Value {
 	return applyOperator(n.op, ev.chargeText(x), y)
 }
 
-// logic is x && y and x || y. The left side decides alone where it can; an ERROR there
-// stays one.
+// logic evaluates x && y and x || y. The left side decides alone if it can; an ERROR
+// there is the result.
 func (ev *evaluator) logic(n *binaryNode, x Value, f *nameScope) Value {
 	decisive := n.op == opOr
 	xTrue, ok := x.Truth()
@@ -71,7 +71,7 @@ func (ev *evaluator) logic(n *binaryNode, x Value, f *nameScope) Value {
 	return BoolValue(!decisive)
 }
 
-// applyOperator is a binary operator other than && and || on two values.
+// applyOperator applies a binary operator other than && and || to two values.
 func applyOperator(op exprOperator, x, y Value) Value {
 	switch op {
 	case opIs, opIsnt:
@@ -97,10 +97,10 @@ func applyOperator(op exprOperator, x, y Value) Value {
 	return bitwise(op, x.int(), y.int())
 }
 
-// bitwise is a bitwise operator. Shifts take their count modulo 64, as processors do, but
-// a negative number shifted right by more than 63 is -1, and shifted by less than 0 it
-// stays. Upstream shifts a negative number logically by one and then by one less than the
-// count, so that -1 >>> 0 is 0 there and here.
+// bitwise applies a bitwise operator. A shift takes its count modulo 64, as processors
+// do, with two exceptions: a negative number shifted right by more than 63 is -1, and one
+// shifted by less than 0 stays. Upstream shifts a negative number right logically by one
+// and then by one less than the count, so that -1 >>> 0 is 0 there and here.
 func bitwise(op exprOperator, x, y int64) Value {
 	switch op {
 	case opBitAnd:
@@ -125,7 +125,7 @@ func bitwise(op exprOperator, x, y int64) Value {
 	return ErrorValue()
 }
 
-// isIdentical is =?= and =!=, which never are UNDEFINED: the same type and the same
+// isIdentical applies =?= and =!=, which are never UNDEFINED. They compare type and
 // value. Lists and ads cannot be compared.
 func isIdentical(op exprOperator, x, y Value) Value {
 	if x.kind == y.kind && (x.kind == List || x.kind == AdValue) {
@@ -145,7 +145,7 @@ func isIdentical(op exprOperator, x, y Value) Value {
 	return BoolValue(same == (op == opIs))
 }
 
-// compareValues orders numbers, strings without regard to case, and times.
+// compareValues compares numbers, strings without regard to case, and times.
 func compareValues(op exprOperator, x, y Value) Value {
 	switch {
 	case x.kind == String && y.kind == String:
@@ -218,7 +218,8 @@ func integerArithmetic(op exprOperator, a, b int64) Value {
 	return errorFor(dividedByZero)
 }
 
-// quotient is a / b, towards zero; b is not 0. What does not fit is the largest integer.
+// quotient returns a / b, rounded towards zero; b is not 0. A result that does not fit
+// becomes the largest integer.
 func quotient(a, b int64) int64 {
 	if a == math.MinInt64 && b == -1 {
 		return math.MaxInt64
@@ -226,8 +227,8 @@ func quotient(a, b int64) int64 {
 	return a / b
 }
 
-// realArithmetic is arithmetic in double precision. Upstream lets −Inf and NaN pass but
-// not +Inf.
+// realArithmetic computes in double precision. Upstream lets −Inf and NaN pass but not
+// +Inf.
 func realArithmetic(op exprOperator, a, b float64) Value {
 	var f float64
 	switch op {
@@ -248,8 +249,8 @@ func realArithmetic(op exprOperator, a, b float64) Value {
 	return RealValue(f)
 }
 
-// timeArithmetic is the algebra of times: a moment and a span, two spans, a span and a
-// number.
+// timeArithmetic computes with times. Operands are an absolute and a relative time, two
+// relative times, or a relative time and a number.
 func timeArithmetic(op exprOperator, x, y Value) Value {
 	switch {
 	case x.kind == AbsTime && y.kind == AbsTime && op == opSubtract:
@@ -281,7 +282,7 @@ func timeArithmetic(op exprOperator, x, y Value) Value {
 	return typeError(op, x, y)
 }
 
-// finiteSpan is a relative time, or ERROR for what is none.
+// finiteSpan returns a relative time, or ERROR if seconds is not finite.
 func finiteSpan(seconds float64) Value {
 	if math.IsInf(seconds, 0) || math.IsNaN(seconds) {
 		return errorFor(notANumber)

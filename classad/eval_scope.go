@@ -1,7 +1,7 @@
 package classad
 
-// eval looks a name up in the ad where it stands, then in the ads that enclose that. In a
-// match, a name in an ad that nothing encloses is then looked up in the other ad.
+// eval looks a name up in its own ad, then in the enclosing ads. In a match, a name in an
+// ad that is not nested is then looked up in the other ad.
 func (n *attrRef) eval(ev *evaluator, f *nameScope) Value {
 	if i := f.ad.labelIndex(n.hash, n.name); i >= 0 {
 		return ev.attribute(f, i)
@@ -23,7 +23,7 @@ func (n *attrRef) eval(ev *evaluator, f *nameScope) Value {
 	return Value{}
 }
 
-// scope is what one of the language's own names stands for in f.
+// scope returns the value of one of the language's own names in f.
 func (ev *evaluator) scope(name scopeName, f *nameScope) Value {
 	if name == scopeTime {
 		return IntValue(ev.now().Unix())
@@ -35,7 +35,7 @@ func (ev *evaluator) scope(name scopeName, f *nameScope) Value {
 	return Value{}
 }
 
-// scope is the frame that one of the language's own names stands for in f, or nil.
+// scope returns the scope that one of the language's own names stands for in f, or nil.
 func (f *nameScope) scope(name scopeName) *nameScope {
 	switch name {
 	case scopeMy:
@@ -59,9 +59,9 @@ func (n *rootRef) eval(ev *evaluator, f *nameScope) Value {
 	return Value{}
 }
 
-// eval selects from an ad, or from every element of a list. MY.x and TARGET.x, which are
-// most of all selections, make no value of the ad, unless an attribute hides the scope's
-// name.
+// eval selects an attribute of an ad, or of every element of a list. MY.x and TARGET.x,
+// the most frequent selections, do not make a value of the ad, unless an attribute hides
+// the scope's name.
 func (n *selectionNode) eval(ev *evaluator, f *nameScope) Value {
 	if n.scope != scopeNone && n.scope != scopeTime && !f.ad.hasReservedNames {
 		ev.impure = ev.impure || n.scope == scopeTarget
@@ -74,7 +74,7 @@ func (n *selectionNode) eval(ev *evaluator, f *nameScope) Value {
 	return ev.selected(ev.eval(n.x, f), n, f)
 }
 
-// selected is x.name.
+// selected returns x.name.
 func (ev *evaluator) selected(x Value, n *selectionNode, f *nameScope) Value {
 	switch x.kind {
 	case Undefined, Error:
@@ -82,8 +82,8 @@ func (ev *evaluator) selected(x Value, n *selectionNode, f *nameScope) Value {
 	case AdValue:
 		return ev.member(x.comp.scope(ev), n.hash, n.name)
 	case List:
-		// A list may hold itself, which evaluating its elements one by one does not
-		// notice.
+		// A list may contain itself, which is not noticed when its elements are evaluated
+		// one by one.
 		if ev.depth >= maxNest || !ev.takeText(64*len(x.comp.elems)) {
 			ev.failAtBound(tooMuchText)
 			return ErrorValue()
@@ -102,8 +102,8 @@ func (ev *evaluator) selected(x Value, n *selectionNode, f *nameScope) Value {
 	return errorFor(noAttributes, uint8(x.kind))
 }
 
-// member is the attribute of f's ad, or of an ad that encloses it, or one of the
-// language's own names.
+// member returns an attribute of f's ad or of an enclosing ad, or one of the language's
+// own names.
 func (ev *evaluator) member(f *nameScope, hash uint32, name string) Value {
 	for g := f; g != nil; g = g.parent {
 		if i := g.ad.labelIndex(hash, name); i >= 0 {

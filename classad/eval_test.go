@@ -64,7 +64,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// Evaluations that would take for ever, or all memory, are ERROR.
+// TestEvalBounds checks that evaluations without end, or with too much memory, are ERROR.
 func TestEvalBounds(t *testing.T) {
 	grow := func(first, step string) *Ad {
 		ad := New()
@@ -195,8 +195,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// What functions of expressions see: names in nested ads, in lists, and in the ad of the
-// other side.
+// TestContexts checks the scopes of functions on expressions: nested ads, lists, and the
+// other ad.
 func TestContexts(t *testing.T) {
 	my := parseOrFail(t,
 		`[ Require = Capability >= MinCapability; MinCapability = 5; a = 1; l = { a, b }; c = x + TARGET.y + a; d = l.z + x ]`)

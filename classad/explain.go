@@ -6,69 +6,72 @@ import (
 	"slices"
 )
 
-// Explanation says which conditions keep the rows of a table from matching a request.
+// Explanation describes which conditions keep the rows of a table from matching a
+// request.
 type Explanation struct {
 	Rows          int
 	Matched       int
-	Conjuncts     []ConjunctResult   // the request's first, in the order in which they are written, then the rows' own
-	MostExcluding int                // the conjunct that excludes most rows; -1 if none excludes any
+	Conjuncts     []ConjunctResult   // the request's, in the order in which they are written, then the rows' own
+	MostExcluding int                // index of the conjunct that excludes most rows; -1 if none excludes any
 	Conflicts     []ConjunctConflict // why no row matches; empty if some do
-	Nearest       []NearMiss         // the rows that miss least, at most maxNearMisses kinds of them
+	Nearest       []NearMiss         // the rows that fail fewest conjuncts, at most maxNearMisses kinds of them
 
 	failCounts   []uint16 // by row: how many conjuncts do not hold
-	firstFailing []uint16 // and the first of them
+	firstFailing []uint16 // by row: the first conjunct that does not hold
 }
 
-// ConjunctResult is one operand of the && of the request's Requirements, or of the rows'
-// own, and for how many rows it holds. A row that has no such conjunct counts as one for
-// which it holds.
+// ConjunctResult counts the rows for which one conjunct holds. The conjunct is an operand
+// of the && of the request's Requirements or of the rows' own. It counts as true for a
+// row that does not have it.
 type ConjunctResult struct {
-	Side MatchSide // Left is the request's, Right the rows'
-	Expr Expr      // as written; of a row's own, as the first of the rows with this one has it
-	// with the values of the request's own attributes in place of their names; as written
-	// where that is not possible
+	Side MatchSide // Left: the request's; Right: the rows'
+	Expr Expr      // as written; of the rows' own conjuncts, as written in the first row that has this one
+	// Expr with the request's own attributes replaced by their values; Expr itself if
+	// that is not possible
 	Substituted  Expr
-	Pass         int   // rows for which it is true
-	Fail         int   // false
-	Undefined    int   // UNDEFINED: an attribute is missing
-	Error        int   // ERROR: it makes no sense for them
-	OnlyObstacle int   // rows that would match but for this
-	BestValue    Value // of a comparison with a constant: the best that those rows have; UNDEFINED if there is none
-	BestCount    int   // how many of them have that
+	Pass         int // rows for which it is true
+	Fail         int // rows for which it is false
+	Undefined    int // rows for which it is UNDEFINED, because an attribute is missing
+	Error        int // rows for which it is ERROR, because it makes no sense
+	OnlyObstacle int // rows that fail only this conjunct
+	// of a comparison with a constant: the best value among the OnlyObstacle rows;
+	// UNDEFINED if there is none
+	BestValue Value
+	BestCount int // how many of those rows have BestValue
 }
 
-// Excluded is for how many rows the conjunct does not hold.
+// Excluded returns the number of rows for which the conjunct does not hold.
 func (c *ConjunctResult) Excluded() int { return c.Fail + c.Undefined + c.Error }
 
-// ConjunctConflict is a set of conjuncts that no row meets together. If there is more
-// than one, each pair of a set of two is met by some rows one by one, and without any of
-// a larger set some row would be left.
+// ConjunctConflict is a minimal set of conjuncts that no row meets together. In a set of
+// two, some row meets each of them alone. Without any one member of a larger set, some
+// row meets the others.
 type ConjunctConflict struct {
 	Conjuncts     []int
-	Contradiction bool // they contradict each other: no row can ever meet them
+	Contradiction bool // the conjuncts contradict each other: no possible row meets them
 }
 
-// NearMiss is a kind of row that misses few conjuncts.
+// NearMiss is a set of rows that fail the same few conjuncts.
 type NearMiss struct {
 	Missing []int // conjuncts that do not hold
-	Rows    int   // how many rows miss these and no others
-	Example RowID // the first of them
+	Rows    int   // rows that fail these and no others
+	Example RowID // the first of these rows
 }
 
 const (
 	maxNearMisses    = 5
 	maxConjuncts     = 256 // further ones are counted together with the last
-	maxPairConjuncts = 32  // conjuncts of which all pairs are looked at
+	maxPairConjuncts = 32  // conjuncts of which all pairs are tested for conflicts
 )
 
-// Failing is how many conjuncts do not hold for a row, and the first of them.
+// Failing returns how many conjuncts do not hold for a row, and the first of them.
 func (x *Explanation) Failing(r RowID) (n, first int) {
 	return int(x.failCounts[r]), int(x.firstFailing[r])
 }
 
-// Explain counts for each conjunct of the request's and of the rows' Requirements the
-// rows for which it holds. A conjunct that is merely the name of another attribute of the
-// same ad gives way to that attribute's own, as in [Reasons].
+// Explain counts, for each conjunct of both sides' Requirements, the rows for which it
+// holds. A conjunct that is only the name of another attribute of the same ad is replaced
+// by that attribute's conjuncts, as in [Reasons].
 func (q *Query) Explain(env *EvalEnv) *Explanation {
 	q.update(env)
 	t := q.table
@@ -81,7 +84,7 @@ func (q *Query) Explain(env *EvalEnv) *Explanation {
 	return x.explanation()
 }
 
-// explanationBuilder makes an explanation.
+// explanationBuilder builds an Explanation.
 type explanationBuilder struct {
 	*Query
 	rows    int
@@ -89,15 +92,16 @@ type explanationBuilder struct {
 	byKey   map[string]int
 }
 
-// conjunctEntry is a conjunct in the making.
+// conjunctEntry is a conjunct whose rows are being counted.
 type conjunctEntry struct {
 	ConjunctResult
-	failing     rowSet // rows for which it does not hold
+	failing     rowSet // rows for which the conjunct does not hold
 	test        plainTest
 	isDescribed bool
 }
 
-// entry is the entry of a conjunct that has a key on its side, made if it is not there.
+// entry returns the entry of a conjunct by its key on its side, and creates a missing
+// one.
 func (x *explanationBuilder) entry(side MatchSide, key string, e Expr) *conjunctEntry {
 	key = side.String() + key
 	if i, ok := x.byKey[key]; ok {
@@ -113,7 +117,7 @@ func (x *explanationBuilder) entry(side MatchSide, key string, e Expr) *conjunct
 	return n
 }
 
-// countOutcome notes what an entry is for a row.
+// countOutcome records the result of a conjunct for a row.
 func (n *conjunctEntry) countOutcome(r RowID, v truthState) {
 	if v == truthTrue || n.failing.has(int(r)) {
 		return
@@ -167,7 +171,7 @@ func (x *explanationBuilder) conjunct(c *segmentCompiler, cl sideConjunct) {
 	flat, ok := c.flatten(cl.expr, cl.side, cl.attributes)
 	var prog vectorProgram
 	if ok {
-		x.now.segment, x.now.at = s, 0 // whose literals are shown
+		x.now.segment, x.now.at = s, 0 // the row whose literals are shown
 		n.describe(c, flat)
 		prog, ok = c.program(flat)
 		x.vm.reserve(c.vectors, c.masks)
@@ -192,8 +196,8 @@ func (x *explanationBuilder) conjunct(c *segmentCompiler, cl sideConjunct) {
 	}
 }
 
-// describe notes what the flat form of a conjunct of the job's says about it, unless it
-// is the same for a whole segment.
+// describe records a conjunct of the job with its values filled in, and its plain test. A
+// conjunct that is constant for the whole segment has none.
 func (n *conjunctEntry) describe(c *segmentCompiler, flat exprNode) {
 	if _, constant := literalValue(flat); constant || n.Side == Right || n.isDescribed {
 		return
@@ -202,7 +206,7 @@ func (n *conjunctEntry) describe(c *segmentCompiler, flat exprNode) {
 	n.Substituted, n.test = Expr{unflatten(flat)}, c.plainTest(flat)
 }
 
-// row counts a row that is not in columns.
+// row counts a row that is evaluated without columns.
 func (x *explanationBuilder) row(i int, r RowID) {
 	if x.job == nil {
 		for _, conj := range Conjuncts(x.where) {
@@ -231,7 +235,7 @@ func (x *explanationBuilder) row(i int, r RowID) {
 	}
 }
 
-// explanation puts the counts together.
+// explanation builds the result from the counts.
 func (x *explanationBuilder) explanation() *Explanation {
 	slices.SortStableFunc(x.entries, func(a, b *conjunctEntry) int { return cmp.Compare(a.Side, b.Side) })
 	e := &Explanation{Rows: x.table.Len(), MostExcluding: -1, failCounts: make([]uint16, x.rows),
@@ -269,7 +273,7 @@ func (x *explanationBuilder) explanation() *Explanation {
 	return e
 }
 
-// countOnlyObstacle counts a row that would match but for this conjunct.
+// countOnlyObstacle counts a row for which only this conjunct does not hold.
 func (n *conjunctEntry) countOnlyObstacle(t *Table, r RowID) {
 	n.OnlyObstacle++
 	p := &t.rows[r]
@@ -286,7 +290,7 @@ func (n *conjunctEntry) countOnlyObstacle(t *Table, r RowID) {
 	}
 }
 
-// nearMisses are the kinds of rows that miss least.
+// nearMisses returns the kinds of rows that fail fewest conjuncts.
 func (x *explanationBuilder) nearMisses(e *Explanation) []NearMiss {
 	least := uint16(0)
 	for r := range x.rows {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// conflicts are the sets of conjuncts that no row meets.
+// conflicts returns the minimal sets of conjuncts that no row meets.
 func (x *explanationBuilder) conflicts(rows int) []ConjunctConflict {
 	var list []ConjunctConflict
 	for i, n := range x.entries {
@@ -29,8 +29,8 @@ func (x *explanationBuilder) conflicts(rows int) []ConjunctConflict {
 	return list
 }
 
-// sortKey puts conflicts that say most first: a conjunct that no row meets, then those
-// that contradict each other.
+// sortKey orders conflicts by how much they explain: first a conjunct that no row meets,
+// then contradictions.
 func (c *ConjunctConflict) sortKey() int {
 	switch {
 	case len(c.Conjuncts) == 1:
@@ -41,7 +41,7 @@ func (c *ConjunctConflict) sortKey() int {
 	return 0
 }
 
-// conflictTogether says whether no row meets all of some conjuncts.
+// conflictTogether reports whether no row meets all of some conjuncts.
 func (x *explanationBuilder) conflictTogether(rows int, list ...*conjunctEntry) bool {
 	excluded := 0
 	for w := range x.rows/64 + 1 {
@@ -54,8 +54,8 @@ func (x *explanationBuilder) conflictTogether(rows int, list ...*conjunctEntry) 
 	return excluded == rows
 }
 
-// minimalConflict is a set of conjuncts that no row meets, none of which can be left out.
-// Those that exclude least are left out first.
+// minimalConflict returns a set of conjuncts that no row meets and that has no smaller
+// such subset. It tries to leave out first the conjuncts that exclude least.
 func (x *explanationBuilder) minimalConflict(rows int) ConjunctConflict {
 	order := make([]int, len(x.entries))
 	for i := range order {
@@ -80,7 +80,7 @@ func (x *explanationBuilder) minimalConflict(rows int) ConjunctConflict {
 	return c
 }
 
-// contradicts says whether no value passes both tests. Integers count as reals, which
+// contradicts reports whether no value passes both tests. Integers count as reals, which
 // another row may have: between 5 and 6 there is 5.5.
 func (a *plainTest) contradicts(b *plainTest) bool {
 	if !a.ok || !b.ok || a.ref.col != b.ref.col || a.ref.param != b.ref.param || a.class != b.class {
@@ -92,7 +92,7 @@ func (a *plainTest) contradicts(b *plainTest) bool {
 	return low > high || low == high && (a.excludesEnd(low) || b.excludesEnd(low))
 }
 
-// interval is the keys between which those that pass a test are, the ends included.
+// interval returns the lowest and the highest key that can pass a test, inclusive.
 func (a *plainTest) interval() (low, high uint64) {
 	low, high = 0, ^uint64(0)
 	if a.op == opEqual || a.op == opGreater || a.op == opGreaterEqual {
@@ -104,7 +104,7 @@ func (a *plainTest) interval() (low, high uint64) {
 	return low, high
 }
 
-// excludesEnd says whether a test does not pass an end of its interval.
+// excludesEnd reports whether an end of its interval does not pass a test.
 func (a *plainTest) excludesEnd(key uint64) bool {
 	return a.key == key && (a.op == opLess || a.op == opGreater)
 }

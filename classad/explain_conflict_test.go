@@ -2,8 +2,8 @@ package classad
 
 import "testing"
 
-// TestContradicts holds which pairs of conditions are said to contradict each other
-// whatever rows there may be.
+// TestContradicts checks which pairs of conditions contradict each other for every
+// possible row.
 func TestContradicts(t *testing.T) {
 	for src, want := range map[string]bool{
 		`TARGET.n > 5 && TARGET.n < 5`:            true,

@@ -2,21 +2,21 @@ package classad
 
 import "slices"
 
-// sideConjunct is one conjunct of one side, and the attributes inside which it stands.
+// sideConjunct is one conjunct of one side, with the attributes that contain it.
 type sideConjunct struct {
 	side       MatchSide
 	expr       exprNode
 	attributes []inlinedAttr
-	column     int // of the rows' own: the column in whose expression it stands
-	number     int // and its number there
+	column     int // of a row's own conjunct: the column whose expression contains it
+	number     int // its number in that expression
 }
 
-// maxConjunctNesting bounds how many names give way to what they stand for: each may
+// maxConjunctNesting bounds how deep names are replaced by their conjuncts: each may
 // stand for many others.
 const maxConjunctNesting = 64
 
-// jobConjuncts are the conjuncts of the job's Requirements; these as a whole if there are
-// too many.
+// jobConjuncts returns the conjuncts of the job's Requirements, or these as a whole if
+// there are too many.
 func (x *explanationBuilder) jobConjuncts() (list []sideConjunct) {
 	name := &rootRef{"Requirements", hashName("Requirements")}
 	i := x.job.labelIndex(name.hash, name.name)
@@ -45,7 +45,8 @@ func (x *explanationBuilder) jobConjuncts() (list []sideConjunct) {
 	return list
 }
 
-// namedAttribute is the place of the attribute of ad that n is merely the name of, or -1.
+// namedAttribute returns the index of the attribute of ad of which n is only the name, or
+// -1.
 func namedAttribute(ad *Ad, n exprNode) int {
 	switch n := n.(type) {
 	case *attrRef:
@@ -58,7 +59,7 @@ func namedAttribute(ad *Ad, n exprNode) int {
 	return -1
 }
 
-// rowConjuncts are the conjuncts of the own requirements of a segment's rows.
+// rowConjuncts returns the conjuncts of the requirements of a segment's rows.
 func (x *explanationBuilder) rowConjuncts(s *tableSegment) (list []sideConjunct) {
 	spreads := 0
 	var spread func(k int, inside []inlinedAttr)
@@ -92,7 +93,7 @@ func (x *explanationBuilder) rowConjuncts(s *tableSegment) (list []sideConjunct)
 	return list
 }
 
-// namedColumn is the column with expressions that n is merely the name of, or -1.
+// namedColumn returns the column with expressions of which n is only the name, or -1.
 func (x *explanationBuilder) namedColumn(s *tableSegment, n exprNode) int {
 	name := ""
 	switch n := n.(type) {
@@ -110,8 +111,8 @@ func (x *explanationBuilder) namedColumn(s *tableSegment, n exprNode) int {
 	return c
 }
 
-// writtenConjunct is a conjunct as it was written; of the rows' own, as the first row has
-// it.
+// writtenConjunct returns a conjunct as it was written; of the rows' own, as the first
+// row has it.
 func (x *explanationBuilder) writtenConjunct(s *tableSegment, cl sideConjunct) Expr {
 	if cl.side == Left || x.job == nil {
 		return Expr{withoutParens(cl.expr)}

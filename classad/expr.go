@@ -4,8 +4,8 @@ package classad
 // UNDEFINED.
 type Expr struct{ n exprNode }
 
-// exprNode is one node of an expression's tree. Evaluation goes through evaluator.eval,
-// which keeps the bounds.
+// exprNode is one node of an expression's tree. Call evaluator.eval, which checks the
+// bounds, and not the node's own eval.
 type exprNode interface {
 	eval(ev *evaluator, f *nameScope) Value
 }
@@ -14,7 +14,7 @@ type exprNode interface {
 type (
 	literalNode struct{ v Value }
 
-	// attrRef is a name without a scope; rootRef one behind a leading dot.
+	// attrRef is a name without a scope; rootRef is a name after a leading dot.
 	attrRef struct {
 		name  string
 		hash  uint32
@@ -25,7 +25,7 @@ type (
 		hash uint32
 	}
 
-	// selectionNode is x.name; the scope is that of x where x is a plain MY, TARGET and
+	// selectionNode is x.name; its scope field is set where x is a plain MY, TARGET and
 	// so on.
 	selectionNode struct {
 		x     exprNode
@@ -45,28 +45,30 @@ type (
 	}
 	elvisNode   struct{ x, y exprNode }       // x ?: y
 	ternaryNode struct{ cond, x, y exprNode } // cond ? x : y
-	parenNode   struct{ x exprNode }          // (x), kept so that printing gives what was written
+	// parenNode is (x), a node of its own so that printing gives the text as it was
+	// written.
+	parenNode struct{ x exprNode }
 
 	callNode struct {
 		name string
-		fn   builtinFunc // its fn is nil for a function that does not exist
+		fn   builtinFunc // field call is nil for a function that does not exist
 		args []Expr
-		re   *regexPattern // of a literal pattern, compiled once; nil where that is not so
+		re   *regexPattern // compiled literal pattern; nil if the pattern is no literal
 	}
 	listNode struct{ elems []Expr }
 	adNode   struct{ ad *Ad }
 
-	// boundValue is a list or an ad that keeps the scope where it was evaluated. It is
-	// made by evaluation only.
+	// boundValue is a list or an ad with the scope in which it was evaluated. Only
+	// evaluations make it.
 	boundValue struct{ v Value }
 )
 
-// String is the expression in ClassAd syntax, on one line. Parsing it gives the same
-// expression.
+// String returns the expression in ClassAd syntax, on one line. Parsing the text gives
+// the same expression.
 func (e Expr) String() string { return string(printStyle{exact: true}.expr(nil, e.n)) }
 
-// Literal is the value of an expression that is a plain literal: a string, a number,
-// true, false, undefined or error.
+// Literal returns the value of an expression that is a single literal. Literals are
+// strings, numbers, true, false, undefined and error.
 func (e Expr) Literal() (Value, bool) {
 	switch n := e.n.(type) {
 	case nil:
@@ -79,7 +81,7 @@ func (e Expr) Literal() (Value, bool) {
 	return Value{}, false
 }
 
-// scopeName is a name that the language itself gives a meaning.
+// scopeName is a name with a meaning in the language itself.
 type scopeName uint8
 
 const (
@@ -91,7 +93,7 @@ const (
 	scopeTime
 )
 
-// scopeOf is the meaning of a name, which any attribute of the same name hides.
+// scopeOf returns the meaning of a name. An attribute of the same name hides it.
 func scopeOf(name string) scopeName {
 	switch len(name) {
 	case 2:

@@ -38,7 +38,7 @@ const (
 	levelAtom    = 13
 )
 
-// operators is the spelling of each operator in new and old syntax, and its level.
+// operators lists the spelling of each operator in new and old syntax, and its level.
 var operators = [...]struct {
 	text, old string
 	level     int8
@@ -68,7 +68,7 @@ var operators = [...]struct {
 	opComplement:        {"~", "~", levelUnary},
 }
 
-// operatorOf is the operator that is spelled so, or opNone.
+// operatorOf returns the operator with a spelling, or opNone.
 func operatorOf(text string) exprOperator {
 	switch text {
 	case "||":

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// printStyle is how expressions are written: in new syntax, or in the line syntax of old
+// printStyle selects how expressions are written: new syntax or the line syntax of old
 // ClassAds.
 type printStyle struct {
 	lines  bool
-	pretty bool // every attribute and element on a line of its own, as unparse() writes
-	indent int  // of a pretty style, where an ad or a list stands
-	exact  bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
+	pretty bool // every attribute and element is on a line of its own, as unparse() writes
+	indent int  // of a pretty style: indentation of the present ad or list
+	exact  bool // reals get as many digits as they need; else 16, as HTCondor shows results
 }
 
-// maxPrintedBytes is where a text is cut: a small value can hold one large string many
-// times over. Nothing longer than MaxBytes can be read.
+// maxPrintedBytes bounds a printed text: a small value can contain one large string many
+// times. Nothing longer than MaxBytes can be read.
 const (
 	maxPrintedBytes = 2 * MaxBytes
 	ellipsis        = "…"
@@ -38,7 +38,8 @@ func (s printStyle) expr(b []byte, n exprNode) []byte {
 		return s.name(append(b, '.'), n.name)
 	case *selectionNode:
 		if l, ok := n.x.(*literalNode); ok && (l.v.kind == Integer || l.v.kind == Real) {
-			return s.member(append(s.value(append(b, '('), l.v), ')'), n.name) // or the dot would belong to the number
+			// without parentheses the dot would belong to the number
+			return s.member(append(s.value(append(b, '('), l.v), ')'), n.name)
 		}
 		return s.member(s.operand(b, n.x, levelAtom), n.name)
 	case *subscriptNode:
@@ -66,8 +67,8 @@ func (s printStyle) expr(b []byte, n exprNode) []byte {
 	panic("classad: a node of an unknown kind")
 }
 
-// unary appends a sign and its operand, with a blank between a minus and a number that it
-// would otherwise be part of.
+// unary appends a sign and its operand. A blank separates a minus from a number that
+// would become part of it.
 func (s printStyle) unary(b []byte, n *unaryNode) []byte {
 	b = append(append(b, ' '), operators[n.op].text...)
 	start := len(b)
@@ -89,8 +90,8 @@ func (s printStyle) binary(b []byte, n *binaryNode) []byte {
 	return s.operand(append(b, ' '), n.y, op.level+1)
 }
 
-// operand appends n, in parentheses if it binds looser than level. What was parsed has
-// its parentheses; what was built may lack them.
+// operand appends n, in parentheses if it binds looser than level. Parsed expressions
+// have their parentheses as nodes; built ones may lack them.
 func (s printStyle) operand(b []byte, n exprNode, level int8) []byte {
 	if precedence(n) >= level {
 		return s.expr(b, n)
@@ -145,8 +146,8 @@ func (s printStyle) listBraces(b []byte, elems []Expr) []byte {
 	return append(newLine(b, s.indent+listIndent), '}')
 }
 
-// What upstream's PrettyPrint indents by, once for the brackets and once more for what is
-// in them.
+// Upstream's PrettyPrint indents by these: once for the brackets and once more for their
+// contents.
 const (
 	adIndent   = 4
 	listIndent = 3
@@ -154,7 +155,7 @@ const (
 
 func newLine(b []byte, indent int) []byte {
 	b = append(b, '\n')
-	if len(b) > maxText { // the evaluation that asks for so much gives up
+	if len(b) > maxText { // the evaluation that needs so much text gives up
 		return b
 	}
 	for range indent {
@@ -198,8 +199,8 @@ func (s printStyle) ad(b []byte, ad *Ad) []byte {
 	return append(b, " ]"...)
 }
 
-// name appends an attribute's name, quoted where it would not be read back as one, and
-// where upstream quotes it: parent.
+// name appends an attribute's name, in quotes where a parser would not read it as a name.
+// The name parent is quoted, too, as in upstream.
 func (s printStyle) name(b []byte, name string) []byte {
 	if isPlainName(name) && scopeOf(name) != scopeParent {
 		return append(b, name...)
@@ -214,7 +215,7 @@ func (s printStyle) quotedName(b []byte, name string) []byte {
 	return quote(b, name, '\'')
 }
 
-// member appends a dot and the name behind it.
+// member appends a dot and a name.
 func (s printStyle) member(b []byte, name string) []byte {
 	b = append(b, '.')
 	if isPlainName(name) {
@@ -223,7 +224,7 @@ func (s printStyle) member(b []byte, name string) []byte {
 	return s.quotedName(b, name)
 }
 
-// isPlainName says whether a name can stand without quotes.
+// isPlainName reports whether a name needs no quotes.
 func isPlainName(name string) bool {
 	plain := name != "" && isLetter(name[0]) && !isKeyword(name)
 	for i := 1; i < len(name) && plain; i++ {
@@ -232,7 +233,7 @@ func isPlainName(name string) bool {
 	return plain
 }
 
-// value appends a value as an expression that gives it.
+// value appends a value as an expression that evaluates to it.
 func (s printStyle) value(b []byte, v Value) []byte {
 	switch v.kind {
 	case Boolean:
@@ -248,14 +249,14 @@ func (s printStyle) value(b []byte, v Value) []byte {
 		return quote(b, v.str, '"')
 	case AbsTime:
 		if y := time.Unix(v.int()+int64(v.off), 0).UTC().Year(); s.exact && (y < 1000 || y > 9999 || v.off%60 != 0) {
-			// The text has four digits for the year and minutes for the zone.
+			// The quoted text has only four digits for the year and minutes for the zone.
 			b = strconv.AppendInt(append(b, "absTime("...), v.int(), 10)
 			return append(strconv.AppendInt(append(b, ','), int64(v.off), 10), ')')
 		}
 		return append(appendAbsTime(append(b, `absTime("`...), v.int(), int(v.off)), `")`...)
 	case RelTime:
 		if f := v.real(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return append(s.real(append(b, "relTime("...), f), ')') // which is ERROR: there is no such time
+			return append(s.real(append(b, "relTime("...), f), ')') // an ERROR: such a relative time does not exist
 		}
 		return append(appendRelTime(append(b, `relTime("`...), v.real(), s.exact), `")`...)
 	case List:
@@ -266,8 +267,8 @@ func (s printStyle) value(b []byte, v Value) []byte {
 	return append(b, v.kind.String()...)
 }
 
-// real appends a real as HTCondor does, 1.500000000000000E+00, or in exact style with one
-// more digit where that would lose something; in old syntax as short as possible.
+// real appends a real as HTCondor writes it: 1.500000000000000E+00. Exact style adds a
+// digit where the value needs one; old syntax is as short as possible.
 func (s printStyle) real(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -294,7 +295,7 @@ func (s printStyle) real(b []byte, f float64) []byte {
 	return b
 }
 
-// shortReal appends the shortest text that is read back as the same real.
+// shortReal appends the shortest text from which the same real is read.
 func shortReal(b []byte, f float64) []byte {
 	start := len(b)
 	if a := math.Abs(f); a >= 1e-5 && a < 1e17 {

@@ -1,25 +1,25 @@
 package classad
 
-// exprTemplate is an expression that rows of a table have in common but for its literals.
-// Machines whose owners wrote KeyboardIdle > 900 and KeyboardIdle > 600 can so be asked
-// together.
+// exprTemplate is an expression that the rows of a segment share except for its literals.
+// With it, one program serves machines whose owners wrote KeyboardIdle > 900 and
+// KeyboardIdle > 600.
 type exprTemplate struct {
 	id    int
-	expr  exprNode      // with a param for each literal that may differ
+	expr  exprNode      // with a templateParam for each literal that may differ
 	kinds []columnClass // of the params
-	// columns of the names that n mentions without a scope: what they mean depends on
+	// columns of the names in the expression without a scope, whose meaning depends on
 	// whether the ad has them
 	names []int
 }
 
-// templateParam is a literal of a template, by number.
+// templateParam stands for a literal of a template, by number.
 type templateParam struct{ index int }
 
 func (n *templateParam) eval(*evaluator, *nameScope) Value {
 	panic("classad: a template was evaluated")
 }
 
-// isLifted says whether an operand of an operator becomes a param.
+// isLifted reports whether an operand of an operator becomes a templateParam.
 func isLifted(op exprOperator, n exprNode) (*literalNode, bool) {
 	if op == opAnd || op == opOr {
 		return nil, false
@@ -35,8 +35,8 @@ func isLifted(op exprOperator, n exprNode) (*literalNode, bool) {
 	return nil, false
 }
 
-// liftLiterals is n with params in place of literals, and the literals. It shares what
-// has none.
+// liftLiterals returns n with templateParams in place of literals, and appends the
+// literals to values. It shares subtrees without literals.
 func liftLiterals(n exprNode, values *[]Value) exprNode {
 	switch n := n.(type) {
 	case *parenNode:
@@ -65,8 +65,8 @@ func liftOperand(op exprOperator, n exprNode, values *[]Value) exprNode {
 	return liftLiterals(n, values)
 }
 
-// fits says whether n is the template's expression with other literals, which it appends
-// to values.
+// fits reports whether n is the template's expression with other literals, and appends
+// these to values.
 func (t *exprTemplate) fits(n exprNode, values []Value) ([]Value, bool) {
 	return exprFits(t, t.expr, n, values)
 }
@@ -115,8 +115,8 @@ func exprFits(t *exprTemplate, m, n exprNode, values []Value) ([]Value, bool) {
 	return values, sameExpr(m, n)
 }
 
-// sameExpr says whether two expressions are written alike, names compared without regard
-// to case.
+// sameExpr reports whether two expressions are written alike, with names compared without
+// regard to case.
 func sameExpr(m, n exprNode) bool {
 	switch m := m.(type) {
 	case nil:

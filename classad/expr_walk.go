@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Conjuncts are the operands of the && at the top of e, from left to right, without the
-// parentheses around them; e itself if there is no &&.
+// Conjuncts returns the operands of the && at the top of e, from left to right.
+// Parentheses around them are removed. Without an && the result is e itself.
 func Conjuncts(e Expr) []Expr {
 	n := withoutParens(e.n)
 	if b, ok := n.(*binaryNode); ok && b.op == opAnd {
@@ -15,7 +15,7 @@ func Conjuncts(e Expr) []Expr {
 	return []Expr{{n}}
 }
 
-// withoutParens is n without the parentheses around it.
+// withoutParens returns n without parentheses around it.
 func withoutParens(n exprNode) exprNode {
 	for {
 		p, ok := n.(*parenNode)
@@ -26,9 +26,10 @@ func withoutParens(n exprNode) exprNode {
 	}
 }
 
-// References are the names that e mentions, each once, sorted without regard to case:
-// those scoped MY (or self), those scoped TARGET (or other), and those without a scope.
-// Of a.b.c the name is a, or b behind MY or TARGET. Names inside nested ads count too.
+// References returns the names in e, each once, sorted without regard to case. The three
+// lists have the names scoped MY (or self), those scoped TARGET (or other), and those
+// without a scope. Of a.b.c the name is a, or b after MY or TARGET. Names inside nested
+// ads count, too.
 func References(e Expr) (my, target, unscoped []string) {
 	var r refCollector
 	r.walk(e.n)
@@ -60,13 +61,13 @@ func (r *refCollector) walk(n exprNode) {
 	}
 }
 
-// sorted is the set without doubles.
+// sorted returns the set as a list without duplicates.
 func (s nameSet) sorted() []string {
 	slices.SortFunc(s, foldCompare)
 	return slices.CompactFunc(s, strings.EqualFold)
 }
 
-// children ranges over the nodes right below n.
+// children ranges over the direct children of n.
 func children(n exprNode) func(yield func(exprNode) bool) {
 	return func(yield func(exprNode) bool) {
 		switch n := n.(type) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// contextBuiltin are the functions that work on expressions rather than on their values.
+// contextBuiltin returns a function that works on expressions instead of values.
 func contextBuiltin(name string) builtinFunc {
 	switch name {
 	case "eval":
@@ -24,8 +24,8 @@ func contextBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// fnEval evaluates a string as an expression, here. Of another value it evaluates the
-// text, which mostly gives the value.
+// fnEval evaluates a string as an expression in the present scope. For another value it
+// evaluates its text, which usually gives the value.
 func fnEval(c builtinCall) Value {
 	v := c.arg(0)
 	switch v.kind {
@@ -45,7 +45,7 @@ func fnEval(c builtinCall) Value {
 	return c.evaluator.eval(e.n, c.scope)
 }
 
-// isReference says whether n is a name, or one behind a dot.
+// isReference reports whether n is a name, or a name after a dot.
 func isReference(n exprNode) bool {
 	switch n.(type) {
 	case *attrRef, *rootRef, *selectionNode:
@@ -54,9 +54,9 @@ func isReference(n exprNode) bool {
 	return false
 }
 
-// resolve finds the attribute that n, a name or one behind a dot, stands for in f: the
-// frame of its ad, and its place there. It finds nothing for the language's own names.
-// With fallback, names are looked up in the other ad of a match as well.
+// resolve finds the attribute that n stands for in f: its scope and its index there. n is
+// a name or a name after a dot. It finds nothing for the language's own names. With
+// fallback, names are also looked up in the other ad of a match.
 func (ev *evaluator) resolve(n exprNode, f *nameScope, fallback bool) (in *nameScope, i int) {
 	var hash uint32
 	var name string
@@ -91,8 +91,8 @@ func (ev *evaluator) resolve(n exprNode, f *nameScope, fallback bool) (in *nameS
 	return nil, 0
 }
 
-// fnUnparse is the text of the expression of one of the ad's own attributes, "" if there
-// is no such attribute.
+// fnUnparse returns the text of an attribute's expression, or "" if the ad has no such
+// attribute.
 func fnUnparse(c builtinCall) Value {
 	n := c.args[0].n
 	if !isReference(n) {
@@ -109,8 +109,9 @@ func fnUnparse(c builtinCall) Value {
 	return c.text(string(printStyle{pretty: true}.expr(nil, c.scope.ad.exprs[i].n)))
 }
 
-// fnUnresolved lists the names that an attribute needs, directly or through others, and
-// that the ad does not have; with a pattern it says whether one of them matches.
+// fnUnresolved lists the names that an attribute needs and that the ad does not have. It
+// follows the attributes that the attribute needs. With a pattern it returns whether one
+// of the names matches.
 func fnUnresolved(c builtinCall) Value {
 	if !isReference(c.args[0].n) {
 		return errorFor(badText, 0)
@@ -145,7 +146,7 @@ func fnUnresolved(c builtinCall) Value {
 	return BoolValue(slices.ContainsFunc(names, func(name string) bool { return c.matchesNonEmpty(re, name) }))
 }
 
-// withoutTarget is a name without TARGET. before it.
+// withoutTarget returns a name without a leading "TARGET.".
 func withoutTarget(name string) string {
 	const target = "TARGET."
 	if len(name) > len(target) && foldEqual(name[:len(target)], target) {
@@ -154,8 +155,9 @@ func withoutTarget(name string) string {
 	return name
 }
 
-// collectUnresolved adds the names that n needs in f and that are not there. It gives up,
-// with false, where a selection is not from an ad and where an attribute needs itself.
+// collectUnresolved adds the names that n needs in f and that do not exist. It gives up,
+// with false, at a selection from something other than an ad and at an attribute that
+// depends on itself.
 func (ev *evaluator) collectUnresolved(n exprNode, f *nameScope, missing *nameSet) bool {
 	if ev.stepsLeft--; ev.stepsLeft < 0 || ev.depth >= maxNest {
 		ev.stepsLeft = -1
@@ -209,8 +211,8 @@ func (s *nameSet) add(ev *evaluator, name string) bool {
 	return ev.takeText(len(name) + 16)
 }
 
-// inContext evaluates n inside an ad. In a match, names that neither the ad nor the ad
-// that holds it has are looked up in the other ad.
+// inContext evaluates n inside an ad. In a match, names that neither the ad nor its
+// enclosing ad has are looked up in the other ad.
 func (c builtinCall) inContext(ad Value, n exprNode) Value {
 	f := ad.comp.scope(c.evaluator)
 	if f.parent != nil && f.parent.parent == nil {
@@ -219,8 +221,8 @@ func (c builtinCall) inContext(ad Value, n exprNode) Value {
 	return c.evaluator.eval(n, f)
 }
 
-// contextExpr is the expression of the first argument: that of the attribute that it
-// names, or else itself.
+// contextExpr returns the expression of the attribute that the first argument names, or
+// else the argument itself.
 func (c builtinCall) contextExpr() exprNode {
 	if isReference(c.args[0].n) {
 		if in, i := c.evaluator.resolve(c.args[0].n, c.scope, true); in != nil {

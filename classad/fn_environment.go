@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// environmentBuiltin are the functions of command lines and environments. In HTCondor's
-// second syntax they are words separated by blanks, where single quotes keep blanks
-// together and stand for one quote when doubled; the first syntax has no quotes.
+// environmentBuiltin returns a function on command lines or environments. In HTCondor's
+// second syntax these are words separated by blanks; single quotes group blanks, and a
+// doubled quote stands for one. The first syntax has no quotes.
 func environmentBuiltin(name string) builtinFunc {
 	switch name {
 	case "argstolist":
@@ -27,10 +27,10 @@ func environmentBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// isWordSeparator says whether c separates words.
+// isWordSeparator reports whether c separates words.
 func isWordSeparator(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// splitWords cuts a text into words; ok is false where a quote is not closed.
+// splitWords splits a text into words; ok is false if a quote is not closed.
 func splitWords(s string) (list []string, ok bool) {
 	var word []byte
 	inWord, quoted := false, false
@@ -55,8 +55,8 @@ func splitWords(s string) (list []string, ok bool) {
 	return list, !quoted
 }
 
-// joinWords undoes words. It puts quotes around the blanks and quotes themselves, as
-// upstream does.
+// joinWords is the inverse of splitWords. It puts quotes around the blanks and quotes
+// themselves, as upstream does.
 func joinWords(list []string) string {
 	var b []byte
 	for i, word := range list {
@@ -73,7 +73,7 @@ func joinWords(list []string) string {
 				continue
 			}
 			if len(b) > 0 && b[len(b)-1] == '\'' {
-				b = b[:len(b)-1] // goes on with the quoted piece before
+				b = b[:len(b)-1] // continue the quoted piece before
 			} else {
 				b = append(b, '\'')
 			}
@@ -86,8 +86,8 @@ func joinWords(list []string) string {
 	return string(b)
 }
 
-// syntaxVersion is the optional second argument, 1 or 2 for HTCondor's first or second
-// syntax.
+// syntaxVersion returns the optional second argument, 1 or 2 for HTCondor's first or
+// second syntax.
 func (c builtinCall) syntaxVersion() (version int64, bad Value) {
 	if len(c.args) < 2 {
 		return 2, Value{}
@@ -143,16 +143,17 @@ func fnListToArgs(c builtinCall) Value {
 	case bad.kind == Error:
 		return bad
 	case version == 1:
-		return StringValue(strings.TrimLeft(strings.Join(list, " "), " ")) // nothing separates what comes after nothing
+		// nothing comes before the first, so nothing separates it
+		return StringValue(strings.TrimLeft(strings.Join(list, " "), " "))
 	}
 	return StringValue(joinWords(list))
 }
 
-// envVariables is a set of variables.
+// envVariables maps names of environment variables to values.
 type envVariables map[string]string
 
-// set takes a variable from NAME=value. What holds $$ and no = is for the match to fill
-// in, and stays as it is.
+// set adds a variable from NAME=value. Text with $$ and no = is replaced during the
+// match, and stays as it is.
 func (e envVariables) set(item string) bool {
 	name, _, ok := strings.Cut(item, "=")
 	if name == "" || !ok && !strings.Contains(item, "$$") {
@@ -162,7 +163,7 @@ func (e envVariables) set(item string) bool {
 	return true
 }
 
-// text is the environment in the second syntax, sorted by the names.
+// text returns the environment in the second syntax, sorted by name.
 func (e envVariables) text() string {
 	list := make([]string, 0, len(e))
 	for _, name := range slices.Sorted(maps.Keys(e)) {
@@ -171,8 +172,8 @@ func (e envVariables) text() string {
 	return joinWords(list)
 }
 
-// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2". A sign in front is the separator to use
-// instead of the semicolon.
+// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2". A leading sign is the separator instead of
+// the semicolon.
 func fnEnvV1ToV2(c builtinCall) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
@@ -195,8 +196,8 @@ func fnEnvV1ToV2(c builtinCall) Value {
 	return c.text(env.text())
 }
 
-// fnMergeEnvironment joins environments; of two values of a variable the last wins.
-// UNDEFINED is left out.
+// fnMergeEnvironment joins environments; the last value of a variable wins. UNDEFINED
+// arguments are ignored.
 func fnMergeEnvironment(c builtinCall) Value {
 	env := envVariables{}
 	for i := range c.args {
@@ -218,9 +219,9 @@ func fnMergeEnvironment(c builtinCall) Value {
 	return c.text(env.text())
 }
 
-// fnUserHome is the default, if that is a string that is not empty. Like upstream, unless
-// it is told otherwise, it asks nobody for a user's home: for a user there is none, and
-// for what is no user it is ERROR.
+// fnUserHome returns its default argument if that is a string that is not empty. Like
+// upstream in its default configuration, it looks up no home directory: for a user the
+// result is UNDEFINED, and for an argument that is no user it is ERROR.
 func fnUserHome(c builtinCall) Value {
 	user, usual := c.arg(0), c.arg(1)
 	switch {
@@ -232,8 +233,8 @@ func fnUserHome(c builtinCall) Value {
 	return argumentError(0, user)
 }
 
-// fnUserMap would look into a map file of the daemon. There is none: it is the default,
-// or UNDEFINED.
+// fnUserMap returns its default argument, or UNDEFINED. Upstream looks into a map file of
+// the daemon; there is none here.
 func fnUserMap(c builtinCall) Value {
 	for i := range 2 {
 		if v := c.arg(i); v.kind == Error {

@@ -1,6 +1,6 @@
 package classad
 
-// listBuiltin are the functions of lists.
+// listBuiltin returns a function on lists.
 func listBuiltin(name string) builtinFunc {
 	switch name {
 	case "size":
@@ -40,7 +40,7 @@ func fnSize(c builtinCall) Value {
 	}
 }
 
-// member looks for a value in a list, by == or by =?=.
+// member searches a list for a value, by == or by =?=.
 func (c builtinCall) member(op exprOperator) Value {
 	x, list := c.arg(0), c.arg(1)
 	if list.kind == Undefined || op == opEqual && x.kind == Undefined {
@@ -60,8 +60,8 @@ func (c builtinCall) member(op exprOperator) Value {
 	return BoolValue(found)
 }
 
-// sumOrMean adds up the numbers of a list, and divides by how many there are for the
-// mean. UNDEFINED is left out.
+// sumOrMean returns the sum or the mean of the numbers of a list. UNDEFINED elements are
+// ignored.
 func (c builtinCall) sumOrMean(mean bool) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -94,8 +94,8 @@ func (c builtinCall) sumOrMean(mean bool) Value {
 	return sum
 }
 
-// minOrMax is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED
-// is left out.
+// minOrMax returns the least or greatest number of a list, or UNDEFINED if there is none.
+// UNDEFINED elements are ignored.
 func (c builtinCall) minOrMax(op exprOperator) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -116,8 +116,8 @@ func (c builtinCall) minOrMax(op exprOperator) Value {
 		case best.kind == Undefined:
 			best = v
 		default:
-			// Comparing makes numbers of one type of both, and upstream keeps what it has
-			// compared.
+			// A comparison converts both numbers to one type, and upstream continues with
+			// the converted one.
 			v, best = unifyNumbers(v, best)
 			if applyOperator(op, v, best).IsTrue() {
 				best = v
@@ -128,8 +128,7 @@ func (c builtinCall) minOrMax(op exprOperator) Value {
 	return best
 }
 
-// unifyNumbers makes two reals of two numbers if one of them is real, and else two
-// integers.
+// unifyNumbers converts two numbers to reals if one of them is real, else to integers.
 func unifyNumbers(x, y Value) (Value, Value) {
 	if x.kind == Real || y.kind == Real {
 		return toReal(x), toReal(y)
@@ -138,8 +137,8 @@ func unifyNumbers(x, y Value) (Value, Value) {
 }
 
 // compareAll compares each element of a list with a value by an operator that is given as
-// a string. A comparison that is UNDEFINED ends it with false, also where any element
-// would do.
+// a string. The result is false as soon as a comparison is UNDEFINED, even if any element
+// would suffice.
 func (c builtinCall) compareAll(all bool) Value {
 	sign, list, x := c.arg(0), c.arg(1), c.arg(2)
 	if sign.kind == Undefined {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// numberBuiltin are the functions of numbers.
+// numberBuiltin returns a function on numbers.
 func numberBuiltin(name string) builtinFunc {
 	switch name {
 	case "floor":
@@ -25,8 +25,8 @@ func numberBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// strtod is the number that a string starts with, and the length of what it read:
-// strtod(3) of C, which also knows hexadecimal numbers, infinities and NaN.
+// strtod reads the number at the beginning of a string, like C's strtod(3), and returns
+// its length. It accepts hexadecimal numbers, infinities and NaN.
 func strtod(s string) (f float64, length int) {
 	i := 0
 	for i < len(s) && isBlank(s[i]) {
@@ -67,7 +67,7 @@ func strtod(s string) (f float64, length int) {
 	return f, end
 }
 
-// scanMantissa goes over digits with at most one point from i on, and counts the digits.
+// scanMantissa skips digits with at most one point from i on, and counts the digits.
 func scanMantissa(s string, i int, hex bool) (end, digits int) {
 	point := false
 	for ; i < len(s); i++ {
@@ -83,7 +83,7 @@ func scanMantissa(s string, i int, hex bool) (end, digits int) {
 	return i, digits
 }
 
-// scanExponent is the end of an exponent at i, or i where there is none.
+// scanExponent returns the end of an exponent at i, or i if there is none.
 func scanExponent(s string, i int, hex bool) int {
 	mark := byte('e')
 	if hex {
@@ -106,8 +106,8 @@ func scanExponent(s string, i int, hex bool) int {
 	return end
 }
 
-// leadingInteger is the integer that a string starts with, if it is a plain one that
-// fits.
+// leadingInteger returns the integer at the beginning of a string, if it is a plain one
+// that fits.
 func leadingInteger(s string) (int64, bool) {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
 	end := 0
@@ -124,7 +124,7 @@ func leadingInteger(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// rounding is a function from a real to an integer. An integer stays as it is.
+// rounding returns a function from a real to an integer. An integer stays as it is.
 func rounding(round func(float64) float64) builtinFunc {
 	return builtinFunc{1, 1, func(c builtinCall) Value {
 		v := c.arg(0)
@@ -139,10 +139,9 @@ func rounding(round func(float64) float64) builtinFunc {
 	}}
 }
 
-// fnPow is an integer for integers with an exponent that is not negative, and else a
-// real. Integers are rounded as upstream rounds them, by adding a half and dropping the
-// fraction, which leaves negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3)
-// is -8.0.
+// fnPow returns an integer for integers with an exponent that is not negative, else a
+// real. Like upstream, it rounds integers by adding a half and dropping the fraction,
+// which makes negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3) is -8.0.
 func fnPow(c builtinCall) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
@@ -159,8 +158,8 @@ func fnPow(c builtinCall) Value {
 	return RealValue(f)
 }
 
-// fnQuantize rounds up to a multiple of a number, or to the first number of a list that
-// is not less.
+// fnQuantize rounds up to a multiple of a number, or to the first sufficient number of a
+// list.
 func fnQuantize(c builtinCall) Value {
 	v, unit := c.arg(0), c.arg(1)
 	x := toReal(v)
@@ -194,16 +193,16 @@ func roundUpTo(v Value, x float64, unit Value) Value {
 	case math.Abs(u) <= 1e-8 && unit.kind != Integer || u == 0:
 		return v
 	case v.kind == Integer && unit.kind == Integer:
-		// Upstream's own formula: it rounds towards zero before it multiplies, also for
-		// negative numbers.
+		// Upstream's formula: it rounds towards zero before it multiplies, even negative
+		// numbers.
 		n, d := v.int(), unit.int()
 		return IntValue((n + d - 1) / d * d)
 	}
 	return RealValue(math.Ceil(x/u) * u)
 }
 
-// fnRandom is a real in [0, 1), or a number of the argument's type below it, which must
-// be above 0.
+// fnRandom returns a real in [0, 1), or a number below its argument and of its type. The
+// argument must be above 0.
 func fnRandom(c builtinCall) Value {
 	c.evaluator.impure = true
 	if c.evaluator.env == nil || c.evaluator.env.Random == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// patternBuiltin are the functions of regular expressions, which are RE2's.
+// patternBuiltin returns a function on regular expressions, which are RE2's.
 func patternBuiltin(name string) builtinFunc {
 	switch name {
 	case "regexp":
@@ -25,27 +25,27 @@ func patternBuiltin(name string) builtinFunc {
 	return builtinFunc{}
 }
 
-// regexPattern is a compiled regular expression and the number of its instructions.
-// Matching takes at most one step for each instruction and byte.
+// regexPattern is a compiled regular expression and its number of instructions. Matching
+// takes at most one step for each instruction and byte.
 type regexPattern struct {
 	*regexp.Regexp
 	instructions   int
-	scansWholeText bool // to find one match, it may look at the whole text
-	hasDollar      bool // it holds a $ that means the end of the text, and in Perl also the end before a last newline
+	scansWholeText bool // one match may read the whole text
+	hasDollar      bool // contains a $ for the end of the text, which in Perl also means the end before a last newline
 }
 
 const (
 	maxInstructions = 20_000
 	maxMatches      = 200_000    // of one substitution
-	maxGroups       = 1_000_000  // in all its matches
-	maxCost         = 30_000_000 // of all its matches
+	maxGroups       = 1_000_000  // in all matches of one substitution
+	maxCost         = 30_000_000 // of all matches of one substitution
 )
 
-// cost is what it costs to match s.
+// cost returns the cost of matching s.
 func (p *regexPattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
 
-// compile gives the expression that the parser has compiled, or compiles one, which costs
-// much of what an evaluation may spend. It is nil where that goes wrong.
+// compile returns the expression that the parser compiled, or compiles one. Compiling
+// uses up much of what an evaluation may cost. The result is nil if that fails.
 func (c builtinCall) compile(p, opts string) (re *regexPattern, bad Value) {
 	if c.re != nil {
 		return c.re, Value{}
@@ -56,7 +56,7 @@ func (c builtinCall) compile(p, opts string) (re *regexPattern, bad Value) {
 	return compilePattern(p, opts)
 }
 
-// patternFailure is ERROR for a pattern that cannot be compiled.
+// patternFailure returns ERROR for a pattern that cannot be compiled.
 func patternFailure(err error) Value {
 	var wrong *syntax.Error
 	switch {
@@ -74,8 +74,8 @@ func patternFailure(err error) Value {
 	return Value{kind: Error, off: int32(badPattern), str: string(wrong.Code) + ": " + wrong.Expr}
 }
 
-// compilePattern compiles an expression with the options i, m, s and x, which are Perl's.
-// Others mean something elsewhere, or nothing.
+// compilePattern compiles an expression with Perl's options i, m, s and x. It ignores
+// other options.
 func compilePattern(p, opts string) (re *regexPattern, bad Value) {
 	flags := ""
 	for _, o := range "ims" {
@@ -107,7 +107,7 @@ func compilePattern(p, opts string) (re *regexPattern, bad Value) {
 	return &regexPattern{compiled, len(prog.Inst), isRepeated(parsed), hasDollar(parsed)}, Value{}
 }
 
-// maxMatches is how many matches a substitution in s looks for.
+// maxMatches returns the most matches that a substitution in s may make.
 func (p *regexPattern) maxMatches(s string) int {
 	most := min(maxMatches, maxGroups/(p.NumSubexp()+1))
 	if p.scansWholeText {
@@ -125,14 +125,14 @@ func hasDollar(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpEndText && re.Flags&syntax.WasDollar != 0 || slices.ContainsFunc(re.Sub, hasDollar)
 }
 
-// matches is whether s matches, within the bounds of the evaluation.
+// matches reports whether s matches, within the bounds of the evaluation.
 func (c builtinCall) matches(p *regexPattern, s string) bool {
 	return c.evaluator.takeText(p.cost(s)) &&
 		(p.MatchString(s) || p.hasDollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
 }
 
-// matchesNonEmpty is whether some text in s that is not empty matches, within the bounds
-// of the evaluation.
+// matchesNonEmpty reports whether the pattern matches a non-empty part of s, within the
+// bounds of the evaluation.
 func (c builtinCall) matchesNonEmpty(p *regexPattern, s string) bool {
 	if !c.evaluator.takeText(p.cost(s)) {
 		return false
@@ -145,8 +145,8 @@ func (c builtinCall) matchesNonEmpty(p *regexPattern, s string) bool {
 	return false
 }
 
-// compiledLiteral is the regular expression of a call whose pattern and options are
-// literals, or nil.
+// compiledLiteral returns the regular expression of a call if pattern and options are
+// literals, else nil.
 func compiledLiteral(n *callNode) *regexPattern {
 	options := 2
 	switch lowerASCII(n.name) {
@@ -176,8 +176,8 @@ func literalString(args []Expr, i int) (string, bool) {
 	return v.Str()
 }
 
-// withoutBlanks removes blanks and comments, except in brackets and behind a backslash:
-// what option x means.
+// withoutBlanks removes blanks and comments, except in brackets and after a backslash:
+// that is option x.
 func withoutBlanks(p string) string {
 	var b strings.Builder
 	inClass := false
@@ -217,8 +217,8 @@ func fnRegexp(c builtinCall) Value {
 	return BoolValue(c.matches(re, args[1]))
 }
 
-// fnRegexpMember says whether an element matches. If none does, and one is UNDEFINED, it
-// cannot say.
+// fnRegexpMember returns whether an element matches. If none does and one is UNDEFINED,
+// the result is UNDEFINED.
 func fnRegexpMember(c builtinCall) Value {
 	p, list, opts := c.arg(0), c.arg(1), StringValue("")
 	if len(c.args) > 2 {

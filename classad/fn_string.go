@@ -2,7 +2,7 @@ package classad
 
 import "strings"
 
-// stringBuiltin are the functions of strings.
+// stringBuiltin returns a function on strings.
 func stringBuiltin(name string) builtinFunc {
 	switch name {
 	case "strcat":
@@ -46,9 +46,8 @@ func fnStrcat(c builtinCall) Value {
 	return StringValue(b.String())
 }
 
-// fnJoin puts a separator between its arguments, or the elements of its one list.
-// UNDEFINED is left out. As long as nothing but empty texts came there is nothing to
-// separate.
+// fnJoin puts a separator between its arguments, or between the elements of its one list.
+// UNDEFINED elements are ignored. Leading empty texts are joined without a separator.
 func fnJoin(c builtinCall) Value {
 	if len(c.args) == 0 {
 		return StringValue("")
@@ -82,13 +81,13 @@ func fnJoin(c builtinCall) Value {
 	return StringValue(string(j.text))
 }
 
-// textJoiner is a text that is put together.
+// textJoiner builds the result of fnJoin.
 type textJoiner struct {
 	c                  builtinCall
 	sep                string
 	text               []byte
 	undefined, defined bool
-	failed             Value // if that is an ERROR
+	failed             Value // the first ERROR, if any
 }
 
 func (j *textJoiner) separate(v Value) {
@@ -149,7 +148,7 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// fnSubstr counts from the end where its numbers are negative.
+// fnSubstr returns a part of a string. Negative numbers count from the end.
 func fnSubstr(c builtinCall) Value {
 	s, off, size := c.arg(0), c.arg(1), IntValue(0)
 	if len(c.args) == 3 {
@@ -206,9 +205,9 @@ func sign(n int) Value {
 	return IntValue(0)
 }
 
-// fnSplit cuts a string at any of some characters, blanks and commas unless given.
-// Between two of the same character that is not a blank stands an empty piece; other
-// empty pieces are dropped.
+// fnSplit splits a string at any of some characters, by default blanks and commas. Two
+// adjacent equal separators that are not blanks enclose an empty piece; other empty
+// pieces are dropped.
 func fnSplit(c builtinCall) Value {
 	s := c.arg(0)
 	seps, bad := c.stringArgOr(1, ", \t")
@@ -258,10 +257,11 @@ func (s *byteSet) has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
 
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// splitCost is what it costs to cut s.
+// splitCost returns the cost of splitting s.
 func splitCost(s, seps string) int { return len(s) + len(seps) }
 
-// splitAt cuts at the first @; without one the whole is a user's name, or a slot's host.
+// splitAt splits at the first @. Text without an @ is the user part, or the host part of
+// a slot name.
 func (c builtinCall) splitAt(user bool) Value {
 	v := c.arg(0)
 	if v.kind != String {

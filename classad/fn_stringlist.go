@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// stringListBuiltin are the functions of strings that hold a list, separated by blanks
-// and commas unless an argument says otherwise.
+// stringListBuiltin returns a function on strings that contain a list. Elements are
+// separated by blanks and commas unless an argument gives other separators.
 func stringListBuiltin(name string) builtinFunc {
 	switch name {
 	case "stringlistsize":
@@ -42,8 +42,8 @@ func stringListBuiltin(name string) builtinFunc {
 
 func sameText(a, b string) bool { return a == b }
 
-// trimmedPieces ranges over the pieces of a string between separating characters, without
-// blanks around them. Empty pieces are left out.
+// trimmedPieces ranges over the pieces of a string between separators, without
+// surrounding blanks. It skips empty pieces.
 func trimmedPieces(s, seps string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for piece := range rawPieces(s, seps) {
@@ -54,7 +54,8 @@ func trimmedPieces(s, seps string) iter.Seq[string] {
 	}
 }
 
-// rawPieces is cut, blanks included.
+// rawPieces ranges over the non-empty pieces of a string between separators, with their
+// blanks.
 func rawPieces(s, seps string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		in := newByteSet(seps)
@@ -71,8 +72,8 @@ func rawPieces(s, seps string) iter.Seq[string] {
 	}
 }
 
-// stringArgOr is argument i, which must be a string, or usual without it. bad is an ERROR
-// for another type.
+// stringArgOr returns argument i, which must be a string, or usual if it is missing. bad
+// is an ERROR for another type.
 func (c builtinCall) stringArgOr(i int, usual string) (s string, bad Value) {
 	if i >= len(c.args) {
 		return usual, Value{}
@@ -84,8 +85,8 @@ func (c builtinCall) stringArgOr(i int, usual string) (s string, bad Value) {
 	return v.str, Value{}
 }
 
-// splitFirst are those of the first argument, which the second may say how to cut; nil if
-// that goes wrong.
+// splitFirst returns the pieces of the first argument; the second argument may have
+// separators. It returns nil on an error.
 func (c builtinCall) splitFirst() (pieces iter.Seq[string], bad Value) {
 	v := c.arg(0)
 	seps, bad := c.stringArgOr(1, " ,")
@@ -112,8 +113,8 @@ func fnStringListSize(c builtinCall) Value {
 	return IntValue(n)
 }
 
-// reduce folds the numbers of a string list into one, which is an integer where no piece
-// looks like a real; an empty list gives empty.
+// reduce folds the numbers of a string list into one number. The result is an integer if
+// no piece looks like a real. An empty list gives empty.
 func (c builtinCall) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
 	pieces, bad := c.splitFirst()
 	if pieces == nil {
@@ -144,7 +145,8 @@ func (c builtinCall) reduce(empty Value, result float64, fold func(result, f flo
 
 func plus(x, y float64) float64 { return x + y }
 
-// Unlike those of package math, less and greater leave NaN out, as upstream does.
+// less returns the smaller number. Unlike min of package math, less and greater ignore
+// NaN, as upstream does.
 func less(x, y float64) float64 {
 	if y < x {
 		return y
@@ -159,10 +161,9 @@ func greater(x, y float64) float64 {
 	return x
 }
 
-// membershipArgs reads the two texts of a question about membership. UNDEFINED is an
-// empty text, but two of them are no question: then answer is UNDEFINED, and it is ERROR
-// for what is no text. The pieces of these functions end at any blank or comma unless an
-// argument says otherwise.
+// membershipArgs reads the arguments of a membership function. UNDEFINED counts as an
+// empty text, except that with two of them answer is UNDEFINED. For other types answer is
+// ERROR. Pieces end at any blank or comma unless an argument gives other separators.
 func (c builtinCall) membershipArgs() (x, list, seps string, answer Value) {
 	v, w := c.arg(0), c.arg(1)
 	seps = ", \t\r\n"
@@ -201,8 +202,8 @@ func (c builtinCall) inStringList(same func(a, b string) bool) Value {
 	return answer
 }
 
-// subset says whether every piece of the first list is in the second. A list that is not
-// empty but has no pieces is no subset.
+// subset reports whether every piece of the first list is in the second. A list that is
+// not empty but has no pieces is no subset.
 func (c builtinCall) subset(fold func(string) string) Value {
 	x, list, seps, answer := c.membershipArgs()
 	switch {
@@ -227,8 +228,8 @@ func (c builtinCall) subset(fold func(string) string) Value {
 	return answer
 }
 
-// fnStringListsIntersect says whether two lists share a piece. It keeps blanks that do
-// not separate.
+// fnStringListsIntersect returns whether two lists share a piece. Blanks count as part of
+// a piece unless they are separators.
 func fnStringListsIntersect(c builtinCall) Value {
 	args, odd := c.stringArgs()
 	if odd.kind != String {
@@ -256,8 +257,8 @@ func fnStringListsIntersect(c builtinCall) Value {
 	return BoolValue(false)
 }
 
-// stringArgs are the arguments, at most four, if all are strings. Otherwise odd is ERROR
-// if an argument is, else UNDEFINED if one is, else ERROR.
+// stringArgs returns the arguments, at most four, if all are strings. Otherwise odd is
+// ERROR if an argument is ERROR, else UNDEFINED if one is UNDEFINED, else ERROR.
 func (c builtinCall) stringArgs() (args [4]string, odd Value) {
 	odd = StringValue("")
 	for i := range c.args {

@@ -2,17 +2,17 @@ package classad
 
 import "strings"
 
-// substitutionMode is what a substitution returns.
+// substitutionMode selects the result of a substitution.
 type substitutionMode uint8
 
 const (
-	matchOnly    substitutionMode = iota // the substitute alone
+	matchOnly    substitutionMode = iota // only the substitute
 	replaceFirst                         // the text with its first match replaced
 	replaceAll                           // the text with every match replaced
 )
 
-// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g
-// every match, with option f in place.
+// substitute replaces matches by a text in which \0 to \9 stand for groups. Option g
+// replaces every match, option f returns the whole text.
 func (c builtinCall) substitute(where substitutionMode) Value {
 	args, odd := c.stringArgs()
 	if odd.kind != String {
@@ -61,8 +61,8 @@ func (c builtinCall) substitute(where substitutionMode) Value {
 	return c.text(b.String())
 }
 
-// expandSubstitute writes a substitute; ok is false where it names a group that the
-// pattern does not have, or one behind the last that matched.
+// expandSubstitute writes a substitute with its groups filled in. ok is false if it names
+// a group that the pattern does not have, or one after the last that matched.
 func expandSubstitute(b *strings.Builder, sub, s string, m []int) (ok bool) {
 	for len(m) > 2 && m[len(m)-1] < 0 {
 		m = m[:len(m)-2]
@@ -81,7 +81,7 @@ func expandSubstitute(b *strings.Builder, sub, s string, m []int) (ok bool) {
 			b.WriteString(s[m[g]:m[g+1]])
 		}
 		if b.Len() > 2*maxText {
-			return true // the caller sees that it is too much
+			return true // the caller notices that the text is too long
 		}
 	}
 	return true

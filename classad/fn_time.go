@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeBuiltin are the functions of times.
+// timeBuiltin returns a function on times.
 func timeBuiltin(name string) builtinFunc {
 	switch name {
 	case "time":
@@ -58,14 +58,14 @@ func zoneOffset(t time.Time) int {
 
 func absOf(t time.Time) Value { return AbsTimeValue(t.Unix(), zoneOffset(t)) }
 
-// fnDayTime is how long it is since midnight.
+// fnDayTime returns the time since midnight.
 func fnDayTime(c builtinCall) Value {
 	h, m, s := c.evaluator.now().Clock()
 	return RelTimeValue(float64(3600*h + 60*m + s))
 }
 
-// localTime is an absolute time in the local zone, which is the one that upstream takes
-// its parts in.
+// localTime returns an absolute time in the local zone, in which upstream computes its
+// parts.
 func (c builtinCall) localTime(v Value) (t time.Time, ok bool) {
 	if v.kind != AbsTime {
 		return time.Time{}, false
@@ -97,7 +97,8 @@ func spanPart(moment func(time.Time) int, span func(int64) int64) builtinFunc {
 	}}
 }
 
-// moment is an absolute time, or a number of seconds since the epoch in the local zone.
+// moment converts an absolute time, or a number of seconds since the epoch, to a time in
+// the local zone.
 func (c builtinCall) moment(v Value) (time.Time, bool) {
 	switch v.kind {
 	case AbsTime:
@@ -110,8 +111,8 @@ func (c builtinCall) moment(v Value) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// wholeSeconds is f without its fraction. What does not fit is the least integer of 32
-// bits, as upstream has it on its processors.
+// wholeSeconds returns f without its fraction. A number that does not fit becomes the
+// least integer of 32 bits, as in upstream.
 func wholeSeconds(f float64) int64 {
 	if n, ok := realToInt(f); ok {
 		return n
@@ -119,7 +120,7 @@ func wholeSeconds(f float64) int64 {
 	return math.MinInt32
 }
 
-// fnSplitTime is an ad of a time's parts, in the order in which upstream shows them.
+// fnSplitTime returns an ad with the parts of a time, in upstream's order.
 func fnSplitTime(c builtinCall) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
@@ -145,7 +146,8 @@ func fnSplitTime(c builtinCall) Value {
 	return AdOf(ad)
 }
 
-// splitSpan sets the parts of a relative time. The first that is not zero has the sign.
+// splitSpan sets the parts of a relative time. The first part that is not zero has the
+// sign.
 func splitSpan(ad *Ad, s float64) {
 	whole, _ := realToInt(math.Abs(s))
 	parts := [...]int64{whole / 86400, whole % 86400 / 3600, whole % 3600 / 60}
@@ -168,8 +170,7 @@ func splitSpan(ad *Ad, s float64) {
 	ad.SetReal("Seconds", seconds)
 }
 
-// fnFormatTime writes a time as strftime does; a time can also be an ad as splitTime
-// makes them.
+// fnFormatTime formats a time as strftime does. The time can also be an ad of splitTime.
 func fnFormatTime(c builtinCall) Value {
 	t := breakDownTime(c.evaluator.now())
 	if len(c.args) > 0 {
@@ -189,7 +190,8 @@ func fnFormatTime(c builtinCall) Value {
 	return c.text(t.format(format, c.evaluator.now().Location()))
 }
 
-// joinTime undoes splitTime. A part that is missing is 0, or the first month, or 1900.
+// joinTime is the inverse of splitTime. A missing part is 0; a missing month is the
+// first, and a missing year 1900.
 func (c builtinCall) joinTime(f *nameScope) brokenDownTime {
 	parts := [...]int{0, 0, 0, 0, 1, 1900}
 	for i, name := range [...]string{"Seconds", "Minutes", "Hours", "Day", "Month", "Year"} {
@@ -202,7 +204,8 @@ func (c builtinCall) joinTime(f *nameScope) brokenDownTime {
 	return t
 }
 
-// fnAbsTime reads a time, or makes one of seconds since the epoch and an offset from UTC.
+// fnAbsTime reads an absolute time from text, or makes one of seconds since the epoch and
+// an offset from UTC.
 func fnAbsTime(c builtinCall) Value {
 	if len(c.args) == 0 {
 		return absOf(c.evaluator.now())
@@ -235,7 +238,7 @@ func fnAbsTime(c builtinCall) Value {
 	return v
 }
 
-// zoneArg is the optional second argument, a number of seconds or a relative time.
+// zoneArg returns the optional second argument: a number of seconds or a relative time.
 func (c builtinCall) zoneArg() (off int32, given bool, bad Value) {
 	if len(c.args) < 2 {
 		return 0, false, Value{}
@@ -251,7 +254,7 @@ func (c builtinCall) zoneArg() (off int32, given bool, bad Value) {
 	return int32(f), true, Value{}
 }
 
-// fnRelTime makes a relative time of seconds, or of the seconds since the epoch.
+// fnRelTime reads a relative time from text, or makes one of seconds.
 func fnRelTime(c builtinCall) Value {
 	v := c.arg(0)
 	switch v.kind {
@@ -269,8 +272,8 @@ func fnRelTime(c builtinCall) Value {
 	return numberError(0, v)
 }
 
-// fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first
-// part that is not zero.
+// fnInterval writes a number of seconds as days+hours:minutes:seconds, without leading
+// parts that are zero.
 func fnInterval(c builtinCall) Value {
 	v := c.arg(0)
 	n := toInt(v)
@@ -278,7 +281,7 @@ func fnInterval(c builtinCall) Value {
 		return numberError(0, v)
 	}
 	if n.int() == math.MinInt64 {
-		n = IntValue(0) // what does not fit, in upstream's 32 bits
+		n = IntValue(0) // a number that does not fit upstream's 32 bits
 	}
 	s := n.int()
 	d, h, m, s := s/86400, s%86400/3600, s%3600/60, s%60

@@ -2,7 +2,7 @@ package classad
 
 import "math"
 
-// typeBuiltin are the questions about types, the conversions, and ifThenElse.
+// typeBuiltin returns a type test, a conversion, or ifThenElse.
 func typeBuiltin(name string) builtinFunc {
 	switch name {
 	case "isundefined":
@@ -43,7 +43,7 @@ func isKind(kind ValueKind) builtinFunc {
 	return builtinFunc{1, 1, func(c builtinCall) Value { return BoolValue(c.arg(0).kind == kind) }}
 }
 
-// fnIfThenElse evaluates only the branch that is taken.
+// fnIfThenElse evaluates only the branch that the condition selects.
 func fnIfThenElse(c builtinCall) Value {
 	cond := c.arg(0)
 	if cond.kind == Undefined {
@@ -113,9 +113,9 @@ func toBool(v Value) Value {
 	return UndefinedValue()
 }
 
-// wholeValue is f without its fraction. NaN and the infinities are ERROR. A number that
-// does not fit 64 bits is the least integer, which is what the instruction of the
-// processors gives that upstream runs on.
+// wholeValue returns f without its fraction. NaN and the infinities are ERROR. A number
+// that does not fit 64 bits becomes the least integer, which is the result of the
+// instruction on upstream's processors.
 func wholeValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return errorFor(notANumber)
@@ -126,7 +126,7 @@ func wholeValue(f float64) Value {
 	return IntValue(math.MinInt64)
 }
 
-// realToInt drops the fraction; ok is false where the result does not fit 64 bits.
+// realToInt drops the fraction; ok is false if the result does not fit 64 bits.
 func realToInt(f float64) (n int64, ok bool) {
 	if !(f >= math.MinInt64 && f < math.MaxInt64) {
 		return 0, false
@@ -142,8 +142,8 @@ func fnString(c builtinCall) Value {
 	return c.text(plainText(v))
 }
 
-// plainText is a string as it is, a time without its function, and any other value in
-// ClassAd syntax.
+// plainText returns a string as it is, a time without its function, and any other value
+// in ClassAd syntax.
 func plainText(v Value) string {
 	switch v.kind {
 	case String:

@@ -1,6 +1,6 @@
 package classad
 
-// versionBuiltin are the functions that compare version numbers. Values other than
+// versionBuiltin returns a function that compares version numbers. Values other than
 // strings are compared by their text.
 func versionBuiltin(name string) builtinFunc {
 	switch name {
@@ -59,14 +59,14 @@ func fnVersionInRange(c builtinCall) Value {
 	return BoolValue(compareVersions(c.stringArg(low), s) <= 0 && compareVersions(s, c.stringArg(high)) <= 0)
 }
 
-// compareVersions orders texts by their bytes, except that runs of digits are compared as
-// numbers, and as fractions where they start with a zero: strverscmp(3). Like upstream's
-// natural_cmp it gives the difference of the first bytes that differ, of the digits of
+// compareVersions orders texts as strverscmp(3) does. It compares bytes, but runs of
+// digits as numbers, and as fractions if they start with a zero. Like upstream's
+// natural_cmp it returns the difference of the first bytes that differ, of the digits of
 // two numbers, or of the zeros before them.
 func compareVersions(a, b string) int {
 	at := func(s string, i int) int {
 		if i < len(s) {
-			return int(int8(s[i])) // upstream's bytes have a sign
+			return int(int8(s[i])) // upstream's bytes are signed
 		}
 		return 0
 	}
@@ -78,7 +78,7 @@ func compareVersions(a, b string) int {
 	if i == len(a) && i == len(b) {
 		return 0
 	}
-	run := i // where the digits before i start
+	run := i // where the run of digits before i starts
 	for run > 0 && isDigit(a[run-1]) {
 		run--
 	}
@@ -91,7 +91,7 @@ func compareVersions(a, b string) int {
 			n++
 		}
 		if n > run && !digit(s, n) {
-			n-- // the last 0 of a number that is only zeros counts
+			n-- // of a number that is only zeros, the last 0 counts
 		}
 		return n - run
 	}

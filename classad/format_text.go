@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Format lays out an ad or an expression in new syntax for people: an attribute a line
-// with the signs of equality below each other, and what does not fit a line broken up,
-// chains of && and || one operand a line. The result ends with a line break, parses to
-// the same ad or expression, and formatting it again changes nothing: literals and
-// operators stay as they were written, only blanks and superfluous semicolons change.
-// Comments are lost; commented says whether there were any. The error is a
-// *[SyntaxError].
+// Format lays out an ad or an expression in new syntax for readers. Each attribute is on
+// a line, with the equals signs aligned; longer text is broken, chains of && and || into
+// one operand a line. The result ends with a line break, parses to the same ad or
+// expression, and formatting it again changes nothing: only blanks and superfluous
+// semicolons change. Comments are lost; commented reports whether there were any. The
+// error is a *[SyntaxError].
 func Format(src string) (text string, commented bool, err error) {
 	isAd := true
 	if _, err = Parse(src); err != nil {
@@ -31,9 +30,9 @@ func Format(src string) (text string, commented bool, err error) {
 	return string(append(l.out, '\n')), l.commented, nil
 }
 
-// FormatOld lays out ads in old syntax, an attribute a line with the signs of equality
-// below each other, and one empty line between ads. Comments, which begin with #, are
-// lost. The error is a *[SyntaxError].
+// FormatOld lays out ads in old syntax, one attribute a line, with the equals signs
+// aligned. Ads are separated by one empty line. Comments, which begin with #, are lost.
+// The error is a *[SyntaxError].
 func FormatOld(src string) (text string, commented bool, err error) {
 	if _, err := ParseOld(src); err != nil {
 		return "", false, err
@@ -71,8 +70,8 @@ func FormatOld(src string) (text string, commented bool, err error) {
 	return b.String(), commented, nil
 }
 
-// furthestError is the error that was found further on in the text: that of the grammar
-// that was meant.
+// furthestError returns the error at the higher offset: that of the grammar that the text
+// was probably written in.
 func furthestError(a, b error) error {
 	var x, y *SyntaxError
 	if errors.As(a, &x) && errors.As(b, &y) && y.Offset > x.Offset {
@@ -84,11 +83,12 @@ func furthestError(a, b error) error {
 const (
 	layoutWidth  = 80 // columns of a line
 	layoutStep   = 2  // of indentation
-	layoutIndent = 40 // the most indentation, however deep the nesting
-	layoutName   = 32 // the longest name with which others are aligned
+	layoutIndent = 40 // the most indentation, at any nesting
+	layoutName   = 32 // the longest name that is aligned with others
 )
 
-// alignedWidth is the width that a name asks of the column of names.
+// alignedWidth returns the width that a name of n characters needs in the column of
+// names.
 func alignedWidth(n int) int {
 	if n > layoutName {
 		return 0
@@ -96,8 +96,8 @@ func alignedWidth(n int) int {
 	return n
 }
 
-// writeTokens writes the tokens from i up to j, of which the first goes to this column,
-// further lines are indented so far, and behind the last stand a few more characters.
+// writeTokens writes the tokens from i up to j, beginning at a column. Further lines get
+// indent as indentation, and the last line leaves room for behind more characters.
 func (l *tokenLayout) writeTokens(i, j, column, indent, behind int) {
 	if column+l.width(i, j)+behind <= layoutWidth {
 		l.put(l.inline(i, j))
@@ -133,8 +133,8 @@ func (l *tokenLayout) writeTokens(i, j, column, indent, behind int) {
 	}
 }
 
-// operandIndent is the indentation for the further lines of an operand that begins a line
-// itself: deeper, if it is a chain.
+// operandIndent returns the indentation for the further lines of an operand that begins a
+// line. It is deeper if the operand is a chain.
 func (l *tokenLayout) operandIndent(i, j, indent int) int {
 	if _, cuts := l.breakPlaces(i, j); len(cuts) > 0 {
 		return indent + layoutStep
@@ -150,8 +150,8 @@ const (
 	cutTernary
 )
 
-// breakPlaces are the places of the loosest operators among the tokens from i up to j,
-// outside of brackets.
+// breakPlaces returns the indexes of the loosest operators among the tokens from i up to
+// j, outside of brackets.
 func (l *tokenLayout) breakPlaces(i, j int) (level int, at []int) {
 	for ; i < j; i++ {
 		t := &l.toks[i]
@@ -179,8 +179,8 @@ func (l *tokenLayout) breakPlaces(i, j int) (level int, at []int) {
 	return level, at
 }
 
-// writeGroups writes tokens between which no line is broken, except inside of those
-// brackets that are too long for what is left of the line.
+// writeGroups writes tokens without breaking lines between them. It breaks only inside
+// brackets that are too long for the rest of the line.
 func (l *tokenLayout) writeGroups(i, j, column, indent int) {
 	for first := i; i < j; i++ {
 		if i > first && needsBlank(&l.toks[i-1], &l.toks[i]) {
@@ -203,8 +203,8 @@ func (l *tokenLayout) writeGroups(i, j, column, indent int) {
 	}
 }
 
-// writeBracketLines writes a bracket, what is in it on lines of their own, and the
-// closing bracket at the beginning of another. The result is the column behind it.
+// writeBracketLines writes a bracket, its contents on lines of their own, and the closing
+// bracket on another line. The result is the column after it.
 func (l *tokenLayout) writeBracketLines(i, j, indent int) int {
 	open, inner := &l.toks[i], indent+layoutStep
 	l.put(open.text)
@@ -229,8 +229,8 @@ func (l *tokenLayout) writeBracketLines(i, j, indent int) int {
 	return column + 1
 }
 
-// splitAtSign are the stretches of tokens from i up to j that are separated by a sign
-// outside of brackets.
+// splitAtSign returns the ranges of tokens from i up to j that a sign separates outside
+// of brackets.
 func (l *tokenLayout) splitAtSign(i, j int, sign string) (list [][2]int) {
 	from := i
 	for ; i < j; i++ {
@@ -245,7 +245,7 @@ func (l *tokenLayout) splitAtSign(i, j int, sign string) (list [][2]int) {
 	return append(list, [2]int{from, j})
 }
 
-// attributes writes those of an ad, a line each or more.
+// attributes writes the attributes of an ad, each on a line or more.
 func (l *tokenLayout) attributes(i, j, indent int) {
 	list, names := l.splitAtSign(i, j, ";"), 0
 	for _, p := range list {

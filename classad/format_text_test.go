@@ -86,8 +86,8 @@ func TestFormatOld(t *testing.T) {
 	}
 }
 
-// checkFormat holds that a text that parses says the same after it was formatted, and
-// that formatting again changes nothing.
+// checkFormat checks that formatting a text preserves its meaning, and that formatting
+// the result again changes nothing.
 func checkFormat(t *testing.T, src string) {
 	t.Helper()
 	var want string

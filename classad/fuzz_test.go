@@ -21,8 +21,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// FuzzParse reads any text and holds what the printer writes against what it is read back
-// as.
+// FuzzParse parses any text and compares the result with what is parsed from its printed
+// form.
 func FuzzParse(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -43,8 +43,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzEval evaluates any text in a match, twice, and so holds that it ends, does not
-// panic, and depends on nothing else.
+// FuzzEval evaluates any text in a match, twice. It checks that the evaluation ends, does
+// not panic, and is deterministic.
 func FuzzEval(f *testing.F) {
 	addSeeds(f)
 	my := parseOrFail(f,
@@ -67,8 +67,7 @@ func FuzzEval(f *testing.F) {
 	})
 }
 
-// FuzzAd reads any text as an ad in both syntaxes and in JSON, and writes each ad in the
-// form it came in.
+// FuzzAd reads any text as an ad in all three forms, and writes each ad in its form.
 func FuzzAd(f *testing.F) {
 	f.Add(`[ a = 1; b = { "x", [ c = a ] }; 'd e' = -0.0 ]`)
 	f.Add("A = 1\n# no\nB = \"x\\\"\"\n")

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// nestedText is an opening text n times, a middle, and a closing text n times.
+// nestedText returns the text opening n times, middle, and closing n times.
 func nestedText(n int, open, middle, closing string) string {
 	return strings.Repeat(open, n) + middle + strings.Repeat(closing, n)
 }
 
-// hostileTexts are texts that nobody means well with.
+// hostileTexts returns texts that an attacker could send.
 func hostileTexts() map[string]string {
 	const deep, long = 100_000, 1 << 20
 	noise := make([]byte, long)
@@ -68,8 +68,7 @@ func hostileTexts() map[string]string {
 	}
 }
 
-// TestHostileTexts reads texts that nobody means well with, in all syntaxes, and
-// evaluates what is in the language.
+// TestHostileTexts reads hostile texts in all syntaxes, and evaluates the valid ones.
 func TestHostileTexts(t *testing.T) {
 	for name, src := range hostileTexts() {
 		runBounded(t, name, func() {
@@ -85,8 +84,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// runBounded runs f, which ends because evaluations and parses are bounded, and says if
-// it took long.
+// runBounded runs f, which must end because evaluations and parses are bounded, and
+// reports an error if it took long.
 func runBounded(t *testing.T, name string, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -96,7 +95,8 @@ func runBounded(t *testing.T, name string, f func()) {
 	}
 }
 
-// TestHostileEvaluations evaluates ads that make much of little; TestEvalBounds has more.
+// TestHostileEvaluations evaluates small ads whose values could become huge;
+// TestEvalBounds has more.
 func TestHostileEvaluations(t *testing.T) {
 	const head = `[ s = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; l = { l, l }; m = { m[0] }; self = [ self = self ]; n = { 1, 2, 3, 4, 5, 6, 7, 8 }; `
 	chain := func(last, step string) string {

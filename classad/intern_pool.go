@@ -2,19 +2,19 @@ package classad
 
 import "strings"
 
-// InternPool lets ads that are kept share what they have in common: the names of their
-// attributes, where they have the same ones in the same order, and literals and
-// expressions that are the same. Of ads of many machines that leaves each little more
-// than a word for an attribute, and what is its own. It is not safe for concurrent use.
+// InternPool lets stored ads share what they have in common. Ads with the same attribute
+// names in the same order share their names, and equal literals and expressions are
+// shared. An ad of a machine then needs little more than a word for each attribute, and
+// its own values. It is not safe for concurrent use.
 type InternPool struct {
-	shapes map[string]*Ad // by all names, NUL after each; of these only labels and table count
+	shapes map[string]*Ad // by all names, with a NUL after each; only labels and hash table of these ads are used
 	values map[Value]*literalNode
 	exprs  map[string]exprNode // by text
 	key    []byte
 }
 
-// Bounds on what a pool remembers. When one is reached it begins anew, and what ads share
-// stays shared.
+// Bounds on what a pool stores. At a bound the pool starts again empty, and ads still
+// share what they share.
 const (
 	maxShapes      = 1 << 10
 	maxLiterals    = 1 << 14
@@ -22,7 +22,7 @@ const (
 	maxStringBytes = 256 // bytes of a string
 )
 
-// NewPool is an empty pool.
+// NewPool returns an empty pool.
 func NewPool() *InternPool {
 	p := &InternPool{}
 	p.reset()
@@ -33,9 +33,9 @@ func (p *InternPool) reset() {
 	p.shapes, p.values, p.exprs = map[string]*Ad{}, map[Value]*literalNode{}, map[string]exprNode{}
 }
 
-// Intern makes the ad share what it has in common with others that the pool has seen.
-// Nobody else may use the ad meanwhile; afterwards it says what it said before, and can
-// be changed like any other.
+// Intern makes an ad share parts with ads that the pool has seen. Nothing else may use
+// the ad meanwhile. Afterwards the ad has the same contents, and can be changed like any
+// other.
 func (p *InternPool) Intern(ad *Ad) {
 	if len(p.shapes) >= maxShapes || len(p.values) >= maxLiterals || len(p.exprs) >= maxExprs {
 		p.reset()
@@ -48,7 +48,7 @@ func (p *InternPool) Intern(ad *Ad) {
 	shape := p.shapes[string(key)]
 	if shape == nil {
 		shape = &Ad{labels: make([]attrLabel, len(ad.labels)), hashTable: ad.hashTable}
-		for i, l := range ad.labels { // names may be part of the text that the ad was read from
+		for i, l := range ad.labels { // names may be part of the text from which the ad was parsed
 			shape.labels[i] = attrLabel{l.hash, strings.Clone(l.name)}
 		}
 		p.shapes[string(key)] = shape
@@ -60,7 +60,7 @@ func (p *InternPool) Intern(ad *Ad) {
 	ad.labels, ad.hashTable, ad.exprs, ad.shared = shape.labels, shape.hashTable, exprs, true
 }
 
-// node is the same expression as others have it.
+// node returns the shared copy of an expression.
 func (p *InternPool) node(n exprNode) exprNode {
 	switch n := n.(type) {
 	case nil:

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestInternPool holds that ads say the same in a pool and out of it, and that changing
-// one, or a copy, changes no other.
+// TestInternPool checks that ads have the same contents with and without a pool. Changing
+// an ad or a copy must change no other.
 func TestInternPool(t *testing.T) {
 	texts := []string{
 		"[]", `[A = 1; b = -0.0; B2 = "x"; C = A + 1; D = {1, [x = 2]}; E = [y = A]; F = undefined; G = error; H = TARGET.A == MY.A]`,
 		`[a = 1; b = 0.0]`, `[A = 1; b = "1"]`, `[A = true; b = 1.0]`, `[A = 1; b = real("NaN")]`,
 		`[A = "` + strings.Repeat("y", 300) + `"; b = 2]`,
 	}
-	for i := range 20 { // more than few attributes, in orders of their own
+	for i := range 20 { // more than a few attributes, in various orders
 		var b strings.Builder
 		for k := range 10 + i%3 {
 			fmt.Fprintf(&b, "N%d = %d; ", (k+i%2)%13, k%4)

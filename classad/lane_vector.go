@@ -2,14 +2,14 @@ package classad
 
 import mathbits "math/bits"
 
-// lanes is how many rows a program looks at in one go.
+// lanes is the number of rows that a program processes at once.
 const lanes = 256
 
-// laneVector is one value for each lane: an integer, the bits of a real, or a number of a
-// dictionary.
+// laneVector has one value for each lane: an integer, the bits of a real, or a number of
+// a dictionary.
 type laneVector [lanes]uint64
 
-// laneMask is one bit for each lane.
+// laneMask has one bit for each lane.
 type laneMask [lanes / 64]uint64
 
 func (m *laneMask) isEmpty() bool { return m[0]|m[1]|m[2]|m[3] == 0 }
@@ -45,7 +45,7 @@ func (m *laneMask) invert() {
 
 func (m *laneMask) set(lane int) { m[lane>>6] |= 1 << (lane & 63) }
 
-// firstLanes is the mask of the first n lanes.
+// firstLanes returns the mask of the first n lanes.
 func firstLanes(n int) (m laneMask) {
 	for i := range m {
 		switch k := n - i<<6; {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// largeMachine is an ad whose columns have all types, with some values missing or odd.
+// largeMachine returns an ad whose columns have all types, with some values missing or
+// odd.
 func largeMachine(r *rand.Rand) *Ad {
 	ad := New()
 	set := func(name string, v Value) {
@@ -59,8 +60,8 @@ type testRequest struct {
 	q   *Query
 }
 
-// largeRequests are requests of all sorts: for indexes, for programs, and for what is
-// remembered.
+// largeRequests returns requests for all ways of evaluation: indexes, programs, and
+// cached results.
 func largeRequests(t *testing.T, table *Table) []testRequest {
 	var requests []testRequest
 	for _, src := range []string{
@@ -92,7 +93,7 @@ func largeRequests(t *testing.T, table *Table) []testRequest {
 	return requests
 }
 
-// compareHits holds what a request has found against Match.
+// compareHits compares the rows found for a request with Match.
 func compareHits(t *testing.T, req testRequest, hits []QueryHit, model map[RowID]*Ad, env *EvalEnv) {
 	t.Helper()
 	var got, want []string
@@ -111,8 +112,8 @@ func compareHits(t *testing.T, req testRequest, hits []QueryHit, model map[RowID
 	}
 }
 
-// TestLargeTable compares queries over many blocks, by columns and by indexes, with
-// Match, while rows change.
+// TestLargeTable compares queries over many blocks with Match while rows change. The
+// queries use columns and indexes.
 func TestLargeTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC()}
@@ -129,7 +130,7 @@ func TestLargeTable(t *testing.T) {
 	for round := range 8 {
 		for _, req := range requests {
 			got := req.q.Select(nil, env)
-			if round%4 == 3 { // before, it only has to learn what excludes most
+			if round%4 == 3 { // in other rounds the query only learns which conditions exclude most
 				compareHits(t, req, got, model, env)
 			}
 		}
@@ -173,7 +174,7 @@ func TestLargeTable(t *testing.T) {
 	t.Logf("%d segments, %d indexes, %d conditions left to the evaluator", len(table.segments), indexed, trees)
 }
 
-// TestSelectAllocatesNothing holds that asking a table that has not changed takes no
+// TestSelectAllocatesNothing checks that a query of an unchanged table allocates no
 // memory.
 func TestSelectAllocatesNothing(t *testing.T) {
 	table, _ := benchTable(t, 5000)

@@ -14,26 +14,26 @@ func (s MatchSide) String() string { return [...]string{"left", "right"}[s] }
 // MismatchReason is one condition that keeps two ads from matching: a conjunct of a
 // side's Requirements that is not true.
 type MismatchReason struct {
-	Side MatchSide // whose Requirements
-	// in which the conjunct stands: Requirements, or an attribute that is itself a
+	Side MatchSide // the side whose Requirements contain the conjunct
+	// the attribute that contains the conjunct: Requirements, or one that is itself a
 	// conjunct of them, such as START
 	Attribute string
-	Conjunct  Expr            // without the parentheses around it; the name Requirements where a side has none
-	Value     Value           // of the conjunct; never true
-	Operands  []ReasonOperand // the names in the conjunct, each once, in the order in which they stand
+	Conjunct  Expr            // without parentheses around it; the name Requirements where a side has none
+	Value     Value           // value of the conjunct; never true
+	Operands  []ReasonOperand // the names in the conjunct, each once, in their order
 }
 
-// ReasonOperand is a name that a conjunct mentions, with its scope and what is selected
-// from it, as in TARGET.Memory or Gpu.Name.
+// ReasonOperand is a name in a conjunct, with its scope and its selections. Examples are
+// TARGET.Memory and Gpu.Name.
 type ReasonOperand struct {
 	Expr  Expr
 	Value Value
 }
 
-// Reasons says why left and right do not match: every conjunct of each side's
-// Requirements that is not true, the left side's first. It is empty if and only if
-// [Match] says that they match. A conjunct that is merely the name of another attribute
-// of the same ad gives way to that attribute's own conjuncts.
+// Reasons explains why left and right do not match. It returns every conjunct of each
+// side's Requirements that is not true, the left side's first. The result is empty if and
+// only if the ads match in [Match]. A conjunct that is only the name of another attribute
+// of the same ad is replaced by that attribute's conjuncts.
 func Reasons(left, right *Ad, env *EvalEnv) []MismatchReason {
 	if left == nil {
 		left = New()
@@ -44,8 +44,8 @@ func Reasons(left, right *Ad, env *EvalEnv) []MismatchReason {
 	return append(reasonsOf(Left, left, right, env), reasonsOf(Right, right, left, env)...)
 }
 
-// reasonsOf is what one side objects to. The conjuncts share the bounds of one
-// evaluation, so that a side takes twice as long as a match at most.
+// reasonsOf returns the reasons of one side. The conjuncts share the bounds of one
+// evaluation, so a side takes at most twice as long as a match.
 func reasonsOf(side MatchSide, my, target *Ad, env *EvalEnv) []MismatchReason {
 	const name = "Requirements"
 	ev := newEvaluator(my, target, env)
@@ -60,13 +60,13 @@ func reasonsOf(side MatchSide, my, target *Ad, env *EvalEnv) []MismatchReason {
 	}
 	l := &reasonCollector{ev: newEvaluator(my, target, env), side: side}
 	l.attribute(i)
-	if len(l.reasons) == 0 { // each conjunct by itself is true, but a bound or a random number came between
+	if len(l.reasons) == 0 { // each conjunct alone is true, but a bound or a random number made the whole false
 		return []MismatchReason{{Side: side, Attribute: my.labels[i].name, Conjunct: my.exprs[i], Value: whole}}
 	}
 	return l.reasons
 }
 
-// maxOperands is how many attributes may each be merely the name of the next.
+// maxOperands is the longest chain of attributes that are each only the name of the next.
 const maxOperands = 100
 
 // reasonCollector collects the reasons of one side.
@@ -76,8 +76,8 @@ type reasonCollector struct {
 	reasons []MismatchReason
 }
 
-// attribute takes the conjuncts of an attribute, which counts as under evaluation
-// meanwhile, as it does in a match.
+// attribute adds the conjuncts of an attribute. Meanwhile the attribute counts as under
+// evaluation, as in a match.
 func (l *reasonCollector) attribute(i int) {
 	ev, whole := l.ev, l.ev.leftScope.ad.exprs[i]
 	ev.activeAttrs = append(ev.activeAttrs, activeAttr{ev.leftScope.ad, i})
@@ -101,8 +101,8 @@ func (l *reasonCollector) attribute(i int) {
 	ev.activeAttrs = ev.activeAttrs[:len(ev.activeAttrs)-1]
 }
 
-// namedAttribute is the place of the attribute that a conjunct consists of, if that holds
-// more than a literal and is not under evaluation; else -1.
+// namedAttribute returns the index of the attribute of which a conjunct is only the name.
+// It returns -1 if the attribute is a literal or is under evaluation.
 func (l *reasonCollector) namedAttribute(n exprNode) int {
 	ad, i := l.ev.leftScope.ad, -1
 	switch n := n.(type) {
@@ -127,8 +127,9 @@ func (l *reasonCollector) namedAttribute(n exprNode) int {
 	return i
 }
 
-// operands are the names in n and their values. What a nested ad or a function that works
-// inside other ads mentions means something only there.
+// operands returns the names in n and their values. Names inside a nested ad, or in an
+// argument that a function evaluates in other ads, have a meaning only there and are left
+// out.
 func (l *reasonCollector) operands(n exprNode) []ReasonOperand {
 	var list []ReasonOperand
 	seen := map[string]bool{}
@@ -159,7 +160,7 @@ func (l *reasonCollector) operands(n exprNode) []ReasonOperand {
 	return list
 }
 
-// isName says whether n is a name, or selects names from one.
+// isName reports whether n is a name or a selection from one.
 func isName(n exprNode) bool {
 	switch n := n.(type) {
 	case *attrRef, *rootRef:

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// reasonText writes reasons a line each: side, attribute, conjunct, value, and the
+// reasonText writes one line for each reason: side, attribute, conjunct, value, and the
 // operands in brackets.
 func reasonText(reasons []MismatchReason) string {
 	var b strings.Builder
@@ -62,15 +62,15 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestReasonsOfNothing holds that ads that are missing count as empty.
+// TestReasonsOfNothing checks that missing ads count as empty.
 func TestReasonsOfNothing(t *testing.T) {
 	if got := len(Reasons(nil, nil, nil)); got != 2 {
 		t.Errorf("got %d reasons, want one for each side", got)
 	}
 }
 
-// TestReasonsAgree holds that there is a reason if and only if ads do not match, over
-// random Requirements, and that no reason's conjunct is true.
+// TestReasonsAgree checks that there is a reason if and only if two ads do not match. The
+// Requirements are random. No conjunct of a reason may be true.
 func TestReasonsAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	atoms := []string{"true", "false", "1", "0.0", "undefined", "error", "a", "b", "c", "TARGET.a", "TARGET.b",
@@ -112,8 +112,8 @@ func TestReasonsAgree(t *testing.T) {
 	}
 }
 
-// TestReasonsBound holds that many heavy conjuncts take no longer than the bounds of an
-// evaluation allow.
+// TestReasonsBound checks that many expensive conjuncts take no longer than the bounds of
+// an evaluation allow.
 func TestReasonsBound(t *testing.T) {
 	heavy := "size(split(join(\",\", {" + strings.Repeat("1,", 2000) + "1}))) == 0"
 	left := parseOrFail(t, "[ Requirements = "+strings.Repeat(heavy+" && ", 50)+"false ]")

@@ -6,9 +6,9 @@ import "strconv"
 const (
 	MaxBytes = 16 << 20 // of one text
 	MaxDepth = 1000     // of brackets, signs and conditions inside each other
-	maxChain = 5000     // of operators one after another, which nest to the left
+	maxChain = 5000     // of operators in a row, which nest to the left
 
-	maxPatterns = 32 // compiled while parsing; others are compiled when they are used
+	maxPatterns = 32 // regular expressions compiled while parsing; further ones are compiled when they are used
 )
 
 // ParseExpr reads one expression in new syntax. The error is a *[SyntaxError].
@@ -36,8 +36,10 @@ type parser struct {
 	lex      lexer
 	tok      lexToken
 	depth    int
-	patterns int           // compiled so far
-	literals []literalNode // literals are cut from it, so that an ad of 100 attributes needs few allocations
+	patterns int // number of regular expressions compiled so far
+	// block from which literals are allocated, so that an ad of 100 attributes needs few
+	// allocations
+	literals []literalNode
 }
 
 func newParser(src string, lines bool) *parser {
@@ -57,8 +59,8 @@ func (p *parser) start(src string, lines bool) {
 
 func (p *parser) advance() { p.tok = p.lex.next() }
 
-// fail records an error at the present token; the parser then sees the end of the text
-// everywhere.
+// fail records an error at the present token. After it the parser sees only the end of
+// the text.
 func (p *parser) fail(msg string) exprNode {
 	if p.tok.kind == tokEOF && p.lex.err == nil {
 		msg += ", but the text ends here"
@@ -77,7 +79,7 @@ func (p *parser) finish() error {
 	return nil
 }
 
-// at says whether the present token is this sign; punct also goes over it.
+// at reports whether the present token is a sign; punct also skips it.
 func (p *parser) at(text string) bool { return p.tok.kind == tokPunct && p.tok.text == text }
 
 func (p *parser) punct(text string) bool {
@@ -104,7 +106,7 @@ func (p *parser) literal(v Value) *literalNode {
 	return l
 }
 
-// enter goes one level deeper, and leave comes back.
+// enter increases the nesting depth by one, and leave decreases it.
 func (p *parser) enter() bool {
 	if p.depth++; p.depth > MaxDepth {
 		p.fail("the expression is nested deeper than " + strconv.Itoa(MaxDepth) + " levels")
@@ -115,7 +117,7 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// expression reads a ternary or anything tighter.
+// expression reads a ternary or an expression that binds tighter.
 func (p *parser) expression() exprNode {
 	if !p.enter() {
 		return &literalNode{}
@@ -130,7 +132,7 @@ func (p *parser) expression() exprNode {
 	return &ternaryNode{cond, x, p.expression()}
 }
 
-// binary reads operators of at least this level, by climbing precedence.
+// binary reads operators of at least a level, by precedence climbing.
 func (p *parser) binary(level int8) exprNode {
 	x := p.unary()
 	for chain := 0; ; chain++ {
@@ -147,7 +149,7 @@ func (p *parser) binary(level int8) exprNode {
 	}
 }
 
-// infix is the binary operator at the present token, or opNone.
+// infix returns the binary operator at the present token, or opNone.
 func (p *parser) infix() exprOperator {
 	switch p.tok.kind {
 	case tokOp:
@@ -193,7 +195,7 @@ func (p *parser) unary() exprNode {
 	return &unaryNode{op, p.unary()}
 }
 
-// postfix reads the subscripts, selections and elvis operators behind x.
+// postfix reads the subscripts, selections and elvis operators after x.
 func (p *parser) postfix(x exprNode) exprNode {
 	for chain := 0; p.tok.kind == tokPunct; chain++ {
 		if chain >= maxChain {

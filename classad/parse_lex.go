@@ -10,11 +10,11 @@ type tokenKind uint8
 
 const (
 	tokEOF    tokenKind = iota
-	tokName             // text
+	tokName             // field text
 	tokQuoted           // 'text': always a name, never a keyword
-	tokNumber           // value
-	tokString           // value
-	tokOp               // op, binary or unary; see lexToken.op
+	tokNumber           // field value
+	tokString           // field value
+	tokOp               // binary or unary operator; see lexToken.op
 	tokPunct            // one of ( ) [ ] { } , ; = . ? : by text, and ?: as "?:"
 )
 
@@ -26,12 +26,12 @@ type lexToken struct {
 	value Value
 }
 
-// lexer cuts a text into tokens. The first error sticks, and everything after it is the
-// end of the text.
+// lexer splits a text into tokens. After the first error it returns only the end of the
+// text.
 type lexer struct {
 	src       string
 	pos       int
-	oldSyntax bool // old syntax: backslashes are literal except before a quote
+	oldSyntax bool // backslashes are literal except before a quote
 	err       *SyntaxError
 }
 
@@ -76,7 +76,7 @@ func (l *lexer) next() lexToken {
 	return l.operator()
 }
 
-// skipSpace goes over blanks and comments.
+// skipSpace skips blanks and comments.
 func (l *lexer) skipSpace() {
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
@@ -156,7 +156,7 @@ func (l *lexer) number() lexToken {
 	if err != nil || n > 1<<63 {
 		return l.fail(start, "the integer does not fit in 64 bits")
 	}
-	// 9223372036854775808 is allowed behind a minus only, which the parser checks.
+	// 9223372036854775808 is allowed only after a minus, which the parser checks.
 	return lexToken{kind: tokNumber, pos: start, text: text, value: IntValue(int64(n))}
 }
 
@@ -183,7 +183,7 @@ func (l *lexer) quoted(quote byte) (string, bool) {
 	return "", false
 }
 
-// escaped reads the rest of a quoted text that has a backslash at the present place.
+// escaped reads the rest of a quoted text that has a backslash at the present position.
 func (l *lexer) escaped(open int, quote byte, b []byte) (string, bool) {
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
@@ -213,8 +213,8 @@ func (l *lexer) escaped(open int, quote byte, b []byte) (string, bool) {
 	return "", false
 }
 
-// escape reads what follows a backslash: a letter of C's, up to three octal digits, or
-// the character itself.
+// escape reads the characters after a backslash: one of C's letters, up to three octal
+// digits, or the character itself.
 func (l *lexer) escape(b []byte) ([]byte, bool) {
 	if l.pos >= len(l.src) {
 		return b, true
@@ -251,7 +251,7 @@ func (l *lexer) escape(b []byte) ([]byte, bool) {
 	return append(b, byte(n)), true
 }
 
-// operator reads a sign, the longest that fits.
+// operator reads the longest sign at the present position.
 func (l *lexer) operator() lexToken {
 	start := l.pos
 	if l.src[start] == '?' {

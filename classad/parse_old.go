@@ -2,8 +2,8 @@ package classad
 
 import "strings"
 
-// ParseOld reads an ad in old syntax: one attribute a line, A = 1, where a backslash in a
-// string stands for itself except before a quote. Empty lines and lines that start with #
+// ParseOld reads an ad in old syntax: one attribute a line, such as A = 1. In its strings
+// a backslash is literal except before a quote. Empty lines and lines that start with #
 // are skipped. The error is a *[SyntaxError].
 func ParseOld(src string) (*Ad, error) {
 	if len(src) > MaxBytes {
@@ -44,15 +44,15 @@ func (p *parser) line(line string, ad *Ad) *SyntaxError {
 	return p.lex.err
 }
 
-// String is the ad in new syntax, on one line. What is longer than two MaxBytes, and
-// could not be read, is cut, and ends in an ellipsis.
+// String returns the ad in new syntax, on one line. Text longer than twice MaxBytes,
+// which could not be parsed, is cut and ends in an ellipsis.
 func (a *Ad) String() string { return string(printStyle{exact: true}.ad(nil, a)) }
 
-// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be.
-// [ParseOld] reads the same ad from it, except for what the syntax cannot hold. A line
-// break in a string or a name becomes a blank. A string that ends in a backslash is
-// written as a substr() that gives it, unless it is all that an attribute has. A name
-// that ends in a backslash is not read back. To keep an ad use String.
+// Old returns the ad in old syntax, one attribute a line. Reals are as short as possible.
+// [ParseOld] reads the same ad from it, except for what the syntax cannot represent: A
+// line break in a string or a name becomes a blank. A string that ends in a backslash is
+// written as a substr() with the same value, unless it is a whole attribute. A name that
+// ends in a backslash is not read back. To store an ad, use String.
 func (a *Ad) Old() string {
 	var b []byte
 	s := printStyle{lines: true, exact: true}

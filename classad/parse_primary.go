@@ -2,8 +2,8 @@ package classad
 
 import "strings"
 
-// primary reads what stands by itself: a literal, a name, a call, a list, an ad, or an
-// expression in parentheses.
+// primary reads an operand without operators. It is a literal, a name, a call, a list, an
+// ad, or an expression in parentheses.
 func (p *parser) primary() exprNode {
 	tok := p.tok
 	switch tok.kind {
@@ -63,7 +63,7 @@ func (p *parser) primary() exprNode {
 	return p.fail("expected an expression, not " + tok.text)
 }
 
-// strings reads one string literal, or several that follow one another and are one.
+// strings reads one string literal, or several adjacent ones, which form one string.
 func (p *parser) strings() exprNode {
 	first := p.tok.value
 	p.advance()
@@ -79,8 +79,8 @@ func (p *parser) strings() exprNode {
 	return p.literal(StringValue(b.String()))
 }
 
-// call reads the arguments of a function, from the parenthesis. A semicolon is as good as
-// a comma, as it was in old ClassAds.
+// call reads the arguments of a function, from the parenthesis. As in old ClassAds, a
+// semicolon is equivalent to a comma.
 func (p *parser) call(name string) exprNode {
 	p.advance()
 	call := &callNode{name: name, fn: findBuiltin(name)}
@@ -102,9 +102,9 @@ func (p *parser) call(name string) exprNode {
 	return p.constantTime(call)
 }
 
-// constantTime is the value of a call of absTime or relTime with one literal string,
-// which upstream's parser takes for a literal as well. A text that is no time is an error
-// here, not only when it is evaluated.
+// constantTime returns the value of a call of absTime or relTime with one literal string.
+// Like upstream's parser, it makes a literal of the call. A text that is no time is an
+// error here, and not only in the evaluation.
 func (p *parser) constantTime(c *callNode) exprNode {
 	if len(c.args) != 1 {
 		return c
@@ -145,8 +145,8 @@ func (p *parser) list() exprNode {
 	return list
 }
 
-// ad reads the attributes of an ad and its closing bracket. Of two with one name the last
-// wins.
+// ad reads the attributes of an ad and its closing bracket. Of two attributes with one
+// name the last wins.
 func (p *parser) ad() *Ad {
 	ad := &Ad{}
 	for p.lex.err == nil {

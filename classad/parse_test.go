@@ -83,7 +83,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// Hostile texts get an error or a value, not a crash, and at once.
+// TestParseBounds checks that hostile texts give an error or a value at once, and do not
+// crash.
 func TestParseBounds(t *testing.T) {
 	const deep = 100_000
 	for name, src := range map[string]string{

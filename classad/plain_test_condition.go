@@ -1,9 +1,9 @@
 package classad
 
-// minIndexed is the least number of rows for which an index pays.
+// minIndexed is the least number of rows for which an index is worth its cost.
 const minIndexed = 4096
 
-// plainTest is a condition that compares a column with a constant: it needs no program,
+// plainTest is a condition that compares a column with a constant. It needs no program,
 // and an index can answer it.
 type plainTest struct {
 	ok  bool
@@ -15,7 +15,7 @@ type plainTest struct {
 	v     Value       // the constant, of the column's type
 }
 
-// plainTest is what a flat condition is, if it is one.
+// plainTest returns the plain test that a flat condition is equivalent to, if any.
 func (c *segmentCompiler) plainTest(n exprNode) (x plainTest) {
 	b, ok := n.(*binaryNode)
 	if !ok || b.op < opEqual || b.op > opGreaterEqual || b.op == opNotEqual || b.op == opIs || b.op == opIsnt {
@@ -48,8 +48,8 @@ func (c *segmentCompiler) plainTest(n exprNode) (x plainTest) {
 	return x
 }
 
-// indexCandidates are the rows that the best index leaves, and its column; nil if it is
-// better to look at all rows.
+// indexCandidates returns the rows that the best index leaves, and its column. It returns
+// nil if scanning all rows is cheaper.
 func (q *Query) indexCandidates(s *tableSegment, p *segmentQuery) (rows []int32, col *segmentColumn) {
 	n := len(s.rows)
 	if n < minIndexed || q.unindexed {
@@ -74,8 +74,8 @@ func (q *Query) indexCandidates(s *tableSegment, p *segmentQuery) (rows []int32,
 	return rows, col
 }
 
-// scanIndex matches the rows that an index has found and those that were changed since it
-// was made.
+// scanIndex matches the rows that an index found and those changed since the index was
+// sorted.
 func (q *Query) scanIndex(p *segmentQuery, rows []int32, o *columnIndex, hits []QueryHit) []QueryHit {
 	m := q.vm
 	for _, i := range rows {
@@ -93,7 +93,7 @@ func (q *Query) scanIndex(p *segmentQuery, rows []int32, o *columnIndex, hits []
 	return q.flush(p, hits)
 }
 
-// addPicked adds a row to those that are matched together.
+// addPicked adds a row to the next block.
 func (q *Query) addPicked(p *segmentQuery, i int32, hits []QueryHit) []QueryHit {
 	if q.vm.indexRows = append(q.vm.indexRows, i); len(q.vm.indexRows) == lanes {
 		return q.flush(p, hits)
@@ -110,11 +110,11 @@ func (q *Query) flush(p *segmentQuery, hits []QueryHit) []QueryHit {
 	return hits
 }
 
-// applyTest leaves of the live lanes those that pass.
+// applyTest removes the live lanes that do not pass.
 func (x *plainTest) applyTest(m *vectorVM, d *valueDictionary) {
 	col := x.ref.column(m.segment)
 	m.loadCells(0, col)
-	pass := &m.passing // not a variable: what a chosen loop gets is on the heap
+	pass := &m.passing // not a local variable, which would escape to the heap in the call of a chosen loop
 	switch x.class {
 	case classInt:
 		kernel, negated := intKernel(x.op)

@@ -11,8 +11,7 @@ type programBuilder struct {
 	loaded  map[[2]int]compiledOperand
 }
 
-// program compiles a flat expression as a condition. ok is false if it cannot be
-// compiled.
+// program compiles a flat expression as a condition. ok is false if that is not possible.
 func (l *programBuilder) program(n exprNode) (p vectorProgram, ok bool) {
 	l.steps, l.vectors, l.masks, l.caches = nil, 0, fixedMasks, 0
 	l.loaded = map[[2]int]compiledOperand{}
@@ -53,7 +52,7 @@ func (l *programBuilder) mask() int {
 	return l.masks - 1
 }
 
-// unionMask is a mask of the lanes in x or y.
+// unionMask returns a mask of the lanes in x or y.
 func (l *programBuilder) unionMask(x, y int) int {
 	switch {
 	case x == zeros || x == y:
@@ -71,7 +70,7 @@ func (l *programBuilder) unionMask(x, y int) int {
 	return r
 }
 
-// differenceMask is a mask of the lanes in x and not in y.
+// differenceMask returns a mask of the lanes in x and not in y.
 func (l *programBuilder) differenceMask(x, y int) int {
 	if x == zeros || y == zeros {
 		return x
@@ -86,7 +85,7 @@ func (l *programBuilder) differenceMask(x, y int) int {
 	return r
 }
 
-// intersectionMask is a mask of the lanes in x and in y.
+// intersectionMask returns a mask of the lanes in x and in y.
 func (l *programBuilder) intersectionMask(x, y int) int {
 	switch {
 	case x == zeros || y == zeros:
@@ -106,22 +105,22 @@ func (l *programBuilder) intersectionMask(x, y int) int {
 	return r
 }
 
-// mismatchResult is the result of an operator whose operands x and y are never of types
-// that fit: ERROR, or UNDEFINED where an operand is.
+// mismatchResult returns the result of an operator whose operand types never fit. It is
+// ERROR, or UNDEFINED where an operand is.
 func (l *programBuilder) mismatchResult(x, y compiledOperand) compiledOperand {
 	bad := l.unionMask(x.errors, y.errors)
 	undef := l.differenceMask(l.unionMask(x.undefined, y.undefined), bad)
 	return compiledOperand{kind: Boolean, at: zeros, undefined: undef, errors: l.differenceMask(ones, undef)}
 }
 
-// gapMasks are the masks of the result of an operator that is ERROR or UNDEFINED where an
-// operand is.
+// gapMasks returns the masks of the result of an operator that is ERROR or UNDEFINED
+// where an operand is.
 func (l *programBuilder) gapMasks(x, y compiledOperand) (undef, bad int) {
 	bad = l.unionMask(x.errors, y.errors)
 	return l.differenceMask(l.unionMask(x.undefined, y.undefined), bad), bad
 }
 
-// loadConstant gives a constant registers of its own.
+// loadConstant puts a constant into registers of its own.
 func (l *programBuilder) loadConstant(x compiledOperand) compiledOperand {
 	if !x.isLiteral {
 		return x
@@ -151,7 +150,7 @@ func (l *programBuilder) loadConstant(x compiledOperand) compiledOperand {
 	return compiledOperand{kind: Boolean, at: zeros, undefined: zeros, errors: ones}
 }
 
-// build compiles a flat expression. ok is false if that cannot be done.
+// build compiles a flat expression. ok is false if that is not possible.
 func (l *programBuilder) build(n exprNode) (x compiledOperand, ok bool) {
 	switch n := n.(type) {
 	case *literalNode:
@@ -192,7 +191,7 @@ func (l *programBuilder) build(n exprNode) (x compiledOperand, ok bool) {
 	return compiledOperand{}, false
 }
 
-// load reads a column, once in a program.
+// load reads a column, once in each program.
 func (l *programBuilder) load(n *cellRef) (compiledOperand, bool) {
 	key := [2]int{n.col, n.param}
 	if x, ok := l.loaded[key]; ok {
@@ -233,14 +232,14 @@ func (l *programBuilder) load(n *cellRef) (compiledOperand, bool) {
 	return x, true
 }
 
-// truth compiles a flat expression as a condition: a Boolean, true for numbers that are
-// not 0.
+// truth compiles a flat expression as a condition: a Boolean that is true for numbers
+// other than 0.
 func (l *programBuilder) truth(n exprNode) (compiledOperand, bool) {
 	steps, vectors, masks := len(l.steps), l.vectors, l.masks
 	x, ok := l.build(n)
 	if !ok {
 		l.steps, l.vectors, l.masks = l.steps[:steps], vectors, masks
-		for key, x := range l.loaded { // forget what was loaded on the way
+		for key, x := range l.loaded { // forget the columns loaded in the failed attempt
 			if x.undefined >= masks {
 				delete(l.loaded, key)
 			}
@@ -309,7 +308,7 @@ func (l *programBuilder) unary(n *unaryNode) (compiledOperand, bool) {
 	return x, true
 }
 
-// logic is x && y and x || y, where the left side decides alone if it can; see
+// logic compiles x && y and x || y. The left side decides alone if it can; see
 // evaluator.logic.
 func (l *programBuilder) logic(n *binaryNode) (compiledOperand, bool) {
 	x, okx := l.truth(n.x)

@@ -2,7 +2,8 @@ package classad
 
 import "math"
 
-// mirroredOperator is the operator for which y op x says what x op y does.
+// mirroredOperator returns the operator with which y op x has the result that op gives
+// for x op y.
 func mirroredOperator(op exprOperator) exprOperator {
 	switch op {
 	case opLess:
@@ -17,16 +18,15 @@ func mirroredOperator(op exprOperator) exprOperator {
 	return op
 }
 
-// isNumber says whether an operand is a number or a Boolean, which counts as one.
+// isNumber reports whether an operand is a number, or a Boolean, which counts as one.
 func (x *compiledOperand) isNumber() bool {
 	return x.kind == Boolean || x.kind == Integer || x.kind == Real
 }
 
-// isValue says whether an operand is of a type that registers hold.
+// isValue reports whether an operand is of a type that registers can hold.
 func (x *compiledOperand) isValue() bool { return x.isNumber() || x.kind == String }
 
-// compare is x op y for the operators that order and the two that compare without regard
-// to case.
+// compare compiles x op y for the operators that order and for == and !=.
 func (l *programBuilder) compare(op exprOperator, x, y compiledOperand) (compiledOperand, bool) {
 	if x.isLiteral {
 		x, y, op = y, x, mirroredOperator(op)
@@ -64,7 +64,7 @@ func (l *programBuilder) compare(op exprOperator, x, y compiledOperand) (compile
 	return l.condition(raw, negated, undef, bad), true
 }
 
-// condition is a Boolean from the raw result of a comparison.
+// condition returns a Boolean from the raw result of a comparison.
 func (l *programBuilder) condition(raw int, negated bool, undef, bad int) compiledOperand {
 	gaps := l.unionMask(undef, bad)
 	if negated {
@@ -80,8 +80,8 @@ func (l *programBuilder) compareInts(op exprOperator, x int, c int64, out int) (
 	return negated
 }
 
-// intKernel is the loop that compares integers with a constant, and whether the operator
-// is the opposite of what it finds.
+// intKernel returns the loop that compares integers with a constant. negated reports that
+// the operator is the opposite of the loop's condition.
 func intKernel(op exprOperator) (kernel func(x *laneVector, c int64, live, out *laneMask), negated bool) {
 	switch op {
 	case opEqual, opNotEqual:
@@ -92,7 +92,8 @@ func intKernel(op exprOperator) (kernel func(x *laneVector, c int64, live, out *
 	return intsLessEqual, op == opGreater
 }
 
-// realKernel is the loop that compares reals with a constant; that of == for !=.
+// realKernel returns the loop that compares reals with a constant; for != it is the loop
+// of ==.
 func realKernel(op exprOperator) func(x *laneVector, c float64, live, out *laneMask) {
 	switch op {
 	case opLess:
@@ -133,8 +134,8 @@ func (l *programBuilder) compareEach(op exprOperator, isReal bool, x, y, out int
 	return op == opNotEqual
 }
 
-// compareTexts is == and != of strings, without regard to case. Their order is left to
-// the evaluator.
+// compareTexts compiles == and != of strings, without regard to case. The evaluator
+// compares their order.
 func (l *programBuilder) compareTexts(op exprOperator, x, y compiledOperand) (compiledOperand, bool) {
 	if op != opEqual && op != opNotEqual {
 		return compiledOperand{}, false
@@ -157,8 +158,8 @@ func (l *programBuilder) compareTexts(op exprOperator, x, y compiledOperand) (co
 	return l.condition(raw, op == opNotEqual, undef, bad), true
 }
 
-// textsEqual is x == c for strings without regard to case, where c is the leader of a
-// string; folded is for its use.
+// textsEqual computes x == c for strings without regard to case. c is the canonical
+// number of a string; folded is scratch space.
 func textsEqual(d *valueDictionary, x *laneVector, lead uint64, folded *laneVector, live, out *laneMask) {
 	if d.variants[lead] == 1 { // no other string is equal to it
 		wordsEqual(x, lead, live, out)
@@ -168,8 +169,8 @@ func textsEqual(d *valueDictionary, x *laneVector, lead uint64, folded *laneVect
 	wordsEqual(folded, lead, live, out)
 }
 
-// canonicalIDs puts the leader of each string in a live word of x into out. Lanes without
-// a string may hold any number.
+// canonicalIDs writes the canonical number of each string in a live word of x to out.
+// Lanes without a string may hold any number.
 func canonicalIDs(d *valueDictionary, x, out *laneVector, live *laneMask) {
 	for w := range live {
 		if live[w] == 0 {
@@ -184,7 +185,7 @@ func canonicalIDs(d *valueDictionary, x, out *laneVector, live *laneMask) {
 	}
 }
 
-// identical is =?= and =!=, which are never UNDEFINED.
+// identical compiles =?= and =!=, which are never UNDEFINED.
 func (l *programBuilder) identical(n *binaryNode) (compiledOperand, bool) {
 	x, okx := l.build(n.x)
 	y, oky := l.build(n.y)
@@ -216,7 +217,7 @@ func (l *programBuilder) identical(n *binaryNode) (compiledOperand, bool) {
 	return compiledOperand{kind: Boolean, at: same}, true
 }
 
-// integers is a Boolean as 0 and 1; Integers and Reals stay.
+// integers converts a Boolean to 0 or 1; Integers and Reals stay.
 func (l *programBuilder) integers(x compiledOperand) compiledOperand {
 	if x.isLiteral || x.kind != Boolean {
 		return x
@@ -232,7 +233,7 @@ func (l *programBuilder) integers(x compiledOperand) compiledOperand {
 	return x
 }
 
-// reals is a number as a Real.
+// reals converts a number to a Real.
 func (l *programBuilder) reals(x compiledOperand) compiledOperand {
 	switch {
 	case x.isLiteral:

@@ -2,7 +2,7 @@ package classad
 
 import "math"
 
-// arithmetic is x op y for + - * / and %.
+// arithmetic compiles x op y for + - * / and %.
 func (l *programBuilder) arithmetic(op exprOperator, x, y compiledOperand) (compiledOperand, bool) {
 	x, y = l.loadConstant(x), l.loadConstant(y)
 	if !x.isNumber() || !y.isNumber() {
@@ -34,7 +34,8 @@ func (l *programBuilder) arithmetic(op exprOperator, x, y compiledOperand) (comp
 	return compiledOperand{kind: Integer, at: r, undefined: undef, errors: bad}, true
 }
 
-// integerDivision is ERROR where the divisor is 0.
+// integerDivision compiles / and % of integers. The result is ERROR where the divisor is
+// 0.
 func (l *programBuilder) integerDivision(op exprOperator, x, y compiledOperand, r, undef, bad int) compiledOperand {
 	byZero := l.mask()
 	l.step(func(m *vectorVM) {
@@ -56,7 +57,8 @@ func (l *programBuilder) integerDivision(op exprOperator, x, y compiledOperand, 
 		errors: l.unionMask(bad, l.differenceMask(byZero, undef))}
 }
 
-// realArithmetic is ERROR where the result is +Inf, and always for %; see reals.
+// realArithmetic compiles operators on reals. The result is ERROR where it is +Inf, and
+// always for %; see realArithmetic of the evaluator.
 func (l *programBuilder) realArithmetic(op exprOperator, x, y compiledOperand) compiledOperand {
 	if x.isLiteral {
 		x = l.loadConstant(x)
@@ -95,7 +97,7 @@ func (l *programBuilder) realArithmetic(op exprOperator, x, y compiledOperand) c
 		errors: l.unionMask(bad, l.differenceMask(infinite, undef))}
 }
 
-// elvis is x ?: y.
+// elvis compiles x ?: y.
 func (l *programBuilder) elvis(n *elvisNode) (compiledOperand, bool) {
 	x, okx := l.build(n.x)
 	y, oky := l.build(n.y)
@@ -109,7 +111,7 @@ func (l *programBuilder) elvis(n *elvisNode) (compiledOperand, bool) {
 	return l.blend(x.undefined, y, x, zeros, zeros)
 }
 
-// choice is cond ? x : y, and ifThenElse(cond, x, y).
+// choice compiles cond ? x : y, and ifThenElse(cond, x, y).
 func (l *programBuilder) choice(cond, nx, ny exprNode) (compiledOperand, bool) {
 	c, okc := l.truth(cond)
 	x, okx := l.build(nx)
@@ -121,8 +123,8 @@ func (l *programBuilder) choice(cond, nx, ny exprNode) (compiledOperand, bool) {
 	return l.blend(c.at, x, y, c.undefined, c.errors)
 }
 
-// blend takes x where a lane is in which, and y elsewhere, but for the lanes of undef and
-// bad. Both have to be of one type.
+// blend selects x in the lanes of which, and y in others, except in the lanes of undef
+// and bad. Both must have one type.
 func (l *programBuilder) blend(which int, x, y compiledOperand, undef, bad int) (compiledOperand, bool) {
 	x, y = l.inRegisters(x, y.kind), l.inRegisters(y, x.kind)
 	if x.kind != y.kind {
@@ -153,8 +155,8 @@ func (l *programBuilder) blend(which int, x, y compiledOperand, undef, bad int) 
 	return r, true
 }
 
-// inRegisters is x in registers. Where it is UNDEFINED or ERROR throughout, it is of the
-// kind that is asked for.
+// inRegisters returns x in registers. Where it is UNDEFINED or ERROR in all lanes, it
+// gets the given type.
 func (l *programBuilder) inRegisters(x compiledOperand, kind ValueKind) compiledOperand {
 	x = l.loadConstant(x)
 	if (x.undefined == ones || x.errors == ones) && (kind == Integer || kind == Real || kind == String) {
@@ -165,8 +167,8 @@ func (l *programBuilder) inRegisters(x compiledOperand, kind ValueKind) compiled
 	return x
 }
 
-// call compiles the functions that requirements are full of. Others are remembered by
-// their arguments, or left to the evaluator.
+// call compiles the functions that requirements use most. The results of others are
+// cached by their arguments, or left to the evaluator.
 func (l *programBuilder) call(n *callNode) (compiledOperand, bool) {
 	args := len(n.args)
 	if args < n.fn.minArgs || args > n.fn.maxArgs {
@@ -206,7 +208,7 @@ func (l *programBuilder) call(n *callNode) (compiledOperand, bool) {
 	return compiledOperand{}, false
 }
 
-// buildTypeTest is a function of one argument that is never UNDEFINED.
+// buildTypeTest compiles a function of one argument that is never UNDEFINED.
 func (l *programBuilder) buildTypeTest(n *callNode, answer func(x compiledOperand) int) (compiledOperand, bool) {
 	x, ok := l.build(n.args[0].n)
 	if !ok {

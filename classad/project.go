@@ -2,10 +2,10 @@ package classad
 
 import "strings"
 
-// ProjectAd returns the text of an ad with only those attributes of the text of an ad
-// that are wanted, without reading the values: of a large ad of which few are wanted it
-// is many times as fast as parsing it. Names are compared without regard to case. What it
-// cannot take apart, it parses; of a text that is no ad, ok is false.
+// ProjectAd returns the text of an ad with only the wanted attributes. It does not parse
+// the values, so for few attributes of a large ad it is many times as fast as parsing.
+// Names are compared without regard to case. Text that it cannot split is parsed; ok is
+// false for text that is no ad.
 func ProjectAd(text string, wanted func(name string) bool) (picked string, ok bool) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -46,8 +46,8 @@ func ProjectAd(text string, wanted func(name string) bool) (picked string, ok bo
 	return ad.String(), true
 }
 
-// valueEnd is where the value of an attribute ends: before a semicolon, or the bracket
-// that closes the ad. It is -1 for what has to be parsed.
+// valueEnd returns the end of an attribute's value: before a semicolon or before the
+// bracket that closes the ad. It returns -1 for text that must be parsed.
 func valueEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -78,10 +78,10 @@ func valueEnd(text string) int {
 	return -1
 }
 
-// quoteEnd is where the quote stands that ends a text; -1 if none does. A backslash takes
-// the meaning from what follows. Where nothing comes for a while the rest is searched and
-// not looked at one by one, which takes a fifth of the time in an environment, and that
-// is most of the ads of jobs.
+// quoteEnd returns the index of the quote that ends a text, or -1 if there is none. A
+// backslash escapes the next character. After a few characters without one, it searches
+// the rest instead of looking at each character. That takes a fifth of the time in an
+// environment, which is most of a job's ad.
 func quoteEnd(text string, quote byte) int {
 	const while = 24
 	for at, next := 0, -1; at <= len(text); {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Picking is the same as parsing and deleting, whatever stands in the values.
+// TestProjectAd compares projecting with parsing and deleting, for all kinds of values.
 func TestProjectAd(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `[A = 1]`, `[A = 1; B = "x;]\"y"; C = {1, "}", [D = 3; A = 4]}; Env = {"P=[;", "Q=\\"}]`,
@@ -57,7 +57,7 @@ func BenchmarkPick(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 }
 
-// What a quote ends is found as by looking at each character.
+// TestQuoteEnd compares quoteEnd with a loop over each character.
 func TestQuoteEnd(t *testing.T) {
 	naive := func(text string) int {
 		for i := 0; i < len(text); i++ {
@@ -85,8 +85,8 @@ func TestQuoteEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkPickEnvironment is what qstat does with the ad of a job that was submitted
-// with qsub -V.
+// BenchmarkPickEnvironment measures what qstat does with the ad of a job submitted with
+// qsub -V.
 func BenchmarkPickEnvironment(b *testing.B) {
 	ad := New()
 	env := make([]string, 64)

@@ -5,68 +5,67 @@ import (
 	"slices"
 )
 
-// QueryHit is a row that matches a [Query], and what the query's Rank says of it, as in
-// [Match].
+// QueryHit is a row that matches a [Query], with the query's Rank of it, as in [Match].
 type QueryHit struct {
 	Row  RowID
 	Rank float64
 }
 
-// Query is a request compiled for a [Table]: what [Match] says of the request and each
-// row, for many rows at once. It stays valid while the table changes, and gets faster
-// with use, as it learns which conditions exclude most rows.
+// Query is a request compiled for a [Table]. It gives the result of [Match] for the
+// request and many rows at once. It stays valid while the table changes, and becomes
+// faster with use, as it learns which conditions exclude most rows.
 //
-// An expression whose evaluation would reach one of the bounds of [EvalEnv] may still
-// give a value here, because less is evaluated. What has to be evaluated row by row may
-// take 1,000 nodes a row on the average, and then is ERROR for the rows that are left.
+// An expression whose evaluation would exceed a bound of [EvalEnv] may still give a value
+// here, because less is evaluated. Expressions that are evaluated row by row may take
+// 1,000 nodes a row on average; after that they are ERROR for the remaining rows.
 type Query struct {
 	table *Table
 	job   *Ad  // nil for a query of Where
-	where Expr // without a job: the condition on each row
+	where Expr // if job is nil: the condition on each row
 	parts map[*tableSegment]*segmentQuery
 	epoch int
 
 	budget     int // nodes that may still be evaluated row by row
-	givenNodes int // of them, to the evaluation that was begun last
+	givenNodes int // part of the budget that the last evaluation got
 
 	env       *EvalEnv
-	vm        *vectorVM // of the table: its queries take turns
+	vm        *vectorVM // the table's, which its queries use in turn
 	now       rowCursor
 	evaluator evaluator // for rows that are evaluated one by one
 	flattener exprFlattener
 
-	unindexed bool // for measurements: all rows are looked at
+	unindexed bool // for measurements: scan all rows
 }
 
 // segmentQuery is a query compiled for one segment.
 type segmentQuery struct {
-	shapeVersion  int               // of the segment, when this was compiled
+	shapeVersion  int               // of the segment when this was compiled
 	rowByRow      bool              // rows are evaluated one by one
 	matchesNone   bool              // no row of the segment can match
-	matchesAll    bool              // all do, with a rank of 0
-	rowConditions []*queryCondition // all have to hold
+	matchesAll    bool              // all rows match, with rank 0
+	rowConditions []*queryCondition // all must hold
 	rank          vectorProgram
 	rankOf        rankKind
-	required      int // the job's attribute of requirements
+	required      int // index of the job's attribute Requirements
 }
 
 type rankKind uint8
 
 const (
-	noRank       rankKind = iota // 0 for all
-	compiledRank                 // rank tells
-	treeRank                     // the evaluator tells
+	noRank       rankKind = iota // rank is 0 for all rows
+	compiledRank                 // field rank computes it
+	treeRank                     // the evaluator computes it
 )
 
-// queryCondition is one condition of a part.
+// queryCondition is one condition of a segmentQuery.
 type queryCondition struct {
 	expr     exprNode // as written, for the evaluator; nil for the whole of the row's own requirements
 	program  vectorProgram
-	compiled bool // prog or test is there
+	compiled bool // program or test is set
 	cost     float64
 	test     plainTest
-	tested   int // rows that this was asked about, of late
-	passed   int // and those for which it held
+	tested   int // recently tested rows
+	passed   int // tested rows for which the condition held
 }
 
 // Compile prepares to match a job with the rows of the table. The job must not be changed
@@ -89,8 +88,8 @@ func (t *Table) newQuery(job *Ad, where Expr) *Query {
 	return q
 }
 
-// Select appends the rows that match to hits, in no particular order. Nothing is
-// allocated if hits has room and the table is as it was.
+// Select appends the matching rows to hits, in no particular order. It allocates nothing
+// if hits has room and the table has not changed.
 func (q *Query) Select(hits []QueryHit, env *EvalEnv) []QueryHit {
 	q.update(env)
 	for _, s := range q.table.segments {
@@ -101,7 +100,8 @@ func (q *Query) Select(hits []QueryHit, env *EvalEnv) []QueryHit {
 	return hits
 }
 
-// Match says whether one row matches, and its rank. A row that is not there does not.
+// Match reports whether one row matches, and its rank. A row that does not exist does not
+// match.
 func (q *Query) Match(r RowID, env *EvalEnv) (rank float64, ok bool) {
 	if q.table.Ad(r) == nil {
 		return 0, false
@@ -122,7 +122,7 @@ func (q *Query) Match(r RowID, env *EvalEnv) (rank float64, ok bool) {
 	return hits[0].Rank, true
 }
 
-// update brings the query up to date with the table.
+// update recompiles the query where the table has changed.
 func (q *Query) update(env *EvalEnv) {
 	t := q.table
 	t.rebuildIfWasteful()
@@ -194,8 +194,8 @@ func (q *Query) block(p *segmentQuery, hits []QueryHit) []QueryHit {
 	return q.appendHits(p, hits)
 }
 
-// compactLanes goes on with the few lanes that are left of a block as rows that were
-// picked one by one, which fit into one word.
+// compactLanes makes a block of picked rows from the few remaining lanes, so that they
+// fit into one word.
 func (q *Query) compactLanes() {
 	m := q.vm
 	few := m.remainingRows[:0]
@@ -234,7 +234,7 @@ func (q *Query) appendHits(p *segmentQuery, hits []QueryHit) []QueryHit {
 	return hits
 }
 
-// fillHits makes a hit of each row of a word, and says how many there are.
+// fillHits makes a hit of each row of a word and returns their number.
 func fillHits(hits []QueryHit, rows []RowID, ranks *[64]float64, word uint64) (n int) {
 	for ; word != 0; word &= word - 1 {
 		lane := trailingZeros(word) & 63
@@ -244,7 +244,7 @@ func fillHits(hits []QueryHit, rows []RowID, ranks *[64]float64, word uint64) (n
 	return n
 }
 
-// rankOneByOne evaluates the ranks of the lanes that were just emitted.
+// rankOneByOne evaluates the ranks of the hits just appended.
 func (q *Query) rankOneByOne(hits []QueryHit) {
 	n := 0
 	for w, word := range q.vm.live {
@@ -255,7 +255,7 @@ func (q *Query) rankOneByOne(hits []QueryHit) {
 	}
 }
 
-// laneNumbers are the lanes of a number, 0 where there is none.
+// laneNumbers writes the lanes of a number to out, 0 where there is none.
 func (m *vectorVM) laneNumbers(x compiledOperand, out *[lanes]float64) {
 	gaps := m.masks[x.undefined]
 	for w := range gaps {
@@ -280,7 +280,7 @@ func (m *vectorVM) laneNumbers(x compiledOperand, out *[lanes]float64) {
 	}
 }
 
-// applyCondition takes the lanes for which a condition does not hold from the live ones.
+// applyCondition removes the live lanes for which a condition does not hold.
 func (q *Query) applyCondition(c *queryCondition, p *segmentQuery) {
 	m := q.vm
 	switch {

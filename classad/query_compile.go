@@ -2,15 +2,15 @@ package classad
 
 import "slices"
 
-// Costs of a condition for one row, in units of a plain comparison: guesses that put the
-// conditions in order.
+// Costs of a condition for one row, in units of a plain comparison. They are guesses that
+// order the conditions.
 const (
 	costCode = 1
 	costMemo = 20
 	costTree = 2000
 )
 
-// compile makes the part of a query for one segment.
+// compile makes the segmentQuery for one segment.
 func (q *Query) compile(s *tableSegment) *segmentQuery {
 	p := &segmentQuery{shapeVersion: s.shapeVersion, rowByRow: s.rowByRow || q.job != nil && q.job.hasReservedNames}
 	if q.job != nil {
@@ -40,22 +40,22 @@ func (q *Query) compile(s *tableSegment) *segmentQuery {
 	return p
 }
 
-// segmentCompiler makes one part.
+// segmentCompiler compiles a query for one segment.
 type segmentCompiler struct {
 	*Query
 	*segmentQuery
 	programBuilder
 }
 
-// flatten is the flat form of n, which stands inside an attribute.
+// flatten returns the flat form of n, which is part of the attributes inside.
 func (c *segmentCompiler) flatten(n exprNode, side MatchSide, inside []inlinedAttr) (exprNode, bool) {
 	c.flattener.stack = append(c.flattener.stack[:0], inside...)
 	c.flattener.nodesLeft = maxFlatNodes
 	return c.flattener.flatten(n, side)
 }
 
-// conjuncts compiles the operands of the && of an expression, each by itself: all of them
-// have to be true, and that is all that counts.
+// conjuncts compiles each operand of the && of an expression as a condition of its own.
+// The expression is true if and only if all of them are.
 func (c *segmentCompiler) conjuncts(side MatchSide, e Expr, inside []inlinedAttr) {
 	list := Conjuncts(e)
 	if len(list) > maxConjuncts {
@@ -72,7 +72,7 @@ func (c *segmentCompiler) conjuncts(side MatchSide, e Expr, inside []inlinedAttr
 	}
 }
 
-// rowRequirements compiles what the rows ask of the job.
+// rowRequirements compiles the rows' requirements on the job.
 func (c *segmentCompiler) rowRequirements() {
 	s := c.programBuilder.segment
 	for _, k := range c.table.policyColumns {
@@ -102,7 +102,7 @@ func (c *segmentCompiler) rowRequirements() {
 	c.matchesNone = c.matchesNone || !c.table.matchAllByDefault
 }
 
-// conditions adds the conjuncts of a flat expression, which was written as n.
+// conditions adds the conjuncts of flat, the flat form of n.
 func (c *segmentCompiler) conditions(n, flat exprNode) {
 	rest := false
 	for _, conj := range Conjuncts(Expr{flat}) {
@@ -157,7 +157,7 @@ func (c *segmentCompiler) rank() {
 	c.vm.reserve(c.vectors, c.masks)
 }
 
-// sortConditions puts the conditions first that exclude most for what they cost.
+// sortConditions puts first the conditions that exclude most rows for their cost.
 func (q *Query) sortConditions(p *segmentQuery) {
 	slices.SortStableFunc(p.rowConditions, func(a, b *queryCondition) int {
 		switch x, y := a.selectivityPerCost(), b.selectivityPerCost(); {
@@ -170,14 +170,14 @@ func (q *Query) sortConditions(p *segmentQuery) {
 	})
 }
 
-// selectivityPerCost is the part of rows that a condition excludes for what it costs;
-// half of them, as long as nobody knows.
+// selectivityPerCost returns the share of rows that a condition excludes, divided by its
+// cost. The share is half until it is measured.
 func (c *queryCondition) selectivityPerCost() float64 {
 	return (1 - float64(c.passed+1)/float64(c.tested+2)) / c.cost
 }
 
-// reorderConditions puts the conditions in order by what they have excluded lately, and
-// makes an index where the first of them leaves few rows.
+// reorderConditions orders the conditions by what they excluded recently. It makes an
+// index if the first of them leaves few rows.
 func (q *Query) reorderConditions(s *tableSegment, p *segmentQuery) {
 	if len(p.rowConditions) == 0 {
 		return

@@ -1,14 +1,14 @@
 package classad
 
-// cellRef is an attribute of the row, in a flattened expression: the column of that
-// number, or a param of its template.
+// cellRef is an attribute of the row in a flattened expression: a column, or a param of
+// the column's template.
 type cellRef struct {
 	col   int
 	param int // -1 for the column itself
 	now   *rowCursor
 }
 
-// rowCursor is the row whose cells an evaluation of a flattened expression sees.
+// rowCursor is the row whose cells the evaluation of a flattened expression reads.
 type rowCursor struct {
 	table   *Table
 	segment *tableSegment
@@ -27,30 +27,30 @@ func (n *cellRef) eval(*evaluator, *nameScope) Value {
 }
 
 // maxFlatNodes bounds the nodes of a flattened expression: attributes that mention others
-// twice can make it grow without end.
+// twice can make it grow exponentially.
 const maxFlatNodes = 4096
 
-// exprFlattener rewrites an expression for one segment: the job's attributes and the
-// row's templates are put in place of their names, what is then constant is computed, and
-// what remains of names is cellRefs. It gives up where a name means something only at
-// evaluation.
+// exprFlattener rewrites an expression for one segment. It replaces names by the job's
+// attributes and the row's templates, computes constant parts, and replaces the remaining
+// names by cellRefs. It gives up where only an evaluation can know what a name means.
 type exprFlattener struct {
 	table     *Table
 	segment   *tableSegment
 	job       *Ad // may be nil
 	now       *rowCursor
 	evaluator evaluator
-	stack     []inlinedAttr // the attributes that are being put in place
-	nodesLeft int           // nodes
+	stack     []inlinedAttr // the attributes that are being inlined
+	nodesLeft int           // nodes that the result may still get
 }
 
-// inlinedAttr is one attribute on the way; the row's by column, the job's by place.
+// inlinedAttr is one attribute that is being inlined: the row's by column, the job's by
+// index.
 type inlinedAttr struct {
 	side  MatchSide
 	index int
 }
 
-// flatten is n, which stands on a side, flattened.
+// flatten returns the flat form of n, which belongs to a side.
 func (f *exprFlattener) flatten(n exprNode, at MatchSide) (exprNode, bool) {
 	if f.nodesLeft--; f.nodesLeft < 0 {
 		return nil, false
@@ -115,7 +115,7 @@ func (f *exprFlattener) flatten(n exprNode, at MatchSide) (exprNode, bool) {
 
 var undefinedNode exprNode = &literalNode{}
 
-// name is a name without a scope.
+// name flattens a name without a scope.
 func (f *exprFlattener) name(name string, hash uint32, scope scopeName, at MatchSide) (exprNode, bool) {
 	if n, ok, found := f.attribute(name, hash, at); found {
 		return n, ok
@@ -133,7 +133,7 @@ func (f *exprFlattener) name(name string, hash uint32, scope scopeName, at Match
 	return n, ok
 }
 
-// scoped is MY.x or TARGET.x, where at is the side that is meant.
+// scoped flattens MY.x or TARGET.x, where at is the side that the scope means.
 func (f *exprFlattener) scoped(n *selectionNode, at MatchSide) (exprNode, bool) {
 	if scopeOf(n.name) != scopeNone {
 		return nil, false
@@ -148,18 +148,18 @@ func (f *exprFlattener) member(name string, hash uint32, at MatchSide) (exprNode
 	return undefinedNode, true
 }
 
-// attribute is what stands for an attribute of one side. It is not found where the side
+// attribute returns the flat form of an attribute of one side. found is false if the side
 // certainly does not have it.
 func (f *exprFlattener) attribute(name string, hash uint32, at MatchSide) (n exprNode, ok, found bool) {
 	if at == Left {
 		return f.flattenJobAttribute(name, hash)
 	}
 	if scopeOf(name) != scopeNone {
-		return nil, false, false // ads that have such a name are not kept in columns
+		return nil, false, false // ads with such a name are not stored in columns
 	}
 	c, ok := f.table.column(name)
 	if !ok || c >= len(f.segment.cols) {
-		return nil, false, true // there is no room, or the schema has just grown
+		return nil, false, true // the schema is full, or has just grown
 	}
 	if f.segment.checkedAttrs.has(c) && !f.segment.presentAttrs.has(c) {
 		return nil, false, false
@@ -187,8 +187,8 @@ func (f *exprFlattener) flattenJobAttribute(name string, hash uint32) (n exprNod
 	return n, ok, true
 }
 
-// inline puts an attribute's expression in place of its name. One that needs itself is
-// UNDEFINED, as it is when it is evaluated.
+// inline replaces an attribute's name by its expression. An attribute that depends on
+// itself is UNDEFINED, as in an evaluation.
 func (f *exprFlattener) inline(s inlinedAttr, n exprNode) (exprNode, bool) {
 	if _, isLiteral := n.(*literalNode); isLiteral {
 		return n, true
@@ -204,13 +204,14 @@ func (f *exprFlattener) inline(s inlinedAttr, n exprNode) (exprNode, bool) {
 	return flat, ok
 }
 
-// constant is for expressions that are not taken apart: their value, if they need nothing
-// but the job's ad.
+// constant evaluates an expression that is not flattened further, if it needs nothing but
+// the job's ad.
 func (f *exprFlattener) constant(n exprNode, at MatchSide) (exprNode, bool) {
 	if at == Right || f.job == nil {
 		return nil, false
 	}
-	ev := newEvaluator(f.job, nil, &EvalEnv{Steps: cellSteps}) // of its own: the value of a list keeps its frame
+	// an evaluator of its own, because the value of a list refers to its scope
+	ev := newEvaluator(f.job, nil, &EvalEnv{Steps: cellSteps})
 	for _, s := range f.stack {
 		if s.side == Left {
 			ev.activeAttrs = append(ev.activeAttrs, activeAttr{f.job, s.index})
@@ -238,7 +239,7 @@ func (f *exprFlattener) fold(n exprNode, operands ...exprNode) (exprNode, bool) 
 	return v.Expr().n, true
 }
 
-// isConstant says whether a flat expression is the same for all rows.
+// isConstant reports whether a flat expression has the same value for all rows.
 func isConstant(n exprNode) bool {
 	switch n := n.(type) {
 	case *literalNode, *boundValue, *adNode:
@@ -254,7 +255,7 @@ func isConstant(n exprNode) bool {
 	return false
 }
 
-// literalValue is the value of a flat expression that is a constant scalar.
+// literalValue returns the value of a flat expression that is a constant scalar.
 func literalValue(n exprNode) (Value, bool) {
 	l, ok := n.(*literalNode)
 	if !ok {
@@ -269,7 +270,7 @@ func (f *exprFlattener) binary(n *binaryNode, at MatchSide) (exprNode, bool) {
 		return nil, false
 	}
 	if n.op == opAnd || n.op == opOr {
-		// The left side may decide alone, and then the right one does not matter.
+		// If the left side decides alone, the right one does not matter.
 		if v, ok := literalValue(x); ok {
 			truth, isTruth := v.Truth()
 			switch {
@@ -324,8 +325,8 @@ func (f *exprFlattener) ternary(n *ternaryNode, at MatchSide) (exprNode, bool) {
 	return &ternaryNode{cond, x, y}, okx && oky
 }
 
-// call flattens the arguments of a function. Functions that look at expressions rather
-// than values are not taken apart.
+// call flattens the arguments of a function. Functions on expressions are left as they
+// are.
 func (f *exprFlattener) call(n *callNode, at MatchSide) (exprNode, bool) {
 	if n.fn.call == nil || len(n.args) < n.fn.minArgs || len(n.args) > n.fn.maxArgs {
 		return &literalNode{ErrorValue()}, true
@@ -348,9 +349,9 @@ func (f *exprFlattener) call(n *callNode, at MatchSide) (exprNode, bool) {
 	return f.fold(flat, operands...)
 }
 
-// flattenContextCall is for functions that look at expressions rather than values. Those
-// that evaluate one in each ad of a list are kept as they are but for the list, which may
-// be the row's: the rest is the job's, and is looked up there when it is evaluated.
+// flattenContextCall handles functions on expressions. Of those that evaluate an
+// expression in each ad of a list, only the list is flattened, because it may be the
+// row's: the rest is the job's, and its names are looked up during the evaluation.
 func (f *exprFlattener) flattenContextCall(n *callNode, at MatchSide) (exprNode, bool) {
 	if flat, ok := f.constant(n, at); ok {
 		return flat, true
@@ -366,7 +367,7 @@ func (f *exprFlattener) flattenContextCall(n *callNode, at MatchSide) (exprNode,
 	return &callNode{name: n.name, fn: n.fn, args: []Expr{n.args[0], {list}}}, true
 }
 
-// unflatten is a flat expression with names in place of cells, for printing.
+// unflatten returns a flat expression with names in place of cells, for printing.
 func unflatten(n exprNode) exprNode {
 	switch n := n.(type) {
 	case *cellRef:

@@ -1,15 +1,14 @@
 package classad
 
-// resultCache remembers the truth of an expression that could not be compiled, by the
-// cells that it depends on. Requirements such as regexp("^gpu", TARGET.Machine) or
-// member("docker", TARGET.Features) are so evaluated once for each value that some row
-// has.
+// resultCache caches the truth of an expression that could not be compiled, by the cells
+// on which it depends. Requirements such as regexp("^gpu", TARGET.Machine) or
+// member("docker", TARGET.Features) are then evaluated once for each distinct value.
 type resultCache struct {
 	expr      exprNode
 	cells     []*cellRef
-	byID      []truthState                  // by number of a dictionary's value, if there is one cell and it holds such
-	byKey     map[resultCacheKey]truthState // otherwise
-	gapStates [2]truthState                 // of the one cell: UNDEFINED, ERROR
+	byID      []truthState                  // by number in a dictionary, if the expression depends on one such cell
+	byKey     map[resultCacheKey]truthState // in all other cases
+	gapStates [2]truthState                 // for one cell that is UNDEFINED or ERROR
 	evaluator evaluator
 }
 
@@ -23,7 +22,7 @@ const (
 	maxCacheEntries = 1 << 16
 )
 
-// truthState is what an expression is as a condition.
+// truthState is the value of an expression as a condition.
 type truthState uint8
 
 const (
@@ -32,10 +31,10 @@ const (
 	truthFalse
 	truthUndefined
 	truthError
-	truthImpure // it depends on more than the cells
+	truthImpure // the value depends on more than the cells
 )
 
-// buildCached compiles a condition that has no code of its own.
+// buildCached compiles a condition through a resultCache.
 func (l *programBuilder) buildCached(n exprNode) (compiledOperand, bool) {
 	mem := &resultCache{expr: n}
 	if !mem.collect(n) || len(mem.cells) == 0 || len(mem.cells) > maxCacheCells {
@@ -74,7 +73,7 @@ func (l *programBuilder) buildCached(n exprNode) (compiledOperand, bool) {
 	return r, true
 }
 
-// collect lists the cells of n, each once. ok is false if they are too many.
+// collect lists the cells of n, each once. ok is false if there are too many.
 func (mem *resultCache) collect(n exprNode) (ok bool) {
 	if ref, isRef := n.(*cellRef); isRef {
 		for _, c := range mem.cells {
@@ -93,8 +92,8 @@ func (mem *resultCache) collect(n exprNode) (ok bool) {
 	return true
 }
 
-// dictionarySlot is where the verdict on a row is kept if it depends on one value of a
-// dictionary; it is filled.
+// dictionarySlot returns the cached result for a row, if the expression depends on one
+// value of a dictionary. It computes a missing result.
 func (mem *resultCache) dictionarySlot(q *Query, s *tableSegment, i int) *truthState {
 	c := mem.cells[0].column(s)
 	var v *truthState
@@ -143,8 +142,8 @@ func (mem *resultCache) lookup(q *Query, s *tableSegment, i int) truthState {
 	return v
 }
 
-// evalRow evaluates the expression for a row; it is unknown when the query has spent all
-// that it may.
+// evalRow evaluates the expression for a row. The result is unknown when the query's
+// budget is spent.
 func (mem *resultCache) evalRow(q *Query, s *tableSegment, i int) truthState {
 	if q.budget <= 0 {
 		return truthUnknown

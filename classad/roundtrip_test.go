@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRoundTrip writes ads in each form and holds that they are read back the same,
-// literal for literal, whatever they hold.
+// FuzzRoundTrip writes random ads in each form and checks that they are read back the
+// same, literal for literal.
 func FuzzRoundTrip(f *testing.F) {
 	for _, seed := range []string{"", "\x03abc", "\x05\x10\x00\x01\x02\x03\x04\x05\x06\x07\x08",
 		"ad\x09\x07\x05\x03\x01", "\x0b\x0b\x0b\x02\xff\xfe'\\\"\n",
@@ -43,11 +43,11 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// adGenerator makes ads of bytes.
+// adGenerator makes ads from bytes.
 type adGenerator struct {
 	data               []byte
-	badNames           bool // a name is not UTF-8, which JSON cannot hold
-	oldUnrepresentable bool // something is in the ad that old syntax cannot hold
+	badNames           bool // a name is not UTF-8, which JSON cannot represent
+	oldUnrepresentable bool // the ad contains something that old syntax cannot represent
 }
 
 func (g *adGenerator) byte() byte {
@@ -69,7 +69,7 @@ func (g *adGenerator) bits() uint64 {
 	return n
 }
 
-// text is some text without zeros.
+// text returns a text without NUL bytes.
 func (g *adGenerator) text() string {
 	n := min(g.intn(12), len(g.data))
 	s := strings.ReplaceAll(string(g.data[:n]), "\x00", "\\")
@@ -131,7 +131,8 @@ func (g *adGenerator) literal() exprNode {
 		return &literalNode{RelTimeValue(float64(int64(g.bits()))/float64(int64(1)<<(g.intn(60))) + 0)}
 	}
 	s := g.text()
-	// Old syntax writes one that ends in a backslash as a substr(), which gives the same.
+	// Old syntax writes a text that ends in a backslash as a substr() with the same
+	// value.
 	g.oldUnrepresentable = g.oldUnrepresentable || strings.HasSuffix(s, `\`)
 	return &literalNode{StringValue(s)}
 }
@@ -170,7 +171,7 @@ func (g *adGenerator) node(depth int) exprNode {
 	case 11:
 		name := g.name()
 		if foldEqual(name, "abstime") {
-			return &literalNode{} // is a literal if its argument is one
+			return &literalNode{} // the printed form is a literal if the argument is one
 		}
 		return &callNode{name: name, args: g.exprs(depth)}
 	case 12:
@@ -205,13 +206,13 @@ func identicalExprs(a, b []Expr) bool {
 	return true
 }
 
-// identicalNodes compares expressions node for node, but for parentheses.
+// identicalNodes compares expressions node for node, ignoring parentheses.
 func identicalNodes(a, b exprNode) bool {
 	switch a := withoutParens(a).(type) {
 	case *literalNode:
 		l, ok := withoutParens(b).(*literalNode)
 		if !ok {
-			// A time that its literal cannot hold is written as a call.
+			// A time that its literal cannot represent is written as a call.
 			v := Eval(Expr{b}, nil, nil, nil)
 			return a.v.kind == AbsTime && v.kind == AbsTime && v.num == a.v.num && v.off == a.v.off
 		}

@@ -1,15 +1,15 @@
 package classad
 
-// What is evaluated row by row, or remembered, may cost in one go, in nodes: so many, and
-// on the average so many for each row of the table. Nobody's requirements can so take
-// minutes by being slow for each of 100,000 rows.
+// Bounds on the nodes evaluated row by row or for a cache in one Select: a fixed number,
+// and an average for each row of the table. Without them, requirements that are slow for
+// each of 100,000 rows would take minutes.
 const (
 	maxRowNodes        = 10_000_000
 	maxAverageRowNodes = 1000
 )
 
-// bindRow makes the evaluator ready for a row of the machine's segment. When all that may
-// be spent is spent, everything is ERROR.
+// bindRow sets the evaluator to a row of the present segment. When the budget is spent,
+// every result is ERROR.
 func (q *Query) bindRow(i int) {
 	q.budget -= q.givenNodes - max(q.evaluator.stepsLeft, 0)
 	steps := MaxSteps
@@ -56,7 +56,7 @@ func (q *Query) rankByTree(i int) float64 {
 	return rank
 }
 
-// matchRowByRow leaves the live lanes that match, without any program.
+// matchRowByRow removes the live lanes that do not match, without any program.
 func (q *Query) matchRowByRow(p *segmentQuery) {
 	m := q.vm
 	for w, word := range m.live {

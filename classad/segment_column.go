@@ -2,22 +2,22 @@ package classad
 
 import "slices"
 
-// columnClass is what a column holds in one segment of a table.
+// columnClass is the type of the values of a column in one segment of a table.
 type columnClass uint8
 
 const (
 	classNone   columnClass = iota // no row of the segment has a value
-	classBool                      // Booleans
-	classInt                       // Integers
-	classReal                      // Reals
-	classString                    // Strings, as numbers of the table's dictionary
-	classOther                     // lists, ads and times, as numbers of the table's other dictionary
-	// the same expression for all rows but for its literals, which depends on the other
-	// side of a match
+	classBool                      // type Boolean
+	classInt                       // type Integer
+	classReal                      // type Real
+	classString                    // type String, as numbers of the table's dictionary
+	classOther                     // lists, ads and times, as numbers of the table's second dictionary
+	// an expression that depends on the other side of a match, the same for all rows
+	// except for its literals
 	classExpr
 )
 
-// classOf is the class of columns that hold values of a kind.
+// classOf returns the class of columns that hold values of a kind.
 func classOf(k ValueKind) columnClass {
 	switch k {
 	case Boolean:
@@ -55,27 +55,27 @@ func (b rowSet) each(f func(i int)) {
 	}
 }
 
-// reset is an empty set with room for so many words.
+// reset returns an empty set with room for words words.
 func (b rowSet) reset(words int) rowSet {
 	b = slices.Grow(b[:0], words)[:words]
 	clear(b)
 	return b
 }
 
-// segmentColumn holds one attribute of a segment's rows. A row has a value, or is
+// segmentColumn holds one attribute of a segment's rows. Each row has a value, or is
 // UNDEFINED, or is ERROR.
 type segmentColumn struct {
 	class          columnClass
-	cells          []uint64 // integers as they are, reals as their bits, texts and others as numbers
-	bools          rowSet   // of truths
+	cells          []uint64 // integers as they are, reals as their bits, other values as numbers of a dictionary
+	bools          rowSet   // values of class Boolean
 	undefined      rowSet
 	errors         rowSet
-	undefinedCount int // rows that are UNDEFINED
-	errorCount     int // rows that are ERROR
+	undefinedCount int // number of UNDEFINED rows
+	errorCount     int // number of ERROR rows
 	template       *exprTemplate
-	params         []segmentColumn // the literals of form
-	index          *columnIndex    // the rows sorted by value; nil until that pays
-	indexUses      int             // how often an order would have helped
+	params         []segmentColumn // literals of the template
+	index          *columnIndex    // rows sorted by value; nil until an index is worth its cost
+	indexUses      int             // how often an index would have helped
 }
 
 func newColumn(k columnClass, form *exprTemplate) segmentColumn {
@@ -88,17 +88,17 @@ func newColumn(k columnClass, form *exprTemplate) segmentColumn {
 	return col
 }
 
-// tableCell is one row's part of a column.
+// tableCell is the value of one row in one column.
 type tableCell struct {
-	class    columnClass // nothing for UNDEFINED and ERROR
+	class    columnClass // classNone for UNDEFINED and ERROR
 	bits     uint64
-	isError  bool // ERROR
+	isError  bool // the value is ERROR
 	present  bool // the ad has the attribute
 	template *exprTemplate
 	params   []Value
 }
 
-// value is the cell's value.
+// value returns the value of row i.
 func (c *segmentColumn) value(t *Table, i int) Value {
 	switch {
 	case c.class == classNone || c.undefined.has(i):
@@ -122,7 +122,8 @@ func (c *segmentColumn) value(t *Table, i int) Value {
 	return t.otherValues.values[c.cells[i]]
 }
 
-// accepts says whether the column can hold a cell without becoming another.
+// accepts reports whether the column can hold a cell without changing its class or
+// template.
 func (c *segmentColumn) accepts(x *tableCell) bool {
 	if x.class == classNone {
 		return c.class != classExpr
@@ -130,7 +131,7 @@ func (c *segmentColumn) accepts(x *tableCell) bool {
 	return c.class == x.class && c.template == x.template
 }
 
-// setCell writes a cell that the column takes.
+// setCell writes a cell that the column accepts.
 func (c *segmentColumn) setCell(t *Table, i int, x *tableCell) {
 	if c.class == classExpr {
 		for k := range c.params {
@@ -169,7 +170,7 @@ func boolDelta(up bool) int {
 	return -1
 }
 
-// addRow makes room for a row more than n.
+// addRow makes room for row n.
 func (c *segmentColumn) addRow(n int) {
 	for k := range c.params {
 		c.params[k].addRow(n)
@@ -186,7 +187,7 @@ func (c *segmentColumn) addRow(n int) {
 	}
 }
 
-// allocate gives the class's own storage room for so many rows.
+// allocate gives the class's own storage room for room rows.
 func (c *segmentColumn) allocate(room int) {
 	switch c.class {
 	case classNone, classExpr:
@@ -197,13 +198,13 @@ func (c *segmentColumn) allocate(room int) {
 	}
 }
 
-// setClass makes a column without values one of a class.
+// setClass gives a class to a column without values.
 func (c *segmentColumn) setClass(k columnClass) {
 	c.class = k
 	c.allocate(64 * len(c.undefined))
 }
 
-// removeRow takes row i away and puts the last row, last, in its place.
+// removeRow removes row i and moves the last row, last, to its place.
 func (c *segmentColumn) removeRow(i, last int) {
 	for k := range c.params {
 		c.params[k].removeRow(i, last)
@@ -235,7 +236,7 @@ func (c *segmentColumn) removeRow(i, last int) {
 	}
 }
 
-// clearRow makes row i, which nothing has been put into, UNDEFINED.
+// clearRow makes row i, which has no value yet, UNDEFINED.
 func (c *segmentColumn) clearRow(i int) {
 	for k := range c.params {
 		c.params[k].clearRow(i)
@@ -250,7 +251,7 @@ func (c *segmentColumn) clearRow(i int) {
 	}
 }
 
-// numbersPerRow is how many numbers of a dictionary the column keeps for a row.
+// numbersPerRow returns how many dictionary numbers the column has for a row.
 func (c *segmentColumn) numbersPerRow() int {
 	n := 0
 	for k := range c.params {

@@ -1,8 +1,8 @@
 package classad
 
-// takeSize takes the size of a value that becomes part of a list from what may be made,
-// and says whether there was so much. Lists share their elements, so that one which costs
-// little to make can be huge to print.
+// takeSize charges the size of a value in a list to the bound on text, and reports
+// whether that sufficed. Lists share their elements, so a list that is cheap to make can
+// be huge to print.
 func (ev *evaluator) takeSize(v Value) bool {
 	if !ev.takeText(64 + len(v.str)) {
 		return false

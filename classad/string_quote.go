@@ -15,7 +15,7 @@ func quote(b []byte, s string, mark byte) []byte {
 		case c == mark || c == '\\':
 			b = append(b, '\\', c)
 		case c == 0:
-			b = append(b, "\ufffd"...) // the language cannot hold it
+			b = append(b, "\ufffd"...) // the language cannot represent a NUL
 		case c >= ' ' && c < 0x7f:
 			b = append(b, c)
 		case c >= utf8.RuneSelf && utf8.FullRuneInString(s[i:]):
@@ -35,8 +35,8 @@ func quote(b []byte, s string, mark byte) []byte {
 	return append(b, mark)
 }
 
-// quoteOld appends a string literal or a quoted name of old syntax, where only the quote
-// is escaped. A line cannot hold a line break: it becomes a blank.
+// quoteOld appends a string literal or a quoted name of old syntax, which escapes only
+// the quote. A line break becomes a blank, because a line cannot contain it.
 func quoteOld(b []byte, s string, mark byte) []byte {
 	b = append(b, mark)
 	for i := range len(s) {
@@ -46,7 +46,7 @@ func quoteOld(b []byte, s string, mark byte) []byte {
 		case '\n', '\r':
 			b = append(b, ' ')
 		case 0:
-			b = append(b, "\ufffd"...) // the language cannot hold it
+			b = append(b, "\ufffd"...) // the language cannot represent a NUL
 		default:
 			b = append(b, c)
 		}
@@ -54,9 +54,8 @@ func quoteOld(b []byte, s string, mark byte) []byte {
 	return append(b, mark)
 }
 
-// oldString appends a string of old syntax inside an expression. A backslash at its end
-// would be taken for one that escapes the quote, so it gets a blank behind it, which
-// substr() takes off.
+// oldString appends a string inside an expression of old syntax. A backslash at its end
+// would escape the quote, so the string gets a blank, and substr() removes it.
 func oldString(b []byte, s string) []byte {
 	if !strings.HasSuffix(s, `\`) {
 		return quoteOld(b, s, '"')

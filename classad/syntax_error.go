@@ -8,12 +8,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SyntaxError says where and why a text is not in the language. It is a [roost.Invalid].
+// SyntaxError describes where and why a text is not in the language. It is of kind
+// [roost.Invalid].
 type SyntaxError struct {
 	Offset int    // in bytes, from 0
 	Line   int    // from 1
 	Column int    // in characters, from 1
-	Msg    string // the cause
+	Msg    string // cause of the error
 }
 
 func newSyntaxError(src string, offset int, msg string) *SyntaxError {
@@ -31,5 +32,5 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("classad: line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// Unwrap makes errors.Is(err, roost.Invalid) true.
+// Unwrap returns roost.Invalid, for errors.Is.
 func (e *SyntaxError) Unwrap() error { return roost.Invalid }

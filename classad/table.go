@@ -1,18 +1,17 @@
 package classad
 
-// RowID is the number of an ad in a [Table]. The number of a row that was deleted is
-// given out again.
+// RowID is the number of an ad in a [Table]. The number of a deleted row is reused.
 type RowID int32
 
-// Table holds many ads in columns, so that one request can be matched with all of them at
-// once: see [Table.Compile]. It keeps columns only for attributes that some query
-// mentions, and the attributes that these lead to.
+// Table stores many ads in columns, so that one request can be matched with all of them
+// at once. See [Table.Compile]. It has columns only for attributes that some query
+// mentions, and for the attributes on which these depend.
 //
-// Rows that are alike share a segment, in which each column has one type; UNDEFINED and
-// ERROR are kept in masks beside it. Strings are numbers of a dictionary. An attribute
-// whose expression needs the other side of a match, such as a machine's Start, is kept as
-// a template: the expression, which the segment's rows share, and columns of its
-// literals. What fits none of this is evaluated one by one.
+// Similar rows share a segment, in which each column has one type; UNDEFINED and ERROR
+// are masks beside the values. Strings are numbers of a dictionary. An attribute that
+// depends on the other side of a match, such as a machine's Start, is stored as a
+// template: one expression for all rows of the segment, and columns of its literals. Rows
+// for which this is not possible are evaluated one by one.
 //
 // A Table and its queries are not safe for concurrent use.
 type Table struct {
@@ -21,28 +20,28 @@ type Table struct {
 	matchAllByDefault bool
 
 	attrs         []schemaColumn
-	filledColumns int            // attributes that all segments have columns for
-	byName        map[string]int // in lower case
+	filledColumns int            // attributes for which all segments have columns
+	byName        map[string]int // by name in lower case
 	rows          []rowLocation
 	free          []RowID
 
 	segments       []*tableSegment
 	shapes         map[string]*tableSegment
-	reshaped       bool // shapes are out of date
+	reshaped       bool // the keys of shapes are out of date
 	rowByRow       *tableSegment
 	templates      []*exprTemplate
 	strings        *valueDictionary
 	otherValues    *valueDictionary
-	maxValues      int // values in the dictionaries above which the table is built anew
-	maxColumnCount int // maxColumnCount above which it is
-	epoch          int // rises when it is
-	placements     int // rows that were placed since
-	queriesRun     int // queries that were run since
+	maxValues      int // the table is rebuilt when the dictionaries have more values
+	maxColumnCount int // the table is rebuilt when it has more columns
+	epoch          int // rises with each rebuild
+	placements     int // rows placed since the last rebuild
+	queriesRun     int // queries run since the last rebuild
 
 	vm           vectorVM
-	outerScope   *nameScope // around lists and ads that are kept as values: looking further than into them is noticed
+	outerScope   *nameScope // scope around stored lists and ads, which detects lookups outside of them
 	evaluator    evaluator
-	cells        []tableCell // of the row that is being placed
+	cells        []tableCell // cells of the row that is being placed
 	singleRow    tableCell
 	key          []byte
 	text         []byte
@@ -50,42 +49,42 @@ type Table struct {
 	presentAttrs rowSet
 }
 
-// schemaColumn is one column of the schema.
+// schemaColumn is one attribute of the table's schema.
 type schemaColumn struct {
 	name       string
 	hash       uint32
-	usualClass columnClass // of the first value that was seen: what a column is in which no row has any
+	usualClass columnClass // class of the first value, which a column without values gets
 }
 
-// rowLocation is where a row is kept.
+// rowLocation is the segment and the place of a row.
 type rowLocation struct {
 	ad      *Ad
 	segment *tableSegment
 	row     int
 }
 
-// TableOptions say how the rows of a [Table] speak for themselves.
+// TableOptions selects the attributes with the rows' own requirements.
 type TableOptions struct {
-	// Requirements are the attributes that may hold a row's own condition on its partner,
-	// of which the first that the row has counts. Without any it is Requirements.
+	// Requirements are the attributes that may hold a row's own condition; the first one
+	// that the row has counts. If it is empty, the attribute is Requirements.
 	Requirements []string
-	// MatchAllByDefault rows take everybody if they have no such attribute. Otherwise
-	// they match nobody, as in [Match].
+	// MatchAllByDefault means that rows without such an attribute accept every job.
+	// Otherwise they accept none, as in [Match].
 	MatchAllByDefault bool
 }
 
-// Bounds on what is kept in columns. What is beyond them is evaluated one by one.
+// Bounds on what is stored in columns. Rows beyond them are evaluated one by one.
 const (
 	maxSegments  = 512
 	maxTemplates = 512
 	fewColumns   = 256
 	maxColumns   = 2048
-	cellSteps    = 10_000 // nodes evaluated to find the value of an attribute that needs nothing but its own ad
+	cellSteps    = 10_000 // nodes evaluated for an attribute that depends only on its own ad
 	fewValues    = 1 << 16
 	maxOther     = 1 << 16 // bytes of the text of a list or an ad
 )
 
-// NewTable is an empty table.
+// NewTable returns an empty table.
 func NewTable(o TableOptions) *Table {
 	t := &Table{policy: o.Requirements, matchAllByDefault: o.MatchAllByDefault, maxColumnCount: fewColumns}
 	if len(t.policy) == 0 {
@@ -95,10 +94,10 @@ func NewTable(o TableOptions) *Table {
 	return t
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) - len(t.free) }
 
-// Ad is the ad of a row; nil if there is no such row.
+// Ad returns the ad of a row; nil if there is no such row.
 func (t *Table) Ad(r RowID) *Ad {
 	if r < 0 || int(r) >= len(t.rows) {
 		return nil
@@ -107,7 +106,7 @@ func (t *Table) Ad(r RowID) *Ad {
 }
 
 // Add puts an ad into the table and returns the number of its row. The ad must not be
-// changed as long as it is there.
+// changed while it is in the table.
 func (t *Table) Add(ad *Ad) RowID {
 	var r RowID
 	if n := len(t.free); n > 0 {
@@ -154,8 +153,8 @@ func (t *Table) removeRow(r RowID) {
 	p.segment = nil
 }
 
-// updateInPlace writes the columns of a row from the first on where it stands; ok is
-// false if it belongs elsewhere now.
+// updateInPlace writes the columns of a row, from the first given one on, without moving
+// it. ok is false if the row now belongs to another segment.
 func (t *Table) updateInPlace(p *rowLocation, first int) (ok bool) {
 	s, x := p.segment, &t.singleRow
 	for c := first; c < len(s.cols); c++ {
@@ -171,13 +170,13 @@ func (t *Table) updateInPlace(p *rowLocation, first int) (ok bool) {
 	return true
 }
 
-// placeRow finds the segment of a row and puts it there.
+// placeRow finds the segment of a row and adds the row to it.
 func (t *Table) placeRow(r RowID) {
 	t.removeRow(r)
 	t.placements++
 	p := &t.rows[r]
 	inColumns := t.readAd(p.ad)
-	for t.filledColumns < len(t.attrs) { // a new expression has led to new attributes
+	for t.filledColumns < len(t.attrs) { // a new expression has added attributes to the schema
 		t.addNewColumns()
 		inColumns = t.readAd(p.ad)
 	}
@@ -196,7 +195,7 @@ func (t *Table) readAd(ad *Ad) (ok bool) {
 	if ad.hasReservedNames {
 		return false
 	}
-	for c := 0; c < len(t.attrs); c++ { // the schema may grow on the way
+	for c := 0; c < len(t.attrs); c++ { // the schema may grow during the loop
 		if c == len(t.cells) {
 			t.cells = append(t.cells, tableCell{})
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// benchTable is a table of so many machines: of a few kinds, with free amounts of their
-// own, a policy, and a job that asks five things of them.
+// benchTable returns a table of machines. They are of a few kinds, with free amounts of
+// their own and a policy that asks five things of a job.
 func benchTable(tb testing.TB, machines int) (*Table, []*Ad) {
 	machine, err := Parse(machineText())
 	if err != nil {
@@ -34,15 +34,15 @@ func poolMachine(machine *Ad, i, load int) *Ad {
 	return ad
 }
 
-// selective is a request that few machines meet, common one that most do.
+// selective is a request that few machines meet; common is one that most meet.
 const selective = `[ RequestCpus = 12; RequestMemory = 100000; RequestGpus = 2; Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX" && ` +
 	`TARGET.Memory >= RequestMemory && TARGET.Cpus >= RequestCpus && TARGET.Gpus >= RequestGpus; Rank = TARGET.Memory ]`
 
 const common = `[ RequestCpus = 1; RequestMemory = 1000; RequestGpus = 0; Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX" && ` +
 	`TARGET.Memory >= RequestMemory && TARGET.Cpus >= RequestCpus && TARGET.Gpus >= RequestGpus; Rank = TARGET.Memory ]`
 
-// BenchmarkSelect matches one request with all machines of a pool, both sides'
-// requirements and the rank; ns/machine is what counts.
+// BenchmarkSelect matches one request with all machines of a pool, with both sides'
+// requirements and the rank. The result to watch is ns/machine.
 func BenchmarkSelect(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
 		table, _ := benchTable(b, machines)
@@ -66,7 +66,8 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
-// BenchmarkSelectIndexed is the same with indexes, which pay where few machines match.
+// BenchmarkSelectIndexed is BenchmarkSelect with indexes, for a request that few machines
+// match.
 func BenchmarkSelectIndexed(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(machines), func(b *testing.B) {
@@ -93,8 +94,8 @@ func BenchmarkSelectIndexed(b *testing.B) {
 	}
 }
 
-// BenchmarkSet brings the table up to date with a machine that has changed, its ad
-// already parsed.
+// BenchmarkSet updates the table for a machine that has changed, whose ad is already
+// parsed.
 func BenchmarkSet(b *testing.B) {
 	table, ads := benchTable(b, 10_000)
 	for _, text := range []string{selective,
@@ -132,7 +133,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkExplain counts what keeps a request from 10,000 machines.
+// BenchmarkExplain counts the conditions that exclude a request from 10,000 machines.
 func BenchmarkExplain(b *testing.B) {
 	table, _ := benchTable(b, 10_000)
 	ad, err := Parse(selective)
@@ -145,7 +146,7 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// BenchmarkSelectByTree is what BenchmarkSelect does, by evaluating trees.
+// BenchmarkSelectByTree does the same as BenchmarkSelect by evaluating trees.
 func BenchmarkSelectByTree(b *testing.B) {
 	_, ads := benchTable(b, 10_000)
 	ad, err := Parse(common)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// mixedTable is a table of rows of many types, of which some have an expression that no
-// other has.
+// mixedTable returns a table of rows of many types, some of which have an expression of
+// their own.
 func mixedTable(t *testing.T) (*Table, []*Ad) {
 	table := NewTable(TableOptions{})
 	var ads []*Ad
@@ -26,7 +26,7 @@ func mixedTable(t *testing.T) (*Table, []*Ad) {
 	return table, ads
 }
 
-// askBounded asks a table the i-th of many different questions, and holds its bounds.
+// askBounded asks a table the i-th of many different questions, and checks its bounds.
 func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 	t.Helper()
 	job := parseOrFail(t, fmt.Sprintf(
@@ -47,8 +47,8 @@ func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 	}
 }
 
-// TestTableBounds gives a table more columns, expressions and kinds of rows than it
-// keeps.
+// TestTableBounds gives a table more columns, expressions and kinds of rows than it may
+// store.
 func TestTableBounds(t *testing.T) {
 	table, ads := mixedTable(t)
 	for i := range 10 {
@@ -65,7 +65,7 @@ func TestTableBounds(t *testing.T) {
 	few.check(t)
 }
 
-// TestTableForgetsStrings gives a table more strings than it remembers, in one row after
+// TestTableForgetsStrings gives a table more strings than it may store, in one row after
 // another.
 func TestTableForgetsStrings(t *testing.T) {
 	table, ads := mixedTable(t)
@@ -85,8 +85,7 @@ func TestTableForgetsStrings(t *testing.T) {
 	table.check(t)
 }
 
-// TestTableKeepsStrings holds that strings that are in use are no reason to build a table
-// anew.
+// TestTableKeepsStrings checks that strings in use are no reason to rebuild a table.
 func TestTableKeepsStrings(t *testing.T) {
 	many := NewTable(TableOptions{})
 	for i := range fewValues + 1000 {
@@ -105,8 +104,7 @@ func TestTableKeepsStrings(t *testing.T) {
 	}
 }
 
-// TestTableLongValue holds that a row with a list that is too long to be kept is
-// evaluated by itself.
+// TestTableLongValue checks that a row with a list too long to store is evaluated alone.
 func TestTableLongValue(t *testing.T) {
 	long := NewTable(TableOptions{})
 	long.Add(parseOrFail(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
@@ -117,8 +115,8 @@ func TestTableLongValue(t *testing.T) {
 	}
 }
 
-// TestTableBudget holds that requirements which take very many nodes for each row do not
-// do so for all.
+// TestTableBudget checks that requirements which take very many nodes a row do not do so
+// for all rows.
 func TestTableBudget(t *testing.T) {
 	slow := NewTable(TableOptions{})
 	for range 2000 {
@@ -134,8 +132,8 @@ func TestTableBudget(t *testing.T) {
 	}
 }
 
-// TestExplainBound holds that conjuncts which are the names of two others each do not
-// grow without end.
+// TestExplainBound checks that conjuncts which each name two others do not grow without
+// end.
 func TestExplainBound(t *testing.T) {
 	text := "[ Requirements = a0 && a0"
 	for i := range 40 {

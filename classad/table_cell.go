@@ -1,7 +1,7 @@
 package classad
 
-// readCell reads attribute c of an ad into x. Where col, the column where the row stands
-// now, has an expression that still fits, it is not evaluated again.
+// readCell reads attribute c of an ad into x. If the expression in col, the row's present
+// column, still fits, it is not evaluated again.
 func (t *Table) readCell(x *tableCell, c int, ad *Ad, col *segmentColumn) {
 	a := &t.attrs[c]
 	*x = tableCell{params: x.params[:0]}
@@ -21,7 +21,7 @@ func (t *Table) readCell(x *tableCell, c int, ad *Ad, col *segmentColumn) {
 	}
 }
 
-// setExprCell is for an expression: its value, if it needs nothing but the ad, else the
+// setExprCell stores an expression: its value if it depends only on the ad, else the
 // expression itself.
 func (t *Table) setExprCell(x *tableCell, n exprNode, ad *Ad, i int, col *segmentColumn) {
 	if col != nil && col.class == classExpr {
@@ -48,8 +48,8 @@ func (t *Table) setExprCell(x *tableCell, n exprNode, ad *Ad, i int, col *segmen
 	x.template = t.findTemplate(x, n)
 }
 
-// isContextFree says whether a value means the same wherever it is used. Names in a list
-// are looked up where the list is used; those in a nested ad where that stands.
+// isContextFree reports whether a value means the same in every scope. Names in a list
+// are looked up where the list is used; those in a nested ad, where the ad is written.
 func isContextFree(v Value) bool { return v.kind != List || allContextFree(v.comp.elems) }
 
 func allContextFree(elems []Expr) bool {
@@ -71,7 +71,7 @@ func allContextFree(elems []Expr) bool {
 	return true
 }
 
-// constantValue is the value of an attribute, if it needs nothing but the ad.
+// constantValue returns the value of an attribute, if it depends only on the ad.
 func (t *Table) constantValue(ad *Ad, i int) (v Value, ok bool) {
 	ev := &t.evaluator
 	ev.reset(ad, nil, nil, cellSteps)
@@ -79,8 +79,8 @@ func (t *Table) constantValue(ad *Ad, i int) (v Value, ok bool) {
 	return v, !ev.impure && ev.stepsLeft >= 0
 }
 
-// findTemplate is the template that n fits, with its literals left in x. It is made if
-// there is none; beyond the bound it is nil.
+// findTemplate returns the template that n fits, and puts its literals into x. It adds a
+// missing template; at the bound it returns nil.
 func (t *Table) findTemplate(x *tableCell, n exprNode) *exprTemplate {
 	for _, form := range t.templates {
 		if params, ok := form.fits(n, x.params[:0]); ok {
@@ -112,7 +112,7 @@ func (t *Table) findTemplate(x *tableCell, n exprNode) *exprTemplate {
 	return form
 }
 
-// setValueCell is for a value other than a list or an ad.
+// setValueCell stores a value other than a list or an ad.
 func (t *Table) setValueCell(x *tableCell, v Value) {
 	x.class = classOf(v.kind)
 	switch x.class {
@@ -127,12 +127,12 @@ func (t *Table) setValueCell(x *tableCell, v Value) {
 	}
 }
 
-// setOtherCell is for a list, an ad or a time.
+// setOtherCell stores a list, an ad or a time.
 func (t *Table) setOtherCell(x *tableCell, v Value) {
 	x.class = classOther
 	t.text = printStyle{exact: true}.value(t.text[:0], v)
 	if len(t.text) > maxOther {
-		x.class, t.text = classExpr, nil // without a template: the row is evaluated by itself
+		x.class, t.text = classExpr, nil // without a template the row is evaluated alone
 		return
 	}
 	x.bits = uint64(t.otherValues.other(t.text, v))

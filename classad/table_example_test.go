@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// A negotiator keeps the machines of its pool in a table, and asks it for those that a
-// job can run on.
+// ExampleTable stores the machines of a pool in a table and finds those on which a job
+// can run.
 func ExampleTable() {
 	pool := classad.NewTable(classad.TableOptions{})
 	names := map[classad.RowID]string{}
@@ -37,7 +37,7 @@ func ExampleTable() {
 	// Output: large 64
 }
 
-// What keeps a job waiting is counted conjunct by conjunct.
+// ExampleQuery_Explain counts, conjunct by conjunct, the machines that a job cannot use.
 func ExampleQuery_Explain() {
 	pool := classad.NewTable(classad.TableOptions{MatchAllByDefault: true})
 	for _, text := range []string{

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// column is the number of the column of an attribute, which is made if it is not there;
-// ok is false if there are too many.
+// column returns the number of an attribute's column and adds a missing one. ok is false
+// if there are too many.
 func (t *Table) column(name string) (c int, ok bool) {
 	var buf [64]byte
 	key := append(buf[:0], name...)
@@ -25,8 +25,7 @@ func (t *Table) column(name string) (c int, ok bool) {
 	return c, true
 }
 
-// addNewColumns gives all segments columns for the attributes that the schema has got
-// since it was last called.
+// addNewColumns adds columns to all segments for attributes that are new in the schema.
 func (t *Table) addNewColumns() {
 	first := t.filledColumns
 	if t.filledColumns = len(t.attrs); first == t.filledColumns {
@@ -43,8 +42,8 @@ func (t *Table) addNewColumns() {
 	}
 }
 
-// rebuild places all rows anew, with new dictionaries, and columns for nothing but the
-// rows' own requirements: queries ask for what they need.
+// rebuild places all rows again, with new dictionaries. It has columns only for the rows'
+// own requirements: queries add the columns that they need.
 func (t *Table) rebuild() {
 	t.epoch++
 	t.placements, t.queriesRun = 0, 0
@@ -70,9 +69,9 @@ func (t *Table) rebuild() {
 	t.maxValues = fewValues
 }
 
-// rebuildIfWasteful builds the table anew if it keeps much that nobody needs any more:
-// values of dictionaries, columns that only queries of long ago asked for, or kinds of
-// rows without rows while there is no room for new ones.
+// rebuildIfWasteful rebuilds the table if it stores much that is unused. That is values
+// of dictionaries, columns that no recent query used, or empty segments while there is no
+// room for new ones.
 func (t *Table) rebuildIfWasteful() {
 	t.queriesRun++
 	values := len(t.strings.values) + len(t.otherValues.values)
@@ -92,7 +91,7 @@ func (t *Table) rebuildIfWasteful() {
 	}
 }
 
-// usedValues is how many values of the dictionaries rows can have at most.
+// usedValues returns the most dictionary values that the rows can have.
 func (t *Table) usedValues() int {
 	n := 0
 	for _, s := range t.segments {
@@ -103,7 +102,7 @@ func (t *Table) usedValues() int {
 	return n
 }
 
-// segment finds or makes the segment for t.cells.
+// segment returns the segment for t.cells and adds a missing one.
 func (t *Table) segment() *tableSegment {
 	if t.reshaped {
 		t.rekeySegments()
@@ -143,7 +142,7 @@ func (t *Table) segment() *tableSegment {
 	return s
 }
 
-// classFor is the class of a column that is to hold t.cells[c].
+// classFor returns the class of a column that must hold t.cells[c].
 func (t *Table) classFor(c int) columnClass {
 	if k := t.cells[c].class; k != classNone {
 		return k
@@ -163,8 +162,8 @@ func appendShapeKey(key []byte, k columnClass, form *exprTemplate, there bool) [
 	return key
 }
 
-// firstValue notes the class of the first value of an attribute, which makes columns
-// without values ones of that class.
+// firstValue records the class of the first value of an attribute, and gives it to
+// columns without values.
 func (t *Table) firstValue(c int, k columnClass) {
 	t.attrs[c].usualClass = k
 	for _, s := range t.segments {
@@ -176,7 +175,7 @@ func (t *Table) firstValue(c int, k columnClass) {
 	t.reshaped = true
 }
 
-// rekeySegments finds the shapes of all segments anew.
+// rekeySegments computes the keys of all segments again.
 func (t *Table) rekeySegments() {
 	t.reshaped = false
 	clear(t.shapes)

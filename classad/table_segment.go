@@ -1,20 +1,19 @@
 package classad
 
-// tableSegment holds the rows of a table whose columns are of the same classes and whose
-// open expressions are the same: the rows that one compiled program can look at side by
-// side.
+// tableSegment holds the rows of a table whose columns have the same classes and
+// templates. One compiled program can process all of them.
 type tableSegment struct {
-	rows []RowID         // by place
+	rows []RowID         // by place in the segment
 	cols []segmentColumn // by attribute of the table's schema
-	// attributes of which all its rows have, or have not, one: what a name means in their
-	// expressions depends on it
+	// attributes that either all rows have or none has, because the meaning of a name in
+	// an expression depends on it
 	checkedAttrs rowSet
-	presentAttrs rowSet // of these, the ones that its rows have
-	rowByRow     bool   // its rows do not fit into columns and are evaluated one by one
-	shapeVersion int    // rises when a column without values becomes one of a class
+	presentAttrs rowSet // those of checkedAttrs that the rows have
+	rowByRow     bool   // the rows do not fit into columns and are evaluated one by one
+	shapeVersion int    // rises when a column without values gets a class
 }
 
-// add makes room for a row and says where. Its cells have to be put.
+// add makes room for a row and returns its place. The caller must write its cells.
 func (s *tableSegment) add(r RowID) int {
 	n := len(s.rows)
 	s.rows = append(s.rows, r)
@@ -25,8 +24,8 @@ func (s *tableSegment) add(r RowID) int {
 	return n
 }
 
-// drop takes a row away; the last one, which it returns, takes its place. Without another
-// row it returns -1.
+// drop removes a row. The last row takes its place and is returned; without another row
+// the result is -1.
 func (s *tableSegment) drop(i int) (moved RowID) {
 	last := len(s.rows) - 1
 	for c := range s.cols {
@@ -41,7 +40,7 @@ func (s *tableSegment) drop(i int) (moved RowID) {
 	return moved
 }
 
-// addColumns gives the segment columns for attributes that the schema has got since.
+// addColumns adds columns to the segment for attributes that are new in the schema.
 func (s *tableSegment) addColumns(attrs []schemaColumn) {
 	for len(s.checkedAttrs) < len(attrs)/64+1 {
 		s.checkedAttrs, s.presentAttrs = append(s.checkedAttrs, 0), append(s.presentAttrs, 0)

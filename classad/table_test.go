@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// check holds a table's invariants.
+// check checks a table's invariants.
 func (t *Table) check(tb testing.TB) {
 	tb.Helper()
 	rows := 0
@@ -124,7 +124,7 @@ func randomExpr(r *rand.Rand, depth int) string {
 	return "strcat(" + x() + ", " + x() + ")"
 }
 
-// randomAd is an ad with some of the names that randomExpr uses.
+// randomAd returns an ad with some of the names that randomExpr uses.
 func randomAd(r *rand.Rand, t testing.TB) *Ad {
 	ad := New()
 	for _, name := range []string{"a", "b", "c", "d", "s", "t", "l", "e", "f", "g", "p"} {
@@ -161,8 +161,7 @@ func randomAd(r *rand.Rand, t testing.TB) *Ad {
 	return ad
 }
 
-// checkTable holds what queries say against what Match says, while rows come, change and
-// go.
+// checkTable compares queries with Match while rows are added, changed and removed.
 func checkTable(t testing.TB, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC(), Steps: 100_000}
@@ -225,7 +224,7 @@ func checkTable(t testing.TB, seed uint64) {
 	}
 }
 
-// compareWithMatch holds what a query says of each row against what Match says.
+// compareWithMatch compares the result of a query for each row with Match.
 func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[RowID]*Ad, rows []RowID, env *EvalEnv) {
 	t.Helper()
 	hits := map[RowID]float64{}
@@ -254,7 +253,7 @@ func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Ro
 	}
 }
 
-// checkExplain holds an explanation against Reasons.
+// checkExplain compares an explanation with Reasons.
 func checkExplain(t testing.TB, x *Explanation, job *Ad, row RowID, machine *Ad, env *EvalEnv) {
 	t.Helper()
 	want := map[string]bool{}
@@ -284,14 +283,14 @@ func TestTableAgainstMatch(t *testing.T) {
 	}
 }
 
-// FuzzTable is the same without end.
+// FuzzTable runs checkTable with any seed.
 func FuzzTable(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkTable(t, seed) })
 }
 
-// FuzzCompiled holds what the compiled form of any text says against what the tree says,
-// for rows of many kinds.
+// FuzzCompiled compares the compiled form of any text with the evaluated tree, for rows
+// of many kinds.
 func FuzzCompiled(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{`TARGET.a >= b && TARGET.s == "X" || !TARGET.e`,
@@ -331,7 +330,7 @@ func FuzzCompiled(f *testing.F) {
 	})
 }
 
-// reachesBound says whether a match reaches a bound of env: what is compiled needs fewer
+// reachesBound reports whether a match exceeds a bound of env. Compiled code needs fewer
 // steps.
 func reachesBound(job, row *Ad, env *EvalEnv) bool {
 	more := *env
@@ -348,8 +347,8 @@ func parseTestExpr(t testing.TB, src string) Expr {
 	return e
 }
 
-// TestUnconditional holds that a job that asks for nothing matches all rows that ask for
-// nothing, with a rank of 0, and no row that is gone.
+// TestUnconditional checks a job without requirements. It matches all rows without
+// requirements, with rank 0, and no deleted row.
 func TestUnconditional(t *testing.T) {
 	table := NewTable(TableOptions{Requirements: []string{"Requirements"}, MatchAllByDefault: true})
 	var rows []RowID

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// brokenDownTime is a time in its parts, which need not be within their usual ranges: C's
-// struct tm.
+// brokenDownTime is a time in its parts, like C's struct tm. The parts may be outside of
+// their usual ranges.
 type brokenDownTime struct {
 	second, minute, hour, day, month, year int // month: 1 to 12
-	weekday, yearDay                       int // both from 0, Sunday and January 1
+	weekday, yearDay                       int // both from 0: Sunday, and January 1
 }
 
 func breakDownTime(t time.Time) brokenDownTime {
@@ -18,8 +18,8 @@ func breakDownTime(t time.Time) brokenDownTime {
 		t.YearDay() - 1}
 }
 
-// dayNumbers gives the day of the week and of the year, by upstream's own formulae, which
-// matter for dates that do not exist.
+// dayNumbers returns the day of the week and of the year. It uses upstream's formulae,
+// which matter for dates that do not exist.
 func dayNumbers(year, month, day int) (weekday, yearDay int) {
 	fixed := func(month, day int) int {
 		adjust := -2
@@ -34,8 +34,8 @@ func dayNumbers(year, month, day int) (weekday, yearDay int) {
 }
 
 // format writes the time by the conversions of strftime(3) in the C locale, with GNU's
-// flags and widths. Only %s and %Z need the zone. It ends early when it is more than an
-// evaluation may make.
+// flags and widths. Only %s and %Z need the zone. It stops when the text exceeds the
+// bound of an evaluation.
 func (t brokenDownTime) format(format string, zone *time.Location) string {
 	var b []byte
 	for i := 0; i < len(format) && len(b) <= maxText; i++ {
@@ -67,9 +67,9 @@ func (t brokenDownTime) format(format string, zone *time.Location) string {
 
 const maxWidth = 1000
 
-// timeConversion is how one conversion is to be written.
+// timeConversion is the flags and the width of one conversion.
 type timeConversion struct {
-	pad         byte // '_', '-' or '0'; 0 for the usual
+	pad         byte // '_', '-' or '0'; 0: the conversion's default
 	upper, swap bool
 	width       int
 }
@@ -85,8 +85,8 @@ func (f *timeConversion) flag(c byte) {
 	}
 }
 
-// dayName is the name of a day of the week, and monthName of a month, cut to so many
-// bytes; or a question mark.
+// dayName returns the name of a day of the week, cut to most bytes, or a question mark.
+// monthName does so for a month.
 func dayName(i, most int) string {
 	if i < 0 || i > 6 {
 		return "?"
@@ -103,7 +103,7 @@ func monthName(i, most int) string {
 
 func shortenName(s string, most int) string { return s[:min(most, len(s))] }
 
-// append writes the conversion c of t; ok is false where there is none.
+// append writes the conversion c of t; ok is false if there is no such conversion.
 func (f timeConversion) append(b []byte, t brokenDownTime, c byte, zone *time.Location) (text []byte, ok bool) {
 	const all = 99
 	switch c {
@@ -137,7 +137,7 @@ func (f timeConversion) append(b []byte, t brokenDownTime, c byte, zone *time.Lo
 	case '%':
 		return f.text(b, "%"), true
 	case 'z':
-		return f.text(b, "+0000"), true // the parts do not say which zone they are in
+		return f.text(b, "+0000"), true // the parts contain no zone
 	case 'Z':
 		name := standardName(t.year, zone)
 		if f.swap {
@@ -152,8 +152,8 @@ func (f timeConversion) append(b []byte, t brokenDownTime, c byte, zone *time.Lo
 	return f.number(b, n, digits, pad), true
 }
 
-// standardName is what a zone is called in the half of the year without summer time: the
-// parts do not say which half they mean.
+// standardName returns the name of a zone outside of summer time. The parts do not
+// contain which half of the year they mean.
 func standardName(year int, zone *time.Location) string {
 	t := time.Date(year, time.January, 1, 0, 0, 0, 0, zone)
 	if t.IsDST() {
@@ -179,7 +179,7 @@ func compoundFormat(c byte) string {
 	return "%m/%d/%y"
 }
 
-// number is the number that a conversion writes, and its usual digits and padding.
+// number returns the number that a conversion writes, and its default digits and padding.
 func (t brokenDownTime) number(c byte, zone *time.Location) (n, digits int, pad byte, ok bool) {
 	switch c {
 	case 'C':
@@ -279,7 +279,7 @@ func (f timeConversion) number(b []byte, n, digits int, pad byte) []byte {
 		fill--
 	}
 	if pad == '-' {
-		fill -= max(digits-f.width, 0) // only a width fills
+		fill -= max(digits-f.width, 0) // only a width adds padding
 	}
 	if pad == '_' || pad == '-' {
 		b = append(b, strings.Repeat(" ", max(fill, 0))...)

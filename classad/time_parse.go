@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// parseAbsTime reads 2020-01-02T03:04:05+01:00. Like upstream it takes four digits for
-// the year and two for each of the rest, as far as there are digits and whatever stands
-// between them; parts beyond their range carry over. The zone is Z, +0100 or +01:00 at
-// the end, or else the offset zone.
+// parseAbsTime reads 2020-01-02T03:04:05+01:00. Like upstream it reads four digits for
+// the year and two for each other part, with any separators; missing parts have defaults,
+// and parts beyond their range carry over. The zone is Z, +0100 or +01:00 at the end, or
+// else the offset zone.
 func parseAbsTime(s string, zone int) (seconds int64, off int, ok bool) {
 	s, off, ok = cutZone(s)
 	if !ok {
@@ -21,7 +21,7 @@ func parseAbsTime(s string, zone int) (seconds int64, off int, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	parts := [...]int{1, 0, 0, 0, 0} // a month that is missing is the first, a day that is missing 0
+	parts := [...]int{1, 0, 0, 0, 0} // a missing month is the first, a missing day 0
 	for i := range parts {
 		if n, ok := r.number(2); ok {
 			parts[i] = n
@@ -34,7 +34,7 @@ func parseAbsTime(s string, zone int) (seconds int64, off int, ok bool) {
 	return t.Unix() - int64(off), off, true
 }
 
-// cutZone takes the zone off the end of a time.
+// cutZone removes the zone from the end of a time.
 func cutZone(s string) (rest string, off int, ok bool) {
 	end := strings.TrimRight(s, " \t\n\v\f\r")
 	n := len(s)
@@ -69,8 +69,7 @@ func (r *timeReader) skipToDigit() {
 	}
 }
 
-// number reads so many characters from the next digit on, of which only leading digits
-// count.
+// number reads digits characters from the next digit on; only leading digits count.
 func (r *timeReader) number(digits int) (n int, ok bool) {
 	r.skipToDigit()
 	if len(r.text) < digits {
@@ -83,8 +82,8 @@ func (r *timeReader) number(digits int) (n int, ok bool) {
 	return n, true
 }
 
-// appendAbsTime writes 2020-01-02T03:04:05+01:00. UTC is -00:00, and a year is not filled
-// up to four digits, as upstream writes them.
+// appendAbsTime writes 2020-01-02T03:04:05+01:00. As in upstream, UTC is -00:00, and a
+// year is not filled up to four digits.
 func appendAbsTime(b []byte, seconds int64, off int) []byte {
 	t := time.Unix(seconds, 0).In(time.FixedZone("", off))
 	b = t.AppendFormat(strconv.AppendInt(b, int64(t.Year()), 10), "-01-02T15:04:05")
@@ -104,8 +103,8 @@ func appendTwoDigits(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, n, 10)
 }
 
-// parseRelTime reads [-][days+][[hours:]minutes:]seconds or 1d2h3m4.5s, from the end, as
-// upstream does: each part may be missing, and an empty text is no time at all.
+// parseRelTime reads [-][days+][[hours:]minutes:]seconds or 1d2h3m4.5s. Like upstream it
+// reads from the end: each part may be missing, and an empty text is no time.
 func parseRelTime(s string) (seconds float64, ok bool) {
 	r := spanReader{s}
 	r.blanks()
@@ -160,16 +159,15 @@ func (r *spanReader) digits() string {
 	return digits
 }
 
-// appendRelTime writes days+hours:minutes:seconds from the first part that is not zero. A
-// fraction gets as many digits as it needs if exact, and else six digits of the seconds,
-// as upstream writes it.
+// appendRelTime writes days+hours:minutes:seconds without leading zero parts. A fraction
+// gets as many digits as it needs if exact, else six, as in upstream.
 func appendRelTime(b []byte, seconds float64, exact bool) []byte {
 	if math.Signbit(seconds) && seconds != 0 {
 		b = append(b, '-')
 		seconds = -seconds
 	}
 	whole, ok := realToInt(seconds)
-	if !ok || exact && whole > 1<<53 { // which the parts would not add up to
+	if !ok || exact && whole > 1<<53 { // the parts would not add up to it
 		return strconv.AppendFloat(b, seconds, 'f', -1, 64)
 	}
 	d, h, m, s := whole/86400, whole%86400/3600, whole%3600/60, whole%60

@@ -2,12 +2,11 @@ package classad
 
 import "strings"
 
-// tokenLayout is a text as tokens. What stands between two tokens depends on these two
-// alone, so that the text on one line is known once and for all, and with it the width of
-// each part of it.
+// tokenLayout is a text as tokens. The space between two tokens depends only on these
+// two, so the text on one line is computed once, and with it the width of each part.
 type tokenLayout struct {
 	toks      []layoutToken
-	line      string // all on one line
+	line      string // all tokens on one line
 	out       []byte
 	commented bool
 }
@@ -16,16 +15,16 @@ type layoutToken struct {
 	text         string
 	kind         tokenKind
 	role         tokenRole
-	otherBracket int // of a bracket: the place of the other one
-	start, end   int // in line
+	otherBracket int // of a bracket: the index of its partner
+	start, end   int // offsets in line
 }
 
-// tokenRole is what a token does, as far as blanks depend on it.
+// tokenRole is the role of a token in the rules for blanks.
 type tokenRole uint8
 
 const (
 	roleOperand tokenRole = iota // a name or a literal
-	roleBinary                   // an operator between operands, with is and isnt
+	roleBinary                   // an operator between operands, also is and isnt
 	rolePrefix                   // an operator before its operand, or a leading dot
 	roleSelect                   // a dot between operands
 	roleComma                    // , and ;
@@ -35,7 +34,7 @@ const (
 	roleCloseWide
 )
 
-// read takes the tokens of a text that is known to be right.
+// read takes the tokens of a text that is known to be valid.
 func (l *tokenLayout) read(lex *lexer) {
 	var open []int
 	for {
@@ -47,7 +46,7 @@ func (l *tokenLayout) read(lex *lexer) {
 		}
 		l.commented = l.commented || strings.Contains(lex.src[before:tok.pos], "/")
 		t := layoutToken{text: lex.src[tok.pos:lex.pos], kind: tok.kind, otherBracket: -1}
-		if tok.kind == tokPunct { // a question mark takes the blanks and comments behind it along
+		if tok.kind == tokPunct { // the token of a question mark includes the blanks and comments after it
 			l.commented = l.commented || strings.Contains(t.text, "/")
 			t.text = tok.text
 		}
@@ -73,7 +72,7 @@ func (l *tokenLayout) read(lex *lexer) {
 	}
 }
 
-// last is the sign before, if it is one.
+// last returns the previous token if it is a sign.
 func (l *tokenLayout) last() string {
 	if t := l.toks[len(l.toks)-1]; t.kind == tokPunct {
 		return t.text
@@ -81,7 +80,7 @@ func (l *tokenLayout) last() string {
 	return ""
 }
 
-// role is what t does behind the tokens so far.
+// role returns the role of t after the tokens so far.
 func (l *tokenLayout) role(t layoutToken) tokenRole {
 	behind := len(l.toks) > 0
 	if behind {
@@ -141,7 +140,7 @@ func (l *tokenLayout) join() {
 	l.line = b.String()
 }
 
-// needsBlank says whether a blank belongs between two tokens.
+// needsBlank reports whether a blank belongs between two tokens.
 func needsBlank(a, b *layoutToken) bool {
 	switch {
 	case a.role == rolePrefix || a.role == roleOpen || a.role == roleSelect || b.role == roleClose ||
@@ -150,20 +149,21 @@ func needsBlank(a, b *layoutToken) bool {
 	case b.role == roleCloseWide:
 		return a.role != roleOpenWide
 	case b.role == roleSelect:
-		return a.kind == tokNumber // or the dot would belong to the number
+		return a.kind == tokNumber // without a blank the dot would belong to the number
 	case b.role == roleOpen:
 		return a.role != roleOperand && a.role != roleClose && a.role != roleCloseWide
 	}
 	return true
 }
 
-// inline is the tokens from i up to j on one line, and width how long that is.
+// inline returns the tokens from i up to j on one line, and width the length of that
+// text.
 func (l *tokenLayout) inline(i, j int) string { return l.line[l.toks[i].start:l.toks[j-1].end] }
 func (l *tokenLayout) width(i, j int) int     { return l.toks[j-1].end - l.toks[i].start }
 
 func (l *tokenLayout) put(text string) { l.out = append(l.out, text...) }
 
-// newLine begins a line; the result is its column.
+// newLine begins a line and returns its column.
 func (l *tokenLayout) newLine(indent int) int {
 	indent = min(indent, layoutIndent)
 	l.out = append(l.out, '\n')

@@ -13,7 +13,7 @@ const (
 	Undefined ValueKind = iota
 	Error
 	Boolean
-	Integer // 64 bits, wraps
+	Integer // 64 bits, wraps around
 	Real    // IEEE 754 double
 	String
 	AbsTime // seconds since the epoch, and an offset from UTC
@@ -27,31 +27,33 @@ func (k ValueKind) String() string {
 		"classad"}[k]
 }
 
-// Value is what evaluating an expression gives. The zero Value is UNDEFINED. Scalars take
-// no allocation. Lists are lazy: they hold expressions and the scope to evaluate them in.
+// Value is the result of an evaluation. The zero Value is UNDEFINED. Scalars need no
+// allocation. Lists are lazy: they hold expressions and the scope to evaluate them in.
 // Compare values with [Value.Identity], not with ==.
 type Value struct {
 	kind ValueKind
-	off  int32           // AbsTime: seconds east of UTC; Error: its cause
-	num  uint64          // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits; Error: of its cause
-	str  string          // String; Error: of its cause
+	off  int32 // AbsTime: seconds east of UTC; Error: the errorCause
+	// Boolean, Integer, AbsTime: an int64; Real, RelTime: bits of a float64; Error:
+	// numbers of the cause
+	num  uint64
+	str  string          // String: the text; Error: text of the cause
 	comp *compositeValue // List, AdValue
 }
 
 // compositeValue is the body of a list or an ad value.
 type compositeValue struct {
-	elems []Expr     // of a list
-	ad    *Ad        // of an ad
-	in    *nameScope // where the elements' names are looked up, and the enclosing scope of ad; nil for none
+	elems []Expr     // of a List
+	ad    *Ad        // of an AdValue
+	in    *nameScope // scope of the names in the elements, and enclosing scope of ad; may be nil
 }
 
-// UndefinedValue is UNDEFINED.
+// UndefinedValue returns UNDEFINED.
 func UndefinedValue() Value { return Value{} }
 
-// ErrorValue is ERROR, for no reason.
+// ErrorValue returns ERROR without a cause.
 func ErrorValue() Value { return Value{kind: Error} }
 
-// BoolValue is a Boolean.
+// BoolValue returns a Boolean.
 func BoolValue(b bool) Value {
 	if b {
 		return Value{kind: Boolean, num: 1}
@@ -59,25 +61,25 @@ func BoolValue(b bool) Value {
 	return Value{kind: Boolean}
 }
 
-// IntValue is an Integer.
+// IntValue returns an Integer.
 func IntValue(n int64) Value { return Value{kind: Integer, num: uint64(n)} }
 
-// RealValue is a Real.
+// RealValue returns a Real.
 func RealValue(f float64) Value { return Value{kind: Real, num: math.Float64bits(f)} }
 
-// StringValue is a String.
+// StringValue returns a String.
 func StringValue(s string) Value { return Value{kind: String, str: s} }
 
-// AbsTimeValue is the absolute time of seconds since the epoch, written with an offset of
-// so many seconds east of UTC.
+// AbsTimeValue returns an absolute time: seconds since the epoch, with an offset in
+// seconds east of UTC.
 func AbsTimeValue(seconds int64, offset int) Value {
 	return Value{kind: AbsTime, num: uint64(seconds), off: int32(offset)}
 }
 
-// RelTimeValue is a relative time in seconds.
+// RelTimeValue returns a relative time in seconds.
 func RelTimeValue(seconds float64) Value { return Value{kind: RelTime, num: math.Float64bits(seconds)} }
 
-// ListValue is a List of values.
+// ListValue returns a List of values.
 func ListValue(values ...Value) Value {
 	elems := make([]Expr, len(values))
 	for i, v := range values {
@@ -86,31 +88,31 @@ func ListValue(values ...Value) Value {
 	return Value{kind: List, comp: &compositeValue{elems: elems}}
 }
 
-// AdOf is the value of an ad. The ad must not change afterwards.
+// AdOf returns the value of an ad. The ad must not change afterwards.
 func AdOf(ad *Ad) Value { return Value{kind: AdValue, comp: &compositeValue{ad: ad}} }
 
-// Kind is the value's type.
+// Kind returns the type of the value.
 func (v Value) Kind() ValueKind { return v.kind }
 
-// IsUndefined says whether v is UNDEFINED.
+// IsUndefined reports whether v is UNDEFINED.
 func (v Value) IsUndefined() bool { return v.kind == Undefined }
 
-// IsError says whether v is ERROR.
+// IsError reports whether v is ERROR.
 func (v Value) IsError() bool { return v.kind == Error }
 
-// Bool is the value of a Boolean; ok is false for other types.
+// Bool returns the value of a Boolean; ok is false for other types.
 func (v Value) Bool() (b, ok bool) { return v.num != 0, v.kind == Boolean }
 
-// Int is the value of an Integer; ok is false for other types.
+// Int returns the value of an Integer; ok is false for other types.
 func (v Value) Int() (n int64, ok bool) { return int64(v.num), v.kind == Integer }
 
-// Real is the value of a Real; ok is false for other types.
+// Real returns the value of a Real; ok is false for other types.
 func (v Value) Real() (f float64, ok bool) { return v.real(), v.kind == Real }
 
-// Str is the value of a String; ok is false for other types.
+// Str returns the value of a String; ok is false for other types.
 func (v Value) Str() (s string, ok bool) { return v.str, v.kind == String }
 
-// Time is the value of an AbsTime, in its own zone; ok is false for other types.
+// Time returns the value of an AbsTime, in its own zone; ok is false for other types.
 func (v Value) Time() (t time.Time, ok bool) {
 	if v.kind != AbsTime {
 		return time.Time{}, false
@@ -118,11 +120,11 @@ func (v Value) Time() (t time.Time, ok bool) {
 	return time.Unix(v.int(), 0).In(time.FixedZone("", int(v.off))), true
 }
 
-// Seconds is the value of a RelTime; ok is false for other types.
+// Seconds returns the value of a RelTime; ok is false for other types.
 func (v Value) Seconds() (s float64, ok bool) { return v.real(), v.kind == RelTime }
 
-// Elements are the elements of a List, each evaluated where the list stood, with env; ok
-// is false for other types.
+// Elements returns the elements of a List, each evaluated in the list's scope with env.
+// ok is false for other types.
 func (v Value) Elements(env *EvalEnv) (elems []Value, ok bool) {
 	if v.kind != List {
 		return nil, false
@@ -135,7 +137,8 @@ func (v Value) Elements(env *EvalEnv) (elems []Value, ok bool) {
 	return elems, true
 }
 
-// Ad is the ad of an AdValue, shared and not to be changed; ok is false for other types.
+// Ad returns the ad of an AdValue, which is shared and must not be changed. ok is false
+// for other types.
 func (v Value) Ad() (ad *Ad, ok bool) {
 	if v.kind != AdValue {
 		return nil, false
@@ -143,7 +146,7 @@ func (v Value) Ad() (ad *Ad, ok bool) {
 	return v.comp.ad, true
 }
 
-// Number is a Boolean (0 or 1), Integer or Real as a float64; ok is false for other
+// Number returns a Boolean (0 or 1), Integer or Real as a float64; ok is false for other
 // types.
 func (v Value) Number() (f float64, ok bool) {
 	switch v.kind {
@@ -155,8 +158,8 @@ func (v Value) Number() (f float64, ok bool) {
 	return 0, false
 }
 
-// Truth is the value as a condition: a Boolean, or a number that is not zero. ok is false
-// for every other type.
+// Truth returns the value as a condition: a Boolean, or a number that is not zero. ok is
+// false for every other type.
 func (v Value) Truth() (b, ok bool) {
 	switch v.kind {
 	case Boolean, Integer:
@@ -167,14 +170,13 @@ func (v Value) Truth() (b, ok bool) {
 	return false, false
 }
 
-// IsTrue says whether v is a condition that holds. UNDEFINED and ERROR do not.
+// IsTrue reports whether v is a true condition. UNDEFINED and ERROR are not.
 func (v Value) IsTrue() bool {
 	b, ok := v.Truth()
 	return b && ok
 }
 
-// Expr is an expression that evaluates to v. A list or an ad that was evaluated somewhere
-// still finds its names there.
+// Expr returns an expression that evaluates to v. A list or an ad retains its scope.
 func (v Value) Expr() Expr {
 	switch {
 	case v.comp == nil:
@@ -187,20 +189,20 @@ func (v Value) Expr() Expr {
 	return Expr{&adNode{v.comp.ad}}
 }
 
-// String is the value in ClassAd syntax, on one line, with 16 digits of a real as
-// HTCondor shows results. [Value.Expr] prints them all. What is longer than two MaxBytes
-// is cut, and ends in an ellipsis.
+// String returns the value in ClassAd syntax, on one line. Reals have 16 digits, as
+// HTCondor shows results; [Value.Expr] prints them in full. Text longer than twice
+// MaxBytes is cut and ends in an ellipsis.
 func (v Value) String() string { return string(printStyle{}.value(nil, v)) }
 
-// Identity is a key that is equal for values that =?= calls identical: of the same type
-// and value, strings compared with case. Lists and ads, which =?= does not compare, are
-// identified by their text.
+// Identity returns a key that is equal for values that =?= calls identical. These have
+// the same type and value, strings compared with case. Lists and ads, which =?= does not
+// compare, are identified by their text.
 func (v Value) Identity() ValueKey {
 	switch v.kind {
 	case List, AdValue:
 		return ValueKey{kind: v.kind, str: string(printStyle{exact: true}.value(nil, v))}
 	case Real, RelTime:
-		return ValueKey{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 is 0.0
+		return ValueKey{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 becomes 0.0
 	case AbsTime:
 		return ValueKey{kind: v.kind, num: v.num}
 	case Error:
@@ -232,8 +234,8 @@ func foldEqual(a, b string) bool {
 	return true
 }
 
-// foldCompare orders two strings by their bytes in lower case, as strcasecmp does: below,
-// at or above 0.
+// foldCompare compares two strings by their bytes in lower case, as strcasecmp does. The
+// result is below, at or above 0.
 func foldCompare(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if x, y := lower(a[i]), lower(b[i]); x != y {

@@ -1,20 +1,23 @@
 package classad
 
-// valueDictionary numbers values, so that a column can hold them as integers and equal
-// ones are compared and computed once. Numbers are not reused while the dictionary lives.
+// valueDictionary numbers values, so that a column can store them as integers. Equal
+// values are compared and computed once. Numbers are not reused while the dictionary
+// exists.
 type valueDictionary struct {
-	ids         map[string]uint32 // by text
-	values      []Value
-	canonicalID []uint32          // of a string: the first number whose string is equal without regard to case
-	variants    []uint32          // of a leader: how many strings it leads
-	folded      map[string]uint32 // the leader of each string in lower case
+	ids    map[string]uint32 // by text
+	values []Value
+	// of a string: the canonical number, which is the first number of a string that is
+	// equal without regard to case
+	canonicalID []uint32
+	variants    []uint32          // of a canonical number: how many strings it has
+	folded      map[string]uint32 // canonical number by string in lower case
 }
 
 func newDictionary() *valueDictionary {
 	return &valueDictionary{ids: map[string]uint32{}, folded: map[string]uint32{}}
 }
 
-// text is the number of a string.
+// text returns the number of a string.
 func (d *valueDictionary) text(s string) uint32 {
 	if id, ok := d.ids[s]; ok {
 		return id
@@ -34,8 +37,8 @@ func (d *valueDictionary) text(s string) uint32 {
 	return id
 }
 
-// other is the number of a value that is not a string, of which key is the text. The key
-// may be changed afterwards.
+// other returns the number of a value that is not a string. key is its text, and may be
+// changed afterwards.
 func (d *valueDictionary) other(key []byte, v Value) uint32 {
 	if id, ok := d.ids[string(key)]; ok {
 		return id

@@ -2,12 +2,12 @@ package classad
 
 import "math"
 
-// The loops of compiled programs: each compares the lanes of a vector with a constant or
-// with those of another, and skips words in which no lane is live. They are written out,
-// without generics or function values, so that the compiler turns the condition into a
-// set bit and not into a jump.
+// The loops of compiled programs. Each compares the lanes of a vector with a constant or
+// with another vector, and skips words in which no lane is live. They are written without
+// generics or function values, so that the compiler turns the condition into a set bit
+// and not into a jump.
 
-// wordsEqual is x == c for integers and numbers of dictionaries.
+// wordsEqual computes x == c for integers and numbers of dictionaries.
 func wordsEqual(x *laneVector, c uint64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -24,10 +24,10 @@ func wordsEqual(x *laneVector, c uint64, live, out *laneMask) {
 	}
 }
 
-// intsEqual is x == c.
+// intsEqual computes x == c.
 func intsEqual(x *laneVector, c int64, live, out *laneMask) { wordsEqual(x, uint64(c), live, out) }
 
-// intsLess is x < c.
+// intsLess computes x < c.
 func intsLess(x *laneVector, c int64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -44,7 +44,7 @@ func intsLess(x *laneVector, c int64, live, out *laneMask) {
 	}
 }
 
-// intsLessEqual is x <= c.
+// intsLessEqual computes x <= c.
 func intsLessEqual(x *laneVector, c int64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -61,7 +61,7 @@ func intsLessEqual(x *laneVector, c int64, live, out *laneMask) {
 	}
 }
 
-// realsEqual is x == c.
+// realsEqual computes x == c.
 func realsEqual(x *laneVector, c float64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -78,7 +78,7 @@ func realsEqual(x *laneVector, c float64, live, out *laneMask) {
 	}
 }
 
-// realsLess is x < c.
+// realsLess computes x < c.
 func realsLess(x *laneVector, c float64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -95,7 +95,7 @@ func realsLess(x *laneVector, c float64, live, out *laneMask) {
 	}
 }
 
-// realsLessEqual is x <= c.
+// realsLessEqual computes x <= c.
 func realsLessEqual(x *laneVector, c float64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -112,7 +112,7 @@ func realsLessEqual(x *laneVector, c float64, live, out *laneMask) {
 	}
 }
 
-// realsGreater is x > c.
+// realsGreater computes x > c.
 func realsGreater(x *laneVector, c float64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -129,7 +129,7 @@ func realsGreater(x *laneVector, c float64, live, out *laneMask) {
 	}
 }
 
-// realsGreaterEqual is x >= c.
+// realsGreaterEqual computes x >= c.
 func realsGreaterEqual(x *laneVector, c float64, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -146,7 +146,7 @@ func realsGreaterEqual(x *laneVector, c float64, live, out *laneMask) {
 	}
 }
 
-// eachWordEqual is x == y for integers and numbers of dictionaries.
+// eachWordEqual computes x == y for integers and numbers of dictionaries.
 func eachWordEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -164,7 +164,7 @@ func eachWordEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	}
 }
 
-// eachIntLess is x < y.
+// eachIntLess computes x < y.
 func eachIntLess(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -182,7 +182,7 @@ func eachIntLess(x *laneVector, y *laneVector, live, out *laneMask) {
 	}
 }
 
-// eachIntLessEqual is x <= y.
+// eachIntLessEqual computes x <= y.
 func eachIntLessEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -200,7 +200,7 @@ func eachIntLessEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	}
 }
 
-// eachRealEqual is x == y.
+// eachRealEqual computes x == y.
 func eachRealEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -218,7 +218,7 @@ func eachRealEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	}
 }
 
-// eachRealLess is x < y.
+// eachRealLess computes x < y.
 func eachRealLess(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0
@@ -236,7 +236,7 @@ func eachRealLess(x *laneVector, y *laneVector, live, out *laneMask) {
 	}
 }
 
-// eachRealLessEqual is x <= y.
+// eachRealLessEqual computes x <= y.
 func eachRealLessEqual(x *laneVector, y *laneVector, live, out *laneMask) {
 	for w := range out {
 		out[w] = 0

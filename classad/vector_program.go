@@ -1,54 +1,53 @@
 package classad
 
-// vectorProgram is a compiled expression: steps that each compute one vector or mask of
-// the machine's registers.
+// vectorProgram is a compiled expression: steps that each compute one register of the
+// vectorVM, a vector or a mask.
 type vectorProgram struct {
 	steps  []func(m *vectorVM)
 	result compiledOperand
 }
 
-// compiledOperand is what a part of an expression has been compiled to: a constant, or
+// compiledOperand is the compiled form of a part of an expression: a constant, or
 // registers.
 type compiledOperand struct {
-	kind      ValueKind // Boolean, Integer, Real or String, of the lanes that have a value
+	kind      ValueKind // type of the lanes that have a value: Boolean, Integer, Real or String
 	isLiteral bool
-	value     Value // where lit
+	value     Value // if isLiteral
 	// register: a mask for a Boolean, else a vector. Lanes without a value are clear in a
-	// mask, and anything in a vector.
+	// mask, and arbitrary in a vector.
 	at        int
-	undefined int // mask of the lanes that are UNDEFINED; zeros if none can be
-	errors    int // mask of the lanes that are ERROR, none of which is in undef; zeros if none can be
+	undefined int // mask of the UNDEFINED lanes; zeros if there can be none
+	errors    int // mask of the ERROR lanes, disjoint from undefined; zeros if there can be none
 }
 
-// Registers that are the same in every program.
+// Registers with the same meaning in every program.
 const (
 	zeros       = iota // no lane
 	ones               // every lane
-	scratchMask        // for use within a step
+	scratchMask        // scratch space within a step
 	fixedMasks
 )
 
-// vectorVM runs programs over one block of rows of a segment: either lanes rows from a
-// place on, or rows that were picked one by one.
+// vectorVM runs programs over one block of rows of a segment. A block is a range of at
+// most lanes rows, or rows that were picked one by one.
 type vectorVM struct {
 	segment   *tableSegment
-	base      int      // of a block of neighbours
-	rows      []int32  // the rows, if they are not neighbours
-	live      laneMask // lanes that matter
-	undecided laneMask // lanes about which the program has found that it cannot speak for them
-	now       int64    // what time() says
+	base      int      // first row, if the block is a range
+	rows      []int32  // rows, if they were picked
+	live      laneMask // lanes that are still candidates
+	undecided laneMask // lanes for which the program cannot decide
+	now       int64    // result of time()
 	vectors   []*laneVector
 	masks     []laneMask
 	store     []laneVector
 
 	passing       laneMask         // lanes that pass a plain test
-	indexRows     []int32          // rows that an index has found
-	remainingRows [lanes / 8]int32 // rows that are left of a block
+	indexRows     []int32          // rows that an index found
+	remainingRows [lanes / 8]int32 // remaining rows of a block
 	ranks         [lanes]float64
 }
 
-// reserve makes room for so many registers, and for the two vectors that tests by
-// themselves use.
+// reserve makes room for registers, and for the two vectors that plain tests use.
 func (m *vectorVM) reserve(vectors, masks int) {
 	vectors = max(vectors, 2)
 	if vectors > len(m.store) {
@@ -69,8 +68,8 @@ func (m *vectorVM) run(p *vectorProgram) {
 	}
 }
 
-// laneTruth is what a program that has run says of a lane; unknown if it cannot speak for
-// it.
+// laneTruth returns the result of a program for a lane, or unknown if the program could
+// not decide.
 func (m *vectorVM) laneTruth(p *vectorProgram, lane int) truthState {
 	w, bit := lane>>6, uint64(1)<<(lane&63)
 	switch {
@@ -86,7 +85,7 @@ func (m *vectorVM) laneTruth(p *vectorProgram, lane int) truthState {
 	return truthFalse
 }
 
-// row is the place in the segment of a lane.
+// row returns the place of a lane's row in the segment.
 func (m *vectorVM) row(lane int) int {
 	if m.rows != nil {
 		return int(m.rows[lane])
@@ -100,7 +99,7 @@ func (m *vectorVM) ownVector(r int) *laneVector {
 	return m.vectors[r]
 }
 
-// loadCells makes a vector of a column's cells.
+// loadCells loads a column's cells into a vector.
 func (m *vectorVM) loadCells(r int, c *segmentColumn) {
 	if m.rows == nil {
 		m.vectors[r] = (*laneVector)(c.cells[m.base:])
@@ -112,7 +111,7 @@ func (m *vectorVM) loadCells(r int, c *segmentColumn) {
 	}
 }
 
-// loadBits makes a mask of a column's bits.
+// loadBits loads a column's bits into a mask.
 func (m *vectorVM) loadBits(r int, b rowSet) {
 	out := &m.masks[r]
 	if m.rows == nil {
