@@ -2,13 +2,13 @@ package gpu
 
 import "github.com/roost-batch/roost"
 
-// maxDeviceSets bounds how many sets of devices are looked at for one request: all
-// choices of 8 from 16. Beyond it the set is grown from each device in turn by the one
-// that suits it best, which may miss the best set.
+// maxDeviceSets bounds the number of sets of devices examined for one request: all
+// choices of 8 from 16. Beyond it a set is grown greedily from each device, which may
+// miss the best set.
 const maxDeviceSets = 13000
 
-// deviceSetCost says how bad a set of devices is for a request; the first number that
-// differs decides.
+// deviceSetCost is the cost of a set of devices for a request. Costs are compared like
+// tuples: the first number that differs decides.
 type deviceSetCost [4]int
 
 func (a deviceSetCost) less(b deviceSetCost) bool {
@@ -20,15 +20,15 @@ func (a deviceSetCost) less(b deviceSetCost) bool {
 	return false
 }
 
-// deviceChooser looks for the best set of devices.
+// deviceChooser searches the best set of devices for a request.
 type deviceChooser struct {
 	free       *FreeResources
 	request    DeviceRequest
 	onlyUnit   int
-	candidates []int // devices that would do, each for itself
+	candidates []int // devices that fit the request on their own
 	set        []int
 	best       []int
-	bestCost   deviceSetCost // of best
+	bestCost   deviceSetCost // cost of best
 	found      bool
 }
 
@@ -43,7 +43,7 @@ func (f *FreeResources) findDevices(r DeviceRequest, only int, p *Placement) boo
 	if n < r.GPUs {
 		return false
 	}
-	list := make([]int, 0, n+2*r.GPUs) // all three in one
+	list := make([]int, 0, n+2*r.GPUs) // memory for all three lists
 	c := deviceChooser{free: f, request: r, onlyUnit: only, candidates: list[:0:n], set: list[n : n : n+r.GPUs],
 		best: list[n+r.GPUs : n+r.GPUs]}
 	for i := range f.devices {
@@ -71,14 +71,14 @@ func (f *FreeResources) findDevices(r DeviceRequest, only int, p *Placement) boo
 	return true
 }
 
-// deviceFits reports whether a device would do by itself.
+// deviceFits reports whether a device alone fits the request.
 func (f *FreeResources) deviceFits(i int, r DeviceRequest, only int) bool {
 	d := &f.devices[i]
 	switch {
 	case !d.Health.OK || r.GPUMemory == 0 && d.Tasks > 0 || r.GPUMemory > d.Free:
 		return false
 	case f.units[d.Unit].usesCPUOfOthers():
-		return true // from a unit that is chosen with the set
+		return true // CPU comes from a unit that is chosen together with the set
 	default:
 		return (only == AnyUnit || only == d.Unit) && f.queueAdmits(d.Unit, r.Class)
 	}
@@ -95,8 +95,7 @@ func fewCombinations(n, k, bound int) bool {
 	return true
 }
 
-// tryAllSets looks at all sets that go on from the one begun with the devices of
-// from[at:].
+// tryAllSets examines all extensions of the present set with devices of from[at:].
 func (c *deviceChooser) tryAllSets(at int) {
 	if len(c.set) == c.request.GPUs {
 		c.evaluateSet()
@@ -109,7 +108,7 @@ func (c *deviceChooser) tryAllSets(at int) {
 	}
 }
 
-// evaluateSet remembers the set if it can be had and is the best so far.
+// evaluateSet stores the present set if it is available and the best so far.
 func (c *deviceChooser) evaluateSet() {
 	cpuUnit, ok := c.findCPUUnit(c.set)
 	if !ok {
@@ -120,7 +119,7 @@ func (c *deviceChooser) evaluateSet() {
 	}
 }
 
-// growGreedy makes a set of each device.
+// growGreedy grows a set from each device.
 func (c *deviceChooser) growGreedy() {
 	for _, seed := range c.candidates {
 		c.set = append(c.set[:0], seed)
@@ -149,9 +148,9 @@ func containsDevice(set []int, d int) bool {
 	return false
 }
 
-// findCPUUnit says whether processor time and memory for a set can be had. If the devices
-// have none of their own, it is the unit that gives it: one of the memory node of most of
-// the devices, then the fullest; otherwise -1.
+// findCPUUnit reports whether CPU and memory for a set are available. If the devices have
+// none of their own, unit is the unit that provides both: one of the NUMA node of most of
+// the devices, then the fullest. Otherwise unit is -1.
 func (c *deviceChooser) findCPUUnit(set []int) (unit int, ok bool) {
 	f := c.free
 	if !f.units[f.devices[set[0]].Unit].usesCPUOfOthers() {
@@ -177,7 +176,7 @@ func (c *deviceChooser) findCPUUnit(set []int) (unit int, ok bool) {
 	return best, best >= 0
 }
 
-// hasDeviceOfUnit reports whether a device of the set is of unit u.
+// hasDeviceOfUnit reports whether a device of the set belongs to unit u.
 func (c *deviceChooser) hasDeviceOfUnit(set []int, u int) bool {
 	for _, d := range set {
 		if c.free.devices[d].Unit == u {
@@ -187,7 +186,7 @@ func (c *deviceChooser) hasDeviceOfUnit(set []int, u int) bool {
 	return false
 }
 
-// devicesOnOtherNodes counts the devices of another memory node than unit u.
+// devicesOnOtherNodes counts the devices on another NUMA node than unit u.
 func (c *deviceChooser) devicesOnOtherNodes(set []int, u int) int {
 	n := 0
 	for _, d := range set {
@@ -198,9 +197,10 @@ func (c *deviceChooser) devicesOnOtherNodes(set []int, u int) int {
 	return n
 }
 
-// costOfSet weighs a set. Whole cards: how close they are, how far from the cores, how
-// much they leave behind that others might want together, how much is free around them.
-// Shares: how much is free of the cards, then the same.
+// costOfSet computes the cost of a set. For whole cards the numbers are: closeness of the
+// cards (negated), cards and cores on other NUMA nodes, closeness to the other
+// candidates, which others might want together, and free CPU around the cards. For shares
+// the free memory of the cards comes first.
 func (c *deviceChooser) costOfSet(set []int, cpuUnit int) deviceSetCost {
 	f, n := c.free, len(c.free.devices)
 	close, far, behind, room, free := 0, 0, 0, 0, 0
@@ -232,7 +232,7 @@ func (c *deviceChooser) costOfSet(set []int, cpuUnit int) deviceSetCost {
 	return deviceSetCost{-close, far, behind, room}
 }
 
-// sameNode reports whether a device of the set is of the same memory node as d.
+// sameNode reports whether a device of the set is on the NUMA node of d.
 func (f *FreeResources) sameNode(set []int, d int) bool {
 	for _, e := range set {
 		if f.devices[e].NUMANode == f.devices[d].NUMANode {
@@ -242,9 +242,9 @@ func (f *FreeResources) sameNode(set []int, d int) bool {
 	return false
 }
 
-// divideOverUnits takes processor time and memory for the best set: from the lender, or
-// from the devices' own units, of each as much as its part of the devices as far as it
-// has it, and what is left then of the first that have more.
+// divideOverUnits takes CPU and memory for the best set from the CPU unit or from the
+// devices' own units. Each unit gives in proportion to its devices, as far as it can; the
+// first units with more give the rest.
 func (c *deviceChooser) divideOverUnits(p *Placement) {
 	cpuUnit, _ := c.findCPUUnit(c.best)
 	if cpuUnit >= 0 {

@@ -6,29 +6,29 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// NotMeasured stands for a quantity that a device, or its driver, does not tell.
+// NotMeasured means that a device or its driver does not report a quantity.
 const NotMeasured = -1
 
-// DeviceUsage is what one device was doing when it was asked.
+// DeviceUsage is a measurement of one device.
 type DeviceUsage struct {
 	UUID         string
-	BusyFraction float64         // the part of the time that kernels ran, 0 to 1; Unmeasured
-	Memory       roost.Bytes     // in use by everybody; Unmeasured
-	Temperature  int             // degrees Celsius; Unmeasured
-	Power        float64         // watts; Unmeasured
-	Processes    []DeviceProcess // that hold memory of it, by ascending pid
+	BusyFraction float64         // part of the time in which kernels ran, 0 to 1; or NotMeasured
+	Memory       roost.Bytes     // in use by all processes; or NotMeasured
+	Temperature  int             // degrees Celsius; or NotMeasured
+	Power        float64         // watts; or NotMeasured
+	Processes    []DeviceProcess // processes with memory on the device, by ascending pid
 }
 
-// DeviceProcess is one program on a device.
+// DeviceProcess is one process on a device.
 type DeviceProcess struct {
-	PID    int         // as the startd's own process namespace numbers it
-	Memory roost.Bytes // of the device; Unmeasured
-	Busy   float64     // the part of the time that its kernels ran, 0 to 1; Unmeasured
+	PID    int         // in the startd's own PID namespace
+	Memory roost.Bytes // memory of the device in use; or NotMeasured
+	Busy   float64     // part of the time in which its kernels ran, 0 to 1; or NotMeasured
 }
 
-// UsageOf adds up what those processes use of the device that belong to one task, of
-// which pids are all, in ascending order. Largest is the one with the most memory, with
-// pid 0 if there is none; busy is 0 when it is not measured.
+// UsageOf sums the usage of one task's processes on the device. pids are all processes of
+// the task, ascending. largest is the one with the most memory, with pid 0 if there is
+// none; busy is 0 if it is not measured.
 func (u DeviceUsage) UsageOf(pids []int) (memory roost.Bytes, busy float64, largest DeviceProcess) {
 	for _, p := range u.Processes {
 		if _, ours := slices.BinarySearch(pids, p.PID); !ours {

@@ -1,8 +1,8 @@
 package gpu
 
-// WholeMachine is a placement of all that there is, for a batch task that has its machine
-// alone; ok is false while anybody has, or waits for, any of it. Devices that are not
-// well are not part of it.
+// WholeMachine returns a placement of the whole machine, for a batch task that has it
+// alone. ok is false while any task has or waits for a part of it. Unhealthy devices are
+// left out.
 func (f *FreeResources) WholeMachine() (p Placement, ok bool) {
 	if !f.IsIdle() {
 		return p, false
@@ -21,8 +21,8 @@ func (f *FreeResources) WholeMachine() (p Placement, ok bool) {
 	return p, true
 }
 
-// IsIdle reports whether nothing of the machine is taken, by whatever class and in
-// whatever room, and nobody waits for any of it.
+// IsIdle reports whether nothing of the machine is allocated and no task waits for it.
+// All classes and reclaimed resources count.
 func (f *FreeResources) IsIdle() bool {
 	if f.disk < f.diskSize {
 		return false

@@ -7,9 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestExclusive: all of a machine can be taken at once, of whatever shape it is, as long
-// as nothing of it is, and then nothing is left; whatever is taken of it stands in the
-// way.
+// TestExclusive checks that an idle machine of any layout can be allocated as a whole.
+// Afterwards nothing is left, and any allocated part prevents it.
 func TestExclusive(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))

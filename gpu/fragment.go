@@ -7,48 +7,47 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// An idle GPU is lost to a request that cannot have it: because the cores beside it are
-// taken, because too little of the card is left, or because the machine has too few such
-// cards. How much is lost on the average over the requests that a pool is typically asked
-// for is how fragmented a machine is (Weng et al., Beware of Fragmentation, USENIX ATC
-// 2023, §4). Who places each task where this grows least keeps the most usable for those
-// who come later; best fit looks at sums only, and leaves cards behind that nobody can
-// use.
+// An idle GPU is unusable for a request if the cores beside it are allocated, if too
+// little of the card is free, or if the machine has too few such cards. The fragmentation
+// of a machine is the mean unusable amount over the typical requests of a pool (Weng et
+// al., Beware of Fragmentation, USENIX ATC 2023, §4). Placing each task where
+// fragmentation grows least leaves the most usable GPUs for later requests; best fit
+// looks only at sums, and leaves cards that no request can use.
 
-// What sums of fragments are counted in: whole numbers, so that they are the same in
-// whatever order they are added.
+// The units of sums of fragments. They are integers, so that sums do not depend on the
+// order of addition.
 const (
-	SharesPerGPU = 1024 // of a card; a share of its memory is rounded down to so many parts
-	MixWeight    = 1024 // about what the weights of a mix add up to
-	MaxNeeds     = 64   // how many kinds of requests a mix has at most
+	SharesPerGPU = 1024 // of a card; a share of its memory is rounded down to such parts
+	MixWeight    = 1024 // approximate sum of the weights of a mix
+	MaxNeeds     = 64   // the most kinds of requests in a mix
 )
 
-// MixRequest is one kind of request in a mix, and how much of MixWeight it makes up.
+// MixRequest is one kind of request in a mix, with its weight out of MixWeight.
 type MixRequest struct {
 	DeviceRequest
 	Weight int
 }
 
-// RequestMix is what a pool is typically asked for. It does not change.
+// RequestMix is the mix of typical requests of a pool. It is immutable.
 type RequestMix struct{ groups []deviceNeeds }
 
-// deviceNeeds is the needs that want the same of cards.
+// deviceNeeds groups the requests that need the same of each device.
 type deviceNeeds struct {
 	gpus        int
-	memoryShare roost.Bytes     // of each; 0 for whole ones
+	memoryShare roost.Bytes     // of each device; 0 for whole ones
 	needs       []deviceSetNeed // by CPU, rising
 }
 
 type deviceSetNeed struct {
 	MixRequest
-	needBit uint64 // in a set of needs
+	needBit uint64 // bit of the request in a set
 }
 
-// AllNeeds is the set of all needs of a mix; the i-th alone is 1<<i.
+// AllNeeds is the set of all requests of a mix; the i-th alone is 1<<i.
 const AllNeeds = ^uint64(0)
 
-// NewMix makes a mix of at most MaxNeeds needs. Those without GPUs are left out: all idle
-// GPUs are lost to them, wherever they are.
+// NewMix makes a mix of at most MaxNeeds requests. Requests without GPUs are left out: no
+// idle GPU is usable for them anywhere.
 func NewMix(needs []MixRequest) *RequestMix {
 	m := &RequestMix{}
 	for i, n := range needs {
@@ -70,15 +69,15 @@ func NewMix(needs []MixRequest) *RequestMix {
 	return m
 }
 
-// FragmentationMeter measures fragments. It keeps memory from one measurement to the
-// next, and is for one goroutine.
+// FragmentationMeter measures fragmentation. It reuses its memory, and must be used by
+// one goroutine.
 type FragmentationMeter struct {
 	deviceCount []idleDevice
 	idleDevices int64
 	sameBeside  bool // all cards have the same cores and memory beside them
 }
 
-// idleDevice is a card of which something is idle.
+// idleDevice is a card that is at least partly idle.
 type idleDevice struct {
 	freeParts int64
 	free      roost.Bytes
@@ -86,8 +85,8 @@ type idleDevice struct {
 	cpuBeside
 }
 
-// cpuBeside is the processor time and the memory that a task on a card could be given.
-// What is lent by others does not count: they may want it back.
+// cpuBeside is the CPU and memory available to a task on a card. Reclaimed resources do
+// not count, because they may be taken back.
 type cpuBeside struct {
 	cpu    [2]roost.MilliCPU // by class
 	memory roost.Bytes
@@ -97,10 +96,10 @@ func (r *cpuBeside) fitsNeed(n *deviceSetNeed, of int) bool {
 	return n.CPU/roost.MilliCPU(of) <= r.cpu[n.Class] && n.Memory/roost.Bytes(of) <= r.memory
 }
 
-// MeasureUnits measures what of a machine's idle GPUs is lost to the needs of a mix, in
-// SharesPerGPU times MixWeight, and what is idle, in SharesPerGPU, once taken has been
-// taken; nil for as things stand. Of the needs, only those in the set may have the
-// machine at all. Devices that are not well are nobody's.
+// MeasureUnits measures how much of a machine's idle GPUs is unusable for the requests of
+// a mix. lost is in SharesPerGPU times MixWeight, idle in SharesPerGPU. taken is a
+// placement that is assumed to be made; nil for the present state. set has the requests
+// that may use the machine at all. Unhealthy devices count for none.
 func (g *FragmentationMeter) MeasureUnits(f *FreeResources, m *RequestMix, set uint64,
 	taken *Placement) (lost, idle int64) {
 	g.deviceCount, g.idleDevices, g.sameBeside = g.deviceCount[:0], 0, true
@@ -132,7 +131,7 @@ func (g *FragmentationMeter) MeasureUnits(f *FreeResources, m *RequestMix, set u
 	return g.unusable(m, set), g.idleDevices
 }
 
-// MeasureSums is Units for a machine that tells only sums, of what is free.
+// MeasureSums is MeasureUnits for a machine whose ad has only sums.
 func (g *FragmentationMeter) MeasureSums(free roost.Resources, m *RequestMix, set uint64) (lost, idle int64) {
 	g.deviceCount, g.idleDevices, g.sameBeside = g.deviceCount[:0], 0, true
 	for range free.GPUs {
@@ -148,8 +147,8 @@ func (g *FragmentationMeter) addDevice(c idleDevice) {
 	}
 }
 
-// cpuUnitsLeft is what cards without cores of their own can have: of the unit that lends,
-// of several the one with the most processor time.
+// cpuUnitsLeft returns what the CPU units can give to cards without cores of their own.
+// Of several units it is the one with the most free CPU.
 func (f *FreeResources) cpuUnitsLeft(taken *Placement) (most cpuBeside) {
 	for i := range f.units {
 		if u := &f.units[i]; u.usesCPUOfOthers() || f.cpuOnly && len(u.Devices) > 0 {
@@ -162,7 +161,7 @@ func (f *FreeResources) cpuUnitsLeft(taken *Placement) (most cpuBeside) {
 	return most
 }
 
-// leftOfUnit is what is free of the i-th unit.
+// leftOfUnit returns the free CPU and memory of the i-th unit.
 func (f *FreeResources) leftOfUnit(i int, taken *Placement) cpuBeside {
 	r := cpuBeside{f.units[i].cpu, f.units[i].memory}
 	if taken != nil && !taken.Reclaimed {
@@ -176,8 +175,8 @@ func (f *FreeResources) leftOfUnit(i int, taken *Placement) cpuBeside {
 	return r
 }
 
-// unusable is all that is idle, as often as there are needs, less what each can have of
-// it.
+// unusable returns the sum over the requests of all idle GPUs minus what each request can
+// use of them.
 func (g *FragmentationMeter) unusable(m *RequestMix, set uint64) int64 {
 	if len(g.deviceCount) == 0 {
 		return 0
@@ -193,8 +192,8 @@ func (g *FragmentationMeter) unusable(m *RequestMix, set uint64) int64 {
 	return lost
 }
 
-// usableWithSharedCPU is what the needs of a group can have of cards whose cores are the
-// same: all the same, if it is anything.
+// usableWithSharedCPU returns what the requests of a group can use of cards that share
+// their cores. All cards are usable, or none.
 func (g *FragmentationMeter) usableWithSharedCPU(of *deviceNeeds, set uint64) int64 {
 	weight := 0
 	for j := range of.needs {
@@ -221,8 +220,8 @@ func (g *FragmentationMeter) usableWithSharedCPU(of *deviceNeeds, set uint64) in
 	return usable * int64(weight)
 }
 
-// usableWithOwnCPU is had for cards that have cores of their own: a need that wants
-// several takes an even part of each's.
+// usableWithOwnCPU is usableWithSharedCPU for cards with cores of their own. A request
+// for several cards takes an even part from the cores of each.
 func (g *FragmentationMeter) usableWithOwnCPU(of *deviceNeeds, set uint64) (sum int64) {
 	for j := range of.needs {
 		n := &of.needs[j]
@@ -242,7 +241,7 @@ func (g *FragmentationMeter) usableWithOwnCPU(of *deviceNeeds, set uint64) (sum 
 	return sum
 }
 
-// fitsDevice reports whether a card has what a group wants of it.
+// fitsDevice reports whether a card has what each request of a group needs of it.
 func (of *deviceNeeds) fitsDevice(c *idleDevice) bool {
 	if of.memoryShare == 0 {
 		return c.whole

@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// unusableFor is what one need loses of a machine's idle cards, by the paper's words: all
-// of them where the machine cannot hold it, or else those that have too little left for
-// it.
+// unusableFor returns how much of a machine's idle cards one request cannot use, by the
+// paper's definition. It is all of them if the machine cannot hold the request, else the
+// cards on which too little is left.
 func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
 	var reclaimable roost.Resources
 	most := roost.MilliCPU(0)
@@ -43,7 +43,7 @@ func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
 	return out
 }
 
-// TestFragmentation holds the gauge against the definition, on machines of all layouts,
+// TestFragmentation compares the meter with the definition, on machines of all layouts,
 // before and after a placement.
 func TestFragmentation(t *testing.T) {
 	for seed := range uint64(2000) {
@@ -95,8 +95,8 @@ func TestFragmentation(t *testing.T) {
 	}
 }
 
-// TestFragmentationOfSums holds that a machine of sums and one of units with as much lose
-// the same.
+// TestFragmentationOfSums checks that a machine with sums is as fragmented as one with
+// units and the same resources.
 func TestFragmentationOfSums(t *testing.T) {
 	f := cutMachine(t, testMachine(8, 4), LayoutConfig{})
 	mix := NewMix([]MixRequest{{deviceRequest(4, roost.GiB, 1, 0), 500}, {deviceRequest(9, roost.GiB, 1, 0), 300},

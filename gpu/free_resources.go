@@ -6,38 +6,39 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// FreeResources is what is free of a machine's units. It is for one goroutine.
+// FreeResources holds what is free of a machine's units. It must be used by one
+// goroutine.
 //
-// It keeps promise P5: of memory, disk and devices never more is taken than there is; of
-// processor time, never more by the claims of one class. The sum of the shares of a
-// device is at most its memory, and a device that is taken whole is shared with nobody.
+// It guarantees P5: memory, disk and devices are never allocated beyond their total, nor
+// CPU by the claims of one class. The sum of the shares of a device is at most its
+// memory, and a whole device is never shared.
 type FreeResources struct {
 	units    []unitState
 	devices  []DeviceState
-	linkRows []int // closeness of each pair of devices, row by row; nil when no links are known
+	linkRows []int // closeness of each pair of devices, row by row; nil if no links are known
 	disk     roost.Bytes
-	diskSize roost.Bytes // of the disk
-	cpuOnly  bool        // there are units without devices: requests without GPUs go there
-	reclaims bool        // the machine lends what its tasks leave
+	diskSize roost.Bytes // total disk
+	cpuOnly  bool        // some units have no devices: requests without GPUs go there
+	reclaims bool        // the machine reclaims what its tasks do not use
 }
 
 type unitState struct {
 	ResourceUnit
-	cpu         [2]roost.MilliCPU // free, by class
-	memory      roost.Bytes       // free
+	cpu         [2]roost.MilliCPU // free CPU, by class
+	memory      roost.Bytes       // free memory
 	reclaimable reclaimableResources
 	queue       UnitQueue
 }
 
-// DeviceState is a device and what is free of it.
+// DeviceState is a device and its free part.
 type DeviceState struct {
 	Device
 	Unit  int         // index of its unit
-	Free  roost.Bytes // not handed out; 0 when a task has the whole device
-	Tasks int         // how many have a share
+	Free  roost.Bytes // free memory; 0 if a task has the whole device
+	Tasks int         // number of tasks with a share
 }
 
-// NewFree returns units, and a disk, of which nothing is taken.
+// NewFree returns the state of units, and a disk, with nothing allocated.
 func NewFree(units []ResourceUnit, disk roost.Bytes) *FreeResources {
 	f := &FreeResources{disk: disk, diskSize: disk}
 	linked := false
@@ -63,14 +64,14 @@ func NewFree(units []ResourceUnit, disk roost.Bytes) *FreeResources {
 	return f
 }
 
-// Clone returns a copy that shares nothing that changes.
+// Clone returns a copy that shares only immutable parts.
 func (f *FreeResources) Clone() *FreeResources {
 	g := *f
 	g.units, g.devices = slices.Clone(f.units), slices.Clone(f.devices)
 	return &g
 }
 
-// EmptyClone returns a copy of which nothing is taken, and for which nobody waits.
+// EmptyClone returns a copy with nothing allocated and nothing waiting.
 func (f *FreeResources) EmptyClone() *FreeResources {
 	g := f.Clone()
 	g.disk = g.diskSize
@@ -86,14 +87,14 @@ func (f *FreeResources) EmptyClone() *FreeResources {
 	return g
 }
 
-// Len is the number of units.
+// Len returns the number of units.
 func (f *FreeResources) Len() int { return len(f.units) }
 
 // Unit returns the i-th unit, with its totals.
 func (f *FreeResources) Unit(i int) ResourceUnit { return f.units[i].ResourceUnit }
 
-// Units returns all units with their devices, and how close these are to each other:
-// NewFree makes of them what EmptyClone does.
+// Units returns all units with their devices, and how close these are to each other.
+// NewFree makes the same of them as EmptyClone.
 func (f *FreeResources) Units() []ResourceUnit {
 	all := make([]ResourceUnit, len(f.units))
 	for i := range f.units {
@@ -115,8 +116,8 @@ func (f *FreeResources) Units() []ResourceUnit {
 	return all
 }
 
-// UnitFree returns what a task of that class could take of the i-th unit, queues aside.
-// GPUs are the whole ones.
+// UnitFree returns what a task of a class could take of the i-th unit, apart from its
+// node queue. GPUs are the whole ones.
 func (f *FreeResources) UnitFree(i int, c AppClass) roost.Resources {
 	r := roost.Resources{CPU: f.units[i].cpu[c], Memory: f.units[i].memory}
 	for _, d := range f.devices {
@@ -127,18 +128,18 @@ func (f *FreeResources) UnitFree(i int, c AppClass) roost.Resources {
 	return r
 }
 
-// Queue returns how the batch queue of the i-th unit stands; SetQueue says it.
+// Queue returns the state of the node queue of the i-th unit.
 func (f *FreeResources) Queue(i int) UnitQueue { return f.units[i].queue }
 
-// SetQueue says how the batch queue of the i-th unit stands. While it is shut no batch
-// request is placed there.
+// SetQueue sets the state of the node queue of the i-th unit. While the queue is closed
+// no batch request is placed there.
 func (f *FreeResources) SetQueue(i int, q UnitQueue) { f.units[i].queue = q }
 
-// Devices returns the devices as they stand, by their numbers in a DeviceShare. The
-// caller only reads it.
+// Devices returns the state of the devices, by their numbers in a DeviceShare. The caller
+// must not change it.
 func (f *FreeResources) Devices() []DeviceState { return f.devices }
 
-// Total returns what the machine has. GPUs are those that are well.
+// Total returns what the machine has. GPUs are the healthy ones.
 func (f *FreeResources) Total() roost.Resources {
 	r := roost.Resources{Disk: f.diskSize}
 	for i := range f.units {
@@ -153,8 +154,8 @@ func (f *FreeResources) Total() roost.Resources {
 	return r
 }
 
-// LeftForBatch returns what batch requests can still be given: what is free, of units
-// that are not shut. GPUs are the whole ones.
+// LeftForBatch returns what batch requests can still get: what is free in units whose
+// queue is not closed. GPUs are the whole ones.
 func (f *FreeResources) LeftForBatch() roost.Resources {
 	r := roost.Resources{Disk: f.disk}
 	for i := range f.units {
@@ -171,9 +172,9 @@ func (f *FreeResources) LeftForBatch() roost.Resources {
 	return r
 }
 
-// SetHealth notes how a device is. What tasks have of it they keep; a sick one is not
-// handed out again until it is well. It reports whether that is news; of a device that
-// the machine did not have at the start there is none.
+// SetHealth sets the health of a device. Tasks retain their parts of an unhealthy device,
+// but it is not allocated again until it is healthy. The result reports a change; for an
+// unknown device it is false.
 func (f *FreeResources) SetHealth(uuid string, h DeviceHealth) bool {
 	for i := range f.devices {
 		if d := &f.devices[i]; d.UUID == uuid && d.Health != h {
@@ -184,7 +185,7 @@ func (f *FreeResources) SetHealth(uuid string, h DeviceHealth) bool {
 	return false
 }
 
-// HasSameFree reports whether f and g, of the same units, have the same free.
+// HasSameFree reports whether f and g, of the same units, have the same free resources.
 func (f *FreeResources) HasSameFree(g *FreeResources) bool {
 	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unitState) bool {
 		return a.cpu == b.cpu && a.memory == b.memory && a.reclaimable == b.reclaimable

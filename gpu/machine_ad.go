@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// The attributes of the ads nested in AttrUnits, beside roost's own words Name, Cpus,
+// The attributes of the ads nested in AttrUnits, beside roost's own names Name, Cpus,
 // TotalCpus, Memory and TotalMemory.
 const (
 	attrFreeMemory = "Free"
@@ -25,9 +25,9 @@ const (
 	attrLinks      = "Links"
 )
 
-// Describe writes the units, and what is free of them, into a machine's ad: so that
-// ReadAd gives the same back. Amounts of memory are in MiB. Cores are not among it: they
-// matter to nobody else.
+// Describe writes the units, and what is free of them, into a machine's ad. ReadAd is its
+// inverse. Amounts of memory are in MiB. Numbers of cores are left out, because only the
+// startd uses them.
 func (f *FreeResources) Describe(ad *classad.Ad) {
 	units := make([]classad.Value, 0, len(f.units))
 	at := 0
@@ -93,8 +93,8 @@ func (f *FreeResources) deviceAd(i int) *classad.Ad {
 	return a
 }
 
-// describeDevices writes what requirements look at: the largest card, the largest share
-// that is free, and the models.
+// describeDevices writes what requirements look at: the largest card, the largest free
+// share, and the models.
 func (f *FreeResources) describeDevices(ad *classad.Ad) {
 	if len(f.devices) == 0 {
 		return
@@ -121,8 +121,8 @@ func setCPU(a *classad.Ad, name string, c roost.MilliCPU) {
 	}
 }
 
-// setMiB is exact below 8 PiB: what is no whole number of MiB is a binary fraction of
-// one.
+// setMiB sets an attribute in MiB. It is exact below 8 PiB: a part of a MiB is a binary
+// fraction.
 func setMiB(a *classad.Ad, name string, b roost.Bytes) {
 	if b%roost.MiB == 0 {
 		a.SetInt(name, int64(b/roost.MiB))
@@ -131,9 +131,9 @@ func setMiB(a *classad.Ad, name string, b roost.Bytes) {
 	}
 }
 
-// ReadAd returns what is free of a machine by its ad. One that says nothing of units, as
-// those of HTCondor, is one unit, whose GPUs are given away whole. The error, of kind
-// roost.Invalid, says what makes no sense in the ad.
+// ReadAd returns what is free of a machine from its ad. A machine whose ad has no units,
+// such as one of HTCondor, becomes one unit with whole GPUs. The error, of kind
+// roost.Invalid, says what is wrong in the ad.
 func ReadAd(ad *classad.Ad) (*FreeResources, error) {
 	size := roost.Bytes(amountAttr(ad, roost.AttrTotalDisk, float64(roost.KiB)))
 	disk := roost.Bytes(amountAttr(ad, roost.AttrDisk, float64(roost.KiB)))
@@ -158,10 +158,10 @@ func ReadAd(ad *classad.Ad) (*FreeResources, error) {
 	return f, r.readLinks()
 }
 
-// maxUnits bounds what is read of an ad.
+// maxUnits bounds the units read from an ad.
 const maxUnits = 1024
 
-// adReader collects a machine from its ad.
+// adReader builds a machine from its ad.
 type adReader struct {
 	free     *FreeResources
 	linkRows [][]classad.Value // of each device, as in the ad
@@ -220,7 +220,7 @@ func (r *adReader) readDevice(a *classad.Ad) DeviceState {
 	return d
 }
 
-// readLinks reads how close the devices are to each other, when all say it.
+// readLinks reads how close the devices are to each other, if all of them have links.
 func (r *adReader) readLinks() error {
 	n := len(r.free.devices)
 	near := make([]int, 0, n*n)
@@ -239,7 +239,7 @@ func (r *adReader) readLinks() error {
 	return nil
 }
 
-// machineOfSums is a machine whose ad has only sums.
+// machineOfSums returns a machine whose ad has only sums.
 func machineOfSums(ad *classad.Ad, disk, size roost.Bytes) *FreeResources {
 	u := ResourceUnit{Name: "shared", NUMA: -1}
 	cpus, memory := cpuAttr(ad, roost.AttrCpus), mibAttr(ad, roost.AttrMemory)/roost.MiB*roost.MiB
@@ -276,7 +276,8 @@ func wholeNumberAttr(a *classad.Ad, name string, otherwise int) int {
 	return otherwise
 }
 
-// amountAttr is an attribute in units, rounded down but for the dust of binary fractions.
+// amountAttr returns an attribute in units, rounded down except for the errors of binary
+// fractions.
 func amountAttr(ad *classad.Ad, name string, unit float64) int64 {
 	n, ok := ad.Real(name)
 	if v := n * unit; ok && v > 0 && v < math.MaxInt64/1024 {

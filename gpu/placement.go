@@ -6,54 +6,54 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// DeviceRequest is what a task asks for.
+// DeviceRequest is what a task requests of a machine.
 type DeviceRequest struct {
-	roost.Resources // GPUMemory is taken of each of GPUs; 0 for whole ones
+	roost.Resources // GPUMemory is taken of each of the GPUs; 0 for whole ones
 	Class           AppClass
-	MayReclaim      bool // it bears being stopped, and may be given what others were given and leave
+	MayReclaim      bool // the task may be stopped at any time, and may use reclaimed resources
 }
 
-// Placement is what a request is given. It is made by PlaceOrExplain and means something
-// only to the Free that made it, or to one of the same units.
+// Placement is what a request gets of a machine. PlaceOrExplain makes it. It is valid
+// only for the FreeResources that made it, or for one of the same units.
 type Placement struct {
 	Class  AppClass
 	Disk   roost.Bytes
 	Parts  []UnitPart    // by unit
 	Shares []DeviceShare // by device
 
-	Reclaimed bool // of processor time and memory nothing is its own: it has what others leave
+	Reclaimed bool // its CPU and memory are entirely reclaimed resources
 }
 
 // UnitPart is what a placement takes of one unit.
 type UnitPart struct {
-	Unit   int // index
+	Unit   int // index of the unit
 	CPU    roost.MilliCPU
 	Memory roost.Bytes
 
-	ReclaimableCPU    roost.MilliCPU // of CPU, what is not expected to be used
-	ReclaimableMemory roost.Bytes    // likewise
+	ReclaimableCPU    roost.MilliCPU // part of CPU that the task is not expected to use
+	ReclaimableMemory roost.Bytes    // part of Memory that the task is not expected to use
 }
 
 // DeviceShare is what a placement takes of one device.
 type DeviceShare struct {
-	Device int         // index among Free.Devices
-	Memory roost.Bytes // of a whole one, all
+	Device int         // index among FreeResources.Devices
+	Memory roost.Bytes // of a whole device, all its memory
 	Whole  bool
 }
 
 // Zero reports whether nothing is placed.
 func (p *Placement) Zero() bool { return len(p.Parts) == 0 && len(p.Shares) == 0 && p.Disk == 0 }
 
-// AnyUnit lets FindPlacement look at all units.
+// AnyUnit lets FindPlacement examine all units.
 const AnyUnit = -1
 
-// PlaceOrExplain says where a request goes, and takes nothing. Without GPUs it goes to
-// the fullest unit that has room, so that the others keep theirs for what is bigger;
-// units with devices are for those who want devices, unless there are no others. With
-// GPUs, it gets the cards that are closest to each other, and of equally close ones those
-// whose memory node its cores are of, then those that break up the least of what others
-// might want together; shares go to the fullest cards that have room. The error is of
-// kind roost.Exhausted and says what is missing, and the most there is of it.
+// PlaceOrExplain chooses a placement for a request, and takes nothing. A request without
+// GPUs goes to the fullest unit with room, so that others have room for larger requests;
+// it gets a unit with devices only if there are no other units. A request with GPUs gets
+// the cards closest to each other. Among equally close cards, those on the NUMA node of
+// the cores come first, then those that break up least of what others might want
+// together. Shares go to the fullest cards with room. The error is of kind
+// roost.Exhausted and names what is missing, and the most there is of it.
 func (f *FreeResources) PlaceOrExplain(r DeviceRequest) (Placement, error) {
 	var p Placement
 	if r.IsNegative() || r.GPUs == 0 && r.GPUMemory > 0 {
@@ -65,9 +65,9 @@ func (f *FreeResources) PlaceOrExplain(r DeviceRequest) (Placement, error) {
 	return Placement{}, f.WhyNotNow(r)
 }
 
-// FindPlacement is PlaceOrExplain without words: it reports whether the request fits, and
-// writes the placement over p, whose memory it uses again. With a unit other than AnyUnit
-// it looks only there, and at the devices that borrow from it.
+// FindPlacement is PlaceOrExplain without an explanation. It reports whether the request
+// fits, and overwrites p, whose memory it reuses. With a unit other than AnyUnit it
+// examines only that unit, and the devices that take their CPU from it.
 func (f *FreeResources) FindPlacement(r DeviceRequest, unit int, p *Placement) bool {
 	if r.Disk > f.disk {
 		return false
@@ -89,15 +89,15 @@ func (f *FreeResources) FindPlacement(r DeviceRequest, unit int, p *Placement) b
 	return best >= 0
 }
 
-// usable reports whether processor time and memory for a request without GPUs, or for one
-// whose GPUs borrow, come from the i-th unit.
+// usable reports whether the i-th unit may give CPU and memory to a request. The request
+// has no GPUs, or GPUs without cores of their own.
 func (f *FreeResources) usable(i int, r DeviceRequest, only int) bool {
 	u := &f.units[i]
 	return (only == AnyUnit || only == i) && !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) &&
 		f.queueAdmits(i, r.Class)
 }
 
-// queueAdmits reports whether the queue of the i-th unit lets one of that class by.
+// queueAdmits reports whether the node queue of the i-th unit admits a task of a class.
 func (f *FreeResources) queueAdmits(i int, c AppClass) bool {
 	return c == StreamClass || !f.units[i].queue.IsClosed()
 }
@@ -106,8 +106,8 @@ func (f *FreeResources) fitsUnit(i int, r DeviceRequest) bool {
 	return r.CPU <= f.availableCPU(i, r) && r.Memory <= f.availableMemory(i, r)
 }
 
-// better reports whether unit i is the better place: one where nothing has to be lent,
-// then the fuller one.
+// better reports whether unit i is the better place: one without use of reclaimed
+// resources, then the fuller one.
 func (f *FreeResources) better(i, j int, r DeviceRequest) bool {
 	if f.reclaims && r.MayReclaim {
 		own := r
@@ -119,8 +119,7 @@ func (f *FreeResources) better(i, j int, r DeviceRequest) bool {
 	return f.isFuller(i, j, r)
 }
 
-// isFuller reports whether less is free of unit i than of unit j; the first of equals is
-// not.
+// isFuller reports whether less is free in unit i than in unit j.
 func (f *FreeResources) isFuller(i, j int, r DeviceRequest) bool {
 	if a, b := f.availableCPU(i, r), f.availableCPU(j, r); a != b {
 		return a < b
@@ -128,10 +127,11 @@ func (f *FreeResources) isFuller(i, j int, r DeviceRequest) bool {
 	return f.availableMemory(i, r) < f.availableMemory(j, r)
 }
 
-// TakePlacement takes a placement. One that does not fit is a bug of the caller.
+// TakePlacement allocates a placement. It panics if the placement does not fit, which is
+// a bug of the caller.
 func (f *FreeResources) TakePlacement(p Placement) { f.movePlacement(p, 1) }
 
-// ReturnPlacement gives a placement back that was taken.
+// ReturnPlacement frees an allocated placement.
 func (f *FreeResources) ReturnPlacement(p Placement) { f.movePlacement(p, -1) }
 
 func (f *FreeResources) movePlacement(p Placement, by int) {
@@ -160,8 +160,8 @@ func (f *FreeResources) movePlacement(p Placement, by int) {
 	}
 }
 
-// CanTake reports whether a placement could be taken, whatever the queues and the health
-// of the devices say.
+// CanTake reports whether a placement could be allocated, apart from node queues and the
+// health of devices.
 func (f *FreeResources) CanTake(p Placement) bool {
 	if p.Disk > f.disk {
 		return false
@@ -178,9 +178,9 @@ func (f *FreeResources) CanTake(p Placement) bool {
 	return true
 }
 
-// QueueableUnit says in which unit's queue a batch request that cannot be placed now may
-// wait: of those that have room in their queue, and that it would fit into alone were
-// they empty, the one with the shortest predicted wait.
+// QueueableUnit returns the unit in whose node queue a batch request may wait that cannot
+// be placed now. It is the one with the shortest predicted wait, among units with room in
+// their queue that would hold the request if they were empty.
 func (f *FreeResources) QueueableUnit(r DeviceRequest) (unit int, ok bool) {
 	best := -1
 	for i := range f.units {
@@ -193,8 +193,8 @@ func (f *FreeResources) QueueableUnit(r DeviceRequest) (unit int, ok bool) {
 	return best, best >= 0
 }
 
-// fitsEmptyUnit reports whether a request would fit into the i-th unit, with the devices
-// that borrow from it, if nobody else were there.
+// fitsEmptyUnit reports whether a request would fit into the i-th unit if it were empty.
+// The devices that take their CPU from the unit count, too.
 func (f *FreeResources) fitsEmptyUnit(i int, r DeviceRequest) bool {
 	u := &f.units[i]
 	if u.usesCPUOfOthers() || r.CPU > u.CPU || r.Memory > u.Memory || r.Disk > f.diskSize ||

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Describe writes a placement into the ad of a claim, by the numbers that units and
-// devices have in the machine's ad (Free.Describe).
+// Describe writes a placement into the ad of a claim. Units and devices have their
+// numbers of the machine's ad (FreeResources.Describe).
 func (p *Placement) Describe(ad *classad.Ad) {
 	parts := make([]classad.Value, 0, len(p.Parts))
 	for _, part := range p.Parts {
@@ -29,7 +29,7 @@ func (p *Placement) Describe(ad *classad.Ad) {
 	p.describeUsageEstimate(ad)
 }
 
-// numberInUnits is n in units, an integer where it is whole.
+// numberInUnits returns n in units, an integer if it is whole.
 func numberInUnits(n, unit int64) classad.Value {
 	if n%unit == 0 {
 		return classad.IntValue(n / unit)
@@ -37,9 +37,9 @@ func numberInUnits(n, unit int64) classad.Value {
 	return classad.RealValue(float64(n) / float64(unit))
 }
 
-// ReadPlacement reads what Describe wrote, with the class and the disk, which stand in
-// other attributes. The error, of kind roost.Invalid, says what makes no sense. Whether
-// the machine has such units, and so much, only its Free knows: see CanReturnAll.
+// ReadPlacement reads what Describe wrote. The class and the disk come from other
+// attributes. The error, of kind roost.Invalid, says what is wrong. The units and amounts
+// are not checked against the machine: see CanReturnAll.
 func ReadPlacement(ad *classad.Ad, class AppClass, disk roost.Bytes) (Placement, error) {
 	p := Placement{Class: class, Disk: disk}
 	err := eachTriple(ad, roost.AttrParts, func(row []classad.Value) bool {
@@ -63,7 +63,8 @@ func ReadPlacement(ad *classad.Ad, class AppClass, disk roost.Bytes) (Placement,
 	return p, err
 }
 
-// eachTriple calls f with each list of three in a list; none is an empty one.
+// eachTriple calls f with each list of three in a list. A missing attribute is an empty
+// list.
 func eachTriple(ad *classad.Ad, name string, f func([]classad.Value) bool) error {
 	if _, ok := ad.Lookup(name); !ok {
 		return nil
@@ -80,7 +81,7 @@ func eachTriple(ad *classad.Ad, name string, f func([]classad.Value) bool) error
 	return nil
 }
 
-// roundedUnits is a number in units, rounded to the nearest of what it counts.
+// roundedUnits returns a number in units, rounded to the nearest integer.
 func roundedUnits(v classad.Value, unit int64) (int64, bool) {
 	f, ok := v.Number()
 	if f *= float64(unit); !ok || !(f >= 0 && f < 1<<53) {
@@ -89,8 +90,8 @@ func roundedUnits(v classad.Value, unit int64) (int64, bool) {
 	return int64(f + 0.5), true
 }
 
-// CanReturnAll reports whether all of these placements together can be part of what is
-// taken of f. Only then may they be given back.
+// CanReturnAll reports whether all these placements together can be part of what is
+// allocated of f. Only then may they be returned.
 func (f *FreeResources) CanReturnAll(all []Placement) bool {
 	g := f.Clone()
 	for i := range all {

@@ -2,12 +2,11 @@ package gpu
 
 import "github.com/roost-batch/roost"
 
-// CoverPlacement parts a placement that others have to make room for, with what they
-// hold, into what has to come from what is free now, and what comes when they have gone.
-// Both are taken like placements: the first while they are there, and the whole in its
-// place once they are not. Processor time is made room for by those of the same class
-// only, as Free counts it, and neither it nor memory by those who have nothing of their
-// own of them.
+// CoverPlacement divides a placement for which claims with held must leave. now is the
+// part that must come from free resources at once, later the rest, which becomes free
+// when the claims have left. The caller allocates now while the claims exist, and p in
+// its place when they have left. CPU of a claim makes room only in its own class, as
+// FreeResources counts it. Claims in reclaimed resources make no room of CPU and memory.
 func CoverPlacement(p Placement, held []Placement) (now, later Placement) {
 	now.Class, later.Class = p.Class, p.Class
 	var disk roost.Bytes

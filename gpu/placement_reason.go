@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// WhyNotNow says why a request cannot be placed now, with the most there is of what is
-// missing: an error of kind roost.Exhausted.
+// WhyNotNow explains why a request cannot be placed now, with the most there is of what
+// is missing. The error is of kind roost.Exhausted.
 func (f *FreeResources) WhyNotNow(r DeviceRequest) error {
 	why := f.missingDevicesText(r)
 	if why == "" {
@@ -18,8 +18,8 @@ func (f *FreeResources) WhyNotNow(r DeviceRequest) error {
 	return fmt.Errorf("%w: %s", roost.Exhausted, why)
 }
 
-// WhyNever says why a request could not be placed if nothing else were on the machine;
-// nil: it could.
+// WhyNever explains why a request could not be placed on the empty machine; nil: it
+// could.
 func (f *FreeResources) WhyNever(r DeviceRequest) error {
 	e := f.EmptyClone()
 	var p Placement
@@ -73,9 +73,9 @@ func (f *FreeResources) missingDevicesText(r DeviceRequest) string {
 	return fmt.Sprintf("only %d of %s have %v free", ready, countText(r.GPUs, "GPU"), r.GPUMemory)
 }
 
-// missingText says what is short besides devices.
+// missingText names what is missing other than devices.
 func (f *FreeResources) missingText(r DeviceRequest) string {
-	var sum, most roost.Resources // of all units that could give it; of the one with most processor time, and memory
+	var sum, most roost.Resources // sum of all units that could give it; most of the one with most CPU, or most memory
 	waits, open := 0, 0
 	for i := range f.units {
 		u := &f.units[i]
@@ -118,7 +118,7 @@ func (f *FreeResources) missingText(r DeviceRequest) string {
 		countText(most.CPU, "cpu"), most.Memory)
 }
 
-// countText names a number of things: "1 GPU", "2.5 cpus".
+// countText returns a number with a noun: "1 GPU", "2.5 cpus".
 func countText(n any, thing string) string {
 	if text := fmt.Sprint(n); text != "1" {
 		return text + " " + thing + "s"

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SavedPlacement is a placement by names, which mean the same after a restart, however
-// the units and the devices are numbered then.
+// SavedPlacement is a placement by names. Names remain valid after a restart that
+// renumbers units and devices.
 type SavedPlacement struct {
 	Class  AppClass `json:",omitempty"`
 	Disk   roost.Bytes
@@ -32,7 +32,7 @@ type SavedShare struct {
 	Whole  bool `json:",omitempty"`
 }
 
-// Save writes a placement down by names.
+// Save returns a placement by names.
 func (f *FreeResources) Save(p Placement) SavedPlacement {
 	s := SavedPlacement{Class: p.Class, Disk: p.Disk, Reclaimed: p.Reclaimed}
 	for _, part := range p.Parts {
@@ -44,8 +44,8 @@ func (f *FreeResources) Save(p Placement) SavedPlacement {
 	return s
 }
 
-// Restore reads a placement that was saved, and takes nothing. The error, of kind
-// roost.NotFound, names what the machine has no more.
+// Restore returns the placement of a SavedPlacement, and takes nothing. The error, of
+// kind roost.NotFound, names what the machine no longer has.
 func (f *FreeResources) Restore(s SavedPlacement) (Placement, error) {
 	p := Placement{Class: s.Class, Disk: s.Disk, Reclaimed: s.Reclaimed}
 	for _, part := range s.Parts {

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// testMachine has cores cores on two memory nodes, and gpus cards of 40 GiB, half on each
-// node; cards of a node are linked closely.
+// testMachine returns a machine with cores cores on two NUMA nodes, and gpus cards of 40
+// GiB. Half of the cards are on each node; cards of a node are linked closely.
 func testMachine(cores, gpus int) MachineTopology {
 	t := MachineTopology{Memory: roost.Bytes(cores) * 4 * roost.GiB}
 	for i := range cores {
@@ -47,7 +47,7 @@ func deviceRequest(cpus int, memory roost.Bytes, gpus int, share roost.Bytes) De
 		GPUMemory: share}}
 }
 
-// placementText is a placement in words.
+// placementText returns a placement as text.
 func placementText(f *FreeResources, p Placement) string {
 	var words []string
 	for _, part := range p.Parts {
@@ -112,7 +112,7 @@ func TestPlacementTable(t *testing.T) {
 	}
 }
 
-// TestStreamOverBatch shows what a stream task may overlap, and what not.
+// TestStreamOverBatch checks what a stream task may overlap.
 func TestStreamOverBatch(t *testing.T) {
 	f := cutMachine(t, testMachine(4, 0), LayoutConfig{})
 	take := func(r DeviceRequest, want bool) {
@@ -128,8 +128,8 @@ func TestStreamOverBatch(t *testing.T) {
 	stream := deviceRequest(3, 6*roost.GiB, 0, 0)
 	stream.Class = StreamClass
 	take(deviceRequest(4, 4*roost.GiB, 0, 0), true)
-	take(stream, true)  // over the processor time of the batch task
-	take(stream, false) // not over that of another stream task
+	take(stream, true)  // over the CPU of the batch task
+	take(stream, false) // not over the CPU of another stream task
 	stream.CPU = 1000
 	take(stream, true)
 	if left := f.UnitFree(0, BatchClass); left.Memory != 0 {
@@ -137,7 +137,7 @@ func TestStreamOverBatch(t *testing.T) {
 	}
 }
 
-// smallMachines are machines small enough to try everything.
+// smallMachines returns machines small enough to try all placements.
 func smallMachines(r *rand.Rand) (MachineTopology, LayoutConfig) {
 	t := testMachine(2+r.IntN(8), r.IntN(5))
 	for i := range t.Devices {
@@ -161,9 +161,9 @@ func randomRequest(r *rand.Rand) DeviceRequest {
 	return q
 }
 
-// TestRandom takes and gives back at random. Nothing is ever handed out twice, what is
-// given back is there again, the ad and the saved placement say the same, and a request
-// is refused only when no placement whatever would do.
+// TestRandom takes and returns placements at random. Nothing is allocated twice, what is
+// returned is free again, and a request is refused only if no placement fits. The ad and
+// the saved placement have the same contents.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -219,8 +219,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// fitsExhaustively tries every set of devices, and every unit for a request without
-// devices or with devices that borrow.
+// fitsExhaustively tries every set of devices, and every unit for a request that needs
+// CPU of a unit.
 func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
 	if q.Disk > f.disk {
 		return false
@@ -257,8 +257,8 @@ func fitsExhaustively(f *FreeResources, q DeviceRequest) bool {
 	return false
 }
 
-// checkPlacement holds a placement against the request, and against all others by
-// closeness.
+// checkPlacement checks a placement against the request, and its closeness against all
+// other sets.
 func checkPlacement(t *testing.T, f *FreeResources, q DeviceRequest, p Placement) {
 	t.Helper()
 	var cpu roost.MilliCPU
@@ -303,7 +303,7 @@ func checkPlacement(t *testing.T, f *FreeResources, q DeviceRequest, p Placement
 	}
 }
 
-// sumHeld counts what is held, by another way than Free does.
+// sumHeld sums what is allocated, by another algorithm than FreeResources.
 func sumHeld(t *testing.T, f *FreeResources, held []Placement) {
 	t.Helper()
 	devices, tasks := make([]roost.Bytes, len(f.devices)), make([]int, len(f.devices))
@@ -336,7 +336,7 @@ func roundTrip(t *testing.T, f *FreeResources, held []Placement) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.disk, g.diskSize = f.disk, f.diskSize // in KiB in the ad
+	g.disk, g.diskSize = f.disk, f.diskSize // the ad has KiB
 	other := classad.New()
 	other.Update(again)
 	g.Describe(other)
@@ -362,7 +362,7 @@ func roundTrip(t *testing.T, f *FreeResources, held []Placement) {
 	}
 }
 
-// TestPlainAd reads the ad of a machine that knows nothing of units.
+// TestPlainAd reads the ad of a machine without units.
 func TestPlainAd(t *testing.T) {
 	ad, err := classad.Parse(
 		`[Cpus = 2.5; TotalCpus = 4; Memory = 1000; TotalMemory = 2000; Disk = 10; TotalDisk = 20; Gpus = 1; TotalGpus = 2]`,
@@ -384,8 +384,8 @@ func TestPlainAd(t *testing.T) {
 	}
 }
 
-// TestFullQueueTakesNoBatch shows that a unit for which others wait takes no batch
-// request, and which queue one may join.
+// TestFullQueueTakesNoBatch checks that a unit with waiting tasks gets no batch request,
+// and which node queue a request may join.
 func TestFullQueueTakesNoBatch(t *testing.T) {
 	f := cutMachine(t, testMachine(8, 4), LayoutConfig{Shape: EvenLayout})
 	for i := range f.Len() {

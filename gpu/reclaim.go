@@ -8,34 +8,33 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What a task asked for and does not use may be lent (Borg §5.5). A machine that does so
-// keeps two accounts of processor time and memory:
+// Reclamation gives other tasks what a task requested and does not use (Borg §5.5). A
+// machine with reclamation has two accounts of CPU and memory:
 //
 //	free = total - Σ limits of the placements that are not Reclaimed    never below 0
-//	room = total - Σ reservations of all placements                     below 0 when an estimate was wrong
+//	room = total - Σ usage estimates of all placements                  may fall below 0
 //
-// where a reservation is what a placement takes less what it lends. Work that bears being
-// stopped (DeviceRequest.MayReclaim) is placed by room, all other by free: so it neither
-// relies on what is lent nor sees that anything is. A placement that found room and not
-// free has nothing of its own; it is Reclaimed, and the first to go when room falls below
-// 0. Disk and devices are not lent.
+// where a usage estimate is what a placement takes minus its reclaimable part. A request
+// that may be stopped at any time (DeviceRequest.MayReclaim) is placed by room, all
+// others by free: they neither depend on reclaimed resources nor see them. A placement
+// that fits room but not free is Reclaimed, and the first to leave when room falls below
+// 0. Disk and devices are never reclaimed.
 
-// reclaimableResources is what work that bears being stopped may be given of a unit.
+// reclaimableResources is what requests with MayReclaim may get of a unit.
 type reclaimableResources struct {
 	cpu    [2]roost.MilliCPU // by class
 	memory roost.Bytes
 }
 
-// SetReclaim says whether the machine lends what its tasks leave. Without, room is not
-// looked at.
+// SetReclaim switches reclamation on or off. When it is off, room is ignored.
 func (f *FreeResources) SetReclaim(on bool) { f.reclaims = on }
 
-// IsReclaiming reports whether the machine lends what its tasks leave.
+// IsReclaiming reports whether reclamation is on.
 func (f *FreeResources) IsReclaiming() bool { return f.reclaims }
 
-// Reclaimable returns what the i-th unit could be lending or giving to work of that class
-// that bears being stopped, queues aside; below 0, what must be got back. GPUs are the
-// whole ones.
+// Reclaimable returns what the i-th unit has for requests of a class with MayReclaim,
+// apart from its node queue. Below 0 it is what must be taken back. GPUs are the whole
+// ones.
 func (f *FreeResources) Reclaimable(i int, c AppClass) roost.Resources {
 	r := f.UnitFree(i, c)
 	if f.reclaims {
@@ -44,7 +43,7 @@ func (f *FreeResources) Reclaimable(i int, c AppClass) roost.Resources {
 	return r
 }
 
-// LeftForRequest is LeftForBatch for batch requests that bear being stopped.
+// LeftForRequest is LeftForBatch for batch requests with the given MayReclaim.
 func (f *FreeResources) LeftForRequest(mayReclaim bool) roost.Resources {
 	r := f.LeftForBatch()
 	if !f.reclaims || !mayReclaim {
@@ -60,15 +59,17 @@ func (f *FreeResources) LeftForRequest(mayReclaim bool) roost.Resources {
 	return r
 }
 
-// SetUsageEstimate says how much of a placement that is taken is reserved; the rest is
-// lent. It is within 0 and what the placement takes, of each unit in proportion.
+// SetUsageEstimate sets the usage estimate of an allocated placement; the rest is
+// reclaimable. The estimate is clamped to 0 and to what the placement takes, and is
+// divided over the units in proportion.
 func (f *FreeResources) SetUsageEstimate(p *Placement, cpu roost.MilliCPU, memory roost.Bytes) {
 	f.moveReclaimable(p, -1)
 	p.setReclaimable(cpu, memory)
 	f.moveReclaimable(p, 1)
 }
 
-// moveReclaimable takes what is reserved of a placement off the room, or gives it back.
+// moveReclaimable subtracts the usage estimate of a placement from the room, or adds it
+// back.
 func (f *FreeResources) moveReclaimable(p *Placement, by int) {
 	for _, part := range p.Parts {
 		r := &f.units[part.Unit].reclaimable
@@ -77,7 +78,7 @@ func (f *FreeResources) moveReclaimable(p *Placement, by int) {
 	}
 }
 
-// setReclaimable divides over its parts what a placement lends.
+// setReclaimable divides the reclaimable amount of a placement over its parts.
 func (p *Placement) setReclaimable(cpu roost.MilliCPU, memory roost.Bytes) {
 	var all UnitPart
 	for _, part := range p.Parts {
@@ -90,7 +91,7 @@ func (p *Placement) setReclaimable(cpu roost.MilliCPU, memory roost.Bytes) {
 	}
 }
 
-// proportionalPart is part·lent/all, rounded down, within 0 and part.
+// proportionalPart returns part·reclaimable/all, rounded down, between 0 and part.
 func proportionalPart[T roost.MilliCPU | roost.Bytes](part, reclaimable, all T) T {
 	if reclaimable <= 0 || all <= 0 {
 		return 0
@@ -101,7 +102,7 @@ func proportionalPart[T roost.MilliCPU | roost.Bytes](part, reclaimable, all T) 
 	return min(T(float64(part)*(float64(reclaimable)/float64(all))), part)
 }
 
-// UsageEstimate is what of a placement is not lent.
+// UsageEstimate returns what the placement takes without its reclaimable part.
 func (p *Placement) UsageEstimate() (cpu roost.MilliCPU, memory roost.Bytes) {
 	for _, part := range p.Parts {
 		cpu, memory = cpu+part.CPU-part.ReclaimableCPU, memory+part.Memory-part.ReclaimableMemory
@@ -109,7 +110,8 @@ func (p *Placement) UsageEstimate() (cpu roost.MilliCPU, memory roost.Bytes) {
 	return cpu, memory
 }
 
-// availableCPU and memory are what of the i-th unit can be given to a request.
+// availableCPU returns the CPU that the i-th unit can give to a request; availableMemory
+// does so for memory.
 func (f *FreeResources) availableCPU(i int, r DeviceRequest) roost.MilliCPU {
 	if f.reclaims && r.MayReclaim {
 		return max(f.units[i].reclaimable.cpu[r.Class], 0)
@@ -124,8 +126,7 @@ func (f *FreeResources) availableMemory(i int, r DeviceRequest) roost.Bytes {
 	return f.units[i].memory
 }
 
-// markReclaimed says whether a placement that was found for a request has what it takes
-// to itself.
+// markReclaimed sets Reclaimed in a placement that fits only into room.
 func (f *FreeResources) markReclaimed(r DeviceRequest, p *Placement) {
 	p.Reclaimed = false
 	if f.reclaims && r.MayReclaim {
@@ -133,7 +134,7 @@ func (f *FreeResources) markReclaimed(r DeviceRequest, p *Placement) {
 	}
 }
 
-// fitsInFree reports whether all that a placement takes of units is free.
+// fitsInFree reports whether everything that a placement takes of units is free.
 func (f *FreeResources) fitsInFree(p *Placement) bool {
 	for _, part := range p.Parts {
 		if u := &f.units[part.Unit]; part.CPU > u.cpu[p.Class] || part.Memory > u.memory {
@@ -143,8 +144,9 @@ func (f *FreeResources) fitsInFree(p *Placement) bool {
 	return true
 }
 
-// BackWithFree gives a Reclaimed placement that is taken what has fallen free, so that it
-// has it to itself. It reports whether that was enough.
+// BackWithFree gives free CPU and memory to an allocated placement in reclaimed
+// resources. It succeeds only if all of the placement fits; then the placement is no
+// longer Reclaimed.
 func (f *FreeResources) BackWithFree(p *Placement) bool {
 	if !p.Reclaimed || !f.fitsInFree(p) {
 		return false
@@ -155,7 +157,7 @@ func (f *FreeResources) BackWithFree(p *Placement) bool {
 	return true
 }
 
-// describeReclaimable writes what may be lent of a unit into its ad.
+// describeReclaimable writes the room of a unit into its ad.
 func (f *FreeResources) describeReclaimable(i int, a *classad.Ad) {
 	if !f.reclaims {
 		return
@@ -166,8 +168,8 @@ func (f *FreeResources) describeReclaimable(i int, a *classad.Ad) {
 	setMiB(a, roost.AttrRoomMemory, max(r.memory, 0))
 }
 
-// describeReclaimed writes what work that bears being stopped may be given beyond what is
-// free, for people and requirements.
+// describeReclaimed writes what requests with MayReclaim may get beyond what is free, for
+// users and requirements.
 func (f *FreeResources) describeReclaimed(ad *classad.Ad) {
 	if !f.reclaims {
 		return
@@ -182,8 +184,8 @@ func (f *FreeResources) describeReclaimed(ad *classad.Ad) {
 	setMiB(ad, roost.AttrReclaimedMemory, sum.Memory)
 }
 
-// readReclaimable reads what may be lent of a unit. One that says nothing of it gives
-// what is free, and no more.
+// readReclaimable reads the room of a unit. A unit without these attributes has what is
+// free, and no more.
 func (r *adReader) readReclaimable(u *unitState, a *classad.Ad) error {
 	u.reclaimable = reclaimableResources{u.cpu, u.memory}
 	if _, ok := a.Lookup(roost.AttrRoomCpus); !ok {
@@ -199,8 +201,8 @@ func (r *adReader) readReclaimable(u *unitState, a *classad.Ad) error {
 	return nil
 }
 
-// describeUsageEstimate writes into the ad of a claim what it lends, and whether it is
-// lent all it has.
+// describeUsageEstimate writes the usage estimate of a placement, and whether it is
+// Reclaimed, into the ad of its claim.
 func (p *Placement) describeUsageEstimate(ad *classad.Ad) {
 	if p.Reclaimed {
 		ad.SetBool(roost.AttrReclaimed, true)

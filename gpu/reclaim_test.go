@@ -13,8 +13,8 @@ func mayReclaim(r DeviceRequest) DeviceRequest {
 	return r
 }
 
-// TestReclaimed: what a task leaves of its limit goes to work that bears being stopped,
-// and to nobody else.
+// TestReclaimed checks that only requests with MayReclaim get what a task leaves of its
+// limit.
 func TestReclaimed(t *testing.T) {
 	g := roost.GiB
 	f := cutMachine(t, testMachine(8, 0), LayoutConfig{})
@@ -47,7 +47,7 @@ func TestReclaimed(t *testing.T) {
 	if err != nil || small.Reclaimed {
 		t.Fatalf("it got %+v (%v), want something of its own", small, err)
 	}
-	f.SetUsageEstimate(&prod, 6000, 24*g) // it uses all of it now
+	f.SetUsageEstimate(&prod, 6000, 24*g) // the task uses all of it now
 	if got := f.Reclaimable(0, BatchClass); got.CPU != -2000 || got.Memory != -4*g {
 		t.Fatalf("the room is %v, and 2 cores and 4 GiB are to be got back", got)
 	}
@@ -57,8 +57,8 @@ func TestReclaimed(t *testing.T) {
 	}
 }
 
-// TestRandomReclaim plays random takes, gives and reservations, and holds both accounts
-// against what they stand for. What the ad says of them is read back.
+// TestRandomReclaim takes and returns placements and changes estimates at random. It
+// compares both accounts with their definition, and reads the ad back.
 func TestRandomReclaim(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 7))

@@ -2,18 +2,19 @@ package gpu
 
 import "github.com/roost-batch/roost"
 
-// UnitBound is the most that may be given of a unit.
+// UnitBound is the most that may be allocated of a unit.
 type UnitBound struct {
 	CPU    roost.MilliCPU
 	Memory roost.Bytes
 }
 
-// UnitBounds parts the most that may be given of a machine over its units; 0 of something
-// stands for all there is. No more than that is parted, and of no unit more than it has.
+// UnitBounds divides the owner limits of a machine over its units; 0 of a resource stands
+// for all of it. The sum of the bounds is at most the limit, and each is at most what its
+// unit has.
 //
-// Each unit gets its share in whole cores, and what is left over by that goes to the
-// first that have room: so a machine of which one core may be given has one unit that can
-// give it, and not four with a quarter. Memory goes where the cores do.
+// Each unit gets its share in whole cores, and the cores left over go to the first units
+// with room. So a machine with a limit of one core has one unit that can give it, and not
+// four with a quarter. Memory is divided like the cores.
 func UnitBounds(units []ResourceUnit, cpu roost.MilliCPU, memory roost.Bytes) []UnitBound {
 	var all UnitBound
 	for i := range units {
@@ -57,8 +58,8 @@ func smallerBound[T roost.MilliCPU | roost.Bytes](given, all T) T {
 	return given
 }
 
-// ResizeUnit makes the i-th unit as large as a bound says. It grows at once, and shrinks
-// by what is free of it: what is taken stays. It reports whether it has changed.
+// ResizeUnit resizes the i-th unit to a bound. It grows at once, and shrinks only by what
+// is free: what is allocated stays. The result reports whether it changed.
 func (f *FreeResources) ResizeUnit(i int, to UnitBound) bool {
 	u := &f.units[i]
 	before := UnitBound{u.CPU, u.Memory}
@@ -73,8 +74,8 @@ func (f *FreeResources) ResizeUnit(i int, to UnitBound) bool {
 	return before != UnitBound{u.CPU, u.Memory}
 }
 
-// ExcessOver is what tasks of a class, and memory, have of the i-th unit beyond a bound;
-// 0 where they are within it.
+// ExcessOver returns how far CPU of a class, and memory, in the i-th unit exceed a bound.
+// It is 0 where they do not.
 func (f *FreeResources) ExcessOver(i int, c AppClass, to UnitBound) UnitBound {
 	u := &f.units[i]
 	return UnitBound{max(u.CPU-u.cpu[c]-to.CPU, 0), max(u.Memory-u.memory-to.Memory, 0)}

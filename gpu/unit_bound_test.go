@@ -32,7 +32,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsAtRandom holds that all of what may be given is parted, and of no unit more
+// TestBoundsAtRandom checks that the whole limit is divided, and that no unit gets more
 // than it has.
 func TestBoundsAtRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

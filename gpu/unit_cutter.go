@@ -7,25 +7,26 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// UnitLayout is one of the three ways of HRM figure 2 to cut a machine into units.
+// UnitLayout is one of the three RU layouts of HRM figure 2, by which a machine is cut
+// into units.
 type UnitLayout uint8
 
-// The shapes. On a machine without devices all are SharedLayout.
+// The layouts. On a machine without devices all are SharedLayout.
 const (
-	// each device a unit without cores; all cores are in CPU units, from which tasks with
-	// devices borrow
+	// each device is a unit without cores; all cores are in CPU units, which give CPU to
+	// tasks with devices
 	SharedLayout UnitLayout = iota
-	// each device with cores of its own; the others in CPU units, for tasks without
-	// devices
+	// each device has cores of its own; the other cores are in CPU units, for tasks
+	// without devices
 	PinnedLayout
-	EvenLayout // all cores split over the devices
+	EvenLayout // all cores are split over the devices
 )
 
 var unitLayoutNames = [...]string{"shared", "pinned", "even"}
 
 func (s UnitLayout) String() string { return unitLayoutNames[s] }
 
-// ParseUnitLayout reads the name of a shape; none is SharedLayout.
+// ParseUnitLayout reads the name of a layout; empty is SharedLayout.
 func ParseUnitLayout(s string) (UnitLayout, error) {
 	for i, name := range unitLayoutNames {
 		if s == name || s == "" {
@@ -35,19 +36,19 @@ func ParseUnitLayout(s string) (UnitLayout, error) {
 	return SharedLayout, fmt.Errorf("%q is not a layout: use shared, pinned or even", s)
 }
 
-// OnePerMemoryNode as a number of CPU units stands for one for each memory node.
+// OnePerMemoryNode, as a number of CPU units, means one for each NUMA node.
 const OnePerMemoryNode = -1
 
-// LayoutConfig says how a machine is to be cut.
+// LayoutConfig configures how a machine is cut into units.
 type LayoutConfig struct {
 	Shape       UnitLayout
-	CoresPerGPU int // Pinned: of each device; 0 for an even part of half the cores
-	CPUUnits    int // how many units the cores without a device make; 0 is 1, OnePerMemoryNode one for each memory node
+	CoresPerGPU int // pinned: cores of each device; 0: an equal part of half the cores
+	CPUUnits    int // how many units the cores without a device make; 0 is 1; or OnePerMemoryNode
 }
 
-// CutUnits cuts a machine into units: CPU units first, then one for each device, by their
-// indexes. Memory goes with the cores, in proportion. A card that is cut into instances
-// is left out for these. The error is of kind roost.BadConfig: the layout does not suit
+// CutUnits cuts a machine into units: CPU units first, then one for each device, by
+// index. Memory is divided in proportion to the cores. A card with MIG instances is left
+// out in favour of these. The error is of kind roost.BadConfig: the layout does not suit
 // the machine.
 func CutUnits(t MachineTopology, l LayoutConfig) ([]ResourceUnit, error) {
 	c, err := newCutter(t, l)
@@ -55,7 +56,7 @@ func CutUnits(t MachineTopology, l LayoutConfig) ([]ResourceUnit, error) {
 		return nil, err
 	}
 	var own [][]CPUCore
-	single := "cpu" // the name of the CPU unit if there is one
+	single := "cpu" // name of the CPU unit if there is only one
 	switch {
 	case len(c.devices) == 0 || l.Shape == SharedLayout:
 		single = "shared"
@@ -81,9 +82,9 @@ func CutUnits(t MachineTopology, l LayoutConfig) ([]ResourceUnit, error) {
 	return c.units, nil
 }
 
-// unitCutter is a machine that is being cut.
+// unitCutter holds the state while a machine is cut into units.
 type unitCutter struct {
-	cores   []CPUCore // not given to a unit yet, by their numbers
+	cores   []CPUCore // cores that belong to no unit yet, by number
 	devices []Device
 	units   []ResourceUnit
 }
@@ -113,7 +114,7 @@ func newCutter(t MachineTopology, l LayoutConfig) (*unitCutter, error) {
 	return c, nil
 }
 
-// takeSpreadCores picks n cores, of all memory nodes in turn.
+// takeSpreadCores removes n cores, of all NUMA nodes in turn.
 func (c *unitCutter) takeSpreadCores(n int) []CPUCore {
 	left, picked := slices.Clone(c.cores), []CPUCore(nil)
 	for len(picked) < n {
@@ -129,7 +130,7 @@ func (c *unitCutter) takeSpreadCores(n int) []CPUCore {
 	return picked
 }
 
-// memoryNodes lists the memory nodes of cores, rising.
+// memoryNodes lists the NUMA nodes of cores, rising.
 func memoryNodes(cores []CPUCore) []int {
 	var all []int
 	for _, k := range cores {
@@ -139,8 +140,8 @@ func memoryNodes(cores []CPUCore) []int {
 	return slices.Compact(all)
 }
 
-// assignCores gives each device its quota of cores: first those close to it, one for each
-// device in turn, then whatever is left.
+// assignCores gives each device its quota of cores. Devices first take cores close to
+// them, one each in turn, then any others.
 func (c *unitCutter) assignCores(quota func(i int) int) ([][]CPUCore, error) {
 	need := 0
 	for i := range c.devices {
@@ -176,7 +177,7 @@ func (c *unitCutter) assignCores(quota func(i int) int) ([][]CPUCore, error) {
 	return own, nil
 }
 
-// makeCPUUnits makes n units of the cores that no device has.
+// makeCPUUnits makes n units of the cores without a device.
 func (c *unitCutter) makeCPUUnits(n int, single string) {
 	left := c.cores
 	switch {
@@ -212,14 +213,14 @@ func (c *unitCutter) addUnit(name string, cores []CPUCore, devices ...Device) {
 	c.units = append(c.units, u)
 }
 
-// shareCPUAndMemory gives the units processor time and memory for their cores. The sums
-// are exact.
+// shareCPUAndMemory divides CPU and memory over the units by their cores. The sums are
+// exact.
 func (c *unitCutter) shareCPUAndMemory(t MachineTopology) {
 	all := 0
 	for _, u := range c.units {
 		all += len(u.Cores)
 	}
-	if all == 0 { // no core is known: the first unit stands for the machine
+	if all == 0 { // no core is known: the first unit gets everything
 		c.units[0].CPU, c.units[0].Memory = t.CPU, t.Memory
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestCut shows the three layouts of HRM figure 2, and what else a layout can say.
+// TestCut checks the three layouts of HRM figure 2, and the other settings of a layout.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -73,8 +73,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutInstances shows that a card that is cut into instances is not handed out besides
-// them.
+// TestCutInstances checks that a card with MIG instances is not allocated beside them.
 func TestCutInstances(t *testing.T) {
 	m := testMachine(4, 1)
 	for i := range 2 {

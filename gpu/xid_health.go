@@ -2,49 +2,48 @@ package gpu
 
 import "fmt"
 
-// XIDEvent is a critical error that the driver has reported: an XID, after the numbers of
+// XIDEvent is a critical error that the driver has reported. Its number is an XID of
 // NVIDIA's "XID Errors" catalog.
 type XIDEvent struct {
-	UUID string // of the device; "" if the driver does not say which
+	UUID string // of the device; "" if the driver does not report it
 	XID  int
 }
 
-// XIDClass says whose fault an XID is, and so what follows from it.
+// XIDClass classifies an XID by its cause, which decides the consequences.
 type XIDClass int
 
 const (
-	// UnknownXID is an XID of which we know nothing. It is written down, and nothing
-	// follows: taking cards away because of a number that a newer driver has invented
-	// would empty a pool in one upgrade.
+	// UnknownXID is an XID that is not in the table. It is logged without consequences: a
+	// number that a newer driver introduces would otherwise disable all cards of a pool
+	// in one upgrade.
 	UnknownXID XIDClass = iota
-	// NoticeXID is something that the driver has dealt with, or that only matters
-	// together with another XID.
+	// NoticeXID is an error that the driver has handled, or that matters only together
+	// with another XID.
 	NoticeXID
-	// ApplicationXID is what a program does to itself: the task fails, the card is as
-	// good as before.
+	// ApplicationXID is an error of a program: its task fails, the card is unaffected.
 	ApplicationXID
-	// ContainedXID is an error of the card that has cost the tasks on it, and only them:
-	// the card goes on.
+	// ContainedXID is an error of the card that affects only the tasks on it: the card
+	// remains usable.
 	ContainedXID
-	// HardwareXID is an error after which the card cannot be trusted before somebody has
-	// reset or replaced it.
+	// HardwareXID is an error after which the card must not be used until an
+	// administrator has reset or replaced it.
 	HardwareXID
 )
 
 // xidEntry is one line of the table of XIDs.
 type xidEntry struct {
 	class XIDClass
-	text  string // what happened, to complete "XID 79: …"
+	text  string // description of the error, which completes "XID 79: …"
 }
 
-// Class tells what is known of an XID, and what happened in a few words.
+// Class returns the class of an XID, and a short description of the error.
 //
 // The table follows the actions that NVIDIA's catalog recommends for data center cards
-// from Ampere on: restart the application, or reset the card. Where both are named the
-// card is left in use unless the state that the driver itself keeps (rows to be remapped,
-// uncorrectable errors, a lost card) says otherwise, which is looked at after every
-// event. XID 63 is the case in point: a row of memory is to be replaced at the next
-// reset, and until then the card computes correctly.
+// from Ampere on: restart the application, or reset the card. Where both are recommended
+// the card remains in use unless the state that the driver reports (rows to be remapped,
+// uncorrectable errors, a lost card) requires otherwise; it is read after every event. An
+// example is XID 63: a row of memory will be replaced at the next reset, and until then
+// the card computes correctly.
 func (e XIDEvent) Class() (XIDClass, string) {
 	x, ok := xidTable()[e.XID]
 	if !ok {
@@ -96,9 +95,9 @@ func xidTable() map[int]xidEntry {
 	}
 }
 
-// Health is what the device's health is after the event, when it was before so far. A
-// sick device stays sick: its first reason is the one to look at, and what it reports
-// later follows from it.
+// Health returns the device's health after the event, given its health before. An
+// unhealthy device stays unhealthy with its first reason, because later events usually
+// follow from it.
 func (e XIDEvent) Health(before DeviceHealth) DeviceHealth {
 	fault, text := e.Class()
 	if fault != HardwareXID || !before.OK {

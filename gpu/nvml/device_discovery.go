@@ -18,9 +18,9 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// Devices finds the machine's cards, and the instances of those that are cut into some,
-// in the order of the PCI bus. One that was there before and is gone stays in the list as
-// lost: a task may still think that it has it.
+// Devices finds the machine's cards in the order of the PCI bus. A card with MIG
+// instances is replaced by them. A device that disappeared stays in the list as lost,
+// because a task may still hold it.
 func (l *Library) Devices() ([]gpu.Device, error) {
 	count, ret := l.api.DeviceGetCount()
 	if ret != lib.SUCCESS {
@@ -30,7 +30,7 @@ func (l *Library) Devices() ([]gpu.Device, error) {
 	for i := range count {
 		handle, ret := l.api.DeviceGetHandleByIndex(i)
 		if ret != lib.SUCCESS {
-			continue // lost; if it was known, it is in the list below
+			continue // lost; a known device is in the list below
 		}
 		c, ok := l.readDevice(handle)
 		if !ok {
@@ -48,7 +48,7 @@ func (l *Library) Devices() ([]gpu.Device, error) {
 	return l.storeHandles(whole, all), nil
 }
 
-// readDevice asks one card for what does not change, and for its health.
+// readDevice reads the constant properties of one card, and its health.
 func (l *Library) readDevice(handle lib.Device) (deviceHandle, bool) {
 	uuid, ret := handle.GetUUID()
 	if ret != lib.SUCCESS {
@@ -71,8 +71,8 @@ func (l *Library) readDevice(handle lib.Device) (deviceHandle, bool) {
 	return deviceHandle{Device: d, handle: handle}, true
 }
 
-// deviceMemory is what the card has for programs: newer drivers tell what they keep to
-// themselves.
+// deviceMemory returns the memory for programs. Newer drivers report how much they
+// reserve.
 func (l *Library) deviceMemory(handle lib.Device) roost.Bytes {
 	if l.hasFunction("nvmlDeviceGetMemoryInfo_v2") {
 		if m, ret := handle.GetMemoryInfo_v2(); ret == lib.SUCCESS {
@@ -83,8 +83,8 @@ func (l *Library) deviceMemory(handle lib.Device) roost.Bytes {
 	return roost.Bytes(m.Total)
 }
 
-// pciName is the address of a device as sysfs writes it. NVML writes the domain with
-// eight digits.
+// pciName returns the address of a device in the form of sysfs. NVML writes the domain
+// with eight digits.
 func pciName(p lib.PciInfo) string {
 	var name []byte
 	for _, c := range p.BusId {
@@ -100,9 +100,9 @@ func pciName(p lib.PciInfo) string {
 	return s
 }
 
-// memoryNode is the memory node that the card is attached to. Not what GetNumaNodeId
-// says: that is the node that the card's own memory makes up on machines where it is part
-// of the system's, a node without processors.
+// memoryNode returns the NUMA node to which the card is attached. That is not the result
+// of GetNumaNodeId: where the card's memory is part of the system's, that function
+// returns the node of this memory, which has no CPUs.
 func (l *Library) memoryNode(handle lib.Device, pci string) int {
 	if pci != "" && filepath.IsLocal(pci) {
 		if content, err := kernfs.ReadFile(filepath.Join(l.sysfs, pci, "numa_node")); err == nil {
@@ -113,7 +113,7 @@ func (l *Library) memoryNode(handle lib.Device, pci string) int {
 	}
 	if l.hasFunction("nvmlDeviceGetMemoryAffinity") {
 		if set, ret := handle.GetMemoryAffinity(maxNodes, lib.AFFINITY_SCOPE_NODE); ret == lib.SUCCESS {
-			if nodes := bitMembers(set); len(nodes) == 1 { // several: it does not say which
+			if nodes := bitMembers(set); len(nodes) == 1 { // with several nodes the right one is unknown
 				return nodes[0]
 			}
 		}
@@ -121,7 +121,7 @@ func (l *Library) memoryNode(handle lib.Device, pci string) int {
 	return -1
 }
 
-// Bounds on the sets that are asked for: what Linux is built for at most.
+// Bounds on the sets requested from NVML: the most that Linux can be built for.
 const (
 	maxNodes = 1024
 	maxCores = 8192
@@ -137,7 +137,7 @@ func (l *Library) closeCores(handle lib.Device) []int {
 	return nil
 }
 
-// bitMembers lists the members of a set, ascending.
+// bitMembers lists the members of a bit set, ascending.
 func bitMembers(set []uint) []int {
 	var members []int
 	for i, word := range set {
@@ -150,7 +150,7 @@ func bitMembers(set []uint) []int {
 	return members
 }
 
-// storeHandles keeps the handles, numbers the devices, and adds those that are gone.
+// storeHandles stores the handles, numbers the devices, and adds lost ones.
 func (l *Library) storeHandles(whole, found []deviceHandle) []gpu.Device {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *Library) storeHandles(whole, found []deviceHandle) []gpu.Device {
 		switch {
 		case here[uuid]:
 		case there[uuid] || there[c.ParentUUID]:
-			delete(l.handles, uuid) // the card is there and was cut anew, by somebody who may
+			delete(l.handles, uuid) // the card exists, and an administrator has cut it differently
 		default:
 			c.lost, c.Health = true, gpu.Unhealthy("the card has fallen off the bus")
 			found = append(found, c)
@@ -185,7 +185,7 @@ func (l *Library) storeHandles(whole, found []deviceHandle) []gpu.Device {
 	return devices
 }
 
-// listDevices lists the devices that can be asked, in their order.
+// listDevices lists the devices with handles, in their order.
 func (l *Library) listDevices() []deviceHandle {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// deviceHealth is what the card says of itself, by the rules of NVIDIA's "GPU Memory
-// Error Management": a card that can remap rows goes on after an uncorrectable error
-// unless the remapping failed, with a row that waits for the next reset or without; one
-// that can only retire pages keeps handing out the bad page until it is reset. What the
-// driver itself asks for goes above all.
+// deviceHealth returns the health of a card by the rules of NVIDIA's "GPU Memory Error
+// Management". A card that can remap rows remains usable after an uncorrectable error,
+// even while a row waits for the next reset, unless the remapping failed. A card that can
+// only retire pages uses the bad page until it is reset. An action that the driver itself
+// recommends comes first.
 func (l *Library) deviceHealth(handle lib.Device) gpu.DeviceHealth {
 	if h := l.recoveryAction(handle); !h.OK {
 		return h
@@ -43,8 +43,8 @@ func (l *Library) deviceHealth(handle lib.Device) gpu.DeviceHealth {
 	return gpu.HealthyDevice()
 }
 
-// recoveryAction is what the driver says that the card needs before it can be used again;
-// older ones do not say.
+// recoveryAction returns the action that the driver requires before the card can be used
+// again. Older drivers report none.
 func (l *Library) recoveryAction(handle lib.Device) gpu.DeviceHealth {
 	if !l.hasFunction("nvmlDeviceGetFieldValues") {
 		return gpu.HealthyDevice()
@@ -62,7 +62,7 @@ func (l *Library) recoveryAction(handle lib.Device) gpu.DeviceHealth {
 	return gpu.Unhealthy("the driver asks for a reset of the card")
 }
 
-// registerEvents asks for the news of a card that is new.
+// registerEvents subscribes to the events of a new card.
 func (l *Library) registerEvents(c deviceHandle) {
 	if l.events == nil || l.registered[c.UUID] {
 		return
@@ -75,14 +75,14 @@ func (l *Library) registerEvents(c deviceHandle) {
 	}
 }
 
-// XIDs that stand for what NVML reports in other words.
+// XIDs for conditions that NVML reports by other event types.
 const (
 	xidDoubleBit = 48
 	xidLost      = 79
 )
 
-// Wait waits for news of the cards, at most that long, and returns it; none is no error.
-// An error that hits a whole card is told of each of its instances.
+// Wait waits for XID events, at most for limit, and returns them; none is no error. An
+// error of a whole card is reported for each of its instances.
 func (l *Library) Wait(limit time.Duration) []gpu.XIDEvent {
 	if l.events == nil {
 		time.Sleep(limit)
@@ -92,7 +92,7 @@ func (l *Library) Wait(limit time.Duration) []gpu.XIDEvent {
 	data, ret := l.events.Wait(uint32(limit / time.Millisecond))
 	if ret != lib.SUCCESS && ret != lib.ERROR_GPU_IS_LOST {
 		if ret != lib.ERROR_TIMEOUT {
-			time.Sleep(max(limit-time.Since(start), 0)) // else whoever asks again would spin
+			time.Sleep(max(limit-time.Since(start), 0)) // otherwise a caller in a loop would spin
 		}
 		return nil
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// notAvailable is what NVML writes for a number that it does not have.
+// notAvailable is NVML's value for an unknown number.
 const notAvailable = ^uint64(0)
 
-// Usage measures the devices that Devices has found last. What cannot be measured is
-// gpu.NotMeasured; one that does not answer at all is left out.
+// Usage measures the devices of the last call of Devices. A quantity that cannot be
+// measured is gpu.NotMeasured. A device that does not answer at all is left out.
 func (l *Library) Usage() ([]gpu.DeviceUsage, error) {
 	var all []gpu.DeviceUsage
 	for _, c := range l.listDevices() {
@@ -38,7 +38,7 @@ func (l *Library) Usage() ([]gpu.DeviceUsage, error) {
 	return all, nil
 }
 
-// readSensors asks for what only whole cards know.
+// readSensors reads what only whole cards report.
 func (l *Library) readSensors(c deviceHandle, u *gpu.DeviceUsage) {
 	if v, ret := c.handle.GetUtilizationRates(); ret == lib.SUCCESS {
 		u.BusyFraction = float64(v.Gpu) / 100
@@ -51,9 +51,9 @@ func (l *Library) readSensors(c deviceHandle, u *gpu.DeviceUsage) {
 	}
 }
 
-// listProcesses lists who holds memory of the device. Computing, drawing, and computing
-// through the MPS daemon are three lists, in which one process may stand several times
-// with the same memory.
+// listProcesses lists the processes with memory on the device. NVML has three lists, for
+// computing, graphics, and computing through the MPS daemon; one process may be in
+// several with the same memory.
 func (l *Library) listProcesses(c deviceHandle, busy float64) []gpu.DeviceProcess {
 	held := map[int]roost.Bytes{}
 	lists := []func() ([]lib.ProcessInfo, lib.Return){c.handle.GetComputeRunningProcesses}
@@ -93,8 +93,8 @@ func (l *Library) listProcesses(c deviceHandle, busy float64) []gpu.DeviceProces
 	return all
 }
 
-// processSamples are the parts of the time that each process kept the card busy, since it
-// was asked last.
+// processSamples returns the part of the time in which each process used the card, since
+// the last call.
 func (l *Library) processSamples(c deviceHandle) (map[int]float64, bool) {
 	if c.ParentUUID != "" || !l.hasFunction("nvmlDeviceGetProcessUtilization") {
 		return nil, false

@@ -13,33 +13,33 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Library is an NVML that was opened. Its methods may be called from several goroutines,
-// but Devices from one at a time.
+// Library is an open NVML. Its methods may be called from several goroutines, except
+// Devices, which must not be called concurrently with itself.
 type Library struct {
 	api   lib.Interface
-	sysfs string // the directory of PCI devices
+	sysfs string // directory of PCI devices
 
-	events      lib.EventSet // nil: the driver reports none
+	events      lib.EventSet // nil: the driver reports no events
 	registered  map[string]bool
-	lastSamples map[string]uint64 // UUID -> time stamp of the last sample of processes
+	lastSamples map[string]uint64 // by UUID: time stamp of the last sample of processes
 
 	mu        sync.Mutex
-	handles   map[string]deviceHandle // by UUID, those that were found last, and those that were lost
-	functions map[string]bool         // symbols that were looked up
+	handles   map[string]deviceHandle // by UUID: devices of the last call of Devices, and lost ones
+	functions map[string]bool         // by symbol: whether the driver has the function
 }
 
-// deviceHandle is a device and the handle to ask for it.
+// deviceHandle is a device with its NVML handle.
 type deviceHandle struct {
 	gpu.Device
 	handle lib.Device
 	lost   bool
 }
 
-// Open loads the library at that path, or, if it is "", the one that the driver has
+// Open loads the library at a path, or, if the path is "", the one that the driver has
 // installed. Without library or driver the error is of kind roost.Unavailable.
 //
-// A process has one NVML: the binding's functions are bound to the first library that was
-// loaded, so another path in the same process would not be looked at.
+// A process has one NVML: the binding's functions are bound to the first library that is
+// loaded, so another path in the same process has no effect.
 func Open(path string) (*Library, error) {
 	var options []lib.LibraryOption
 	if path != "" {
@@ -68,11 +68,11 @@ func openLibrary(api lib.Interface) (*Library, error) {
 	return l, nil
 }
 
-// errorText is what a return code says, for people.
+// errorText returns an error with the text of a return code.
 func errorText(ret lib.Return) error { return errors.New(ret.Error()) }
 
-// hasFunction reports whether the driver knows that function. To call one that it does
-// not know ends the process.
+// hasFunction reports whether the driver has a function. Calling one that it does not
+// have ends the process.
 func (l *Library) hasFunction(symbol string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *Library) hasFunction(symbol string) bool {
 	return there
 }
 
-// Driver returns the versions of the driver, such as "550.54.15", and of the newest CUDA
-// that it can run, such as "12.4"; "" unknown.
+// Driver returns the version of the driver and the newest CUDA version that it supports.
+// Examples are "550.54.15" and "12.4"; "" means unknown.
 func (l *Library) Driver() (driver, cuda string) {
 	if v, ret := l.api.SystemGetDriverVersion(); ret == lib.SUCCESS {
 		driver = v
@@ -98,7 +98,7 @@ func (l *Library) Driver() (driver, cuda string) {
 	return driver, cuda
 }
 
-// Close lets the library go. Nothing else may be under way.
+// Close closes the library. No other call may be in progress.
 func (l *Library) Close() error {
 	if l.events != nil {
 		l.events.Free()

@@ -10,28 +10,27 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Library is an NVML that was opened: without cgo there is none.
+// Library is an open NVML, which does not exist without cgo.
 type Library struct{}
 
-// Open loads the library at that path, and fails with roost.Unavailable where it cannot
-// be.
+// Open fails with roost.Unavailable, because this build has no cgo.
 func Open(path string) (*Library, error) {
 	return nil, fmt.Errorf("nvml: %w: this roost was built without cgo and cannot load it", roost.Unavailable)
 }
 
-// Devices are those of no machine.
+// Devices returns no devices.
 func (l *Library) Devices() ([]gpu.Device, error) { return nil, nil }
 
-// Usage is of no device.
+// Usage returns no measurements.
 func (l *Library) Usage() ([]gpu.DeviceUsage, error) { return nil, nil }
 
-// Wait waits until the time is over.
+// Wait sleeps for limit.
 func (l *Library) Wait(limit time.Duration) []gpu.XIDEvent {
 	time.Sleep(limit)
 	return nil
 }
 
-// Driver is not known.
+// Driver returns "" for unknown.
 func (l *Library) Driver() (driver, cuda string) { return "", "" }
 
 // Close does nothing.

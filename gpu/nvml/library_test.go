@@ -54,7 +54,7 @@ func twoDevices() fakelib.MachineDescription {
 	}
 }
 
-// TestLoaded goes the way of a real library: loaded at run time, called through the
+// TestLoaded uses the path of a real library: loaded at run time, called through the
 // binding.
 func TestLoaded(t *testing.T) {
 	m, l := testMachine(t, twoDevices())

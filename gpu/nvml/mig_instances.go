@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// listInstances lists the MIG instances of a card, and whether it is cut into some at
-// all. A card that is in that mode and has none yet has nothing that a program could use.
+// listInstances lists the MIG instances of a card, and whether the card is in MIG mode. A
+// card in that mode without instances has nothing that a program could use.
 func (l *Library) listInstances(c deviceHandle) (parts []deviceHandle, cut bool) {
 	if !l.hasFunction("nvmlDeviceGetMigMode") {
 		return nil, false
@@ -28,7 +28,7 @@ func (l *Library) listInstances(c deviceHandle) (parts []deviceHandle, cut bool)
 	for i := range most {
 		handle, ret := c.handle.GetMigDeviceHandleByIndex(i)
 		if ret != lib.SUCCESS {
-			continue // the numbers have holes
+			continue // the numbers have gaps
 		}
 		if part, ok := l.readInstance(c, handle); ok {
 			parts = append(parts, part)
@@ -37,7 +37,7 @@ func (l *Library) listInstances(c deviceHandle) (parts []deviceHandle, cut bool)
 	return parts, true
 }
 
-// readInstance is a part of a card: it is where the card is, and as well as the card is.
+// readInstance reads a MIG instance, which has the location and the health of its card.
 func (l *Library) readInstance(parent deviceHandle, handle lib.Device) (deviceHandle, bool) {
 	uuid, ret := handle.GetUUID()
 	if ret != lib.SUCCESS {
@@ -54,7 +54,7 @@ func (l *Library) readInstance(parent deviceHandle, handle lib.Device) (deviceHa
 	return deviceHandle{Device: d, handle: handle}, true
 }
 
-// profileName is the name of what was cut off, as nvidia-smi writes it: "3g.20gb".
+// profileName returns the profile of an instance in the form of nvidia-smi: "3g.20gb".
 // Drivers end the instance's name with it.
 func profileName(model string, handle lib.Device) string {
 	if name, ret := handle.GetName(); ret == lib.SUCCESS {
@@ -73,8 +73,8 @@ func profileName(model string, handle lib.Device) string {
 	return size
 }
 
-// devicesOfReport are the devices that a report about a card, or about a GPU instance of
-// it, is about.
+// devicesOfReport returns the devices to which a report about a card, or about one of its
+// GPU instances, applies.
 func (l *Library) devicesOfReport(uuid string, instance uint32) []gpu.Device {
 	var all []gpu.Device
 	for _, c := range l.listDevices() {
@@ -85,5 +85,5 @@ func (l *Library) devicesOfReport(uuid string, instance uint32) []gpu.Device {
 	return all
 }
 
-// allInstances stands for no certain GPU instance.
+// allInstances is NVML's value for no particular GPU instance.
 const allInstances = 0xFFFFFFFF

@@ -17,10 +17,10 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// openMock opens a machine of NVIDIA's own mock. It knows what cards are, and panics at
-// every question of what they do; here they answer that they do not know, which a test
-// may change before Devices is asked. Functions that are not in have are not in the
-// driver.
+// openMock opens a machine of NVIDIA's own mock. The mock describes cards, and panics at
+// every question about their state; here such questions have the answer "not supported",
+// which a test may change before it calls Devices. Functions that are not in have do not
+// exist in the driver.
 func openMock(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*server.Device) {
 	t.Helper()
 	s, err := server.New(server.WithGPUs(configs...), server.WithDriverVersion("550.54.15"),
@@ -69,8 +69,8 @@ func address(name string) (p lib.PciInfo) {
 	return p
 }
 
-// TestOldDriver has a driver that knows nothing but the oldest functions: the cards are
-// there, what they do is unknown, and nothing panics.
+// TestOldDriver uses a driver with only the oldest functions. The cards are found, their
+// state is unknown, and nothing panics.
 func TestOldDriver(t *testing.T) {
 	l, _ := openMock(t, nil, gpus.Multiple(8, gpus.A100_SXM4_40GB)...)
 	all := findDevices(t, l)
@@ -96,7 +96,7 @@ func TestMemoryNode(t *testing.T) {
 	}
 	set(0, 1)
 	set(1, 2)
-	set(2, 3) // two nodes: it is not known which
+	set(2, 3) // two nodes: the right one is unknown
 	dir := filepath.Join(l.sysfs, "0000:00:00.0")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -111,8 +111,7 @@ func TestMemoryNode(t *testing.T) {
 	}
 }
 
-// TestNVLinks has cards 0 and 1 joined by two NVLinks of their own, and 2 and 3 by a
-// switch.
+// TestNVLinks joins cards 0 and 1 by two NVLinks of their own, and 2 and 3 by a switch.
 func TestNVLinks(t *testing.T) {
 	have := []string{"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo_v2",
 		"nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetTopologyCommonAncestor"}
@@ -151,8 +150,8 @@ func TestNVLinks(t *testing.T) {
 	}
 }
 
-// TestMIGMode has an A30 in MIG mode of which the driver's names tell nothing, so that
-// the profile comes from the attributes.
+// TestMIGMode has an A30 in MIG mode whose driver's names contain no profile. The profile
+// comes from the attributes.
 func TestMIGMode(t *testing.T) {
 	l, cards := openMock(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
 	cards[0].SetMigMode(lib.DEVICE_MIG_ENABLE)

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// linkDevices finds out how close whole cards are to each other, and writes it into those
-// of all. Instances reach no other card.
+// linkDevices finds out how close whole cards are to each other, and stores it in all
+// devices. Instances have no links to other cards.
 func (l *Library) linkDevices(whole, all []deviceHandle) {
 	links := make(map[string]map[string]int, len(whole))
 	wires := make([]nvlinkEnds, len(whole))
@@ -58,10 +58,10 @@ func linkLevel(level lib.GpuTopologyLevel) int {
 	return gpu.LinkUnknown
 }
 
-// nvlinkEnds is where the NVLinks of one card end.
+// nvlinkEnds lists the other ends of one card's NVLinks.
 type nvlinkEnds struct {
-	byPCIAddress map[string]int // PCI address of a card -> links
-	toSwitches   int            // links into an NVSwitch, which joins all cards that have some
+	byPCIAddress map[string]int // number of links by PCI address of the other card
+	toSwitches   int            // links into an NVSwitch, which joins all cards with such links
 }
 
 func (l *Library) readNVLinks(c deviceHandle) nvlinkEnds {
@@ -73,7 +73,7 @@ func (l *Library) readNVLinks(c deviceHandle) nvlinkEnds {
 	for i := range lib.NVLINK_MAX_LINKS {
 		state, ret := c.handle.GetNvLinkState(i)
 		if ret != lib.SUCCESS {
-			return w // there are no more
+			return w // there are no more links
 		}
 		if state != lib.FEATURE_ENABLED {
 			continue

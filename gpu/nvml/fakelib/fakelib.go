@@ -1,7 +1,6 @@
-// Package fakelib makes a library that looks like NVIDIA's management library and serves
-// a machine that a test describes. It is for tests only: with it a whole pool with GPUs
-// runs on a machine that has none, through the same loading and calling as with real
-// ones.
+// Package fakelib makes a fake of NVIDIA's management library, which serves a machine
+// that a test describes. It is for tests only: with it a whole pool with GPUs runs on a
+// machine without any, through the same loading and calling as with real ones.
 //
 //	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-1", Memory: 16 * roost.GiB}}})
 //	… gpus { library = m.Library } …
@@ -27,17 +26,17 @@ import (
 //go:embed testdata/nvml.c
 var source string
 
-// FakeDevice is a whole card. A number below zero is one that the card does not know.
+// FakeDevice is a whole card. A negative number is one that the card does not report.
 type FakeDevice struct {
 	UUID, Model, PCI, Capability     string
 	Memory, UsedMemory               roost.Bytes
 	Minor, MemoryNode                int
-	FirstCore, Cores                 int // the first core close to it, and how many
+	FirstCore, Cores                 int // first core close to it, and number of cores
 	BusyPercent, Celsius, Milliwatts int // BusyPercent in percent
-	ECC                              int // uncorrectable errors
-	Remap                            int // 0 no rows to be remapped, 1 some at the next reset, 2 it failed
+	ECC                              int // number of uncorrectable errors
+	Remap                            int // 0: no rows to remap, 1: some at the next reset, 2: remapping failed
 	Retiring                         int // 1: pages wait to be retired
-	Instances                        int // the most MIG instances; 0: it is not cut, below: it cannot be
+	Instances                        int // the most MIG instances; 0: MIG mode is off; negative: MIG is not supported
 	Lost                             bool
 }
 
@@ -48,14 +47,14 @@ type MIGInstance struct {
 	Memory, Used            roost.Bytes
 }
 
-// LinkLevel says how close two cards are, by the level of NVML's topology: 10 one switch,
-// 50 the link between processors.
+// LinkLevel is the closeness of two cards, by NVML's topology levels. 10 is one switch,
+// 50 the link between CPU sockets.
 type LinkLevel struct {
 	From, To string
 	Level    int
 }
 
-// DeviceProcess is one that holds memory of a card or an instance.
+// DeviceProcess is a process with memory on a card or an instance.
 type DeviceProcess struct {
 	DeviceUUID string
 	PID        int
@@ -69,10 +68,10 @@ type XIDEvent struct {
 	Code       int
 }
 
-// MachineDescription is a machine as the library sees it.
+// MachineDescription is a machine as the fake library reports it.
 type MachineDescription struct {
-	Driver    string // "550.54.15" unless set
-	CUDA      int    // 12040 is version 12.4, which it is unless set
+	Driver    string // default "550.54.15"
+	CUDA      int    // 12040 is version 12.4, the default
 	Devices   []FakeDevice
 	Instances []MIGInstance
 	Links     []LinkLevel
@@ -80,9 +79,9 @@ type MachineDescription struct {
 	XIDs      []XIDEvent
 }
 
-// FakeMachine is a library and the machine that it serves.
+// FakeMachine is a fake library and the machine that it serves.
 type FakeMachine struct {
-	Library string // the path to be loaded
+	Library string // path of the library to load
 	file    string
 
 	mu          sync.Mutex
@@ -90,7 +89,7 @@ type FakeMachine struct {
 	description MachineDescription
 }
 
-// New builds the library and describes the machine. Without a C compiler, or in a build
+// New builds the library and writes the description. Without a C compiler, or in a build
 // without cgo, the test is skipped.
 func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	tb.Helper()
@@ -119,11 +118,11 @@ func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	return m
 }
 
-// UseForAll makes every such library in this process serve the machine, until the test
+// UseForAll makes every fake library in this process serve the machine, until the test
 // ends.
 func (m *FakeMachine) UseForAll(tb testing.TB) { tb.Setenv("ROOST_FAKE_NVML", m.file) }
 
-// Update changes the machine. Whoever asks the library next sees it.
+// Update changes the machine. The next calls of the library see the change.
 func (m *FakeMachine) Update(change func(d *MachineDescription)) {
 	m.tb.Helper()
 	m.mu.Lock()
@@ -138,7 +137,7 @@ func (m *FakeMachine) Update(change func(d *MachineDescription)) {
 	}
 }
 
-// text writes the description in the lines that the library reads.
+// text returns the description in the lines that the library reads.
 func (d *MachineDescription) text() string {
 	driver, cuda := d.Driver, d.CUDA
 	if driver == "" {

@@ -2,5 +2,5 @@
 
 package fakelib
 
-// cgo says whether this build can load a library.
+// cgo reports whether this build can load a library.
 const cgo = false
