@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Bounds of an interval that is chosen. Below the first the daemons would have more work
-// than the task is worth; above the second an estimate of the failure rate is not to be
-// trusted so far.
+// Bounds of a chosen interval. Below the first, checkpoints cost the daemons more than
+// the task is worth. Beyond the second, an estimate of the failure rate is not reliable
+// enough.
 const (
 	MinInterval = 30 * time.Second
 	MaxInterval = 4 * time.Hour
 )
 
-// DalyInterval is the higher-order optimum (J. T. Daly, A higher order estimate of the
-// optimum checkpoint interval for restart dumps, FGCS 22(3), 2006, equation 37). With x =
-// cost / (2 mtbf) it is
+// DalyInterval returns the higher-order optimum of the checkpoint interval. The source is
+// J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart
+// dumps, FGCS 22(3), 2006, equation 37. With x = cost / (2 mtbf) it is
 //
 //	sqrt(2 cost mtbf) (1 + sqrt(x)/3 + x/9) - cost   for x < 1
 //	mtbf                                             otherwise
 //
-// The restart takes no part in it.
+// The optimum does not depend on the cost of a restart.
 func DalyInterval(cost, mtbf time.Duration) time.Duration {
 	c, m := seconds(cost), seconds(mtbf)
 	if m <= 0 {
@@ -33,8 +33,8 @@ func DalyInterval(cost, mtbf time.Duration) time.Duration {
 	return clampInterval(math.Sqrt(2*c*m)*(1+math.Sqrt(x)/3+x/9) - c)
 }
 
-// Interval is DalyInterval's within shortest and longest; 0 for either means MinInterval
-// and MaxInterval.
+// Interval returns DalyInterval clamped to shortest and longest; 0 for either means
+// MinInterval and MaxInterval.
 func Interval(cost, mtbf, shortest, longest time.Duration) time.Duration {
 	if shortest <= 0 {
 		shortest = MinInterval
@@ -52,12 +52,13 @@ func clampInterval(seconds float64) time.Duration {
 	return time.Duration(min(max(seconds, 0), most) * float64(time.Second))
 }
 
-// NextCheckpoint says when the next periodic checkpoint of an attempt is to start, as a
-// time since its start; false means that none is. asked is the job's own interval: 0 to
-// choose one, below 0 for none. last is when the last one ended, or the attempt began;
-// cost is how long the last one took the task, or 0 before the first: that comes after
-// the shortest interval, because only then the cost is known. After a failed one, failed
-// of them in a row, it waits twice as long each time.
+// NextCheckpoint returns when the next periodic checkpoint of an attempt must start, as a
+// time since the attempt's start. The result is false if there is none. asked is the
+// job's own interval: 0 to choose one, below 0 for none. last is the end of the last
+// checkpoint, or the start of the attempt. cost is how long the last checkpoint stopped
+// the task, or 0 before the first, which then follows after the shortest interval to
+// measure the cost. After failed failures in a row the interval is doubled for each of
+// them.
 func NextCheckpoint(asked, last, cost, mtbf time.Duration, failed int) (time.Duration, bool) {
 	if asked < 0 {
 		return 0, false

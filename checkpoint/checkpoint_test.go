@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// expectedRunTime is DalyInterval's expected run time of a second of work, in seconds
-// (equation 20, without the restart, which does not move the optimum).
+// expectedRunTime returns Daly's expected run time of a second of work, in seconds. It is
+// equation 20 without the restart, which does not change the optimum.
 func expectedRunTime(interval, cost, mtbf float64) float64 {
 	return mtbf * (math.Exp((interval+cost)/mtbf) - 1) / interval
 }
@@ -27,16 +27,16 @@ func bestInterval(cost, mtbf float64) float64 {
 	return (low + high) / 2
 }
 
-// youngInterval is the first-order optimum of the time between the end of one checkpoint
-// and the start of the next (J. W. Young, A first order approximation to the optimum
-// checkpoint interval, CACM 17(9), 1974): good while a checkpoint costs little against
-// the mean time between failures.
+// youngInterval returns the first-order optimum of the time between two checkpoints. The
+// source is J. W. Young, A first order approximation to the optimum checkpoint interval,
+// CACM 17(9), 1974. It is good while a checkpoint costs little compared with the mean
+// time between failures.
 func youngInterval(cost, mtbf time.Duration) time.Duration {
 	return clampInterval(math.Sqrt(2 * seconds(cost) * seconds(mtbf)))
 }
 
-// TestDaly holds the formula against the true optimum: where checkpoints are cheap the
-// interval is right, and elsewhere the time lost by taking it is next to nothing.
+// TestDaly compares the formula with the true optimum. Where checkpoints are cheap the
+// interval is right; elsewhere the time lost by using it is almost nothing.
 func TestDaly(t *testing.T) {
 	for _, mtbf := range []time.Duration{time.Hour, 24 * time.Hour, 30 * 24 * time.Hour} {
 		for _, part := range []float64{1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1, 1.5} {
@@ -65,7 +65,8 @@ func TestIntervalBounds(t *testing.T) {
 		{time.Millisecond, day, 0, 0, MinInterval},
 		{time.Hour, 100 * day, 0, 0, MaxInterval},
 		{-time.Hour, -day, 0, 0, MinInterval},
-		{3 * time.Hour, time.Hour, 0, 0, time.Hour}, // longer than the machine lives: once in its life
+		// longer than the mean time between failures: one checkpoint in that time
+		{3 * time.Hour, time.Hour, 0, 0, time.Hour},
 		{time.Second, day, time.Hour, 0, time.Hour},
 		{time.Second, day, time.Hour, time.Minute, time.Hour},
 		{math.MaxInt64, math.MaxInt64, 0, 0, MaxInterval},
@@ -99,7 +100,8 @@ func TestNextCheckpoint(t *testing.T) {
 	}
 }
 
-// TestMTBF lets machines fail at random and asks whether their history tells how often.
+// TestMTBF makes machines fail at random and compares the estimate from their history
+// with the true rate.
 func TestMTBF(t *testing.T) {
 	if got := (FailureHistory{}).MTBF(); got != PriorMTBF {
 		t.Errorf("of an unknown machine: got %v, want %v", got, PriorMTBF)

@@ -1,9 +1,9 @@
-// Package checkpoint decides when a running task is worth saving.
+// Package checkpoint decides when a running task should be checkpointed.
 //
-// A checkpoint costs the task the time in which it stands still; a failure costs it all
-// work since the last one. How often is best follows from the cost of one and from how
-// often the machine fails (DalyInterval 2006). Both are measured: the cost by each
-// checkpoint that is taken, the failures from the machine's own past, which
-// FailureHistory keeps in two numbers. Which images are kept, and what an attempt goes on
-// from, is the business of schedd/queue. The package is pure.
+// A checkpoint costs the task the time in which it is stopped; a failure costs it all
+// work since the last checkpoint. The best interval follows from the cost of a checkpoint
+// and the failure rate of the machine (DalyInterval). Both are measured: the cost with
+// each checkpoint, the failures in the machine's own past, which FailureHistory
+// summarizes in two numbers. Package schedd/queue decides which images are stored and
+// from which one an attempt continues. The package is pure.
 package checkpoint

@@ -5,32 +5,31 @@ import (
 	"time"
 )
 
-// FailureHistory is what is known of a machine's failures: how long it ran, and how often
-// that ended badly (a crash, a lost task). Both fade, so that a repaired machine is
-// trusted again; so the failures are no whole number.
+// FailureHistory summarizes a machine's failures: its running time, and how often that
+// ended in a crash or a lost task. Both decay, so that a repaired machine is trusted
+// again; so the number of failures is not whole.
 type FailureHistory struct {
 	Up       time.Duration
 	Failures float64
 }
 
-// Of a machine that nothing is known of it is supposed that it fails once in PriorMTBF;
-// what happened longer ago than HistoryHalfLife of running counts less than half.
+// A machine without history is assumed to fail once in PriorMTBF. Events longer ago than
+// HistoryHalfLife of running time count less than half.
 const (
 	PriorMTBF       = 30 * 24 * time.Hour
 	HistoryHalfLife = 60 * 24 * time.Hour
 )
 
-// After is the history after some more time of running, at the end of which there were so
-// many failures.
+// After returns the history after more running time with a number of failures at its end.
 func (h FailureHistory) After(up time.Duration, failures int) FailureHistory {
 	up = max(0, up)
 	fade := math.Exp2(-float64(up) / float64(HistoryHalfLife))
 	return FailureHistory{time.Duration(float64(h.Up)*fade) + up, h.Failures*fade + float64(max(0, failures))}
 }
 
-// MTBF estimates the mean time between failures: the inverse of the mean of their rate,
-// which is a gamma distribution before anything was seen, worth one failure in PriorMTBF,
-// and stays one with what was seen (Poisson).
+// MTBF estimates the mean time between failures, as the inverse of the mean failure rate.
+// The rate has a gamma distribution: the prior is worth one failure in PriorMTBF, and
+// Poisson observations leave it a gamma distribution.
 func (h FailureHistory) MTBF() time.Duration {
 	up := max(0, h.Up)
 	return time.Duration((float64(PriorMTBF) + float64(up)) / (1 + max(0, h.Failures)))

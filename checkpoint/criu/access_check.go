@@ -14,28 +14,29 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// restoredPath is something with a path that a restored process has: an open file, a
-// mapped one, its working directory.
+// restoredPath is an open file, a mapped file or the working directory of a restored
+// process.
 type restoredPath struct {
 	pid      int
-	procPath string // where root finds it in /proc
-	path     string // as the process sees it
-	modes    uint32 // R_OK, W_OK, X_OK
-	anyMode  bool   // any of the modes is enough
+	procPath string // path in /proc by which root finds the object
+	path     string // path as the process sees it
+	modes    uint32 // the access that the process has: R_OK, W_OK, X_OK
+	anyMode  bool   // one of the modes suffices
 }
 
-// checkAccess looks, before restored processes run, whether their user could have opened
-// all that they hold. CRIU opens files by their paths and with root's rights, and the
-// user may have put links to other people's files there since the checkpoint. To look at
-// the paths before would not do: they can be exchanged once more. Now it is certain what
-// was opened. The first process of the box is root's own and is left out.
+// checkAccess checks, before restored processes run, that their user could have opened
+// all files that they have open. CRIU opens files by their paths and with root's rights,
+// and since the checkpoint the user may have replaced them by links to other users'
+// files. Checking the paths before the restore would not suffice, because they can be
+// exchanged afterwards; now the files are open and cannot change. The first process of
+// the sandbox is root's own and is not checked.
 func checkAccess(pids []int, user userfiles.UserCredential, own string) error {
 	if user.UID == 0 {
 		return nil
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread with the user's rights ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread with the user's rights ends with the goroutine
 		done <- checkAccessAs(pids, user, own)
 	}()
 	return <-done
@@ -46,8 +47,8 @@ func checkAccessAs(pids []int, user userfiles.UserCredential, own string) error 
 	for _, pid := range pids[min(1, len(pids)):] {
 		all = append(all, heldPaths(pid)...)
 	}
-	// What needs root's rights comes first: the things themselves, and the roots that
-	// their paths begin at.
+	// What needs root's rights comes first: the objects, and the roots at which their
+	// paths begin.
 	type thing struct {
 		restoredPath
 		fd, root int
@@ -92,15 +93,15 @@ func checkAccessAs(pids []int, user userfiles.UserCredential, own string) error 
 	return nil
 }
 
-// procRoot reports whether something is the top of a /proc. CRIU keeps it open until the
-// processes run, and everybody may open it.
+// procRoot reports whether an object is the root of a /proc. CRIU has it open until the
+// processes run, and every user may open it.
 func procRoot(at string, st *unix.Stat_t) bool {
 	var fs unix.Statfs_t
 	return st.Ino == 1 && st.Mode&unix.S_IFMT == unix.S_IFDIR && unix.Statfs(at, &fs) == nil &&
 		fs.Type == unix.PROC_SUPER_MAGIC
 }
 
-// resolvesTo reports whether this thread finds just that file under a path.
+// resolvesTo reports whether this thread finds exactly that file under a path.
 func resolvesTo(root int, path string, want *unix.Stat_t) bool {
 	fd, err := unix.Openat2(root, path,
 		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
@@ -112,7 +113,7 @@ func resolvesTo(root int, path string, want *unix.Stat_t) bool {
 	return unix.Fstat(fd, &st) == nil && st.Dev == want.Dev && st.Ino == want.Ino
 }
 
-// mayOpen reports whether this thread may open a file so.
+// mayOpen reports whether this thread may open a file with some modes.
 func mayOpen(fd int, modes uint32, weak bool) bool {
 	may := func(mode uint32) bool {
 		return unix.Faccessat2(fd, "", mode, unix.AT_EMPTY_PATH|unix.AT_EACCESS) == nil
@@ -123,7 +124,7 @@ func mayOpen(fd int, modes uint32, weak bool) bool {
 	return may(unix.R_OK) || may(unix.X_OK)
 }
 
-// heldPaths lists what a process has that came from a path.
+// heldPaths lists the objects of a process that have a path.
 func heldPaths(pid int) (list []restoredPath) {
 	add := func(at string, modes uint32, weak bool) {
 		if to, err := os.Readlink(at); err == nil && strings.HasPrefix(to, "/") {
@@ -148,7 +149,7 @@ func heldPaths(pid int) (list []restoredPath) {
 	return list
 }
 
-// openModes says how a descriptor was opened.
+// openModes returns the modes with which a descriptor was opened.
 func openModes(pid, fd int) uint32 {
 	flags, err := strconv.ParseUint(statusFields(procPath(pid, "fdinfo/"+strconv.Itoa(fd)))["flags"], 8, 32)
 	switch {
@@ -160,8 +161,7 @@ func openModes(pid, fd int) uint32 {
 	return [...]uint32{unix.R_OK, unix.W_OK, unix.R_OK | unix.W_OK, unix.R_OK | unix.W_OK}[flags&unix.O_ACCMODE]
 }
 
-// killAll kills processes, and waits until the first has noticed: none of them is to run
-// again.
+// killAll kills processes and waits until the first is dead. None of them may run again.
 func killAll(pids []int) {
 	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGKILL)

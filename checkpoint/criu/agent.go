@@ -18,27 +18,27 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// agentRequest asks an agent for one thing.
+// agentRequest is a request to an agent: one dump, restore or self-test.
 type agentRequest struct {
 	Dump    *DumpSpec     `json:",omitempty"`
 	Restore *RestoreSpec  `json:",omitempty"`
 	Try     *selfTestSpec `json:",omitempty"`
 }
 
-// agentReply says how it went.
+// agentReply is the reply of an agent.
 type agentReply struct {
 	Dump    *DumpResult      `json:",omitempty"`
 	Restore *RestoreResult   `json:",omitempty"`
-	Failure *CheckpointError `json:",omitempty"` // of the task
-	Error   string           `json:",omitempty"` // of the machine
+	Failure *CheckpointError `json:",omitempty"` // a failure of the task
+	Error   string           `json:",omitempty"` // an error of the machine
 }
 
-// Encode is what the agent of a restore gets on its standard input, for a starter that
-// runs it itself; its standard output is for Decode.
+// Encode returns the standard input of the agent of a restore. A starter that runs the
+// agent itself uses it, and Decode for the agent's standard output.
 func (s *RestoreSpec) Encode() ([]byte, error) { return json.Marshal(agentRequest{Restore: s}) }
 
-// Decode reads what the agent of a restore has said. An error is why nothing was
-// restored: a *Failure, or trouble of the machine's.
+// Decode reads the standard output of the agent of a restore. The error is why nothing
+// was restored: a *CheckpointError, or an error of the machine.
 func Decode(text []byte) (RestoreResult, error) {
 	r, err := decodeReply(text)
 	if r.Restore == nil {
@@ -59,14 +59,14 @@ func decodeReply(text []byte) (r agentReply, err error) {
 	return r, nil
 }
 
-// ServeAgent does what the spec on in says, and answers on out. It is the whole of the
-// command "checkpoint-agent". exe is this program, which is run again with the rights of
-// users, and by Check. An error has been answered already; the process ought to end with
-// a status for it.
+// ServeAgent executes the request on in and answers on out. It is all of the command
+// "checkpoint-agent". exe is this program, which is run again with the rights of users,
+// and by Check. An error has already been sent as the answer; the process should exit
+// with a status for it.
 func ServeAgent(in io.Reader, out io.Writer, exe string) error {
-	// Whatever leaked into us from those who started us is not to go on into CRIU, nor
-	// into the process of a self-test: it would be dumped, and a lock on it waited for
-	// ever.
+	// Descriptors that leaked from the parent must not be inherited by CRIU or by the
+	// process of a self-test: they would be dumped, and a lock on one would be waited for
+	// without end.
 	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	text, err := io.ReadAll(io.LimitReader(in, maxSpecSize))
 	if err != nil {
@@ -99,8 +99,8 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 	return err
 }
 
-// abortRestore ends a restore that hangs, as over a file lock that another process holds.
-// What there is of the task is for the starter to kill.
+// abortRestore ends a restore that hangs, for example on a file lock that another process
+// holds. The starter kills the restored processes.
 func abortRestore(out io.Writer) {
 	text, err := json.Marshal(agentReply{Failure: &CheckpointError{Reason: "it took too long to restore"}})
 	if err == nil {
@@ -108,7 +108,7 @@ func abortRestore(out io.Writer) {
 	}
 	group := os.Getpid()
 	if unix.Getpgrp() == group {
-		group = -group // CRIU is in it
+		group = -group // CRIU is in this process group
 	}
 	syscall.Kill(group, syscall.SIGKILL)
 }
@@ -119,7 +119,7 @@ func serveRequest(q *agentRequest, exe string) (a agentReply, err error) {
 		if err := checkRootOwned(q.Dump.CRIU); err != nil {
 			return a, err
 		}
-		// CRIU is the last that may be killed; where root may ask for that
+		// make CRIU the last process that the OOM killer kills, where root may do so
 		os.WriteFile("/proc/self/oom_score_adj", []byte("-900"), 0)
 		ctx, stop := context.WithTimeout(context.Background(), timeoutOrDefault(q.Dump.Timeout))
 		defer stop()
@@ -144,11 +144,11 @@ func timeoutOrDefault(d time.Duration) time.Duration {
 	return d
 }
 
-// Dump takes a checkpoint of a running task into spec.Dir, by an agent, which the program
-// exe is when run as "exe checkpoint-agent". If it fails, is cancelled or runs out of
-// time, the task runs on as before; the error is a *Failure where the reason is the
-// task's, and what is in spec.Dir is of no use. A task that was frozen stays frozen.
-// Times in the result are good also after a failure.
+// Dump takes a checkpoint of a running task into spec.Dir. It runs an agent as "exe
+// checkpoint-agent". If the dump fails, is cancelled or times out, the task runs on as
+// before. The error is then a *CheckpointError if the task is the reason, and the
+// contents of spec.Dir are useless. A task that was frozen stays frozen. Times in the
+// result are valid even after a failure.
 func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 	stopped := isFrozen(spec.Group)
 	ctx, stop := context.WithTimeout(ctx, timeoutOrDefault(spec.Timeout)+10*time.Second)
@@ -163,9 +163,9 @@ func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 	return *a.Dump, err
 }
 
-// repairTask puts a task right after an agent that may have been killed: with its tracer
-// dead every process goes on by itself, but its cgroup may be left frozen, and its first
-// process unmindful of its parent.
+// repairTask restores a task's normal state after an agent that may have been killed.
+// Without its tracer every process runs on by itself, but the cgroup may still be frozen,
+// and the first process may no longer die with its parent.
 func repairTask(spec *DumpSpec, stopped bool) {
 	if stopped {
 		return
@@ -176,9 +176,9 @@ func repairTask(spec *DumpSpec, stopped bool) {
 	}
 }
 
-// agentEnv is in the environment of agents. A program that takes no notice of its first
-// argument, such as that of a test, would do as an agent what it did to start one, and so
-// on until the machine stands still.
+// agentEnv is set in the environment of agents. A program that ignores its first
+// argument, such as a test, would otherwise start an agent as an agent, and so on without
+// end.
 const agentEnv = "ROOST_CHECKPOINT_AGENT"
 
 // runAgent runs an agent for one request.
@@ -219,13 +219,12 @@ func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, erro
 	return a, derr
 }
 
-// waitForCRIU waits until CRIU has ended, which is of the process group of its agent. It
-// notices that the agent is gone, and lets the task go. To kill it would be unsafe: a
-// process in which it is just making a system call would be left with the registers of
-// that.
+// waitForCRIU waits until CRIU, in the process group of its dead agent, has ended. CRIU
+// notices that the agent is dead and releases the task. Killing CRIU would be unsafe: a
+// process in which it is executing a system call would retain the registers of that call.
 func waitForCRIU(group int) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		syscall.Wait4(-group, nil, syscall.WNOHANG, nil) // where orphans fall to us
+		syscall.Wait4(-group, nil, syscall.WNOHANG, nil) // reaps orphans if this process is their subreaper
 		if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 			return
 		}
@@ -233,7 +232,7 @@ func waitForCRIU(group int) {
 	syscall.Kill(-group, syscall.SIGKILL)
 }
 
-// cappedBuffer is a buffer that drops what is too much.
+// cappedBuffer is a buffer that drops what exceeds its bound.
 type cappedBuffer struct {
 	*bytes.Buffer
 	remaining int
@@ -246,7 +245,7 @@ func (c *cappedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom hides that of the buffer, which knows no bound.
+// ReadFrom hides the buffer's own method, which has no bound.
 func (c *cappedBuffer) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := make([]byte, 4096)
 	for {

@@ -2,9 +2,9 @@ package criu
 
 import "context"
 
-// restoreByAgent brings a task back, by an agent, as the starter does. Its first process
-// falls to the caller's process if that is a subreaper (prctl(2)), or else to whoever
-// reaps orphans. A *Failure says what is wrong with image or machine.
+// restoreByAgent restores a task by an agent, as the starter does. Its first process
+// becomes a child of the caller's process if that is a subreaper (prctl(2)), else of the
+// process that reaps orphans. A *CheckpointError describes a fault of image or machine.
 func restoreByAgent(ctx context.Context, exe string, spec RestoreSpec) (RestoreResult, error) {
 	ctx, stop := context.WithTimeout(ctx, timeoutOrDefault(spec.Timeout))
 	defer stop()

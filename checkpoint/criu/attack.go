@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/attack"
 )
 
-// AttackImage changes what was dumped to dir as a hostile execute node does that has the
-// task's key. An ordinary build does nothing: see package attack.
+// AttackImage changes a dump in dir as a hostile execute node with the task's key would.
+// An ordinary build does nothing: see package attack.
 func AttackImage(dir string) error {
 	if !attack.Is(attack.ForgedUID) && !attack.Is(attack.ForgedCapabilities) {
 		return nil

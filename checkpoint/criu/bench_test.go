@@ -13,11 +13,11 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// benchBytes is what the benchmark's task holds in memory.
+// benchBytes is the memory of the benchmark's task in bytes.
 const benchBytes = 200 << 20
 
-// holdMemory is a program that holds so much memory, a half of each page random and a
-// half of it text, and says when it does.
+// holdMemory is a program that allocates memory and reports when it has. Half of each
+// page is random, the other half is text.
 func holdMemory([]string) error {
 	memory, random, text := make([]byte, benchBytes), rand.NewChaCha8([32]byte{1}),
 		strings.Repeat("so many lines of a table, ", 80)
@@ -32,8 +32,8 @@ func holdMemory([]string) error {
 }
 
 // BenchmarkHeld200MB takes a checkpoint of a task with 200 MB in memory, packs it, ends
-// the task and brings it back. The aims stand in the units: the task is frozen for at
-// most 500 ms, and back after at most 500 ms.
+// the task and restores it. The targets are in the units: the task is frozen for at most
+// 500 ms, and restored in at most 500 ms.
 func BenchmarkHeld200MB(b *testing.B) {
 	x := newTestSandbox(b, 0, "")
 	x.program = "exec " + x.copyTestBinary() + " hold"
@@ -58,7 +58,7 @@ func BenchmarkHeld200MB(b *testing.B) {
 	}
 	b.StopTimer()
 	x.kill()
-	b.ReportMetric(0, "ns/op") // the figures below are of its parts
+	b.ReportMetric(0, "ns/op") // the figures below measure its parts
 	b.ReportMetric(median(frozen), "ms-frozen(aim:500)")
 	b.ReportMetric(median(total), "ms-dump")
 	b.ReportMetric(median(packed), "ms-pack")

@@ -14,12 +14,11 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// maxCapturedFiles bounds the files of a directory for captured output.
+// maxCapturedFiles bounds the files in a directory for captured output.
 const maxCapturedFiles = 64
 
-// copyCaptured copies what is in a directory for captured output. Root owns the
-// directory, so that a name in it is what root made it, though the files belong to the
-// user.
+// copyCaptured copies the files of a directory for captured output. Root owns the
+// directory, so root made each name in it, even though the files belong to the user.
 func copyCaptured(from, dir string) (list []capturedFile, err error) {
 	to := filepath.Join(dir, image.IODir)
 	if err := os.Mkdir(to, 0o700); err != nil || from == "" {
@@ -46,7 +45,7 @@ func copyCaptured(from, dir string) (list []capturedFile, err error) {
 	return list, nil
 }
 
-// copyFile copies a regular file to a new one that is ours.
+// copyFile copies a regular file to a new file of root's.
 func copyFile(from, to string) (os.FileInfo, error) {
 	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -71,9 +70,9 @@ func copyFile(from, to string) (os.FileInfo, error) {
 	return info, err
 }
 
-// RestoreCaptured fills an attempt's directory for captured output with what was there at
-// the checkpoint, as it belonged to whom: the task goes on writing there. Files that are
-// there already are replaced. to belongs to root, and nobody else may make files there.
+// RestoreCaptured fills an attempt's directory for captured output with the files of the
+// checkpoint, with their owners. The task continues to write to them. Existing files are
+// replaced. The directory to belongs to root, and no other user may make files in it.
 func RestoreCaptured(staging, to string) error {
 	n, err := readNote(staging)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// isFrozen reports whether a cgroup is frozen on its own account.
+// isFrozen reports whether a cgroup itself is frozen.
 func isFrozen(group string) bool { return group != "" && cgroup.TaskDir(group).Frozen() }
 
-// thawCgroup lets a cgroup go on.
+// thawCgroup thaws a cgroup.
 func thawCgroup(group string) error {
 	if group == "" {
 		return nil
@@ -24,14 +24,14 @@ func thawCgroup(group string) error {
 	return cgroup.TaskDir(group).Thaw()
 }
 
-// freezeStably freezes a cgroup so that CRIU can go to work at once, and returns the
-// moment at which it began for good.
+// freezeStably freezes a cgroup so that CRIU can begin at once. It returns when the final
+// freeze began.
 //
-// CRIU could freeze it by itself, but looks only every 100 ms whether all processes
-// stand. And where it catches a process inside vfork(2), it waits for its time-out: the
-// parent cannot be stopped by ptrace(2) before the child has called exec, and the child
-// is frozen. Shells are in there all the time. So in that case everything may run on for
-// a moment.
+// CRIU could freeze the cgroup itself, but then checks only every 100 ms whether all
+// processes are frozen. And if it finds a process inside vfork(2), it waits until it
+// times out: ptrace(2) cannot stop the parent before the child has called exec, and the
+// child is frozen. Shells are often in this state. In that case freezeStably thaws the
+// cgroup for a moment and tries again.
 func freezeStably(group string) (began time.Time, err error) {
 	const patience = 10 * time.Second
 	for first := time.Now(); time.Since(first) < patience; {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// TestRepairKilledTask: a task whose first process was killed while an agent had it
-// frozen in version 1 does not run for another moment when it is put right.
+// TestRepairKilledTask repairs a task whose first process was killed while an agent had
+// it frozen in version 1. The task must not run any further.
 func TestRepairKilledTask(t *testing.T) {
 	dir := fmt.Sprintf("/sys/fs/cgroup/freezer/roost-criu-%d", os.Getpid())
 	if os.Geteuid() != 0 || os.Mkdir(dir, 0o755) != nil {

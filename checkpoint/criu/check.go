@@ -21,32 +21,32 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// CheckResult says whether a CRIU works on this machine.
+// CheckResult states whether a CRIU works on this machine.
 type CheckResult struct {
 	Path    string
-	Version string // as in "4.2.1"
+	Version string // such as "4.2.1"
 	Works   bool
-	Why     string `json:",omitempty"` // it does not: a sentence
+	Why     string `json:",omitempty"` // why it does not work, a sentence
 }
 
-// selfTestTimeout bounds the self-test, which takes a third of a second.
+// selfTestTimeout bounds the self-test, which usually takes a third of a second.
 const selfTestTimeout = 30 * time.Second
 
-// cachedCheckName is the file of the last verdict, in the directory that Check is given.
+// cachedCheckName is the file of the last result, in the directory that Check gets.
 const cachedCheckName = "criu.verdict"
 
-// cachedCheck is a verdict with all that it depends on.
+// cachedCheck is a result with everything that it depends on.
 type cachedCheck struct {
 	Kernel  string
-	Changed time.Time // when the program was
+	Changed time.Time // modification time of the program
 	Verdict CheckResult
 }
 
-// Check says whether the CRIU at path works on this kernel. "criu check" is not enough
-// for that: versions before 4.2 pass it on Linux 6.16, and fail on the first TCP socket.
-// So a process that listens on TCP is dumped and restored, by an agent; which takes a
-// third of a second, and is done again only when kernel, version or program have changed:
-// the verdict is kept in dir.
+// Check tests whether the CRIU at path works on this kernel. "criu check" is not
+// sufficient: versions before 4.2 pass it on Linux 6.16 and fail on the first TCP socket.
+// So an agent dumps and restores a process that listens on TCP, which takes a third of a
+// second. The result is stored in dir, and the test is repeated only when kernel, version
+// or program have changed.
 func Check(ctx context.Context, exe, path, dir string) CheckResult {
 	v := CheckResult{Path: path}
 	if os.Geteuid() != 0 {
@@ -113,17 +113,16 @@ func criuVersion(ctx context.Context, path string) (string, error) {
 	return v, nil
 }
 
-// selfTestSpec asks an agent for the self-test.
+// selfTestSpec is the request for a self-test.
 type selfTestSpec struct {
 	CRIU string
-	Dir  string // empty, and ours alone
+	Dir  string // empty, and accessible to root only
 }
 
-// listenReady, in place of a spec, makes an agent the process that is dumped in the
-// self-test.
+// listenReady, in place of a spec, makes an agent the process that the self-test dumps.
 const listenReady = "listen"
 
-// runListener holds a TCP listener, says so, and waits for ever.
+// runListener opens a TCP listener, reports that on ready, and waits for ever.
 func runListener(ready io.Writer) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -164,7 +163,7 @@ func runSelfTest(spec *selfTestSpec, exe string) error {
 		c.Wait()
 		return fmt.Errorf("criu: the process of the self-test did not start: %w", err)
 	}
-	io.Copy(io.Discard, out) // until it has closed what it inherited
+	io.Copy(io.Discard, out) // until it has closed the descriptors that it inherited
 	pid := c.Process.Pid
 	defer func() {
 		syscall.Kill(pid, syscall.SIGKILL)

@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 	if !first.Works || first.Version == "" || first.Path != path {
 		t.Errorf("got %+v", first)
 	}
-	// The second time nothing is run: a program that cannot be an agent does as well.
+	// The second call runs nothing, so a program that is no agent suffices.
 	if second := Check(t.Context(), "/bin/false", path, dir); second != first {
 		t.Errorf("the second time: got %+v, want %+v", second, first)
 	}

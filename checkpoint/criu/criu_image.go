@@ -16,25 +16,25 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// maxEntries bounds the size of a file of entries in bytes. Those that hold memory or
-// data are not read.
+// maxEntries bounds the size of a file of entries in bytes. Files with memory or data are
+// not read.
 const maxEntries = 256 << 20
 
-// CRIU's files of entries begin with one or two magic numbers; the first of two is this
-// one, or that of files which services use.
+// CRIU's files of entries begin with one or two magic numbers. The first of two is this
+// one, or the one of files that services use.
 const (
 	imageMagic   = 0x54564319
 	serviceMagic = 0x55105940
 )
 
-// badImageError is the error of an image that a task must not be restored from.
+// badImageError returns the error of an image that must not be restored.
 func badImageError(format string, args ...any) error {
 	return fmt.Errorf("its checkpoint is not what a task like it leaves behind: %w: "+format,
 		append([]any{roost.Invalid}, args...)...)
 }
 
-// forgedError is an unfit image that no honest machine makes, whatever its programs, its
-// users and its release are: its maker is suspected.
+// forgedError is the error of an image that no honest machine makes, with any programs,
+// users and release. Its maker is suspected.
 type forgedError struct{ error }
 
 func (e forgedError) Unwrap() error { return e.error }
@@ -43,9 +43,9 @@ func newForgedError(format string, args ...any) error {
 	return forgedError{badImageError(format, args...)}
 }
 
-// readEntries reads one of CRIU's files, all of whose entries are of one type. It takes
-// only the one encoding that CRIU writes, without fields that are not known here: what is
-// checked is what CRIU will read. A file that is not there has no entries.
+// readEntries reads one of CRIU's files, whose entries all have one type. It accepts only
+// the one encoding that CRIU writes, without unknown fields, so that what is checked is
+// what CRIU will read. A missing file has no entries.
 func readEntries[M proto.Message](dir, name string, newEntry func() M) (all []M, err error) {
 	return decodeEntries(dir, name, newEntry, false)
 }
@@ -84,7 +84,7 @@ func decodeEntries[M proto.Message](dir, name string, newEntry func() M, lenient
 	return all, nil
 }
 
-// decodeText adds an entry to others.
+// decodeText decodes an entry and appends it to all.
 func decodeText[M proto.Message](all []M, name string, text []byte, newEntry func() M, lenient bool) ([]M, error) {
 	m := newEntry()
 	if err := proto.Unmarshal(text, m); err != nil {
@@ -100,7 +100,7 @@ func decodeText[M proto.Message](all []M, name string, text []byte, newEntry fun
 	return append(all, m), nil
 }
 
-// firstEntry reads the first entry of a file in which data come after it.
+// firstEntry reads the first entry of a file that contains data after it.
 func firstEntry[M proto.Message](dir, name string, newEntry func() M) (m M, err error) {
 	f, err := os.Open(filepath.Join(dir, image.CRIUDir, name))
 	if err != nil {
@@ -138,12 +138,13 @@ func readEntry[M proto.Message](dir, name string, newEntry func() M) (m M, err e
 	return all[0], nil
 }
 
-// newerFields are fields that CRIU writes and that the messages here do not have yet, by
-// the message's name; nil are all that it may have. Reading them is left to who knows
-// them.
+// newerFields returns fields that CRIU writes and that the message types here do not have
+// yet, by message name. nil means that the message may have any. Other code checks their
+// values.
 func newerFields() map[protoreflect.FullName]map[protowire.Number]bool {
 	return map[protoreflect.FullName]map[protowire.Number]bool{
-		// no_new_privs, ambient capabilities: they are looked at in the restored process
+		// no_new_privs and ambient capabilities, which are checked in the restored
+		// process
 		"creds_entry":          {18: true, 19: true},
 		"inet_sk_entry":        {20: true}, // options of a socket
 		"ip_opts_entry":        {6: true, 7: true},
@@ -152,8 +153,8 @@ func newerFields() map[protoreflect.FullName]map[protowire.Number]bool {
 	}
 }
 
-// unknownField finds a message, in this one or below it, with a field that is not known
-// here.
+// unknownField finds an unknown field in a message or below it, and returns the name of
+// the message with it.
 func unknownField(m protoreflect.Message) (name string) {
 	known, some := newerFields()[m.Descriptor().FullName()]
 	if some && known == nil {

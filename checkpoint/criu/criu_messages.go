@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// criuMessage is something that CRIU says, and what it means to the owner of a task. $1
-// is the first group of the expression.
+// criuMessage maps an error message of CRIU to an explanation for the task's owner. $1 is
+// the first group of the expression.
 type criuMessage struct {
 	pattern *regexp.Regexp
 	class   RetryClass
 	meaning string
 }
 
-// criuMessages go from the particular to the general: the first that fits any of the
-// errors counts.
+// criuMessages returns all messages, specific ones first: the first that matches any of
+// the errors is used.
 func criuMessages() []criuMessage {
 	newMessage := func(class RetryClass, pattern, means string) criuMessage {
 		return criuMessage{regexp.MustCompile(pattern), class, means}
 	}
 	return []criuMessage{
 		newMessage(Permanent, `io_uring`, unsavableUse("io_uring")),
-		// what the kernel lets nobody pass on
+		// what the kernel does not allow to be passed between processes
 		newMessage(Permanent, `send_fds failed \(-22\)`, unsavableUse("io_uring")),
 		newMessage(Permanent, `perf_event`, unsavableUse("perf_event")),
 		newMessage(Permanent, `userfaultfd`, unsavableUse("userfaultfd")),
@@ -69,8 +69,8 @@ func criuMessages() []criuMessage {
 	}
 }
 
-// unsavableUse says of things that cannot be saved what they are, and what the owner may
-// do about them.
+// unsavableUse returns an explanation for a feature that cannot be checkpointed, with
+// advice for the owner.
 func unsavableUse(what string) string {
 	switch what {
 	case "io_uring":
@@ -99,12 +99,12 @@ func unsavableUse(what string) string {
 	return what
 }
 
-// harmlessMessage is an error that CRIU logs wherever root may not raise its own limits,
-// and that nothing follows from.
+// harmlessMessage is an error without consequences that CRIU logs wherever root may not
+// raise its own limits.
 const harmlessMessage = "rlimit: Can't setup RLIMIT_NOFILE for self"
 
-// errorFromLog explains a failed run from its log. cause is what the library said, if
-// there is nothing in the log.
+// errorFromLog explains a failed run from its log. cause is the library's error, which is
+// used if the log has none.
 func errorFromLog(log string, cause error) *CheckpointError {
 	f := &CheckpointError{Detail: logErrors(log)}
 	all := strings.Join(f.Detail, "\n")
@@ -123,10 +123,10 @@ func errorFromLog(log string, cause error) *CheckpointError {
 	return f
 }
 
-// maxDetail bounds what is kept of a log.
+// maxDetail bounds the lines of a log in an error.
 const maxDetail = 12
 
-// logErrors lists the errors in a log of CRIU's, without the places in its source.
+// logErrors lists the errors in a log of CRIU, without positions in its source.
 func logErrors(log string) []string {
 	text, _ := os.ReadFile(log)
 	var list []string

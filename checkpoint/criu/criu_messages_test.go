@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReasons reads what CRIU 4.2.1 logs.
+// TestReasons reads logs of CRIU 4.2.1.
 func TestReasons(t *testing.T) {
 	for _, test := range []struct {
 		log   string

@@ -11,19 +11,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The stages of a restore at which CRIU waits for a word.
+// The stages of a restore at which CRIU waits for an answer.
 const (
-	processesCreated = "post-restore" // they stand still and have root's rights yet
-	rightsAssumed    = "pre-resume"   // they stand still and are as they will run
+	processesCreated = "post-restore" // the processes are stopped and still have root's rights
+	rightsAssumed    = "pre-resume"   // the processes are stopped and have their final rights
 )
 
-// maxReply bounds a message of CRIU's, in bytes.
+// maxReply bounds a message of CRIU, in bytes.
 const maxReply = 16 << 10
 
-// restoreByRPC has CRIU restore, and calls at for each stage. The library does not tell
-// of the last one, before which nobody can say what rights a process will have. CRIU ends
-// after the answer to an error of at at the first of these stages; at the second it goes
-// on whatever the answer is.
+// restoreByRPC runs a restore and calls at for each stage. The library does not report
+// the last stage, before which the rights of a process are not final. If at returns an
+// error at the first of these stages, CRIU ends; at the second it continues in any case.
 func restoreByRPC(path string, opts *rpc.CriuOpts, at func(stage string, pid int) error) (err error) {
 	fds, err := unix.Socketpair(unix.AF_LOCAL, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDetachBeforeHandler restores a task whose first process was saved before it had
-// heard that it was to live on without its parent, as happens where others leave it no
-// time: it does not die with the agent that has restored it.
+// TestDetachBeforeHandler restores a task whose first process was dumped before it
+// handled the signal to outlive its parent. That happens on a busy machine. The process
+// must not die with the agent that restored it.
 func TestDetachBeforeHandler(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	b.initProgram = b.base + "/init"
@@ -36,9 +36,8 @@ func TestDetachBeforeHandler(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestEndedBeforeDetach: a first process that ended before it was asked, as that of a
-// task whose work was nearly done when it was saved, has nothing more to hear, and nobody
-// waits for it.
+// TestEndedBeforeDetach restores a first process that ended before the signal. It was
+// almost done when it was dumped. It needs no signal, and nothing waits for it.
 func TestEndedBeforeDetach(t *testing.T) {
 	ended := exec.Command("true")
 	if err := ended.Start(); err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// stopTimeout bounds how long CRIU tries to get hold of all processes, which stand still
-// already, in seconds.
+// stopTimeout bounds how long CRIU tries to seize all processes, which are already
+// frozen, in seconds.
 const stopTimeout = 3
 
-// dumpAgent is an agent that dumps.
+// dumpAgent is the state of an agent that dumps.
 type dumpAgent struct {
 	gocriu.NoNotify
 	ctx       context.Context
@@ -32,12 +32,12 @@ type dumpAgent struct {
 	exe       string
 	metadata  imageMetadata
 	result    DumpResult
-	stoppedAt time.Time // when the task was about to be stopped
-	failure   error     // what went wrong while it stood still
+	stoppedAt time.Time // when stopping the task began
+	failure   error     // the error while the task was stopped
 }
 
-// dumpTask does it, in the agent. Errors are those of the spec and the machine; what CRIU
-// finds is in the result.
+// dumpTask makes a dump, in the agent. Errors are those of the spec and the machine;
+// failures of the task are in the result.
 func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, error) {
 	start := time.Now()
 	d := &dumpAgent{ctx: ctx, spec: spec, exe: exe}
@@ -49,7 +49,7 @@ func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, erro
 	}
 	d.metadata.Mounts, d.metadata.Scratch, d.metadata.Nested = spec.Mounts, spec.Scratch != "",
 		namespaceOf(spec.PID, "user") != namespaceOf(os.Getpid(), "user")
-	// What is plain to see needs no standing still.
+	// Probe finds what does not need a stopped task.
 	if d.result.failure = Probe(spec.PID); d.result.failure != nil {
 		return d.result, nil
 	}
@@ -58,7 +58,7 @@ func dumpTask(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, erro
 		return d.result, err
 	}
 	stopped := isFrozen(spec.Group)
-	if spec.InitStop && !stopped { // else whoever has frozen it has seen to that
+	if spec.InitStop && !stopped { // otherwise the process that froze the task has already sent the signal
 		signalInit(spec.PID, syscall.SIGUSR2, detachTimeout)
 		defer signalInit(spec.PID, syscall.SIGUSR1, detachTimeout)
 	}
@@ -119,20 +119,20 @@ func (d *dumpAgent) run(images string) error {
 	return err
 }
 
-// criuOptions are those that a dump and a restore have in common.
+// criuOptions returns the options common to dump and restore.
 func criuOptions(images, work *os.File, log string) *rpc.CriuOpts {
 	return &rpc.CriuOpts{
 		ImagesDirFd: proto.Int32(int32(images.Fd())), WorkDirFd: proto.Int32(int32(work.Fd())),
 		LogLevel: proto.Int32(logLevel), LogFile: proto.String(log),
-		// Cgroups are the startd's business: what is restored lands where the agent is.
+		// The startd manages cgroups: restored processes are in the cgroup of the agent.
 		ManageCgroups: proto.Bool(true), ManageCgroupsMode: rpc.CriuCgMode_IGNORE.Enum(),
 		TcpEstablished: proto.Bool(true), NetworkLock: rpc.CriuNetworkLockMethod_SKIP.Enum(),
 		FileLocks: proto.Bool(true), LinkRemap: proto.Bool(true),
 	}
 }
 
-// PreDump is called before the processes are stopped. CRIU leaves a group frozen that it
-// found so.
+// PreDump is called before the processes are stopped. CRIU leaves a group frozen that was
+// frozen before.
 func (d *dumpAgent) PreDump() error {
 	d.stoppedAt = time.Now()
 	if d.spec.Group == "" {
@@ -143,8 +143,9 @@ func (d *dumpAgent) PreDump() error {
 	return err
 }
 
-// PostDump is called when the memory is written and all processes still stand still. An
-// error from here would leave CRIU waiting for an answer, so it is kept.
+// PostDump is called when the memory is written and all processes are still stopped. With
+// an error CRIU would wait for an answer without end, so the error is stored instead of
+// returned.
 func (d *dumpAgent) PostDump() error {
 	d.result.Memory = time.Since(d.stoppedAt)
 	d.failure = d.snapshotTask()
@@ -183,8 +184,8 @@ func (d *dumpAgent) packFiles() error {
 	return err
 }
 
-// streamLengths finds how long the files are that a task has open for its streams. It
-// goes through the descriptors: the path is the user's.
+// streamLengths finds the lengths of the files that a task has open for its streams. It
+// uses the descriptors, because the user controls the path.
 func streamLengths(pids []int, streams []string) map[string]int64 {
 	found := map[string]int64{}
 	for _, pid := range pids {
@@ -200,7 +201,7 @@ func streamLengths(pids []int, streams []string) map[string]int64 {
 	return found
 }
 
-// measureStaging counts the files of a staging directory.
+// measureStaging sums the sizes and counts the files of a staging directory.
 func measureStaging(dir string) (bytes int64, entries int, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || filepath.Dir(path) == dir && e.Name() != image.ScratchEntry {
@@ -216,22 +217,23 @@ func measureStaging(dir string) (bytes int64, entries int, err error) {
 	return bytes, entries, err
 }
 
-// Detach asks the first process of a box to live on without its parent, and waits for a
-// moment until it has heard. Whoever freezes a task that is to be dumped does it before:
-// what is frozen hears nothing, and would die where it is restored, with the agent.
+// Detach tells the first process of a sandbox to outlive its parent, and waits briefly
+// for its reaction. A caller that freezes a task for a dump calls it before: a frozen
+// process handles no signal, and would die with the agent where it is restored.
 func Detach(pid int) { signalInit(pid, syscall.SIGUSR2, 50*time.Millisecond) }
 
-// detachTimeout is how long a first process that is not frozen may take to hear.
+// detachTimeout is how long a first process that is not frozen may take to handle the
+// signal.
 const detachTimeout = time.Second
 
-// restoredDetachTimeout is how long one may take that has just been restored: it has to
-// be sure that it has heard. It is counted in looks, of which none are taken while all
-// that is restored stands still, and we with it.
+// restoredDetachTimeout is how long a restored first process may take to handle the
+// signal, which must be certain here. It is counted in polls, and polls stop while the
+// restored processes and this one are frozen.
 const restoredDetachTimeout = time.Minute
 
-// signalInit asks the first process to live on without its parent (SIGUSR2), or to die
-// with it again (SIGUSR1), and reports whether it has heard in time, or has ended: a task
-// may end before anybody asks.
+// signalInit tells the first process to outlive its parent (SIGUSR2), or to die with it
+// again (SIGUSR1). It reports whether the process has handled the signal in time, or has
+// ended: a task may end before the call.
 func signalInit(pid int, signal syscall.Signal, wait time.Duration) bool {
 	if syscall.Kill(pid, signal) != nil {
 		return true
@@ -257,7 +259,7 @@ func signalInit(pid int, signal syscall.Signal, wait time.Duration) bool {
 	return false
 }
 
-// namespaceOf names a namespace of a process.
+// namespaceOf returns the name of a namespace of a process.
 func namespaceOf(pid int, kind string) string {
 	name, err := os.Readlink(procPath(pid, "ns/"+kind))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

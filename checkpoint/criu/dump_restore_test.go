@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// countProgram is a Go program with threads: four goroutines add up, one after the
-// other's turn, and it prints how far they are.
+// countProgram is a Go program with threads. Four goroutines add numbers, one after the
+// other, and it prints its progress.
 func countProgram(args []string) error {
 	rounds, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -38,13 +38,13 @@ func countProgram(args []string) error {
 	return nil
 }
 
-// halfwayCount is the line at which the programs wait for a file "on" in their directory:
-// on a slow machine they would be at their end before the second checkpoint.
+// halfwayCount is the line at which the programs wait for a file "on" in their directory.
+// Without the wait they would end before the second checkpoint on a slow machine.
 const halfwayCount = 100
 
-// testTasks are programs with what is worth dumping: pipes, subshells, growing files,
+// testTasks returns programs with state worth dumping: pipes, subshells, growing files,
 // threads, open and deleted files. Each prints "line N" for 200 values, and a sum that is
-// wrong when anything was lost or done twice.
+// wrong if anything was lost or done twice.
 func testTasks(t *testing.T) map[string]string {
 	list := map[string]string{
 		"shell": `exec 5>deleted; rm deleted; mkdir -p d; trap 'echo trapped' USR1
@@ -87,8 +87,8 @@ func wholeOutput() string {
 	return want.String()
 }
 
-// TestDumpRestore takes two checkpoints of each program while it runs, kills it, and goes
-// on from the older and from the newer one.
+// TestDumpRestore takes two checkpoints of each running program, kills it, and continues
+// from the older and from the newer one.
 func TestDumpRestore(t *testing.T) {
 	for _, uid := range []uint32{0, 1000} {
 		for name, program := range testTasks(t) {
@@ -124,7 +124,7 @@ func TestDumpRestore(t *testing.T) {
 	}
 }
 
-// copyTestBinary puts the test binary where the task's user can run it.
+// copyTestBinary copies the test binary to where the task's user can run it.
 func (b *testSandbox) copyTestBinary() string {
 	b.t.Helper()
 	program, err := os.ReadFile("/proc/self/exe")

@@ -6,50 +6,51 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// Files of a staging directory, beside those that package image knows, and bounds.
+// Files of a staging directory beside those of package image, and bounds.
 const (
-	metadataName  = "roost.json" // in the images: what CRIU does not keep
+	metadataName  = "roost.json" // among the images: what CRIU does not store
 	dumpLog       = "dump.log"
 	restoreLog    = "restore.log"
 	maxGhostBytes = 1 << 30 // bytes of an open file without a name
 	logLevel      = 4
 	maxLog        = 16 << 20
-	AgentName     = "checkpoint-agent" // the first argument of a program that is to call ServeAgent
+	AgentName     = "checkpoint-agent" // the first argument of a program that must call ServeAgent
 	maxSpecSize   = 1 << 20
 )
 
-// ExternalMount is a mount of the task's that comes from outside, and that CRIU therefore
-// is not to make anew.
+// ExternalMount is a mount of the task that comes from outside of the sandbox. CRIU must
+// not make it.
 type ExternalMount struct {
-	Key    string // names it in the image; the path inside, unless set
-	Inside string // where the task sees it
+	Key    string // its name in the image; by default the path inside
+	Inside string // mount point as the task sees it
 }
 
-// DumpSpec says what to dump. Paths are absolute.
+// DumpSpec describes a dump. Paths are absolute.
 type DumpSpec struct {
-	CRIU string // the program; see Find
-	PID  int    // of the first process of the task's PID namespace, as seen from here
-	Dir  string // the staging directory: empty, and ours alone. criu/, io/ and scratch.tar come into it
-	// cgroup directory that all processes of the task are in, of version 2 or of the
-	// freezer; "" for none
+	CRIU string // path of the program; see Find
+	PID  int    // of the first process of the task's PID namespace, in the caller's PID namespace
+	Dir  string // staging directory, empty and accessible to root only; gets criu/, io/ and scratch.tar
+	// cgroup directory of all processes of the task, of version 2 or of the freezer; ""
+	// for none
 	Group   string
-	Mounts  []ExternalMount `json:",omitempty"` // nil: all but those that CRIU can make itself
+	Mounts  []ExternalMount `json:",omitempty"` // nil: all mounts except those that CRIU can make itself
 	Scratch string          // directory to pack, with the user's rights; "" for none
-	IO      string          // directory with captured output, where only root can make files; "" for none
-	// files outside of both, as the task sees them, that only this task appends to
+	IO      string          // directory with captured output, in which only root can make files; "" for none
+	// files outside of both directories, as the task sees them, to which only this task
+	// appends
 	Streams []string `json:",omitempty"`
 	User    userfiles.UserCredential
-	Limit   int64 // bytes of the scratch directory; 0 for no bound
-	// the first process dies with its parent, and heeds SIGUSR2 and SIGUSR1 as the one of
-	// startd/starter; see Detach
+	Limit   int64 // most bytes of the scratch directory; 0 for no bound
+	// the first process dies with its parent, and handles SIGUSR2 and SIGUSR1 like that
+	// of startd/starter; see Detach
 	InitStop bool
 	Timeout  time.Duration // 0 for ten minutes
 }
 
-// DumpResult says how a dump went.
+// DumpResult describes a completed dump.
 type DumpResult struct {
-	Frozen  time.Duration // how long the task stood still
-	Memory  time.Duration // the part of that in which CRIU wrote the images
+	Frozen  time.Duration // how long the task was frozen
+	Memory  time.Duration // the part of Frozen in which CRIU wrote the images
 	Total   time.Duration
 	Bytes   int64 // of all files in the staging directory
 	Entries int
@@ -57,60 +58,62 @@ type DumpResult struct {
 	failure *CheckpointError
 }
 
-// RestoreSpec says what to bring back. Paths are absolute.
+// RestoreSpec describes a restore. Paths are absolute.
 type RestoreSpec struct {
 	CRIU string
-	Dir  string // the staging directory, as it was unpacked and verified
-	Root string // an empty directory for the agent to mount on
-	// for mounts from outside, by key: what is mounted. Those not named come from where
-	// they were
+	Dir  string // staging directory, unpacked and verified
+	Root string // empty directory on which the agent mounts the root
+	// sources of mounts from outside, by key; those not named come from where they were
 	External map[string]string `json:",omitempty"`
 	Streams  []OutputStream    `json:",omitempty"`
 	User     userfiles.UserCredential
 	InitStop bool // the first process is one as in DumpSpec
-	// its program, as the machine has it: it must be just that. Empty: the first process
-	// is the task's own, with its user's rights
-	Init      string        `json:",omitempty"`
-	InitFiles []string      `json:",omitempty"` // what it may have open beside /dev/null
-	PIDFile   string        // gets the pid of the first process, as seen from here, before success is told
-	Timeout   time.Duration // 0 for ten minutes
+	// the program that the first process must be, as the machine has it; empty: the first
+	// process is the task's own, with its user's rights
+	Init      string   `json:",omitempty"`
+	InitFiles []string `json:",omitempty"` // files that the first process may have open beside /dev/null
+	// gets the pid of the first process, in the caller's PID namespace, before success is
+	// reported
+	PIDFile string
+	Timeout time.Duration // 0 for ten minutes
 
-	// that the claim has of each process, by their numbers (getrlimit(2)): what is
-	// restored has no higher ones
+	// the claim's limits of each process, by number (getrlimit(2)): restored processes
+	// have no higher ones
 	Limits map[int]uint64 `json:",omitempty"`
-	Nice   int            `json:",omitempty"` // that it has at least
+	Nice   int            `json:",omitempty"` // the least nice value of restored processes
 }
 
-// OutputStream is a file outside of scratch and captured output that the task appends to.
+// OutputStream is a file outside of scratch and captured output to which the task
+// appends.
 type OutputStream struct {
-	Inside string // as the task saw it
-	Path   string // as it is to be opened, with the user's rights; it is cut to the length that it had
+	Inside string // path as the task saw it
+	Path   string // path to open, with the user's rights; the file is cut to its length at the dump
 }
 
-// RestoreResult says how a restore went.
+// RestoreResult describes a completed restore.
 type RestoreResult struct {
 	PID     int
 	Total   time.Duration
-	Closed  bool // connections of the task were closed, because they could not be brought back
+	Closed  bool // connections of the task were closed, because they could not be restored
 	failure *CheckpointError
 }
 
-// CheckpointError is the error that says why a task could not be dumped or restored, for
-// the task's owner and for whoever looks into it.
+// CheckpointError says why a task could not be dumped or restored. Reason is for the
+// task's owner, Detail for an administrator.
 type CheckpointError struct {
 	Class  RetryClass
 	Reason string   // a sentence
-	Detail []string `json:",omitempty"` // what CRIU said
+	Detail []string `json:",omitempty"` // messages of CRIU
 	Forged bool     `json:",omitempty"` // of a restore: no honest machine makes such an image
 }
 
-// RetryClass says whether it is worth trying again.
+// RetryClass tells whether trying again is useful.
 type RetryClass uint8
 
 // The classes of failures.
 const (
-	Retry     RetryClass = iota // it may work another time
-	Permanent                   // the program uses something that cannot be saved
+	Retry     RetryClass = iota // a later try may succeed
+	Permanent                   // the program uses a feature that cannot be checkpointed
 )
 
 func (f *CheckpointError) Error() string { return f.Reason }

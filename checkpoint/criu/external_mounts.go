@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// externalMounts lists the mounts of a process that CRIU cannot make by itself: all but
-// the root and the small file systems that belong to the namespaces, which it makes anew
-// with their contents.
+// externalMounts lists the mounts of a process that CRIU cannot make by itself. CRIU
+// makes the root and the small file systems of the namespaces, with their contents.
 func externalMounts(pid int) ([]ExternalMount, error) {
 	text, err := os.ReadFile(procPath(pid, "mountinfo"))
 	if err != nil {
@@ -35,9 +34,9 @@ func externalMounts(pid int) ([]ExternalMount, error) {
 	return list, nil
 }
 
-// gather puts every mount from outside at a place of its own, without what is mounted
-// below it. CRIU takes them from within the task's user namespace, if it has one, and
-// there the kernel gives nobody a mount below which others were hidden.
+// gather bind-mounts every external mount to a place of its own, without the mounts below
+// it. CRIU clones them from within the task's user namespace, if it has one, and there
+// the kernel refuses to clone a mount with hidden mounts below it.
 func (r *restoreAgent) gather() error {
 	base := filepath.Join(r.spec.Dir, "mounts")
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -61,8 +60,8 @@ func (r *restoreAgent) gather() error {
 	return nil
 }
 
-// putAt mounts from at to, which it makes. What the system keeps for itself differs from
-// one machine to the next: where there is nothing of it, there is an empty directory.
+// putAt mounts from at to, which it creates. System directories differ between machines:
+// a missing one becomes an empty directory.
 func putAt(from, to string) error {
 	info, err := os.Stat(from)
 	system := strings.HasPrefix(from, "/run/") || strings.HasPrefix(from, "/sys/")
@@ -85,7 +84,7 @@ func putAt(from, to string) error {
 	return err
 }
 
-// parseMount takes mount point, root within the file system and its type from a line of a
+// parseMount returns mount point, root within the file system, and type from a line of a
 // mountinfo file (proc(5)).
 func parseMount(line string) (at, source, fs string) {
 	left, right, ok := strings.Cut(line, " - ")
@@ -97,7 +96,8 @@ func parseMount(line string) (at, source, fs string) {
 	return undo.Replace(fields[4]), undo.Replace(fields[3]), types[0]
 }
 
-// key names a mount in an image. CRIU's syntax has no room for some characters.
+// key returns the name of a mount in an image. CRIU's syntax does not allow some
+// characters.
 func (m ExternalMount) key() string {
 	if m.Key != "" {
 		return m.Key

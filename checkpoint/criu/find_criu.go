@@ -9,11 +9,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// PrivateProgram is where scripts/criu.sh puts a CRIU of our own.
+// PrivateProgram is where scripts/criu.sh installs a CRIU for Roost.
 const PrivateProgram = "/usr/local/lib/roost/criu/bin/criu"
 
-// Find returns the path of the CRIU to use: the configured one if there is a setting,
-// else our own, else what is in PATH. None is roost.NotFound. It is not tried; see Check.
+// Find returns the path of the CRIU to use. It is the configured one if there is a
+// setting, else PrivateProgram, else the one in PATH. If there is none the error is
+// roost.NotFound. The program is not tested; see Check.
 func Find(configured string) (string, error) {
 	candidates := []string{PrivateProgram, "criu", "/usr/sbin/criu"}
 	if configured != "" {
@@ -35,8 +36,8 @@ func Find(configured string) (string, error) {
 		PrivateProgram)
 }
 
-// checkRootOwned refuses a program that others than root could change, because root runs
-// it.
+// checkRootOwned refuses a program that users other than root could change, because root
+// runs it.
 func checkRootOwned(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

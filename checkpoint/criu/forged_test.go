@@ -27,8 +27,8 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// forgeImage changes the entries of one of CRIU's files as somebody who has the image's
-// key can.
+// forgeImage changes the entries of one of CRIU's files, as anyone with the image's key
+// can.
 func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry func() M, change func(i int, m M)) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, image.CRIUDir, pattern))
@@ -59,8 +59,8 @@ func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry fun
 	}
 }
 
-// forgedTask begins a task as startd/starterclient does, with the box's own first
-// process, and returns its image and the number of the program inside.
+// forgedTask starts a task as startd/starterclient does, with the sandbox's own first
+// process. It returns the task's image and the pid of the program inside.
 func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	b = newTestSandbox(t, 1000, "")
 	b.initProgram = b.base + "/init"
@@ -85,9 +85,9 @@ func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
 	return b, dir, fmt.Sprintf("core-%d.img", tree[1].GetPid())
 }
 
-// TestForgedImages restores images that somebody with their key has made of a good one.
-// Each is refused, with a sentence that says what is wrong with it, and no process of it
-// makes a step.
+// TestForgedImages restores images that an attacker with their key has made of a good
+// one. Each is refused with a sentence that names the fault, and no process of it
+// executes anything.
 func TestForgedImages(t *testing.T) {
 	b, good, program := forgedTask(t)
 	if err := b.tryRestore(good); err != nil {
@@ -104,7 +104,7 @@ func TestForgedImages(t *testing.T) {
 	coreOf := func(name string, change func(c *core.CoreEntry)) func(dir string) {
 		return func(dir string) { forgeImage(t, dir, name, newCore, func(_ int, c *core.CoreEntry) { change(c) }) }
 	}
-	// of what is wanted: what no honest machine makes
+	// the errors of images that no honest machine makes
 	blamed := []string{"uid 0", "capabilities", "keeps capabilities", "before all others", "make or cut"}
 	for _, c := range []struct {
 		name, want string
@@ -261,8 +261,8 @@ func TestForgedImages(t *testing.T) {
 	}
 }
 
-// TestMarkedSockets: only who has rights over the network marks packets, whatever kind of
-// socket it is.
+// TestMarkedSockets checks that only a process with rights over the network may mark
+// packets, for sockets of all kinds.
 func TestMarkedSockets(t *testing.T) {
 	mark := &skopts.SkOptsEntry{SoMark: proto.Uint32(7)}
 	for name, f := range map[string]*fdinfo.FileEntry{
@@ -280,9 +280,9 @@ func TestMarkedSockets(t *testing.T) {
 	}
 }
 
-// TestRestoredBounds: what is restored has no higher limits than its claim and this
-// machine have, and comes no sooner, whatever its image says. The image of this one is
-// good, and of a claim that had no bounds.
+// TestRestoredBounds checks that restored processes have no higher limits than their
+// claim and this machine, and no higher priority. The image is good, and of a claim
+// without limits.
 func TestRestoredBounds(t *testing.T) {
 	b, good, _ := forgedTask(t)
 	b.limits, b.nice = map[int]uint64{unix.RLIMIT_FSIZE: 1 << 30, unix.RLIMIT_NOFILE: 100}, 5
@@ -303,8 +303,8 @@ func TestRestoredBounds(t *testing.T) {
 	}
 }
 
-// firstPage finds the code of the first process among the pages in an image: CRIU wrote
-// into it to take it, and so it is the process's own.
+// firstPage finds the code of the first process among the pages in an image. CRIU wrote
+// into the code to dump it, so the page is the process's own.
 func firstPage(t *testing.T, dir string) (path string, at int64) {
 	data, err := os.ReadFile(filepath.Join(dir, image.CRIUDir, "pagemap-1.img"))
 	if err != nil {
@@ -334,7 +334,7 @@ func firstPage(t *testing.T, dir string) (path string, at int64) {
 	return fmt.Sprintf("%s/%s/pages-%d.img", dir, image.CRIUDir, head.GetPagesId()), at
 }
 
-// rootMount is the number of the root's mount in an image.
+// rootMount returns the number of the root's mount in an image.
 func rootMount(t *testing.T, dir string) (id int32) {
 	forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry {
 		return &mnt.MntEntry{}
@@ -346,7 +346,7 @@ func rootMount(t *testing.T, dir string) (id int32) {
 	return id
 }
 
-// addFile makes one of the open files of another type.
+// addFile changes the type of one of the open files.
 func addFile(t *testing.T, dir string, as fdinfo.FdTypes) {
 	forgeImage(t, dir, "files.img", func() *fdinfo.FileEntry {
 		return &fdinfo.FileEntry{}

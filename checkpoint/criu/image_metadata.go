@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// imageMetadata is what an image holds beside what CRIU wrote.
+// imageMetadata is what an image contains beside CRIU's files.
 type imageMetadata struct {
 	Mounts  []ExternalMount
 	Pins    []threadAffinity `json:",omitempty"`
-	Streams map[string]int64 `json:",omitempty"` // their lengths
+	Streams map[string]int64 `json:",omitempty"` // lengths of the streams in bytes
 	IO      []capturedFile   `json:",omitempty"`
 	Nested  bool             `json:",omitempty"` // the task has a user namespace of its own
 	Scratch bool             `json:",omitempty"`

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestLinksPutInPlaceOfOpenFiles: CRIU opens files by their paths and as root. Whoever
-// puts a link to another's file where his own was gets nothing of it, and his task does
-// not come back.
+// TestLinksPutInPlaceOfOpenFiles replaces an open file by a link to another user's file.
+// CRIU opens files by their paths and as root. The attacker gets no access, and the task
+// is not restored.
 func TestLinksPutInPlaceOfOpenFiles(t *testing.T) {
 	for _, tt := range []struct{ name, open, use string }{
 		{"reading", `exec 5<OWN/data`, `cat <&5`},

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// TestMain lets the test binary be the agent's program, the makers of a box, and the
-// programs that are dumped.
+// TestMain lets the test binary be the agent's program, the makers of a sandbox, and the
+// programs to dump.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if serve, ok := testPrograms()[os.Args[1]]; ok {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // what is restored falls to us
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // restored processes become children of this one
 	os.Exit(m.Run())
 }
 

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe looks at a running task, from its first process down, and says why it can
-// probably not be dumped; nil says that nothing speaks against it. It takes a few
-// milliseconds and does not disturb the task. What the program starts to use later it
-// cannot know.
+// Probe examines a running task, from its first process down. The result says why it can
+// probably not be dumped, or is nil. Probe takes a few milliseconds and does not disturb
+// the task. It cannot know what the program will use later.
 func Probe(pid int) *CheckpointError {
 	pids := processTree(pid)
 	home := [...]string{namespaceOf(pid, "user"), namespaceOf(pid, "mnt"), namespaceOf(pid, "pid")}
@@ -20,7 +19,7 @@ func Probe(pid int) *CheckpointError {
 	var unixes []uint32
 	for _, p := range pids {
 		here := [...]string{namespaceOf(p, "user"), namespaceOf(p, "mnt"), namespaceOf(p, "pid")}
-		if here != home && !slices.Contains(here[:], "") { // the dead have none
+		if here != home && !slices.Contains(here[:], "") { // dead processes have no namespaces
 			return cannotSave(p, unsavableUse("nested"))
 		}
 		if tracer := statusFields(procPath(p, "status"))["TracerPid"]; tracer != "" && tracer != "0" {
@@ -43,7 +42,7 @@ func cannotSave(pid int, why string) *CheckpointError {
 	return &CheckpointError{Class: Permanent, Reason: fmt.Sprintf("%s (process %s)", why, processName(pid))}
 }
 
-// unsavableReason says why an open file cannot be saved.
+// unsavableReason returns why an open file cannot be checkpointed.
 func unsavableReason(pid, fd int, to string) string {
 	switch {
 	case strings.HasPrefix(to, "anon_inode:"):
@@ -65,8 +64,8 @@ func unsavableReason(pid, fd int, to string) string {
 	return ""
 }
 
-// socketProtocol names the protocol of a socket, which the kernel tells as an attribute
-// of the descriptor.
+// socketProtocol returns the protocol of a socket, which the kernel stores as an extended
+// attribute of the descriptor.
 func socketProtocol(pid, fd int) string {
 	var name [32]byte
 	n, err := unix.Getxattr(procPath(pid, "fd/"+strconv.Itoa(fd)), "system.sockprotoname", name[:])
@@ -85,8 +84,8 @@ func socketInode(link string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// externalSocket finds a unix socket of the task that is connected to one of nobody in
-// the task.
+// externalSocket finds a unix socket of the task that is connected to a process outside
+// of the task.
 func externalSocket(inodes []uint32) *CheckpointError {
 	if len(inodes) == 0 {
 		return nil

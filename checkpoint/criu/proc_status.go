@@ -10,13 +10,14 @@ import (
 
 func procPath(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
-// hasEnded reports whether a process is no more, or dead and not buried yet.
+// hasEnded reports whether a process does not exist, or is dead and not yet reaped.
 func hasEnded(pid int) bool {
 	state := statusFields(procPath(pid, "status"))["State"]
 	return state == "" || state[0] == 'Z' || state[0] == 'X'
 }
 
-// processTree lists a process and all below it. Who forks meanwhile may be missed.
+// processTree lists a process and all its descendants. It may miss processes forked
+// meanwhile.
 func processTree(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
@@ -59,7 +60,7 @@ func statusFields(path string) map[string]string {
 	return fields
 }
 
-// innerPID is the number that a process or thread has in its own PID namespace.
+// innerPID returns the number of a process or thread in its own PID namespace.
 func innerPID(fields map[string]string) int {
 	all := strings.Fields(fields["NSpid"])
 	if len(all) == 0 {
@@ -69,13 +70,13 @@ func innerPID(fields map[string]string) int {
 	return n
 }
 
-// processName is the name of a process.
+// processName returns the name of a process.
 func processName(pid int) string {
 	text, _ := os.ReadFile(procPath(pid, "comm"))
 	return strings.TrimSpace(string(text))
 }
 
-// descriptorTargets reads where the descriptors of a process lead.
+// descriptorTargets reads the targets of the descriptors of a process.
 func descriptorTargets(pid int) map[int]string {
 	all := map[int]string{}
 	for _, fd := range numericEntries(procPath(pid, "fd")) {
@@ -86,12 +87,12 @@ func descriptorTargets(pid int) map[int]string {
 	return all
 }
 
-// exitCode is the status that a process which has ended leaves for its parent, where
-// nobody has asked for it yet (proc_pid_stat(5), field 52).
+// exitCode returns the exit status of a dead process that its parent has not reaped yet
+// (proc_pid_stat(5), field 52).
 func exitCode(pid int) (code syscall.WaitStatus, ok bool) {
 	text, _ := os.ReadFile(procPath(pid, "stat"))
 	_, rest, _ := strings.Cut(string(text[max(strings.LastIndexByte(string(text), ')'), 0):]), " ")
-	fields := strings.Fields(rest) // from the third on
+	fields := strings.Fields(rest) // from the third field on
 	if len(fields) < 50 || fields[0] != "Z" {
 		return 0, false
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// unsavablePrograms open things that cannot be saved.
+// unsavablePrograms returns programs that open things which cannot be checkpointed.
 func unsavablePrograms() map[string]func(arg string) error {
 	opened := func(_, _ uintptr, e syscall.Errno) error {
 		if e != 0 {
@@ -69,7 +69,7 @@ func unsavablePrograms() map[string]func(arg string) error {
 	}
 }
 
-// holdUnsavable opens one of them, says so, and counts.
+// holdUnsavable opens one of them, reports it, and counts.
 func holdUnsavable(args []string) error {
 	if err := unsavablePrograms()[args[0]](args[1]); err != nil {
 		fmt.Println("cannot:", err)
@@ -81,8 +81,8 @@ func holdUnsavable(args []string) error {
 	}
 }
 
-// TestRefused asks for dumps of programs that cannot be dumped: probe and dump say the
-// same sentence, and the programs run on.
+// TestRefused dumps programs that cannot be dumped. Probe and dump return the same
+// sentence, and the programs run on.
 func TestRefused(t *testing.T) {
 	for what, want := range map[string]string{
 		"io_uring": unsavableUse("io_uring"), "perf": unsavableUse("perf_event"),
@@ -160,8 +160,8 @@ func atoi(text string) (n int) {
 	return n
 }
 
-// TestKilledAgent kills the agent at various moments of a dump: CRIU notices and lets the
-// task go, which runs on, and the next dump works.
+// TestKilledAgent kills the agent at various moments of a dump. CRIU notices and releases
+// the task, which runs on, and the next dump succeeds.
 func TestKilledAgent(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	b.program = "exec " + b.copyTestBinary() + " keep nothing -"
@@ -195,7 +195,7 @@ func TestKilledAgent(t *testing.T) {
 
 func parent(pid int) int { return atoi(statusFields(procPath(pid, "status"))["PPid"]) }
 
-// isCRIUWorking reports whether a process is CRIU at work.
+// isCRIUWorking reports whether a process is a working CRIU.
 func isCRIUWorking(pid int) bool { return saysReason(pid, "swrk") }
 
 func saysReason(pid int, word string) bool {
@@ -203,7 +203,7 @@ func saysReason(pid int, word string) bool {
 	return strings.Contains(string(text), word)
 }
 
-// TestZombie dumps a process with a dead child that it does not care for.
+// TestZombie dumps a process with a dead child that it does not reap.
 func TestZombie(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	b.program = "exec " + b.copyTestBinary() + " keep zombie -"
@@ -216,7 +216,7 @@ func TestZombie(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestFrozenStaysFrozen dumps a task that was suspended.
+// TestFrozenStaysFrozen dumps a suspended task.
 func TestFrozenStaysFrozen(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	if b.group == "" {

@@ -21,18 +21,18 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// restoreAgent is an agent that restores.
+// restoreAgent is the state of an agent that restores.
 type restoreAgent struct {
 	spec          *RestoreSpec
 	metadata      imageMetadata
-	mountSources  map[string]string // where each mount from outside is to be taken from, by key
+	mountSources  map[string]string // source of each mount from outside, by key
 	pid           int
-	violation     error // what the user may not have
-	rightsChecked bool  // the processes were looked at when they had their rights
+	violation     error // what the restored processes must not have
+	rightsChecked bool  // the processes were checked after they got their final rights
 }
 
-// restoreTask does it, in the agent, on a thread that is not used for anything else
-// afterwards. The tree is a child of this process.
+// restoreTask makes a restore, in the agent, on a thread that is not used afterwards. The
+// restored processes are children of this process.
 func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	start := time.Now()
 	r := &restoreAgent{spec: spec}
@@ -56,8 +56,8 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 		return result, err
 	}
 	defer closeAll(streams)
-	// The kernel lets nobody put a connection in order from within a user namespace that
-	// does not own the network.
+	// Within a user namespace that does not own the network, the kernel does not allow a
+	// connection to be restored.
 	result.Closed = r.metadata.Nested
 	err = r.run(streams, result.Closed)
 	if err != nil && r.violation == nil && !result.Closed && r.failedOnTCP() {
@@ -74,8 +74,8 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 		result.Total = time.Since(start)
 		return result, nil
 	}
-	// It may have been saved before it heard that it was to live on without its parent,
-	// as on a machine that has no time for it: then it would die with us.
+	// The first process may have been dumped before it handled the signal to outlive its
+	// parent, as on a busy machine. It would then die with this agent.
 	if spec.InitStop && !signalInit(r.pid, syscall.SIGUSR2, restoredDetachTimeout) {
 		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent",
 			r.pid, roost.Unavailable)
@@ -87,14 +87,14 @@ func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	return result, err
 }
 
-// refusedImageError is the failure of an image that was refused.
+// refusedImageError returns the failure for a refused image.
 func refusedImageError(err error) *CheckpointError {
 	_, forged := errors.AsType[forgedError](err)
 	return &CheckpointError{Class: Permanent, Reason: err.Error(), Forged: forged}
 }
 
-// mountRoot makes the machine's root, without what is mounted below it, the root of what
-// is restored. It is seen by this thread alone.
+// mountRoot makes the machine's root, without the mounts below it, the root of the
+// restored processes. Only this thread sees the mount.
 func mountRoot(root string) error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -109,7 +109,15 @@ func mountRoot(root string) error {
 	return nil
 }
 
-// taskStream is an open file for a task's stream, and what it was called.
+// writeAtomically writes a file that gets its name only when it is complete.
+func writeAtomically(path, text string) error {
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// taskStream is an open file for a task's stream, with its name at the dump.
 type taskStream struct {
 	key  string
 	file *os.File
@@ -121,8 +129,8 @@ func closeAll(list []taskStream) {
 	}
 }
 
-// openStreams opens files with the user's rights, and cuts off what was written to them
-// after the checkpoint: it will be written again.
+// openStreams opens files with the user's rights, and cuts off what was written after the
+// checkpoint. The task will write it again.
 func (r *restoreAgent) openStreams() (list []taskStream, err error) {
 	for _, s := range r.spec.Streams {
 		length, ok := r.metadata.Streams[s.Inside]
@@ -168,8 +176,8 @@ func (r *restoreAgent) run(streams []taskStream, shut bool) error {
 		o.External = append(o.External, "mnt["+m.key()+"]:"+r.mountSources[m.key()])
 	}
 	for _, s := range streams {
-		// The library starts CRIU without handing on files, so this one must survive exec
-		// by itself.
+		// The library starts CRIU without passing files on, so this descriptor must
+		// survive exec.
 		fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD, 100)
 		if err != nil {
 			return err
@@ -196,7 +204,7 @@ func (r *restoreAgent) run(streams []taskStream, shut bool) error {
 	return nil
 }
 
-// failedOnTCP reports whether the last run failed over a TCP connection.
+// failedOnTCP reports whether the last run failed because of a TCP connection.
 func (r *restoreAgent) failedOnTCP() bool {
 	return slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
 		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") ||
@@ -204,16 +212,16 @@ func (r *restoreAgent) failedOnTCP() bool {
 	})
 }
 
-// taskEnded reports whether the last run failed because the task was restored and has
-// ended since. CRIU lets go of one process after the other, and those that run already
-// may end the others, as the first of a PID namespace does by its own end; CRIU gives up
-// then and kills what is left. A first process that had ended before is as it would be
-// without that: it waits for its parent to be told its status.
+// taskEnded reports whether the last run failed because the restored task has already
+// ended. CRIU releases one process after the other, and those that run can end the
+// others, as the first of a PID namespace does by its own end; CRIU then gives up and
+// kills the rest. A first process that ended before that is a zombie with its exit
+// status, as after any other end.
 func (r *restoreAgent) taskEnded() bool {
 	if r.pid == 0 || !slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), isProcessGone) {
 		return false
 	}
-	// the first waits for all others to be gone
+	// the first process waits for the end of all others
 	for end := time.Now().Add(detachTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if code, ok := exitCode(r.pid); ok {
 			return !(code.Signaled() && code.Signal() == syscall.SIGKILL)
@@ -222,13 +230,13 @@ func (r *restoreAgent) taskEnded() bool {
 	return false
 }
 
-// isProcessGone reports whether a line of CRIU's says that a process was gone when it was
-// to be let go of.
+// isProcessGone reports whether a line of CRIU's log says that a process did not exist
+// when CRIU released it.
 func isProcessGone(line string) bool {
 	return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 }
 
-// onStage is called while the restored processes stand still.
+// onStage is called while the restored processes are stopped.
 func (r *restoreAgent) onStage(stage string, pid int) error {
 	switch stage {
 	case processesCreated:
@@ -248,15 +256,15 @@ func (r *restoreAgent) onStage(stage string, pid int) error {
 	return r.violation
 }
 
-// killOnViolation kills all that was restored if there is something against it. None of
-// it has made a step.
+// killOnViolation kills all restored processes if evil is not nil. None of them has
+// executed anything.
 func (r *restoreAgent) killOnViolation(evil error) {
 	if r.violation = evil; evil == nil {
 		return
 	}
 	all := processTree(r.pid)
-	// what is in no tree of ours, and CRIU last, which would let go of those that it
-	// traces
+	// then processes outside of the restored tree, with CRIU last, because its end would
+	// release the processes that it traces
 	for _, pid := range append(all, processTree(os.Getpid())[1:]...) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}

@@ -46,7 +46,7 @@ func TestAffinity(t *testing.T) {
 	b.assertRunning()
 }
 
-// talkProgram are two processes that talk over TCP, in python.
+// talkProgram is two python processes that communicate over TCP.
 const talkProgram = `exec python3 -c '
 import os, socket, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", 0)); s.listen(5)
@@ -65,8 +65,8 @@ for i in range(200):
 print("sum", 199 * 200 // 2 * 10)
 '`
 
-// TestConnections dumps processes that talk to each other over TCP. As root that goes on;
-// in a user namespace the connection is closed.
+// TestConnections dumps processes that communicate over TCP. As root the connection is
+// restored; in a user namespace it is closed.
 func TestConnections(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("SKIPPED: there is no python3")
@@ -93,8 +93,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestStreams restores a task whose output goes to a file outside of the box, which has
-// grown since: what came later is cut off and written again, at another path.
+// TestStreams restores a task whose output goes to a growing file outside of the sandbox.
+// What was written after the dump is cut off and written again, at another path.
 func TestStreams(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	home := b.base + "/home"
@@ -123,7 +123,7 @@ func TestStreams(t *testing.T) {
 	if text, _ := os.ReadFile(home + "/moved"); code != "0" || string(text) != wholeOutput() {
 		t.Errorf("got code %s, %q", code, text)
 	}
-	// The rights are the user's: what only root may write is refused.
+	// The rights are the user's: a file that only root may write is refused.
 	os.WriteFile(b.base+"/roots", []byte("root's file"), 0o644)
 	if f, err := openAsUser(b.user, b.base+"/roots"); err == nil {
 		f.Close()
@@ -141,7 +141,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestCancelled gives up a dump; the task runs on.
+// TestCancelled cancels a dump; the task runs on.
 func TestCancelled(t *testing.T) {
 	b := newTestSandbox(t, 0, "")
 	b.program = "exec " + b.copyTestBinary() + " keep nothing -"
@@ -164,7 +164,7 @@ func TestCancelled(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestBadScratch keeps the task running when its scratch directory cannot be packed.
+// TestBadScratch checks that a task runs on when its scratch directory cannot be packed.
 func TestBadScratch(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	b.program = "exec " + b.copyTestBinary() + " keep nothing -"
@@ -178,9 +178,9 @@ func TestBadScratch(t *testing.T) {
 	b.assertRunning()
 }
 
-// TestEndsAtOnce restores tasks whose first program ends the moment it runs again, while
-// CRIU has yet to let go of dozens of other processes: they have ended well, with their
-// own status, and nothing that they did is done twice.
+// TestEndsAtOnce restores tasks whose first program ends as soon as it runs. CRIU still
+// has dozens of other processes to release then. The tasks have succeeded with their own
+// exit status, and nothing is done twice.
 func TestEndsAtOnce(t *testing.T) {
 	b := newTestSandbox(t, 1000, "")
 	b.program = `for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 1000 & done
@@ -200,7 +200,7 @@ echo ready; until [ -e ` + b.base + `/end ]; do :; done; echo end; exit 7`
 	}
 }
 
-// TestExitCode reads the status of a process of which nobody has asked for it.
+// TestExitCode reads the exit status of a process that is not reaped.
 func TestExitCode(t *testing.T) {
 	for script, want := range map[string]string{"exit 7": "exit 7", "kill -TERM $$": "signal 15",
 		"kill -KILL $$": "signal 9"} {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkRestored looks at the restored processes when they have all their rights and have
-// made no step: each is as the claim has it, whatever the image said. An error says what
-// is not.
+// checkRestored checks the restored processes when they have their final rights and have
+// executed nothing. Each must be as the claim requires, whatever the image contains. The
+// error names a violation.
 func (r *restoreAgent) checkRestored() error {
 	all := processTree(r.pid)
 	inside := map[int]bool{}
@@ -23,7 +23,7 @@ func (r *restoreAgent) checkRestored() error {
 	for _, pid := range all {
 		first := pid == r.pid
 		if !first && hasEnded(pid) {
-			continue // it waits for its parent
+			continue // it is dead and waits to be reaped
 		}
 		if err := r.checkNamespaces(pid); err != nil {
 			return err
@@ -46,10 +46,11 @@ func (r *restoreAgent) checkRestored() error {
 	return r.checkInit()
 }
 
-// checkNamespaces wants a process to be in the namespaces of its box, and in the control
-// group in which we were put.
+// checkNamespaces checks that a process is in the namespaces of its sandbox, and in this
+// process's control group.
 func (r *restoreAgent) checkNamespaces(pid int) error {
-	// CRIU makes one of time
+	// true: a namespace of the sandbox's own; CRIU makes one for time, which may be
+	// either
 	for kind, own := range map[string]bool{"pid": true, "mnt": true, "ipc": true, "uts": true, "net": false,
 		"cgroup": false} {
 		here := namespaceOf(pid, kind)
@@ -108,8 +109,9 @@ func (r *restoreAgent) checkRights(fields map[string]string, first bool) error {
 	return nil
 }
 
-// allowedCapabilities are the capabilities that root's processes in the box may have:
-// ours, or all in a user namespace of the box, where they count for nothing outside.
+// allowedCapabilities returns the capabilities that root's processes in the sandbox may
+// have. They are this process's own, or all in a user namespace of the sandbox, where
+// they have no effect outside.
 func (r *restoreAgent) allowedCapabilities(set string) uint64 {
 	if namespaceOf(r.pid, "user") != namespaceOf(os.Getpid(), "user") {
 		return ^uint64(0)
@@ -121,8 +123,8 @@ func (r *restoreAgent) allowedCapabilities(set string) uint64 {
 	return own
 }
 
-// checkInit compares the code of the first process with its program, and looks at what it
-// has open.
+// checkInit compares the code of the first process with its program, and checks its open
+// files.
 func (r *restoreAgent) checkInit() error {
 	want, err := os.ReadFile(r.spec.Init)
 	if err != nil {
@@ -151,8 +153,8 @@ func (r *restoreAgent) checkInit() error {
 	return nil
 }
 
-// isAllowedInitFile reports whether the first process may have a file open: /dev/null,
-// and what the spec names.
+// isAllowedInitFile reports whether the first process may have a file open: /dev/null and
+// the files in the spec.
 func (r *restoreAgent) isAllowedInitFile(at string) bool {
 	var st unix.Stat_t
 	if unix.Stat(at, &st) != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// TestEntitled holds what the kernel says of a process against its claim, whatever an
-// image said before.
+// TestEntitled checks the kernel's status of a process against its claim, for images with
+// other contents.
 func TestEntitled(t *testing.T) {
 	r := &restoreAgent{spec: &RestoreSpec{User: userfiles.UserCredential{UID: 1000, GID: 100, Groups: []uint32{7}},
 		Init: "/dev/init"}, pid: os.Getpid()}

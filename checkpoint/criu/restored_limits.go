@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// limitKinds are the numbers of the kernel's limits of a process (getrlimit(2)):
-// RLIMIT_CPU is the first, RLIMIT_RTTIME the last.
+// limitKinds is the number of the kernel's limits of a process (getrlimit(2)), from
+// RLIMIT_CPU to RLIMIT_RTTIME.
 const limitKinds = 16
 
-// enforceLimits holds restored processes to what their claim and this machine have,
-// whatever the image says, before they run: the limits that only root may raise, and
-// their place among the processes that want time. An honest image may say more, too: it
-// may be of a machine that has more.
+// enforceLimits limits restored processes to what their claim and this machine allow,
+// before they run. It lowers limits that only root may raise, and the scheduling
+// priority. Even an honest image may exceed them, if it comes from a machine with higher
+// limits.
 func (r *restoreAgent) enforceLimits(pids []int) error {
 	for _, pid := range pids[min(1, len(pids)):] { // the first is root's own
 		if hasEnded(pid) {
@@ -38,7 +38,7 @@ func (r *restoreAgent) enforceLimits(pids []int) error {
 	return nil
 }
 
-// lowerLimit brings one limit of a process down to the lower of ours and the claim's.
+// lowerLimit lowers one limit of a process to this process's and to the claim's.
 func (r *restoreAgent) lowerLimit(pid, kind int) error {
 	var most, has unix.Rlimit
 	err := unix.Prlimit(0, kind, nil, &most)
@@ -61,7 +61,7 @@ func (r *restoreAgent) lowerLimit(pid, kind int) error {
 	return nil
 }
 
-// raiseNice has a thread come no sooner than its claim, and no sooner than we do.
+// raiseNice raises the nice value of a thread to at least the claim's and this process's.
 func (r *restoreAgent) raiseNice(tid int) error {
 	own, err := threadNice(0)
 	if err != nil {
@@ -77,26 +77,26 @@ func (r *restoreAgent) raiseNice(tid int) error {
 	return nil
 }
 
-// threadNice is the nice value of a thread. The call itself counts downwards from 20
-// (getpriority(2)).
+// threadNice returns the nice value of a thread. The system call returns 20 minus the
+// value (getpriority(2)).
 func threadNice(tid int) (int, error) {
 	n, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 	return 20 - n, err
 }
 
-// unsetLoginUID is the login of a process that none began.
+// unsetLoginUID is the login uid of a process that belongs to no login.
 const unsetLoginUID = 1<<32 - 1
 
-// mayUseLoginUID reports whether a process may have a login's number, by which the
-// kernel's audit tells who did something: ours, or none.
+// mayUseLoginUID reports whether a process may have a login uid, by which the kernel's
+// audit identifies users. Allowed are this process's own, and none.
 func mayUseLoginUID(uid uint32) bool {
 	text, _ := os.ReadFile("/proc/self/loginuid")
 	own, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	return uid == unsetLoginUID || err == nil && uid == uint32(own)
 }
 
-// hasPacketMark reports whether a socket, wherever in its entry that is said, marks its
-// packets for the rules of the machine's network: no task may do that.
+// hasPacketMark reports whether a socket marks its packets for the machine's network
+// rules, in any field of its entry. No task may do that.
 func hasPacketMark(m protoreflect.Message) (found bool) {
 	if o, ok := m.Interface().(*skopts.SkOptsEntry); ok {
 		return o.GetSoMark() != 0

@@ -20,30 +20,30 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// testSandbox is a task in namespaces of its own, shut in as startd/starter does it: the
-// machine's root without what is mounted below it, a /dev, a /tmp and a directory for
-// captured output of its own. Its first process is a shell that waits for the program.
+// testSandbox is a task in namespaces of its own, isolated as in startd/starter. It has
+// the machine's root without the mounts below it, and its own /dev, /tmp and directory
+// for captured output. Its first process is a shell that waits for the program.
 type testSandbox struct {
 	t               testing.TB
 	criu            string
-	base            string // of all directories
+	base            string // parent of all directories
 	user            userfiles.UserCredential
 	program         string // shell text
 	group           string
-	directories     runDirectories // where it runs
+	directories     runDirectories // where the program runs
 	pid             int
 	restoreCount    int
 	streams         []OutputStream
 	initProgram     string // the first process, as that of startd/starter; empty: a shell
 	limits          map[int]uint64
 	nice            int
-	detachOnRestore bool // when it is restored it is told to live on without its parent
+	detachOnRestore bool // a restore tells the first process to outlive its parent
 }
 
 // runDirectories are the directories of one run.
 type runDirectories struct{ Root, Dev, Scratch, IO string }
 
-// sandboxSetup is what the box's makers are told.
+// sandboxSetup is the input of the sandbox's makers.
 type sandboxSetup struct {
 	runDirectories
 	Program string
@@ -52,7 +52,7 @@ type sandboxSetup struct {
 	First   string
 }
 
-// requireSandbox skips where boxes cannot be made or dumped.
+// requireSandbox skips the test where sandboxes cannot be made or dumped.
 func requireSandbox(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -115,7 +115,7 @@ func (b *testSandbox) makeDirectories() runDirectories {
 	return p
 }
 
-// makeCgroup makes a cgroup where there is version 2.
+// makeCgroup makes a cgroup where version 2 is available.
 func (b *testSandbox) makeCgroup() {
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
 		dir := filepath.Join(root, filepath.Base(b.base))
@@ -130,7 +130,7 @@ func (b *testSandbox) makeCgroup() {
 	}
 }
 
-// waitUntil waits until something is so.
+// waitUntil waits until a condition holds.
 func (b *testSandbox) waitUntil(what string, is func() bool) {
 	b.t.Helper()
 	tick, late := time.NewTicker(2*time.Millisecond), time.After(30*time.Second)
@@ -164,8 +164,8 @@ func (b *testSandbox) start() {
 	}
 }
 
-// prepareSandbox prepares mounts that only the real root can make, clones the box, and
-// leaves it to its own parent.
+// prepareSandbox prepares mounts that only the real root can make, clones the sandbox,
+// and lets its first process be reparented.
 func prepareSandbox(args []string) error {
 	var o sandboxSetup
 	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
@@ -211,7 +211,7 @@ func prepareSandbox(args []string) error {
 	return nil
 }
 
-// enterSandbox is the first process of the box, until it becomes the shell.
+// enterSandbox is the first process of the sandbox, until it becomes the shell.
 func enterSandbox(args []string) error {
 	var o sandboxSetup
 	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
@@ -253,13 +253,13 @@ func enterSandbox(args []string) error {
 	unix.Dup2(int(null.Fd()), 0)
 	unix.Dup2(int(null.Fd()), 1)
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "GODEBUG=multipathtcp=0"}
-	// The last descriptor to the maker closes in the moment of exec.
+	// The last descriptor to the maker closes at exec.
 	savedStderr, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 10)
 	if err != nil {
 		return err
 	}
 	unix.Dup2(int(null.Fd()), 2)
-	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // whatever the test was started with
+	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // descriptors that the test inherited
 	if err := unix.Exec("/bin/sh", []string{"sh", "-c", text, o.Program}, env); err != nil {
 		fmt.Fprintln(os.NewFile(uintptr(savedStderr), "maker"), err)
 	}
@@ -276,13 +276,13 @@ func (b *testSandbox) kill() {
 	b.pid = 0
 }
 
-// output is what the program wrote so far.
+// output returns what the program has written so far.
 func (b *testSandbox) output() string {
 	text, _ := os.ReadFile(b.directories.IO + "/stdout")
 	return string(text)
 }
 
-// waitForEnd waits for the end and returns what the program returned.
+// waitForEnd waits for the end and returns the program's result.
 func (b *testSandbox) waitForEnd() string {
 	b.t.Helper()
 	var s syscall.WaitStatus
@@ -324,7 +324,7 @@ func explainError(t testing.TB, log string, err error) {
 	t.Logf("%s ends with %s", log, text[max(0, len(text)-1500):])
 }
 
-// restore brings it back at other paths, from an image that went through a file.
+// restore restores the task at other paths, from an image that was written to a file.
 func (b *testSandbox) restore(dir string) RestoreResult {
 	b.t.Helper()
 	staging, r, err := b.restoreImage(dir)
@@ -338,7 +338,7 @@ func (b *testSandbox) restore(dir string) RestoreResult {
 	return r
 }
 
-// tryRestore is restore where that may fail.
+// tryRestore is restore for a test in which it may fail.
 func (b *testSandbox) tryRestore(dir string) error {
 	b.t.Helper()
 	_, _, err := b.restoreImage(dir)

@@ -19,14 +19,13 @@ import (
 	"github.com/roost-batch/roost/internal/userfiles"
 )
 
-// A node that has run a task has the key of its images and may make one of its own. CRIU
-// restores it with root's rights and does whatever it says: it gives processes any
-// rights, mounts anything, makes device files. So the image is held against what a task
-// can be, before CRIU sees it. What comes of it is looked at once more when the processes
-// are there (unchanged), and what they have open when it is certain what that is
-// (lawful).
+// A node that has run a task has the key of its images and may forge one. CRIU restores
+// an image with root's rights and does what it says: it gives processes any rights,
+// mounts anything, makes device files. So the image is checked against what a task can be
+// before CRIU reads it. The result is checked again when the processes exist
+// (checkRestored), and their open files when they are open (checkAccess).
 
-// screenImage says what in an image no task of the spec's user can have left behind.
+// screenImage returns what in an image cannot come from a task of the spec's user.
 func screenImage(spec *RestoreSpec, n *imageMetadata) error {
 	if spec.InitStop && spec.Init == "" {
 		return fmt.Errorf("restore: %w: nothing says what its first process is", roost.Internal)
@@ -67,9 +66,9 @@ func screenImage(spec *RestoreSpec, n *imageMetadata) error {
 	return screenInit(spec.Dir)
 }
 
-// screenNames lets only files pass that tell of processes, their memory and what they
-// have open, in namespaces that a box has. A file of another name, as of a network or of
-// its rules, would have CRIU run programs on it.
+// screenNames allows only files that describe processes, their memory and open files, in
+// the namespaces of a sandbox. For a file of another name, such as one of a network or
+// its rules, CRIU would run programs.
 func screenNames(dir string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, image.CRIUDir))
 	if err != nil {
@@ -90,7 +89,8 @@ func knownFile() *regexp.Regexp {
 	)
 }
 
-// screenTree reads the processes: one first, of one thread, and all others below it.
+// screenTree reads the processes. There must be one first process with one thread, and
+// all others below it.
 func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 	all, err := readEntries(dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} })
 	if err != nil {
@@ -105,7 +105,7 @@ func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 		if !first && (i == 0 || p.GetPid() <= 1 || !seen[p.GetPpid()]) {
 			return nil, badImageError("process %d is below none of its first process", p.GetPid())
 		}
-		if !slices.Contains(p.GetThreads(), p.GetPid()) { // CRIU writes anything as the thread of a dead one
+		if !slices.Contains(p.GetThreads(), p.GetPid()) { // for a dead process, CRIU writes any number as the thread
 			if err := screenDead(dir, p.GetPid()); err != nil {
 				return nil, err
 			}
@@ -124,7 +124,7 @@ func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 	return all, nil
 }
 
-// screenDead wants a process without threads to be dead, and waiting for its parent.
+// screenDead checks that a process without threads is dead and not reaped.
 func screenDead(dir string, pid uint32) error {
 	c, err := readEntry(dir, fmt.Sprintf("core-%d.img", pid), func() *core.CoreEntry { return &core.CoreEntry{} })
 	if err == nil && c.GetTc().GetTaskState() != taskDead {
@@ -133,15 +133,14 @@ func screenDead(dir string, pid uint32) error {
 	return err
 }
 
-// taskDead is the state of a process that waits for its parent to ask for its status, as
-// CRIU writes it; so the other.
+// CRIU's states of a process: running, and dead but not reaped.
 const (
 	taskAlive = 1
 	taskDead  = 2
 )
 
-// screenNamespaces wants all processes to be in namespaces of their own, the same for
-// all, but for those that boxes share with the machine.
+// screenNamespaces checks that all processes are in the same namespaces. These are the
+// sandbox's own, except for those that sandboxes share with the machine.
 func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 	all, err := decodeEntries(dir, "inventory.img", func() *inventory.InventoryEntry {
 		return &inventory.InventoryEntry{}
@@ -198,22 +197,22 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 	return nil
 }
 
-// processNamespaces are those of a process: four that are its own, two that it shares
-// with the machine, that of clocks, of which it has its own when it was restored, and
-// that of users.
+// processNamespaces returns the namespaces of a process. Four are the sandbox's own and
+// two are shared with the machine. Then come the time namespace, which is its own after a
+// restore, and the user namespace.
 func processNamespaces(k *core.TaskKobjIdsEntry) [8]uint32 {
 	return [8]uint32{k.GetPidNsId(), k.GetIpcNsId(), k.GetUtsNsId(), k.GetMntNsId(), k.GetNetNsId(), k.GetCgroupNsId(),
 		k.GetTimeNsId(), k.GetUserNsId()}
 }
 
-// Policies of sched(7) that anybody may have.
+// Policies of sched(7) that any user may use.
 const (
 	schedOther = 0
 	schedBatch = 3
 	schedIdle  = 5
 )
 
-// screenThread holds what a thread will be against its user's rights.
+// screenThread checks a thread's future state against its user's rights.
 func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 	t := c.GetThreadCore()
 	if t == nil || t.GetCreds() == nil {
@@ -225,7 +224,7 @@ func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < ownOOMScore() {
 		return badImageError("a process would be dearer to the machine than its starter")
 	}
-	// only the first thread of a process says it
+	// only the first thread of a process has a login uid
 	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayUseLoginUID(tc.GetLoginuid()) {
 		return badImageError("a process would be of the login of uid %d", tc.GetLoginuid())
 	}
@@ -235,7 +234,7 @@ func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 	return screenRights(t.GetCreds(), spec.User, first || spec.User.UID == 0)
 }
 
-// ownOOMScore is how dear we are ourselves.
+// ownOOMScore returns the OOM score adjustment of this process.
 func ownOOMScore() int {
 	text, _ := os.ReadFile("/proc/self/oom_score_adj")
 	n, _ := strconv.Atoi(string(text[:max(0, len(text)-1)]))
@@ -244,7 +243,7 @@ func ownOOMScore() int {
 
 // screenRights compares a thread's ids and capabilities with its user's.
 func screenRights(c *creds.CredsEntry, user userfiles.UserCredential, capable bool) error {
-	if capable && c.GetUid() == 0 && user.UID != 0 { // the first process of a box without a program of ours, in tests
+	if capable && c.GetUid() == 0 && user.UID != 0 { // the first process of a sandbox without an init program, in tests
 		user = userfiles.UserCredential{}
 	}
 	for _, id := range []uint32{c.GetUid(), c.GetEuid(), c.GetSuid(), c.GetFsuid()} {

@@ -21,13 +21,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// createFlags are the flags with which opening changes something. They are not among
-// those of an open file (open(2), F_GETFL).
+// createFlags are the flags with which opening a file changes something. They are not
+// among the flags of an open file (open(2), F_GETFL).
 const createFlags = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 
-// screenFiles looks at what the processes have open, before CRIU opens it with root's
-// rights: nothing may be made, cut, sent or taken by that which the user may not do.
-// Whether the user may have a file open is looked at when it is (lawful).
+// screenFiles checks the open files of the processes before CRIU opens them with root's
+// rights. Nothing may be created, truncated, sent or received that the user may not.
+// Whether the user may have a file open is checked when it is open (checkAccess).
 func screenFiles(spec *RestoreSpec) error {
 	all, err := readEntries(spec.Dir, "files.img", func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} })
 	if err != nil {
@@ -66,10 +66,10 @@ func screenFiles(spec *RestoreSpec) error {
 	return mayCreate(spec, append(made, ghosts...))
 }
 
-// pidfd is a file that stands for a process of the box.
+// pidfd is the type of a pidfd of a process of the sandbox.
 const pidfd fdinfo.FdTypes = 20
 
-// screenFile looks at one open file.
+// screenFile checks one open file.
 func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 	switch f.GetType() {
 	case fdinfo.FdTypes_REG:
@@ -104,7 +104,7 @@ func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 	return nil
 }
 
-// firstUnprivilegedPort is the first that anybody may listen at.
+// firstUnprivilegedPort returns the first port on which every user may listen.
 func firstUnprivilegedPort() uint32 {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 	n, perr := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 16)
@@ -114,8 +114,8 @@ func firstUnprivilegedPort() uint32 {
 	return uint32(n)
 }
 
-// sendsSignals reports whether the signals that an open file sends (F_SETOWN), wherever
-// in its entry that is said, are sent with the user's rights.
+// sendsSignals reports whether an open file sends its signals (F_SETOWN) with the user's
+// rights, in all fields of its entry.
 func sendsSignals(m protoreflect.Message, uid uint32) bool {
 	good := true
 	if o, ok := m.Interface().(*fown.FownEntry); ok {
@@ -130,8 +130,8 @@ func sendsSignals(m protoreflect.Message, uid uint32) bool {
 	return good
 }
 
-// screenRemaps looks at files without a name, which CRIU makes anew at the names that
-// they had, and returns those names.
+// screenRemaps checks files without a name. CRIU creates them at the names that they had,
+// which are the result.
 func screenRemaps(spec *RestoreSpec, names map[uint32]string) (made []string, err error) {
 	all, err := readEntries(spec.Dir, "remap-fpath.img", func() *remap.RemapFilePathEntry {
 		return &remap.RemapFilePathEntry{}
@@ -146,7 +146,7 @@ func screenRemaps(spec *RestoreSpec, names map[uint32]string) (made []string, er
 				return nil, err
 			}
 			made = append(made, filepath.Join("/", names[r.GetOrigId()]))
-		case remap.RemapType_LINKED: // CRIU has named it at the dump, and takes the name away
+		case remap.RemapType_LINKED: // CRIU made a name for it at the dump, and removes the name
 			if !regexp.MustCompile(`^link_remap\.[0-9]+$`).MatchString(filepath.Base(names[r.GetRemapId()])) {
 				return nil, badImageError("it would take away the file %.200q", names[r.GetRemapId()])
 			}
@@ -159,7 +159,7 @@ func screenRemaps(spec *RestoreSpec, names map[uint32]string) (made []string, er
 	return made, nil
 }
 
-// screenGhost looks at one of them: it is the user's, and no device.
+// screenGhost checks one such file: it is the user's, and no device.
 func screenGhost(spec *RestoreSpec, id uint32) error {
 	name := fmt.Sprintf("ghost-file-%x.img", id)
 	g, err := firstEntry(spec.Dir, name, func() *ghost.GhostFileEntry { return &ghost.GhostFileEntry{} })
@@ -177,15 +177,15 @@ func screenGhost(spec *RestoreSpec, id uint32) error {
 	return nil
 }
 
-// mayCreate wants the user to be able to make files where CRIU will with root's rights,
-// if only for a moment.
+// mayCreate checks that the user may create files where CRIU will create them with root's
+// rights, even temporarily.
 func mayCreate(spec *RestoreSpec, paths []string) error {
 	if spec.User.UID == 0 || len(paths) == 0 {
 		return nil
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread with the user's rights ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread with the user's rights ends with the goroutine
 		err := assumeUser(spec.User)
 		for _, path := range paths {
 			if err == nil && !mayCreateAt(hostPath(spec, path)) {
@@ -197,8 +197,8 @@ func mayCreate(spec *RestoreSpec, paths []string) error {
 	return <-done
 }
 
-// mayCreateAt reports whether this thread may make a file; of directories that are not
-// there any more, the first that is counts.
+// mayCreateAt reports whether this thread may create a file. If directories of its path
+// do not exist, the nearest existing one counts.
 func mayCreateAt(path string) bool {
 	if path == "" {
 		return true
@@ -211,8 +211,8 @@ func mayCreateAt(path string) bool {
 	}
 }
 
-// hostPath is where the machine has what the task sees at a path; empty for what is the
-// box's alone.
+// hostPath returns the machine's path for a path that the task sees. It is empty for a
+// file that belongs to the sandbox alone.
 func hostPath(spec *RestoreSpec, path string) string {
 	best, from := "", ""
 	for inside, outside := range spec.External {

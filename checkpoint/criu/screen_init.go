@@ -7,19 +7,19 @@ import (
 	"github.com/checkpoint-restore/go-criu/v7/crit/images/vma"
 )
 
-// The first process of a box is root's own program of a page, and its state comes from
-// the image like all else. It is safe for this: its code is compared with the machine's
-// own file when the process is there (checkInit); it stands behind a system call that it
-// makes, from where its code sets every register before it makes the next; it has no
-// handlers of signals and nothing else that could be run; and its data are two words on
-// its stack, a set of signals and a status, which lead it nowhere.
+// The first process of a sandbox is root's own program of one page, and its state comes
+// from the image like that of the others. It is safe for four reasons. Its code is
+// compared with the machine's own file when the process exists (checkInit). It stops
+// after a system call of its own, from where its code sets every register before the next
+// call. It has no signal handlers, and nothing else executable. And its data are two
+// words on its stack, a signal set and a status, which do not affect the control flow.
 
-// resumePoints are the places, from the beginning of its file, at which it can stand:
-// behind its system calls, and where it begins anew.
+// resumePoints returns the offsets in its file at which the first process can be stopped.
+// They are after its system calls, and at its start.
 func resumePoints() []uint64 { return []uint64{0xea, 0x102, 0x123, 0x140, 0x15b} }
 
-// Where its file is mapped, and the parts of x86 that its registers must have: 64 bits,
-// user mode.
+// Where the file is mapped, and x86 values that the registers must have: 64 bits, user
+// mode.
 const (
 	initBase = 0x400000
 	initEnd  = 0x401000
@@ -27,16 +27,16 @@ const (
 	userData = 0x2b
 )
 
-// Bits of vma_entry.status: what an area is.
+// Bits of vma_entry.status, the kind of a memory area.
 const (
 	vmaVDSO     = 1 << 3
 	vmaVsyscall = 1 << 2
 	vmaFile     = 1 << 6 // private, of a file
-	vmaAnon     = 1 << 9 // private, of none
+	vmaAnon     = 1 << 9 // private and anonymous
 	vmaVVAR     = 1 << 12
 )
 
-// screenInit holds the first process against what is said above.
+// screenInit checks the first process for the conditions above.
 func screenInit(dir string) error {
 	c, err := readEntry(dir, "core-1.img", func() *core.CoreEntry { return &core.CoreEntry{} })
 	if err != nil {
@@ -78,7 +78,8 @@ func screenInit(dir string) error {
 	return nil
 }
 
-// checkInitMemory wants its memory to be its code, a stack, and what the kernel gives.
+// checkInitMemory checks that the memory is its code, a stack, and the kernel's own
+// areas.
 func checkInitMemory(m *mm.MmEntry) (stack *vma.VmaEntry, err error) {
 	code := 0
 	if len(m.GetAios()) > 0 {

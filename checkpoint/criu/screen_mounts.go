@@ -10,16 +10,15 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// sandboxMounts are the file systems that belong to a box and that CRIU makes, by where
-// they are.
+// sandboxMounts returns the file systems of a sandbox that CRIU makes, by mount point.
 func sandboxMounts() map[string]mnt.Fstype {
 	return map[string]mnt.Fstype{"/proc": mnt.Fstype_PROC, "/dev/mqueue": mnt.Fstype_MQUEUE,
 		"/dev/pts": mnt.Fstype_DEVPTS, "/dev/shm": mnt.Fstype_TMPFS}
 }
 
-// screenMounts wants the mounts to be a box's: the machine's root, what belongs to the
-// box, and what is from outside, each where it is on the machine or where the spec has
-// it.
+// screenMounts checks that the mounts are those of a sandbox. Allowed are the machine's
+// root, the sandbox's own mounts, and mounts from outside, each from its own path on the
+// machine or from the spec.
 func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 	outside := map[string]bool{}
 	for _, m := range n.Mounts {

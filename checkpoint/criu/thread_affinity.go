@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CRIU does not keep which CPUs a thread may run on: whoever pinned threads would lose
-// that without a word. So it is noted while they stand still, for those threads that
-// differ from the first process, and asked for again where those CPUs may be used.
+// CRIU does not restore the CPU affinity of threads, so a program that pinned threads
+// would silently lose it. So the affinity is recorded during the dump, for threads that
+// differ from the first process, and set again where those CPUs may be used.
 
-// threadAffinity is a thread with CPUs of its own choice.
+// threadAffinity is a thread with a CPU affinity of its own.
 type threadAffinity struct {
-	TID  int // inside
+	TID  int // inside the PID namespace
 	CPUs []int
 }
 
-// threadAffinities lists them, of all processes in a tree.
+// threadAffinities lists the threads in a process tree with an affinity of their own.
 func threadAffinities(pids []int) []threadAffinity {
 	var first unix.CPUSet
 	if len(pids) == 0 || unix.SchedGetaffinity(pids[0], &first) != nil {
@@ -46,8 +46,8 @@ func cpuNumbers(set *unix.CPUSet) []int {
 	return list
 }
 
-// restoreAffinities applies what pins noted. CPUs that are not there, or not ours, leave
-// a thread as free as the others.
+// restoreAffinities applies the recorded affinities. If the CPUs do not exist or are not
+// available, the thread may use the same CPUs as the others.
 func restoreAffinities(pids []int, list []threadAffinity) {
 	if len(list) == 0 {
 		return

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unixSocket is what the kernel tells about one (sock_diag(7)).
+// unixSocket is the kernel's information about one socket (sock_diag(7)).
 type unixSocket struct {
-	peer uint32 // inode of the other end, 0 if it has none
+	peer uint32 // inode of the other end, 0 if there is none
 	name string
 }
 
-// Of linux/unix_diag.h.
+// Constants of linux/unix_diag.h.
 const (
 	sockDiagByFamily = 20
 	showName         = 1
@@ -38,7 +38,7 @@ func unixSockets() (map[uint32]unixSocket, error) {
 	order.PutUint16(q[4:], sockDiagByFamily)
 	order.PutUint16(q[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	q[16] = unix.AF_UNIX
-	order.PutUint32(q[20:], ^uint32(0)) // in every state
+	order.PutUint32(q[20:], ^uint32(0)) // in all states
 	order.PutUint32(q[28:], showName|showPeer)
 	if err := unix.Sendto(fd, q, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func unixSockets() (map[uint32]unixSocket, error) {
 	}
 }
 
-// readSocket reads struct unix_diag_msg and the attributes behind it.
+// readSocket reads struct unix_diag_msg and the attributes after it.
 func readSocket(m []byte, all map[uint32]unixSocket) {
 	if len(m) < 16 {
 		return

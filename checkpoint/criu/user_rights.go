@@ -13,7 +13,8 @@ import (
 )
 
 // openAsUser opens a file for appending with a user's rights. The rights of file access
-// belong to a thread (setfsuid(2)), so one is used for this alone and thrown away.
+// belong to a thread (setfsuid(2)), so a thread is used for this call alone and then
+// ends.
 func openAsUser(user userfiles.UserCredential, path string) (f *os.File, err error) {
 	if int(user.UID) == os.Geteuid() {
 		return openStream(path)
@@ -21,7 +22,7 @@ func openAsUser(user userfiles.UserCredential, path string) (f *os.File, err err
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if err = assumeUser(user); err == nil {
 			f, err = openStream(path)
 		}
@@ -49,8 +50,8 @@ func openStream(path string) (*os.File, error) {
 	return f, nil
 }
 
-// assumeUser gives this thread a user's rights over files. The raw calls act on one
-// thread, where package syscall's act on all.
+// assumeUser gives this thread a user's rights over files. The raw calls affect one
+// thread; package syscall's affect all.
 func assumeUser(user userfiles.UserCredential) error {
 	var groups *uint32
 	if len(user.Groups) > 0 {

@@ -18,25 +18,23 @@ import (
 
 const (
 	imageMagic = "RoostCkp"
-	// the version of images that are authenticated and not encrypted, as releases before
-	// wrote them; they are read
+	// the format of earlier releases, authenticated and not encrypted; it is read only
 	plaintextVersion = 1
 	formatVersion    = 2
 	chunkSize        = 1 << 20
 	tagSize          = sha256.Size
 	saltSize         = 32
-	KeySize          = 32 // bytes of an attempt's key, at least
+	KeySize          = 32 // the least bytes of an attempt's key
 )
 
-// imageKeys are the keys of one image: no other image has the same, because its salt is
-// random.
+// imageKeys are the keys of one image. They are unique, because its salt is random.
 type imageKeys struct {
 	mac    hash.Hash
 	stream cipher.Stream // nil: the image is not encrypted
 }
 
-// deriveKeys makes the keys of an image. Without a salt it is of version 1, and its MAC
-// has the attempt's key itself.
+// deriveKeys makes the keys of an image. Without a salt the image has version 1, whose
+// MAC uses the attempt's key itself.
 func deriveKeys(key, salt []byte) (s imageKeys, err error) {
 	if len(key) < KeySize {
 		return s, fmt.Errorf("checkpoint image: %w: a key of %d bytes, %d are needed", roost.Invalid, len(key), KeySize)
@@ -73,12 +71,12 @@ func (s *imageKeys) applyKeystream(data []byte) {
 	}
 }
 
-// chunkSealer cuts what is written into chunks, encrypts each, and ends it with the tag
-// of everything so far.
+// chunkSealer cuts its input into chunks, encrypts each, and appends the tag of
+// everything so far.
 type chunkSealer struct {
 	to   io.Writer
 	keys imageKeys
-	buf  []byte // length, then what waits to fill a chunk
+	buf  []byte // room for the length, then the data of the unfinished chunk
 	tag  []byte
 	sent int64
 }
@@ -96,7 +94,7 @@ func newSealer(to io.Writer, key, header []byte) (*chunkSealer, error) {
 	return s, s.sendSealed(append(start, header...), len(start))
 }
 
-// sendSealed sends bytes, of which those from there on are encrypted, and the tag.
+// sendSealed writes bytes, encrypted from an offset on, and the tag.
 func (s *chunkSealer) sendSealed(data []byte, from int) error {
 	s.keys.applyKeystream(data[from:])
 	s.keys.mac.Write(data)
@@ -127,7 +125,7 @@ func (s *chunkSealer) flush() error {
 	return err
 }
 
-// Close sends what waits, and the end.
+// Close writes the last chunk and the end.
 func (s *chunkSealer) Close() error {
 	if len(s.buf) > 4 {
 		if err := s.flush(); err != nil {
@@ -137,7 +135,7 @@ func (s *chunkSealer) Close() error {
 	return s.flush()
 }
 
-// chunkOpener gives out chunks whose tag holds, and nothing else.
+// chunkOpener returns only data of chunks whose tag is right.
 type chunkOpener struct {
 	from        io.Reader
 	keys        imageKeys
@@ -145,7 +143,7 @@ type chunkOpener struct {
 	buf         []byte
 	rest        []byte
 	tag         []byte
-	receivedTag []byte // a tag as it came
+	receivedTag []byte // the tag that was read
 	ended       bool
 }
 
@@ -188,7 +186,8 @@ func newOpener(from io.Reader, key []byte) (*chunkOpener, error) {
 	return o, err
 }
 
-// readFull reads exactly as much; less is a bad image, other failures are the reader's.
+// readFull reads exactly len(p) bytes. A shorter input is a bad image; other errors are
+// the reader's.
 func (o *chunkOpener) readFull(p []byte) error {
 	_, err := io.ReadFull(o.from, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -200,8 +199,8 @@ func (o *chunkOpener) readFull(p []byte) error {
 	return nil
 }
 
-// readAuthentic reads that many bytes and the tag behind them, and decrypts them when
-// that holds.
+// readAuthentic reads size bytes and their tag, and decrypts the bytes if the tag is
+// right.
 func (o *chunkOpener) readAuthentic(size int) ([]byte, error) {
 	if cap(o.buf) < size {
 		o.buf = make([]byte, size)

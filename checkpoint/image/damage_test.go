@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in an image on a disk: it is refused, so that the one before it is
-// restored.
+// TestDamage checks that an image with any damage on disk is refused, so that the one
+// before it is restored.
 func TestDamage(t *testing.T) {
 	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text",
 		"scratch.tar": strings.Repeat("tar", 3000)}))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEncrypted looks for what a task had in memory, in its files and in its header in
-// the image of it: nobody finds it without the key.
+// TestEncrypted searches an image for data of the task's memory, files and header. None
+// of them may be found without the key.
 func TestEncrypted(t *testing.T) {
 	secret := "the value of a secret variable"
 	dir := newStaging(t, map[string]string{"criu/pages-1.img": secret + strings.Repeat("\x00", 1000),
@@ -22,14 +22,14 @@ func TestEncrypted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// the last begins zstd
+	// the last is the magic number of zstd
 	for _, word := range []string{secret, "pages-1.img", h.Node + `"`, h.Job, "\x28\xb5\x2f\xfd"} {
 		if bytes.Contains(first.Bytes(), []byte(word)) {
 			t.Errorf("%q is in it", word)
 		}
 	}
-	// Two images of the same contents share no stream: their difference is not that of
-	// the plain texts.
+	// Two images of the same contents share no key stream: their difference is not that
+	// of the plain texts.
 	start := len(imageMagic) + 2 + saltSize + 4
 	same := 0
 	for i := start; i < min(first.Len(), again.Len()); i++ {
@@ -42,8 +42,8 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// TestEarlierVersion reads what the release before wrote, which was authenticated and not
-// encrypted. The file was made by it.
+// TestEarlierVersion reads a file of the release before, which was authenticated and not
+// encrypted. That release made the file.
 func TestEarlierVersion(t *testing.T) {
 	data, err := os.ReadFile("testdata/version1")
 	if err != nil {

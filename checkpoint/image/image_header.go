@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Header says what an image is of. It is authenticated with the rest, and stands in
-// front.
+// Header identifies the task of an image. It is authenticated with the rest, and is at
+// the beginning.
 type Header struct {
 	Job      string            `json:"job"`
 	Index    uint32            `json:"index"`
@@ -18,19 +18,19 @@ type Header struct {
 	Sequence uint64            `json:"sequence"`
 	UID      uint32            `json:"uid"`
 	GID      uint32            `json:"gid"`
-	Node     string            `json:"node,omitempty"` // that it was taken on
+	Node     string            `json:"node,omitempty"` // node on which it was taken
 	Time     time.Time         `json:"time"`
 	Raw      int64             `json:"raw"`             // bytes of all entries
-	Entries  int               `json:"entries"`         // how many there are
-	Notes    map[string]string `json:"notes,omitempty"` // what the node wants to know at the restore
+	Entries  int               `json:"entries"`         // number of entries
+	Notes    map[string]string `json:"notes,omitempty"` // what the node needs to know at the restore
 }
 
-// ExpectedImage is what a reader expects of an image. What is zero or nil is not
-// compared, but Job always is.
+// ExpectedImage is what a reader expects of an image. Fields that are zero or nil are not
+// compared, except Job, Index and UID.
 type ExpectedImage struct {
 	Job      string
-	Index    uint32 // compared always
-	UID      uint32 // compared always
+	Index    uint32 // always compared
+	UID      uint32 // always compared
 	Sequence uint64
 	MAC      []byte
 }
@@ -43,15 +43,15 @@ const (
 	MaxName    = 128             // bytes of a flat name
 )
 
-// Scratch is the entry that holds the snapshot of the scratch directory; CRIUDir and
-// IODir are the directories of the others.
+// ScratchEntry is the entry with the snapshot of the scratch directory; CRIUDir and IODir
+// are the directories of the other entries.
 const (
 	ScratchEntry = "scratch.tar"
 	CRIUDir      = "criu"
 	IODir        = "io"
 )
 
-// badImage is the error of an image that is not what it should be.
+// badImage returns the error of an image with wrong contents.
 func badImage(format string, args ...any) error {
 	return fmt.Errorf("checkpoint image: %w: "+format, append([]any{roost.Invalid}, args...)...)
 }
@@ -79,7 +79,7 @@ func (h *Header) encode() ([]byte, error) {
 	return text, err
 }
 
-// mismatch says what in the header is not as expected.
+// mismatch returns an error that names what in the header is not as expected.
 func (w *ExpectedImage) mismatch(h *Header) error {
 	switch {
 	case h.Job != w.Job || h.Index != w.Index:
@@ -92,7 +92,7 @@ func (w *ExpectedImage) mismatch(h *Header) error {
 	return nil
 }
 
-// checkEntryName lets only the names pass that an image has.
+// checkEntryName accepts only the names that an image may have.
 func checkEntryName(name string) error {
 	dir, flat, nested := strings.Cut(name, "/")
 	switch {
@@ -106,7 +106,7 @@ func checkEntryName(name string) error {
 	return badImage("an entry is called %.200q", name)
 }
 
-// isForeignCharacter reports whether a character stands in no name of CRIUDir's files.
+// isForeignCharacter reports whether a character occurs in no name of CRIU's files.
 func isForeignCharacter(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+", r))
 }

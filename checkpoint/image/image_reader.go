@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Reader reads an image as a stream. All that it gives out has been authenticated; that
-// the image is whole is known when Next returns io.EOF, and not before.
+// Reader reads an image as a stream. All data that it returns are authenticated. The
+// image is known to be complete only when Next returns io.EOF.
 type Reader struct {
 	header   Header
 	expected ExpectedImage
@@ -27,8 +27,8 @@ type Reader struct {
 	err      error
 }
 
-// NewReader begins to read an image: its header has been authenticated and is as wanted.
-// Errors are roost.Invalid for a bad image and roost.NoInput where r fails.
+// NewReader begins to read an image. It checks that the header is authentic and as
+// expected. Errors are roost.Invalid for a bad image and roost.NoInput if r fails.
 func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
 	open, err := newOpener(r, key)
 	if err != nil {
@@ -49,16 +49,16 @@ func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
 	if err != nil {
 		return nil, badImage("%v", err)
 	}
-	// Padding and headers of the tar come on top of the entries themselves.
+	// The tar adds padding and headers to the entries.
 	i.tar = tar.NewReader(&maxBytesReader{i.zstd, i.header.Raw + int64(i.header.Entries)*4096 + 64<<10})
 	return i, nil
 }
 
-// Header is what the image says of itself.
+// Header returns the header of the image.
 func (i *Reader) Header() Header { return i.header }
 
-// Next goes to the next entry, whose bytes come from Read. io.EOF says that there is
-// none, and that the image is whole and the wanted one.
+// Next advances to the next entry, whose bytes Read returns. io.EOF means that there is
+// none, and that the image is complete and the expected one.
 func (i *Reader) Next() (name string, size int64, err error) {
 	if i.err != nil {
 		return "", 0, i.err
@@ -99,8 +99,8 @@ func (i *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// streamError passes on why the reading of the stream failed, and makes all else a bad
-// image.
+// streamError returns errors of the underlying reader as they are, and makes all others a
+// bad image.
 func streamError(err error) error {
 	if errors.Is(err, roost.Invalid) || errors.Is(err, roost.NoInput) {
 		return err
@@ -108,7 +108,7 @@ func streamError(err error) error {
 	return badImage("%v", err)
 }
 
-// verifyEnd reads what stands behind the last entry, and compares the whole.
+// verifyEnd reads what follows the last entry, and compares the MAC.
 func (i *Reader) verifyEnd() error {
 	if _, err := io.Copy(io.Discard, &maxBytesReader{i.zstd, 64 << 10}); err != nil {
 		return streamError(err)
@@ -133,13 +133,13 @@ func (i *Reader) verifyEnd() error {
 	return io.EOF
 }
 
-// MAC is that of the whole image, once Next has returned io.EOF.
+// MAC returns the MAC of the whole image, after Next has returned io.EOF.
 func (i *Reader) MAC() []byte { return i.opener.tag }
 
-// Close frees what the reader holds.
+// Close frees the reader's memory.
 func (i *Reader) Close() { i.zstd.Close() }
 
-// maxBytesReader fails after so many bytes, where io.LimitReader would end.
+// maxBytesReader fails after a number of bytes, where io.LimitReader would end.
 type maxBytesReader struct {
 	io.Reader
 	remaining int64

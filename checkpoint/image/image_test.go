@@ -25,7 +25,7 @@ func testHeader() Header {
 
 func testWant() ExpectedImage { return ExpectedImage{Job: "12.host", Index: 3, UID: 1000, Sequence: 5} }
 
-// newStaging makes a directory as a dump leaves it.
+// newStaging makes a directory like the result of a dump.
 func newStaging(t testing.TB, tree map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,8 +90,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestAnyChange flips bits and cuts at many places; nothing of it may pass, and nothing
-// may be left on disk.
+// TestAnyChange flips bits and cuts the file at many places. Each must be refused, and no
+// file may remain on disk.
 func TestAnyChange(t *testing.T) {
 	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text",
 		"scratch.tar": strings.Repeat("tar", 300)}))
@@ -115,7 +115,8 @@ func TestAnyChange(t *testing.T) {
 	try("twice", len(data), append(bytes.Clone(data), data...))
 }
 
-// TestSwapped takes a chunk of one image into another of the same job, and exchanges two.
+// TestSwapped inserts a chunk of one image into another of the same job, and exchanges
+// two chunks.
 func TestSwapped(t *testing.T) {
 	one, _ := write(t, newStaging(t, sampleEntries()))
 	two, _ := write(t, newStaging(t, sampleEntries()))
@@ -173,7 +174,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHeaderMismatch holds a writer to its header.
+// TestHeaderMismatch checks that a writer must fulfil its header.
 func TestHeaderMismatch(t *testing.T) {
 	h := testHeader()
 	h.Raw, h.Entries = 4, 1
@@ -206,7 +207,7 @@ func TestLinksStayOut(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything: without the key, nothing passes and nothing is left.
+// FuzzRead reads any text. Without the key, it is refused and no file remains.
 func FuzzRead(f *testing.F) {
 	data, _ := write(f, newStaging(f, map[string]string{"criu/core-1.img": "core", "scratch.tar": "tar"}))
 	f.Add(data)
@@ -224,8 +225,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzSealed reads what the key's owner sealed, whatever it is: a node gone wrong must
-// not lead a reader out of its directory.
+// FuzzSealed reads any data that the key's owner sealed. A hostile node must not make a
+// reader write outside of its directory.
 func FuzzSealed(f *testing.F) {
 	f.Add([]byte(`{"job":"12.host","index":3,"uid":1000,"sequence":5,"raw":10,"entries":1}`), []byte("no zstd"))
 	f.Fuzz(func(t *testing.T, header, body []byte) {
@@ -248,8 +249,8 @@ func FuzzSealed(f *testing.F) {
 	})
 }
 
-// memoryLikeData is like that of a scientific program: half of it zeros or repeated, half
-// of it noise.
+// memoryLikeData resembles the memory of a scientific program: half of it zeros or
+// repeated, half of it noise.
 func memoryLikeData(b *testing.B) string {
 	b.Helper()
 	data := make([]byte, 64<<20)
@@ -281,8 +282,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// verifyImage reads an image to its end and keeps nothing: what it would unpack to is
-// whole, of that key and as wanted.
+// verifyImage reads an image to its end and stores nothing. It checks that the image is
+// complete, of the key and as expected.
 func verifyImage(r io.Reader, key []byte, want ExpectedImage) (Header, error) {
 	image, err := NewReader(r, key, want)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 
 // WriteResult describes a finished image.
 type WriteResult struct {
-	Size int64  // bytes, as it travels
+	Size int64  // bytes of the image
 	Raw  int64  // bytes of its entries
 	MAC  []byte // the last tag
 }
 
-// compressionThreads bounds how many cores compression takes from the tasks of a node.
+// compressionThreads bounds the cores that compression takes from the tasks of a node.
 func compressionThreads() int { return min(2, runtime.GOMAXPROCS(0)) }
 
-// Writer makes an image as a stream.
+// Writer writes an image as a stream.
 type Writer struct {
 	header  Header
 	sealer  *chunkSealer
@@ -51,11 +51,12 @@ func NewWriter(w io.Writer, h Header, key []byte) (*Writer, error) {
 	return &Writer{header: h, sealer: seal, zstd: z, tar: tar.NewWriter(z)}, nil
 }
 
-// windowSize is how far back compression looks, and so what a reader must hold.
+// windowSize is the window of the compression in bytes, and so the memory that a reader
+// needs.
 const windowSize = 4 << 20
 
-// Add adds an entry of that many bytes, which are read from r: no more, and it is an
-// error if there are fewer.
+// Add adds an entry of size bytes, which are read from r. It is an error if there are
+// fewer.
 func (w *Writer) Add(name string, size int64, r io.Reader) error {
 	if err := checkEntryName(name); err != nil {
 		return err
@@ -76,7 +77,8 @@ func (w *Writer) Add(name string, size int64, r io.Reader) error {
 
 func writeError(err error) error { return fmt.Errorf("checkpoint image: %w: %w", roost.NoOutput, err) }
 
-// Close ends the image; without it there is none. It does not close what is below.
+// Close ends the image, which is incomplete without it. It does not close the underlying
+// writer.
 func (w *Writer) Close() (WriteResult, error) {
 	if w.entries != w.header.Entries || w.raw != w.header.Raw {
 		w.Abandon()
@@ -96,7 +98,7 @@ func (w *Writer) Close() (WriteResult, error) {
 	return WriteResult{Size: w.sealer.sent, Raw: w.raw, MAC: w.sealer.tag}, nil
 }
 
-// Abandon frees what the writer holds. What was written is no image.
+// Abandon frees the writer's memory. The output so far is no image.
 func (w *Writer) Abandon() {
 	w.zstd.Reset(io.Discard)
 	w.zstd.Close()

@@ -16,8 +16,8 @@ type stagedFile struct {
 	size int64
 }
 
-// listStaging finds the entries of a staging directory: scratch.tar, criu/* and io/*,
-// those that are there.
+// listStaging finds the entries of a staging directory: scratch.tar, criu/* and io/*, if
+// they exist.
 func listStaging(root *os.Root) (files []stagedFile, raw int64, err error) {
 	names := []string{}
 	if _, err := root.Lstat(ScratchEntry); err == nil {
@@ -54,9 +54,9 @@ func listStaging(root *os.Root) (files []stagedFile, raw int64, err error) {
 	return files, raw, nil
 }
 
-// WriteDirectory makes an image of a staging directory, which is ours alone, on w: of
-// scratch.tar, criu/* and io/*, those that are there. It sets the header's Raw and
-// Entries. To stop it, let w fail.
+// WriteDirectory writes an image of a staging directory to w. The entries are
+// scratch.tar, criu/* and io/*, if they exist; the directory must be accessible to root
+// only. It sets the header's Raw and Entries. To cancel it, let w fail.
 func WriteDirectory(w io.Writer, dir string, h Header, key []byte) (WriteResult, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -92,9 +92,9 @@ func addFile(image *Writer, root *os.Root, f stagedFile) error {
 
 func readError(err error) error { return fmt.Errorf("checkpoint image: %w: %w", roost.NoInput, err) }
 
-// ReadDirectory unpacks an image into dir, which it makes, closed to all but us. Only if
-// there is no error is the image whole, of that key and as wanted; otherwise nothing is
-// left of dir.
+// ReadDirectory unpacks an image into dir, which it creates without access for others.
+// Without an error the image is complete, of the key and as expected; otherwise dir does
+// not exist.
 func ReadDirectory(r io.Reader, dir string, key []byte, want ExpectedImage) (h Header, err error) {
 	image, err := NewReader(r, key, want)
 	if err != nil {

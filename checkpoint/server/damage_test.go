@@ -19,8 +19,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// takenImage is an image as a startd makes it of a task, with the key that only the
-// schedd of the task and the startd have.
+// takenImage returns an image as a startd makes it of a task. Only the schedd of the task
+// and the startd have its key.
 func takenImage(t *testing.T) (data, key []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,9 +42,9 @@ func takenImage(t *testing.T) (data, key []byte) {
 	return out.Bytes(), key
 }
 
-// Whatever is damaged in an image that lies on a checkpoint server: the startd that
-// fetches it has the image that was put, or refuses it by its name. The other images of
-// the server are served, and the schedd can remove the damaged one.
+// TestDamage damages an image on a checkpoint server in many ways. The startd that
+// fetches it gets the original image or refuses it with an error that names it. The other
+// images are served, and the schedd can remove the damaged one.
 func TestDamage(t *testing.T) {
 	p := newPool(t, 0)
 	n1, submit := p.node("n1", peer.Startd), p.callAs(p.submit("submit"))
@@ -95,7 +95,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// fetched takes an image from a server as a startd does before it restores a task.
+// fetched fetches an image from a server as a startd does before it restores a task.
 func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wire.FetchImageRequest, size int64,
 	key []byte) error {
 	t.Helper()

@@ -1,8 +1,8 @@
-// Package server is a checkpoint server: it keeps the images of many submit nodes, so
-// that they need neither their disks nor their networks for it. Execute nodes put and get
-// the images for which a submit node has signed them a right; a submit node removes its
-// own, and nobody else's. What an image is worth is decided where it is used: it is
-// encrypted and authenticated with a key that the server never sees.
+// Package server implements the checkpoint server. It stores the images of many submit
+// nodes, so that these need neither their disks nor their networks for it. Execute nodes
+// put and get the images for which a submit node has signed them a right; a submit node
+// removes its own images only. The server does not judge images: they are encrypted and
+// authenticated with a key that it never sees, and checked where they are used.
 package server
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Service answers the calls of one server. Who may make which of them, package auth says.
+// Service answers the calls of one server. Package auth decides who may make which call.
 type Service struct {
 	wire.UnimplementedCheckpointServerServer
 	images    *store.Store
@@ -30,21 +30,21 @@ type Service struct {
 	transfers sync.WaitGroup
 }
 
-// maxTransfers bounds how many images are on their way at once; others wait.
+// maxTransfers bounds the image transfers in progress; others wait.
 const maxTransfers = 16
 
-// New serves what lies in a store. By the identity it knows whose word a right is;
-// without one, only root of this machine comes.
+// New returns a service for the images of a store. With the identity it verifies the
+// signatures of rights; without one, only root of this machine may call.
 func New(images *store.Store, id *rpc.Identity) *Service {
 	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers)}
 }
 
-// stallTimeout is how long a transfer may stand still before it is given up: others wait
-// for its slot.
+// stallTimeout is how long a transfer may make no progress before it is aborted, because
+// others wait for its slot.
 const stallTimeout = time.Minute
 
-// runTransfer moves an image when there is a slot for it, and gives up when nothing moves
-// any more. The stream ends with the call, and with the stream whatever move waits for.
+// runTransfer runs a transfer when a slot is free, and aborts it without progress. The
+// stream ends with the call, and with it everything that move waits for.
 func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -66,7 +66,7 @@ func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error
 	}
 }
 
-// callerRights are those of who calls.
+// callerRights returns the rights of a caller.
 func (s *Service) callerRights(ctx context.Context, capability []byte) (store.PeerRights, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -75,7 +75,7 @@ func (s *Service) callerRights(ctx context.Context, capability []byte) (store.Pe
 	return store.RightsOf(s.identity, p, capability)
 }
 
-// Put takes one image. When it answers, the image is whole and on the disk.
+// Put stores one image. When it answers, the image is complete and on the disk.
 func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingSe
 	})
 }
 
-// Remove deletes an image of the schedd that asks.
+// Remove deletes an image of the schedd that calls.
 func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wire.RemoveImageReply, error) {
 	k, err := imageKey(req)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wir
 	return &wire.RemoveImageReply{Removed: removed}, err
 }
 
-// imageKey is the image that a request names.
+// imageKey returns the key of the image in a request.
 func imageKey(req *wire.FetchImageRequest) (store.ImageKey, error) {
 	if req.GetSchedd() == "" {
 		return store.ImageKey{}, fmt.Errorf("image: %w: it is not said whose it is", roost.Invalid)

@@ -19,15 +19,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// An image that nobody has put or got for so long is deleted: who was to remove it is
-// gone. It is looked for that often.
+// An image that was neither put nor got during the retention is deleted, because the
+// schedd that should remove it no longer exists. sweepInterval is how often such images
+// are searched.
 const (
 	retention     = 90 * 24 * time.Hour
 	sweepInterval = time.Hour
 )
 
-// Run serves as the checkpoint server of node until ctx ends. A nil identity serves unix
-// sockets only.
+// Run serves as the checkpoint server of node until ctx ends. With a nil identity it
+// serves unix sockets only.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("checkpoint-server")
 	own := node.Images
@@ -47,7 +48,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	images, err := store.Open(own.Dir, int64(own.Max))
 	if err == nil {
-		_, err = images.Sweep(func(store.ImageKey) bool { return true }) // what was never finished
+		_, err = images.Sweep(func(store.ImageKey) bool { return true }) // unfinished uploads
 	}
 	if err != nil {
 		for _, l := range listeners {
@@ -60,8 +61,8 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners, log)
 }
 
-// serveListeners serves on those listeners, which it closes, until ctx ends or one of
-// them breaks.
+// serveListeners serves on listeners, which it closes, until ctx ends or one of them
+// fails.
 func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener,
 	log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -86,7 +87,7 @@ func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listene
 	return err
 }
 
-// runExpiry deletes old images now and then.
+// runExpiry deletes old images periodically.
 func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()

@@ -21,11 +21,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// testPool is a server, and what nodes need to call it.
+// testPool is a server with what nodes need to call it.
 type testPool struct {
 	*testing.T
 	authority, address string
-	dir                string // of the images
+	dir                string // directory of the images
 	images             *store.Store
 	submitNodes        map[string]*rpc.Identity
 }
@@ -74,14 +74,14 @@ func (p *testPool) identity(name string, roles ...peer.Role) *rpc.Identity {
 	return id
 }
 
-// node is how a node with those roles calls the server.
+// node returns a client of a node with roles.
 func (p *testPool) node(name string, roles ...peer.Role) wire.CheckpointServerClient {
 	p.Helper()
 	return p.callAs(p.identity(name, roles...))
 }
 
-// signedRight is a right of a node's that a submit node has signed: to put images of
-// attempt 3 of a task, and to get image 4 of it.
+// signedRight returns a right of a node that a submit node has signed. The node may put
+// images of attempt 3 of a task, and get image 4 of it.
 func (p *testPool) signedRight(schedd, node string, job uint64) []byte {
 	p.Helper()
 	return p.signRight(p.submit(schedd), &wire.ImageRight{
@@ -98,7 +98,7 @@ func (p *testPool) signRight(by *rpc.Identity, r *wire.ImageRight) []byte {
 	return text
 }
 
-// submit is the identity of a submit node.
+// submit returns the identity of a submit node.
 func (p *testPool) submit(name string) *rpc.Identity {
 	p.Helper()
 	if p.submitNodes[name] == nil {
@@ -107,7 +107,7 @@ func (p *testPool) submit(name string) *rpc.Identity {
 	return p.submitNodes[name]
 }
 
-// callAs calls with an identity.
+// callAs returns a client with an identity.
 func (p *testPool) callAs(id *rpc.Identity) wire.CheckpointServerClient {
 	p.Helper()
 	conn, err := rpc.Dial(p.address, id, peer.CheckpointServer)
@@ -142,7 +142,7 @@ func imageOf(schedd string, job uint64) *wire.FetchImageRequest {
 	return requestWithRight(nil, schedd, job)
 }
 
-// requestWithRight is a request for an image that shows a right.
+// requestWithRight returns a request for an image with a right.
 func requestWithRight(right []byte, schedd string, job uint64) *wire.FetchImageRequest {
 	return &wire.FetchImageRequest{Capability: right, Schedd: schedd,
 		Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Sequence: 4}
@@ -167,8 +167,9 @@ func removeImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error
 	return rpc.FromStatus(err)
 }
 
-// An execute node puts an image, another one gets it, each with the right that the submit
-// node has signed for it, and that submit node removes it; nobody else does any of that.
+// TestWhoMay lets an execute node put an image, another one get it, and the submit node
+// remove it. The execute nodes have rights that the submit node has signed; no other
+// caller may do any of that.
 func TestWhoMay(t *testing.T) {
 	p := newPool(t, 0)
 	n1, n2 := p.node("n1", peer.Startd), p.node("n2", peer.Startd)
@@ -265,7 +266,7 @@ func TestWhoMay(t *testing.T) {
 
 func secondImage[T any](_ T, err error) error { return err }
 
-// A server that is full says so, and has room again when something was removed.
+// TestFull checks that a full server refuses images, and has room again after a removal.
 func TestFull(t *testing.T) {
 	p := newPool(t, 1000)
 	n1, submit := p.node("n1", peer.Startd), p.callAs(p.submit("submit"))

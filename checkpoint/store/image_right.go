@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// imageRight is what signatures of rights are for.
+// imageRight is the purpose in signatures of rights.
 const imageRight = "Roost image right 1"
 
-// SignRight makes a right that the node to which it is given can show to a checkpoint
-// server. A nil identity makes none.
+// SignRight signs a right that the node which gets it can show to a checkpoint server.
+// With a nil identity the result is empty.
 func SignRight(id *rpc.Identity, r *wire.ImageRight) ([]byte, error) {
 	if id == nil {
 		return nil, nil
@@ -31,14 +31,15 @@ func SignRight(id *rpc.Identity, r *wire.ImageRight) ([]byte, error) {
 	return proto.Marshal(&wire.SignedImageRight{Right: text, Signature: signature, Certificates: certificates})
 }
 
-// PeerRights are what a peer may do with images, by who it is and what it shows.
+// PeerRights are a peer's rights over images, by its identity and the right that it
+// shows.
 type PeerRights struct {
 	peer  peer.Peer
 	right *wire.ImageRight // nil: it has shown none
 }
 
-// RightsOf reads what a peer shows: it is signed by the submit node that it names, and
-// for this peer. An empty one is none.
+// RightsOf reads the right that a peer shows. It must be signed by the submit node that
+// it names, and for this peer. An empty one is none.
 func RightsOf(id *rpc.Identity, p peer.Peer, capability []byte) (PeerRights, error) {
 	if len(capability) == 0 || id == nil {
 		return PeerRights{peer: p}, nil
@@ -59,29 +60,30 @@ func RightsOf(id *rpc.Identity, p peer.Peer, capability []byte) (PeerRights, err
 	return PeerRights{p, &r}, nil
 }
 
-// MayPut says why a peer may not put an image.
+// MayPut returns why a peer may not put an image, or nil.
 func (r PeerRights) MayPut(k ImageKey) error {
 	a := r.right.GetAttempt()
 	return r.checkRight(k, "put", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index &&
 		roost.AttemptNumber(a.GetAttempt()) == k.Attempt)
 }
 
-// MayGet says why a peer may not get an image.
+// MayGet returns why a peer may not get an image, or nil.
 func (r PeerRights) MayGet(k ImageKey) error {
 	a := r.right.GetAttempt()
 	return r.checkRight(k, "get", a.GetJob() == k.Job && int(a.GetIndex()) == k.Index &&
 		roost.AttemptNumber(r.right.GetOrigin()) == k.Attempt && r.right.GetSequence() == k.Sequence)
 }
 
-// checkRight lets root of the same machine do all, a submit node what it likes with its
-// own images, and an execute node what that submit node has signed.
+// checkRight checks a peer's right to one operation. Root of the same machine may do
+// everything, a submit node everything with its own images, and an execute node what that
+// submit node has signed.
 func (r PeerRights) checkRight(k ImageKey, do string, covered bool) error {
 	switch {
 	case r.peer.Local && r.peer.Plays(peer.Startd), r.peer.Plays(peer.Schedd) && r.peer.Name == k.Schedd:
 		return nil
 	case !r.peer.Plays(peer.Startd):
 		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
-	case r.right == nil: // it is no worse than a server that does not answer, and says nothing about the image
+	case r.right == nil: // like a server that does not answer: the error says nothing about the image
 		return fmt.Errorf("%v: %w: %s shows no right to %s it: its release, or that of %s, is older than this server's",
 			k, roost.Unavailable, r.peer, do, k.Schedd)
 	case r.right.GetSchedd() != k.Schedd || !covered:

@@ -17,17 +17,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks
-// of data, and a last one with the SHA-256 of all of it. When it returns nil, the image
-// is whole and on the disk, in the place of one that was there. One that has not the size
-// or the digest is refused with roost.Invalid, one for which there is no room with
-// roost.Exhausted; the errors of recv come back as they are.
+// Receive stores an image of size bytes from a stream. The stream is a chunk with the
+// entry, chunks of data, and a last one with the SHA-256 of all data. When Receive
+// returns nil, the image is complete and on the disk, and has replaced an older one. A
+// wrong size or digest is roost.Invalid, a lack of room roost.Exhausted; the errors of
+// recv are returned as they are.
 func (s *Store) Receive(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
 	return s.receiveImage(k, size, recv, os.Rename)
 }
 
-// ReceiveNew is Receive that replaces nothing: if the image is there, or another upload
-// of it was faster, it is roost.Conflict.
+// ReceiveNew is Receive without replacing. If the image exists, or another upload of it
+// was faster, the error is roost.Conflict.
 func (s *Store) ReceiveNew(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
 	if _, err := s.Size(k); err == nil {
 		return conflictError(k)
@@ -86,8 +86,8 @@ func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChun
 	return s.syncDirectories(filepath.Dir(path))
 }
 
-// verifyDigest compares a file that nobody has open for writing with the digest that came
-// with its bytes: what is acknowledged is what lies there, and not what was meant to.
+// verifyDigest compares a file with the digest that came with its bytes. No writer has
+// the file open, so it proves what is on the disk and not only what was sent.
 func verifyDigest(path string, size int64, want []byte) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -105,8 +105,8 @@ func verifyDigest(path string, size int64, want []byte) error {
 	return nil
 }
 
-// syncDirectories makes a name durable, and those of the directories above it that may be
-// new.
+// syncDirectories makes a name durable, with the names of the directories above it that
+// may be new.
 func (s *Store) syncDirectories(dir string) error {
 	for {
 		d, err := os.Open(dir)
@@ -125,7 +125,7 @@ func (s *Store) syncDirectories(dir string) error {
 	}
 }
 
-// diskFullError makes roost.Exhausted of a disk's own word.
+// diskFullError returns roost.Exhausted for the system's errors of a full disk.
 func diskFullError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", roost.Exhausted, err)
@@ -160,11 +160,11 @@ func receiveData(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) 
 	}
 }
 
-// pieceSize is how much of an image goes into one message.
+// pieceSize is the bytes of an image in one message.
 const pieceSize = 256 << 10
 
-// Send sends an image as Receive takes it; roost.NotFound when it is not there. The
-// errors of send come back as they are.
+// Send sends an image in the form that Receive takes. A missing image is roost.NotFound.
+// The errors of send are returned as they are.
 func (s *Store) Send(k ImageKey, send func(*wire.FileChunk) error) error {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Store) Send(k ImageKey, send func(*wire.FileChunk) error) error {
 	}
 	sum := sha256.New()
 	for {
-		data := make([]byte, pieceSize) // a message may still be on its way when the next is made
+		data := make([]byte, pieceSize) // a message may still be in transit when the next is made
 		n, err := io.ReadFull(f, data)
 		if n > 0 {
 			sum.Write(data[:n])

@@ -1,12 +1,12 @@
-// Package store keeps checkpoint images on a disk: those of a schedd's tasks in its
-// spool, and those of many schedds on a checkpoint server.
+// Package store stores checkpoint images on a disk. A schedd's spool has those of its own
+// tasks, a checkpoint server those of many schedds.
 //
 //	DIR/[SCHEDD/]JOB/INDEX.ATTEMPT.SEQUENCE
 //
-// An image is there whole or not at all: each upload writes a file of its own beside the
-// name, which is synced, closed, compared with its digest as it lies there, and renamed.
-// Its bytes mean nothing here. Names are made of numbers, and of the name that a schedd's
-// certificate carries; never of what a message calls a path.
+// An image is there completely or not at all: each upload writes a file of its own beside
+// the name, which is synced, closed, compared with its digest, and renamed. The package
+// does not interpret the contents. Names consist of numbers, and of the name in a
+// schedd's certificate; never of a path in a message.
 package store
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // ImageKey names one image.
 type ImageKey struct {
-	Schedd   string // empty in the spool of a schedd, for its own
+	Schedd   string // empty in the spool of a schedd, for its own images
 	Job      uint64
 	Index    int
 	Attempt  roost.AttemptNumber
@@ -39,19 +39,20 @@ func (k ImageKey) String() string {
 	return fmt.Sprintf("checkpoint %d of attempt %d[%d].%s/%d", k.Sequence, k.Job, k.Index, k.Schedd, k.Attempt)
 }
 
-// Store is a directory of images. Its methods may be called at once for different images.
+// Store is a directory of images. Its methods may be called concurrently for different
+// images.
 type Store struct {
 	dir      string
-	maxBytes int64 // bytes that may lie in it; 0: as many as the disk has room for
+	maxBytes int64 // most bytes in the store; 0: as many as the disk has room for
 
 	mu            sync.Mutex
-	incomingBytes int64 // bytes of images on their way here
+	incomingBytes int64 // bytes of images that are being received
 
-	nameMu      sync.Mutex // held while an image gets a name that must be free
+	nameMu      sync.Mutex // held while an image gets a name that must be unused
 	directoryMu sync.Mutex // held while directories are made for an image, and while empty ones are removed
 }
 
-// Open makes the directory when it is not there.
+// Open creates the directory if it does not exist.
 func Open(dir string, most int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
@@ -59,14 +60,12 @@ func Open(dir string, most int64) (*Store, error) {
 	return &Store{dir: dir, maxBytes: most}, nil
 }
 
-// partialSuffix ends the name of a file that is not whole yet. Before it is a random
-// number.
+// partialSuffix ends the name of an incomplete file. A random number precedes it.
 const partialSuffix = ".part"
 
-// createPartial creates a file beside an image's place that no other upload, of the same
-// image or of another, has open.
+// createPartial creates a file beside an image's place, for one upload alone.
 func (s *Store) createPartial(path string) (*os.File, error) {
-	s.directoryMu.Lock() // from its directory to its file: an empty directory goes with the last image that lay in it
+	s.directoryMu.Lock() // from making the directory to making the file: the last image of a directory removes it
 	defer s.directoryMu.Unlock()
 	dir, name := filepath.Split(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -75,7 +74,7 @@ func (s *Store) createPartial(path string) (*os.File, error) {
 	return os.CreateTemp(dir, name+".*"+partialSuffix)
 }
 
-// imagePath is where an image lies.
+// imagePath returns the path of an image.
 func (s *Store) imagePath(k ImageKey) (string, error) {
 	dir := s.dir
 	if k.Schedd != "" {
@@ -92,7 +91,7 @@ func (s *Store) imagePath(k ImageKey) (string, error) {
 		nil
 }
 
-// Remove deletes an image and reports whether it was there.
+// Remove deletes an image and reports whether it existed.
 func (s *Store) Remove(k ImageKey) (bool, error) {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -106,7 +105,7 @@ func (s *Store) Remove(k ImageKey) (bool, error) {
 	defer s.directoryMu.Unlock()
 	for dir := filepath.Dir(path); err == nil && dir != s.dir; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
-			break // others lie in it
+			break // it has other images
 		}
 	}
 	if err != nil {
@@ -115,8 +114,8 @@ func (s *Store) Remove(k ImageKey) (bool, error) {
 	return true, nil
 }
 
-// Write makes an image of what write writes. It is not forced to the disk: it is for
-// where an image is only kept until somebody else has it.
+// Write stores an image that write writes. It is not synced: it is for images that are
+// stored only until they have been sent on.
 func (s *Store) Write(k ImageKey, write func(io.Writer) error) (err error) {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Store) Write(k ImageKey, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// Open opens an image for reading; roost.NotFound when it is not there.
+// Open opens an image for reading. A missing one is roost.NotFound.
 func (s *Store) Open(k ImageKey) (*os.File, error) {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *Store) Open(k ImageKey) (*os.File, error) {
 	return f, err
 }
 
-// Size is how large an image is, roost.NotFound when it is not there.
+// Size returns the size of an image in bytes. A missing one is roost.NotFound.
 func (s *Store) Size(k ImageKey) (int64, error) {
 	path, err := s.imagePath(k)
 	if err != nil {
@@ -165,8 +164,8 @@ func (s *Store) Size(k ImageKey) (int64, error) {
 	return info.Size(), nil
 }
 
-// Sweep deletes what is not to be kept, and what was never finished, and returns how many
-// files that were. Nothing may be received meanwhile.
+// Sweep deletes images for which keep returns false, and unfinished uploads, and returns
+// how many files that were. No image may be received meanwhile.
 func (s *Store) Sweep(keep func(ImageKey) bool) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -184,7 +183,7 @@ func (s *Store) Sweep(keep func(ImageKey) bool) (n int, err error) {
 	return n, nil
 }
 
-// parsePath is the image that lies in a file; false for a file that is none.
+// parsePath returns the image of a file, or false for a file that is none.
 func (s *Store) parsePath(path string) (k ImageKey, ok bool) {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
@@ -212,7 +211,7 @@ func (s *Store) parsePath(path string) (k ImageKey, ok bool) {
 	return k, err == nil && want == path
 }
 
-// Expire deletes the images that were last put or got before that, and returns how many
+// Expire deletes the images that were last put or got before a time, and returns how many
 // those were.
 func (s *Store) Expire(before time.Time) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
@@ -233,7 +232,7 @@ func (s *Store) Expire(before time.Time) (n int, err error) {
 	return n, err
 }
 
-// UsedBytes adds up the images that lie in the store, in bytes.
+// UsedBytes sums the images in the store, in bytes.
 func (s *Store) UsedBytes() (used int64, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, partialSuffix) {
@@ -248,7 +247,7 @@ func (s *Store) UsedBytes() (used int64, err error) {
 	return used, err
 }
 
-// ignoreNotExist is for what is deleted while it is looked at.
+// ignoreNotExist ignores the error of a file that was deleted meanwhile.
 func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -256,15 +255,14 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// A disk is not filled to its end with images: what is more important than they are may
-// lie on it.
+// Images never fill a disk completely, because it may hold more important files.
 const (
 	maxSpareBytes = 1 << 30
-	spareDivisor  = 20 // of the disk, as a divisor
+	spareDivisor  = 20 // divides the size of the disk
 )
 
 // checkRoom refuses an image for which there is no room, with roost.Exhausted. Otherwise
-// it has its room until arrived is called.
+// it reserves the room until arrived is called.
 func (s *Store) checkRoom(size int64) (arrived func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

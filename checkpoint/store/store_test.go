@@ -26,7 +26,7 @@ func open(t *testing.T, most int64) *Store {
 	return s
 }
 
-// chunkStream gives chunks one after the other.
+// chunkStream returns chunks one after the other.
 func chunkStream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
 	return func() (*wire.FileChunk, error) {
 		if len(chunks) == 0 {
@@ -38,7 +38,7 @@ func chunkStream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
 	}
 }
 
-// imageMessages is an image as it travels.
+// imageMessages returns an image as the messages of a transfer.
 func imageMessages(data []byte) []*wire.FileChunk {
 	sum := sha256.Sum256(data)
 	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "5"}}, {Data: data[:len(data)/2]},
@@ -72,8 +72,9 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// Nothing is there of an image that is not whole, or is not what was announced.
-// TestWriteAndRemove: an image finds its directory, whichever others go at the same time.
+// TestWriteAndRemove checks that no file remains of an image that is incomplete or is not
+// what was announced. An image finds its directory even if others are removed
+// concurrently.
 func TestWriteAndRemove(t *testing.T) {
 	s := open(t, 0)
 	var all sync.WaitGroup
@@ -162,7 +163,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// What nobody has put or got for long goes; what was got stays.
+// TestExpire checks that images which were neither put nor got for long are removed.
 func TestExpire(t *testing.T) {
 	s, data := open(t, 0), []byte("image")
 	two := testKey

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// slowUpload is an upload whose chunks come when they are sent, as of a node that holds
+// slowUpload is an upload whose chunks the test sends one by one, like a node that holds
 // its stream open.
 type slowUpload struct {
 	chunks chan *wire.FileChunk
@@ -34,7 +34,7 @@ func upload(s *Store, k ImageKey, size int) *slowUpload {
 	return u
 }
 
-// finish sends the rest of an image and returns how the upload ended.
+// finish sends the rest of an image and returns the result of the upload.
 func (u *slowUpload) finish(data []byte) error {
 	sum := sha256.Sum256(data)
 	u.chunks <- &wire.FileChunk{Data: data[1:]}
@@ -42,9 +42,8 @@ func (u *slowUpload) finish(data []byte) error {
 	return <-u.result
 }
 
-// TestTwoUploads: an upload that holds its stream open while another one of the same
-// image is acknowledged neither spoils that nor replaces it, whatever it sends
-// afterwards.
+// TestTwoUploads holds one upload open while another one of the same image is
+// acknowledged. The first must neither damage nor replace the image.
 func TestTwoUploads(t *testing.T) {
 	s := open(t, 0)
 	good, bad := bytes.Repeat([]byte("good"), 1000), bytes.Repeat([]byte("evil"), 1000)
@@ -75,8 +74,8 @@ func TestTwoUploads(t *testing.T) {
 	}
 }
 
-// TestWrittenElsewhere changes a file between its last byte and its digest, as a disk
-// that lies, or somebody who had it open: it is not acknowledged.
+// TestWrittenElsewhere changes a file between its last byte and its digest. A faulty disk
+// does that, or a process that has the file open. The upload is not acknowledged.
 func TestWrittenElsewhere(t *testing.T) {
 	s, data := open(t, 0), bytes.Repeat([]byte("image"), 1000)
 	chunks := chunkStream(imageMessages(data)...)
