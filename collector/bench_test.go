@@ -13,10 +13,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkAds measures how many machine ads a collector takes in a second: 64 machines
-// on connections of their own send one after the other as each is acknowledged, renewals
-// of leases alone or whole ads that differ each time, with and without a negotiator that
-// follows them. All runs in this process, so the senders' work is in it.
+// BenchmarkAds measures how many machine ads a collector accepts in a second. On
+// connections of their own, 64 machines send one ad after the other as each is
+// acknowledged. They send only lease renewals, or whole ads that differ each time, with
+// and without a watching negotiator. All runs in this process, so the senders' work is
+// included.
 func BenchmarkAds(b *testing.B) {
 	for _, c := range []struct {
 		name           string
@@ -63,7 +64,7 @@ func benchAds(b *testing.B, whole, watched bool) {
 }
 
 // sendAds sends n updates of one machine, each when the one before is acknowledged. The
-// first is whole.
+// first is a whole ad.
 func sendAds(b *testing.B, addr, name string, n int, whole bool) error {
 	conn, err := rpc.Dial(addr, nil, peer.Collector)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// startCollector serves a collector on a socket and returns what stops it.
+// startCollector serves a collector on a socket and returns a function that stops it.
 func startCollector(t testing.TB, addr string) (stop func()) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
@@ -45,7 +45,7 @@ func startCollector(t testing.TB, addr string) (stop func()) {
 	return stop
 }
 
-// watchMachineAds follows machine ads, and returns a channel of changes.
+// watchMachineAds watches machine ads, and returns a channel of changes.
 func watchMachineAds(t *testing.T, addrs ...string) <-chan adclient.AdChange {
 	changes := make(chan adclient.AdChange, 100)
 	w := adclient.AdWatcher{Collectors: addrs, Type: "Machine", Apply: func(list []adclient.AdChange, synced bool) {
@@ -77,8 +77,8 @@ func nextDelta(t *testing.T, changes <-chan adclient.AdChange) adclient.AdChange
 	}
 }
 
-// TestAdvertise takes an ad from its daemon to a watcher, through updates, a restart of
-// the collector, and the daemon's end.
+// TestAdvertise follows an ad from its daemon to a watcher. It includes updates, a
+// restart of the collector, and the daemon's end.
 func TestAdvertise(t *testing.T) {
 	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
 	stop := startCollector(t, addr)
@@ -115,7 +115,7 @@ func TestAdvertise(t *testing.T) {
 	}
 }
 
-// TestTwoCollectors holds that an ad is known as long as one collector knows it.
+// TestTwoCollectors checks that a watcher has an ad as long as one collector has it.
 func TestTwoCollectors(t *testing.T) {
 	dir := t.TempDir()
 	a, b := "unix:"+filepath.Join(dir, "a.sock"), "unix:"+filepath.Join(dir, "b.sock")
@@ -220,7 +220,7 @@ func TestMayBe(t *testing.T) {
 	}
 }
 
-// TestPrivate holds that only negotiators see private attributes.
+// TestPrivate checks that only negotiators see private attributes.
 func TestPrivate(t *testing.T) {
 	d := adstore.AdChange{Name: "n", Entry: &adstore.StoredAd{Name: "n", Private: map[string]string{"GrantKey": "00"}}}
 	if m := deltaMessage(d, false); m.GetPrivate() != nil {

@@ -44,8 +44,8 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	return s.serve(ctx, server, listeners, daemon.ReportReady)
 }
 
-// serve runs a collector on those listeners, which it closes, until ctx ends or one of
-// them breaks.
+// serve runs a collector on listeners, which it closes, until ctx ends or one of them
+// fails.
 func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -22,12 +22,12 @@ import (
 type grpcService struct {
 	wire.UnimplementedCollectorServer
 	storeLoop *storeLoop
-	isRevoked func(serial string) bool // whether the certificate of that number was; nil: none is
+	isRevoked func(serial string) bool // whether the certificate with a serial number is revoked; nil: none is
 }
 
-// Advertise takes updates until the stream ends. The ads stay until their leases end: a
-// daemon that lost its connection is not gone. One that was hung up on because its node
-// was put out of the pool is.
+// Advertise accepts updates until the stream ends. The ads then stay until their leases
+// expire, because a daemon that lost its connection still exists. If the stream was cut
+// because the node's certificate was revoked, its ads are removed.
 func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
 	caller, _ := peer.FromContext(ctx)
@@ -81,8 +81,8 @@ func (s *grpcService) applyUpdate(ctx context.Context, caller peer.Peer,
 	return outcome, err
 }
 
-// mayAdvertiseType reports whether a peer plays the role that an ad of that type speaks
-// of: who advertises a machine is given other people's jobs.
+// mayAdvertiseType reports whether a peer has the role that an ad of a type requires.
+// Schedds send jobs to any machine that is advertised.
 func mayAdvertiseType(p peer.Peer, adType string) bool {
 	switch adType {
 	case "Machine":
@@ -95,10 +95,9 @@ func mayAdvertiseType(p peer.Peer, adType string) bool {
 	return p.Local
 }
 
-// mayAdvertiseName reports whether a peer may advertise under that name. A node speaks
-// for itself and for what is on it: "node", "slot1.node" and "daemon@node". Local daemons
-// may say anything: they are told apart by nothing but their user, who owns the
-// collector.
+// mayAdvertiseName reports whether a peer may advertise under a name. A node may use its
+// own name and those of what is on it: "node", "slot1.node" and "daemon@node". Local
+// daemons may use any name: they have no identity but their user, who owns the collector.
 func mayAdvertiseName(p peer.Peer, name string) bool {
 	if p.Local {
 		return true
@@ -107,8 +106,8 @@ func mayAdvertiseName(p peer.Peer, name string) bool {
 		strings.HasSuffix(name, "@"+p.Name))
 }
 
-// Watch tells every ad of a type, then that this was all, then each change as it happens.
-// Private attributes are for negotiators only.
+// Watch sends every ad of a type, then the mark that these were all, then each change as
+// it happens. Private attributes are for negotiators only.
 func (s *grpcService) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
 	ctx := stream.Context()
 	caller, _ := peer.FromContext(ctx)
@@ -156,8 +155,8 @@ func deltaMessage(d adstore.AdChange, trusted bool) *wire.AdDelta {
 	return m
 }
 
-// Query tells the ads that meet a constraint. Entries never change, so the constraint is
-// weighed here and not in the owner's goroutine.
+// Query sends the ads that meet a constraint. Entries never change, so the constraint is
+// evaluated here and not in the owner's goroutine.
 func (s *grpcService) Query(req *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
 	ctx := stream.Context()
 	query, err := adstore.CompileQuery(req.GetConstraint(), req.GetProjection(), int(req.GetLimit()))

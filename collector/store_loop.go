@@ -8,14 +8,14 @@ import (
 	"github.com/roost-batch/roost/collector/adstore"
 )
 
-// Bounds of the owner's channel and of what a watcher is told at once.
+// Bounds of the owner's channel and of the changes in one answer to a watcher.
 const (
 	inboxSize      = 1024
 	maxTakenDeltas = 512
 )
 
 // storeLoop is the goroutine that owns the store, and the channel to it. Events are
-// functions of the store: each handler of a call sends one and waits until it was run.
+// functions: each handler of a call sends one and waits until it has run.
 type storeLoop struct {
 	store   *adstore.Store
 	inbox   chan func()
@@ -36,8 +36,8 @@ func newStoreLoop(limits adstore.SizeLimits) *storeLoop {
 	}
 }
 
-// run runs events until ctx ends. It takes all that waits before it tells the watchers,
-// so that a burst of updates is one message to each.
+// run runs events until ctx ends. It runs all waiting events before it answers the
+// watchers, so that a burst of updates is one message to each.
 func (o *storeLoop) run(ctx context.Context) {
 	defer close(o.done)
 	timer := time.NewTimer(time.Hour)
@@ -65,15 +65,15 @@ func (o *storeLoop) answerWaiting() {
 	for f, reply := range o.waiting {
 		if f.HasPending() {
 			deltas, err := f.Take(maxTakenDeltas)
-			reply <- feedReply{deltas, err} // has room: a watcher asks one thing at a time
+			reply <- feedReply{deltas, err} // has room: a watcher has one request at a time
 			delete(o.waiting, f)
 		}
 	}
 }
 
-// runInLoop runs event in the owner's goroutine and waits for it. Once the owner has the
-// event, ctx is not listened to any more: what the event sets up must be known to the
-// caller, or nobody would ever take it down.
+// runInLoop runs event in the owner's goroutine and waits for it. When the owner has
+// received the event, ctx no longer matters: the caller must learn what the event has
+// created, or it would never be removed.
 func (o *storeLoop) runInLoop(ctx context.Context, event func()) error {
 	ran := make(chan struct{})
 	select {
@@ -91,8 +91,8 @@ func (o *storeLoop) runInLoop(ctx context.Context, event func()) error {
 	}
 }
 
-// waitForDeltas waits until the feed has something to tell. The reply channel has room
-// for one.
+// waitForDeltas waits until the feed has changes. The reply channel has room for one
+// reply.
 func (o *storeLoop) waitForDeltas(ctx context.Context, f *adstore.TypeFeed, reply chan feedReply) (feedReply, error) {
 	select {
 	case o.inbox <- func() { o.waiting[f] = reply }:
@@ -119,7 +119,7 @@ func (o *storeLoop) endFeed(f *adstore.TypeFeed) {
 	}
 }
 
-// errStopping is what calls get that are under way when the collector ends.
+// errStopping is the error of calls in progress when the collector stops.
 var errStopping error = stopRequest{}
 
 type stopRequest struct{}

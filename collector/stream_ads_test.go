@@ -34,8 +34,8 @@ func (s *updateStream) Recv() (*wire.AdUpdate, error) {
 	return m, nil
 }
 
-// TestRevokedNodeLosesAds: the ad of a node that is put out of the pool goes when it is
-// hung up on, and those of others, and of its next life, stay.
+// TestRevokedNodeLosesAds checks that the ads of a revoked node are removed when its
+// stream is cut. Ads of others, and of the node after it has joined again, stay.
 func TestRevokedNodeLosesAds(t *testing.T) {
 	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {
 		return serial == "bad"
@@ -71,8 +71,8 @@ func TestRevokedNodeLosesAds(t *testing.T) {
 	holds(2, "its old connection ends after it has joined anew")
 }
 
-// TestANameInOtherLettersIsFree: who joins under the name of a member that was put out,
-// in other letters, is believed; beside the member it is not.
+// TestANameInOtherLettersIsFree checks names that differ only by case from the name of a
+// node. A new node may use one after the other node was revoked, and not before.
 func TestANameInOtherLettersIsFree(t *testing.T) {
 	caught := false
 	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits()), isRevoked: func(serial string) bool {

@@ -8,22 +8,23 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// AdQuery asks for ads. Compile makes it ready.
+// AdQuery selects ads. CompileQuery makes it.
 type AdQuery struct {
 	constraint *classad.Expr
 	projection []string
 	limit      int
 }
 
-// Bounds on what a query may ask for.
+// Bounds on a query.
 const (
 	maxConstraint = 64 << 10
 	maxProjection = 1024
-	querySteps    = 10_000 // of evaluating the constraint with one ad
+	querySteps    = 10_000 // steps of evaluating the constraint for one ad
 )
 
-// CompileQuery reads a constraint, empty for all ads; a projection, empty for all
-// attributes; and a limit, 0 for none. Errors wrap roost.Invalid.
+// CompileQuery compiles a query from its parts. The constraint is empty for all ads, the
+// projection empty for all attributes, and the limit 0 for none. Errors wrap
+// roost.Invalid.
 func CompileQuery(constraint string, projection []string, limit int) (AdQuery, error) {
 	q := AdQuery{projection: projection, limit: limit}
 	if len(projection) > maxProjection {
@@ -45,9 +46,9 @@ func CompileQuery(constraint string, projection []string, limit int) (AdQuery, e
 	return q, nil
 }
 
-// Select hands the texts of those entries that meet the query to yield, in their order,
+// Select calls yield with the texts of the entries that match the query, in their order,
 // until yield returns false. An ad for which the constraint is not true (false,
-// undefined, an error) is left out. Now is what time() says in the constraint.
+// undefined, an error) is left out. env.Now is the result of time() in the constraint.
 func (q AdQuery) Select(entries []*StoredAd, env *classad.EvalEnv, yield func(text string) bool) {
 	bounded := classad.EvalEnv{Steps: querySteps}
 	if env != nil {
@@ -67,8 +68,8 @@ func (q AdQuery) Select(entries []*StoredAd, env *classad.EvalEnv, yield func(te
 	}
 }
 
-// projectedText is the text of an entry, with the attributes asked for and its type and
-// name.
+// projectedText returns the text of an entry with only the requested attributes, its type
+// and its name.
 func (q AdQuery) projectedText(e *StoredAd) string {
 	if len(q.projection) == 0 {
 		return e.Text

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// renewLease starts the lease of an ad again. One of no length, or one that is too long,
-// is the longest that is allowed.
+// renewLease starts the lease of an ad again. A length of 0 or above the limit becomes
+// the limit.
 func (s *Store) renewLease(sl *nameSlot, now time.Time, length time.Duration) {
 	if length <= 0 || length > s.limits.Lease {
 		length = s.limits.Lease
@@ -19,7 +19,7 @@ func (s *Store) renewLease(sl *nameSlot, now time.Time, length time.Duration) {
 	heap.Fix(&s.leases, sl.heapIndex)
 }
 
-// Expire removes every ad whose lease has ended, and returns how many those were.
+// Expire removes every ad whose lease has expired, and returns how many those were.
 func (s *Store) Expire(now time.Time) int {
 	n := 0
 	for len(s.leases) > 0 && !now.Before(s.leases[0].expires) {
@@ -29,7 +29,7 @@ func (s *Store) Expire(now time.Time) int {
 	return n
 }
 
-// NextWake is when the next lease ends; ok is false when there is none.
+// NextWake returns when the next lease expires. ok is false if there is none.
 func (s *Store) NextWake() (at time.Time, ok bool) {
 	if len(s.leases) == 0 {
 		return time.Time{}, false
@@ -37,7 +37,7 @@ func (s *Store) NextWake() (at time.Time, ok bool) {
 	return s.leases[0].expires, true
 }
 
-// leaseHeap is a heap by the end of the lease, then by name.
+// leaseHeap is a heap of names by the expiry of the lease, then by name.
 type leaseHeap []*nameSlot
 
 func (l leaseHeap) Len() int { return len(l) }

@@ -7,29 +7,28 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// nodeIdentity is a node by its certificate.
+// nodeIdentity identifies a node by its certificate.
 type nodeIdentity struct{ node, serial string }
 
-// NodeWithSameName returns the certificate of the node that is known by the name of that
-// one in other letters, if there is such a node.
+// NodeWithSameName returns the certificate of a known node whose name equals node without
+// regard to case.
 func (s *Store) NodeWithSameName(node string) (serial string, ok bool) {
 	k, known := s.nodesByName[strings.ToLower(node)]
 	return k.serial, known && k.node != node
 }
 
-// ReleaseName has a name belong to nobody: the node that had it is a member of the pool
-// no more.
+// ReleaseName frees a name whose node is no longer a member of the pool.
 func (s *Store) ReleaseName(node string) { delete(s.nodesByName, strings.ToLower(node)) }
 
-// checkNameOwner settles whose a name is, before anything else of an update counts, and
-// returns the ad of that name that the update is to be compared with.
+// checkNameOwner checks the owner of a name before any other part of an update is used.
+// It returns the ad of that name with which the update must be compared.
 //
-// Naively whoever may use a name replaces what is there, if he is the newer one; and he
-// says himself how new he is. But "slot1.n1" may be a startd of n1, or a node. So a name
-// that is a node's is that node's, from when its certificate was first seen; any other
-// name is whoever's came first, for as long as that ad lives. A node that comes after
-// another has taken its name gets it back at once, and the other's ad goes. Names that
-// differ by case only are one.
+// Naively, any node that may use a name could replace an older ad. But the node itself
+// states how new its ad is, and "slot1.n1" may be a startd of n1, or a node. So the name
+// of a node belongs to that node, as soon as its certificate was first seen. Any other
+// name belongs to the first node that used it, as long as that ad lives. A node whose
+// name another one has used gets it back at once, and the other's ad is removed. Names
+// that differ only by case are the same.
 func (s *Store) checkNameOwner(old *nameSlot, u AdUpdate) (*nameSlot, error) {
 	if u.Node != "" {
 		key := strings.ToLower(u.Node)
@@ -39,7 +38,7 @@ func (s *Store) checkNameOwner(old *nameSlot, u AdUpdate) (*nameSlot, error) {
 	}
 	owner := s.nodesByName[strings.ToLower(u.Name)].node
 	switch {
-	case u.Node == "": // a daemon of this host and of the collector's own user
+	case u.Node == "": // a daemon on this host with the collector's own user
 	case owner != "" && owner != u.Node:
 		return old, fmt.Errorf("ad of %s %q: %w: that is the name of the node %s, and names are compared without "+
 			"regard to case", u.Type, u.Name, roost.PermissionDenied, owner)
@@ -57,7 +56,7 @@ func (s *Store) checkNameOwner(old *nameSlot, u AdUpdate) (*nameSlot, error) {
 	return old, nil
 }
 
-// ownerText names a node for people.
+// ownerText describes a node in messages.
 func ownerText(node string) string {
 	if node == "" {
 		return "a daemon of the collector's host"

@@ -15,7 +15,7 @@ import (
 //	update TYPE NAME START SEQUENCE LEASE   with the ad as input, none to renew; "private K V" in it for a private attribute;
 //	                                        at its end node=NAME for the node whose certificate it came with
 //	invalidate TYPE NAME START SEQUENCE
-//	tick DURATION                           lets time pass and leases end
+//	tick DURATION                           lets time pass and leases expire
 //	query [TYPE] [limit=N] [show=A,B]       with the constraint as input
 //	follow FEED TYPE, take FEED N, unfollow FEED
 //

@@ -1,5 +1,5 @@
-// Package adstore is what a collector knows: ads by type and name, each with a lease, and
-// who follows them.
+// Package adstore is the core of the collector. It stores ads by type and name, each with
+// a lease, and the feeds of their watchers.
 //
 //	           Update                    Update, newer
 //	(unknown) ────────▶ stored, leased ◀──────────────┐
@@ -8,9 +8,9 @@
 //	  Expire, or Invalidate
 //
 // Ads of one name are ordered by (Started, Sequence): the start of the daemon, then its
-// count of updates. What is older than what is stored is dropped, so that two updates
-// that took different ways cannot leave the older one standing; a daemon that has
-// restarted replaces what its former life said, however high that had counted.
+// count of updates. An ad older than the stored one is dropped, so that two updates on
+// different ways cannot leave the older one stored. A restarted daemon replaces the ads
+// of its earlier process, whatever sequence that had reached.
 package adstore
 
 import (
@@ -30,68 +30,68 @@ type SizeLimits struct {
 	AdBytes    int // of one ad's text, and of all its private attributes together
 	Attributes int // of one ad
 	AdsPerType int
-	AdsPerNode int // of one node, of all types: what one certificate can fill is not the store
+	AdsPerNode int // of one node, of all types, so that one certificate cannot fill the store
 	Types      int
 	Lease      time.Duration // the longest
 }
 
-// DefaultLimits are for pools of up to 100,000 machines.
+// DefaultLimits returns the limits for pools of up to 100,000 machines.
 func DefaultLimits() SizeLimits {
 	return SizeLimits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024,
 		Types: 64, Lease: time.Hour}
 }
 
-// AdUpdate is what a daemon says of its ad.
+// AdUpdate is a daemon's update of its ad.
 type AdUpdate struct {
 	Type, Name string
-	Node       string // who says it, where a certificate does; "" is not counted
-	Serial     string // of the certificate
+	Node       string // the node in the certificate of the sender; "": none, and not counted
+	Serial     string // serial number of the certificate
 	Sequence   uint64
-	Started    int64 // unix nanoseconds
+	Started    int64 // start of the daemon, in unix nanoseconds
 	Lease      time.Duration
-	Ad         string            // empty: as before, only the lease starts again
-	ParsedAd   *classad.Ad       // what Ad says, where somebody has read it already; nil: it is read here
-	Private    map[string]string // for negotiators only
-	Invalidate bool              // the daemon is going away
+	Ad         string            // text of the ad; empty: unchanged, only the lease starts again
+	ParsedAd   *classad.Ad       // Ad in parsed form, if a caller has parsed it; nil: the store parses it
+	Private    map[string]string // private attributes, for negotiators only
+	Invalidate bool              // the daemon shuts down, and its ad is removed
 }
 
-// UpdateOutcome is what became of an update.
+// UpdateOutcome is the result of an update.
 type UpdateOutcome uint8
 
 // The outcomes.
 const (
 	Stored    UpdateOutcome = iota // the ad is the new one
 	Renewed                        // only the lease has changed
-	OutOfDate                      // older than what is stored
-	Removed                        // withdrawn, or was not there
-	ResendAd                       // the lease of an ad that is not here cannot be renewed: send the ad
+	OutOfDate                      // older than the stored ad
+	Removed                        // removed, or did not exist
+	ResendAd                       // a lease cannot be renewed without an ad: the daemon must send the ad
 )
 
-// Store holds the ads. It is not safe for concurrent use; the entries that it hands out
-// never change and may be read by anybody.
+// Store holds the ads. It is not safe for concurrent use. The entries that it returns
+// never change and may be read by any goroutine.
 type Store struct {
 	limits    SizeLimits
 	types     map[string]*adType
 	leases    leaseHeap
-	adsByNode map[string]int // how many ads each node has here
-	// the nodes that have ever advertised here, by their names without regard to case
+	adsByNode map[string]int // number of ads by node
+	// the nodes that have ever advertised here, by name in lower case
 	nodesByName map[string]nodeIdentity
 }
 
-// adType holds the ads of one type. Types are told apart without regard to case, as
-// ClassAds do.
+// adType holds the ads of one type. Type names are compared without regard to case, as in
+// ClassAds.
 type adType struct {
 	name        string               // as first written
-	ads         map[string]*nameSlot // by name, without regard to case: as == compares names in requirements
-	sortedNames []*nameSlot          // by name
+	ads         map[string]*nameSlot // by name in lower case, because == in requirements compares names so
+	sortedNames []*nameSlot          // in order of names
 	feeds       []*TypeFeed
 }
 
-// nameSlot is the place of one name; its entry is replaced, never changed.
+// nameSlot holds the ad of one name. Its entry is replaced, never changed.
 type nameSlot struct {
 	*StoredAd
 	adType    *adType
-	node      string // that it counts for, and whose it is
+	node      string // the node that owns the name and for which the ad counts
 	expires   time.Time
 	heapIndex int // in the heap of leases
 }
@@ -102,8 +102,8 @@ func New(limits SizeLimits) *Store {
 		nodesByName: map[string]nodeIdentity{}}
 }
 
-// Update takes an update in. The error says what is wrong with it: it wraps
-// roost.Invalid, or roost.Exhausted when there is no more room.
+// Update applies an update. The error, roost.Invalid or roost.Exhausted, says what is
+// wrong with it or that the store is full.
 func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 	if err := checkNames(u); err != nil {
 		return OutOfDate, err
@@ -151,7 +151,7 @@ func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 	return Stored, nil
 }
 
-// makeRoomForName makes room for a name that is new. Its entry is set by the caller.
+// makeRoomForName adds a slot for a new name. The caller sets its entry.
 func (s *Store) makeRoomForName(u AdUpdate) (*nameSlot, error) {
 	k := s.adTypeNamed(u.Type)
 	if k == nil {
@@ -173,8 +173,8 @@ func (s *Store) makeRoomForName(u AdUpdate) (*nameSlot, error) {
 	return sl, nil
 }
 
-// adTypeNamed is the type of that name, made if it is new and there is room; nil if there
-// is none.
+// adTypeNamed returns the type with a name and adds a missing one if there is room, else
+// nil.
 func (s *Store) adTypeNamed(name string) *adType {
 	key := strings.ToLower(name)
 	k := s.types[key]
@@ -201,11 +201,11 @@ func (s *Store) removeAd(sl *nameSlot) {
 	k.notifyFeeds(sl.Name)
 }
 
-// Count is the number of ads of all types.
+// Count returns the number of ads of all types.
 func (s *Store) Count() int { return len(s.leases) }
 
-// List returns the ads of that type in the order of their names, of all types in the
-// order of the types' names when it is empty.
+// List returns the ads of a type in order of their names. An empty type means all types,
+// in order of the types' names.
 func (s *Store) List(typ string) []*StoredAd {
 	keys := []string{strings.ToLower(typ)}
 	if typ == "" {

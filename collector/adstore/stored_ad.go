@@ -15,10 +15,10 @@ import (
 // StoredAd is one ad as it was advertised. It never changes.
 type StoredAd struct {
 	Type, Name string
-	Node       string // whose certificate it came with; "": nobody's
+	Node       string // node of the certificate with which it came; "": without a certificate
 	Text       string
 	Ad         *classad.Ad
-	Private    map[string]string // not part of Ad, and only for those who may see it
+	Private    map[string]string // not part of Ad, and only for peers that may see it
 	Sequence   uint64
 	Started    int64
 }
@@ -52,7 +52,7 @@ func newEntry(u AdUpdate, limits SizeLimits) (*StoredAd, error) {
 	}, nil
 }
 
-// readAd is what the update says, if that can be.
+// readAd parses the ad of the update and checks it.
 func (u *AdUpdate) readAd(limits SizeLimits) (ad *classad.Ad, err error) {
 	private := 0
 	for name, text := range u.Private {
@@ -89,8 +89,8 @@ func (u *AdUpdate) readAd(limits SizeLimits) (ad *classad.Ad, err error) {
 	return ad, checkAmounts(ad)
 }
 
-// checkHost makes sure that a node speaks of no other host: Machine is by what people
-// find it, and whom schedds dial.
+// checkHost checks that the ad of a node names no other host. Users find a machine by its
+// attribute Machine, and schedds connect to it.
 func checkHost(ad *classad.Ad, u *AdUpdate) error {
 	if u.Node == "" {
 		return nil
@@ -105,8 +105,8 @@ func checkHost(ad *classad.Ad, u *AdUpdate) error {
 	return nil
 }
 
-// constantString is an attribute that is a text, whoever asks and whenever: an expression
-// may come out as another one when a job is matched.
+// constantString returns the value of an attribute that is a literal string. An
+// expression could have another value when a job is matched.
 func constantString(ad *classad.Ad, name string) (string, bool) {
 	e, _ := ad.Lookup(name)
 	v, ok := e.Literal()
@@ -116,9 +116,8 @@ func constantString(ad *classad.Ad, name string) (string, bool) {
 	return v.Str()
 }
 
-// amounts are the attributes on which plans are built, with the most that any of them can
-// truthfully be: what is above is a mistake, and would make all sums over the pool
-// meaningless.
+// amounts are the attributes on which plans are based, with the highest plausible value
+// of each. A higher value is an error that would make all sums over the pool meaningless.
 var amounts = [...]struct {
 	name string
 	most float64

@@ -7,32 +7,31 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TypeFeed follows the ads of one type: first all that there are, then, once, that this
-// was all, then changes.
+// TypeFeed delivers the ads of one type to a watcher. It delivers first all ads, then
+// once the mark that these were all, then changes.
 //
-// The naive way keeps a list of changes for each follower, and a follower that is slow or
-// stuck makes it grow for ever. A feed keeps only the names of ads that have changed
-// since its follower last took something, each once, and reads their present state when
-// it does: len(queue) <= ads stored + names removed meanwhile. Should even that grow
-// beyond twice the ads that a type may have, the follower has lost touch: Take returns an
-// error, and it has to follow anew.
+// The naive way stores a list of changes for each watcher, which grows without bound if
+// the watcher is slow or hangs. A feed stores only the names of ads that have changed
+// since the last Take, each once, and Take reads their present state: len(queue) <= ads
+// stored + names removed meanwhile. If even that exceeds twice the limit of ads of a
+// type, Take returns an error, and the watcher must start a new feed.
 type TypeFeed struct {
 	adType      *adType
 	maxQueued   int
 	queue       []string
 	queued      map[string]bool
-	initialLeft int  // how many of the queue belong to the first picture
-	synced      bool // Take has said that the first picture is complete
+	initialLeft int  // how many entries of the queue belong to the initial ads
+	synced      bool // Take has returned the mark after the initial ads
 }
 
-// AdChange is one change.
+// AdChange is one change of an ad.
 type AdChange struct {
-	Entry  *StoredAd // nil when the ad is gone
+	Entry  *StoredAd // nil: the ad was removed
 	Name   string
-	Synced bool // no change: the first picture is complete
+	Synced bool // no change but the mark after the initial ads
 }
 
-// StartFeed starts a feed of that type.
+// StartFeed starts a feed of a type.
 func (s *Store) StartFeed(typ string) (*TypeFeed, error) {
 	k := s.adTypeNamed(typ)
 	if k == nil {
@@ -66,10 +65,10 @@ func (f *TypeFeed) queueName(name string) {
 	}
 }
 
-// HasPending reports whether Take has something to give.
+// HasPending reports whether Take has anything to return.
 func (f *TypeFeed) HasPending() bool { return len(f.queue) > 0 || !f.synced }
 
-// Take returns at most so many changes, oldest first.
+// Take returns at most most changes, oldest first.
 func (f *TypeFeed) Take(most int) ([]AdChange, error) {
 	if len(f.queue) > f.maxQueued {
 		return nil, fmt.Errorf("watch of %s ads: %w: more than %d changes behind", f.adType.name, roost.Exhausted,
@@ -95,8 +94,8 @@ func (f *TypeFeed) Take(most int) ([]AdChange, error) {
 	return deltas, nil
 }
 
-// markSynced says that the first picture is complete, when taken names of the queue make
-// it so.
+// markSynced appends the mark after the initial ads, if taken names of the queue complete
+// them.
 func (f *TypeFeed) markSynced(taken int, deltas *[]AdChange) {
 	if !f.synced && taken >= f.initialLeft {
 		f.synced = true
