@@ -40,7 +40,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// The machine's own directory knows root, and does not know whom nobody made.
+// TestDirectory checks that the machine's own directory has root, and has no user with an
+// unused number.
 func TestDirectory(t *testing.T) {
 	if _, err := os.Stat("/etc/passwd"); err != nil {
 		t.Skip("SKIPPED: NO /etc/passwd, so there is no directory to ask")
@@ -60,8 +61,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A directory that hangs is no directory that knows nobody, holds up nobody for long, and
-// is asked again.
+// TestDirectoryHangs checks that a directory that hangs gives an error, not an unknown
+// user. It delays no caller for long, and is asked again later.
 func TestDirectoryHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mend, asked := make(chan struct{}), 0

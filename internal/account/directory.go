@@ -9,16 +9,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// UserEntry is what the directory knows of a user.
+// UserEntry is the directory's entry of a user.
 type UserEntry struct {
 	UID     uint32
-	IsKnown bool // else nothing of the following is
+	IsKnown bool // false: the other fields are empty
 	Name    string
 	GID     uint32   // the primary group
-	Groups  []uint32 // all groups, with the primary one, in order
+	Groups  []uint32 // all groups with the primary one, in order
 }
 
-// GroupEntry is what the directory knows of a group.
+// GroupEntry is the directory's entry of a group.
 type GroupEntry struct {
 	GID     uint32
 	IsKnown bool
@@ -27,14 +27,14 @@ type GroupEntry struct {
 
 // Bounds of the directory.
 const (
-	lookupTimeout     = 3 * time.Second // for one question
-	cacheLifetime     = time.Minute     // of an answer
+	lookupTimeout     = 3 * time.Second // of one lookup
+	cacheLifetime     = time.Minute     // of a cached answer
 	maxCached         = 10_000
-	maxPendingLookups = 16 // questions that nobody waits for any more
+	maxPendingLookups = 16 // lookups in progress for which no caller waits any more
 )
 
-// Directory is the machine's directory of users and groups, with what it has answered
-// lately. It is for any number of goroutines.
+// Directory is the machine's directory of users and groups, with a cache of recent
+// answers. It is safe for concurrent use.
 type Directory struct {
 	mu             sync.Mutex
 	users          map[uint32]cachedAnswer[UserEntry]
@@ -48,7 +48,7 @@ type cachedAnswer[T any] struct {
 	value T
 }
 
-// accountLookup asks the system. What is not there is no error.
+// accountLookup looks accounts up in the system. A missing account is no error.
 type accountLookup struct {
 	user  func(uid uint32) (UserEntry, error)
 	group func(gid uint32) (GroupEntry, error)
@@ -62,8 +62,8 @@ func newDirectory(l accountLookup) *Directory {
 		pendingLookups: make(chan struct{}, maxPendingLookups), lookup: l}
 }
 
-// User is a user by number. An error, of kind roost.Unavailable, says that the directory
-// did not answer, and not that there is nobody.
+// User returns a user by number. An error, of kind roost.Unavailable, means that the
+// directory did not answer, and not that the user is unknown.
 func (d *Directory) User(uid uint32) (UserEntry, error) {
 	u, err := cachedLookup(d, d.users, uid, d.lookup.user)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Directory) User(uid uint32) (UserEntry, error) {
 	return u, nil
 }
 
-// Group is a group by number; errors are those of User.
+// Group returns a group by number. Errors are those of User.
 func (d *Directory) Group(gid uint32) (GroupEntry, error) {
 	g, err := cachedLookup(d, d.groups, gid, d.lookup.group)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Directory) Group(gid uint32) (GroupEntry, error) {
 	return g, nil
 }
 
-// cachedLookup answers from what is kept, or looks up for as long as it may take.
+// cachedLookup answers from the cache, or looks up for at most lookupTimeout.
 func cachedLookup[T any](d *Directory, known map[uint32]cachedAnswer[T], id uint32,
 	look func(uint32) (T, error)) (none T, _ error) {
 	d.mu.Lock()

@@ -1,10 +1,11 @@
-// Package account says who a user is on this machine: which numbers may be users, and
-// what the machine's directory knows of them. What a message says of a user, its group
-// above all, is a claim of the node that sent it, and is held against this.
+// Package account checks user and group ids on this machine: which numbers may be users,
+// and which accounts the machine's directory has. What a message states about a user,
+// above all the groups, is a claim of the node that sent it, and is compared with this
+// directory.
 //
-// The directory is what getpwuid(3), getgrgid(3) and getgrouplist(3) say: files, LDAP,
-// SSSD and whatever else nsswitch.conf(5) names. In a program that is built with cgo the
-// C library is asked; one without cgo would see /etc/passwd and /etc/group alone, and
-// asks getent(1) and id(1) instead. Either may hang with the server behind it, so each
-// question has a bound of time, and answers are kept for a while.
+// The directory is the one of getpwuid(3), getgrgid(3) and getgrouplist(3): files, LDAP,
+// SSSD and other sources of nsswitch.conf(5). A program that is built with cgo calls the
+// C library; one without cgo would see only /etc/passwd and /etc/group, and runs
+// getent(1) and id(1) instead. Either may hang with a server, so each lookup has a time
+// limit, and answers are cached.
 package account

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// IDHolder is who has ids by one of the machine's own files.
+// IDHolder is an owner of ids in one of the machine's own files.
 type IDHolder struct {
 	File, Name string
 	IDs        IDRange
 }
 
-// IDHolders lists who has ids of a range by the files in a directory, /etc: users and
-// groups (passwd(5), group(5)), and users who were given ids for their containers
-// (subuid(5), subgid(5)). A file that cannot be read names nobody. What other directories
-// know, as LDAP, is not seen here.
+// IDHolders lists the owners of ids in a range by the files in a directory, /etc. These
+// are users and groups (passwd(5), group(5)), and users with ids for containers
+// (subuid(5), subgid(5)). A file that cannot be read counts as empty. Other directories,
+// such as LDAP, are not searched.
 func IDHolders(dir string, r IDRange) (holders []IDHolder) {
 	for _, file := range []struct {
 		name      string
-		from      int // the field with the first id
+		from      int // index of the field with the first id
 		hasLength bool
 	}{{"passwd", 2, false}, {"group", 2, false}, {"subuid", 1, true}, {"subgid", 1, true}} {
 		path := filepath.Join(dir, file.name)

@@ -9,15 +9,15 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// FirstUser is the lowest id of a person or of a group of persons; those below are the
+// FirstUser is the lowest id of a person or of a group of persons. Lower ids are the
 // system's (login.defs(5), UID_MIN and GID_MIN).
 const FirstUser = 1000
 
-// overflowID is what Linux shows in place of an id that it cannot show
-// (/proc/sys/kernel/overflowuid), and what nobody and nogroup have.
+// overflowID is Linux's replacement for an id that it cannot show
+// (/proc/sys/kernel/overflowuid). It is also the id of nobody and nogroup.
 const overflowID = 65534
 
-// CheckUID says why nobody can be a user by that number; nil when somebody can.
+// CheckUID returns why a number cannot be a user's, or nil.
 func CheckUID(uid uint32) error {
 	if why := impossibleReason(uid); why != "" {
 		return fmt.Errorf("uid %d: %w: %s; submit as yourself", uid, roost.PermissionDenied, why)
@@ -25,7 +25,7 @@ func CheckUID(uid uint32) error {
 	return nil
 }
 
-// impossibleReason says why an id is nobody's, or nothing.
+// impossibleReason returns why an id can belong to no user or group, or "".
 func impossibleReason(id uint32) string {
 	switch id {
 	case 1<<32 - 1, 1<<16 - 1:
@@ -36,13 +36,14 @@ func impossibleReason(id uint32) string {
 	return ""
 }
 
-// IDRange is a range of ids, both ends included. The zero value is empty: 0 is root's.
+// IDRange is a range of ids, both ends included. The zero value is empty, because 0 is
+// root's id.
 type IDRange struct{ First, Last uint32 }
 
 // Contains reports whether an id is in the range.
 func (r IDRange) Contains(id uint32) bool { return r != (IDRange{}) && r.First <= id && id <= r.Last }
 
-// Size is how many ids there are in the range.
+// Size returns the number of ids in the range.
 func (r IDRange) Size() uint32 {
 	if r == (IDRange{}) {
 		return 0
@@ -57,7 +58,7 @@ func (r IDRange) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// ParseRange reads a range as String writes it; a single id is one of one.
+// ParseRange reads a range in the form of String; a single id is a range of one.
 func ParseRange(text string) (r IDRange, err error) {
 	first, last, more := strings.Cut(text, "-")
 	if !more {
@@ -74,9 +75,9 @@ func ParseRange(text string) (r IDRange, err error) {
 	return r, nil
 }
 
-// MappedRanges reads which ids there are for this process: in a container that is given a
-// part of them the kernel refuses all others. File is /proc/self/uid_map or gid_map
-// (user_namespaces(7)). Where it cannot be read all are there.
+// MappedRanges reads which ids exist for this process. In a container with a part of the
+// ids the kernel refuses all others. file is /proc/self/uid_map or gid_map
+// (user_namespaces(7)). If it cannot be read, all ids exist.
 func MappedRanges(file string) []IDRange {
 	all := []IDRange{{0, 1<<32 - 2}}
 	text, err := os.ReadFile(file)

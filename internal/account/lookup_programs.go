@@ -50,7 +50,7 @@ func lookGroup(gid uint32) (GroupEntry, error) {
 	return GroupEntry{GID: gid, IsKnown: true, Name: row[0]}, nil
 }
 
-// databaseEntry is a row of one of the system's databases; nil if there is none.
+// databaseEntry returns a row of one of the system's databases, or nil.
 func databaseEntry(database string, id uint32) ([]string, error) {
 	text, err := commandOutput("getent", database, strconv.FormatUint(uint64(id), 10))
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == exitNotFound {
@@ -63,7 +63,7 @@ func databaseEntry(database string, id uint32) ([]string, error) {
 	return strings.Split(row, ":"), nil
 }
 
-// commandOutput runs one of the system's programs, no longer than anybody waits for it.
+// commandOutput runs one of the system's programs, for at most lookupTimeout.
 func commandOutput(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()

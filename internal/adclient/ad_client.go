@@ -10,40 +10,39 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// DefaultLease is how long a collector keeps an ad of which it hears nothing more.
+// DefaultLease is how long a collector stores an ad without a further message about it.
 const DefaultLease = 60 * time.Second
 
-// ClientConfig is what a Client needs to know.
+// ClientConfig configures a Client.
 type ClientConfig struct {
-	Collectors []string      // addresses
+	Collectors []string      // addresses of the collectors
 	Identity   *rpc.Identity // nil: unix sockets only
 	Type       string        // MyType of the ad: "Machine", "Scheduler", "Negotiator"
 	Name       string        // unique among the ads of that type
-	Lease      time.Duration // DefaultLease when 0; it is renewed each third of it
-	Log        *slog.Logger  // nil: silent
+	Lease      time.Duration // DefaultLease when 0; it is renewed after each third of it
+	Log        *slog.Logger  // nil: no log
 }
 
-// Client keeps one ad of this daemon known to every collector. A collector that restarts,
-// or that was away, is told the whole ad as soon as it can be reached again. All methods
-// may be called by any goroutine.
+// Client advertises one ad of this daemon at every collector. A collector that was
+// restarted or unreachable gets the whole ad as soon as it can be reached. All methods
+// are safe for concurrent use.
 type Client struct {
 	config  ClientConfig
-	started int64 // unix nanoseconds of the client's making: it orders the lives of a daemon
+	started int64 // creation of the client, in unix nanoseconds: it orders the ads of restarted daemons
 
 	mu      sync.Mutex
 	current adVersion
 	changed chan struct{} // closed and replaced by each Update
 }
 
-// adVersion is the ad as it stands. Its maps are never written after they were put here.
+// adVersion is one version of the ad. Its maps are never changed.
 type adVersion struct {
 	sequence uint64 // 0: nothing to advertise yet
 	ad       string
 	private  map[string]string
 }
 
-// New returns a client that advertises nothing until Update was called and does nothing
-// until Run is.
+// New returns a client that does nothing until Run, and advertises nothing until Update.
 func New(c ClientConfig) *Client {
 	if c.Lease <= 0 {
 		c.Lease = DefaultLease
@@ -54,13 +53,12 @@ func New(c ClientConfig) *Client {
 	return &Client{config: c, started: time.Now().UnixNano(), changed: make(chan struct{})}
 }
 
-// Started is the start that the client's ads carry, in unix nanoseconds.
+// Started returns the start time in the client's ads, in unix nanoseconds.
 func (c *Client) Started() int64 { return c.started }
 
-// Update replaces the ad, and what only negotiators may see of it, and returns the
-// sequence number under which it will be sent. It never waits: when updates come faster
-// than a collector takes them, that collector gets the last one only. The same ad again
-// changes nothing and returns the sequence that it already has.
+// Update replaces the ad and its private attributes, and returns the sequence number of
+// the new version. It never blocks: a collector slower than the updates gets only the
+// last one. An unchanged ad has no effect and returns the sequence that it already has.
 func (c *Client) Update(ad string, private map[string]string) (sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +77,9 @@ func (c *Client) currentVersion() (adVersion, <-chan struct{}) {
 	return c.current, c.changed
 }
 
-// Run keeps the collectors told until ctx ends; then it withdraws the ad from those that
-// can be reached at once, and returns when all it started is gone.
+// Run sends updates to the collectors until ctx ends. Then it withdraws the ad from the
+// collectors that can be reached at once, and returns when everything that it started has
+// ended.
 func (c *Client) Run(ctx context.Context) error {
 	var links sync.WaitGroup
 	for _, addr := range c.config.Collectors {

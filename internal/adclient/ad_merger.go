@@ -7,26 +7,26 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// adMerger makes one picture of what several collectors say. An ad is in the picture
-// while at least one source has it; the newest that any has told is what is shown.
+// adMerger merges the ads of several collectors. An ad exists in the result while at
+// least one source has it; the newest version of any source is shown.
 type adMerger struct {
 	ads     map[string]*mergedAd
 	sources []collectorSource
-	synced  bool // some source has told all it knows
-	pending bool // there is something to tell, a change or the first sync
+	synced  bool // some source has sent all its ads
+	pending bool // there is a change to report, or the first sync
 	changes []AdChange
 }
 
 type mergedAd struct {
 	shown   AdChange
-	shownBy int    // the source that told what is shown
+	shownBy int    // the source of the version that is shown
 	holders []bool // by source: whether it has the ad
 }
 
-// collectorSource is what the merger remembers of one collector.
+// collectorSource is the merger's state of one collector.
 type collectorSource struct {
-	unconfirmed map[string]bool // told before the stream broke, and not since
-	deadline    time.Time       // when the unconfirmed are given up; zero while not synced
+	unconfirmed map[string]bool // ads received before the stream broke, and not since
+	deadline    time.Time       // when the unconfirmed ads are dropped; zero while not synced
 }
 
 func newMerger(sources int) *adMerger {
@@ -53,8 +53,8 @@ func (m *adMerger) apply(now time.Time, n adEvent) {
 	}
 }
 
-// beginStream marks everything that the source had told as unconfirmed: its new stream
-// starts with all that it knows.
+// beginStream marks all ads of a source as unconfirmed, because its new stream starts
+// with all ads that it has.
 func (m *adMerger) beginStream(s *collectorSource, index int) {
 	s.unconfirmed = map[string]bool{}
 	s.deadline = time.Time{}
@@ -82,21 +82,21 @@ func (m *adMerger) putAd(source int, d *wire.AdDelta) {
 	m.markChanged(ad.shown)
 }
 
-// isReplacedBy reports whether what a source says is shown in the place of what is.
-// Versions order the ads of one node only: another could say anything. Where collectors
-// name different nodes, because one has started again and heard the wrong one first, a
-// name that is a node's is that node's.
+// isReplacedBy reports whether a source's version replaces the shown one. Versions are
+// comparable only between ads of one node, because another node could use any numbers.
+// Two collectors may name different nodes, if one was restarted and received the wrong ad
+// first; then the ad of the node with that name wins.
 func (ad *mergedAd) isReplacedBy(source int, d *wire.AdDelta) bool {
 	switch {
 	case ad.shown.Name == "" || ad.shown.Node == d.GetNode():
 		return isNewer(d, ad.shown)
-	case d.GetNode() == d.GetName() || ad.shownBy == source: // which takes its own word back
+	case d.GetNode() == d.GetName() || ad.shownBy == source: // the source withdraws its own ad
 		return true
 	}
 	return ad.shown.Node != d.GetName() && !ad.holders[ad.shownBy]
 }
 
-// isNewer reports whether d is a later version than what is shown.
+// isNewer reports whether d is a later version than the shown one.
 func isNewer(d *wire.AdDelta, shown AdChange) bool {
 	if d.GetStarted() != shown.Started {
 		return d.GetStarted() > shown.Started
@@ -122,7 +122,7 @@ func (m *adMerger) markChanged(c AdChange) {
 	m.pending = true
 }
 
-// expireUnconfirmed gives up what sources did not confirm in time.
+// expireUnconfirmed drops ads that sources did not confirm in time.
 func (m *adMerger) expireUnconfirmed(now time.Time) {
 	for i := range m.sources {
 		s := &m.sources[i]
@@ -141,7 +141,7 @@ func (m *adMerger) expireUnconfirmed(now time.Time) {
 	}
 }
 
-// nextWake is when expire has something to do.
+// nextWake returns when expireUnconfirmed has something to do.
 func (m *adMerger) nextWake() (at time.Time, ok bool) {
 	for _, s := range m.sources {
 		if !s.deadline.IsZero() && (!ok || s.deadline.Before(at)) {
@@ -151,8 +151,8 @@ func (m *adMerger) nextWake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// takeChanges returns what has changed since it was last called; tell is false when there
-// is nothing to say.
+// takeChanges returns the changes since the last call. tell is false if there is nothing
+// to report.
 func (m *adMerger) takeChanges() (changes []AdChange, tell bool) {
 	changes, tell = m.changes, m.pending
 	m.changes, m.pending = nil, false

@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestMerge tells a merger of two sources what a step says, and holds what it makes of
-// it. A step is a source and what it tells: "begin", "synced", "NAME/START/SEQUENCE" or
-// "NAME/START/SEQUENCE/NODE", "-NAME"; or "wait", which lets the grace pass.
+// TestMerge feeds a merger of two sources with steps and checks the result. A step is a
+// source and its message: "begin", "synced", "NAME/START/SEQUENCE" or
+// "NAME/START/SEQUENCE/NODE", "-NAME"; or "wait", which lets the confirmTimeout pass.
 func TestMerge(t *testing.T) {
 	tests := []struct {
 		name, steps, want string

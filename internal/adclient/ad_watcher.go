@@ -13,46 +13,46 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// AdChange is news of one ad.
+// AdChange is a change of one ad.
 type AdChange struct {
 	Name     string
-	Ad       string // its text; empty when Removed
+	Ad       string // text of the ad; empty when Removed
 	Removed  bool
-	Sequence uint64 // orders the ads of one start of their daemon
-	Started  int64  // unix nanoseconds; orders the starts
+	Sequence uint64 // orders the ads of one process of their daemon
+	Started  int64  // start of the daemon in unix nanoseconds; orders its processes
 	Private  map[string]string
-	Node     string // by whose certificate the collector knows the daemon; "": it has none
+	Node     string // node of the daemon's certificate; "": it has none
 }
 
-// AdWatcher follows the ads of one type at several collectors.
+// AdWatcher watches the ads of one type at several collectors.
 type AdWatcher struct {
 	Collectors []string
 	Identity   *rpc.Identity
 	Type       string
-	Log        *slog.Logger // nil: silent
+	Log        *slog.Logger // nil: no log
 
-	// Apply is called by one goroutine with what has changed, oldest first; synced says
-	// that at least one collector has told all that it knows. Apply may wait: what
-	// changes meanwhile is held back at the collectors, the last state of each ad only.
+	// Apply is called by one goroutine with the changes, oldest first. synced means that
+	// at least one collector has sent all its ads. Apply may block: the collectors then
+	// hold back changes, and only the last state of each ad.
 	Apply func(changes []AdChange, synced bool)
 }
 
-// confirmTimeout is how long an ad stays that a collector knew before the connection to
-// it broke and does not know after it is back: a collector that has just restarted hears
-// from everybody within moments, and until then its silence means nothing.
+// confirmTimeout is how long an ad stays that a collector had before its connection broke
+// and does not have afterwards. A collector that has just restarted gets all ads within
+// moments; until then a missing ad means nothing.
 const confirmTimeout = 10 * time.Second
 
-// queueSize bounds what waits between the collectors' streams and the merging; when it is
-// full, the streams wait, and the collectors keep the last state of each ad for them.
+// queueSize bounds the queue between the collectors' streams and the merger. When it is
+// full, the streams wait, and the collectors store the last state of each ad for them.
 const queueSize = 256
 
 // adEvent is one event of one collector's stream.
 type adEvent struct {
 	source int
-	delta  *wire.AdDelta // nil: the stream has begun anew
+	delta  *wire.AdDelta // nil: the stream has begun again
 }
 
-// Run watches until ctx ends, and returns when all it started is gone.
+// Run watches until ctx ends, and returns when everything that it started has ended.
 func (w *AdWatcher) Run(ctx context.Context) error {
 	if w.Log == nil {
 		w.Log = slog.New(slog.DiscardHandler)
@@ -67,8 +67,8 @@ func (w *AdWatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// merge owns the picture. It takes all that waits before it tells Apply, so that a burst
-// is one call.
+// merge owns the merger. It applies all waiting events before it calls Apply, so that a
+// burst is one call.
 func (w *AdWatcher) merge(ctx context.Context, events <-chan adEvent) {
 	m := newMerger(len(w.Collectors))
 	for {

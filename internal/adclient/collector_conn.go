@@ -18,20 +18,20 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// collectorConn is the client's way to one collector.
+// collectorConn is the client's connection to one collector.
 type collectorConn struct {
 	client *Client
 	addr   string
 }
 
 // The waits between two tries to reach a collector. A call waits for the connection
-// itself, so these count only where calls end early.
+// itself, so these matter only for calls that end early.
 const (
 	minRetry        = 20 * time.Millisecond
 	maxRetry        = 2 * time.Second
 	withdrawTimeout = time.Second // for withdrawing the ad at the end
 
-	logInterval = 2 * time.Second // which is longer than a restart takes
+	logInterval = 2 * time.Second // longer than a restart takes
 )
 
 func (l collectorConn) run(ctx context.Context) {
@@ -67,9 +67,9 @@ func (l collectorConn) run(ctx context.Context) {
 	}
 }
 
-// logUnreachable tells why a collector cannot be reached, once for each reason: a call
-// that waits for the connection does not hear of it, and a node with a certificate that
-// the others refuse would wait in silence.
+// logUnreachable logs why a collector cannot be reached, once for each reason. A call
+// that waits for the connection does not return the reason, so a node whose certificate
+// the others refuse would wait without a message.
 func (l collectorConn) logUnreachable(ctx context.Context, conn *grpc.ClientConn, log *slog.Logger) {
 	lastLogged := ""
 	for sleep(ctx, logInterval) {
@@ -134,14 +134,14 @@ func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate,
 	}
 }
 
-// exchange sends the ad whenever it has changed or the collector asks for it, and a
-// renewal in between. At most one update is on its way at a time, so what changes faster
-// than the collector answers is sent once.
+// exchange sends the ad whenever it has changed or the collector requests it, and
+// renewals in between. At most one update is unacknowledged at a time, so changes faster
+// than the collector's answers are sent once.
 func (l collectorConn) exchange(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck],
 	acks <-chan *wire.AdAck, broken <-chan error) error {
 	renew := time.NewTicker(l.client.config.Lease / 3)
 	defer renew.Stop()
-	var sent uint64 // the sequence that the collector was last told whole
+	var sent uint64 // sequence of the last whole ad sent to the collector
 	waiting := false
 	for {
 		current, changed := l.client.currentVersion()
@@ -183,14 +183,14 @@ func (l collectorConn) send(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.
 		u.Ad, u.Private = v.ad, v.private
 	}
 	err := stream.Send(u)
-	if err == io.EOF { // the reason waits in Recv
+	if err == io.EOF { // Recv returns the reason
 		return nil
 	}
 	return rpc.FromStatus(err)
 }
 
-// withdrawAd tells the collector that the daemon is going away, and gives it a moment to
-// take that in.
+// withdrawAd tells the collector that the daemon shuts down, and waits briefly for its
+// answer.
 func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck,
 	broken <-chan error) {
 	current, _ := l.client.currentVersion()
@@ -208,7 +208,7 @@ func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate,
 	for {
 		select {
 		case <-acks:
-		case <-broken: // the collector has read all and ended the stream
+		case <-broken: // the collector has read everything and ended the stream
 			return
 		case <-late.C:
 			return
@@ -216,7 +216,7 @@ func (l collectorConn) withdrawAd(stream grpc.BidiStreamingClient[wire.AdUpdate,
 	}
 }
 
-// sleep sleeps, and reports whether ctx still lives.
+// sleep sleeps for d, and returns false if ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

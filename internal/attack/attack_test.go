@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Each attack has a name that no other has, the name of its part first, and a place in
-// the code.
+// TestAll checks that each attack has a unique name, which begins with its component, and
+// a place in the code.
 func TestAll(t *testing.T) {
 	parts := []string{"schedd", "startd", "negotiator", "collector", "client"}
 	seen := map[AttackKind]bool{}

@@ -1,54 +1,56 @@
-// Package attack names what a hostile part of a pool does, so that tests can run real
-// daemons that attack the others. In an ordinary build [Is] is false, and the compiler
-// drops the condition and what it guards. A program built with -tags attacks does what
-// ROOST_ATTACK names in its environment, names separated by commas: the daemons of one
-// host attack, and those of every other host run the same program without the variable.
+// Package attack names attacks of a hostile component of a pool, so that tests can run
+// real daemons that attack the others. In an ordinary build [Is] is false, and the
+// compiler drops the condition and the guarded code. A program built with -tags attacks
+// makes the attacks in the environment variable ROOST_ATTACK, names separated by commas:
+// the daemons of one host attack, and those of every other host run the same program
+// without the variable.
 package attack
 
-// AttackKind is one way in which a daemon misbehaves. Its first word is the part that
-// attacks.
+// AttackKind is one attack of a daemon. The first word of its name is the attacking
+// component.
 type AttackKind string
 
 // The attacks.
 const (
-	ImpossibleUID AttackKind = "schedd.impossible-uid" // claims are asked for a uid that nobody can have
-	SystemGID     AttackKind = "schedd.other-gid"      // claims are asked for in a group of the system's
-	NoGrant       AttackKind = "schedd.no-grant"       // claims are asked for that were not granted
-	UsedGrants    AttackKind = "schedd.used-grants"    // grants are used twice, and for more than they are
-	// execute nodes are told what is to become of others' claims and attempts, and asked
-	// for their output
+	ImpossibleUID AttackKind = "schedd.impossible-uid" // claims are requested for an impossible uid
+	SystemGID     AttackKind = "schedd.other-gid"      // claims are requested in a system group
+	NoGrant       AttackKind = "schedd.no-grant"       // claims are requested without a grant
+	UsedGrants    AttackKind = "schedd.used-grants"    // grants are used twice, and for more resources than granted
+	// orders about others' claims and attempts are sent to startds, and their output is
+	// requested
 	OtherClaims AttackKind = "schedd.other-claims"
-	// execute nodes and negotiators are greeted in the name of another submit node
+	// startds and negotiators get a hello with the name of another submit node
 	OtherSchedd AttackKind = "schedd.other-name"
-	// execute nodes are sent messages that have more bytes than they take
+	// startds get messages above the size limit
 	LongOrders AttackKind = "schedd.long-orders"
-	// execute nodes are sent long and short messages without a pause
+	// startds get long and short messages without a pause
 	EndlessOrders AttackKind = "schedd.endless-orders"
-	// the leader is told of a request that has more bytes than it takes
+	// the leader gets a request above the size limit
 	LongRequests AttackKind = "schedd.long-requests"
-	// the leader is told of ever new requests without a pause
+	// the leader gets new requests without a pause
 	ManyRequests AttackKind = "schedd.many-requests"
-	// requests are told of in a band for which the leader was not asked
+	// requests are sent in a band that the leader did not admit
 	HigherBand AttackKind = "schedd.higher-band"
-	// other submit nodes are asked to act on their users' jobs, and for what these alone
-	// may see
+	// other schedds are asked to act on their users' jobs, and for data that only these
+	// users may see
 	OtherJobs          AttackKind = "schedd.other-jobs"
-	ForgedUID          AttackKind = "startd.forged-uid"          // what is restored from images has root's uid
-	ForgedCapabilities AttackKind = "startd.forged-capabilities" // what is restored from images has capabilities
-	// files that nobody has asked for come before the output of a task
+	ForgedUID          AttackKind = "startd.forged-uid"          // restored processes have root's uid
+	ForgedCapabilities AttackKind = "startd.forged-capabilities" // restored processes have capabilities
+	// files that were not requested precede the output of a task
 	ExtraOutputs AttackKind = "startd.extra-outputs"
-	// submit nodes are told of attempts and claims that other nodes have, and welcomed
-	// twice
+	// schedds get events of attempts and claims of other nodes, and two welcomes
 	ForeignAttempts AttackKind = "startd.other-attempts"
-	// submit nodes are welcomed in the name of another node, with what that has
+	// schedds get a welcome in the name of another node, with that node's claims
 	ForeignName AttackKind = "startd.other-name"
-	// submit nodes are told of ends that have more bytes than they take
+	// schedds get exit events above the size limit
 	OversizedMessages AttackKind = "startd.long-messages"
-	// the end of an attempt is told again, as another end, and of attempts to come
+	// the end of an attempt is sent again with another status, and ends of future
+	// attempts
 	RepeatedEnds AttackKind = "startd.repeated-ends"
 )
 
-// All lists the attacks, for tests that want each to have a place in the code and a case.
+// All lists the attacks, for tests that check that each has a place in the code and a
+// test case.
 func All() []AttackKind {
 	return []AttackKind{
 		ImpossibleUID,

@@ -2,5 +2,5 @@
 
 package attack
 
-// Is reports whether this process makes the attack: no ordinary program does.
+// Is reports whether this process makes the attack. An ordinary program makes none.
 func Is(AttackKind) bool { return false }

@@ -1,6 +1,6 @@
-// Package daemon is what every daemon of Roost does at its start: log in one shape, tell
-// the master that it is ready, and never leave a descriptor of the master's to its
-// children.
+// Package daemon has what every daemon of Roost does at its start. Daemons log in one
+// format, tell the master that they are ready, and do not pass descriptors of the master
+// on to their children.
 package daemon
 
 import (
@@ -13,11 +13,11 @@ import (
 )
 
 // ReadyFD is the environment variable with the number of the descriptor on which a daemon
-// says that it serves.
+// reports that it serves.
 const ReadyFD = "ROOST_READY_FD"
 
-// Logger returns the logger of that daemon: one line a record, on standard error. What
-// the packages below have to say, such as who was refused, goes there, too.
+// Logger returns the logger of a daemon, with one line a record on standard error. Log
+// records of the packages below, such as refused connections, go there, too.
 func Logger(name string) *slog.Logger {
 	level := slog.LevelInfo
 	if os.Getenv("ROOST_DEBUG") != "" {
@@ -30,7 +30,7 @@ func Logger(name string) *slog.Logger {
 
 // SignalContext returns a context that ends with SIGTERM or SIGINT. A daemon calls it
 // before it starts anything, so that the descriptor for ReportReady does not leak into
-// what it starts.
+// its children.
 func SignalContext() (context.Context, context.CancelFunc) {
 	if fd, err := strconv.Atoi(os.Getenv(ReadyFD)); err == nil {
 		syscall.CloseOnExec(fd)
@@ -38,7 +38,7 @@ func SignalContext() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 }
 
-// ReportReady tells the master, if there is one that asked, that the daemon serves.
+// ReportReady tells the master, if it started this daemon, that the daemon serves.
 func ReportReady() {
 	text := os.Getenv(ReadyFD)
 	os.Unsetenv(ReadyFD)

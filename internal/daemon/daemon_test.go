@@ -21,7 +21,7 @@ func TestReadySaysSoOnce(t *testing.T) {
 	w.Close()
 	t.Setenv(ReadyFD, strconv.Itoa(fd))
 	ReportReady()
-	ReportReady() // the number may belong to another file by now: it must not be used again
+	ReportReady() // the number may belong to another file now: it must not be used again
 	if said, err := io.ReadAll(r); string(said) != "ready\n" || err != nil {
 		t.Errorf("got %q, %v", said, err)
 	}
@@ -37,7 +37,7 @@ func TestContextClosesTheDescriptorOnExec(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	fd, err := syscall.Dup(int(w.Fd())) // a copy is without the flag
+	fd, err := syscall.Dup(int(w.Fd())) // a copy does not have the flag
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// heapGrowth is how much a heap may grow before it is collected, in per cent of what
-// lives in it: time is dearer than memory, as long as there is little of it.
+// heapGrowth is how much a heap may grow before a garbage collection, in percent of its
+// live bytes. Small heaps may grow more, because time is more expensive than a little
+// memory.
 type heapGrowth struct {
-	percent int    // of a small heap
-	small   uint64 // bytes that live in it
+	percent int    // growth of a small heap, in percent
+	small   uint64 // live bytes of a small heap
 }
 
-// largeHeapPercent is how much a large heap may grow.
+// largeHeapPercent is how much a large heap may grow, in percent.
 const largeHeapPercent = 100
 
 var (
@@ -22,22 +23,22 @@ var (
 	relaxedGrowth = heapGrowth{400, 256 << 20}
 )
 
-// percentFor is how much it may be where so much lives.
+// percentFor returns how much a heap with live bytes may grow, in percent.
 func (g heapGrowth) percentFor(live uint64) int {
 	return int(min(max(g.small*uint64(g.percent)/max(live, 1), largeHeapPercent), uint64(g.percent)))
 }
 
-// When a daemon gives memory back that it does not need.
+// When a daemon returns unused memory to the system.
 const (
 	checkInterval  = 2 * time.Second
-	idleAllocation = 4 << 20 // bytes that it may allocate between two looks and yet have nothing to do
-	spareBytes     = 8 << 20 // bytes that it may keep, and half of what lives
+	idleAllocation = 4 << 20 // a daemon that allocates fewer bytes between two checks is idle
+	spareBytes     = 8 << 20 // bytes that a daemon may hold unused, beside half of its live bytes
 )
 
-// heapStats is what the runtime says of a process's memory, in bytes.
+// heapStats is the runtime's memory statistics of a process, in bytes.
 type heapStats struct {
 	liveBytes  uint64 // at the last collection
-	fromSystem uint64 // of the system, for the heap
+	fromSystem uint64 // of the heap, obtained from the system
 	allocated  uint64 // since the start
 }
 
@@ -51,23 +52,25 @@ func (h *heapStats) readStats() {
 	h.fromSystem = s[2].Value.Uint64() + s[3].Value.Uint64() + s[4].Value.Uint64()
 }
 
-// idle reports whether little has happened since then, and much more is held than lives.
+// idle reports whether little was allocated since then, and much more memory is held than
+// live.
 func (h *heapStats) idle(then heapStats) bool {
 	return h.allocated-then.allocated < idleAllocation && h.excessBytes() > max(spareBytes, h.liveBytes/2)
 }
 
-// excessBytes is what is held beyond what lives.
+// excessBytes returns the held bytes that are not live.
 func (h *heapStats) excessBytes() uint64 { return h.fromSystem - min(h.liveBytes, h.fromSystem) }
 
-// TrimHeap keeps a daemon's memory in proportion until the context ends. The Go runtime
-// lets a heap that has been large shrink over many minutes; a daemon that has taken in
-// ten thousand jobs gives back within seconds what only taking them in has needed.
+// TrimHeap holds a daemon's memory in proportion to its live bytes until ctx ends. The Go
+// runtime shrinks a heap that has been large over many minutes. With TrimHeap a daemon
+// that has accepted ten thousand jobs returns the memory for that within seconds.
 func TrimHeap(ctx context.Context) {
 	var then heapStats
 	then.readStats()
 	left := uint64(0)
 	daemonGrowth.applyUntilDone(ctx, func(now heapStats) {
-		if now.idle(then) && now.excessBytes() > left+spareBytes/2 { // what cannot be given back is not asked for again
+		// memory that could not be returned before is not tried again
+		if now.idle(then) && now.excessBytes() > left+spareBytes/2 {
 			debug.FreeOSMemory()
 			now.readStats()
 			left = now.excessBytes()
@@ -76,12 +79,12 @@ func TrimHeap(ctx context.Context) {
 	})
 }
 
-// RelaxGC has a process that computes for somebody who waits take more memory, so that it
-// spends less time on collecting it, until the context ends.
+// RelaxGC lets a process use more memory and spend less time on garbage collection, until
+// ctx ends. It is for computations for which a user waits.
 func RelaxGC(ctx context.Context) { relaxedGrowth.applyUntilDone(ctx, func(heapStats) {}) }
 
-// applyUntilDone lets the heap grow so much until the context ends, and hands over each
-// time how it stands.
+// applyUntilDone applies the growth until ctx ends, and calls look periodically with the
+// present statistics.
 func (g heapGrowth) applyUntilDone(ctx context.Context, look func(now heapStats)) {
 	percent := g.percent
 	debug.SetGCPercent(percent)

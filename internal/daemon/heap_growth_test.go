@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeapIdle holds when memory is given back: when there is much to give and nothing to
-// do.
+// TestHeapIdle checks that memory is returned when the daemon is idle and holds much
+// unused memory.
 func TestHeapIdle(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestHeapIdle(t *testing.T) {
 	}
 }
 
-// TestHeapStats holds that what is read is what the runtime has, and that what is idle is
-// not so any more when the memory was given back.
+// TestHeapStats checks that the statistics are the runtime's. A heap must no longer be
+// idle when its memory was returned.
 func TestHeapStats(t *testing.T) {
 	var before, with, after heapStats
 	before.readStats()

@@ -7,11 +7,12 @@ import (
 	"runtime/pprof"
 )
 
-// ProfileDir is the environment variable with a directory into which every daemon writes
-// a CPU profile of its whole life, for go tool pprof.
+// ProfileDir is the environment variable with a directory for CPU profiles. Every daemon
+// writes a profile of its whole life there, for go tool pprof.
 const ProfileDir = "ROOST_PROFILE"
 
-// StartProfile begins a profile if one is asked for, and returns what ends it.
+// StartProfile begins a profile if the variable is set, and returns a function that ends
+// it.
 func StartProfile(name string) (end func()) {
 	dir := os.Getenv(ProfileDir)
 	if dir == "" {

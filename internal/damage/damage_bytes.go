@@ -1,7 +1,7 @@
-// Package damage does to files in tests what disks do: it flips bits, cuts, and loses or
-// swaps sectors, all drawn from a seed. The tests of each kind of file that a daemon
-// writes try it, and internal/e2e has the list of the files. The rule: what was
-// acknowledged is not changed or lost without a word, and what is intact is served.
+// Package damage damages files in tests as disks do: it flips bits, cuts files, and loses
+// or swaps sectors, all drawn from a seed. The tests of each kind of file that a daemon
+// writes use it, and internal/e2e has the list of the files. The rule: acknowledged data
+// is never changed or lost without an error, and intact data is served.
 package damage
 
 import (
@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// TrialsVariable is the environment variable that says how many damages each test tries;
-// without it a first share of them is tried.
+// TrialsVariable is the environment variable with the number of damages in each test.
+// Without it a test makes a first share of them.
 const TrialsVariable = "ROOST_DAMAGES"
 
-// sectorSize is how many bytes a disk loses at once.
+// sectorSize is the number of bytes that a disk loses at once.
 const sectorSize = 512
 
-// DamageOnce returns a copy of b with one damage, and what it is. b has at least one
+// DamageOnce returns a copy of b with one damage, and its description. b has at least one
 // byte.
 func DamageOnce(rng *rand.Rand, b []byte) (what string, struck []byte) {
 	b = bytes.Clone(b)
@@ -56,7 +56,8 @@ func DamageOnce(rng *rand.Rand, b []byte) (what string, struck []byte) {
 	return fmt.Sprintf("bit %d of byte %d", bit, at), b
 }
 
-// TrialCount is how many damages a test tries: that many, or as the environment says.
+// TrialCount returns the number of damages in a test: share, or the value of
+// TrialsVariable.
 func TrialCount(t testing.TB, share int) int {
 	t.Helper()
 	text := os.Getenv(TrialsVariable)
@@ -70,8 +71,8 @@ func TrialCount(t testing.TB, share int) int {
 	return n
 }
 
-// ForEach damages the file at path in one way after the other, from what it holds now,
-// and calls try each time. At the end the file is as it was.
+// ForEach damages the file at path in one way after the other, and calls try each time.
+// At the end the file has its first contents again.
 func ForEach(t testing.TB, path string, share int, try func(what string)) {
 	t.Helper()
 	whole, err := os.ReadFile(path)

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// SmallDisk mounts a file system of so many bytes for a test, and returns where; the test
-// is skipped where nothing can be mounted. The name tells it from the test's others. An
-// empty directory is left behind: a task of another test that has seen it, and goes on
-// from a checkpoint, needs it to be there.
+// SmallDisk mounts a file system of size bytes for a test, and returns its path. The test
+// is skipped where nothing can be mounted. The name distinguishes it from the test's
+// others. An empty directory remains afterwards: a task of another test that has seen it,
+// and is restored from a checkpoint, needs it.
 func SmallDisk(t testing.TB, name string, size int, mode os.FileMode) string {
 	t.Helper()
 	words := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())

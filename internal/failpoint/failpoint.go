@@ -1,32 +1,32 @@
-// Package fault names the instants at which a crash is interesting. In an ordinary build
-// Point is empty and costs nothing; built with -tags faults, a process that passes a
-// point for which a file of that name lies in $ROOST_FAULT_DIR removes the file and kills
-// itself with SIGKILL, so that each file stands for exactly one crash.
+// Package failpoint names the instants at which a crash is interesting. In an ordinary
+// build Point is empty and costs nothing. Built with -tags faults, a process that passes
+// a point whose name is a file in $ROOST_FAULT_DIR removes the file and kills itself with
+// SIGKILL, so that each file causes exactly one crash.
 package failpoint
 
 // The points. Each durable step has one before and one after it.
 const (
 	ScheddBeforeAppend      = "schedd.append.before"    // a batch is decided, nothing is written
 	ScheddAfterAppend       = "schedd.append.after"     // written in the transaction, not yet committed
-	ScheddAfterFsync        = "schedd.fsync.after"      // on disk, nobody was told
+	ScheddAfterFsync        = "schedd.fsync.after"      // on disk, no reply was sent
 	ScheddAfterAnswer       = "schedd.answer.after"     // a client has its answer
-	ScheddBeforeClaim       = "schedd.claim.before"     // granted, the startd was not asked yet
-	ScheddAfterActivate     = "schedd.activate.after"   // the startd was told to run an attempt
-	ScheddAfterOutputCopied = "schedd.output.copied"    // output is in place, completion is not recorded
-	ScheddAfterExitRecorded = "schedd.exit.recorded"    // completion is on disk, the startd may not forget yet
+	ScheddBeforeClaim       = "schedd.claim.before"     // granted, no claim requested of the startd yet
+	ScheddAfterActivate     = "schedd.activate.after"   // the startd has received an activation
+	ScheddAfterOutputCopied = "schedd.output.copied"    // output is stored, completion is not recorded
+	ScheddAfterExitRecorded = "schedd.exit.recorded"    // completion is on disk, the startd still has the attempt
 	StartdAfterClaim        = "startd.claim.after"      // the claim is on disk, the schedd does not know
 	StartdBeforeStarter     = "startd.starter.before"   // about to fork the starter
 	StartdAfterStarter      = "startd.starter.after"    // the starter runs
 	StartdBeforeExitSent    = "startd.exit.before"      // the starter reported the exit, the schedd does not know
 	StarterBeforeFork       = "starter.fork.before"     // about to fork the task
-	StarterAfterFork        = "starter.fork.after"      // the task runs, nothing says so yet
+	StarterAfterFork        = "starter.fork.after"      // the task runs, no record of it exists yet
 	StarterBeforeExitFile   = "starter.exit.before"     // reaped, not yet on disk
-	StarterAfterExitFile    = "starter.exit.after"      // on disk, nobody was told
-	NegotiatorBeforeGrant   = "negotiator.grant.before" // planned, not sent
-	NegotiatorAfterGrant    = "negotiator.grant.after"  // sent, not remembered elsewhere
+	StarterAfterExitFile    = "starter.exit.after"      // on disk, no report was sent
+	NegotiatorBeforeGrant   = "negotiator.grant.before" // the grant is committed and not sent
+	NegotiatorAfterGrant    = "negotiator.grant.after"  // the grant is sent
 )
 
-// Names lists every point, for tests that want to hit each.
+// Names lists every point, for tests that use each of them.
 func Names() []string {
 	return []string{
 		ScheddBeforeAppend, ScheddAfterAppend, ScheddAfterFsync, ScheddAfterAnswer, ScheddBeforeClaim,

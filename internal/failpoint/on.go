@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Point kills the process if a file of that name lies in $ROOST_FAULT_DIR, and removes
-// the file.
+// Point kills the process if a file with the point's name is in $ROOST_FAULT_DIR, and
+// removes the file.
 func Point(name string) {
 	dir := os.Getenv("ROOST_FAULT_DIR")
 	if dir == "" || os.Remove(dir+"/"+name) != nil {
