@@ -1,21 +1,26 @@
 package peer
 
-// AccessTable says which roles may call which method.
+import "maps"
+
+// AccessTable lists the roles that may call each method.
 type AccessTable map[string][]Role
 
-// MethodAccess is the table of all services. A method that is not in it is denied to
-// everybody.
+// MethodAccess returns the table of all services. A method that is not in it is denied to
+// every peer.
 func MethodAccess() AccessTable {
+	all := AccessTable{}
+	for _, t := range []AccessTable{scheddAccess(), cellAccess(), machineAccess(), authorityAccess()} {
+		maps.Copy(all, t)
+	}
+	return all
+}
+
+// scheddAccess returns the table of the services of a schedd, for its users and for other
+// schedds.
+func scheddAccess() AccessTable {
 	const (
 		schedd     = "/roost.wire.Schedd/"
 		peerSchedd = "/roost.wire.Neighbour/"
-		collector  = "/roost.wire.Collector/"
-		negotiator = "/roost.wire.Negotiator/"
-		startd     = "/roost.wire.Startd/"
-		replica    = "/roost.wire.Replica/"
-		images     = "/roost.wire.CheckpointServer/"
-		guard      = "/roost.wire.Guard/"
-		authority  = "/roost.wire.Authority/"
 	)
 	return AccessTable{
 		schedd + "Submit":         {User},
@@ -31,36 +36,57 @@ func MethodAccess() AccessTable {
 		schedd + "Health":         {User},
 		schedd + "Shell":          {User},
 		schedd + "Cell":           {User},
-		schedd + "CheckpointCell": {User}, // what is in it everybody may read otherwise
+		schedd + "CheckpointCell": {User}, // its contents are readable by every user in other ways
 
 		schedd + "QueryPool":  {User},
-		schedd + "LoginToken": {User},      // and who is on the schedd's host: the schedd looks
-		schedd + "Login":      {Anonymous}, // and who holds a token: likewise
+		schedd + "LoginToken": {User},      // the schedd checks that the caller is on its host
+		schedd + "Login":      {Anonymous}, // the schedd checks that the caller has a token
 		schedd + "Logins":     {User},
 		schedd + "Logout":     {User},
 
-		// who is told what is nobody's secret; to act on a job a schedd has no right that
-		// a user has
+		// Answers to these calls are public. A schedd has no rights of its own over jobs,
+		// only those of the user for whom it acts.
 		peerSchedd + "Query":  {Schedd},
 		peerSchedd + "Why":    {Schedd},
 		peerSchedd + "Events": {Schedd},
-		peerSchedd + "Act":    {Schedd}, // and for whom it acts: the schedd looks whether that user may
+		peerSchedd + "Act":    {Schedd}, // the schedd checks the rights of the user for whom the caller acts
+	}
+}
 
+// cellAccess returns the table of the services of a central manager.
+func cellAccess() AccessTable {
+	const (
+		collector  = "/roost.wire.Collector/"
+		negotiator = "/roost.wire.Negotiator/"
+		replica    = "/roost.wire.Replica/"
+	)
+	return AccessTable{
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd},
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector},
 
 		negotiator + "Negotiate":      {Schedd},
 		negotiator + "Watch":          {Schedd, Negotiator},
-		negotiator + "Cell":           {Schedd, Negotiator}, // what a user may change is in the ledger
+		negotiator + "Cell":           {Schedd, Negotiator}, // the ledger decides what a user may change
 		negotiator + "CheckpointCell": {Schedd, Negotiator},
 
 		replica + "Traffic": {Negotiator},
 		replica + "Hello":   {Negotiator},
-		replica + "Status":  {Negotiator}, // as all who can read the key of a central manager
+		replica + "Status":  {Negotiator}, // all nodes that have the key of a central manager
 		replica + "Add":     {Negotiator},
 		replica + "Remove":  {Negotiator},
+	}
+}
 
+// machineAccess returns the table of the services of an execute node and of a checkpoint
+// server.
+func machineAccess() AccessTable {
+	const (
+		startd = "/roost.wire.Startd/"
+		guard  = "/roost.wire.Guard/"
+		images = "/roost.wire.CheckpointServer/"
+	)
+	return AccessTable{
 		startd + "Session":    {Schedd},
 		startd + "Put":        {Schedd},
 		startd + "Fetch":      {Schedd},
@@ -70,28 +96,34 @@ func MethodAccess() AccessTable {
 		startd + "Shell":      {Schedd},
 		startd + "Reach":      {Schedd},
 
-		guard + "Watch":  {Startd}, // on this host: the guard has a unix socket only
-		guard + "Pause":  {User},   // and that one who sits at the machine: the guard looks; so the next
+		guard + "Watch":  {Startd}, // on this host: the guard has only a unix socket
+		guard + "Pause":  {User},   // the guard checks that the caller sits at the machine, for Resume, too
 		guard + "Resume": {User},
 		guard + "Mine":   {User},
 
-		guard + "Present": {User}, // who has a session on this machine: the guard looks
+		guard + "Present": {User}, // the guard checks that the caller has a session on this machine
 
+		images + "Put":    {Startd, Schedd},
+		images + "Get":    {Startd, Schedd},
+		images + "Remove": {Schedd}, // the server checks that the schedd owns the image
+	}
+}
+
+// authorityAccess returns the table of the service of the certificate authority.
+func authorityAccess() AccessTable {
+	const authority = "/roost.wire.Authority/"
+	return AccessTable{
 		authority + "Greet":   {Anonymous},
-		authority + "Join":    {Anonymous}, // and who holds a token: the authority looks
+		authority + "Join":    {Anonymous}, // the authority checks that the caller has a token
 		authority + "Renew":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
 		authority + "Leave":   {Collector, Negotiator, Schedd, Startd, CheckpointServer},
 		authority + "Revoked": {Collector, Negotiator, Schedd, Startd, CheckpointServer},
-		// which on its own host are root and the daemons' user, and over the network
-		// nobody: the authority looks
+		// The role is root's and the daemons' user's on the authority's own host, and no
+		// peer's over the network; the authority checks that.
 		authority + "MakeToken":   {Authority},
 		authority + "RemoveToken": {Authority},
 		authority + "Members":     {Authority},
 		authority + "Revoke":      {Authority},
-
-		images + "Put":    {Startd, Schedd},
-		images + "Get":    {Startd, Schedd},
-		images + "Remove": {Schedd}, // and that one whose it is: the server looks
 	}
 }
 

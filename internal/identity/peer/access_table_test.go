@@ -28,8 +28,8 @@ func serviceMethods() []string {
 	return all
 }
 
-// TestAccessTableComplete holds the table against the services, both ways, and against
-// the roles.
+// TestAccessTableComplete compares the table with the services, both ways, and checks its
+// roles.
 func TestAccessTableComplete(t *testing.T) {
 	table, served := peer.MethodAccess(), serviceMethods()
 	for _, m := range served {
@@ -49,7 +49,7 @@ func TestAccessTableComplete(t *testing.T) {
 	}
 }
 
-// TestManualListsAccess holds the table in roost-security(7) against this one, both ways.
+// TestManualListsAccess compares the table in roost-security(7) with this one, both ways.
 func TestManualListsAccess(t *testing.T) {
 	page, err := os.ReadFile("../../../man/roost-security.7")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package auth decides who may call what. A peer is known by the kernel (the credentials
-// of a unix socket) or by its node's certificate; one table says which roles may call
-// each method, and whatever the table does not name is denied. A test holds the table
-// against the service definitions.
+// Package auth decides which peer may call what. A peer is identified by the kernel (the
+// credentials of a unix socket) or by its node's certificate. One table lists the roles
+// that may call each method, and methods that are not in the table are denied. A test
+// compares the table with the service definitions.
 package peer

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// attackers are those who are tried against each of the victims; headings and tags of WHO
-// CAN DO WHAT TO WHOM in roost-security(7).
+// attackers and victims are the parties of WHO CAN DO WHAT TO WHOM in roost-security(7),
+// with their headings and tags. Each attacker is tested against each victim.
 var (
 	attackers = []string{"A user", "An execute node", "A submit node", "A central manager",
 		"A client of the central managers", "An outsider"}
 	victims = []string{"users", "execute nodes", "submit nodes", "central managers"}
 )
 
-// TestEachPairTested holds roost-security(7) to what is tested: it says of each attacker
-// what it can and cannot do to each victim, and each of these sentences names tests that
-// are in the tree. One at least of each pair is live: it is of internal/e2e, which runs
-// the real daemons, where it says so patched ones.
+// TestEachPairTested checks that the statements of roost-security(7) are tested. The page
+// states what each attacker can and cannot do to each victim, and names existing tests
+// for each statement. At least one test of each pair is live: it is in internal/e2e,
+// which runs the real daemons, patched ones where the page says so.
 func TestEachPairTested(t *testing.T) {
 	page, err := os.ReadFile("../../../man/roost-security.7")
 	if err != nil {
@@ -83,8 +83,7 @@ func TestEachPairTested(t *testing.T) {
 
 var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// testNames collects the tests of the module, and of each whether it runs the real
-// daemons.
+// testNames returns the tests of the module, and whether each runs the real daemons.
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)

@@ -1,31 +1,29 @@
 package peer
 
-// MessageKind says of one kind of message who may send it, and what its receiver compares
-// it with before it believes any of it.
+import "slices"
+
+// MessageKind describes who may send one kind of message, and what its receiver compares
+// it with before using it.
 type MessageKind struct {
-	// "Startd.Session" is what a method is called with, "ToStartd.claim" a member of what
-	// a stream carries
+	// "Startd.Session" is the request of a method, "ToStartd.claim" a member of a
+	// stream's message
 	Name         string
 	From         []Role
-	ComparedWith string // in words; where nothing in it is anybody's claim, "nothing", and why
+	ComparedWith string // in words; "nothing", with the reason, if the message claims nothing about its sender
 }
 
-// MessageKinds is the register of all kinds of messages that one party sends to another.
-// A kind that is not in it fails a test, so that nobody adds one without having thought
-// about who sends it.
+// MessageKinds returns the register of all kinds of messages between parties. A kind that
+// is missing fails a test, so that its author must think about its senders.
 func MessageKinds() []MessageKind {
-	users, schedds, startds, negotiators := []Role{User}, []Role{Schedd}, []Role{Startd}, []Role{Negotiator}
-	nodes, authorities := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer}, []Role{Authority}
+	return slices.Concat(scheddMessages(), cellMessages(), startdMessages(), otherMessages())
+}
+
+// scheddMessages returns the messages that users and other schedds send to a schedd.
+func scheddMessages() []MessageKind {
+	users, schedds := []Role{User}, []Role{Schedd}
 	const (
-		own      = "who calls, by the kernel or the login: the owner of the jobs"
-		anybody  = "who calls: what only the owner may see is left out for others"
-		attempt  = "schedd with the certificate, and the attempt with those that schedd has here"
-		session  = "the schedd of the session with that of the claim or attempt"
-		node     = "the node of the session with that of the attempt in the queue"
-		claim    = "the claim with those that the schedd has on that node"
-		greeted  = "the schedd of the conversation: it is about its own requests"
-		host     = "who calls: the daemons' own user and root of this host"
-		atLeader = "nothing: it is the caller's copy of what the leader says"
+		own     = "who calls, by the kernel or the login: the owner of the jobs"
+		anybody = "who calls: what only the owner may see is left out for others"
 	)
 	return []MessageKind{
 		{"Schedd.Submit", users, "who calls: the job is his, whatever its ad says"},
@@ -57,7 +55,17 @@ func MessageKinds() []MessageKind {
 			"the host in the id with the schedd that was asked, by whose certificate it is known"},
 		{"PoolRow.silent", schedds, "nothing: the schedd that the user asks says it itself"},
 		{"PoolRow.batch", schedds, "likewise"},
+	}
+}
 
+// cellMessages returns the messages from and to the daemons of a central manager.
+func cellMessages() []MessageKind {
+	schedds, negotiators := []Role{Schedd}, []Role{Negotiator}
+	const (
+		greeted  = "the schedd of the conversation: it is about its own requests"
+		atLeader = "nothing: it is the caller's copy of what the leader says"
+	)
+	return []MessageKind{
 		{"Collector.Advertise", []Role{Schedd, Startd, Negotiator},
 			"type with the roles; name, Name and Machine in the ad with the certificate's node and with whose " +
 				"the name is"},
@@ -96,7 +104,19 @@ func MessageKinds() []MessageKind {
 		{"Replica.Status", negotiators, "nothing"},
 		{"Replica.Add", negotiators, "the role: who has the key of a central manager may"},
 		{"Replica.Remove", negotiators, "the role: likewise"},
+	}
+}
 
+// startdMessages returns the messages between a schedd and a startd.
+func startdMessages() []MessageKind {
+	schedds, startds := []Role{Schedd}, []Role{Startd}
+	const (
+		attempt = "schedd with the certificate, and the attempt with those that schedd has here"
+		session = "the schedd of the session with that of the claim or attempt"
+		node    = "the node of the session with that of the attempt in the queue"
+		claim   = "the claim with those that the schedd has on that node"
+	)
+	return []MessageKind{
 		{"Startd.Session", schedds, "schedd in the hello with the certificate, node with this machine"},
 		{"Startd.Put", schedds, attempt},
 		{"Startd.Fetch", schedds, attempt},
@@ -137,7 +157,16 @@ func MessageKinds() []MessageKind {
 		{"FromStartd.ready", startds, claim},
 		{"FromStartd.suspended", startds, node},
 		{"FromStartd.reach", startds, node},
+	}
+}
 
+// otherMessages returns the messages to a checkpoint server, to the guard of a machine
+// and to the certificate authority.
+func otherMessages() []MessageKind {
+	users, schedds, startds := []Role{User}, []Role{Schedd}, []Role{Startd}
+	nodes, authorities := []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer}, []Role{Authority}
+	const host = "who calls: the daemons' own user and root of this host"
+	return []MessageKind{
 		{"CheckpointServer.Put", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
 		{"CheckpointServer.Get", []Role{Startd, Schedd}, "the image: see package checkpoint/server"},
 		{"CheckpointServer.Remove", schedds, "the schedd of the image with the certificate"},

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// serviceRole is the role that a service is of.
+// serviceRole returns the role that a service belongs to.
 func serviceRole(service string) []peer.Role {
 	return map[string][]peer.Role{
 		"Schedd": {peer.Schedd}, "Neighbour": {peer.Schedd}, "Collector": {peer.Collector},
@@ -20,8 +20,8 @@ func serviceRole(service string) []peer.Role {
 	}[service]
 }
 
-// sentMessages lists every kind of message with who can send it: what each method is
-// called with, and the members of what is streamed either way.
+// sentMessages lists every kind of message with its possible senders. Kinds are the
+// requests of methods, and the members of messages on streams.
 func sentMessages() map[string][]peer.Role {
 	all := map[string][]peer.Role{}
 	members := func(m protoreflect.MessageDescriptor, from []peer.Role) {
@@ -47,8 +47,8 @@ func sentMessages() map[string][]peer.Role {
 	return all
 }
 
-// TestEveryMessageIsRegistered holds the register against the descriptors of the
-// protocol, both ways, and against the table of who may call what.
+// TestEveryMessageIsRegistered compares the register with the descriptors of the
+// protocol, both ways, and with the access table.
 func TestEveryMessageIsRegistered(t *testing.T) {
 	want := sentMessages()
 	for _, m := range peer.MessageKinds() {

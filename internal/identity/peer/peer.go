@@ -10,11 +10,11 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 )
 
-// Role is a part that a peer plays. A node's certificate carries its roles.
+// Role is a role of a peer. A node's certificate contains its roles.
 type Role string
 
-// The roles. User is anybody on the same machine, Anonymous anybody on the network who
-// has no certificate; the others are Roost's own.
+// The roles. User is any user on the same machine, Anonymous any peer on the network
+// without a certificate; the others are daemons.
 const (
 	User       Role = "user"
 	Anonymous  Role = "stranger"
@@ -27,26 +27,26 @@ const (
 	Authority        Role = "authority"
 )
 
-// DaemonRoles are the roles that the machines of a pool can have.
+// DaemonRoles returns the roles that nodes of a pool can have.
 func DaemonRoles() []Role {
 	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Authority}
 }
 
-// Peer is who is at the other end of a connection. It implements credentials.AuthInfo.
+// Peer is the other end of a connection. It implements credentials.AuthInfo.
 type Peer struct {
 	Local     bool   // over a unix socket: UID, GID and PID come from the kernel
 	UID, GID  uint32 //
 	PID       int32  //
 	Name      string // over TLS: the node's name, from its certificate
 	Certified []Role // over TLS: the roles in the certificate
-	Serial    string // over TLS: the certificate's number, in hexadecimal
-	// over TLS: the user of the schedd's own host who has this login; such a peer plays
-	// User and no other role
+	Serial    string // over TLS: the certificate's serial number, in hexadecimal digits
+	// over TLS: the user of the schedd's own host whose login this is; such a peer has
+	// role User and no other
 	User          string
 	SecurityLevel credentials.SecurityLevel
 }
 
-// String names the peer for logs.
+// String returns the peer's name for logs.
 func (p Peer) String() string {
 	if p.Local {
 		return "uid " + strconv.FormatUint(uint64(p.UID), 10)
@@ -60,7 +60,7 @@ func (p Peer) String() string {
 	return p.Name
 }
 
-// AuthType names the transport for gRPC.
+// AuthType returns the name of the transport for gRPC.
 func (p Peer) AuthType() string {
 	if p.Local {
 		return "unix"
@@ -68,19 +68,20 @@ func (p Peer) AuthType() string {
 	return "mtls"
 }
 
-// GetCommonAuthInfo tells gRPC how well the connection is protected.
+// GetCommonAuthInfo returns gRPC's security level of the connection.
 func (p Peer) GetCommonAuthInfo() credentials.CommonAuthInfo {
 	return credentials.CommonAuthInfo{SecurityLevel: p.SecurityLevel}
 }
 
-// Plays reports whether the peer may act as that role. On a unix socket the daemon's own
-// user and root are every daemon: they could read its memory anyway.
+// Plays reports whether the peer has a role. On a unix socket, root and the daemons' own
+// user have the roles of all daemons, because they could read their memory anyway.
 func (p Peer) Plays(role Role) bool {
 	if p.Local {
 		return role == User || p.UID == 0 || p.UID == uint32(os.Geteuid())
 	}
 	if p.User != "" || role == User {
-		return p.User != "" && role == User // no certificate of a node makes a user, and none of a user a node
+		// no certificate of a node makes a user, and no login of a user makes a node
+		return p.User != "" && role == User
 	}
 	return slices.Contains(p.Certified, role)
 }
