@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// requireLocalAdmin makes sure that a call comes from this host. The table lets nobody
-// else call what asks for it, unless somebody makes a certificate with the authority's
-// role by hand; even such a one makes no tokens.
+// requireLocalAdmin checks that a call comes from this host. The access table already
+// denies other callers, unless an administrator makes a certificate with the authority's
+// role by hand; even with such a certificate no tokens can be made.
 func requireLocalAdmin(ctx context.Context) (uid uint32, err error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || !p.Local {

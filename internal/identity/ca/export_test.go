@@ -18,7 +18,7 @@ import (
 // RunningAuthority is an authority that serves until the test ends.
 type RunningAuthority struct {
 	Addr, Socket string
-	Dir          string // of its keys
+	Dir          string // directory of its keys
 
 	store *certStore
 	mu    sync.Mutex
@@ -62,14 +62,14 @@ func Start(t *testing.T) *RunningAuthority {
 	return r
 }
 
-// Write takes in what is logged.
+// Write stores log output.
 func (r *RunningAuthority) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.Write(b)
 }
 
-// Log is the log.
+// Log returns the log.
 func (r *RunningAuthority) Log() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *RunningAuthority) CreateToken(t *testing.T, part NodePart, name string,
 	return token
 }
 
-// The bounds on strangers.
+// Bounds on anonymous clients.
 const (
 	MaxPerAddress = maxPerAddress
 	MaxBody       = maxBody

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Bounds on wrong secrets. They are no protection of the secrets, which nobody guesses,
-// but of the log and the processor.
+// Bounds on wrong secrets. They do not protect the secrets, which cannot be guessed, but
+// the log and the CPU.
 const (
-	freeAttempts    = 5                // that an address has
-	retryInterval   = 10 * time.Second // for each more
-	maxTrackedAddrs = 4096             // addresses that are remembered
+	freeAttempts    = 5                // wrong secrets of an address without a wait
+	retryInterval   = 10 * time.Second // wait for each further one
+	maxTrackedAddrs = 4096             // addresses that are tracked
 )
 
-// failedJoins counts wrong secrets by address. An address whose tries are used up waits;
-// others do not.
+// failedJoins counts wrong secrets by address. An address that has used its attempts must
+// wait; others need not.
 type failedJoins struct {
 	mu      sync.Mutex
-	resetAt map[netip.Addr]time.Time // when an address has all its tries again
+	resetAt map[netip.Addr]time.Time // when an address has all its attempts again
 }
 
-// waitTime is for how long the address may not try, 0 if it may.
+// waitTime returns how long an address must wait, 0 if it need not.
 func (w *failedJoins) waitTime(from netip.Addr, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,8 +45,8 @@ func (w *failedJoins) recordFailure(from netip.Addr, now time.Time) {
 	w.resetAt[from] = start.Add(retryInterval)
 }
 
-// evict makes room: those that have all their tries again go, and if that is not enough
-// any one.
+// evict makes room. It removes addresses that have all their attempts again, or if there
+// are none any other.
 func (w *failedJoins) evict(now time.Time) {
 	var any netip.Addr
 	for from, at := range w.resetAt {

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// InitialNode is whom a new pool begins with: the machine of its authority.
+// InitialNode is the first node of a new pool: the machine of its authority.
 type InitialNode struct {
 	Pool    string
 	Name    string
@@ -21,8 +21,8 @@ type InitialNode struct {
 }
 
 // Init makes the authority of a new pool in dir, and the certificate of its first node,
-// in DER. An authority that is there already is taken, if it is of a pool of that name:
-// an attempt before may have been broken off. No authority may be running on it.
+// in DER. An existing authority of the same pool is reused, because an earlier call may
+// have been interrupted. The authority must not be running.
 func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, err error) {
 	if err := pki.Init(dir, f.Pool); err != nil && !errors.Is(err, roost.Conflict) {
 		return nil, nil, err
@@ -56,8 +56,8 @@ func Init(dir string, f InitialNode) (certificate []byte, ca *x509.Certificate, 
 	return certificate, ca, err
 }
 
-// CreateTokenAt makes a token with the authority in dir, for the time before it runs for
-// the first time.
+// CreateTokenAt makes a token with the authority in dir, before that runs for the first
+// time.
 func CreateTokenAt(dir, self string, part NodePart, life time.Duration) (token string, err error) {
 	s, err := openStore(dir, self)
 	if err != nil {

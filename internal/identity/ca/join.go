@@ -15,28 +15,30 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// How long things hold and are remembered.
+// How long certificates and tokens are valid and stored.
 const (
 	CertValidity = 90 * 24 * time.Hour // of a node's certificate
 
 	defaultTokenLife = time.Hour
-	maxTokenLife     = 30 * 24 * time.Hour // of a token
-	maxTokens        = 10_000              // that are kept
-	tokenRetention   = 30 * 24 * time.Hour // after they ran out, so that who tries one is told so
-	certRetention    = 24 * time.Hour      // likewise, and on the list of revoked ones: clocks differ
+	maxTokenLife     = 30 * 24 * time.Hour // the longest validity of a token
+	maxTokens        = 10_000              // tokens that are stored
+	tokenRetention   = 30 * 24 * time.Hour // how long expired tokens are stored, so that their use gets the right error
+	// how long expired certificates are stored and on the list of revoked ones, because
+	// clocks differ
+	certRetention = 24 * time.Hour
 )
 
-// joinRequest is one who wants to join.
+// joinRequest is a request to join.
 type joinRequest struct {
 	secret    []byte
-	part      NodePart // empty: what the token is for
-	name      string   // likewise, or else host
-	host      string   // what the machine calls itself
+	part      NodePart // empty: the part of the token
+	name      string   // empty: the name of the token, or else host
+	host      string   // the machine's own name
 	publicKey ed25519.PublicKey
-	fromHost  string // the host that the request came from
+	fromHost  string // the host that sent the request
 }
 
-// createToken makes a token and returns it with what is kept of it.
+// createToken makes a token and returns it with its record.
 func (s *certStore) createToken(part NodePart, name string, life time.Duration,
 	now time.Time) (JoinToken, *tokenRecord, error) {
 	if life == 0 {
@@ -64,14 +66,14 @@ func (s *certStore) createToken(part NodePart, name string, life time.Duration,
 	})
 }
 
-// isValidNodeName reports whether a node can be called that: its files are NAME.pem and
+// isValidNodeName reports whether a node can have a name. Its files are NAME.pem and
 // NAME.key beside the authority's.
 func isValidNodeName(name string) bool {
 	return !strings.EqualFold(name, "ca") && config.IsValidName(name)
 }
 
-// hasToken reports whether there is a token with that secret. It keeps those who have
-// none away from what locks the store.
+// hasToken reports whether there is a token with a secret. Clients without one thereby
+// never cause a write transaction.
 func (s *certStore) hasToken(secret []byte) (known bool) {
 	s.db.View(func(tx *boltfile.Tx) error {
 		known = tx.Bucket(tokensBucket).Get(digest(secret)) != nil
@@ -80,9 +82,9 @@ func (s *certStore) hasToken(secret []byte) (known bool) {
 	return known
 }
 
-// redeemToken uses a token up and returns the certificate that it gives, which is on the
-// disk by then. Whatever goes wrong leaves the token as it was. Others of the node's
-// certificates may be on the list of revoked ones then.
+// redeemToken uses a token up and returns the certificate for it, which is already on
+// disk. On an error the token remains unused. replaced reports that older certificates of
+// the node were added to the list of revoked ones.
 func (s *certStore) redeemToken(a joinRequest, now time.Time) (got *certRecord, replaced bool, err error) {
 	err = s.db.Update(func(tx *boltfile.Tx) error {
 		key := digest(a.secret)
@@ -123,8 +125,8 @@ func unknownTokenError(pool string) error {
 		"for a new one (roost token)", roost.PermissionDenied, pool)
 }
 
-// repeatAnswer answers one whose token is used up already: himself, if it is the same key
-// and his answer may have been lost.
+// repeatAnswer handles a token that is already used. A request with the same key gets the
+// same answer, because the first may have been lost.
 func (s *certStore) repeatAnswer(tx *boltfile.Tx, t *tokenRecord, a joinRequest, now time.Time) (*certRecord, error) {
 	record, ok, err := loadRecord[certRecord](tx, issuedBucket, t.Used.Serial)
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *certStore) repeatAnswer(tx *boltfile.Tx, t *tokenRecord, a joinRequest,
 		roost.PermissionDenied, formatTime(t.Used.At), t.Used.Node, t.Used.FromHost)
 }
 
-// checkJoin says who it is that joins, if he may.
+// checkJoin returns the record of the joining node, or an error if it may not join.
 func (s *certStore) checkJoin(tx *boltfile.Tx, t *tokenRecord, a joinRequest, now time.Time) (*certRecord, error) {
 	if now.UnixNano() >= t.Expires {
 		return nil, fmt.Errorf("token: %w: it ran out %s, and here it is %s: ask for a new one (roost token)",
@@ -184,16 +186,15 @@ func (s *certStore) checkJoin(tx *boltfile.Tx, t *tokenRecord, a joinRequest, no
 	return &certRecord{Name: name, Part: t.Part, Roles: roleNames(t.Part.Roles()), FromHost: a.fromHost}, nil
 }
 
-// checkUniqueName makes sure that no member has the same name in other letters:
-// requirements compare names without regard to case (ClassAd's ==), so that jobs for the
-// one would run on the other. Who was revoked, or has let its certificate end, is no
-// member.
+// checkUniqueName checks that no member has the same name in other letters. Requirements
+// compare names without regard to case (ClassAd's ==), so jobs for one node would run on
+// the other. A node whose certificates are revoked or expired is no member.
 func (s *certStore) checkUniqueName(tx *boltfile.Tx, name string, now time.Time) error {
 	twins, err := pki.NamesDifferingInCase(s.dir, name)
 	if err != nil {
 		return err
 	}
-	for _, twin := range twins { // whose certificates were made by hand
+	for _, twin := range twins { // nodes whose certificates were made by hand
 		if err := s.recordManualCert(tx, twin); err != nil {
 			return err
 		}
@@ -217,14 +218,14 @@ func (s *certStore) checkUniqueName(tx *boltfile.Tx, name string, now time.Time)
 	return nil
 }
 
-// revokePrevious revokes what a name still has: the machine that joins has taken its
-// place.
+// revokePrevious revokes the certificates of a name, because another machine joins with
+// it.
 func (s *certStore) revokePrevious(tx *boltfile.Tx, name string, now time.Time) (any bool, err error) {
 	n, err := revokeCerts(tx, name, "joined again", now)
 	return n > 0, err
 }
 
-// formatTime writes an instant for people.
+// formatTime formats an instant for messages.
 func formatTime(at int64) string { return time.Unix(0, at).Format("2006-01-02 15:04:05 -0700") }
 
 func roleNames(roles []peer.Role) (list []string) {

@@ -22,7 +22,7 @@ func certificate(t testing.TB, der []byte) *x509.Certificate {
 
 func serial(t testing.TB, der []byte) string { return certificate(t, der).SerialNumber.Text(16) }
 
-// revokedSerials is what a node reads in the list.
+// revokedSerials returns the serial numbers in the list that a node fetches.
 func revokedSerials(t testing.TB, s *certStore) (list []string) {
 	t.Helper()
 	l, err := s.signRevocationList(noon)
@@ -40,23 +40,23 @@ func revokedSerials(t testing.TB, s *certStore) (list []string) {
 	return list
 }
 
-// joinOracle is the naive oracle: what an authority may say to each question, from the
-// rules of doc.go and nothing else.
+// joinOracle is a naive oracle. It knows the right answer to each request from the rules
+// in doc.go only.
 type joinOracle struct {
 	tokens     map[JoinToken]*expectedToken
-	validCerts map[string]string // name: serial of the certificate that holds
-	revoked    []string          // serials
+	validCerts map[string]string // by name: serial number of the valid certificate
+	revoked    []string          // serial numbers
 }
 
 type expectedToken struct {
 	part    NodePart
 	name    string
 	expires time.Time
-	usedBy  int // a machine, from 1
+	usedBy  int // number of a machine, from 1
 	serial  string
 }
 
-// mayJoin says whether the machine may join with the token now.
+// mayJoin reports whether a machine may join with a token now.
 func (l *joinOracle) mayJoin(token JoinToken, machine int, part NodePart, name string, now time.Time) bool {
 	t := l.tokens[token]
 	switch {
@@ -70,8 +70,8 @@ func (l *joinOracle) mayJoin(token JoinToken, machine int, part NodePart, name s
 	return t.name != "" || l.validCerts[name] == ""
 }
 
-// TestRandomJoins lets machines join, come back, and be put out at random, and holds
-// every answer against the oracle.
+// TestRandomJoins lets machines join, join again, and be revoked at random, and compares
+// every answer with the oracle.
 func TestRandomJoins(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -14,38 +14,38 @@ import (
 )
 
 const (
-	secretSize   = 32 // 256 bits: nobody guesses it, so wrong ones need no more than a bound on the work that they make
+	secretSize   = 32 // 256 bits cannot be guessed, so only the work for wrong secrets must be bounded
 	checksumSize = 4
 	tokenPrefix  = "rt1"
 )
 
-// JoinToken is what a new machine is given: the secret that lets it in, and by which it
-// knows the authority that it is meant for.
+// JoinToken is given to a new machine. It has the secret that lets the machine join, and
+// identifies the authority.
 type JoinToken struct {
 	Secret      [secretSize]byte
-	Fingerprint [sha256.Size]byte // of the authority's certificate
+	Fingerprint [sha256.Size]byte // SHA-256 digest of the authority's certificate
 }
 
-// NewToken makes one with a fresh secret.
+// NewToken returns a token with a new secret.
 func NewToken(authority *x509.Certificate) JoinToken {
 	t := JoinToken{Fingerprint: Fingerprint(authority)}
 	rand.Read(t.Secret[:]) // never fails (crypto/rand)
 	return t
 }
 
-// Fingerprint is the SHA-256 digest of a certificate.
+// Fingerprint returns the SHA-256 digest of a certificate.
 func Fingerprint(c *x509.Certificate) [sha256.Size]byte { return sha256.Sum256(c.Raw) }
 
-// String is the token as it stands on a command line: one word, in which a letter that
-// was changed or lost is noticed before anything is sent.
+// String returns the token as one word for a command line. A changed or missing letter is
+// detected before anything is sent.
 func (t JoinToken) String() string {
 	text := append(t.Secret[:], t.Fingerprint[:]...)
 	sum := sha256.Sum256(text)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:checksumSize]...))
 }
 
-// ParseToken reads what String writes. An error is of kind roost.Usage and does not
-// repeat what was given, which is nearly a secret.
+// ParseToken reads the form of String. An error is of kind roost.Usage and does not
+// repeat the input, which is almost a secret.
 func ParseToken(text string) (JoinToken, error) {
 	const cure = "paste the whole line that roost token has printed"
 	var t JoinToken
@@ -67,12 +67,12 @@ func ParseToken(text string) (JoinToken, error) {
 	return t, nil
 }
 
-// digest is what is kept of a secret.
+// digest returns the digest of a secret, which is stored in its place.
 func digest(secret []byte) []byte {
 	sum := sha256.Sum256(secret)
 	return sum[:]
 }
 
-// tokenID is how people name a token: too short to find the secret by, even for who could
-// turn the digest around.
+// tokenID returns the id by which users name a token. It is too short to find the secret,
+// even if the digest could be inverted.
 func tokenID(digest []byte) string { return hex.EncodeToString(digest[:6]) }

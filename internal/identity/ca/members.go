@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// info is what people may know of a token.
+// info returns the public information about a token.
 func (t *tokenRecord) info(digest []byte) *wire.TokenInfo {
 	info := &wire.TokenInfo{Id: tokenID(digest), Part: string(t.Part), Name: t.Name, Made: t.Made, Expires: t.Expires}
 	if t.Used != nil {
@@ -22,7 +22,7 @@ func (t *tokenRecord) info(digest []byte) *wire.TokenInfo {
 	return info
 }
 
-// listTokens lists all that are kept, the newest last.
+// listTokens lists all stored tokens, the newest last.
 func (s *certStore) listTokens() (list []*wire.TokenInfo, err error) {
 	err = s.db.View(func(tx *boltfile.Tx) error {
 		return eachRecord(tx, tokensBucket, func(key []byte, t *tokenRecord) error {
@@ -34,8 +34,8 @@ func (s *certStore) listTokens() (list []*wire.TokenInfo, err error) {
 	return list, err
 }
 
-// listMembers lists the nodes that were ever let in and are remembered, by name: of each
-// the certificate that holds for longest.
+// listMembers lists the nodes that have joined and are stored, by name, each with its
+// certificate that is valid longest.
 func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 	newest := map[string]*certRecord{}
 	err = s.db.View(func(tx *boltfile.Tx) error {
@@ -57,7 +57,7 @@ func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
 	return list, err
 }
 
-// removeToken takes a token back. The one that it has let in stays in.
+// removeToken removes a token. The node that joined with it stays a member.
 func (s *certStore) removeToken(id string) (info *wire.TokenInfo, err error) {
 	if _, herr := hex.DecodeString(id + strings.Repeat("0", len(id)%2)); herr != nil || len(id) < 4 {
 		return nil, fmt.Errorf("token %q: %w: name it by its id, or at least four letters of it, as roost token list "+

@@ -4,21 +4,21 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// NodePart is what a machine is to be in the pool. A token is for one of them.
+// NodePart is the part of a machine in the pool. A token is for one part.
 type NodePart string
 
 // The parts.
 const (
-	Server  NodePart = "server"  // people submit there, and it runs what the pool sends
-	Desktop NodePart = "desktop" // likewise, while its owner does not need it
-	Central NodePart = "central" // it keeps the list of machines, decides who gets what, and people submit there
-	Submit  NodePart = "submit"  // people submit there, and nothing runs there
+	Server  NodePart = "server"  // users submit there, and it runs jobs of the pool
+	Desktop NodePart = "desktop" // users submit there, and it runs jobs while its owner does not need it
+	Central NodePart = "central" // runs collector and negotiator, and users submit there
+	Submit  NodePart = "submit"  // users submit there, and no jobs run there
 )
 
-// Parts lists them.
+// Parts lists all parts.
 func Parts() []NodePart { return []NodePart{Server, Desktop, Central, Submit} }
 
-// Roles are what the certificate of such a machine allows.
+// Roles returns the roles in the certificate of a machine with this part.
 func (p NodePart) Roles() []peer.Role {
 	switch p {
 	case Server, Desktop:

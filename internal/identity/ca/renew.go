@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxValidCerts     = 32        // certificates of one name that hold at a time
-	renewRepeatWindow = time.Hour // for so long the same key gets the same answer
+	maxValidCerts     = 32        // certificates of one name that are valid at a time
+	renewRepeatWindow = time.Hour // within this time the same key gets the same answer
 )
 
 // nodeMember is a node that has shown its certificate.
@@ -26,8 +26,8 @@ type nodeMember struct {
 	from   string
 }
 
-// renewCert gives a node a new certificate with the name and the roles that it has. One
-// that asks again soon, because the answer was lost, gets the same.
+// renewCert issues a new certificate with the node's present name and roles. A node that
+// asks again soon, because the answer was lost, gets the same certificate.
 func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.Time) (got *certRecord, err error) {
 	err = s.db.Update(func(tx *boltfile.Tx) error {
 		old, ok, err := loadRecord[certRecord](tx, issuedBucket, m.serial.Bytes())

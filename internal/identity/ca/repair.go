@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// fileKind is what dbfile must know of the store.
+// fileKind returns the description of the store for boltfile.
 func fileKind() boltfile.ContentKind {
 	return boltfile.ContentKind{
 		Description: "store of the authority",
@@ -31,16 +31,16 @@ func fileKind() boltfile.ContentKind {
 	}
 }
 
-// Repair takes out of the store in dir what is damaged; dry only says what would be. It
-// returns nil where nothing is damaged. No authority may run.
+// Repair removes damaged records from the store in dir. With dry it only reports what it
+// would remove. It returns nil if nothing is damaged. No authority may run.
 //
-// What has one flipped bit is put right, for its checksum tells which. A certificate
-// whose record has more damage is revoked: it may have been, and a node that was not
-// meant joins again. A token that is damaged is forgotten, so nobody can use it; and so
-// are all, where the newest transactions may be lost.
+// A record with one flipped bit is corrected, because its checksum tells which bit. A
+// certificate whose record has more damage is revoked: it may have been revoked before,
+// and the node can join again. A damaged token is removed, so that it cannot be used; if
+// the newest transactions may be lost, all tokens are.
 //
-// Self is the name of the authority's own node, whose certificate is in its directory,
-// and which is written down again when the authority starts.
+// self is the name of the authority's own node, whose certificate is in its directory and
+// is recorded again when the authority starts.
 func Repair(dir, self string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	path, kind := filepath.Join(dir, storeFile), fileKind()
 	r := storeRepair{certificates: map[string][]byte{}, names: map[string]string{}, tokens: map[string][]byte{},
@@ -71,16 +71,16 @@ func Repair(dir, self string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
-// storeRepair is what is whole in a damaged store.
+// storeRepair holds the intact records of a damaged store.
 type storeRepair struct {
 	certificates map[string][]byte // by serial number
-	names        map[string]string // serial number -> name
+	names        map[string]string // names by serial number
 	tokens       map[string][]byte
 	number       []byte // of the newest list of revoked certificates
 	now          time.Time
 }
 
-// checkCerts puts right what has one flipped bit, and finds the certificates whose
+// checkCerts corrects records with one flipped bit, and finds the certificates whose
 // records are damaged.
 func (r *storeRepair) checkCerts(damages []boltfile.DamageFinding, report *boltfile.RepairReport) {
 	corrected, tokens, unknown := 0, false, false

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// contents is what is in a store, by bucket and key.
+// contents returns the records of a store, by bucket and key.
 func contents(t *testing.T, what, dir string) map[string]string {
 	t.Helper()
 	s, err := openStore(dir, "central")
@@ -40,10 +40,10 @@ func contents(t *testing.T, what, dir string) map[string]string {
 	return all
 }
 
-// Whatever is damaged in the store of the authority: it is not opened, and says what and
-// where, or all of it is as it was. After the repair each certificate is as it was or is
-// revoked and named, one that was revoked is never believed again without a word, and a
-// token that has let somebody in lets in nobody else.
+// TestRepair damages the store of the authority in many ways. Either it is not opened,
+// with an error that names the damage, or all records are unchanged. After the repair
+// each certificate is unchanged or is revoked and named, no revoked certificate is
+// silently valid again, and a used token lets no other node join.
 func TestRepair(t *testing.T) {
 	s := newStore(t)
 	var used []JoinToken
@@ -110,8 +110,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// compare holds what is in a store after a repair against what was, and counts what is
-// the same.
+// compare compares a store after a repair with the store before, and counts equal
+// records.
 func compare(t *testing.T, what string, want, got map[string]string, actions string) (same int) {
 	t.Helper()
 	unknown := strings.Contains(actions, "what that was cannot be told")
@@ -139,8 +139,8 @@ func compare(t *testing.T, what string, want, got map[string]string, actions str
 	return same
 }
 
-// A key or a certificate of the authority that is damaged is refused, or it is the one
-// that it was.
+// TestDamagedKeys checks that a damaged key or certificate of the authority is refused,
+// unless the damage left it unchanged.
 func TestDamagedKeys(t *testing.T) {
 	s := newStore(t)
 	if err := s.close(); err != nil {

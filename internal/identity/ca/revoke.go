@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// revokeCerts marks all certificates of a name that hold.
+// revokeCerts marks all valid certificates of a name as revoked.
 func revokeCerts(tx *boltfile.Tx, name, reason string, now time.Time) (n int, err error) {
 	err = eachCert(tx, name, func(serial []byte, i *certRecord) error {
 		if !i.isValid(now) {
@@ -24,8 +24,8 @@ func revokeCerts(tx *boltfile.Tx, name, reason string, now time.Time) (n int, er
 	return n, err
 }
 
-// revokeNode revokes a node. One whose certificate was made by hand (roost pki issue) is
-// known by the copy in the authority's directory.
+// revokeNode revokes a node. A certificate made by hand (roost pki issue) is known from
+// its copy in the authority's directory.
 func (s *certStore) revokeNode(name, reason string, now time.Time) (n int, err error) {
 	if name == s.ownName {
 		return 0, fmt.Errorf("node %s: %w: this is the authority's own node, without which there is no pool", name,
@@ -44,8 +44,8 @@ func (s *certStore) revokeNode(name, reason string, now time.Time) (n int, err e
 	return n, err
 }
 
-// recordManualCert writes down the certificate that was made for a name by hand, if there
-// is one.
+// recordManualCert records the certificate that was made by hand for a name, if there is
+// one.
 func (s *certStore) recordManualCert(tx *boltfile.Tx, name string) error {
 	if !isValidNodeName(name) {
 		return fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
@@ -63,7 +63,7 @@ func (s *certStore) recordManualCert(tx *boltfile.Tx, name string) error {
 	})
 }
 
-// isRevoked reports whether a certificate was.
+// isRevoked returns the record of a certificate if it is revoked, else nil.
 func (s *certStore) isRevoked(serial *big.Int) (why *certRecord, err error) {
 	err = s.db.View(func(tx *boltfile.Tx) error {
 		record, ok, err := loadRecord[certRecord](tx, issuedBucket, serial.Bytes())
@@ -82,7 +82,7 @@ type revocationList struct {
 	signed time.Time
 }
 
-// signRevocationList signs the list of all that are revoked, under a number of its own.
+// signRevocationList signs the list of all revoked certificates, with a new number.
 func (s *certStore) signRevocationList(now time.Time) (*revocationList, error) {
 	l := &revocationList{signed: now}
 	var all []pki.RevokedCert

@@ -21,8 +21,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Bounds on one connection from the network: what strangers ask for fits into a small
-// packet or two, and is answered at once.
+// Bounds on one connection from the network. Requests of anonymous clients fit into one
+// or two small packets, and are answered at once.
 const (
 	maxBody         = 16 << 10
 	maxHeaders      = 4 << 10
@@ -70,9 +70,9 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// serve answers on the administrator's socket and at the doors, all of which it closes,
-// until ctx ends or one of them breaks. Whoever comes by a door meets a server of his
-// own, with bounds of its own.
+// serve serves the administrator's socket and network listeners until ctx ends or one of
+// them fails. It closes all of them. Connections from the network have a server of their
+// own, with other bounds.
 func (s *authorityService) serve(ctx context.Context, admin net.Listener, doors []net.Listener, ready func()) error {
 	within := rpc.NewServer(nil, peer.MethodAccess(), grpc.WaitForHandlers(true))
 	without := s.newJoinServer()
@@ -115,8 +115,8 @@ func (s *authorityService) newJoinServer() *rpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: maxIdle}))
 }
 
-// logLimited logs what strangers can cause at will: ten in ten seconds, and then how many
-// were left out.
+// logLimited logs what anonymous clients can cause at will. It logs at most ten records
+// in ten seconds, and then how many were left out.
 func (s *authorityService) logLimited(what string) func(from, why string) {
 	var mu sync.Mutex
 	var began time.Time
@@ -145,7 +145,8 @@ func (s *authorityService) logLimited(what string) func(from, why string) {
 
 func clip200(text string) string { return text[:min(len(text), 200)] }
 
-// expireRecords forgets what nobody needs and signs the list of revoked certificates.
+// expireRecords removes records that are no longer needed and signs the list of revoked
+// certificates.
 func (s *authorityService) expireRecords(now time.Time) error {
 	return errors.Join(s.store.dropExpired(now), s.renewRevocationList())
 }

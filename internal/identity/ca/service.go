@@ -23,13 +23,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// How long a list of revoked certificates holds, and after what time it is signed anew.
+// How long a list of revoked certificates is valid, and after what time it is signed
+// again.
 const (
 	revocationListLife       = 7 * 24 * time.Hour
 	revocationListRenewAfter = time.Hour
 )
 
-// authorityService answers for the authority.
+// authorityService implements the authority's gRPC service.
 type authorityService struct {
 	wire.UnimplementedAuthorityServer
 	store       *certStore
@@ -41,8 +42,8 @@ type authorityService struct {
 	list *revocationList // the newest
 }
 
-// callOrigin is where a call comes from: the host for people and the log, and what bounds
-// count by.
+// callOrigin returns the origin of a call: the host, for messages, and the address by
+// which bounds count.
 func callOrigin(ctx context.Context) (host string, origins netip.Addr) {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok || p.Addr.Network() == "unix" {
@@ -68,8 +69,8 @@ func (s *authorityService) Join(ctx context.Context, req *wire.JoinRequest) (*wi
 		fromHost: host}
 	record, err := s.limitJoins(a, req.GetRequest(), now)
 	if err != nil {
-		// Who has the right secret is never kept out by what others behind the same
-		// address try: the bound is on the refusals.
+		// A client with the right secret is never refused because of other clients at the
+		// same address: only refusals are bounded.
 		if wait := s.failedJoins.waitTime(origin, now); wait > 0 {
 			return nil, fmt.Errorf("join: %w: too many wrong tokens came from %s: try again in %v", roost.Exhausted,
 				host, wait.Round(time.Second)+time.Second)
@@ -104,10 +105,10 @@ func (s *authorityService) limitJoins(a joinRequest, request []byte, now time.Ti
 	return record, err
 }
 
-// clip bounds what a stranger can put into the log.
+// clip bounds the text that an anonymous client can put into the log.
 func clip(name string) string { return name[:min(len(name), 64)] }
 
-// callingNode is the node that calls.
+// callingNode returns the node that calls.
 func callingNode(ctx context.Context) (nodeMember, error) {
 	p, ok := peer.FromContext(ctx)
 	serial, valid := new(big.Int).SetString(p.Serial, 16)
@@ -145,7 +146,7 @@ func (s *authorityService) Leave(ctx context.Context, _ *wire.LeaveRequest) (*wi
 		return nil, err
 	}
 	_, err = s.store.revokeNode(m.name, "it left", time.Now())
-	if err != nil && !errors.Is(err, roost.NotFound) { // nothing is known of its certificate, which nobody will use
+	if err != nil && !errors.Is(err, roost.NotFound) { // without a record of its certificate there is nothing to revoke
 		return nil, err
 	}
 	s.log.Info("left", "name", m.name, "from", m.from)
@@ -162,8 +163,8 @@ func (s *authorityService) Revoked(_ context.Context, req *wire.RevokedRequest) 
 	return &wire.RevokedReply{List: s.list.der}, nil
 }
 
-// renewRevocationList signs the list anew. What is said to be revoked is refused from
-// then on.
+// renewRevocationList signs the list again. The certificates on it are refused from then
+// on.
 func (s *authorityService) renewRevocationList() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

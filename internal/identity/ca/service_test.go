@@ -24,14 +24,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// files are where a machine keeps its identity.
+// files returns paths of a machine's key and certificates.
 func files(t *testing.T) *config.TLSFiles {
 	dir := t.TempDir()
 	return &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"),
 		Key: filepath.Join(dir, "node.key")}
 }
 
-// join lets a machine with those files join.
+// join lets a machine with these files join.
 func join(t *testing.T, r *ca.RunningAuthority, at *config.TLSFiles, token ca.JoinToken,
 	part ca.NodePart, name string) (*wire.JoinReply, error) {
 	t.Helper()
@@ -67,8 +67,8 @@ func identity(t *testing.T, at *config.TLSFiles) *rpc.Identity {
 	return id
 }
 
-// clientAs returns a client of the authority with that identity; the administrator's
-// without any.
+// clientAs returns a client of the authority with an identity, or the administrator's
+// with none.
 func clientAs(t *testing.T, addr string, id *rpc.Identity) wire.AuthorityClient {
 	t.Helper()
 	conn, err := rpc.Dial(addr, id, peer.Authority)
@@ -129,8 +129,8 @@ func TestMachineJoinsAndStays(t *testing.T) {
 	if _, err := admin.Revoke(t.Context(), &wire.RevokeRequest{Name: "d1", Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
-	// Both certificates are on the list, and the node is out at once: the connection that
-	// it has asks in vain, another one is not taken.
+	// Both certificates are on the list, and the node is refused at once: calls on its
+	// connection fail, and a new connection is not accepted.
 	_, err = clientAs(t, r.Addr, id).Revoked(t.Context(), &wire.RevokedRequest{})
 	if err == nil {
 		t.Errorf("a revoked node is still served")
@@ -155,8 +155,8 @@ func TestMachineJoinsAndStays(t *testing.T) {
 	}
 }
 
-// The key and the token are worth nothing where the authority is another one: nothing is
-// sent to it.
+// TestTheAuthorityIsTheOneOfTheToken checks that nothing is sent to another authority
+// than that of the token.
 func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 	ours, theirs := ca.Start(t), ca.Start(t)
 	if _, err := join(t, theirs, files(t), ours.CreateToken(t, ca.Server, "", 0), "", "n1"); !errors.Is(err,
@@ -166,8 +166,8 @@ func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 	if log := theirs.Log(); strings.Contains(log, "join") {
 		t.Errorf("it was asked:\n%s", log)
 	}
-	// One that shows the right certificate of the authority, and has a certificate of a
-	// node only.
+	// A server that shows the right certificate of the authority, and itself has only a
+	// certificate of a node.
 	at := files(t)
 	if _, err := join(t, ours, at, ours.CreateToken(t, ca.Server, "", 0), "", "n1"); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// dialAnonymous is a client without a certificate that checks nothing.
+// dialAnonymous returns a connection without a certificate and without verification.
 func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr,
@@ -248,8 +248,8 @@ func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	return conn
 }
 
-// TestStrangersMayJoinOnly calls every method of the service, and of the others, without
-// a certificate and with a node's.
+// TestStrangersMayJoinOnly calls every method of all services, without a certificate and
+// with a node's.
 func TestStrangersMayJoinOnly(t *testing.T) {
 	r := ca.Start(t)
 	at := files(t)
@@ -263,8 +263,8 @@ func TestStrangersMayJoinOnly(t *testing.T) {
 	defer node.Close()
 	for _, m := range wire.Authority_ServiceDesc.Methods {
 		method := "/roost.wire.Authority/" + m.MethodName
-		// A request that is empty is a wrong one for those that may ask: what matters is
-		// whether it got that far.
+		// An empty request of an allowed caller is invalid: the test checks only whether
+		// the call was permitted.
 		denied := func(conn *grpc.ClientConn) bool {
 			err := rpc.FromStatus(conn.Invoke(t.Context(), method, &wire.GreetRequest{}, &wire.GreetReply{}))
 			return errors.Is(err, roost.PermissionDenied) && strings.HasPrefix(err.Error(), method)
@@ -283,8 +283,8 @@ func TestStrangersMayJoinOnly(t *testing.T) {
 	}
 }
 
-// A certificate with the authority's role, made by hand, makes no tokens over the
-// network.
+// TestTokensMadeOnHostOnly checks that a hand-made certificate with the authority's role
+// makes no tokens over the network.
 func TestTokensMadeOnHostOnly(t *testing.T) {
 	r := ca.Start(t)
 	at, err := pki.IssueTo(r.Dir, "false", []peer.Role{peer.Authority})
@@ -305,8 +305,8 @@ func TestStrangersAreBounded(t *testing.T) {
 		&wire.JoinRequest{Secret: make([]byte, ca.MaxBody)}); !errors.Is(rpc.FromStatus(err), roost.Exhausted) {
 		t.Errorf("a large request: got %v", err)
 	}
-	// Wrong tokens are refused in a shorter way after some tries, and the right one is
-	// not hurt by that.
+	// After some tries wrong tokens are refused without a record in the log; the right
+	// one still works.
 	var err error
 	for range ca.FreeAttempts + 1 {
 		_, err = big.Join(t.Context(), &wire.JoinRequest{Secret: []byte("wrong")})
@@ -315,8 +315,7 @@ func TestStrangersAreBounded(t *testing.T) {
 		strings.Count(r.Log(), "refused to let") != ca.FreeAttempts {
 		t.Errorf("got %v and in the log\n%s", err, r.Log())
 	}
-	// Connections that say nothing are hung up on, the oldest first, and do not keep
-	// anybody out.
+	// Silent connections are closed, the oldest first, and do not lock others out.
 	var silent []net.Conn
 	for range ca.MaxPerAddress + 4 {
 		c, err := net.Dial("tcp", r.Addr)
@@ -338,8 +337,8 @@ func TestStrangersAreBounded(t *testing.T) {
 	}
 }
 
-// A certificate that another authority has signed, or none that can be checked, opens
-// nothing.
+// TestForeignCertificates checks that a certificate of another authority, or an invalid
+// one, gives no access.
 func TestForeignCertificates(t *testing.T) {
 	ours, theirs := ca.Start(t), ca.Start(t)
 	at := files(t)
@@ -366,7 +365,7 @@ func TestForeignCertificates(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	// the stranger may hear of it first
+	// the client may get the error before the log has it
 	for log := ""; !strings.Contains(log, "another pool's authority"); log = ours.Log() {
 		select {
 		case <-tick.C:
@@ -376,7 +375,7 @@ func TestForeignCertificates(t *testing.T) {
 	}
 }
 
-// The daemon itself: what its node file says, what the kernel says of who asks, and one
+// TestRun runs the daemon itself with a node file, the kernel's peer credentials, and one
 // owner of the store.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()

@@ -19,16 +19,17 @@ import (
 
 // The buckets of the store.
 var (
-	tokensBucket  = []byte("tokens")       // digest of the secret: token
-	issuedBucket  = []byte("certificates") // serial number: issued
-	namesBucket   = []byte("names")        // name, a zero, serial number: nothing. Who has which certificates
-	numbersBucket = []byte("numbers")      // "revocations": the number of the newest list
+	tokensBucket = []byte("tokens")       // by digest of the secret: tokenRecord
+	issuedBucket = []byte("certificates") // by serial number: certRecord
+	// by name, a zero byte and serial number: empty; an index of certificates by name
+	namesBucket   = []byte("names")
+	numbersBucket = []byte("numbers") // "revocations": the number of the newest list
 )
 
 const storeFile = "authority.db"
 
-// tokenRecord is what is kept of one. Instants are in unix nanoseconds: they must hold
-// over a restart of the host, and only this host compares them.
+// tokenRecord is the stored record of a token. Instants are in unix nanoseconds: they
+// must be valid over a restart of the host, and only this host compares them.
 type tokenRecord struct {
 	Part    NodePart  `json:"part"`
 	Name    string    `json:"name,omitempty"` // of the only node that may use it
@@ -37,7 +38,7 @@ type tokenRecord struct {
 	Used    *tokenUse `json:"used,omitempty"`
 }
 
-// tokenUse is who has used up a token. Key and Serial let him ask again.
+// tokenUse records the use of a token. With Key and Serial a lost answer can be repeated.
 type tokenUse struct {
 	At       int64  `json:"at"`
 	Node     string `json:"node"`
@@ -46,12 +47,12 @@ type tokenUse struct {
 	Serial   []byte `json:"serial"`
 }
 
-// certRecord is a certificate that was given out.
+// certRecord is the record of an issued certificate.
 type certRecord struct {
 	Name     string   `json:"name"`
 	Part     NodePart `json:"part,omitempty"`
 	Roles    []string `json:"roles"`
-	FromHost string   `json:"from,omitempty"` // the host that it went to
+	FromHost string   `json:"from,omitempty"` // the host that requested it
 	Joined   int64    `json:"joined"`         // when the node joined
 	Made     int64    `json:"made"`
 	Expires  int64    `json:"expires"`
@@ -61,16 +62,16 @@ type certRecord struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// isValid reports whether the certificate would be believed.
+// isValid reports whether the certificate is neither revoked nor expired.
 func (i *certRecord) isValid(now time.Time) bool { return i.Revoked == 0 && now.UnixNano() < i.Expires }
 
-// certStore is what an authority must not forget, in a file of its own that is synced
-// before anything is answered.
+// certStore is the durable state of an authority, in a file that is synced before any
+// answer.
 type certStore struct {
 	db      *boltfile.DB
 	ca      *pki.Authority
 	dir     string
-	ownName string // the name of the authority's own node, which nobody else gets
+	ownName string // name of the authority's own node, which no other node gets
 }
 
 // openStore opens the store and the keys of the authority in dir.
@@ -91,8 +92,8 @@ func openStore(dir, self string) (*certStore, error) {
 
 func (s *certStore) close() error { return s.db.Close() }
 
-// loadRecord reads a record, and reports whether it is there. One that cannot be read is
-// an error: to take it for missing would let a used token in.
+// loadRecord reads a record, and reports whether it exists. An unreadable record is an
+// error: treating it as missing would let a used token be used again.
 func loadRecord[T any](tx *boltfile.Tx, bucket, key []byte) (*T, bool, error) {
 	text := tx.Bucket(bucket).Get(key)
 	if text == nil {
@@ -113,7 +114,7 @@ func saveRecord(tx *boltfile.Tx, bucket, key []byte, record any) error {
 	return tx.Bucket(bucket).Put(key, text)
 }
 
-// eachRecord calls f for every record of a bucket, in the order of their keys.
+// eachRecord calls f for every record of a bucket, in the order of keys.
 func eachRecord[T any](tx *boltfile.Tx, bucket []byte, f func(key []byte, record *T) error) error {
 	return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
 		record, _, err := loadRecord[T](tx, bucket, key)
@@ -124,7 +125,7 @@ func eachRecord[T any](tx *boltfile.Tx, bucket []byte, f func(key []byte, record
 	})
 }
 
-// eachCert calls f for every certificate that was ever given to a name and is still kept.
+// eachCert calls f for every stored certificate of a name.
 func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRecord) error) error {
 	first := append([]byte(name), 0)
 	var serials [][]byte // collected before f is called, which may change the bucket
@@ -155,8 +156,8 @@ func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRe
 	return nil
 }
 
-// issueCert signs a certificate and writes it down. The record says for whom; it gets the
-// rest.
+// issueCert signs a certificate and records it. The caller sets the subject in record;
+// issueCert sets the rest.
 func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519.PublicKey,
 	now time.Time) (*certRecord, []byte, error) {
 	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
@@ -172,7 +173,7 @@ func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519
 	return &record, serial, s.saveCert(tx, serial, &record)
 }
 
-// saveCert keeps a certificate where it is found by its number and by its name.
+// saveCert stores a certificate, indexed by serial number and by name.
 func (s *certStore) saveCert(tx *boltfile.Tx, serial []byte, record *certRecord) error {
 	entry := append(append([]byte(record.Name), 0), serial...)
 	return errors.Join(saveRecord(tx, issuedBucket, serial, record), tx.Bucket(namesBucket).Put(entry, []byte{}))
@@ -183,9 +184,9 @@ func keyDigest(public ed25519.PublicKey) []byte {
 	return sum[:]
 }
 
-// nextCRLNumber gives the next list of revoked certificates its number. Numbers follow
-// the clock where they can, so that they rise even when a store is put back from an old
-// copy: nodes do not go back to an older list.
+// nextCRLNumber returns the number of the next list of revoked certificates. Numbers
+// follow the clock if possible, so that they rise even when a store is restored from an
+// old copy: nodes refuse an older list.
 func nextCRLNumber(tx *boltfile.Tx, now time.Time) (int64, error) {
 	b, key := tx.Bucket(numbersBucket), []byte("revocations")
 	next := now.UnixMilli()
@@ -195,7 +196,7 @@ func nextCRLNumber(tx *boltfile.Tx, now time.Time) (int64, error) {
 	return next, b.Put(key, binary.BigEndian.AppendUint64(nil, uint64(next)))
 }
 
-// dropExpired drops what is of no use to anybody any more.
+// dropExpired removes records that are no longer needed.
 func (s *certStore) dropExpired(now time.Time) error {
 	return s.db.Update(func(tx *boltfile.Tx) error {
 		var tokens, serials, names [][]byte

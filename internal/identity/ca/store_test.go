@@ -16,7 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// noon is when the tests begin; certificates get the clock of the host, which is near.
+// noon is the start time of the tests. Certificates get the host's clock, which is close.
 var noon = time.Now()
 
 func newStore(t testing.TB) *certStore {
@@ -38,7 +38,7 @@ func reopen(t testing.TB, dir string) *certStore {
 	return s
 }
 
-// request is what a new machine with a fresh key sends.
+// request returns the certificate request of a new machine.
 func request(t testing.TB) []byte {
 	t.Helper()
 	der, err := pki.Request(filepath.Join(t.TempDir(), "node.key"))
@@ -89,7 +89,7 @@ func TestATokenLetsOneMachineIn(t *testing.T) {
 		!strings.Contains(err.Error(), "used already") || !strings.Contains(err.Error(), "d1 from 10.0.0.9") {
 		t.Errorf("another machine: got %v", err)
 	}
-	// It stays used when the daemon starts anew.
+	// The token stays used when the daemon is restarted.
 	s.close()
 	s = reopen(t, s.dir)
 	if _, _, err := s.redeemToken(other, noon); !errors.Is(err, roost.PermissionDenied) {
@@ -149,7 +149,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 			t.Errorf("%s: got %v, want %v with %q", tt.name, err, tt.kind, tt.says)
 		}
 	}
-	// None of this has used them up.
+	// None of these attempts has used the tokens.
 	for _, token := range []JoinToken{server, bound} {
 		if _, _, err := s.redeemToken(newJoinRequest(t, token,
 			"", map[bool]string{true: "n7", false: "n1"}[token == bound]), noon); err != nil {
@@ -175,8 +175,8 @@ func TestUnusableTokenRefused(t *testing.T) {
 	}
 }
 
-// A machine that joins again with a token for its name takes its own place: what it had
-// before is revoked.
+// TestRejoinRevokesPrevious checks a machine that joins again with a token for its name.
+// It replaces itself: its earlier certificates are revoked.
 func TestRejoinRevokesPrevious(t *testing.T) {
 	s := newStore(t)
 	first, _, err := s.redeemToken(newJoinRequest(t, newToken(t, s, Server, "", 0), "", "n1"), noon)
@@ -192,8 +192,9 @@ func TestRejoinRevokesPrevious(t *testing.T) {
 	}
 }
 
-// A name in other letters is free when its member has left, by revocation or because its
-// certificate has ended; who has taken it keeps the other one out then.
+// TestNamesInOtherLetters checks names that differ only by case. Such a name is free when
+// its member has left, by revocation or expiry; the node that takes it then excludes the
+// other.
 func TestNamesInOtherLetters(t *testing.T) {
 	s := newStore(t)
 	join := func(name string, at time.Time) error {
@@ -271,7 +272,7 @@ func TestRevocation(t *testing.T) {
 	if err != nil || after.number <= before.number {
 		t.Errorf("list %d comes after %d, %v", after.number, before.number, err)
 	}
-	// A list from another pool is no list.
+	// A list of another pool is invalid.
 	if _, err := pki.ParseRevocations(after.der, newStore(t).ca.Certificate()); !errors.Is(err, roost.BadConfig) {
 		t.Errorf("a foreign list: got %v", err)
 	}
@@ -370,7 +371,7 @@ func TestTokenText(t *testing.T) {
 	if got, err := ParseToken(text); err != nil || got != token {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for range 200 { // any one letter
+	for range 200 { // changes any one letter
 		b := []byte(text)
 		b[rand.IntN(len(b))] = "abcdefghijklmnopqrstuvwxyz0123456789"[rand.IntN(36)]
 		if _, err := ParseToken(string(b)); string(b) != text &&

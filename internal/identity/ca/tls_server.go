@@ -20,13 +20,13 @@ import (
 
 const handshakeTimeout = 5 * time.Second
 
-// tlsServer is the authority's side of TLS. It has a certificate of its own that says so,
-// and asks for one without insisting: who shows none is a stranger, who shows one that
-// does not hold is sent away.
+// tlsServer is the authority's side of TLS. It shows a certificate with the authority's
+// role, and requests one of the client without requiring it: a client without one is
+// anonymous, a client with an invalid one is refused.
 type tlsServer struct {
 	store   *certStore
 	mu      *sync.Mutex
-	ownCert *tls.Certificate // made anew when half of its life is over; the key is never on a disk
+	ownCert *tls.Certificate // replaced after half of its validity; the key is never on a disk
 	log     func(from net.Addr, err error)
 }
 
@@ -34,8 +34,8 @@ func newTLSServer(s *certStore, log func(net.Addr, error)) *tlsServer {
 	return &tlsServer{store: s, mu: new(sync.Mutex), log: log}
 }
 
-// certificate is the authority's own: with its role, and followed by the certificate that
-// signed it, by whose digest strangers know it.
+// certificate returns the authority's own certificate, followed by the certificate that
+// signed it. Anonymous clients know the latter by its digest.
 func (d *tlsServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,8 +100,8 @@ func (d *tlsServer) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return conn, p, nil
 }
 
-// ClientHandshake implements credentials.TransportCredentials. The authority calls
-// nobody.
+// ClientHandshake implements credentials.TransportCredentials. The authority makes no
+// calls.
 func (d *tlsServer) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("the authority calls nobody")
 }

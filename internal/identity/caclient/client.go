@@ -22,17 +22,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Times of a newcomer.
+// Time limits of a joining machine.
 const (
 	dialTimeout = 10 * time.Second
 	callTimeout = 20 * time.Second
-	// a node whose clock is farther away has trouble with every certificate, sooner or
-	// later
+	// with a larger difference of clocks, certificates would seem invalid sooner or later
 	maxClockSkew = 5 * time.Minute
 )
 
-// Client is a connection to a pool's authority of one who is no member yet. It is the
-// authority of his token: that was made sure of before anything was sent.
+// Client is the connection of a machine that is no member yet to the authority of its
+// join token. Connect has verified the authority before anything was sent.
 type Client struct {
 	Authority *x509.Certificate
 	LocalAddr string // this machine's own address on the connection
@@ -41,8 +40,8 @@ type Client struct {
 	conn *grpc.ClientConn
 }
 
-// Connect connects to the authority at addr, host:port. Its errors say what to do: they
-// are for the person who typed the address and the token.
+// Connect connects to the authority at addr, host:port. Its errors say what to do, for
+// the person who typed the address and the token.
 func Connect(ctx context.Context, addr string, token ca.JoinToken) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -55,7 +54,9 @@ func Connect(ctx context.Context, addr string, token ca.JoinToken) (*Client, err
 	door.LocalAddr, _, _ = net.SplitHostPort(raw.LocalAddr().String())
 	conn := tls.Client(raw, &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
-		InsecureSkipVerify: true, // recognize does it, by the digest: names of hosts play no part
+		// verifyAuthority checks the certificate by its digest instead; host names do not
+		// matter
+		InsecureSkipVerify: true,
 		VerifyConnection: func(cs tls.ConnectionState) (err error) {
 			door.Authority, err = verifyAuthority(cs.PeerCertificates, token)
 			return err
@@ -73,7 +74,7 @@ func Connect(ctx context.Context, addr string, token ca.JoinToken) (*Client, err
 	once := make(chan net.Conn, 1)
 	once <- conn
 	door.conn, err = grpc.NewClient("passthrough:///"+addr, grpc.WithAuthority("roost"), grpc.WithUserAgent("roost"),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the connection is TLS already
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the connection already is TLS
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			select {
 			case c := <-once:
@@ -89,13 +90,13 @@ func Connect(ctx context.Context, addr string, token ca.JoinToken) (*Client, err
 	return door, nil
 }
 
-// Close hangs up.
+// Close closes the connection.
 func (d *Client) Close() error { return d.conn.Close() }
 
-// verifyAuthority makes sure that the other end is the authority of the token: the last
-// of its certificates has the digest, and has signed the first, which says that it is an
-// authority's. When they hold is not looked at here, because this machine's clock may be
-// wrong: Greet finds that out.
+// verifyAuthority checks that the other end is the authority of the token. The last of
+// its certificates must have the digest in the token and must have signed the first,
+// which must have the authority's role. Their validity times are not checked, because
+// this machine's clock may be wrong: CheckPool finds that out.
 func verifyAuthority(chain []*x509.Certificate, token ca.JoinToken) (*x509.Certificate, error) {
 	if len(chain) != 2 {
 		return nil, fmt.Errorf("%w: no authority of a pool answers there", roost.Unauthenticated)
@@ -115,7 +116,7 @@ func verifyAuthority(chain []*x509.Certificate, token ca.JoinToken) (*x509.Certi
 	return root, nil
 }
 
-// connectError says why nothing answers.
+// connectError returns an error that explains why nothing answers.
 func connectError(addr string, err error) error {
 	host, port, _ := net.SplitHostPort(addr)
 	var name *net.DNSError
@@ -140,8 +141,8 @@ func connectError(addr string, err error) error {
 	return fmt.Errorf("%s: %w: %w", addr, roost.Unavailable, err)
 }
 
-// CheckPool asks whose pool it is, and refuses a clock that is far from the authority's.
-// Nothing secret is sent, and the token is as good as before.
+// CheckPool asks for the name of the pool, and refuses a clock that is far from the
+// authority's. It sends nothing secret, and the token remains unused.
 func (d *Client) CheckPool(ctx context.Context) (pool string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -154,7 +155,8 @@ func (d *Client) CheckPool(ctx context.Context) (pool string, err error) {
 	return reply.GetPool(), clockSkewError(began.Add(time.Since(began)/2), theirs)
 }
 
-// clockSkewError says what is to be done where two clocks are too far from each other.
+// clockSkewError returns an error that says what to do about two clocks that differ too
+// much.
 func clockSkewError(mine, theirs time.Time) error {
 	off := mine.Sub(theirs).Round(time.Second)
 	if off.Abs() <= maxClockSkew {
@@ -169,8 +171,8 @@ func clockSkewError(mine, theirs time.Time) error {
 		roost.Conflict, off.Abs(), way, theirs.UTC().Format("2006-01-02 15:04:05 MST"))
 }
 
-// Join shows the token and asks for a certificate. A name that is empty leaves it to the
-// token, and then to host, what the machine calls itself.
+// Join sends the token and requests a certificate. If name is empty, the node gets the
+// token's name, else host, the name of this machine.
 func (d *Client) Join(ctx context.Context, token ca.JoinToken, part ca.NodePart, name, host string,
 	request []byte) (*wire.JoinReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -183,7 +185,7 @@ func (d *Client) Join(ctx context.Context, token ca.JoinToken, part ca.NodePart,
 	return reply, nil
 }
 
-// authorityError is an error of the authority, or that of a connection which has broken.
+// authorityError returns an error of the authority, or that of a broken connection.
 func (d *Client) authorityError(err error) error {
 	err = rpc.FromStatus(err)
 	if errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "transport") {

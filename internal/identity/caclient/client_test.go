@@ -25,8 +25,9 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// TestClosedConnection tells an authority that closed the connection, which is asked
-// again for its reason, from one that is not there and from one that has answered.
+// TestClosedConnection distinguishes three kinds of errors. An authority that closed the
+// connection is asked again for its reason; one that cannot be reached and one that has
+// answered are not.
 func TestClosedConnection(t *testing.T) {
 	for text, want := range map[string]bool{
 		"write tcp 10.0.0.2:59334->10.0.0.1:9700: write: broken pipe":            true,

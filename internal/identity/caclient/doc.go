@@ -1,7 +1,8 @@
-// Package member is the other side of an authority: how a machine joins a pool, and how a
-// node of it keeps its certificate and its list of revoked ones fresh.
+// Package caclient is the client side of a certificate authority. With it a machine joins
+// a pool, and a node of the pool renews its certificate and its list of revoked
+// certificates.
 //
-// Door is the way in, for one who has no certificate and knows the authority by the
-// digest in his token. Keeper is what the master of a node runs for as long as the node
-// is a member.
+// Client is for a machine without a certificate, which knows the authority by the digest
+// in its join token. CertRenewer is what the master of a node runs as long as the node is
+// a member.
 package caclient

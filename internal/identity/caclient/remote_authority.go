@@ -15,15 +15,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// RemoteAuthority is an authority over the network. Every question has a connection of
-// its own, with the certificate that the node has by then: so thousands of nodes that
-// have nothing to ask hold none.
+// RemoteAuthority is an authority over the network. Every request has a connection of its
+// own, with the node's present certificate, so that thousands of nodes without a request
+// hold no connections.
 type RemoteAuthority struct {
 	Addr  string
 	Files *config.TLSFiles
 }
 
-// remoteTimeout is how long one question may take.
+// remoteTimeout is how long one request may take.
 const remoteTimeout = 10 * time.Second
 
 // Renew implements Authority.
@@ -46,7 +46,7 @@ func (r *RemoteAuthority) Revoked(ctx context.Context, have int64) (list []byte,
 	return list, err
 }
 
-// Leave has the node's certificates revoked.
+// Leave revokes the node's own certificates.
 func (r *RemoteAuthority) Leave(ctx context.Context) error {
 	return r.call(ctx, func(ctx context.Context, c wire.AuthorityClient) error {
 		_, err := c.Leave(ctx, &wire.LeaveRequest{})
@@ -74,13 +74,15 @@ func (r *RemoteAuthority) call(ctx context.Context, question func(context.Contex
 	}
 }
 
-// maxTries bounds how often an authority is asked again that has hung up.
+// maxTries bounds how often a request is repeated when the authority closed the
+// connection.
 const maxTries = 5
 
-// isHungUp reports whether the authority closed the connection while it was being asked.
-// It may have said why, and the reason be lost: in TLS 1.3 (RFC 8446 §4.4) who connects
-// is done before his certificate has been looked at, and what he sends to an end that is
-// closed by then makes the kernel throw away what that said.
+// isHungUp reports whether the authority closed the connection during a request. The
+// authority may have sent a reason, which can be lost: in TLS 1.3 (RFC 8446 §4.4) the
+// client finishes its handshake before the server has checked the client's certificate,
+// and data that it then sends to a closed socket makes the kernel discard what the server
+// sent.
 func isHungUp(err error) bool {
 	if !errors.Is(err, roost.Unavailable) {
 		return false
@@ -94,8 +96,8 @@ func isHungUp(err error) bool {
 	return false
 }
 
-// authorityError is an error in words that help: an authority that does not believe a
-// certificate hangs up before anything can be asked.
+// authorityError returns an error with an explanation. An authority that refuses a
+// certificate closes the connection before a request can be made.
 func (r *RemoteAuthority) authorityError(err error, name string) error {
 	switch {
 	case errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "bad certificate"):

@@ -13,38 +13,39 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// How often a node asks.
+// How often a node asks the authority.
 const (
-	// a revoked node is out within a minute, with what the others need to read the list
+	// a revoked node is refused everywhere within a minute, including the time in which
+	// the others read the list
 	revocationInterval = 15 * time.Second
-	renewRetry         = time.Minute // where the try before failed
+	renewRetry         = time.Minute // after a failed try
 )
 
-// Authority is what a node asks of its pool's authority. Both requests and answers are as
-// the wire has them; an answer that is empty: nothing is newer.
+// Authority is a pool's authority as a node uses it. Requests and replies are in their
+// wire form; an empty reply means that nothing is newer.
 type Authority interface {
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 	Revoked(ctx context.Context, have int64) (list []byte, err error)
 }
 
-// CertRenewer keeps a node's certificate and its list of revoked ones fresh, in the files
-// where the daemons of the node read them.
+// CertRenewer renews a node's certificate and fetches the list of revoked ones. It writes
+// both to the files from which the daemons of the node read them.
 type CertRenewer struct {
 	Files     *config.TLSFiles
 	Authority Authority
 	Log       *slog.Logger
 
 	ca         *x509.Certificate
-	notBefore  time.Time // when the certificate was made, and when it ends
+	notBefore  time.Time // validity of the certificate
 	notAfter   time.Time
-	listNumber int64     // of the list
-	nextTry    time.Time // to renew
-	// how often in a row the authority did not answer; the first may be because it has
-	// just been started, too
+	listNumber int64     // number of the list
+	nextTry    time.Time // when to try the next renewal
+	// failures in a row; the first may be because the authority has only just been
+	// started, too
 	failures int
 }
 
-// Run asks until ctx ends. An authority that does not answer is asked again; the node
+// Run renews until ctx ends. If the authority does not answer, Run tries again; the node
 // works on meanwhile.
 func (k *CertRenewer) Run(ctx context.Context) {
 	if err := k.loadFiles(); err != nil {
@@ -57,7 +58,8 @@ func (k *CertRenewer) Run(ctx context.Context) {
 			k.nextTry = now.Add(renewRetry)
 			k.renewCert(ctx)
 		}
-		// Nodes that were started at the same time do not ask at the same time for ever.
+		// Nodes that were started at the same time must not ask at the same time for
+		// ever.
 		wait := time.NewTimer(revocationInterval*9/10 + rand.N(revocationInterval/10))
 		select {
 		case <-ctx.Done():
@@ -68,7 +70,7 @@ func (k *CertRenewer) Run(ctx context.Context) {
 	}
 }
 
-// loadFiles takes in what the node has.
+// loadFiles reads the node's certificate and list.
 func (k *CertRenewer) loadFiles() (err error) {
 	if k.ca, err = pki.ReadCertificate(k.Files.CA); err != nil {
 		return err
@@ -87,7 +89,7 @@ func (k *CertRenewer) loadFiles() (err error) {
 	return nil
 }
 
-// renewalDue reports whether two thirds of the certificate's life are over.
+// renewalDue reports whether two thirds of the certificate's validity have passed.
 func (k *CertRenewer) renewalDue(now time.Time) bool {
 	return !now.Before(k.notBefore.Add(k.notAfter.Sub(k.notBefore)/3*2)) && !now.Before(k.nextTry)
 }
@@ -112,8 +114,8 @@ func (k *CertRenewer) renewCert(ctx context.Context) {
 	}
 }
 
-// fetchRevocations gets the newest list. An older one than the node has is not taken,
-// whoever signed it.
+// fetchRevocations fetches the newest list. A list older than the node's own is refused,
+// even if it is signed.
 func (k *CertRenewer) fetchRevocations(ctx context.Context) {
 	der, err := k.Authority.Revoked(ctx, k.listNumber)
 	if err == nil && len(der) > 0 {

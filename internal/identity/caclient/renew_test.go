@@ -20,14 +20,14 @@ import (
 
 const life = 90 * time.Minute
 
-// fakeAuthority is an authority that signs what it is asked to.
+// fakeAuthority is an authority that signs every request.
 type fakeAuthority struct {
 	*testing.T
 	ca             *pki.Authority
 	down           bool
 	number         int64
 	revoked        []pki.RevokedCert
-	sendsOlderList bool // it sends a list that is older than what was asked for
+	sendsOlderList bool // it sends a list older than the requested one
 	renewals       []time.Time
 	requests       []time.Time
 }
@@ -67,7 +67,7 @@ func (f *fakeAuthority) Revoked(_ context.Context, have int64) ([]byte, error) {
 	return der, nil
 }
 
-// startRenewer runs a keeper of a node whose certificate is fresh.
+// startRenewer runs a CertRenewer of a node with a new certificate.
 func startRenewer(t *testing.T) (*fakeAuthority, *config.TLSFiles, *bytes.Buffer) {
 	ca, err := pki.NewAuthority("lab", 24*time.Hour)
 	if err != nil {
@@ -107,8 +107,9 @@ func waitUntil(d time.Duration) {
 	synctest.Wait()
 }
 
-// Certificates are dated back by an hour, so one that holds for 90 minutes has lived for
-// 40 of its 150 minutes when it is due.
+// TestCertificatesRenewedInTime checks when renewals happen. Certificates are backdated
+// by an hour, so one that is valid for 90 minutes is due after 40 minutes, two thirds of
+// 150.
 func TestCertificatesRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, files, _ := startRenewer(t)
@@ -153,8 +154,8 @@ func TestRevocationListFetched(t *testing.T) {
 		if got := entries(); got != 1 {
 			t.Errorf("after %v: got %d", revocationInterval, got)
 		}
-		// An older list, which an attacker may have kept, does not let the revoked one in
-		// again.
+		// An older list, which an attacker may have stored, does not make the revoked
+		// certificate valid again.
 		f.sendsOlderList, f.revoked, f.number = true, nil, 3
 		waitUntil(2 * revocationInterval)
 		if got := entries(); got != 1 || !strings.Contains(log.String(), "superseded") {
@@ -178,7 +179,7 @@ func TestRevocationListFetched(t *testing.T) {
 	})
 }
 
-// TestDamagedListReplaced: a list of which both copies are damaged is fetched again.
+// TestDamagedListReplaced checks that a list that is damaged on disk is fetched again.
 func TestDamagedListReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, files, _ := startRenewer(t)
