@@ -8,19 +8,18 @@ import (
 	"os"
 )
 
-// bbolt has two heads, and where the newer one is damaged it takes the older without a
-// word: what was written last is gone. A file that was put back, or cut to nothing, looks
-// whole, too. So the number of the last transaction is kept beside the file as well. It
-// is written when the transaction is on disk, and not forced there itself: after a loss
-// of power it may be older than the file, and never newer.
+// bbolt has two meta pages. If the newer one is damaged it silently uses the older, and
+// the last transaction is lost. A file that was restored from a copy, or truncated to
+// nothing, looks intact, too. So the number of the last transaction is also stored beside
+// the file. It is written when the transaction is on disk, and not synced itself: after a
+// loss of power it may be older than the file, and never newer.
 
-// markSuffix is behind the name of a file in the name of its mark.
+// markSuffix is appended to the name of a file for the name of its mark.
 const markSuffix = ".mark"
 
 const markMagic = "roostmk1"
 
-// commitMark is the number of the last transaction that was acknowledged, of the file
-// with that id.
+// commitMark is the number of the last acknowledged transaction of the file with an id.
 type commitMark struct {
 	id   [16]byte
 	txid uint64
@@ -34,8 +33,8 @@ func (m *commitMark) encode() []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcTable))
 }
 
-// readMark reads the mark of a file; nil where there is none, or it is damaged: the file
-// is checked without it then, and it is written anew.
+// readMark reads the mark of a file. It returns nil if there is none or it is damaged:
+// the file is then checked without it, and it is written again.
 func readMark(path string) (*commitMark, error) {
 	b, err := os.ReadFile(path + markSuffix)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,34 +10,33 @@ import (
 	"slices"
 )
 
-// Each record has a checksum behind its value, over the name of its bucket, its key and
-// its value: a record that stands where another one should is noticed, too. CRC-32C finds
-// every error of up to three bits in a record and every burst of up to 32 bits, and
-// processors compute it at many GB/s; nobody forges here, so no cryptographic digest is
-// needed. It also tells which bit of a record has flipped, where it is one: a repair puts
-// that right. Records that are lost leave no bad checksum behind. So a seal, which each
-// transaction writes, tells of each bucket how many records it has and what their
-// checksums add up to.
+// Each record has a checksum after its value, over the name of its bucket, its key and
+// its value, so that a record in a wrong place is detected, too. CRC-32C detects every
+// error of up to three bits in a record and every burst of up to 32 bits, and CPUs
+// compute it at many GB/s. No cryptographic digest is needed, because these are not
+// attacks. The checksum also identifies a single flipped bit of a record, which a repair
+// corrects. Lost records leave no bad checksum. So each transaction writes a seal with
+// the number of records in each bucket and the sum of their checksums.
 
-// sumSize is how many bytes a checksum has.
+// sumSize is the size of a checksum in bytes.
 const sumSize = 4
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is that of a record.
+// checksum returns the checksum of a record.
 func checksum(bucket string, key, value []byte) uint32 {
 	sum := crc32.Update(0, crcTable, append([]byte(bucket), 0))
 	sum = crc32.Update(sum, crcTable, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
 	return crc32.Update(crc32.Update(sum, crcTable, key), crcTable, value)
 }
 
-// appendChecksum is a value with its checksum behind it.
+// appendChecksum returns a value followed by its checksum.
 func appendChecksum(bucket string, key, value []byte) []byte {
 	raw := make([]byte, 0, len(value)+sumSize)
 	return binary.BigEndian.AppendUint32(append(raw, value...), checksum(bucket, key, value))
 }
 
-// verifyChecksum is the value of a record; false where the checksum is wrong.
+// verifyChecksum returns the value of a record, and false if the checksum is wrong.
 func verifyChecksum(bucket string, key, raw []byte) (value []byte, whole bool) {
 	if len(raw) < sumSize {
 		return nil, false
@@ -46,10 +45,10 @@ func verifyChecksum(bucket string, key, raw []byte) (value []byte, whole bool) {
 	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
 }
 
-// correctFlippedBit finds the one bit of a record whose flipping makes its checksum
-// right, and returns the record as it was. CRC-32C tells records apart that differ in up
-// to three bits, so there is at most one such bit; a record with more damage than that
-// has none but for one chance in 2^32 for each of its bits.
+// correctFlippedBit finds the one bit of a record whose flip makes its checksum right,
+// and returns the original record. CRC-32C distinguishes records that differ in up to
+// three bits, so there is at most one such bit. For a record with more damage there is
+// none, except with a probability of 2^-32 for each of its bits.
 func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool) {
 	if len(raw) < sumSize || len(key) == 0 {
 		return nil, nil, false
@@ -61,7 +60,7 @@ func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool)
 	}
 	k, v = bytes.Clone(key), append([]byte{}, value...)
 	switch place := at / 8; {
-	case at < 0: // of the checksum itself
+	case at < 0: // a bit of the checksum itself
 	case place < len(k):
 		k[place] ^= 1 << (at % 8)
 	default:
@@ -70,15 +69,15 @@ func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool)
 	return k, v, true
 }
 
-// FlippedBit finds the bit of a message of that many bytes which must be flipped for its
-// CRC-32C to differ by that difference; -1 where the checksum itself has the flipped bit.
-// False: no single bit does.
+// FlippedBit finds the bit whose flip changes the CRC-32C of a message by a difference.
+// size is the message's size in bytes. at is -1 if the flipped bit is in the checksum
+// itself. found is false if no single bit explains the difference.
 func FlippedBit(difference uint32, size int) (at int, found bool) {
 	if bits.OnesCount32(difference) == 1 {
 		return -1, true
 	}
-	// of each bit of a byte, on the checksum of a message that ends there, and then of
-	// one that goes on
+	// effect of each bit of a byte on the checksum of a message that ends there, and then
+	// of a longer one
 	var effects [8]uint32
 	for bit := range effects {
 		effects[bit] = crcTable[1<<bit]
@@ -94,7 +93,7 @@ func FlippedBit(difference uint32, size int) (at int, found bool) {
 	return 0, false
 }
 
-// bucketChecksum is how many records a bucket has, and what their checksums add up to.
+// bucketChecksum is the number of records in a bucket and the sum of their checksums.
 type bucketChecksum struct{ count, sum uint64 }
 
 func (t *bucketChecksum) add(raw []byte)    { t.count, t.sum = t.count+1, t.sum+storedChecksum(raw) }
@@ -107,9 +106,9 @@ func storedChecksum(raw []byte) uint64 {
 	return uint64(binary.BigEndian.Uint32(raw[len(raw)-sumSize:]))
 }
 
-// contentChecksum is what a file says of its own contents, as of its last transaction.
+// contentChecksum is the seal of a file's contents, as of its last transaction.
 type contentChecksum struct {
-	id      [16]byte // of the file; one that was put in its place has another
+	id      [16]byte // of the file; another file in its place has another id
 	buckets map[string]bucketChecksum
 }
 
@@ -146,7 +145,7 @@ func decodeContentChecksum(raw []byte) (*contentChecksum, error) {
 	return s, nil
 }
 
-// The two buckets of this package's own in each file.
+// The two buckets of this package in each file.
 var (
 	bucketChecksums = []byte("seal")
 	keyChecksum     = []byte("seal")
@@ -154,8 +153,8 @@ var (
 	keyFormat       = []byte("format")
 )
 
-// formatVersion is that of files whose records have checksums. In those of format 1, or
-// of none, they have not.
+// formatVersion is the format of files whose records have checksums. In format 1, or
+// without a format, they have none.
 const formatVersion = 2
 
 func isInternalBucket(bucket string) bool {

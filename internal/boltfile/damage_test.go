@@ -20,8 +20,8 @@ import (
 
 var manyKeys = ContentKind{Description: "file", Buckets: []string{"large", "small", "pages"}}
 
-// fill writes records of all sizes, some of them again, and takes some out, so that there
-// are free pages with old records on them. It returns what is there.
+// fill writes records of all sizes, overwrites some and deletes some, so that there are
+// free pages with old records. It returns the contents.
 func fill(t testing.TB, path string) map[string]string {
 	t.Helper()
 	want := map[string]string{}
@@ -58,7 +58,7 @@ func fill(t testing.TB, path string) map[string]string {
 	return want
 }
 
-// damage flips a bit, cuts the file, or writes over a piece of it.
+// damage flips a bit, truncates the file, or overwrites a part of it.
 func damage(rng *rand.Rand, b []byte) (string, []byte) {
 	b = slices.Clone(b)
 	at, page := rng.IntN(len(b)), os.Getpagesize()
@@ -81,9 +81,9 @@ func damage(rng *rand.Rand, b []byte) (string, []byte) {
 			b[at+i] = byte(rng.Uint32())
 		}
 		return fmt.Sprintf("%d bytes at %d", n, at), b
-	case 5: // where the pages tell what they hold
+	case 5: // page headers
 		at = first + rng.IntN(64)
-	case 6: // the heads
+	case 6: // the meta pages
 		at = rng.IntN(2)*page + rng.IntN(96)
 	}
 	bit := rng.IntN(8)
@@ -91,8 +91,8 @@ func damage(rng *rand.Rand, b []byte) (string, []byte) {
 	return fmt.Sprintf("bit %d of byte %d", bit, at), b
 }
 
-// Whatever is damaged: a reading says so and names it, or finds all that was written and
-// nothing else.
+// TestDamage damages a file in many ways. Reading it returns an error that names the
+// damage, or exactly what was written.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	want := fill(t, path)
@@ -101,7 +101,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, _ := metaPageAt(whole, 0)
-	whole = whole[:min(len(whole), int(h.pageCount*h.size))] // beyond that nothing is read
+	whole = whole[:min(len(whole), int(h.pageCount*h.size))] // what follows is never read
 	rng := rand.New(rand.NewPCG(1, 2))
 	refused, retained := 0, 0
 	for trial := range 1000 {
@@ -119,7 +119,9 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %s: %v", trial, name, err)
 		}
-		for key, value := range got { // old pages may be found where a head is lost; but never what nobody wrote
+		// old pages may be found if a meta page is lost; but never records that were not
+		// written
+		for key, value := range got {
 			if was, known := want[key]; d == nil && (!known || was != value) {
 				t.Fatalf("%d: %s: %q is another than was written, without a word", trial, name, key)
 			}
@@ -142,8 +144,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// checkRefused holds that a damaged file is not opened, and that the error is one line
-// that says what mends it.
+// checkRefused checks that a damaged file is not opened. The error must be one line that
+// names the command for a repair.
 func checkRefused(t *testing.T, path string, d *DamageError) {
 	t.Helper()
 	db, err := Open(path, manyKeys, nil)
@@ -157,8 +159,8 @@ func checkRefused(t *testing.T, path string, d *DamageError) {
 	}
 }
 
-// A record is named by its bucket and key, and all others are kept by the repair, which
-// leaves the damaged file beside.
+// TestReplace checks that a damaged record is named by bucket and key. The repair retains
+// all others and leaves the damaged file beside the new one.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	want := fill(t, path)
@@ -166,10 +168,10 @@ func TestReplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.LastIndex(b, []byte("name 2")) // in the page that was written last, or an older one
+	at := bytes.LastIndex(b, []byte("name 2")) // in the page that was written last, or in an older one
 	for ; at >= 0; at = bytes.LastIndex(b[:at], []byte("name 2")) {
 		c := slices.Clone(b)
-		c[at+8] ^= 5 // more than one bit, which would be put right
+		c[at+8] ^= 5 // more than one bit, because one would be corrected
 		if err := os.WriteFile(path, c, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -221,8 +223,8 @@ func checkContents(t *testing.T, path string, want map[string]string) {
 	}
 }
 
-// Whichever bit of a record flips, of its key, its value or its checksum: what it was is
-// known. Of two bits that is not said.
+// TestCorrected flips each bit of a record, in its key, its value and its checksum. The
+// original record must be found. For two flipped bits it must not.
 func TestCorrected(t *testing.T) {
 	key, value := []byte("job 7"), bytes.Repeat([]byte("what it was"), 30)
 	raw := append(bytes.Clone(key), appendChecksum("small", key, value)...)
@@ -248,8 +250,8 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// A file that is as it was once, that is gone, or that is cut to nothing has lost what
-// was written since; one that was never written has lost nothing.
+// TestMark checks files that have lost their last writes: restored from a copy, removed,
+// or truncated to nothing. A file that was never written has lost nothing.
 func TestMark(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	fill(t, path)
@@ -289,7 +291,7 @@ func TestMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the mark alone is damaged: nothing is lost
+	// only the mark is damaged: nothing is lost
 	for _, bad := range [][]byte{nil, mark[:7], bytes.Repeat([]byte{9}, len(mark))} {
 		if err := os.WriteFile(path+markSuffix, bad, 0o600); err != nil {
 			t.Fatal(err)
@@ -300,8 +302,8 @@ func TestMark(t *testing.T) {
 	refused("what was written since is not in it")
 }
 
-// A file of the release before has no checksums. It gets them, and nothing is lost; but
-// one that has them is never taken for such a file.
+// TestUpgrade opens a file of the release before, without checksums. It gets them without
+// a loss; but a file that has checksums is never treated as one without.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	old, err := bolt.Open(path, 0o600, nil)

@@ -11,13 +11,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// DB is an open file. Its methods may be called by any goroutine.
+// DB is an open file. Its methods are safe for concurrent use.
 type DB struct {
 	bolt       *bolt.DB
 	path       string
 	commitMark *os.File // closed with the file
 
-	mu       sync.Mutex       // held by whoever writes
+	mu       sync.Mutex       // held by the writer
 	checksum *contentChecksum // as of the last transaction
 }
 
@@ -32,7 +32,7 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// Update runs f in a transaction that may write. When it returns nil, what f wrote is on
+// Update runs f in a read-write transaction. When it returns nil, what f wrote is on
 // disk.
 func (db *DB) Update(f func(*Tx) error) error {
 	db.mu.Lock()
@@ -55,8 +55,8 @@ func (db *DB) Update(f func(*Tx) error) error {
 	return err
 }
 
-// View runs f in a transaction that reads. Where f met a record that has been damaged
-// since the file was opened, the error says so.
+// View runs f in a read-only transaction. If f met a record that was damaged after the
+// file was opened, the error names it.
 func (db *DB) View(f func(*Tx) error) error {
 	return db.bolt.View(func(raw *bolt.Tx) error {
 		tx := &Tx{db: db, tx: raw}
@@ -89,16 +89,16 @@ func (tx *Tx) writeChecksum() error {
 	return b.Put(keyChecksum, tx.checksum.encode())
 }
 
-// Bucket returns a bucket, which must be there.
+// Bucket returns a bucket, which must exist.
 func (tx *Tx) Bucket(name []byte) *Bucket { return &Bucket{tx.tx.Bucket(name), tx, string(name)} }
 
-// CreateBucketIfNotExists makes a bucket where there is none.
+// CreateBucketIfNotExists creates a bucket if there is none.
 func (tx *Tx) CreateBucketIfNotExists(name []byte) (*Bucket, error) {
 	b, err := tx.tx.CreateBucketIfNotExists(name)
 	return &Bucket{b, tx, string(name)}, err
 }
 
-// EmptyBucket takes all records out of a bucket.
+// EmptyBucket deletes all records of a bucket.
 func (tx *Tx) EmptyBucket(name []byte) error {
 	if err := tx.tx.DeleteBucket(name); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (tx *Tx) EmptyBucket(name []byte) error {
 	return err
 }
 
-// verifiedValue takes the checksum off a value. A record that is damaged ends the
-// transaction with an error when its function returns.
+// verifiedValue returns a value without its checksum. A damaged record makes the
+// transaction fail when its function returns.
 func (tx *Tx) verifiedValue(bucket string, key, raw []byte) []byte {
 	if key == nil || raw == nil {
 		return nil
@@ -132,13 +132,14 @@ type Bucket struct {
 	name string
 }
 
-// FillEnd says that keys only ever come at the end.
+// FillEnd tells bbolt that keys are only ever appended.
 func (b *Bucket) FillEnd() { b.b.FillPercent = 0.95 }
 
-// Get returns the value of a key, nil where there is none. It belongs to the transaction.
+// Get returns the value of a key, nil if there is none. The value is valid until the
+// transaction ends.
 func (b *Bucket) Get(key []byte) []byte { return b.tx.verifiedValue(b.name, key, b.b.Get(key)) }
 
-// Len counts the records.
+// Len returns the number of records.
 func (b *Bucket) Len() int { return b.b.Stats().KeyN }
 
 // Put writes a record.
@@ -153,7 +154,7 @@ func (b *Bucket) Put(key, value []byte) error {
 	return b.b.Put(key, raw)
 }
 
-// Delete takes a record out, if it is there.
+// Delete deletes a record, if it exists.
 func (b *Bucket) Delete(key []byte) error {
 	if old := b.b.Get(key); old != nil {
 		t := b.tx.checksum.buckets[b.name]
@@ -163,7 +164,7 @@ func (b *Bucket) Delete(key []byte) error {
 	return b.b.Delete(key)
 }
 
-// ForEach calls f with each record, in the order of their keys.
+// ForEach calls f with each record, in the order of keys.
 func (b *Bucket) ForEach(f func(key, value []byte) error) error {
 	return b.b.ForEach(func(k, raw []byte) error {
 		v := b.tx.verifiedValue(b.name, k, raw)
@@ -174,11 +175,11 @@ func (b *Bucket) ForEach(f func(key, value []byte) error) error {
 	})
 }
 
-// Cursor returns a cursor, which moves over the records in the order of their keys.
-// Beyond the last, keys are nil.
+// Cursor returns a cursor, which moves over the records in the order of keys. After the
+// last record, keys are nil.
 func (b *Bucket) Cursor() *Cursor { return &Cursor{b.b.Cursor(), b} }
 
-// Cursor is a place in a bucket.
+// Cursor is a position in a bucket.
 type Cursor struct {
 	c *bolt.Cursor
 	b *Bucket
@@ -200,8 +201,8 @@ func (c *Cursor) Next() (k, v []byte) { return c.record(c.c.Next()) }
 // Prev moves to the record before.
 func (c *Cursor) Prev() (k, v []byte) { return c.record(c.c.Prev()) }
 
-// Seek moves to the first record whose key is not below that one.
+// Seek moves to the first record whose key is at least key.
 func (c *Cursor) Seek(key []byte) (k, v []byte) { return c.record(c.c.Seek(key)) }
 
-// Delete takes the record out that the cursor is at.
+// Delete deletes a record at which the cursor is.
 func (c *Cursor) Delete(key []byte) error { return c.b.Delete(key) }

@@ -16,31 +16,31 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ContentKind says what a file holds.
+// ContentKind describes the contents of a file.
 type ContentKind struct {
-	Description string   // for people, as in "job log"
-	Buckets     []string // that it has
-	InitialMap  int      // bytes that are mapped from the start
+	Description string   // for messages, such as "job log"
+	Buckets     []string // buckets of the file
+	InitialMap  int      // bytes to map from the start
 
-	// Name names records for people, by their keys: the one with key from, or those up to
-	// and without to. nil: they have no names.
+	// Name describes damaged records by their keys, in messages: the record with key
+	// From, or those from From to before To. nil: records have no names.
 	Name func(d *DamageFinding) string
-	// Convert changes a record of a file of format 1 into one of now, with which it calls
-	// put. nil: it stays as it is.
+	// Convert converts a record of format 1 to the present format and calls put with the
+	// result. nil: it stays as it is.
 	Convert func(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error
 }
 
-// DamageError says what of a file is damaged.
+// DamageError describes the damage of a file.
 type DamageError struct {
 	Path    string
 	Kind    ContentKind
 	Damages []DamageFinding
 }
 
-// maxShownDamages is how many damaged places a message names.
+// maxShownDamages bounds the damages in a message.
 const maxShownDamages = 4
 
-// Error names what is damaged, and what mends it.
+// Error names the damages, and the command that repairs them.
 func (e *DamageError) Error() string {
 	names := e.Names()
 	more := ""
@@ -56,18 +56,18 @@ func (e *DamageError) Error() string {
 		e.Kind.Description, e.Path, roost.BadConfig, strings.Join(names, "; "), more, rest)
 }
 
-// isUnbounded reports whether more may be damaged than can be named: the file as a whole,
-// or records of which nobody knows which they are.
+// isUnbounded reports whether more may be damaged than is named: the file as a whole, or
+// unknown records.
 func (e *DamageError) isUnbounded() bool {
 	return slices.ContainsFunc(e.Damages, func(d DamageFinding) bool {
 		return d.Bucket == "" || d.IsRange && d.From == nil && d.To == nil
 	})
 }
 
-// Unwrap is the kind of the error.
+// Unwrap returns roost.BadConfig, the kind of the error.
 func (e *DamageError) Unwrap() error { return roost.BadConfig }
 
-// Names names each damaged place.
+// Names describes each damage.
 func (e *DamageError) Names() (all []string) {
 	for i := range e.Damages {
 		all = append(all, e.Kind.displayName(&e.Damages[i]))
@@ -91,7 +91,7 @@ func (k *ContentKind) displayName(d *DamageFinding) string {
 	return where + ": " + d.Reason
 }
 
-// fileContents is what a reading of a file has found.
+// fileContents is the result of reading a file.
 type fileContents struct {
 	txid     uint64
 	checksum *contentChecksum // nil: its records have no checksums
@@ -99,8 +99,8 @@ type fileContents struct {
 	damages  []DamageFinding
 }
 
-// examineFile reads all of a file. The record function, if there is one, gets each record
-// that is whole, with its checksum taken off.
+// examineFile reads all of a file. If record is not nil, it is called with each intact
+// record, without its checksum.
 func examineFile(path string, k *ContentKind, record func(bucket string, key, value []byte)) (*fileContents, error) {
 	f, b, err := mapLocked(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func examineFile(path string, k *ContentKind, record func(bucket string, key, va
 	return c, err
 }
 
-// mapLocked locks a file against whoever writes to it, and maps it.
+// mapLocked locks a file against writers, and maps it.
 func mapLocked(path string) (*os.File, []byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -146,8 +146,8 @@ func mapLocked(path string) (*os.File, []byte, error) {
 	return f, b, nil
 }
 
-// readContents reads the bytes of a file. The first reading finds the seal: without one
-// no record has a checksum.
+// readContents reads the bytes of a file. A first pass finds the seal: without one no
+// record has a checksum.
 func readContents(b []byte, k *ContentKind, record func(bucket string, key, value []byte)) *fileContents {
 	c, found := &fileContents{}, map[string]bucketChecksum{}
 	if record == nil {
@@ -213,7 +213,7 @@ func readContents(b []byte, k *ContentKind, record func(bucket string, key, valu
 	return c
 }
 
-// damagedRecord is the damage of a record whose checksum is wrong.
+// damagedRecord returns the damage of a record with a wrong checksum.
 func damagedRecord(bucket string, key, value, raw []byte) DamageFinding {
 	if k, v, found := correctFlippedBit(bucket, key, raw); found {
 		return DamageFinding{Bucket: bucket, From: k, Reason: "one bit of it has flipped", Raw: v, Corrected: true}
@@ -222,7 +222,7 @@ func damagedRecord(bucket string, key, value, raw []byte) DamageFinding {
 		Raw: bytes.Clone(value)}
 }
 
-// compareChecksum holds what was found against what the seal says.
+// compareChecksum compares what was found with the seal.
 func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketChecksum) {
 	switch {
 	case c.checksum == nil && c.format >= formatVersion:
@@ -250,8 +250,8 @@ func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketCh
 	}
 }
 
-// hasChecksums reports whether any record of a file has its checksum: then all of them
-// must, whatever the file says of its format.
+// hasChecksums reports whether any record of a file has its checksum. Then all must have
+// one, whatever format the file states.
 func hasChecksums(b []byte, h metaPage) (any bool) {
 	r := &pageReader{bytes: b, size: int(h.size), pageCount: h.pageCount, used: map[uint64]bool{}}
 	r.includeBucket = func(bucket string) bool { return !any && !isInternalBucket(bucket) }

@@ -1,10 +1,9 @@
-// Package dbfile opens bbolt files whose contents a daemon must not trust: a disk may
-// have damaged them, or somebody may have put something else there. bbolt trusts its
-// pages: it panics over bad ones, in a goroutine of its own when it opens a file, faults
-// where a file has lost its end, and takes what a flipped bit has made for what was
-// written. So each record has a checksum, the file a seal that counts them, and a mark
-// beside it says which transaction was the last; and all of that is read through once, by
-// a reader that trusts nothing, before bbolt has its way with the file.
+// Package boltfile opens bbolt files whose contents may be damaged by a disk or replaced.
+// bbolt trusts its pages: it panics on bad ones, in a goroutine of its own when it opens
+// a file, faults on truncated files, and accepts flipped bits as data. So each record has
+// a checksum, the file has a seal that counts them, and a mark beside the file has the
+// number of the last transaction. A reader that trusts nothing reads everything once
+// before bbolt opens the file.
 package boltfile
 
 import (
@@ -22,13 +21,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// lockTimeout is how long an open waits for the owner before to let go of the file.
+// lockTimeout is how long an open waits until the previous owner closes the file.
 const lockTimeout = 3 * time.Second
 
-// Open opens the file at path, which need not be there, and calls ready, where panics are
-// errors too. A file that another process has open gives roost.Conflict; one that is
-// damaged a DamageError, which is of kind roost.BadConfig. One without checksums gets
-// them.
+// Open opens the file at path, creates a missing one, and calls ready, whose panics
+// become errors. A file that another process has open gives roost.Conflict, a damaged one
+// a DamageError, which is of kind roost.BadConfig. A file without checksums gets them.
 func Open(path string, k ContentKind, ready func(*DB) error) (*DB, error) {
 	db := &DB{path: path}
 	var s *contentChecksum
@@ -75,7 +73,7 @@ func (db *DB) open(s *contentChecksum, k *ContentKind, ready func(*DB) error) (e
 	return err
 }
 
-// hasAll reports whether all buckets are there, and the mark: then opening a file does
+// hasAll reports whether all buckets and the mark exist, so that opening the file does
 // not change it.
 func (db *DB) hasAll(k *ContentKind) (whole bool, err error) {
 	m, err := readMark(db.path)
@@ -92,7 +90,7 @@ func (db *DB) hasAll(k *ContentKind) (whole bool, err error) {
 	return whole, err
 }
 
-// create makes the buckets that are not there.
+// create creates the missing buckets.
 func (db *DB) create(k *ContentKind) error {
 	return db.Update(func(tx *Tx) error {
 		for _, name := range k.Buckets {
@@ -109,8 +107,8 @@ func boltOptions(size int) *bolt.Options {
 		InitialMmapSize: size}
 }
 
-// verifyFile reads all of a file, gives it checksums if it has none, and returns its
-// seal; nil where there is no file yet.
+// verifyFile reads all of a file, adds missing checksums, and returns its seal. It
+// returns nil if there is no file yet.
 func verifyFile(path string, k *ContentKind) (*contentChecksum, error) {
 	c, last, err := readFile(path, k, nil)
 	switch {
@@ -129,8 +127,8 @@ func verifyFile(path string, k *ContentKind) (*contentChecksum, error) {
 	return c.checksum, nil
 }
 
-// readFile reads all of a file, and its mark. What both tell of damages is in the
-// contents; there are none where there is no file yet.
+// readFile reads all of a file, and its mark. The contents list the damages; there are
+// none if there is no file yet.
 func readFile(path string, k *ContentKind,
 	record func(bucket string, key, value []byte)) (*fileContents, *commitMark, error) {
 	last, err := readMark(path)
@@ -165,7 +163,7 @@ func readFile(path string, k *ContentKind,
 	return c, last, nil
 }
 
-// CatchFaults runs f and turns its panics into errors, and its faults in mapped memory.
+// CatchFaults runs f and returns panics and faults in mapped memory as errors.
 func CatchFaults(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -30,8 +30,8 @@ func write(t testing.TB, path string) {
 	db.Close()
 }
 
-// Wherever a page of a file is overwritten, opening it gives an error of the right kind,
-// or the file: never a panic.
+// TestEveryPageDamaged overwrites each page of a file in turn. Opening it gives an error
+// of the right kind, or the file: never a panic.
 func TestEveryPageDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	write(t, path)
@@ -58,7 +58,8 @@ func TestEveryPageDamaged(t *testing.T) {
 	}
 }
 
-// What ready says is an error of the open, and so is its panic; the file is let go.
+// TestReadyFails checks that an error or a panic of ready is an error of Open. The file
+// is closed then.
 func TestReadyFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	cause := errors.New("cause")

@@ -7,12 +7,12 @@ import (
 	"hash/fnv"
 )
 
-// bbolt believes what its pages say. This is a reader of such files that believes
-// nothing: it reads what can be reached from the newest head, names each page and record
-// that is wrong by the keys that it should hold, and goes on with the others.
+// bbolt trusts its pages. This reader trusts nothing: it reads what can be reached from
+// the newest meta page, names each bad page and record by the keys that it should have,
+// and continues with the others.
 
-// The layout of bbolt's pages, version 2 of the format; numbers are in the order of the
-// machine's bytes.
+// The layout of bbolt's pages, version 2 of the format. Numbers are in the machine's byte
+// order.
 const (
 	pageHeader    = 16
 	elementSize   = 16
@@ -26,18 +26,16 @@ const (
 	maxDepth      = 64 // pages from the root to a leaf, at most
 )
 
-// DamageFinding is one place of a file that is not as it was written.
+// DamageFinding is one damage of a file.
 type DamageFinding struct {
-	Bucket string // "": of the file as a whole
-	// the keys that are hit: From alone, or those from From up to and without To; none:
-	// which cannot be told
+	Bucket string // "": the file as a whole
+	// affected keys: From alone, or the range from From to before To; both nil: unknown
 	From, To []byte
-	IsRange  bool // it is a range
+	IsRange  bool // From and To are a range
 	Reason   string
-	Raw      []byte // the damaged value, where it could be read
+	Raw      []byte // the damaged value, if it could be read
 
-	// one bit of the record has flipped, and its checksum tells which: From and Raw are
-	// the record as it was
+	// the checksum identified one flipped bit: From and Raw are the original record
 	Corrected bool
 }
 
@@ -45,18 +43,18 @@ type DamageFinding struct {
 type pageReader struct {
 	bytes         []byte
 	size          int    // bytes of a page
-	pageCount     uint64 // the first page that is not in use
+	pageCount     uint64 // number of the first unused page
 	txid          uint64
 	used          map[uint64]bool
 	damages       []DamageFinding
 	record        func(bucket string, key, raw []byte)
-	includeBucket func(bucket string) bool // buckets that are read; nil: all
+	includeBucket func(bucket string) bool // selects the buckets to read; nil: all
 }
 
-// metaPage is what one of a file's two heads says.
+// metaPage is one of a file's two meta pages.
 type metaPage struct{ size, root, pageCount, txid uint64 }
 
-// metaPageAt reads the head at an offset; false if it is damaged.
+// metaPageAt reads the meta page at an offset, or returns false if it is damaged.
 func metaPageAt(b []byte, at int) (h metaPage, whole bool) {
 	if at < 0 || at+pageHeader+metaSize > len(b) {
 		return h, false
@@ -70,8 +68,8 @@ func metaPageAt(b []byte, at int) (h metaPage, whole bool) {
 	return h, e.Uint32(m) == metaMagic && e.Uint32(m[4:]) == metaVersion && e.Uint64(m[56:]) == sum.Sum64()
 }
 
-// newestMeta finds the newest head of a file. One that is damaged is a damage, even where
-// it is the older: which one it was cannot be told.
+// newestMeta finds the newest meta page of a file. A damaged one is reported even if the
+// other is valid, because it may have been the newer.
 func (r *pageReader) newestMeta() (newest metaPage, found bool) {
 	first, one := metaPageAt(r.bytes, 0)
 	second, two := metaPage{}, false
@@ -102,7 +100,7 @@ func (r *pageReader) newestMeta() (newest metaPage, found bool) {
 	return first, true
 }
 
-// readAll reads all that is in the file.
+// readAll reads the whole file.
 func (r *pageReader) readAll() bool {
 	h, ok := r.newestMeta()
 	if !ok {
@@ -122,7 +120,7 @@ func (r *pageReader) addDamage(bucket string, lo, hi []byte, format string, a ..
 		IsRange: true, Reason: fmt.Sprintf(format, a...)})
 }
 
-// readPage reads a page and all below it. Its keys are not below lo, and below hi.
+// readPage reads a page and all below it. Its keys must satisfy lo <= key < hi.
 func (r *pageReader) readPage(bucket string, id uint64, lo, hi []byte, depth int) {
 	if id < 2 || id >= r.pageCount || (id+1)*uint64(r.size) > uint64(len(r.bytes)) || depth > maxDepth {
 		r.addDamage(bucket, lo, hi, "page %d is not in the file", id)
@@ -146,7 +144,7 @@ func (r *pageReader) readPage(bucket string, id uint64, lo, hi []byte, depth int
 	r.pageElements(bucket, p[:(overflow+1)*uint64(r.size)], fmt.Sprintf("page %d", id), lo, hi, depth)
 }
 
-// pageElements reads what stands in a page.
+// pageElements reads the elements of a page.
 func (r *pageReader) pageElements(bucket string, p []byte, name string, lo, hi []byte, depth int) {
 	e := binary.NativeEndian
 	kind, count := e.Uint16(p[8:]), int(e.Uint16(p[10:]))
@@ -190,7 +188,7 @@ func (r *pageReader) pageElements(bucket string, p []byte, name string, lo, hi [
 	}
 }
 
-// readBranch reads the pages below a page.
+// readBranch reads the pages below a branch page.
 func (r *pageReader) readBranch(bucket string, p []byte, name string, lo, hi []byte, depth, count int) {
 	e := binary.NativeEndian
 	keys, ids := make([][]byte, count), make([]uint64, count)
@@ -216,7 +214,7 @@ func (r *pageReader) readBranch(bucket string, p []byte, name string, lo, hi []b
 	}
 }
 
-// splitElement takes a key and the value behind it out of a page.
+// splitElement returns a key and the value after it from a page.
 func splitElement(p []byte, at, key, value uint64) (k, v []byte, ok bool) {
 	if at > uint64(len(p)) || key > uint64(len(p)) || value > uint64(len(p)) || at+key+value > uint64(len(p)) {
 		return nil, nil, false
@@ -224,7 +222,7 @@ func splitElement(p []byte, at, key, value uint64) (k, v []byte, ok bool) {
 	return p[at : at+key : at+key], p[at+key : at+key+value : at+key+value], true
 }
 
-// readBucket reads one, from what stands in the root.
+// readBucket reads a bucket from its element in the root.
 func (r *pageReader) readBucket(name string, v []byte) {
 	if r.includeBucket != nil && !r.includeBucket(name) {
 		return
@@ -241,6 +239,6 @@ func (r *pageReader) readBucket(name string, v []byte) {
 		r.addDamage(name, nil, nil, "its root is damaged")
 		return
 	}
-	inline := append([]byte(nil), v...) // aligned, for all that it matters here
+	inline := append([]byte(nil), v...) // a copy, aligned as far as it matters here
 	r.pageElements(name, inline, "its root", nil, nil, 0)
 }

@@ -1,9 +1,10 @@
 package boltfile
 
-// RepairReport says what is damaged in a file, and what was done about it, or would be.
+// RepairReport lists the damages of a file, and what a repair did about them, or would
+// do.
 type RepairReport struct {
 	Path        string
-	Damages     []string // what is damaged, by name
-	Actions     []string // what is taken out, held, or made anew
+	Damages     []string // descriptions of the damages
+	Actions     []string // what is removed, held, or created again
 	DamagedPath string   // where the damaged file is; "": nothing was changed
 }

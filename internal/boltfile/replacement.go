@@ -15,10 +15,10 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// batchBytes is how much of a file is written in one transaction while it is made anew.
+// batchBytes is the number of bytes written in one transaction while a file is rebuilt.
 const batchBytes = 8 << 20
 
-// ReplacementWriter fills a file that is made in place of another.
+// ReplacementWriter writes the records of a file that replaces another.
 type ReplacementWriter struct {
 	db      *DB
 	pending []pendingRecord
@@ -31,7 +31,7 @@ type pendingRecord struct {
 	key, value []byte
 }
 
-// Put writes a record. An error comes when the file is finished.
+// Put writes a record. Errors are returned when the file is finished.
 func (w *ReplacementWriter) Put(bucket string, key, value []byte) {
 	w.pending = append(w.pending, pendingRecord{bucket, bytes.Clone(key), bytes.Clone(value)})
 	if w.bytes += len(key) + len(value) + 64; w.bytes > batchBytes {
@@ -53,7 +53,7 @@ func (w *ReplacementWriter) flush() {
 	w.pending, w.bytes = w.pending[:0], 0
 }
 
-// addChecksums gives the records of a file their checksums.
+// addChecksums adds checksums to the records of a file.
 func addChecksums(path string, k *ContentKind) error {
 	return rebuildFile(path, k, func(w *ReplacementWriter) error {
 		_, err := examineFile(path, k, w.Put)
@@ -61,8 +61,8 @@ func addChecksums(path string, k *ContentKind) error {
 	})
 }
 
-// rebuildFile makes a file anew, with what fill puts there, and gives it the name of the
-// old one in one step.
+// rebuildFile creates a new file with the records that fill writes, and renames it over
+// the old one.
 func rebuildFile(path string, k *ContentKind, fill func(*ReplacementWriter) error) error {
 	next := path + ".new"
 	os.Remove(next)
@@ -93,9 +93,9 @@ func rebuildFile(path string, k *ContentKind, fill func(*ReplacementWriter) erro
 	return atomicfile.SyncDir(filepath.Dir(path))
 }
 
-// InspectFile reads all of a file that no daemon has open, and returns its damages, nil
-// where it is whole or not there. The record function gets each record that is whole, as
-// files of now have them.
+// InspectFile reads all of a file that no daemon has open, and returns its damages. The
+// result is nil if it is intact or does not exist. record is called with each intact
+// record, in the present format.
 func InspectFile(path string, k ContentKind, record func(bucket string, key, value []byte)) (*DamageError, error) {
 	var c *fileContents
 	err := CatchFaults(func() (err error) {
@@ -113,8 +113,9 @@ func InspectFile(path string, k ContentKind, record func(bucket string, key, val
 	return &DamageError{path, k, c.damages}, nil
 }
 
-// ReplaceDamaged makes a damaged file anew, with what fill puts there. The damaged one
-// stays beside it, with the date in its name, which is returned; "" where there was none.
+// ReplaceDamaged replaces a damaged file by one with the records that fill writes. It
+// returns the path of the damaged file, which stays beside it with the date in its name;
+// "" if there was none.
 func ReplaceDamaged(path string, k ContentKind, now time.Time,
 	fill func(*ReplacementWriter) error) (aside string, err error) {
 	if _, err := os.Stat(path); err == nil {
@@ -126,7 +127,7 @@ func ReplaceDamaged(path string, k ContentKind, now time.Time,
 	return aside, CatchFaults(func() error { return rebuildFile(path, &k, fill) })
 }
 
-// Aside is the name that ReplaceDamaged gives to the damaged file.
+// Aside returns the name that ReplaceDamaged gives to the damaged file.
 func Aside(path string, now time.Time) string {
 	return path + ".damaged-" + now.Format("20060102-150405")
 }
