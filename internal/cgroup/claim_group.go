@@ -16,40 +16,40 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// The parts of a group of version 2: processes live in leaves only.
+// The parts of a group of version 2: processes are in leaves only.
 const (
 	taskPart    = "task"
 	starterLeaf = "starter"
 )
 
-// runLeaf is the task directory, in the one that the group is held by.
+// runLeaf is the task directory inside of the directory that FreezeForOwner freezes.
 const runLeaf = "run"
 
-// ClaimGroup is the group of one claim. Its methods may be called by several goroutines.
+// ClaimGroup is the control group of one claim. Its methods are safe for concurrent use.
 type ClaimGroup struct {
 	host       *ParentGroup
 	name       string
 	path       string // below each mount
 	unified    string // directory of version 2 with the limits; empty in version 1
-	holdDir    string // the directory above task, for FreezeForOwner alone
-	taskDir    string // where tasks live; empty: nowhere of their own
+	holdDir    string // the parent of taskDir, which only FreezeForOwner freezes
+	taskDir    string // directory of the task's processes; empty: none
 	isVersion1 bool   // the task directory is of version 1
 }
 
-// Path is the group's name in the kernel's words, the same in all hierarchies.
+// Path returns the kernel's path of the group, the same in all hierarchies.
 func (g *ClaimGroup) Path() string { return g.path }
 
-// TaskDir is the directory that tasks live in, frozen and killed by; empty where there is
-// none. It is of version 2 and a place to be cloned into unless IsVersion1 says
-// otherwise.
+// TaskDir returns the directory by which the task's processes are frozen and killed. It
+// is empty if there is none. It is of version 2, and a process can be cloned into it,
+// unless IsVersion1 is true.
 func (g *ClaimGroup) TaskDir() string { return g.taskDir }
 
-// IsVersion1 reports whether the task directory is of version 1: then a process is moved
-// into it by its number.
+// IsVersion1 reports whether the task directory is of version 1. Then a process must be
+// moved into it by its pid.
 func (g *ClaimGroup) IsVersion1() bool { return g.isVersion1 }
 
-// Add puts a process under the limits. What it forks from then on has them too; what it
-// forked before has not.
+// Add puts a process under the limits. Processes that it forks afterwards are under the
+// limits, too; earlier ones are not.
 func (g *ClaimGroup) Add(pid int) error {
 	for _, dir := range g.limits() {
 		if err := moveProcess(dir, pid); err != nil {
@@ -59,7 +59,7 @@ func (g *ClaimGroup) Add(pid int) error {
 	return nil
 }
 
-// SetLimits changes the limits that are given.
+// SetLimits changes the limits that are not zero.
 func (g *ClaimGroup) SetLimits(l GroupLimits) error {
 	var err error
 	if g.host.v1 != nil {
@@ -73,7 +73,7 @@ func (g *ClaimGroup) SetLimits(l GroupLimits) error {
 	return nil
 }
 
-// limits are the directories that the starter is in.
+// limits returns the directories that the starter is in.
 func (g *ClaimGroup) limits() []string {
 	if g.unified != "" {
 		return []string{filepath.Join(g.unified, starterLeaf)}
@@ -87,7 +87,7 @@ func (g *ClaimGroup) limits() []string {
 	return all
 }
 
-// version1Dir is the group's directory in a hierarchy of version 1.
+// version1Dir returns the group's directory in a hierarchy of version 1.
 func (g *ClaimGroup) version1Dir(controller string) string {
 	return filepath.Join(g.host.mounts.v1, controller, g.path)
 }
@@ -105,8 +105,8 @@ func (g *ClaimGroup) allDirs() []string {
 	return all
 }
 
-// moveProcess puts a process into a directory. A process that the kernel has just made is
-// refused for a moment (EINVAL, runc issue 1950).
+// moveProcess moves a process into a directory. The kernel refuses a new process for a
+// moment (EINVAL, runc issue 1950), so it tries again.
 func moveProcess(dir string, pid int) error {
 	path, text := filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid))
 	var err error
@@ -119,15 +119,15 @@ func moveProcess(dir string, pid int) error {
 	return err
 }
 
-// How often Delete looks for what is left, and how long it waits between.
+// How often Delete tries, and how long it waits between tries.
 const (
 	deleteTries = 200
 	deleteWait  = 5 * time.Millisecond
 )
 
-// Delete kills every process that is in the group, its starter too, and removes it. A
-// group that is gone is no error. Directories are removed one by one with rmdir(2), and
-// nothing that is not a directory of this group is touched.
+// Delete kills every process of the group, its starter included, and removes the group. A
+// missing group is no error. Directories are removed one by one with rmdir(2), and no
+// directory outside of this group is touched.
 func (g *ClaimGroup) Delete() error {
 	g.blockForks()
 	var last error
@@ -147,8 +147,8 @@ func (g *ClaimGroup) Delete() error {
 	return fmt.Errorf("control group %s: %w: %w", g.path, roost.Conflict, last)
 }
 
-// blockForks lets nothing in the group fork any more, so that it cannot run away from
-// being killed.
+// blockForks prevents further forks in the group, so that it cannot escape from being
+// killed.
 func (g *ClaimGroup) blockForks() {
 	switch {
 	case g.unified != "":
@@ -158,8 +158,8 @@ func (g *ClaimGroup) blockForks() {
 	}
 }
 
-// KillAll kills what is in the group, its starter too. What forks meanwhile may escape
-// one call, but not Delete.
+// KillAll kills all processes of the group, its starter included. Processes forked
+// meanwhile may escape one call, but not Delete.
 func (g *ClaimGroup) KillAll() {
 	if g.taskDir != "" {
 		g.Kill()
@@ -169,8 +169,8 @@ func (g *ClaimGroup) KillAll() {
 	}
 }
 
-// removeTree removes a directory of a control group and those below it, that a task may
-// have made. The kernel refuses while there are processes.
+// removeTree removes a directory of a control group with those below it, which a task may
+// have made. The kernel refuses while it has processes.
 func removeTree(dir string) error {
 	err := os.Remove(dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func removeTree(dir string) error {
 	return err
 }
 
-// processes lists what is in a directory, not below it.
+// processes lists the processes in a directory, not below it.
 func processes(dir string) []int {
 	text, _ := kernfs.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	var pids []int

@@ -13,22 +13,22 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// Enforcement says what a machine can enforce, and what it cannot.
+// Enforcement states which limits a machine can enforce, and which not.
 type Enforcement struct {
-	Version int  // of control groups with the limits: 1 or 2; 0: none
-	CPU     bool // weights and quotas
+	Version int  // version of the control groups with the limits: 1 or 2; 0: none
+	CPU     bool // CPU weights and quotas
 	Cpuset  bool
 	Memory  bool
 	Devices bool
 	Pids    bool
-	IO      bool // figures of it; no limits are set
+	IO      bool // I/O is measured; no limits are set
 	Freeze  bool
-	Kill    bool // all processes of a task at once
+	Kill    bool // all processes of a task can be killed at once
 
-	Missing []string // a sentence for each thing that cannot be done, with what to do about it
+	Missing []string // a sentence for each missing feature, with advice
 }
 
-// Names lists what can be enforced in the words of the machine's ad.
+// Names lists what can be enforced, in the names of the machine ad.
 func (c Enforcement) Names() []string {
 	var names []string
 	for _, n := range c.enforceables() {
@@ -39,8 +39,8 @@ func (c Enforcement) Names() []string {
 	return names
 }
 
-// enforceable is one thing that a machine can enforce: its name in the machine's ad, and
-// that of its controller in version 1.
+// enforceable is one limit that a machine can enforce. It has the name of the limit in
+// the machine ad, and of its controller in version 1.
 type enforceable struct {
 	name, controller, mechanism string
 	supported                   bool
@@ -55,7 +55,7 @@ func (c Enforcement) enforceables() []enforceable {
 	}
 }
 
-// detect finds out what can be done below parent, and changes nothing.
+// detect finds out what is available below parent, and changes nothing.
 func (h *ParentGroup) detect() {
 	base, why := h.mounts.baseDir()
 	if base != "" {
@@ -100,15 +100,14 @@ func (h *ParentGroup) detectVersion1() (why error) {
 	return why
 }
 
-// detectVersion2 finds the controllers that the kernel offers in a directory of version
-// 2.
+// detectVersion2 finds the controllers available in a directory of version 2.
 func (h *ParentGroup) detectVersion2(base string) {
 	text, _ := kernfs.ReadFile(filepath.Join(base, "cgroup.controllers"))
 	offered := strings.Fields(string(text))
 	has := func(name string) bool { return slices.Contains(offered, name) }
 	h.enforcement.CPU, h.enforcement.Cpuset, h.enforcement.Memory, h.enforcement.Pids, h.enforcement.IO = has("cpu"),
 		has("cpuset"), has("memory"), has("pids"), has("io")
-	h.enforcement.Devices = os.Geteuid() == 0 // a program in the kernel, which only root may load
+	h.enforcement.Devices = os.Geteuid() == 0 // a BPF program, which only root may load
 	_, err := os.Stat("/proc/swaps")
 	h.swap = err == nil
 	if len(offered) == 0 && !h.enforcement.Devices {
@@ -116,7 +115,8 @@ func (h *ParentGroup) detectVersion2(base string) {
 	}
 }
 
-// missingReasons says what cannot be done, those things together that have one cause.
+// missingReasons describes the missing features. Features with one cause share a
+// sentence.
 func (h *ParentGroup) missingReasons(why error) []string {
 	var unmounted, forbidden []string
 	for _, a := range h.enforcement.enforceables() {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMissing: what is there but not to be used is not said to be missing from the
-// kernel.
+// TestMissing checks that a controller without permission is not reported as missing from
+// the kernel.
 func TestMissing(t *testing.T) {
 	all := map[string]bool{}
 	for _, name := range controllers() {

@@ -17,15 +17,16 @@ import (
 )
 
 // freezeTimeout bounds how long Freeze and Thaw wait for the kernel. A process in an
-// uninterruptible system call holds it up.
+// uninterruptible system call delays a freeze.
 const freezeTimeout = 5 * time.Second
 
-// Freeze stops all processes of the task where they are, and returns when they stand
-// still. Without a task directory, or after five seconds, it is roost.Unavailable; in the
-// latter case the group goes on freezing.
+// Freeze freezes all processes of the task, and returns when they are frozen. Without a
+// task directory, or after five seconds, the error is roost.Unavailable; in the latter
+// case the kernel continues to freeze.
 func (g *ClaimGroup) Freeze() error { return g.freeze(true, freezeTimeout) }
 
-// Thaw lets them go on, unless the group is held: then they do when it is not any more.
+// Thaw thaws the task, unless FreezeForOwner has frozen it: then it resumes when that
+// ends.
 func (g *ClaimGroup) Thaw() error { return g.freeze(false, freezeTimeout) }
 
 func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
@@ -34,8 +35,8 @@ func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
 	}
 	end := time.Now().Add(within)
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
-		// Version 1 has to be told again, for those that were forked while it froze the
-		// others.
+		// In version 1 the command must be repeated, for processes that were forked
+		// during the freeze.
 		if err := g.setFrozen(want); err != nil {
 			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 		}
@@ -52,7 +53,8 @@ func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
 
 func (g *ClaimGroup) setFrozen(want bool) error { return g.setFrozenDir(g.taskDir, want) }
 
-// setFrozenDir freezes a directory, or lets it go on as far as it is up to that one.
+// setFrozenDir freezes or thaws a directory. A thawed one stays frozen while a directory
+// above it is.
 func (g *ClaimGroup) setFrozenDir(dir string, want bool) error {
 	name, word := "cgroup.freeze", "0"
 	switch {
@@ -67,10 +69,10 @@ func (g *ClaimGroup) setFrozenDir(dir string, want bool) error {
 	return kernfs.WriteFile(filepath.Join(dir, name), []byte(word))
 }
 
-// frozen reports whether all processes of the task stand still.
+// frozen reports whether all processes of the task are frozen.
 func (g *ClaimGroup) frozen() bool { return g.isQuiesced(g.taskDir) }
 
-// isQuiesced reports whether all processes in a directory and below it stand still.
+// isQuiesced reports whether all processes in a directory and below it are frozen.
 func (g *ClaimGroup) isQuiesced(dir string) bool {
 	if g.isVersion1 {
 		text, _ := kernfs.ReadFile(filepath.Join(dir, "freezer.state"))
@@ -80,8 +82,9 @@ func (g *ClaimGroup) isQuiesced(dir string) bool {
 	return n == 1
 }
 
-// Kill kills all processes of the task at once, frozen or not, whatever they fork
-// meanwhile. They are dying when it returns; their parents have not been told yet.
+// Kill kills all processes of the task at once, frozen or not, even if they fork
+// meanwhile. When it returns they are dying, and their parents may not have been notified
+// yet.
 func (g *ClaimGroup) Kill() error {
 	if g.taskDir == "" {
 		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path,
@@ -99,14 +102,14 @@ func (g *ClaimGroup) Kill() error {
 	return g.killFrozen() // before Linux 5.14, and in version 1
 }
 
-// killFrozen kills what cannot fork, because it is frozen.
+// killFrozen kills processes that cannot fork, because they are frozen.
 func (g *ClaimGroup) killFrozen() error {
 	if err := g.Freeze(); err != nil && !isGone(err) {
 		killEach(g.taskDir)
 	}
 	killEach(g.taskDir)
 	err := g.setFrozen(false)
-	if g.isVersion1 { // in which nothing dies; what has been killed does nothing else any more
+	if g.isVersion1 { // in version 1 no frozen process dies; a killed one executes nothing else after the thaw
 		err = errors.Join(err, g.FreezeForOwner(false))
 	}
 	if err != nil && !isGone(err) {
@@ -115,8 +118,8 @@ func (g *ClaimGroup) killFrozen() error {
 	return nil
 }
 
-// killEach kills the processes of a directory and of those below it. Each is looked for
-// again after its descriptor was opened, so that the next owner of a number is not hit.
+// killEach kills the processes of a directory and of those below it. It checks each again
+// after opening its pidfd, so that the next process with the same pid is not killed.
 func killEach(dir string) {
 	fds := map[int]int{}
 	for _, pid := range processes(dir) {
@@ -142,11 +145,10 @@ func killEach(dir string) {
 	}
 }
 
-// killFrozenInits kills all that stands still in a directory of version 1 with the first
-// process of a PID namespace that has been killed meanwhile, as happens when the starter
-// of a task ends with its lease. In version 1 nothing dies that stands still, and of what
-// goes on at once with the first process some would run for a moment before the kernel
-// ends its namespace.
+// killFrozenInits kills all frozen processes in a directory of version 1 whose PID
+// namespace has lost its first process. That happens when the starter of a task ends with
+// its lease. In version 1 no frozen process dies, and after a thaw some would run for a
+// moment before the kernel ends their namespace.
 func killFrozenInits(dir string) {
 	for _, pid := range TaskDir(dir).Processes() {
 		if isFrozenInit(pid) {
@@ -156,8 +158,8 @@ func killFrozenInits(dir string) {
 	}
 }
 
-// isFrozenInit reports whether a process is the first of its namespace and has been sent
-// SIGKILL.
+// isFrozenInit reports whether a process is the first of its PID namespace and has been
+// sent SIGKILL.
 func isFrozenInit(pid int) bool {
 	text, _ := kernfs.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	first, killed := false, false
@@ -173,7 +175,7 @@ func isFrozenInit(pid int) bool {
 	return first && killed
 }
 
-// isGone reports whether an error says that a group or a process is not there any more.
+// isGone reports whether an error means that a group or a process no longer exists.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ESRCH)
 }

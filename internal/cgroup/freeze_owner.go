@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// FreezeForOwner lets no process of the task run, nor any that is born in it, or lets
-// them run again as far as they are not frozen besides. It is one word to the kernel and
-// waits for nothing: Stands says when it has come about. In version 1 it is to be said
-// again until then, for those that were forked meanwhile. Without a task directory it is
-// roost.Unavailable; of a group that is gone it is no error.
+// FreezeForOwner freezes the task for the machine owner, including processes that are
+// forked into it, or ends that freeze. It writes one kernel file and waits for nothing:
+// Quiesced reports when the processes are frozen. In version 1 it must be repeated until
+// then, for processes forked meanwhile. Without a task directory the error is
+// roost.Unavailable; for a removed group it is nil.
 func (g *ClaimGroup) FreezeForOwner(on bool) error {
 	if g.holdDir == "" {
 		return fmt.Errorf("control group %s: %w: nothing can be held on this machine", g.path, roost.Unavailable)
@@ -25,8 +25,8 @@ func (g *ClaimGroup) FreezeForOwner(on bool) error {
 	return nil
 }
 
-// Quiesced reports whether the group is held, and all processes of its task stand still;
-// or that it is not there.
+// Quiesced reports whether all processes of the task are frozen for the owner. A group
+// that does not exist is quiesced, too.
 func (g *ClaimGroup) Quiesced() bool {
 	if g.isQuiesced(g.holdDir) {
 		return true
@@ -35,7 +35,8 @@ func (g *ClaimGroup) Quiesced() bool {
 	return isGone(err)
 }
 
-// WasFrozenOutside reports whether the group is held, at rest already or not.
+// WasFrozenOutside reports whether the group is frozen for the owner, even if not all
+// processes are frozen yet.
 func (g *ClaimGroup) WasFrozenOutside() bool { return g.holdDir != "" && g.isHeld() }
 
 func (g *ClaimGroup) isHeld() bool {
@@ -47,13 +48,13 @@ func (g *ClaimGroup) isHeld() bool {
 	return strings.TrimSpace(string(text)) == "1"
 }
 
-// FreezeDir is the directory by which the group is held, for whoever has to do it in our
-// place; empty where there is none.
+// FreezeDir returns the directory that FreezeForOwner freezes, for another process that
+// has to do it. It is empty if there is none.
 func (g *ClaimGroup) FreezeDir() string { return g.holdDir }
 
-// RunOneWhileFrozen lets one process of a task that stands still run while f does, and
-// nothing else of it: it is moved out of the task and back again. With an error that is
-// roost.Conflict it has run away, and the task is to be killed.
+// RunOneWhileFrozen lets one process of a frozen task run while f runs. It moves the
+// process out of the task and back again. The error roost.Conflict means that the process
+// has escaped, and the task must be killed.
 func (g *ClaimGroup) RunOneWhileFrozen(pid int, f func()) error {
 	if g.taskDir == "" {
 		return fmt.Errorf("control group %s: %w: it has no directory for tasks", g.path, roost.Unavailable)

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// awaitQuiesced waits until a held group stands still.
+// awaitQuiesced waits until a group frozen for the owner is quiesced.
 func awaitQuiesced(t *testing.T, g *ClaimGroup) {
 	t.Helper()
 	waitUntil(t, "it stands still", func() bool {
@@ -23,7 +23,7 @@ func awaitQuiesced(t *testing.T, g *ClaimGroup) {
 	})
 }
 
-// usesNoCPU reports whether a group uses no processor time for a while.
+// usesNoCPU reports whether a group uses no CPU for a while.
 func usesNoCPU(g *ClaimGroup) bool {
 	before, _ := g.Usage()
 	<-time.After(30 * time.Millisecond)
@@ -31,8 +31,8 @@ func usesNoCPU(g *ClaimGroup) bool {
 	return before.UserCPU+before.SystemCPU == after.UserCPU+after.SystemCPU
 }
 
-// TestHold: what is held stands still whatever those do who freeze and thaw the task, and
-// is as they left it afterwards.
+// TestHold freezes a task for the owner. It stays frozen whatever Freeze and Thaw do, and
+// afterwards has the state that these left.
 func TestHold(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		name := "version 2"
@@ -74,7 +74,7 @@ func testFreezeForOwner(t *testing.T, g *ClaimGroup) {
 	if err := g.Thaw(); err != nil || !usesNoCPU(g) {
 		t.Errorf("thawed while held: %v", err)
 	}
-	late := startIn(t, g, "exit 3") // born in a group that is held
+	late := startIn(t, g, "exit 3") // forked into a frozen group
 	hold(false)
 	waitUntil(t, "it goes on", func() bool { return !usesNoCPU(g) })
 	if status := late.run(t); status.ExitStatus() != 3 {
@@ -97,7 +97,7 @@ func testFreezeForOwner(t *testing.T, g *ClaimGroup) {
 	waitUntil(t, "nothing is left", func() bool { u, _ := g.Usage(); return u.Processes == 0 })
 }
 
-// TestApart: one process of a task that is held may do something, and no other.
+// TestApart checks that one process of a frozen task may run, and no other.
 func TestApart(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Freeze, "freeze")
@@ -128,8 +128,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// testYielding is a host whose groups give way. All above them do, so that it shares no
-// directory with other tests.
+// testYielding returns a host with yielding groups. All directories above them yield,
+// too, so it shares none with other tests.
 func testYielding(t *testing.T) *ParentGroup {
 	t.Helper()
 	h := testHostAt(t, fmt.Sprintf("/roost-test-%d-%d", os.Getpid(), time.Now().UnixNano()))
@@ -137,7 +137,7 @@ func testYielding(t *testing.T) *ParentGroup {
 	return h
 }
 
-// TestShrink: what a task has read comes back while it stands still.
+// TestShrink checks that memory of a frozen task, its page cache, can be reclaimed.
 func TestShrink(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().Memory && h.Enforcement().Freeze, "memory")
@@ -162,7 +162,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestYield: what the kernel knows of giving way is set.
+// TestYield checks the kernel settings of yielding groups.
 func TestYield(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().CPU, "CPU time")
@@ -193,8 +193,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestMost: all groups together are held to a bound, those that are made later, too,
-// until it is lifted.
+// TestMost checks the CPU limit of all groups together, including groups made later, and
+// that it can be removed.
 func TestMost(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().CPU, "CPU time")

@@ -45,7 +45,7 @@ func TestFreezeThawKill(t *testing.T) {
 	waitUntil(t, "nothing is left", func() bool { u, _ := g.Usage(); return u.Processes == 0 })
 }
 
-// TestClone: a process can be born in the task directory.
+// TestClone checks that a process can be cloned into the task directory.
 func TestClone(t *testing.T) {
 	h := testHost(t)
 	g := testGroup(t, h, "1", GroupLimits{})
@@ -69,9 +69,8 @@ func TestClone(t *testing.T) {
 	c.Wait()
 }
 
-// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood
-// still in version 1 does not run for another moment when it is let go on, whoever does
-// that.
+// TestThawOfTheDoomed thaws a sandbox whose first process was killed while it was frozen
+// in version 1. No process may run for even a moment, whoever thaws it.
 func TestThawOfTheDoomed(t *testing.T) {
 	for name, thaw := range map[string]func(*ClaimGroup) error{
 		"its host":       func(g *ClaimGroup) error { return g.FreezeForOwner(false) },
@@ -130,7 +129,8 @@ func testThawOfKilled(t *testing.T, inner bool, thaw func(*ClaimGroup) error) {
 	}
 }
 
-// TestFreezer: where there is no version 2, the hierarchy of version 1 does the same.
+// TestFreezer checks that the freezer of version 1 behaves the same where version 2 is
+// missing.
 func TestFreezer(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.v1["freezer"], "freeze in version 1")

@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AddTask puts a process under the limits and among the processes of the task: it is
-// frozen and killed with them.
+// AddTask puts a process under the limits and into the task, with which it is frozen and
+// killed.
 func (g *ClaimGroup) AddTask(pid int) error {
 	if err := g.Add(pid); err != nil {
 		return err
@@ -21,5 +21,5 @@ func (g *ClaimGroup) AddTask(pid int) error {
 	return nil
 }
 
-// Frozen reports whether the task stands still, or is about to.
+// Frozen reports whether the task is frozen or being frozen.
 func (g *ClaimGroup) Frozen() bool { return g.taskDir != "" && g.frozen() }

@@ -10,42 +10,42 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GroupLimits are what a group may use. A field that is zero sets no limit; in SetLimits
-// it leaves the one that is.
+// GroupLimits are the limits of a group. A zero field sets no limit; in SetLimits it
+// leaves the present one.
 type GroupLimits struct {
-	// of CPU time when it is short, from 1 to 10000 as in version 2, where 100 is what an
-	// ordinary group has
-	Weight  int
-	Quota   roost.MilliCPU // the most CPU time, even when the machine is idle
-	Cores   []int          // the CPUs it runs on
-	Nodes   []int          // the NUMA nodes its memory comes from
-	Memory  roost.Bytes    // of the task; swap included
-	Pids    int            // processes and threads of the task
-	Devices []DeviceNode   // which it may open beside the harmless ones; nil: all. Set leaves them as they are
+	// share of CPU under contention, 1 to 10000 as in version 2, where an ordinary group
+	// has 100
+	Weight int
+	Quota  roost.MilliCPU // the most CPU, even if the machine is idle
+	Cores  []int          // numbers of the CPUs that it may use
+	Nodes  []int          // numbers of the NUMA nodes of its memory
+	Memory roost.Bytes    // of the task, including swap
+	Pids   int            // processes and threads of the task
+	// devices that it may open beside the harmless ones; nil: all; SetLimits does not
+	// change them
+	Devices []DeviceNode
 }
 
 // DeviceNode is a character device.
 type DeviceNode struct {
-	Path         string // for people
+	Path         string // for messages
 	Major, Minor uint32
 }
 
-// What a starter needs beside its task, in the same group: its own memory (2 to 4 MiB),
-// and its threads with the helpers that it starts.
+// What a starter needs in the same group beside its task: its own memory (2 to 4 MiB),
+// and its threads and helpers.
 const (
 	starterMemory = 8 * roost.MiB
 	starterPids   = 64
 )
 
-// The period over which a quota is counted, in microseconds, and the least quota that the
-// kernel takes.
+// The period of a quota in microseconds, and the least quota that the kernel accepts.
 const (
 	cfsPeriod = 100_000
 	minQuota  = 1_000
 )
 
-// Bounds of a weight, and what version 1 calls the same: there 1024 shares are what an
-// ordinary group has.
+// Bounds of a weight, and of the shares of version 1, where an ordinary group has 1024.
 const (
 	maxWeight = 10_000
 	minShares = 2
@@ -56,8 +56,8 @@ func (l GroupLimits) weight() uint64 { return uint64(min(max(l.Weight, 1), maxWe
 func (l GroupLimits) shares() uint64 { return min(max(l.weight()*1024/100, minShares), maxShares) }
 func (l GroupLimits) quota() int64   { return max(int64(l.Quota)*cfsPeriod/1000, minQuota) }
 
-// version1 is the limits for the hierarchies that are there. Swap counts with the memory
-// where the kernel counts it at all.
+// version1 returns the limits for the available hierarchies. Swap counts as memory where
+// the kernel limits it.
 func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
 	cpu := &specs.LinuxCPU{Cpus: formatList(l.Cores), Mems: formatList(l.Nodes)}
 	if l.Weight > 0 {
@@ -80,7 +80,7 @@ func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
 	return r
 }
 
-// version2 is the limits for the controllers that are there.
+// version2 returns the limits for the available controllers.
 func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 	r := &cgroup2.Resources{}
 	if c.CPU {
@@ -114,16 +114,16 @@ func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 		}
 	}
 	if c.Devices {
-		r.Devices = l.devices() // not carried over by the library's own conversion from version 1
+		r.Devices = l.devices() // the library's own conversion from version 1 drops them
 	}
 	return r
 }
 
-// allDevices stands for all numbers of devices. Left out, it means the same in version 1,
-// and is more than the library's version 2 can read.
+// allDevices means all device numbers. Omitting the number means the same in version 1,
+// but the library's version 2 cannot read that.
 const allDevices int64 = -1
 
-// devices denies everything and then allows what is harmless, and what is given.
+// devices denies all devices and then allows the harmless and the given ones.
 func (l GroupLimits) devices() []specs.LinuxDeviceCgroup {
 	if l.Devices == nil {
 		return nil
@@ -142,14 +142,14 @@ func (l GroupLimits) devices() []specs.LinuxDeviceCgroup {
 	return rules
 }
 
-// harmlessDevices are the devices of which every process has a use and none gains power:
-// null, zero, full, random, urandom, tty, ptmx, and the terminals below /dev/pts (Linux,
-// Documentation/admin-guide/devices.txt).
+// harmlessDevices returns the devices that every process may use without gaining rights.
+// These are null, zero, full, random, urandom, tty, ptmx, and the terminals below
+// /dev/pts (Linux, Documentation/admin-guide/devices.txt).
 func harmlessDevices() [][2]int64 {
 	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, allDevices}}
 }
 
-// formatList is how the kernel writes a set of numbers.
+// formatList returns a set of numbers in the kernel's format.
 func formatList(numbers []int) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {

@@ -18,7 +18,7 @@ func TestMemory(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Memory, "memory")
 	g := testGroup(t, h, "1", GroupLimits{Memory: 32 * roost.MiB})
-	p := startIn(t, g, "exec tail /dev/zero") // it looks for the end of a line without end
+	p := startIn(t, g, "exec tail /dev/zero") // it searches the end of an endless line
 	if status := p.run(t); status.Signal() != syscall.SIGKILL {
 		t.Fatalf("got %v, want SIGKILL", p.ProcessState)
 	}
@@ -34,8 +34,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPageCache: a task that writes far more than its memory into files is not to blame
-// for that.
+// TestPageCache checks that a task which writes far more than its memory into files is
+// not killed for that.
 func TestPageCache(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Memory, "memory")
@@ -63,7 +63,7 @@ func TestForkBomb(t *testing.T) {
 	h := testHost(t)
 	skipUnless(t, h, h.Enforcement().Pids, "pids")
 	g := testGroup(t, h, "1", GroupLimits{Pids: 20, Weight: 10})
-	p := startIn(t, g, "while :; do sleep 1000 & done") // they stay, however late they are counted
+	p := startIn(t, g, "while :; do sleep 1000 & done") // the processes stay, so a late count is right, too
 	p.release(t)
 	most := 0
 	waitUntil(t, "the limit is reached", func() bool {
@@ -94,7 +94,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestDeviceProgram: in version 2 the rules become a program, on any machine.
+// TestDeviceProgram checks that in version 2 the device rules become a BPF program, on
+// any machine.
 func TestDeviceProgram(t *testing.T) {
 	l := GroupLimits{Devices: []DeviceNode{{"/dev/nvidia0", 195, 0}}}
 	if _, _, err := cgroup2.DeviceFilter(l.devices()); err != nil {
@@ -113,7 +114,7 @@ func TestCpuset(t *testing.T) {
 	}
 }
 
-// spinScript uses up all the CPU time that it gets.
+// spinScript uses all CPU time that it gets.
 const spinScript = "while :; do :; done"
 
 func TestQuota(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// testHost is a host with a parent of this test's own, of which nothing is left in the
-// end.
+// testHost returns a host with a parent of this test's own, which is removed at the end.
 func testHost(t *testing.T) *ParentGroup {
 	t.Helper()
 	return testHostAt(t, fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano()))
@@ -40,7 +39,7 @@ func testHostAt(t *testing.T, parent string) *ParentGroup {
 	return h
 }
 
-// skipUnless skips a test on a machine that cannot do what it is about.
+// skipUnless skips a test on a machine without a feature.
 func skipUnless(t *testing.T, h *ParentGroup, can bool, what string) {
 	t.Helper()
 	if !can {
@@ -57,13 +56,13 @@ func testGroup(t *testing.T, h *ParentGroup, name string, l GroupLimits) *ClaimG
 	return g
 }
 
-// testProcess is a shell that is in a group before it does what it is told.
+// testProcess is a shell that joins a group before it runs its script.
 type testProcess struct {
 	*exec.Cmd
 	in io.WriteCloser
 }
 
-// startIn starts a shell with a script in the group; it waits for its word, go.
+// startIn starts a shell with a script in the group. The shell waits for run.
 func startIn(t *testing.T, g *ClaimGroup, script string) *testProcess {
 	t.Helper()
 	c := exec.Command("/bin/sh", "-c", "read word; "+script)
@@ -93,7 +92,7 @@ func (p *testProcess) release(t *testing.T) {
 	}
 }
 
-// run lets the shell do its work, and returns how it ended.
+// run lets the shell run its script, and returns its exit status.
 func (p *testProcess) run(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	p.release(t)
@@ -101,7 +100,7 @@ func (p *testProcess) run(t *testing.T) syscall.WaitStatus {
 	return p.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// waitUntil waits for something that is going to happen.
+// waitUntil waits for a condition.
 func waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	look, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
@@ -177,7 +176,7 @@ func TestSweep(t *testing.T) {
 	kept, lost := testGroup(t, h, "1", GroupLimits{}), testGroup(t, h, "2", GroupLimits{})
 	stays, goes := startIn(t, kept, "echo; sleep 1000"), startIn(t, lost, "sleep 1000")
 	goes.release(t)
-	// as a task with the rights for it could
+	// a task with the rights for it could do this
 	if err := os.Mkdir(filepath.Join(lost.allDirs()[0], "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}

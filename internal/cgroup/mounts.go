@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupMounts is where the kernel's control groups are.
+// cgroupMounts describes where the kernel's control groups are mounted.
 type cgroupMounts struct {
-	// the directory with a directory for each hierarchy of version 1; empty: there are
-	// none
+	// directory with a directory for each hierarchy of version 1; empty: none
 	v1                  string
-	version1Controllers map[string]bool // controllers of version 1
-	v2                  string          // mount point of version 2; empty: there is none
-	ownGroup            string          // this process's own group of version 2, below v2; empty: not known
+	version1Controllers map[string]bool // controllers mounted as version 1
+	v2                  string          // mount point of version 2; empty: none
+	ownGroup            string          // this process's own group of version 2, below v2; empty: unknown
 }
 
-// controllers are those that this package uses, by their names in version 1.
+// controllers returns the controllers that this package uses, by their names in version
+// 1.
 func controllers() []string {
 	return []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "pids", "blkio", "freezer"}
 }
@@ -64,7 +64,7 @@ func findMounts() cgroupMounts {
 	return m
 }
 
-// unescape undoes what mountinfo does to blanks: "\040".
+// unescape decodes the escapes of mountinfo, such as "\040" for a blank.
 func unescape(path string) string {
 	for {
 		at := strings.IndexByte(path, '\\')
@@ -79,8 +79,7 @@ func unescape(path string) string {
 	}
 }
 
-// writeError says why this process may not make or change things at that path; nil when
-// it may.
+// writeError returns why this process may not create or change files at a path, or nil.
 func writeError(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
 		return &os.PathError{Op: "write", Path: path, Err: err}
@@ -88,10 +87,10 @@ func writeError(path string) error {
 	return nil
 }
 
-// baseDir is the directory of version 2 below which this process may make groups; why
-// says what keeps it from that. Root takes the mount itself. Others look for a part of
-// the tree that was given to them (systemd: Delegate=yes, or user@.service): the highest
-// directory that they may write, and that has no processes of its own, for such a one
+// baseDir returns the directory of version 2 below which this process may make groups, or
+// why there is none. Root uses the mount itself. Other users search a delegated part of
+// the tree (systemd: Delegate=yes, or user@.service). That is the highest directory that
+// they may write and that has no processes of its own, because a directory with processes
 // cannot have groups with controllers below it.
 func (m cgroupMounts) baseDir() (dir string, why error) {
 	if m.v2 == "" {

@@ -12,18 +12,18 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// OOMEvent is what the kernel did when the group was at its limit of memory.
+// OOMEvent describes what the kernel did when the group reached its memory limit.
 type OOMEvent struct {
 	Kills       int         // processes that it killed since the group was made
 	MemoryLimit roost.Bytes // of the task; 0: none
-	Process     string      // the name of the one that it killed last; empty: not known
-	PID         int         // of that
+	Process     string      // name of the process that was killed last; empty: unknown
+	PID         int         // pid of that process
 	ProcessRSS  roost.Bytes // anonymous and shared memory of that process when it was killed
-	PeakMemory  roost.Bytes // the most that the group has held, in memory files and caches too; 0: not known
+	PeakMemory  roost.Bytes // the most memory of the group, including memory files and caches; 0: unknown
 }
 
-// OOM reads how often the kernel had to kill, and which process it killed last, where its
-// log can be read.
+// OOM returns how many processes the kernel killed. It also returns the one that was
+// killed last, if the kernel log is readable.
 func (g *ClaimGroup) OOM() (OOMEvent, error) {
 	o := OOMEvent{Kills: g.stableKillCount(), MemoryLimit: g.memoryLimit(), PeakMemory: g.peakMemory()}
 	if o.Kills > 0 {
@@ -32,8 +32,8 @@ func (g *ClaimGroup) OOM() (OOMEvent, error) {
 	return o, nil
 }
 
-// stableKillCount is the count of kills. The first event of a group may be read as zeros
-// just after the kill, so that it is read again.
+// stableKillCount returns the number of kills. The first event of a group may be read as
+// zero just after the kill, so it is read again.
 func (g *ClaimGroup) stableKillCount() int {
 	for range 3 {
 		if n := g.killCount(); n > 0 {
@@ -55,8 +55,8 @@ func (g *ClaimGroup) killCount() int {
 	return int(n)
 }
 
-// peakMemory is the most memory that the group has held, of all kinds. Kernels before
-// 5.19 do not say it of groups of version 2.
+// peakMemory returns the highest memory use of the group, of all kinds of memory. Kernels
+// before 5.19 do not report it for groups of version 2.
 func (g *ClaimGroup) peakMemory() roost.Bytes {
 	switch {
 	case g.unified != "":
@@ -67,7 +67,7 @@ func (g *ClaimGroup) peakMemory() roost.Bytes {
 	return 0
 }
 
-// memoryLimit is the limit of memory without what is added for the starter.
+// memoryLimit returns the memory limit without the part for the starter.
 func (g *ClaimGroup) memoryLimit() roost.Bytes {
 	var n roost.Bytes
 	switch {
@@ -76,18 +76,18 @@ func (g *ClaimGroup) memoryLimit() roost.Bytes {
 	case g.host.v1["memory"]:
 		n = roost.Bytes(readSingle(filepath.Join(g.version1Dir("memory"), "memory.limit_in_bytes")))
 	}
-	if n <= starterMemory || n > roost.PiB { // "max", and what version 1 says instead
+	if n <= starterMemory || n > roost.PiB { // "max", or version 1's value for no limit
 		return 0
 	}
 	return n - starterMemory
 }
 
-// maxRecords bounds how much of the kernel's log is read: it holds some thousand lines,
-// and others may write to it meanwhile.
+// maxRecords bounds how many records of the kernel log are read. The log has some
+// thousand lines, and others may write to it meanwhile.
 const maxRecords = 100_000
 
-// findOOMRecord looks in the kernel's log for the last process of the group that was
-// killed (mm/oom_kill.c, dump_oom_victim and __oom_kill_process).
+// findOOMRecord searches the kernel log for the last killed process of the group
+// (mm/oom_kill.c, dump_oom_victim and __oom_kill_process).
 func findOOMRecord(path string, o *OOMEvent) {
 	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func findOOMRecord(path string, o *OOMEvent) {
 	buffer := make([]byte, 8192)
 	for range maxRecords {
 		n, err := unix.Read(fd, buffer)
-		if err == unix.EPIPE { // what was next has been overwritten
+		if err == unix.EPIPE { // the next record has been overwritten
 			continue
 		}
 		if err != nil || n <= 0 {
@@ -110,8 +110,8 @@ func findOOMRecord(path string, o *OOMEvent) {
 	}
 }
 
-// parseOOMRecord takes in one line. Groups have names of ours; the name of a process is
-// its own choice and may hold anything, so that the line is read from both ends.
+// parseOOMRecord parses one line. The names of groups are Roost's own, but a process
+// chooses its own name, which may contain anything, so the line is read from both ends.
 func parseOOMRecord(line, path string, o *OOMEvent) {
 	if rest, ok := strings.CutPrefix(line, "oom-kill:"); ok {
 		_, rest, _ = strings.Cut(rest, ",oom_memcg=")
@@ -150,8 +150,8 @@ func kilobytes(text, name string) roost.Bytes {
 	return roost.Bytes(n) * roost.KiB
 }
 
-// CanReadKernelLog reports whether the kernel's log can be read, so that a process that
-// was killed can be named.
+// CanReadKernelLog reports whether the kernel log can be read, and so the name of a
+// killed process.
 func CanReadKernelLog() bool {
 	f, err := os.Open("/dev/kmsg")
 	if err == nil {

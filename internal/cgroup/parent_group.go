@@ -13,27 +13,27 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ParentGroup makes the groups of one startd, all below one parent. Its methods may be
-// called by several goroutines.
+// ParentGroup makes the groups of one startd, all below one parent directory. Its methods
+// are safe for concurrent use.
 type ParentGroup struct {
-	parent      string // "/roost/n1"
+	parent      string // such as "/roost/n1"
 	mounts      cgroupMounts
 	enforcement Enforcement
-	v1          map[string]bool // hierarchies of version 1 that may be used
-	swap        bool            // the kernel limits it
-	taskBase    string          // directory of version 2 with the groups; empty: there is none
+	v1          map[string]bool // hierarchies of version 1 that this process may use
+	swap        bool            // the kernel limits swap
+	taskBase    string          // directory of version 2 with the groups; empty: none
 
-	yieldsToOwner bool // it has an owner, who comes first
+	yieldsToOwner bool // the machine has an owner, whose processes come first
 
 	mu                sync.Mutex
 	prepared          bool
 	weightRaised      bool
-	freezesInProgress int            // those who want their tasks to come to rest
-	cpuMax            roost.MilliCPU // that the groups have together; 0: what there is
+	freezesInProgress int            // callers of SuspendYielding(true) that have not ended it
+	cpuMax            roost.MilliCPU // CPU limit of all groups together; 0: none
 }
 
-// Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing
-// yet. Lack of rights or of controllers is no error; an impossible name is roost.Invalid.
+// Open finds out what is available for groups below parent, "/roost/NAME", and creates
+// nothing. Missing rights or controllers are no error; an invalid name is roost.Invalid.
 func Open(parent string) (*ParentGroup, error) {
 	if !strings.HasPrefix(parent, "/") {
 		return nil, fmt.Errorf("control groups below %q: %w: the path is not absolute", parent, roost.Invalid)
@@ -48,18 +48,18 @@ func Open(parent string) (*ParentGroup, error) {
 	return h, nil
 }
 
-// YieldToOwner has the groups that are made from now on give way to everything else on
-// the machine: processor time, access to disks, and no swap.
+// YieldToOwner makes all later groups yield to everything else on the machine. It affects
+// CPU, disk access and swap.
 func (h *ParentGroup) YieldToOwner() { h.yieldsToOwner = true }
 
-// Enforcement says what this machine can enforce.
+// Enforcement returns what this machine can enforce.
 func (h *ParentGroup) Enforcement() Enforcement { return h.enforcement }
 
-// maxName is of a file's name (NAME_MAX).
+// maxName is the longest name of a file (NAME_MAX).
 const maxName = 255
 
-// checkName refuses what is no plain name of a directory of ours. Names come from our own
-// ids; this is for the day on which one does not.
+// checkName refuses a name that is no plain name of a directory. Names are made from
+// Roost's own ids, so this is a second line of defence.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName || name == "." || name == ".." || strings.HasPrefix(name, "cgroup.") {
 		return fmt.Errorf("control group %q: %w: that is no name of a group", name, roost.Invalid)
@@ -72,8 +72,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// MakeGroup makes a group. One of that name that is there already gets these limits. What
-// the machine cannot enforce is left out.
+// MakeGroup makes a group. An existing one of that name gets these limits. Limits that
+// the machine cannot enforce are left out.
 func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error)
 	return g, nil
 }
 
-// FindGroup returns the group of that name, if any part of it is there.
+// FindGroup returns the group of a name, if any part of it exists.
 func (h *ParentGroup) FindGroup(name string) (*ClaimGroup, bool) {
 	if checkName(name) != nil {
 		return nil, false
@@ -113,7 +113,7 @@ func (h *ParentGroup) FindGroup(name string) (*ClaimGroup, bool) {
 	return nil, false
 }
 
-// HasGroups reports whether there is a group.
+// HasGroups reports whether there is any group.
 func (h *ParentGroup) HasGroups() bool {
 	for _, dir := range h.baseDirs() {
 		entries, _ := os.ReadDir(dir)
@@ -126,7 +126,7 @@ func (h *ParentGroup) HasGroups() bool {
 	return false
 }
 
-// Sweep kills and removes the groups below the parent that are not to be kept.
+// Sweep kills and removes the groups below the parent that are not in keep.
 func (h *ParentGroup) Sweep(keep map[string]bool) error {
 	names := map[string]bool{}
 	var errs []error
@@ -147,7 +147,7 @@ func (h *ParentGroup) Sweep(keep map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// Close removes the parent where no group is left in it.
+// Close removes the parent if it has no groups.
 func (h *ParentGroup) Close() {
 	for _, dir := range h.baseDirs() {
 		for at := dir; at != strings.TrimSuffix(dir, h.parent); at = filepath.Dir(at) {
@@ -158,7 +158,7 @@ func (h *ParentGroup) Close() {
 	}
 }
 
-// baseDirs are the directories with the groups.
+// baseDirs returns the directories that contain the groups.
 func (h *ParentGroup) baseDirs() []string {
 	var all []string
 	for _, name := range controllers() {
@@ -172,7 +172,7 @@ func (h *ParentGroup) baseDirs() []string {
 	return slices.Compact(all)
 }
 
-// group is the group of that name, whether it is there or not.
+// group returns the group of a name, whether it exists or not.
 func (h *ParentGroup) group(name string) *ClaimGroup {
 	g := &ClaimGroup{host: h, name: name, path: h.parent + "/" + name}
 	switch {

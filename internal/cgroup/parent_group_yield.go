@@ -11,12 +11,12 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// What a machine that belongs to somebody does for him, as far as its kernel knows how. A
-// setting that is not there is no error.
+// What a machine with an owner does to yield to its owner, as far as its kernel supports
+// it. A missing setting is no error.
 
-// SuspendYielding lets the groups have processor time like others for a moment, or puts
-// them back behind everything else. A process comes to rest when it is next to run: where
-// others keep the machine busy, that may be long. Calls are counted.
+// SuspendYielding gives the groups CPU like others for a while, or lets them yield again.
+// A process freezes only when it is scheduled, which can take long where others keep the
+// CPUs busy. Calls are counted.
 func (h *ParentGroup) SuspendYielding(on bool) {
 	if !h.yieldsToOwner {
 		return
@@ -37,9 +37,9 @@ func (h *ParentGroup) SuspendYielding(on bool) {
 	}
 }
 
-// applyYielding gives the directories above the groups, of which any other program comes
-// before, what it leaves of processor time: to each other tasks are what they are anyway
-// (Linux 5.15, cpu.idle in Documentation/admin-guide/cgroup-v2.rst).
+// applyYielding gives the directories above the groups only the CPU that all other
+// processes leave. Tasks share that among themselves as usual (Linux 5.15, cpu.idle in
+// Documentation/admin-guide/cgroup-v2.rst).
 func (h *ParentGroup) applyYielding() { h.setIdle("1") }
 
 func (h *ParentGroup) setIdle(value string) {
@@ -48,8 +48,8 @@ func (h *ParentGroup) setIdle(value string) {
 	}
 }
 
-// SetCPUMax holds the processor time of all groups together, now and later, to so much; 0
-// to what there is. The error is of kind roost.Unavailable.
+// SetCPUMax limits the CPU of all groups together, present and future ones; 0 removes the
+// limit. The error is of kind roost.Unavailable.
 func (h *ParentGroup) SetCPUMax(cpu roost.MilliCPU) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +64,8 @@ func (h *ParentGroup) SetCPUMax(cpu roost.MilliCPU) error {
 	return h.writeCPUMax()
 }
 
-// writeCPUMax writes what SetCPUMax says, where there are groups yet. With the lock.
+// writeCPUMax writes the limit of SetCPUMax, if there are groups. The caller holds the
+// lock.
 func (h *ParentGroup) writeCPUMax() error {
 	above := h.parentDirs("cpu")
 	if len(above) == 0 {
@@ -88,7 +89,7 @@ func (h *ParentGroup) writeCPUMax() error {
 	return nil
 }
 
-// parentDirs are the directories of ours above the groups, of version 2 or of one
+// parentDirs returns Roost's own directories above the groups, of version 2 or of one
 // hierarchy of version 1.
 func (h *ParentGroup) parentDirs(controller string) (all []string) {
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {
@@ -102,9 +103,8 @@ func (h *ParentGroup) parentDirs(controller string) (all []string) {
 	return all
 }
 
-// setIOIdle lets what a group reads and writes wait for anybody else's, and keeps its
-// memory out of swap: to make room, what is there of the owner's would be swapped in and
-// out all the time.
+// setIOIdle gives a group's I/O the lowest priority, and excludes its memory from swap.
+// To make room for it the owner's memory would be swapped in and out all the time.
 func (g *ClaimGroup) setIOIdle() {
 	switch {
 	case g.unified != "":
@@ -122,13 +122,12 @@ func (g *ClaimGroup) setIOIdle() {
 	}
 }
 
-// trimTimeout bounds how long TrimMemory goes on.
+// trimTimeout bounds how long TrimMemory continues.
 const trimTimeout = 10 * time.Second
 
-// TrimMemory has the kernel take back what the group's processes can do without for now,
-// the contents of files above all, whether they stand still or not, and returns how much
-// that was. It takes time. Where the kernel cannot be asked for it, it is
-// roost.Unavailable.
+// TrimMemory lets the kernel reclaim memory that the group's processes do not need now,
+// above all page cache. It returns how much that was. The processes may be frozen or not.
+// It takes time. If the kernel does not support it, the error is roost.Unavailable.
 func (g *ClaimGroup) TrimMemory() (roost.Bytes, error) {
 	before := g.chargedMemory()
 	var err error
@@ -141,7 +140,7 @@ func (g *ClaimGroup) TrimMemory() (roost.Bytes, error) {
 		err = errors.New("memory is not accounted for here")
 	}
 	if freed := before - g.chargedMemory(); freed > 0 {
-		return freed, nil // the kernel complains when it has found less than was asked for
+		return freed, nil // the kernel returns an error if it found less than requested
 	}
 	if err != nil {
 		return 0, fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
@@ -149,7 +148,7 @@ func (g *ClaimGroup) TrimMemory() (roost.Bytes, error) {
 	return 0, nil
 }
 
-// trimPart asks for a part of what the group holds after the other (Linux 5.19), until
+// trimPart requests one part of the group's memory after the other (Linux 5.19), until
 // the kernel finds no more.
 func (g *ClaimGroup) trimPart() error {
 	for end := time.Now().Add(trimTimeout); time.Now().Before(end); {
@@ -165,7 +164,7 @@ func (g *ClaimGroup) trimPart() error {
 	return nil
 }
 
-// chargedMemory is all memory that counts as the group's.
+// chargedMemory returns all memory charged to the group.
 func (g *ClaimGroup) chargedMemory() roost.Bytes {
 	if g.unified != "" {
 		return roost.Bytes(readSingle(filepath.Join(g.unified, "memory.current")))

@@ -13,12 +13,12 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// TaskDir is the directory by which a group that another process made is held
-// (ClaimGroup.FreezeDir), or one above that, known by its path alone. It is for who has
-// to stop tasks when the one that runs them does not.
+// TaskDir is a directory of a group that another process made, known only by its path. It
+// is that of ClaimGroup.FreezeDir or one above it. Another process uses it to stop tasks
+// when the startd does not.
 type TaskDir string
 
-// Check refuses what is no directory of a control group.
+// Check refuses a path that is no directory of a control group.
 func (d TaskDir) Check() error {
 	if !filepath.IsAbs(string(d)) || filepath.Clean(string(d)) != string(d) {
 		return fmt.Errorf("control group %q: %w: the path is not plain", string(d), roost.Invalid)
@@ -34,19 +34,20 @@ func (d TaskDir) group() *ClaimGroup {
 	return &ClaimGroup{path: string(d), taskDir: string(d), holdDir: string(d), isVersion1: err == nil}
 }
 
-// Freeze stops all processes in the directory and below it, and returns when they stand
-// still. What takes longer than that is roost.Unavailable, and goes on freezing.
+// Freeze freezes all processes in the directory and below it, and returns when they are
+// frozen. If that takes longer than within, the error is roost.Unavailable, and the
+// kernel continues to freeze.
 func (d TaskDir) Freeze(within time.Duration) error { return d.group().freeze(true, within) }
 
-// Thaw lets them go on, unless a directory above is frozen; those of a sandbox that was
-// killed meanwhile do not run again.
+// Thaw thaws the directory, which stays frozen while one above is. Processes of a sandbox
+// that was killed meanwhile do not run again.
 func (d TaskDir) Thaw() error { return d.group().setFrozen(false) }
 
-// Frozen reports whether the directory is frozen on its own account, at rest already or
-// not.
+// Frozen reports whether the directory itself is frozen, even if not all processes are
+// frozen yet.
 func (d TaskDir) Frozen() bool { return d.group().isHeld() }
 
-// Populated reports whether there is a process in the directory, or below it.
+// Populated reports whether there is a process in the directory or below it.
 func (d TaskDir) Populated() bool {
 	if n, ok := readNumber(filepath.Join(string(d), "cgroup.events"), "populated"); ok {
 		return n == 1
@@ -63,12 +64,11 @@ func (d TaskDir) Populated() bool {
 	return false
 }
 
-// FreezeDirs stops all processes in those directories and returns how many of them stand
-// still, those without a process aside. It waits for that no longer than within; what
-// takes longer goes on freezing. A directory that is gone is no error. Groups that yield
-// to everything else have time like others until they stand still, as in SuspendYielding;
-// where they do not in time, their host puts them back when it stops or starts something
-// the next time.
+// FreezeDirs freezes all processes in some directories and returns how many directories
+// with processes are frozen. It waits for at most within; the kernel continues to freeze
+// the others. A missing directory is no error. Groups that yield to everything else get
+// normal CPU until they are frozen, as in SuspendYielding; if they are not frozen in
+// time, their ParentGroup lets them yield again at its next freeze or thaw.
 func FreezeDirs(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 	end := time.Now().Add(within)
 	yielding := yieldingAbove(dirs)
@@ -110,8 +110,8 @@ func FreezeDirs(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 	}
 }
 
-// yieldingAbove lists the files by which the directories above those yield, as far as
-// they do.
+// yieldingAbove lists the files by which the directories above those given yield, as far
+// as they do.
 func yieldingAbove(dirs []TaskDir) (files []string) {
 	m := findMounts()
 	seen := map[string]bool{}
@@ -142,7 +142,7 @@ func setFrozenDirs(files []string, value string) {
 	}
 }
 
-// CountFrozen counts those of the directories that have processes which all stand still.
+// CountFrozen counts the directories with processes that are all frozen.
 func CountFrozen(dirs []TaskDir) (n int) {
 	for _, d := range dirs {
 		if d.group().frozen() && d.Populated() {
@@ -164,7 +164,7 @@ func (d TaskDir) Processes() []int {
 	return pids
 }
 
-// Parent is the directory below which the groups of the same startd lie.
+// Parent returns the directory that contains the groups of the same startd.
 func (d TaskDir) Parent() string {
 	if filepath.Base(string(d)) == taskPart {
 		return filepath.Dir(filepath.Dir(string(d)))
@@ -172,8 +172,8 @@ func (d TaskDir) Parent() string {
 	return filepath.Dir(string(d))
 }
 
-// TaskDirs lists the task directories of the groups below a parent, empty ones too. A
-// parent that is gone has none.
+// TaskDirs lists the task directories of the groups below a parent, including empty ones.
+// A missing parent has none.
 func TaskDirs(parent string) (all []TaskDir) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -189,9 +189,9 @@ func TaskDirs(parent string) (all []TaskDir) {
 	return all
 }
 
-// CPUTime is the processor time in nanoseconds that everything below a parent has used,
-// what has ended included. The freezer of version 1 counts none; there the hierarchy
-// beside it does that accounts for processors. Ok is false where nothing does.
+// CPUTime returns the CPU time in nanoseconds of all processes below a parent, including
+// ended ones. The freezer of version 1 does not count it; there it comes from the CPU
+// accounting hierarchy. ok is false if there is none.
 func CPUTime(parent string) (ns uint64, ok bool) {
 	if usec, ok := readNumber(filepath.Join(parent, "cpu.stat"), "usage_usec"); ok {
 		return uint64(usec) * 1000, true

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestFreezeAll: who knows nothing of groups but their directories freezes them, in
-// either version, and counts those in which something stands still.
+// TestFreezeAll freezes groups by their directories alone, in either version, and counts
+// the frozen ones.
 func TestFreezeAll(t *testing.T) {
 	for _, version := range []string{"as the machine has it", "version 1"} {
 		t.Run(version, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestFreezeAll(t *testing.T) {
 	}
 }
 
-// TestFreezeAllYielding: groups that yield have time while they are stopped, and yield
-// again when they stand.
+// TestFreezeAllYielding checks that yielding groups get CPU while they are being frozen,
+// and yield again afterwards.
 func TestFreezeAllYielding(t *testing.T) {
 	h := testYielding(t)
 	skipUnless(t, h, h.Enforcement().Freeze, "freeze")

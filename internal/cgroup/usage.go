@@ -13,19 +13,19 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// GroupUsage is what a group uses, and used since it was made, its starter included. What
-// the machine does not count is 0.
+// GroupUsage is what a group uses now, and has used since it was made, its starter
+// included. Quantities that the machine does not count are 0.
 type GroupUsage struct {
 	UserCPU, SystemCPU time.Duration
-	Memory             roost.Bytes // anonymous and shared: what the kernel cannot drop
-	Cache              roost.Bytes // of files: what it drops when it needs to
+	Memory             roost.Bytes // anonymous and shared memory, which the kernel cannot drop
+	Cache              roost.Bytes // page cache, which the kernel can drop
 	Read, Written      roost.Bytes // from and to block devices
 	Processes          int         // of the task
 	Frozen             bool
-	Kills              int // processes that the kernel killed because the group was at its limit of memory
+	Kills              int // processes that the kernel killed because the group reached its memory limit
 }
 
-// Usage reads the figures. A group that is gone is roost.NotFound.
+// Usage reads the figures. A missing group is roost.NotFound.
 func (g *ClaimGroup) Usage() (GroupUsage, error) {
 	var u GroupUsage
 	if g.host.v1 != nil {
@@ -100,7 +100,7 @@ func (g *ClaimGroup) cpu2(u *GroupUsage, dir string) {
 		time.Duration(c["system_usec"])*time.Microsecond
 }
 
-// readTable reads a file of names and numbers, one of each a line.
+// readTable reads a file with a name and a number on each line.
 func readTable(path string) map[string]int64 {
 	text, _ := kernfs.ReadFile(path)
 	all := map[string]int64{}
@@ -119,7 +119,7 @@ func readNumber(path, name string) (n int64, ok bool) {
 	return n, ok
 }
 
-// readSingle reads a file with one number in it.
+// readSingle reads a file with one number.
 func readSingle(path string) int64 {
 	text, _ := kernfs.ReadFile(path)
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

@@ -24,8 +24,8 @@ func (g *ClaimGroup) set1(l GroupLimits) error {
 	return c.Update(l.version1(g.host.swap))
 }
 
-// hierarchy is the hierarchies of version 1 that limits are set in. The freezer's is not
-// among them: it holds tasks, and not starters.
+// hierarchy returns the hierarchies of version 1 in which limits are set. The freezer is
+// left out, because it contains tasks and no starters.
 func (h *ParentGroup) hierarchy() ([]cgroup1.Subsystem, error) {
 	root := h.mounts.v1
 	makers := []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// make2 makes a directory of version 2 with its leaves. The library switches the
-// controllers on in every directory above it, as far as it may.
+// make2 makes a directory of version 2 with its leaves. The library enables the
+// controllers in every directory above it, as far as it may.
 func (g *ClaimGroup) make2(l GroupLimits) error {
 	below := strings.TrimPrefix(g.unified, g.host.mounts.v2)
 	if _, err := cgroup2.NewManager(g.host.mounts.v2, below,
@@ -30,7 +30,7 @@ func (g *ClaimGroup) make2(l GroupLimits) error {
 }
 
 func (g *ClaimGroup) set2(l GroupLimits) error {
-	l.Devices = nil // each setting adds another program, and the strictest wins
+	l.Devices = nil // each call adds another program, and the strictest wins
 	m, err := cgroup2.Load(strings.TrimPrefix(g.unified, g.host.mounts.v2), cgroup2.WithMountpoint(g.host.mounts.v2))
 	if err != nil {
 		return err
@@ -38,9 +38,9 @@ func (g *ClaimGroup) set2(l GroupLimits) error {
 	return m.Update(l.version2(g.host.enforcement, g.limitsSwap()))
 }
 
-// limitsSwap reports whether the kernel limits swap here: it may be switched off
-// (swapaccount=0), and then the file is not there. It is asked of the group once that has
-// been made, and before of the process's own.
+// limitsSwap reports whether the kernel limits swap here. Swap accounting may be off
+// (swapaccount=0), and then the file does not exist. It looks in the group if that
+// exists, else in this process's own.
 func (g *ClaimGroup) limitsSwap() bool {
 	for _, dir := range []string{g.unified, g.host.mounts.ownGroup} {
 		if _, err := os.Stat(filepath.Join(dir, "memory.swap.max")); err == nil {
@@ -50,10 +50,9 @@ func (g *ClaimGroup) limitsSwap() bool {
 	return false
 }
 
-// prepareTree readies the tree for groups. In a part of the tree that was given to us,
-// the processes that are in its top directory, ourselves among them, move to a leaf: the
-// kernel switches no controllers on below a directory with processes, the root alone
-// excepted.
+// prepareTree prepares the tree for groups. In a delegated part of the tree, it moves the
+// processes of the top directory, this one included, to a leaf: the kernel enables no
+// controllers below a directory with processes, except in the root.
 func (h *ParentGroup) prepareTree() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,8 +70,8 @@ func (h *ParentGroup) prepareTree() error {
 }
 
 // raiseWeight gives the directories above the groups a weight as if each core were an
-// ordinary group, so that a busy system does not starve a machine full of tasks. It is
-// done once they are there, and is no harm where it fails.
+// ordinary group. Then a busy system does not starve a machine full of tasks. It is
+// called when they exist; a failure does no harm.
 func (h *ParentGroup) raiseWeight() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
