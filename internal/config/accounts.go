@@ -13,39 +13,40 @@ import (
 	"github.com/roost-batch/roost/internal/account"
 )
 
-// TaskAccounts says as whom a startd that runs as root runs the tasks of others, and whom
-// it runs tasks of.
+// TaskAccounts configures whose tasks a startd that runs as root accepts, and the users
+// as whom they run.
 type TaskAccounts struct {
 	Users    AccountUsers
 	SlotUIDs account.IDRange
-	Trust    []SubmitNodeTrust // empty: every submit node of the pool may name every user, as far as Users goes
+	Trust    []SubmitNodeTrust // empty: every submit node of the pool may name every user, within Users
 }
 
-// SubmitNodeTrust says which users the submit nodes of some names may name.
+// SubmitNodeTrust lists the users that some submit nodes may name.
 type SubmitNodeTrust struct {
-	Node  string   // pattern, as path.Match has them; letters' case does not matter
-	Users []string // names in this machine's directory, uids, ranges of uids, "*"
+	Node  string   // pattern of path.Match, without regard to case
+	Users []string // user names in this machine's directory, uids, ranges of uids, or "*"
 }
 
-// AccountUsers says as whom tasks run.
+// AccountUsers selects the users as whom tasks run.
 type AccountUsers string
 
-// The values of users.
+// The values of AccountUsers.
 const (
-	// tasks run as their users; one that the machine's directory does not know has a
-	// number and no groups
+	// tasks run as their users; a user that the machine's directory does not have has a
+	// uid and no groups
 	AnyUser AccountUsers = "any"
-	// likewise, and tasks of a user that the directory does not know do not run
+	// tasks run as their users; tasks of a user that the directory does not have do not
+	// run
 	DirectoryUser AccountUsers = "directory"
-	SlotUser      AccountUsers = "slots" // tasks that come from elsewhere run as users that are nobody
+	SlotUser      AccountUsers = "slots" // tasks from other nodes run as slot users, which belong to no person
 )
 
-// defaultSlotUIDs lie where neither accounts nor containers have theirs (systemd's
+// defaultSlotUIDs lie outside of the uids of accounts and of containers (systemd's
 // UIDS-GIDS: 1879048192 to 2147483647 are unused).
 var defaultSlotUIDs = account.IDRange{First: 1_900_000_000, Last: 1_900_000_000 + 1<<20 - 1}
 
-// fillDefaults puts in what depends on the policy: a desktop is somebody's own, whose
-// number others must not use.
+// fillDefaults sets defaults that depend on the policy: others must not use the uid of a
+// desktop's owner.
 func (a *TaskAccounts) fillDefaults(policy string) {
 	if a.Users == "" {
 		a.Users = AnyUser
@@ -58,8 +59,8 @@ func (a *TaskAccounts) fillDefaults(policy string) {
 	}
 }
 
-// MayNameUser reports whether a submit node may name a user, by what the owner of the
-// machine says of them.
+// MayNameUser reports whether a submit node may name a user, by the settings of the
+// machine's administrator.
 func (a *TaskAccounts) MayNameUser(node string, user account.UserEntry) bool {
 	return slices.ContainsFunc(a.Trust, func(t SubmitNodeTrust) bool {
 		match, err := path.Match(strings.ToLower(t.Node), strings.ToLower(node))

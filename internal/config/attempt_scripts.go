@@ -8,15 +8,16 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// AttemptScripts are programs of the administrator's that a startd runs around each
-// attempt, with its own rights (OpenPBS Administrator's Guide, "Prologue and epilogue").
+// AttemptScripts are the administrator's programs that a startd runs before and after
+// each attempt. They have the startd's own rights (OpenPBS Administrator's Guide,
+// "Prologue and epilogue").
 type AttemptScripts struct {
 	Prologue string        // absolute path; empty: none
-	Epilogue string        // likewise
-	Within   time.Duration // that each may take
+	Epilogue string        // absolute path; empty: none
+	Within   time.Duration // time limit of each
 }
 
-// defaultScriptTime is OpenPBS's.
+// defaultScriptTime is OpenPBS's default.
 const defaultScriptTime = 30 * time.Second
 
 func (c *AttemptScripts) fillDefaults() {
@@ -33,8 +34,8 @@ func (s *blockReader) readScripts(b *hclsyntax.Block, to *AttemptScripts) {
 	c.reportUnknown()
 }
 
-// readProgram reads the path of a program: where it would be looked for otherwise depends
-// on who looks.
+// readProgram reads the absolute path of a program. A relative path would depend on the
+// environment of the process.
 func (s *blockReader) readProgram(name string, to *string) {
 	s.readSetting(name, `"/etc/roost/`+name+`"`, func(text string) error {
 		if !filepath.IsAbs(text) || filepath.Clean(text) != text {

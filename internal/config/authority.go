@@ -11,17 +11,18 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// AuthoritySettings is the pool's certificate authority, on the node that it runs on.
+// AuthoritySettings configures the pool's certificate authority, on its node.
 type AuthoritySettings struct {
-	Listen []string // where new machines and members reach it; never a unix socket
-	Dir    string   // where its key and its store are
+	Listen []string // network addresses for new machines and members; never a unix socket
+	Dir    string   // directory of its key and its store
 }
 
-// AuthoritySocket is where the administrator's commands reach the authority on this node.
+// AuthoritySocket returns the address of the authority on this node for the
+// administrator's commands.
 func (n *Node) AuthoritySocket() string { return filepath.Join(n.RunDir(), "authority.sock") }
 
-// CertificateRoles lists the roles in the node's own certificate: all that it plays but
-// the authority's, whose daemon makes itself one.
+// CertificateRoles lists the roles in the node's own certificate. These are all its roles
+// except the authority's, whose daemon makes its own certificate.
 func (n *Node) CertificateRoles() []peer.Role {
 	return slices.DeleteFunc(n.Roles(), func(r peer.Role) bool { return r == peer.Authority })
 }
@@ -40,7 +41,7 @@ func (s *blockReader) readAuthority(b *hclsyntax.Block, to *AuthoritySettings) {
 	}
 }
 
-// fillAuthorityDefaults puts in what a node file leaves out.
+// fillAuthorityDefaults sets defaults for what a node file leaves out.
 func (n *Node) fillAuthorityDefaults(at string) {
 	a := n.Authority
 	if a == nil {

@@ -15,18 +15,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// blockReader reads the settings of one block and remembers which names it was asked for,
-// so that what nobody asked for is known to be a mistake.
+// blockReader reads the settings of one block. It remembers the names that were read, so
+// that any other setting is reported as unknown.
 type blockReader struct {
 	*problemList
 	body       *hclsyntax.Body
-	title      string // "in schedd", for people
+	title      string // such as "in schedd", for messages
 	knownNames []string
 	blocks     []string
 }
 
-// findValue returns a setting of that name, and whether it is there and makes sense as
-// far as HCL is concerned.
+// findValue returns a setting by name, and whether it exists and is valid HCL.
 func (s *blockReader) findValue(name string) (cty.Value, hcl.Range, bool) {
 	s.knownNames = append(s.knownNames, name)
 	attr, ok := s.body.Attributes[name]
@@ -46,8 +45,8 @@ func (s *blockReader) findValue(name string) (cty.Value, hcl.Range, bool) {
 	return v, at, true
 }
 
-// readSetting reads a setting as text, which numbers and truth values can be taken for,
-// and hands it to parse.
+// readSetting reads a setting as text, also from a number or a truth value, and calls
+// parse with it.
 func (s *blockReader) readSetting(name, example string, parse func(text string) error) {
 	v, at, ok := s.findValue(name)
 	if !ok {
@@ -76,9 +75,9 @@ func scalarText(v cty.Value) (string, bool) {
 	return "", false
 }
 
-// numberText prints whole numbers of a sensible size as they are, and everything else in
-// the precision of a float64: the decimal digits of 1e999999999, which a file may hold,
-// would take hours to write down.
+// numberText prints whole numbers of a sensible size exactly, and other numbers with the
+// precision of a float64. A file may contain 1e999999999, whose decimal digits would take
+// hours to print.
 func numberText(f *big.Float) string {
 	if f.MantExp(nil) < 256 && f.IsInt() {
 		return f.Text('f', 0)
@@ -153,7 +152,7 @@ func (s *blockReader) readFileMode(name string, to *fs.FileMode) {
 	})
 }
 
-// readList reads a list of texts; each is handed to check with its place.
+// readList reads a list of texts; check is called with each and its position.
 func (s *blockReader) readList(name, example string, to *[]string, check func(text string, at hcl.Range)) {
 	v, at, ok := s.findValue(name)
 	if !ok {
@@ -180,8 +179,8 @@ func (s *blockReader) readList(name, example string, to *[]string, check func(te
 	}
 }
 
-// readExpressions reads a map from names to ClassAd expressions; numbers and truth values
-// stand for themselves.
+// readExpressions reads a map from names to ClassAd expressions. Numbers and truth values
+// are literals.
 func (s *blockReader) readExpressions(name string, to *map[string]string) {
 	v, at, ok := s.findValue(name)
 	if !ok {
@@ -207,7 +206,7 @@ func (s *blockReader) readExpressions(name string, to *map[string]string) {
 	}
 }
 
-// nestedBlocks returns the blocks of that name.
+// nestedBlocks returns the blocks with a name.
 func (s *blockReader) nestedBlocks(name string) []*hclsyntax.Block {
 	s.blocks = append(s.blocks, name)
 	var found []*hclsyntax.Block
@@ -219,7 +218,7 @@ func (s *blockReader) nestedBlocks(name string) []*hclsyntax.Block {
 	return found
 }
 
-// reportUnknown reports what is there and was not asked for.
+// reportUnknown reports settings that were not read.
 func (s *blockReader) reportUnknown() {
 	for name, attr := range s.body.Attributes {
 		if slices.Contains(s.knownNames, name) {

@@ -1,4 +1,4 @@
-// Package config is what a node file says: which daemons run on a node, where they
-// listen, what they may hand out. It also holds the one rule by which commands find their
-// pool.
+// Package config reads node files, which configure the daemons of a node: where they
+// listen and what resources they offer. It also has the one rule by which commands find
+// their pool.
 package config

@@ -13,13 +13,13 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// problemList are the mistakes in one node file, in the order of its lines. Its text is
-// meant to be printed as it is.
+// problemList lists the mistakes in one node file, in order of lines. Its text is ready
+// to print.
 type problemList struct {
 	file     string
 	lines    [][]byte
 	errors   []fileProblem
-	warnings []fileProblem // what may be meant
+	warnings []fileProblem // unusual settings that may be intended
 }
 
 type fileProblem struct {
@@ -28,8 +28,7 @@ type fileProblem struct {
 	hint     string // may be empty
 }
 
-// maxShown bounds how many mistakes are printed: the first few are the cause of the
-// others more often than not.
+// maxShown bounds the mistakes that are printed: the first few often cause the others.
 const maxShown = 10
 
 func newProblems(file string, text []byte) *problemList {
@@ -44,7 +43,7 @@ func (p *problemList) addWarning(at hcl.Range, cure, cause string, args ...any) 
 	p.warnings = append(p.warnings, fileProblem{at, fmt.Sprintf(cause, args...), cure})
 }
 
-// warningTexts are what may be meant, each shown like a mistake.
+// warningTexts returns the warnings, each formatted like a mistake.
 func (p *problemList) warningTexts() []string {
 	var all []string
 	for _, d := range p.warnings[:min(len(p.warnings), maxShown)] {
@@ -55,7 +54,7 @@ func (p *problemList) warningTexts() []string {
 	return all
 }
 
-// addDiagnostics takes over what the parser of HCL has to say.
+// addDiagnostics adds the errors of the HCL parser.
 func (p *problemList) addDiagnostics(diags hcl.Diagnostics) {
 	for _, d := range diags {
 		at := hcl.Range{Start: hcl.InitialPos, End: hcl.InitialPos}
@@ -66,7 +65,7 @@ func (p *problemList) addDiagnostics(diags hcl.Diagnostics) {
 	}
 }
 
-// asError returns nil if nothing was found.
+// asError returns nil if there are no mistakes.
 func (p *problemList) asError() error {
 	if len(p.errors) == 0 {
 		return nil
@@ -92,8 +91,8 @@ func (p *problemList) Error() string {
 	return b.String()
 }
 
-// showProblem prints one mistake as compilers do: where, what, the line, a caret under
-// it, and how to put it right.
+// showProblem prints one mistake in the form of compilers: position, cause, the line, a
+// caret under it, and advice.
 func (p *problemList) showProblem(b *strings.Builder, f fileProblem) {
 	start, end := f.position.Start, f.position.End
 	fmt.Fprintf(b, "%s:%d:%d: %s", p.file, start.Line, start.Column, f.cause)
@@ -114,8 +113,8 @@ func (p *problemList) showProblem(b *strings.Builder, f fileProblem) {
 	}
 }
 
-// clipLine cuts a line that no screen would hold to a window around column, and says
-// where the column is in it.
+// clipLine cuts a long line to a window around column, and returns the column in the
+// window.
 func clipLine(line string, column int) (string, int) {
 	const width = 100
 	runes := []rune(line)
@@ -126,10 +125,10 @@ func clipLine(line string, column int) (string, int) {
 	return string(runes[from:min(from+width, len(runes))]), max(column-from, 1)
 }
 
-// suggestWord returns a cure that names the known word nearest to the one given, or lists
+// suggestWord returns advice that names the known word closest to the given one, or lists
 // them all.
 func suggestWord(given string, all []string) string {
-	var known []string // each once: what is a setting may be a block, too
+	var known []string // without duplicates: a name may be a setting and a block
 	for _, k := range all {
 		if !slices.Contains(known, k) {
 			known = append(known, k)

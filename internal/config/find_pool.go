@@ -12,20 +12,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SocketName is the file, in the run directory of a pool, on which its schedd serves
-// users' commands.
+// SocketName is the name of the schedd's socket for users' commands, in the run directory
+// of a pool.
 const SocketName = "schedd.sock"
 
-// GuardSocket is the file, in the same directory, on which the guard serves the machine's
-// owner and its startds.
+// GuardSocket is the name of the guard's socket for the machine owner and the startds, in
+// the same directory.
 const GuardSocket = "guard.sock"
 
-// SystemRunDir is where the schedd of a host's own pool serves users' commands.
+// SystemRunDir is the run directory of a host's own pool.
 const SystemRunDir = "/run/roost"
 
-// PoolDir is the directory of a personal pool: dir if it is not empty, else $ROOST_DIR,
-// else ${XDG_STATE_HOME:-$HOME/.local/state}/roost. The result is absolute. The places
-// are those of the XDG base directory specification.
+// PoolDir returns the directory of a personal pool as an absolute path. It is dir if that
+// is not empty, else $ROOST_DIR, else ${XDG_STATE_HOME:-$HOME/.local/state}/roost, as in
+// the XDG base directory specification.
 func PoolDir(dir string, getenv func(string) string) (string, error) {
 	if dir == "" {
 		dir = getenv("ROOST_DIR")
@@ -33,7 +33,7 @@ func PoolDir(dir string, getenv func(string) string) (string, error) {
 	if dir != "" {
 		return filepath.Abs(dir)
 	}
-	// The specification has relative values ignored.
+	// By the specification relative values are ignored.
 	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "roost"), nil
 	}
@@ -43,13 +43,13 @@ func PoolDir(dir string, getenv func(string) string) (string, error) {
 	return "", fmt.Errorf("pool directory: %w: HOME is not set; name a directory with --dir or ROOST_DIR", roost.Usage)
 }
 
-// FindPool finds the schedd that a command is to talk to and returns its address for
-// rpc.Dial ("unix:/path"). With dir or $ROOST_DIR it looks there and nowhere else;
-// without, in the user's state directory as PoolDir has it, then in /run/roost. An error,
-// of kind roost.Unavailable, says where it looked and how to start a pool.
+// FindPool finds the schedd for a command and returns its address for rpc.Dial
+// ("unix:/path"). With dir or $ROOST_DIR it looks only there; otherwise in the user's
+// state directory of PoolDir, then in /run/roost. An error, of kind roost.Unavailable,
+// names the places and explains how to start a pool.
 //
-// A socket that nobody answers any more is found all the same: were it passed over, a
-// command would go to another pool while the schedd of the first restarts.
+// It returns even a socket on which no process listens: otherwise a command would go to
+// another pool while the schedd of the first restarts.
 func FindPool(dir string, getenv func(string) string) (socket string, err error) {
 	return searchPool(dir, getenv, SystemRunDir)
 }
@@ -78,7 +78,7 @@ func searchPool(dir string, getenv func(string) string, system string) (socket s
 	return "", &noPoolError{searchedDirs: looked, dir: dir}
 }
 
-// noPoolError is the error of a search that found nothing.
+// noPoolError is the error of a search without a result.
 type noPoolError struct {
 	searchedDirs []string
 	dir          string
@@ -99,8 +99,8 @@ func (e *noPoolError) Error() string {
 	return b.String()
 }
 
-// AdvertisedAddress returns the address that a daemon with these listening addresses
-// advertises: the first that other hosts can reach, or the first.
+// AdvertisedAddress returns the address that a daemon advertises out of its listening
+// addresses. It is the first that other hosts can reach, or else the first.
 func AdvertisedAddress(listen []string) string {
 	for _, addr := range listen {
 		if _, _, err := net.SplitHostPort(addr); err == nil && !isLocalAddress(addr) {

@@ -43,7 +43,7 @@ func TestPoolDir(t *testing.T) {
 	}
 }
 
-// makeSocket makes a file where a pool in dir would have its socket.
+// makeSocket makes a file at the path of the socket of a pool in dir.
 func makeSocket(t *testing.T, run string) string {
 	t.Helper()
 	path := filepath.Join(run, SocketName)
@@ -115,8 +115,8 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// TestGPUsOfSeveral: no two startds of a host hand out the same GPUs without being told
-// to.
+// TestGPUsOfSeveral checks that two startds of a host use the same GPUs only if both are
+// configured so.
 func TestGPUsOfSeveral(t *testing.T) {
 	n, err := loadText(t, "collector {}\nnegotiator {}\nstartd \"n1\" {}\nstartd \"n2\" {}\nstartd \"n3\" {\n gpus "+
 		"{ library = \"/other.so\" }\n}\n")

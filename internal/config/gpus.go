@@ -12,13 +12,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GPUSettings says which of a machine's GPUs its startd hands out. The zero value hands
-// out all, in whole or in parts.
+// GPUSettings selects the GPUs of a machine that its startd offers. The zero value offers
+// all, whole or in parts.
 type GPUSettings struct {
-	Library   string   // the file of NVML; "": the one that the driver has installed
+	Library   string   // file of NVML; "": the one that the driver has installed
 	Use       []string // UUIDs and indexes; nil: all
-	None      bool     // they are left alone, and the library is not loaded
-	Exclusive bool     // no two tasks share one
+	None      bool     // no GPUs are offered, and the library is not loaded
+	Exclusive bool     // no two tasks share a GPU
 }
 
 // isZero reports whether nothing is set.
@@ -36,10 +36,10 @@ func (s *blockReader) readGPUs(b *hclsyntax.Block, to *GPUSettings) {
 	g.reportUnknown()
 }
 
-// checkGPUSharing sees to it that no two startds of a host hand out the same GPU: one
-// that names none leaves them to the first that does so.
+// checkGPUSharing makes sure that no two startds of a host offer the same GPU by default.
+// A startd without GPU settings leaves the GPUs to the first such startd.
 func (n *Node) checkGPUSharing() {
-	taken := map[string]bool{} // by library, which is what tells machines apart
+	taken := map[string]bool{} // by library, because each library finds a machine's GPUs of its own
 	for i := range n.Startds {
 		g := &n.Startds[i].GPUs
 		if g.None || g.Use != nil {
@@ -50,7 +50,7 @@ func (n *Node) checkGPUSharing() {
 	}
 }
 
-// checkGPUs holds the startds of a host against each other.
+// checkGPUs compares the GPU settings of the startds of a host.
 func (n *Node) checkGPUs() error {
 	owner, all := map[[2]string]string{}, map[string]string{}
 	for _, d := range n.Startds {
@@ -74,7 +74,7 @@ func (n *Node) checkGPUs() error {
 	return nil
 }
 
-// readGPUUse reads a list of cards, or one of the words all and none.
+// readGPUUse reads a list of GPUs, or one of the words all and none.
 func (s *blockReader) readGPUUse(to *GPUSettings) {
 	const name, cure = "use", `write it as use = ["0", "1"], with indexes or UUIDs, or use = "none"`
 	if attr, ok := s.body.Attributes[name]; ok {

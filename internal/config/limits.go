@@ -10,38 +10,38 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// LimitSettings says what a startd makes of what its tasks asked for.
+// LimitSettings configures how a startd enforces what its tasks requested.
 type LimitSettings struct {
 	Enforce   EnforcementLevel
-	Sandbox   EnforcementLevel // whether tasks are shut in namespaces of their own
-	CPU       bool             // a task never gets more CPU time than it asked for, even when the machine is idle
+	Sandbox   EnforcementLevel // whether tasks run in a sandbox
+	CPU       bool             // a task never gets more CPU than it requested, even if the machine is idle
 	Processes int              // the most processes and threads of a task
 
-	TaskDisk roost.Bytes // that a task may use which asks for none; 0: a tenth of what the startd hands out
-	// files and directories of a task; 0: a million, and no more than a tenth of what the
-	// file system can have
+	TaskDisk roost.Bytes // default disk of a task; 0: a tenth of the disk that the startd offers
+	// files and directories of a task; 0: a million, and at most a tenth of the file
+	// system's limit
 	TaskFiles int
-	// of one task's captured output; 0: 1 GiB, and no more than a tenth of the disk that
-	// the startd hands out
+	// captured output of one task; 0: 1 GiB, and at most a tenth of the disk that the
+	// startd offers
 	TaskOutput roost.Bytes
 
-	Reclaim      roost.ReclaimLevel // how boldly what tasks asked for and do not use is lent to batch and free work
-	ReclaimAfter time.Duration      // from a task's start on, nothing of it is lent for so long; 0: the usual time
+	Reclaim      roost.ReclaimLevel // how much of what tasks requested and do not use goes to batch and free work
+	ReclaimAfter time.Duration      // time from a task's start during which nothing of it is reclaimed; 0: the default
 }
 
-// EnforcementLevel says how much it matters that something is done.
+// EnforcementLevel states how necessary a limit is.
 type EnforcementLevel string
 
-// The ways.
+// The values of EnforcementLevel.
 const (
 	EnforceAuto     EnforcementLevel = "auto"  // as far as the machine can
 	EnforceNever    EnforcementLevel = "never" // not at all
-	EnforceRequired EnforcementLevel = "must"  // a startd that cannot does not start
+	EnforceRequired EnforcementLevel = "must"  // a startd that cannot enforce it does not start
 )
 
-// defaultProcesses is far above what programs need, a Java machine with a thread for each
-// of many cores included, and far below what the smallest machines have (pid_max is 32768
-// there): a fork bomb harms its own task only.
+// defaultProcesses is far above what programs need, even a Java program with a thread for
+// each of many cores. It is far below the limit of the smallest machines (pid_max is
+// 32768 there), so that a fork bomb harms only its own task.
 const defaultProcesses = 8192
 
 func (l *LimitSettings) fillDefaults() {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestManual holds roost-node(5) against what Load knows, both ways: each setting and
-// block has its place, and nothing else has.
+// TestManual compares roost-node(5) with Load, both ways: each setting and block is
+// documented, and no others are.
 func TestManual(t *testing.T) {
 	text, err := os.ReadFile("../../man/roost-node.5")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestSamples loads every sample: a sample that is wrong is worse than none.
+// TestSamples loads every sample file.
 func TestSamples(t *testing.T) {
 	files, err := filepath.Glob("../../etc/nodes/*.hcl")
 	if err != nil || len(files) == 0 {

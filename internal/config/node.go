@@ -12,97 +12,97 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// Node is one host's part in a pool.
+// Node is the configuration of one host in a pool.
 type Node struct {
-	File             string   // where this was read from; daemons are started with it
+	File             string   // path of the node file; daemons are started with it
 	Name             string   // the host's name in the pool, and the host in the ids of jobs submitted here
-	Pool             string   // for people; the node's name unless set
-	Dir              string   // everything the daemons keep lies under it; absolute
-	FileSystemDomain string   // hosts with the same one see the same files under the same names
-	Collectors       []string // addresses of all collectors of the pool, as internal/rpc reads them
+	Pool             string   // for display; the node's name by default
+	Dir              string   // directory of everything that the daemons store; absolute
+	FileSystemDomain string   // hosts with the same value see the same files under the same names
+	Collectors       []string // addresses of all collectors of the pool, in the form of internal/rpc
 	Negotiators      []string // addresses of all negotiators of the pool
 	Collector        *CollectorSettings
 	Negotiator       *NegotiatorSettings
 	Schedd           *ScheddSettings
 	Startds          []StartdSettings
-	Images           *CheckpointServerSettings // that runs on this node
-	// address of the checkpoint server that this node's startds send images to; empty:
-	// they go to the schedds
+	Images           *CheckpointServerSettings // the checkpoint server on this node
+	// address of the checkpoint server for this node's startds; empty: images go to the
+	// schedds
 	ImageServer string
-	Authority   *AuthoritySettings // that runs on this node
-	// address of the pool's authority, where this node's certificate is renewed; empty:
-	// it was made by hand
+	Authority   *AuthoritySettings // the authority on this node
+	// address of the pool's authority, which renews this node's certificate; empty: the
+	// certificate was made by hand
 	AuthorityAt string
 	TLS         *TLSFiles // nil: unix sockets only
-	Owner       OwnerFile // the owner's own file
-	Warnings    []string  // what in the file may not be meant, for people; not an error
+	Owner       OwnerFile // the machine owner's own file
+	Warnings    []string  // settings that may not be intended, for display; not an error
 }
 
-// TLSFiles names the files of a node's identity.
+// TLSFiles names the files of a node's key and certificates.
 type TLSFiles struct{ CA, Certificate, Key string }
 
-// CollectorSettings is the collector that runs on this node.
+// CollectorSettings configures the collector on this node.
 type CollectorSettings struct{ Listen []string }
 
-// NegotiatorSettings is the negotiator that runs on this node.
+// NegotiatorSettings configures the negotiator on this node.
 type NegotiatorSettings struct {
 	Listen []string
-	Cycle  time.Duration // the longest time between two cycles; changes start one at once
+	Cycle  time.Duration // the longest time between two cycles; a change starts a cycle at once
 
-	// Election is for how long the others hear nothing of the one that leads before they
-	// elect another; 0: as internal/replica does it.
+	// Election is how long the other replicas wait for a silent leader before they elect
+	// another; 0: the default of internal/replica.
 	Election time.Duration
 }
 
-// ScheddSettings is the schedd that runs on this node.
+// ScheddSettings configures the schedd on this node.
 type ScheddSettings struct {
 	Socket     string      // address for users' commands, "unix:/path"
 	SocketMode fs.FileMode // 0600 in a personal pool, 0666 in one for all users of the host
-	// addresses for the other schedds of the pool and for users who logged in; empty: it
-	// listens to nobody
+	// addresses for the other schedds of the pool and for users who logged in; empty:
+	// none
 	Listen      []string
-	JobLease    time.Duration // how long running tasks live on without a word from the schedd; 40 minutes unless set
-	KeepHistory time.Duration // 0: for ever
+	JobLease    time.Duration // how long running tasks live without a message from the schedd; 40 minutes by default
+	KeepHistory time.Duration // how long the history is stored; 0: for ever
 	AllowRoot   bool          // jobs of root and system users are accepted
-	MaxQueued   int           // tasks in the queue, of all users
-	MaxOfUser   int           // tasks in the queue, of one user; half of MaxQueued unless set
+	MaxQueued   int           // the most tasks in the queue, of all users
+	MaxOfUser   int           // the most tasks in the queue, of one user; half of MaxQueued by default
 	Notify      NotifySettings
 
-	Dialect       roost.PBSDialect // that its users' PBS commands speak; OpenPBS unless set
-	KeepCompleted time.Duration    // for how long Torque's commands show jobs that have ended; 5 minutes unless set
+	Dialect       roost.PBSDialect // dialect of the users' PBS commands; OpenPBS by default
+	KeepCompleted time.Duration    // how long Torque's commands show jobs that have ended; 5 minutes by default
 }
 
-// StartdSettings is one execute node. Several on one host share its kernel and are told
-// apart by name.
+// StartdSettings configures one startd. Several startds on one host share its kernel and
+// are distinguished by name.
 type StartdSettings struct {
 	Name       string
 	Dir        string
-	Listen     []string          // never empty; Reach says which of them to advertise
-	Resources  roost.Resources   // what it hands out; zero fields are measured
-	Start      string            // ClassAd expression over MY machine and TARGET job; "true" unless set
-	Rank       string            // likewise
+	Listen     []string          // never empty; AdvertisedAddress selects the one to advertise
+	Resources  roost.Resources   // resources for tasks; zero fields are measured
+	Start      string            // ClassAd expression over MY machine and TARGET job; "true" by default
+	Rank       string            // ClassAd expression over MY machine and TARGET job
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
-	CRIU       string // path of the program that takes checkpoints; empty: it is looked for
+	CRIU       string // path of the program that takes checkpoints; empty: Roost searches for one
 	GPUs       GPUSettings
-	Layout     gpu.LayoutConfig // how it is cut into resource units
+	Layout     gpu.LayoutConfig // how the machine is cut into resource units
 	Queue      NodeQueue
-	Pin        bool // tasks that ask for whole cores get cores of their own
+	Pin        bool // tasks that request whole cores get cores of their own
 	Limits     LimitSettings
 	Policy     OwnerPolicy
-	StopNotice time.Duration // at most, for tasks when the daemons are stopped
+	StopNotice time.Duration // the longest notice period of tasks when the daemons are stopped
 	Scripts    AttemptScripts
 	Accounts   TaskAccounts
 }
 
-// CheckpointServerSettings is the checkpoint server that runs on a node.
+// CheckpointServerSettings configures the checkpoint server on a node.
 type CheckpointServerSettings struct {
 	Listen []string
-	Dir    string      // where the images lie
-	Max    roost.Bytes // of all images; 0: what the disk has room for
+	Dir    string      // directory of the images
+	Max    roost.Bytes // the most bytes of all images; 0: what the disk has room for
 }
 
-// Roles lists the roles that the node plays.
+// Roles lists the roles of the node.
 func (n *Node) Roles() []peer.Role {
 	var roles []peer.Role
 	if n.Collector != nil {
@@ -126,12 +126,11 @@ func (n *Node) Roles() []peer.Role {
 	return roles
 }
 
-// RunDir is where the node's sockets are.
+// RunDir returns the directory of the node's sockets.
 func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
 
-// GuardAddress is where the node's guard serves the machine's owner and its startds,
-// "unix:/path": for the host's own pool in /run/roost, where everybody finds it, and for
-// another one in its directory.
+// GuardAddress returns the address of the node's guard, "unix:/path". For the host's own
+// pool it is in /run/roost, and for another pool in that pool's directory.
 func (n *Node) GuardAddress() string {
 	run := n.RunDir()
 	if n.Dir == SystemDir {
@@ -140,14 +139,14 @@ func (n *Node) GuardAddress() string {
 	return "unix:" + filepath.Join(run, GuardSocket)
 }
 
-// OwnerDir is where the guard keeps what it must not forget: the owner's pause.
+// OwnerDir returns the directory where the guard stores the machine owner's pause.
 func (n *Node) OwnerDir() string { return filepath.Join(n.Dir, "owner") }
 
-// LogDir is where the daemons' logs are.
+// LogDir returns the directory of the daemons' logs.
 func (n *Node) LogDir() string { return filepath.Join(n.Dir, "log") }
 
-// OwnNegotiator is the address by which the pool knows the negotiator on this node: of
-// those that it listens on the one that is in Negotiators.
+// OwnNegotiator returns the address by which the pool knows the negotiator on this node.
+// It is the listening address that is also in Negotiators.
 func (n *Node) OwnNegotiator() string {
 	for _, addr := range n.Negotiator.Listen {
 		if slices.Contains(n.Negotiators, addr) {
@@ -157,7 +156,7 @@ func (n *Node) OwnNegotiator() string {
 	return AdvertisedAddress(n.Negotiator.Listen)
 }
 
-// Startd returns the execute node of that name, without regard to case.
+// Startd returns the settings of a startd by its name, without regard to case.
 func (n *Node) Startd(name string) (*StartdSettings, bool) {
 	for i := range n.Startds {
 		if strings.EqualFold(n.Startds[i].Name, name) {

@@ -16,24 +16,24 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What a node file gets when it says nothing.
+// Defaults of a node file.
 const (
 	defaultCycle    = 5 * time.Second
 	defaultJobLease = 40 * time.Minute
 
-	// defaultCompletedRetention is Torque's.
+	// defaultCompletedRetention is Torque's default.
 	defaultCompletedRetention = 5 * time.Minute
 
 	defaultMaxQueued = 2_000_000
 )
 
-// SystemDir is where the daemons of a host's own pool keep everything.
+// SystemDir is the directory of the daemons of a host's own pool.
 const SystemDir = "/var/lib/roost"
 
-// fillDefaults puts in what a node file leaves out. A file that names no directory
-// describes the host's own pool, whose users' socket is in /run/roost and open to all;
-// one that does, a pool of whoever starts it. Relative paths are relative to the file's
-// directory, at.
+// fillDefaults sets defaults for what a node file leaves out. A file without a directory
+// describes the host's own pool, whose users' socket is in /run/roost and open to all. A
+// file with one describes a pool of the user who starts it. Relative paths are relative
+// to the file's directory, at.
 func (n *Node) fillDefaults(at, host string) {
 	setDefault(&n.Name, host)
 	setDefault(&n.Pool, n.Name)
@@ -121,7 +121,7 @@ func fillListenAddress(to *[]string, run, name string) {
 	}
 }
 
-// advertisedOrDefault lets a node that says nothing about where a daemon is find its own.
+// advertisedOrDefault lets a node use its own daemon if it names no address of one.
 func advertisedOrDefault(given, listen []string) []string {
 	if len(given) > 0 {
 		return given
@@ -136,8 +136,8 @@ func joinBelow(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// checkNode holds a filled node against itself: each daemon must be able to find those
-// that it speaks to.
+// checkNode checks a complete node for consistency: each daemon must be able to find
+// those that it needs.
 func (n *Node) checkNode() error {
 	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || len(n.Startds) > 0) {
 		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a "+
@@ -194,7 +194,7 @@ func (n *Node) checkNode() error {
 	return nil
 }
 
-// quotedList writes a list as in a node file.
+// quotedList formats a list as in a node file.
 func quotedList(list []string) string {
 	var parts []string
 	for _, text := range list {
@@ -203,7 +203,8 @@ func quotedList(list []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// HostName is this host's name up to the first dot, without what an id may not hold.
+// HostName returns this host's name up to the first dot, without characters that an id
+// may not contain.
 func HostName() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -212,8 +213,8 @@ func HostName() string {
 	return NodeNameOf(name)
 }
 
-// NodeNameOf makes a node's name of a host's: the part before the first dot, with only
-// letters, digits, "-" and "_" kept.
+// NodeNameOf makes a node's name from a host's name. It is the part before the first dot,
+// with only letters, digits, "-" and "_".
 func NodeNameOf(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	short = strings.Map(func(r rune) rune {
@@ -229,13 +230,13 @@ func NodeNameOf(host string) string {
 	return short[:min(len(short), maxName)]
 }
 
-const maxName = 64 // of a certificate's common name (RFC 5280, ub-common-name)
+const maxName = 64 // the limit of a certificate's common name (RFC 5280, ub-common-name)
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
 
-// IsValidName reports whether s can name a node: letters, digits, ".", "-" and "_",
-// beginning with a letter or a digit, at most 64.
+// IsValidName reports whether s can be the name of a node. Names have letters, digits,
+// ".", "-" and "_", begin with a letter or a digit, and have at most 64 characters.
 func IsValidName(s string) bool {
 	for i, r := range s {
 		if !isLetter(r) && !isDigit(r) && (i == 0 || !strings.ContainsRune("-_.", r)) {
@@ -245,7 +246,7 @@ func IsValidName(s string) bool {
 	return s != "" && len(s) <= maxName
 }
 
-// isAttributeName reports whether s can name an attribute of an ad.
+// isAttributeName reports whether s can be the name of an ad's attribute.
 func isAttributeName(s string) bool {
 	for i, r := range s {
 		if !isLetter(r) && r != '_' && (i == 0 || !isDigit(r)) {
@@ -255,9 +256,8 @@ func isAttributeName(s string) bool {
 	return s != ""
 }
 
-// defaultStopNotice is what tasks get of their notice when the daemons of a machine are
-// stopped, unless its node file says it: somebody waits for a desktop to go out, and a
-// server lets its tasks end.
+// defaultStopNotice returns the default of StopNotice, which depends on the policy. A
+// person waits for a desktop to shut down, while a server gives its tasks time.
 func defaultStopNotice(policy string) time.Duration {
 	if policy == "server" {
 		return 30 * time.Second
@@ -265,6 +265,6 @@ func defaultStopNotice(policy string) time.Duration {
 	return 2 * time.Second
 }
 
-// maxStopNotice leaves time for checkpoints and for the daemons, of the 75 seconds that
-// the master waits.
+// maxStopNotice leaves time for checkpoints and for the daemons, out of the 75 seconds
+// that the master waits.
 const maxStopNotice = 45 * time.Second

@@ -18,16 +18,16 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Bounds on a node file. The parser recurses, so depth is checked before it is started.
+// Bounds on a node file. The parser is recursive, so nesting is checked before.
 const (
 	maxFileBytes = 256 << 10
 	maxNesting   = 64
 )
 
-// Load reads a node file and fills in what it leaves out. An error is of kind
-// roost.NoInput when the file cannot be read, and otherwise of kind roost.BadConfig: its
-// text shows every mistake with file, line, column, the line itself, a caret, the cause
-// and the cure.
+// Load reads a node file and sets defaults for what it leaves out. If the file cannot be
+// read the error is of kind roost.NoInput. Otherwise it is of kind roost.BadConfig, and
+// its text shows every mistake with file, line, column, the line itself, a caret, the
+// cause and advice.
 func Load(file string) (*Node, error) {
 	text, err := readFile("node file", file)
 	if err != nil {
@@ -49,7 +49,7 @@ func Load(file string) (*Node, error) {
 	return n, nil
 }
 
-// readFile reads a file of settings, within bounds.
+// readFile reads a configuration file, within bounds.
 func readFile(what, file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -67,7 +67,8 @@ func readFile(what, file string) ([]byte, error) {
 	return text, nil
 }
 
-// errorCause takes the operation and the path off an error that will be shown with them.
+// errorCause removes operation and path from an error, because the message already has
+// them.
 func errorCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -76,7 +77,7 @@ func errorCause(err error) error {
 	return err
 }
 
-// parseNodeFile reads the text of a node file. What it leaves out stays zero.
+// parseNodeFile parses the text of a node file. Fields that it leaves out stay zero.
 func parseNodeFile(file string, text []byte) (*Node, error) {
 	p := newProblems(file, text)
 	if at, ok := isTooDeep(text); ok {
@@ -175,8 +176,8 @@ func readNode(p *problemList, body *hclsyntax.Body) *Node {
 	return n
 }
 
-// checkElection refuses what is shorter than a pause of a busy machine, which would
-// depose leaders that are well, and what is no care at all.
+// checkElection refuses an unsuitable Election. A short one would depose healthy leaders
+// during a pause of a busy machine, and a long one leaves the pool without a leader.
 func (s *blockReader) checkElection(d time.Duration) {
 	if attr, ok := s.body.Attributes["election"]; ok && (d < 20*time.Millisecond || d > time.Minute) {
 		s.addProblem(attr.Expr.Range(), `write it as election = "250ms"`, "election: %v is not between 20ms and 1m", d)
@@ -268,7 +269,7 @@ func (s *blockReader) readStartds(n *Node) {
 	}
 }
 
-// blockOwner names what a section is for, for people.
+// blockOwner returns what a block configures, for messages.
 func blockOwner(title string) string {
 	if title == "node file" {
 		return "a node"
@@ -276,7 +277,7 @@ func blockOwner(title string) string {
 	return "a " + title
 }
 
-// singleBlock returns the one block of that name, which has no label.
+// singleBlock returns the only block with a name, which has no label.
 func (s *blockReader) singleBlock(name string) *hclsyntax.Block {
 	found := s.nestedBlocks(name)
 	if len(found) == 0 {
@@ -296,7 +297,7 @@ func (s *blockReader) innerBlock(b *hclsyntax.Block) *blockReader {
 	return &blockReader{problemList: s.problemList, body: b.Body, title: b.Type}
 }
 
-// readName reads a name as it may stand in an id or a host's name.
+// readName reads a name that may be part of an id or a host name.
 func (s *blockReader) readName(setting string, to *string) {
 	s.readText(setting, to)
 	if attr, ok := s.body.Attributes[setting]; ok && *to != "" {
@@ -336,8 +337,8 @@ func (s *blockReader) checkAddress(name, example, text string, at hcl.Range) {
 	}
 }
 
-// isWildcardAddress reports whether a host:port leaves the host open. Daemons advertise
-// where they listen, so it may not.
+// isWildcardAddress reports whether a host:port has no specific host. Daemons advertise
+// their listening address, so it needs one.
 func isWildcardAddress(target string) bool {
 	host := target[:strings.LastIndexByte(target, ':')]
 	return host == "" || host == "0.0.0.0" || host == "[::]"

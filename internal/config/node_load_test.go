@@ -20,8 +20,8 @@ import (
 
 var rewriteGolden = flag.Bool("rewrite", false, "rewrite testdata from what the code does")
 
-// loadText writes text to node.hcl in a directory of its own and loads it from there, so
-// that messages hold no path.
+// loadText loads text as node.hcl in a directory of its own, so that messages contain no
+// other path.
 func loadText(t *testing.T, text string) (*Node, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -31,8 +31,8 @@ func loadText(t *testing.T, text string) (*Node, error) {
 	return Load("node.hcl")
 }
 
-// TestMistakes runs through testdata/mistakes.txt: a file, and what is to be said about
-// it.
+// TestMistakes runs testdata/mistakes.txt, which has node files and the expected
+// messages.
 func TestMistakes(t *testing.T) {
 	name, err := filepath.Abs("testdata/mistakes.txt")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestPersonal(t *testing.T) {
 	}
 }
 
-// fullNode is a node with no field zero.
+// fullNode returns a node without zero fields.
 func fullNode() *Node {
 	return &Node{
 		Name: "n1", Pool: "lab ${x} \"q\"", Dir: "/srv/roost", FileSystemDomain: "lab",
@@ -178,7 +178,7 @@ func TestWriteIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, Write(want))
 	}
-	want.File, want.Warnings = got.File, got.Warnings // the rank of everything is one
+	want.File, want.Warnings = got.File, got.Warnings // everything has the default Rank
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v\nfrom\n%s", got, want, Write(want))
 	}
@@ -212,8 +212,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestGuardAddress: the guard of the host's own pool is found where everybody looks, and
-// that of another in its directory.
+// TestGuardAddress checks the address of the guard. The host's own pool has it in the
+// system's run directory, another pool in its own directory.
 func TestGuardAddress(t *testing.T) {
 	for dir, want := range map[string]string{"/var/lib/roost": "unix:/run/roost/guard.sock",
 		"/home/ann/pool": "unix:/home/ann/pool/run/guard.sock"} {

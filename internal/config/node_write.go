@@ -13,7 +13,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Write prints the node as a node file that Load reads back. Zero fields are left out.
+// Write returns the node as a node file from which Load reads the same node. Zero fields
+// are left out.
 func Write(n *Node) []byte {
 	f := hclwrite.NewEmptyFile()
 	w := fileWriter{f.Body()}
@@ -143,7 +144,7 @@ func (w fileWriter) writeDuration(name string, d time.Duration) {
 	}
 }
 
-// writeSize prints the number in the largest unit that divides it, so that nothing is
+// writeSize writes a size in the largest unit that divides it, so that nothing is
 // rounded.
 func (w fileWriter) writeSize(name string, b roost.Bytes) {
 	if b == 0 {

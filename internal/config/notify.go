@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// NotifySettings says how a schedd tells people of their jobs (qsub -m).
+// NotifySettings configures how a schedd notifies users of their jobs (qsub -m).
 type NotifySettings struct {
-	// absolute path of a program that takes mail as sendmail(8) does; "none": none;
-	// empty: the usual one, if it is there
+	// absolute path of a program that takes mail like sendmail(8); "none": no mail;
+	// empty: the usual one, if it exists
 	Mail string
-	Hook string // absolute path of a program that is run for each message; empty: none
-	From string // address that mail comes from; empty: the usual one
+	Hook string // absolute path of a program that is run for each notification; empty: none
+	From string // sender address of mail; empty: the default
 }
 
 func (s *blockReader) readNotify(b *hclsyntax.Block, to *NotifySettings) {

@@ -14,19 +14,20 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// OwnerFileName is where a machine's owner says what he lends, unless the node file names
-// another file.
+// OwnerFileName is the default path of the machine owner's own file.
 const OwnerFileName = "/etc/roost/owner.hcl"
 
-// OwnerFile names the owner's own file.
+// OwnerFile is the path of the machine owner's own file.
 type OwnerFile struct{ File string }
 
-// OwnerRules is what a machine's owner says of it in his own file, which is above the
-// node file and every policy. The zero value says nothing.
+// OwnerRules are the settings of the machine owner's own file, which override the node
+// file and every policy. The zero value sets nothing.
 type OwnerRules struct {
-	Paused      bool
-	Owners      []string      // names of users who may pause and resume, besides root and whoever sits at the machine
-	StartAfter  time.Duration // 0: as the policy has it; so the next two
+	Paused bool
+	// names of users who may pause and resume the machine, beside root and the user who
+	// sits at it
+	Owners      []string
+	StartAfter  time.Duration // 0: as in the policy
 	ResumeAfter time.Duration
 	LeaveAfter  time.Duration
 	Hours       []policy.WeeklyHours // when nothing runs at all
@@ -36,21 +37,21 @@ type OwnerRules struct {
 	Exclusive   []string             // programs, by name, during which nothing runs
 	ForeignCPU  roost.MilliCPU       // of others' work, from which on the machine counts as used
 
-	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions; empty: nothing
+	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions; empty: none
 
-	Warnings []string // what in the file may not be meant, for people; not an error
+	Warnings []string // settings that may not be intended, for display; not an error
 }
 
-// DefaultForeignCPU is how much of others' work makes a machine count as used: half a
-// core, HTCondor's HighLoad.
+// DefaultForeignCPU is the default foreign load from which a machine counts as used: half
+// a core, HTCondor's HighLoad.
 const DefaultForeignCPU roost.MilliCPU = 500
 
-// maxExclusive bounds the programs that are looked for, all the time.
+// maxExclusive bounds the program names, which are searched all the time.
 const maxExclusive = 100
 
-// LoadOwner reads the owner's own file. Where there is none nothing is said, and that is
-// no error. Otherwise an error is of the kinds of [Load], and the machine is not to be
-// lent while it stands.
+// LoadOwner reads the machine owner's own file. A missing file sets nothing and is no
+// error. Other errors are of the kinds of [Load]; while there is one the machine must not
+// run tasks.
 func LoadOwner(file string) (OwnerRules, error) {
 	text, err := readFile("owner's file", file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +118,7 @@ func readOwner(p *problemList, body *hclsyntax.Body) OwnerRules {
 	return r
 }
 
-// readPositive reads a duration that is not 0, which elsewhere stands for what is usual.
+// readPositive reads a duration that is not 0, because 0 means the default elsewhere.
 func (s *blockReader) readPositive(name, example string, to *time.Duration) {
 	s.readSetting(name, example, func(text string) (err error) {
 		if *to, err = roost.ParseDuration(text); err == nil && *to == 0 {
@@ -127,7 +128,7 @@ func (s *blockReader) readPositive(name, example string, to *time.Duration) {
 	})
 }
 
-// PolicyRules are the owner's rules as the startd's policy takes them.
+// PolicyRules returns the owner's rules in the form of the startd's policy.
 func (r *OwnerRules) PolicyRules() policy.DesktopRules {
 	to := policy.DesktopRules{
 		Paused: r.Paused, StartDelay: r.StartAfter, ResumeDelay: r.ResumeAfter, VacateDelay: r.LeaveAfter,
@@ -142,7 +143,7 @@ func (r *OwnerRules) PolicyRules() policy.DesktopRules {
 		if e.src == "" {
 			continue
 		}
-		if parsed, err := classad.ParseExpr(e.src); err == nil { // it was parsed when the file was read
+		if parsed, err := classad.ParseExpr(e.src); err == nil { // it was checked when the file was read
 			*e.to = &parsed
 		}
 	}

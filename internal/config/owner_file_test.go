@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// loadOwner reads an owner's file that holds text.
+// loadOwner reads an owner's file with a text.
 func loadOwner(t *testing.T, text string) (OwnerRules, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -71,7 +71,7 @@ func TestOwnerFile(t *testing.T) {
 	}
 }
 
-// TestNoOwnerFile: most machines have none, and that says nothing.
+// TestNoOwnerFile checks that a missing file, which is usual, sets nothing.
 func TestNoOwnerFile(t *testing.T) {
 	got, err := LoadOwner(filepath.Join(t.TempDir(), "owner.hcl"))
 	if want := (OwnerRules{ForeignCPU: DefaultForeignCPU}); err != nil || !reflect.DeepEqual(got, want) {
@@ -107,7 +107,7 @@ func TestOwnerMistakes(t *testing.T) {
 	}
 }
 
-// TestOwnerManual holds roost-owner(5) against what LoadOwner knows, both ways.
+// TestOwnerManual compares roost-owner(5) with LoadOwner, both ways.
 func TestOwnerManual(t *testing.T) {
 	text, err := os.ReadFile("../../man/roost-owner.5")
 	if err != nil {
@@ -136,8 +136,8 @@ func TestOwnerSample(t *testing.T) {
 	}
 }
 
-// TestPolicies: the policy of a startd is that of its settings, and says whether it needs
-// a guard.
+// TestPolicies checks that the policy of a startd is that of its settings, and whether it
+// needs a guard.
 func TestPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		settings string

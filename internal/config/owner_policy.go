@@ -15,30 +15,30 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// OwnerPolicy says when a machine is lent, besides its Start and Rank.
+// OwnerPolicy configures when a machine runs tasks, beside Start and Rank.
 type OwnerPolicy struct {
 	Preset string // "always" if empty
-	// ClassAd expressions over MY machine and TARGET job; empty: the preset's alone
+	// ClassAd expressions over MY machine and TARGET job; empty: only the preset's
 	Suspend, Continue, Preempt, Kill string
-	StartAfter                       time.Duration // 0: as the preset has it; so the others
+	StartAfter                       time.Duration // 0: as in the preset
 	ResumeAfter, LeaveAfter          time.Duration
-	Vacate                           time.Duration // how long leaving may take
+	Vacate                           time.Duration // how long vacating may take
 }
 
-// OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of
-// one that Load has returned there is none.
+// OwnerPolicy returns the policy of a startd. The error is of kind roost.BadConfig;
+// settings that Load returned give none.
 func (d *StartdSettings) OwnerPolicy() (policy.Policy, error) {
 	return policy.NewPolicy(d.policySettings())
 }
 
-// HasOwnerPolicy reports whether an execute node has a policy of its own, beside what its
-// start asks of jobs.
+// HasOwnerPolicy reports whether a startd has an owner policy, beside its start
+// expression.
 func (d *StartdSettings) HasOwnerPolicy() bool {
 	return d.Policy != (OwnerPolicy{}) && d.Policy != (OwnerPolicy{Preset: "always"}) || d.NeedsGuard()
 }
 
-// NeedsGuard reports whether an execute node needs the guard of its host, because its
-// policy asks for what only that one sees.
+// NeedsGuard reports whether a startd needs the guard of its host, because its policy
+// uses what only the guard observes.
 func (d *StartdSettings) NeedsGuard() bool {
 	p, err := d.OwnerPolicy()
 	return err != nil || p.NeedsGuard
@@ -56,13 +56,12 @@ func (d *StartdSettings) policySettings() policy.PolicySettings {
 		StartAfter: p.StartAfter, ResumeAfter: p.ResumeAfter, LeaveAfter: p.LeaveAfter, Vacate: p.Vacate,
 	}
 	if s.Start == "true" {
-		s.Start = "" // what fill puts in
+		s.Start = "" // the default
 	}
 	return s
 }
 
-// readPolicy reads the settings of a policy that stand in a startd block. Its start was
-// read before.
+// readPolicy reads the policy settings of a startd block. Its start was read before.
 func (s *blockReader) readPolicy(d *StartdSettings) {
 	to := &d.Policy
 	s.readSetting("policy", `"desktop"`, func(text string) error {
@@ -89,8 +88,8 @@ func (s *blockReader) readPolicy(d *StartdSettings) {
 	s.readPositive("vacate_time", `"10m"`, &to.Vacate)
 }
 
-// readPolicyExpression reads an expression of a policy and says what in it can never be
-// meant.
+// readPolicyExpression reads an expression of a policy and reports parts of it that
+// cannot be intended.
 func (s *blockReader) readPolicyExpression(name string, to *string, attributes map[string]string) {
 	s.readSetting(name, policyExamples[name], func(text string) error {
 		_, err := classad.ParseExpr(text)
@@ -117,8 +116,8 @@ var policyExamples = map[string]string{
 	"preempt": `"ActivityTimer > 600"`, "kill": `"ActivityTimer > 60"`,
 }
 
-// wordPosition is where a word stands in an expression that was written as one text on
-// one line, or else where the expression does.
+// wordPosition returns the position of a word in an expression. If the expression is not
+// one text on one line, it returns the expression's position.
 func wordPosition(e hclsyntax.Expression, p *problemList, word string) hcl.Range {
 	at := e.Range()
 	if word == "" || at.Start.Line != at.End.Line || at.Start.Line > len(p.lines) {

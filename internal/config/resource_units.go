@@ -11,19 +11,19 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// NodeQueue says how many batch tasks may wait on a machine, for each of its resource
-// units. The zero value lets none wait.
+// NodeQueue configures the node queue of each resource unit, in which batch tasks wait.
+// The zero value lets none wait.
 type NodeQueue struct {
-	Length   int           // how many
-	Auto     bool          // instead: as many as end while a schedd sends the next
-	MaxWait  time.Duration // none that would wait longer, as predicted; 0: however long
-	RunLimit int           // how many may run at once; 0: as many as fit
+	Length   int           // the most tasks that wait
+	Auto     bool          // instead of Length: as many as end while a schedd sends the next task
+	MaxWait  time.Duration // tasks with a longer predicted wait are refused; 0: no limit
+	RunLimit int           // the most tasks that run at once; 0: as many as fit
 }
 
-// maxQueueLength bounds what may wait for one unit: each has a starter.
+// maxQueueLength bounds the tasks that wait for one unit, because each has a starter.
 const maxQueueLength = 256
 
-// readUnits reads how a machine is cut.
+// readUnits reads how a machine is cut into resource units.
 func (s *blockReader) readUnits(d *StartdSettings) {
 	to := &d.Layout
 	s.readSetting("layout", `"pinned"`, func(text string) (err error) {

@@ -11,17 +11,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The ports of a pool, unless its authority listens on another one: then they follow
-// that.
+// The ports of a pool, by default. If its authority listens on another port, they are
+// relative to that.
 const (
 	authorityPort  = 9700
-	collectorPort  = 1 // after the authority's; so the rest
+	collectorPort  = 1 // the port after the authority's; the others are relative to it, too
 	negotiatorPort = 2
 	startdPort     = 3
-	scheddPort     = 5 // the one between is where checkpoint servers listen
+	scheddPort     = 5 // the port before is the checkpoint server's
 )
 
-// SplitHostPort reads HOST[:PORT]. Without a port it is the authority's usual one.
+// SplitHostPort reads HOST[:PORT]. The default port is the authority's.
 func SplitHostPort(text string) (host string, port int, err error) {
 	host, digits, err := net.SplitHostPort(text)
 	if err != nil {
@@ -42,8 +42,8 @@ func SplitHostPort(text string) (host string, port int, err error) {
 
 func joinHostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// ownAddress is the address by which others are likely to reach this machine: the first
-// that is not its own loop.
+// ownAddress returns the address by which others can probably reach this machine: the
+// first that is not loopback.
 func ownAddress() (string, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -69,7 +69,8 @@ func ownAddress() (string, error) {
 	return six, nil
 }
 
-// checkPortFree makes sure that a daemon can listen there, before anything hangs on it.
+// checkPortFree checks that a daemon can listen on some ports, before anything depends on
+// them.
 func checkPortFree(host string, ports ...int) error {
 	for _, port := range ports {
 		l, err := net.Listen("tcp", joinHostPort(host, port))

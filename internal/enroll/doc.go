@@ -1,8 +1,8 @@
-// Package settle makes a machine a node of a pool, and takes it out again: its key and
-// certificate, its node file, its programs, units and manual. The commands init, join,
-// leave and install are thin around it.
+// Package enroll makes a machine a node of a pool, and removes it from the pool. It
+// writes the node's key and certificate, its node file, programs, units and manual. The
+// commands init, join, leave and install are thin wrappers.
 //
-// What it writes comes in an order that lets every step be tried again: the key first,
-// which a second attempt uses again, so that a token whose answer was lost is not lost;
-// the node file last, by whose being there a machine is known to be a node.
+// It writes files in an order that lets every step be repeated. The key comes first and
+// is reused by a second attempt, so that a token is not lost with its answer. The node
+// file comes last, because its existence marks the machine as a node.
 package enroll

@@ -35,7 +35,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// ports finds six in a row that are free.
+// ports returns the first of six free ports in a row.
 func ports(t *testing.T) (base int) {
 	t.Helper()
 	for base = 20000; base < 40000; base += 7 {
@@ -68,7 +68,7 @@ func TestInitPool(t *testing.T) {
 	if _, _, err := f.Leave(t.Context()); !errors.Is(err, roost.Conflict) {
 		t.Errorf("it leaves: got %v", err)
 	}
-	// An attempt that was broken off before its end goes on with the same authority.
+	// An interrupted attempt continues with the same authority.
 	ca, err := os.ReadFile(n.TLS.CA)
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +112,7 @@ func TestInitPoolRefused(t *testing.T) {
 	}
 }
 
-// What a machine is to be decides what must be free on it, and what stands in its node
-// file.
+// TestNodeParts checks, for each part, which ports must be free, and the node file.
 func TestNodeParts(t *testing.T) {
 	reply := &wire.JoinReply{Name: "n1", Pool: "lab", Collectors: []string{"10.0.0.1:9701"},
 		Negotiators: []string{"10.0.0.1:9702"}, Authority: "10.0.0.1:9700"}
@@ -159,8 +158,8 @@ func TestNodeParts(t *testing.T) {
 	}
 }
 
-// TestDesktopHasGuard: the pause with which it begins is only as good as the guard that
-// keeps it.
+// TestDesktopHasGuard checks that a new desktop is paused and has the guard that enforces
+// the pause.
 func TestDesktopHasGuard(t *testing.T) {
 	if d := newDesktop("d1", "10.0.0.7:9703"); !d.NeedsGuard() {
 		t.Errorf("no guard watches over it: %+v", d)
@@ -205,8 +204,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestUnits: what is installed systemd finds sound, and a desktop is given the guard's
-// unit beside the node's, which it goes before.
+// TestUnits checks the installed units with systemd. A desktop gets the guard's unit
+// beside the node's, which it precedes.
 func TestUnits(t *testing.T) {
 	if got := NodeUnits(true); !slices.Equal(got, []string{"roost.service", "roost-guard.service"}) ||
 		!slices.Equal(NodeUnits(false), got[:1]) {
@@ -233,7 +232,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// The pages that are installed are those of the directory.
+// TestPages checks that the installed manual pages are those of the directory.
 func TestPages(t *testing.T) {
 	there, err := filepath.Glob("../../man/*.[1-8]")
 	if err != nil {

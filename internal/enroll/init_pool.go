@@ -12,16 +12,16 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// InitOptions is a pool that begins on this machine.
+// InitOptions describes a new pool on this machine.
 type InitOptions struct {
 	NodePaths
-	Pool    string // the machine's name unless set
-	Address string // HOST[:PORT] of the authority; this machine's own unless set
+	Pool    string // the machine's name by default
+	Address string // HOST[:PORT] of the authority; this machine's own by default
 	Server  bool   // jobs run on this machine, too
 }
 
 // Init makes the pool's authority, this machine's key and certificate, and its node file.
-// It returns the node, and a first token for a server. Nothing is started.
+// It returns the node, and a first token for a server. It starts nothing.
 func Init(f InitOptions) (node *config.Node, token string, err error) {
 	if err := f.checkUnused(); err != nil {
 		return nil, "", err
@@ -53,7 +53,7 @@ func Init(f InitOptions) (node *config.Node, token string, err error) {
 	return node, token, err
 }
 
-// node is what the machine will be.
+// node returns the configuration of the new node.
 func (f InitOptions) node() (*config.Node, error) {
 	host, port := "", authorityPort
 	var err error

@@ -16,20 +16,20 @@ import (
 	"github.com/roost-batch/roost/man"
 )
 
-// InstallOptions is what is put on a machine, below Root and Prefix.
+// InstallOptions describes what is installed on a machine, below Root and Prefix.
 type InstallOptions struct {
 	NodePaths
-	Prefix      string            // "/usr/local" unless set; absolute
-	Program     string            // this program; roost-starter lies beside it
-	LinkNames   []string          // more names of the program
+	Prefix      string            // absolute; default "/usr/local"
+	Program     string            // this program; roost-starter is beside it
+	LinkNames   []string          // more names of the program, which become links
 	Completions map[string]string // by shell
 }
 
 const defaultPrefix = "/usr/local"
 
-// Install copies programs, manual, completions and units. What is there already and the
-// same is left alone, and what changes is replaced in one step, so that it can be done
-// again, and while daemons run. It returns how many files have changed.
+// Install copies programs, manual, completions and units. Unchanged files are left alone,
+// and changed ones are replaced atomically, so that it can be repeated, and while daemons
+// run. It returns how many files have changed.
 func Install(i InstallOptions) (changed int, err error) {
 	if i.Prefix == "" {
 		i.Prefix = defaultPrefix
@@ -71,7 +71,7 @@ type installedFile struct {
 	text []byte
 }
 
-// files lists what belongs to a machine.
+// files lists the files to install.
 func (i InstallOptions) files() (all []installedFile, err error) {
 	for _, name := range []string{"roost", "roost-starter"} {
 		from := i.Program
@@ -118,7 +118,7 @@ func (i InstallOptions) files() (all []installedFile, err error) {
 	return all, nil
 }
 
-// unitNames names the units that there are.
+// unitNames returns the names of the units in this program.
 func unitNames() (names []string, err error) {
 	entries, err := etc.UnitFiles.ReadDir("systemd")
 	for _, e := range entries {
@@ -127,7 +127,7 @@ func unitNames() (names []string, err error) {
 	return names, err
 }
 
-// writeTo writes the file to path, if it is not there already.
+// writeTo writes the file to path, unless it is already there.
 func (f installedFile) writeTo(path string) (changed int, err error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm() == f.mode && info.Size() == int64(len(f.text)) &&
 		sameContent(path, f.text) {

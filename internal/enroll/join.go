@@ -13,29 +13,29 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/guard"
 )
 
-// JoinOptions is a machine that becomes a node of a pool that is there.
+// JoinOptions describes a machine that joins an existing pool.
 type JoinOptions struct {
 	NodePaths
 	Authority string       // HOST[:PORT]
 	Token     ca.JoinToken //
 	Part      ca.NodePart  // what the token is for unless set
 	Name      string       // of the node; what the token is for, or else this machine's, unless set
-	// HOST[:PORT] where its daemons listen; the address that leads to the authority
-	// unless set
+	// HOST[:PORT] on which its daemons listen; by default the address of the route to the
+	// authority
 	Address string
 }
 
-// JoinResult is what came of it.
+// JoinResult is the result of a join.
 type JoinResult struct {
 	Node *config.Node
 	Part ca.NodePart
-	// the address from which the authority sees this machine, where that is not its own:
-	// a router stands between
+	// the address from which the authority sees this machine, if that is not its own: a
+	// router is between them
 	SeenAddress string
 }
 
-// Join gets a certificate for this machine and writes its node file. Nothing is started.
-// Whatever fails, it can be tried again with the same token.
+// Join gets a certificate for this machine and writes its node file. It starts nothing.
+// After any failure it can be repeated with the same token.
 func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 	if err := j.checkUnused(); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func Join(ctx context.Context, j JoinOptions) (*JoinResult, error) {
 	return done, err
 }
 
-// ports are those that the machine's daemons will listen on. What it will be is not known
-// for certain where only the token says so; most run jobs.
+// ports returns the ports on which the machine's daemons will listen. If only the token
+// has the part, it is unknown before the join and assumed to be one that runs jobs.
 func (j JoinOptions) ports(base int) []int {
 	switch j.Part {
 	case ca.Submit:
@@ -103,12 +103,12 @@ func (j JoinOptions) ports(base int) []int {
 	return []int{base + startdPort, base + scheddPort}
 }
 
-// node is what the authority's answer makes of the machine.
+// node returns the configuration that follows from the authority's answer.
 func (j JoinOptions) node(reply *wire.JoinReply, host string, port int) *config.Node {
 	n := j.newNode(reply.GetName(), reply.GetPool())
 	n.Collectors, n.Negotiators = reply.GetCollectors(), reply.GetNegotiators()
 	n.AuthorityAt, n.ImageServer = reply.GetAuthority(), reply.GetCheckpointServer()
-	// so that the other submit nodes can ask for its jobs
+	// so that the other schedds can ask for its jobs
 	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)}
 	switch ca.NodePart(reply.GetPart()) {
 	case ca.Server:

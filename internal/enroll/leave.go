@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/caclient"
 )
 
-// Leave has the machine's certificate revoked and takes its keys and its node file away;
-// the node file stays beside it as node.hcl.left. What the node keeps in its directory is
-// left alone. Told is nil when the authority has heard of it.
+// Leave revokes the machine's certificate and removes its keys and its node file. The
+// node file is renamed to node.hcl.left. The node's directory is left alone. authorityErr
+// is nil if the authority has revoked the certificate.
 func (p NodePaths) Leave(ctx context.Context) (node *config.Node, authorityErr, err error) {
 	n, err := config.Load(p.NodeFile())
 	if err != nil {

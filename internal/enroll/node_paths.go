@@ -11,42 +11,42 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// NodePaths is where a node's files are on a machine: below Root, which is "/" unless
-// somebody tries things out.
+// NodePaths has the paths of a node's files on a machine, below Root. Root is "/" except
+// in trials and tests.
 type NodePaths struct{ Root string }
 
-// IsSystem reports whether the node is the machine's own, and not one that is tried out
-// below some directory.
+// IsSystem reports whether the node is the machine's own, and not one below another
+// directory.
 func (p NodePaths) IsSystem() bool { return p.Root == "" || filepath.Clean(p.Root) == "/" }
 
 func (p NodePaths) resolve(path string) string { return filepath.Join("/", p.Root, path) }
 
-// NodeFile is the node's file.
+// NodeFile returns the path of the node file.
 func (p NodePaths) NodeFile() string { return p.resolve("etc/roost/node.hcl") }
 
-// Dir is where the node keeps what it must not forget.
+// Dir returns the directory of the node's persistent state.
 func (p NodePaths) Dir() string { return p.resolve("var/lib/roost") }
 
-// TLS are the files of the node's identity.
+// TLS returns the paths of the node's key and certificates.
 func (p NodePaths) TLS() *config.TLSFiles {
 	return &config.TLSFiles{CA: p.resolve("etc/roost/ca.pem"), Certificate: p.resolve("etc/roost/node.pem"),
 		Key: p.resolve("etc/roost/node.key")}
 }
 
-// newNode is the beginning of a node file. It says where things are only where they are
-// not in the usual places.
+// newNode returns a new configuration. It has paths only where they differ from the
+// defaults.
 func (p NodePaths) newNode(name, pool string) *config.Node {
 	n := &config.Node{Name: name, Pool: pool, TLS: p.TLS(), Schedd: &config.ScheddSettings{}}
 	if !p.IsSystem() {
 		n.Dir = p.Dir()
 		n.Schedd.SocketMode = 0o666
-		// whose machine this is says nothing of a node that is tried out
+		// the owner of this machine is not the owner of a trial node
 		n.Owner.File = p.resolve("etc/roost/owner.hcl")
 	}
 	return n
 }
 
-// checkUnused makes sure that the machine is no node yet.
+// checkUnused checks that the machine is no node yet.
 func (p NodePaths) checkUnused() error {
 	if _, err := os.Lstat(p.NodeFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -61,7 +61,7 @@ func (p NodePaths) checkUnused() error {
 	return fmt.Errorf("%s: %w: this machine belongs to %s already: %s", p.NodeFile(), roost.Conflict, pool, cure)
 }
 
-// makeDirs makes the directories.
+// makeDirs creates the directories.
 func (p NodePaths) makeDirs() error {
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(p.NodeFile()): 0o755, p.Dir(): 0o711} {
 		err := os.MkdirAll(dir, mode)
@@ -76,8 +76,7 @@ func (p NodePaths) makeDirs() error {
 	return nil
 }
 
-// writeNodeFile puts the node file in its place, once it has been read as the daemons
-// will.
+// writeNodeFile writes the node file, after reading it back as the daemons will.
 func (p NodePaths) writeNodeFile(n *config.Node, remark string) (*config.Node, error) {
 	next := p.NodeFile() + ".new"
 	text := append([]byte("# "+remark+" It is yours to change; roost-node(5) tells what can stand here.\n\n"),

@@ -12,14 +12,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Systemd reports whether systemd runs this machine (sd_booted(3)), and so starts this
+// Systemd reports whether systemd runs this machine (sd_booted(3)) and can start this
 // node's daemons.
 func (p NodePaths) Systemd() bool {
 	info, err := os.Lstat("/run/systemd/system")
 	return p.IsSystem() && err == nil && info.IsDir()
 }
 
-// UnitsInstalled reports whether the units are where systemd finds them.
+// UnitsInstalled reports whether the units are installed where systemd finds them.
 func UnitsInstalled() bool { return unitsInstalled("roost.service") }
 
 func unitsInstalled(unit string) bool {
@@ -32,12 +32,12 @@ func unitsInstalled(unit string) bool {
 	return false
 }
 
-// StartUnits has systemd start the node now and whenever the machine does.
+// StartUnits lets systemd start the units now and at each boot.
 func StartUnits(ctx context.Context, units ...string) error {
 	return systemctl(ctx, "enable", append([]string{"--now"}, units...)...)
 }
 
-// StopUnits undoes StartUnits, for the units that there are.
+// StopUnits is the inverse of StartUnits, for the units that exist.
 func StopUnits(ctx context.Context, units ...string) error {
 	units = slices.DeleteFunc(slices.Clone(units), func(unit string) bool { return !unitsInstalled(unit) })
 	return systemctl(ctx, "disable", append([]string{"--now"}, units...)...)
@@ -54,11 +54,11 @@ func systemctl(ctx context.Context, verb string, args ...string) error {
 	return nil
 }
 
-// NodeUnits are the units that a machine with that node needs, of those that there are:
-// one that people sit at has a guard that outlives the rest.
+// NodeUnits returns the installed units that a node needs. A desktop also has a guard,
+// which outlives the other daemons.
 func NodeUnits(desktop bool) []string {
 	wanted := []string{"roost.service"}
-	all, _ := unitNames() // of this program itself
+	all, _ := unitNames() // embedded in this program, so there is no error
 	for _, name := range all {
 		if desktop && name == "roost-guard.service" {
 			wanted = append(wanted, name)
