@@ -1,5 +1,5 @@
-// Package filesum gives a small file of text a last line with its checksum, so that a bit
-// that a disk has flipped is noticed when the file is read.
+// Package filesum appends a line with a checksum to a small text file, so that a flipped
+// bit is detected when the file is read.
 package filesum
 
 import (
@@ -9,10 +9,10 @@ import (
 	"hash/crc32"
 )
 
-// ErrDamaged is that a file is not as it was written.
+// ErrDamaged means that a file is not as it was written.
 var ErrDamaged = errors.New("the file is damaged: its checksum is wrong")
 
-// checksumPrefix is what the last line begins with.
+// checksumPrefix begins the last line.
 const checksumPrefix = "crc32c "
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -21,8 +21,8 @@ func checksumLine(text []byte) string {
 	return fmt.Sprintf("%s%08x\n", checksumPrefix, crc32.Checksum(text, castagnoli))
 }
 
-// AppendChecksum returns a text, which ends with a newline or gets one, with the line of
-// its checksum.
+// AppendChecksum returns a text with the line of its checksum. A missing newline at the
+// end of the text is added.
 func AppendChecksum(text []byte) []byte {
 	text = bytes.Clone(text)
 	if !bytes.HasSuffix(text, []byte("\n")) {
@@ -31,9 +31,9 @@ func AppendChecksum(text []byte) []byte {
 	return append(text, checksumLine(text)...)
 }
 
-// VerifyChecksum returns a text without the line of its checksum. A text of before files
-// had one has none: it is returned as it is, and what reads it must refuse any line that
-// is not its own, or a flipped bit could make one of now look like one of then.
+// VerifyChecksum returns a text without the line of its checksum. A text of an older
+// release has no such line and is returned as it is. So its reader must refuse any line
+// that it does not know, or a flipped bit could make a new file look like an old one.
 func VerifyChecksum(text []byte) ([]byte, error) {
 	at := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
 	last := text[at:]

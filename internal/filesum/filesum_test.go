@@ -11,8 +11,8 @@ type taskRecord struct {
 	Lease int
 }
 
-// Wherever a bit flips or the text is cut, the reader of a record gets what was written,
-// or an error; and records of before are read.
+// TestEveryBit flips each bit of a text and cuts it everywhere. The reader must get what
+// was written or an error; old files without a checksum are read.
 func TestEveryBit(t *testing.T) {
 	want := taskRecord{"roost-1", 4711}
 	text, err := json.Marshal(want)

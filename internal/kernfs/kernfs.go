@@ -1,11 +1,11 @@
-// Package kernfs reads and writes the files by which the kernel is told and asked things:
-// those of control groups and of sysfs.
+// Package kernfs reads and writes control files of the kernel: those of control groups
+// and of sysfs.
 //
-// The plain way, os.ReadFile and os.File.Write, may never return. The kernel lets such
-// files be polled, so package os hands them to the runtime's poller; where the kernel
-// then answers EAGAIN, the runtime takes that for "not ready yet" and waits for an event
-// that never comes. Here EAGAIN is an answer like any other: memory.reclaim gives it when
-// less could be taken back than was asked for, a thermal zone when its sensor sleeps.
+// The naive way, os.ReadFile and os.File.Write, may never return. The kernel lets such
+// files be polled, so package os registers them with the runtime's poller; if the kernel
+// then returns EAGAIN, the runtime takes it for "not ready yet" and waits for an event
+// that never comes. Here EAGAIN is an ordinary error: memory.reclaim returns it when less
+// could be reclaimed than requested, a thermal zone when its sensor is inactive.
 package kernfs
 
 import (
@@ -15,13 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxRead bounds what ReadFile takes in: the kernel's tables are smaller, and a file that
-// never ends is none of them.
+// maxRead bounds what ReadFile reads, in bytes: the kernel's tables are smaller, and an
+// endless file is none of them.
 const maxRead = 16 << 20
 
-// WriteFile writes a text to a file in one write(2), and never makes one. What the kernel
-// says of it is in the error, an *fs.PathError; EAGAIN is among it. A call that a signal
-// interrupted is made again.
+// WriteFile writes a text to an existing file in one write(2). The kernel's error, an
+// *fs.PathError, may be EAGAIN. A call that a signal interrupts is repeated.
 func WriteFile(path string, text []byte) error {
 	fd, err := openNonblocking(path, unix.O_WRONLY)
 	if err != nil {
@@ -35,8 +34,8 @@ func WriteFile(path string, text []byte) error {
 	return wrapError("write", path, err)
 }
 
-// ReadFile reads a whole file, of which the kernel answers EAGAIN at times: that is an
-// error, an *fs.PathError, as any other.
+// ReadFile reads a whole file. EAGAIN is returned as an error, an *fs.PathError, like any
+// other.
 func ReadFile(path string) ([]byte, error) {
 	fd, err := openNonblocking(path, unix.O_RDONLY)
 	if err != nil {
@@ -60,13 +59,13 @@ func ReadFile(path string) ([]byte, error) {
 	return text, wrapError("read", path, unix.EFBIG)
 }
 
-// openNonblocking never waits, not even for the other end of a fifo.
+// openNonblocking opens a file and never blocks, not even for the other end of a fifo.
 func openNonblocking(path string, mode int) (int, error) {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) })
 	return fd, wrapError("open", path, err)
 }
 
-// retryInterrupted makes a system call until no signal interrupts it.
+// retryInterrupted repeats a system call until no signal interrupts it.
 func retryInterrupted(call func() (int, error)) (n int, err error) {
 	for {
 		if n, err = call(); err != unix.EINTR {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// openFIFO makes a fifo and holds both of its ends. It can be polled, as a control file
-// can, and says EAGAIN where there is nothing to read, or no room.
+// openFIFO makes a fifo and opens both of its ends. Like a control file it can be polled,
+// and returns EAGAIN if there is nothing to read, or no room.
 func openFIFO(t *testing.T) (path string, fd int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "control")
@@ -30,7 +30,7 @@ func openFIFO(t *testing.T) (path string, fd int) {
 	return path, fd
 }
 
-// returnsSoon fails the test where a call does not come back.
+// returnsSoon fails the test if a call does not return.
 func returnsSoon(t *testing.T, call func() error) error {
 	t.Helper()
 	done := make(chan error, 1)

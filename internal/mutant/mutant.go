@@ -1,44 +1,45 @@
-// Package plant names bugs that are put into Roost on purpose, one for each promise at
-// least, so that a test can prove that the simulator finds them. Each stands as one
-// condition at its place in the code that runs: what the naive way would have been there.
-// In an ordinary build [Active] is false, and the compiler drops the condition and what
-// it guards; built with -tags plants, one of them at a time can be put in.
+// Package mutant names bugs that are put into Roost on purpose, at least one for each
+// guarantee, so that a test can prove that the simulator finds them. Each is one
+// condition at its place in the running code: usually what the naive way would do there.
+// In an ordinary build [Active] is false, and the compiler drops the condition and the
+// guarded code; built with -tags plants, one bug at a time can be activated.
 package mutant
 
-// Mutant is one of them; 0 is none.
+// Mutant is one such bug; 0 is none.
 type Mutant uint8
 
-// The bugs, with the promise that each breaks.
+// The bugs, with the guarantee that each violates.
 const (
-	AnsweredBeforeDurable Mutant = iota + 1 // P1: a user is answered before the log is on disk
-	KeyForgotten                            // P2: a submit key is forgotten when its job has begun
-	// P3: the end of an attempt is taken for that of whichever attempt is the present one
+	AnsweredBeforeDurable Mutant = iota + 1 // P1: a user gets an answer before the log is on disk
+	KeyForgotten                            // P2: a submit key is forgotten when its job has started
+	// P3: the end of an attempt counts as the end of the present attempt, whichever that
+	// is
 	StaleExitAccepted
-	// P4: an attempt counts as gone when its lease ends, without the time to kill it
+	// P4: an attempt counts as ended when its lease expires, without the time to kill it
 	LeaseWithoutKillMargin
-	LeasesExpireOnRestart // P4: a schedd that starts again takes the leases of what runs for over
+	LeasesExpireOnRestart // P4: a restarted schedd treats the leases of running tasks as expired
 	// P4: a renewal counts from when the node reads it, and not from when it was sent
 	RenewalCountedOnReceipt
-	// P4: whichever machine answers at an address is taken for the one that was wanted
+	// P4: any machine that answers at an address is taken for the wanted one
 	NodeNotVerified
-	// P4: a job of whose record a disk has lost something runs again beside an attempt
-	// that is not on record
+	// P4: a job whose record lost something on the disk runs again beside an attempt that
+	// is not on record
 	UnrecordedAttemptIgnored
-	// P5: what a claim holds is given to others when its attempt is told to end
+	// P5: what a claim holds is given to others when its attempt is ordered to end
 	RoomFreedBeforeExit
-	RoomForgottenOnRestart // P5: a startd that starts again gives away what those hold that run on
+	RoomForgottenOnRestart // P5: a restarted startd gives away what the claims of running tasks hold
 	ChargedTwice           // P6: a new leader charges the last seconds of the old one again
 	MapOrder               // P7: the grants of an entry are applied in the order of a map
 	// P7: a damaged log of a replica is taken for what was written (in package consensus
-	// of the simulator, which stands for the real log)
+	// of the simulator, which models the real log)
 	LogUnchecked
-	HoldIgnored      // P8: a hold waits for the attempt that is to come
-	LeaderNotUpdated // P9: a new leader is not told what is wanted already
-	LeaseAdded       // P10: a renewal is added to what is left of a lease
-	EndBeforeOutput  // P11: the end of an attempt is recorded while its output is on its way
+	HoldIgnored      // P8: a hold waits for the next attempt
+	LeaderNotUpdated // P9: a new leader does not get existing requests
+	LeaseAdded       // P10: a renewal is added to the rest of a lease
+	EndBeforeOutput  // P11: the end of an attempt is recorded while its output is being fetched
 	OutputUnchecked  // P11: whatever a node sends as output is stored
-	ResumesOnRestart // to owners: a startd that starts again lets go on all that stood still
-	IgnoresLostGuard // to owners: a machine is lent on when nothing is heard of its guard
+	ResumesOnRestart // to machine owners: a restarted startd resumes all frozen tasks
+	IgnoresLostGuard // to machine owners: a machine still accepts claims when its guard is silent
 	mutantCount      = iota
 )
 
@@ -52,8 +53,8 @@ var mutantNames = [...]string{
 	ResumesOnRestart: "restless", IgnoresLostGuard: "trusting",
 }
 
-// guarantees are the numbers of those that the bugs break; 12 is what is promised to
-// owners of machines.
+// guarantees lists the number of the guarantee that each bug violates. 12 is the
+// guarantee to machine owners.
 var guarantees = [...]int{
 	AnsweredBeforeDurable: 1, KeyForgotten: 2, StaleExitAccepted: 3, LeaseWithoutKillMargin: 4,
 	LeasesExpireOnRestart: 4, RenewalCountedOnReceipt: 4, NodeNotVerified: 4, UnrecordedAttemptIgnored: 4,
@@ -71,8 +72,8 @@ func All() []Mutant {
 	return all
 }
 
-// String names a bug, in words of small letters.
+// String returns the name of a bug, in words of lower-case letters.
 func (b Mutant) String() string { return mutantNames[b] }
 
-// Guarantee is the number of the promise that the bug breaks.
+// Guarantee returns the number of the guarantee that the bug violates.
 func (b Mutant) Guarantee() int { return guarantees[b] }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Each bug has a name and a promise, each promise a bug, and each bug a place in the code
-// that runs.
+// TestAll checks that each bug has a name, a guarantee and a place in the running code.
+// Each guarantee must have a bug.
 func TestAll(t *testing.T) {
 	broken, seen, placed := map[int]bool{}, map[string]bool{}, map[string]int{}
 	for _, b := range All() {

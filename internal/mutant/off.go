@@ -2,5 +2,5 @@
 
 package mutant
 
-// Active reports whether a bug is in this program: none is.
+// Active reports whether a bug is active. In this build none is.
 func Active(Mutant) bool { return false }

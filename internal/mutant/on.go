@@ -2,12 +2,12 @@
 
 package mutant
 
-// activeMutant is the bug that is in.
+// activeMutant is the active bug.
 var activeMutant Mutant
 
-// Activate puts a bug in, in place of the one before; 0 takes that out. It is to be
-// called while nothing runs.
+// Activate activates a bug instead of the present one; 0 activates none. Nothing else may
+// run meanwhile.
 func Activate(b Mutant) { activeMutant = b }
 
-// Active reports whether a bug is in.
+// Active reports whether a bug is active.
 func Active(b Mutant) bool { return activeMutant == b }

@@ -1,14 +1,14 @@
-// Package story runs the scripts that tell the rules of a pure core: a file of steps,
-// each a command with its input, a line of four dashes, and what is the case afterwards.
-// Tests hold the outcomes; with -rewrite they write them, to be reviewed as prose.
+// Package script runs scripts that state the rules of a pure core. A script is a file of
+// steps, each a command with its input, a line of four dashes, and the resulting state.
+// Tests compare the states; with -rewrite they write them, to be reviewed as prose.
 //
 //	cell
 //	node1 cpus=8 memory=16GiB
 //	----
 //	1 machine
 //
-// Steps are separated by empty lines, and lines that start with # before a step are kept
-// and mean nothing.
+// Steps are separated by empty lines. Lines that start with # before a step are comments,
+// and are preserved.
 package script
 
 import (
@@ -21,19 +21,19 @@ import (
 
 var rewriteScripts = flag.Bool("rewrite", false, "write the outcomes of stories instead of comparing them")
 
-// ScriptCommand is one step of a story.
+// ScriptCommand is one step of a script.
 type ScriptCommand struct {
-	Command string   // the first word of the first line
-	Args    []string // the other words of it
-	Input   []string // the lines that follow
-	Line    int      // where the step begins, from 1
+	Command string   // first word of the first line
+	Args    []string // other words of the first line
+	Input   []string // the lines after the first
+	Line    int      // number of the step's first line, from 1
 
 	comment string
 	want    string
 }
 
-// Run runs every story that pattern matches. Begin is called for each and returns what
-// does its steps, in order, and says what came of each.
+// Run runs every script whose path matches pattern. It calls begin for each script; the
+// result executes the steps, in order, and returns the state after each.
 func Run(t *testing.T, pattern string, begin func(t *testing.T) func(ScriptCommand) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -75,7 +75,7 @@ func runFile(t *testing.T, file string, do func(ScriptCommand) string) {
 	}
 }
 
-// splitScript takes a story apart.
+// splitScript splits a script into steps.
 func splitScript(text string) []ScriptCommand {
 	var steps []ScriptCommand
 	var comment strings.Builder

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// cpioArchive writes entries in the newc form: a header of numbers in hexadecimal, the
-// name, the content, the last two padded to four bytes.
+// cpioArchive writes entries in the newc form. An entry is a header of hexadecimal
+// numbers, the name and the content, both padded to four bytes.
 type cpioArchive struct {
 	w     io.Writer
 	inode uint32
 }
 
-// The kinds of files in the mode of Unix.
+// The file types in a Unix mode.
 const (
 	kindDevice  = 0o020000
 	kindDir     = 0o040000
@@ -48,13 +48,13 @@ func (a *cpioArchive) add(name string, e treeEntry) error {
 	return a.writeEntry(name, kindRegular|mode, [2]uint32{}, info.Size(), f)
 }
 
-// writeTrailer writes the entry that says that there are no more.
+// writeTrailer writes the entry that ends the archive.
 func (a *cpioArchive) writeTrailer() error {
 	return a.writeEntry("TRAILER!!!", 0, [2]uint32{}, 0, strings.NewReader(""))
 }
 
-// writeEntry writes an entry of exactly size bytes: a file that shrinks meanwhile is an
-// error, and of one that grows the rest is left out.
+// writeEntry writes an entry of exactly size bytes. It is an error if the file shrinks
+// meanwhile; if it grows the rest is left out.
 func (a *cpioArchive) writeEntry(name string, mode uint32, device [2]uint32, size int64, content io.Reader) error {
 	if size > 1<<32-1 {
 		return fmt.Errorf("%d bytes are more than the form can say", size)
@@ -76,5 +76,5 @@ func (a *cpioArchive) writeEntry(name string, mode uint32, device [2]uint32, siz
 	return err
 }
 
-// padToFour fills up what is n bytes long to a multiple of four.
+// padToFour returns the padding of n bytes to a multiple of four.
 func padToFour(n int64) string { return "\x00\x00\x00"[:(4-n%4)%4] }

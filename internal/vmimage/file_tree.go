@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// fileTree is what the archive will hold, by the path inside without a slash at its
-// beginning.
+// fileTree is the contents of the archive, by path without a leading slash.
 type fileTree map[string]treeEntry
 
-// treeEntry is one file. Its content is read when the archive is written.
+// treeEntry is one file. Its contents are read when the archive is written.
 type treeEntry struct {
 	mode   fs.FileMode
-	source string // of a regular file
-	target string // of a symbolic link
+	source string // path of a regular file
+	target string // target of a symbolic link
 	device [2]uint32
 }
 
-// newTree has the two devices that a kernel wants before anything is mounted.
+// newTree returns a tree with the two devices that a kernel needs before anything is
+// mounted.
 func newTree() fileTree {
 	t := fileTree{}
 	t["dev/console"] = treeEntry{mode: fs.ModeDevice | fs.ModeCharDevice | 0o600, device: [2]uint32{5, 1}}
@@ -32,13 +32,13 @@ func newTree() fileTree {
 	return t
 }
 
-// add takes in one argument SOURCE=DEST.
+// add adds one argument SOURCE=DEST.
 func (t fileTree) add(arg string) error {
 	source, dest, ok := strings.Cut(arg, "=")
 	if !ok || source == "" || !path.IsAbs(dest) {
 		return fmt.Errorf("%q: want SOURCE=DEST, with DEST beginning with a slash", arg)
 	}
-	// A source that is a link means what it points to; links below it stay links.
+	// A source that is a link is followed; links below it stay links.
 	source, err := filepath.EvalSymlinks(source)
 	if err != nil {
 		return err
@@ -69,10 +69,10 @@ func (t fileTree) addFile(at, name string, d fs.DirEntry) error {
 			return err
 		}
 	case !info.IsDir():
-		return nil // sockets, pipes and devices of this machine have no place in another
+		return nil // sockets, pipes and devices of this machine are left out
 	}
-	// Debian's /bin is a link to usr/bin. A second source that has a directory there
-	// means what the link leads to.
+	// Debian's /bin is a link to usr/bin. If a second source has a directory there, it
+	// goes to the target of the link.
 	for dir, below := at, ""; dir != "." && dir != ""; dir, below = path.Dir(dir), path.Join(path.Base(dir), below) {
 		if was, ok := t[dir]; ok && was.target != "" && (below != "" || info.IsDir()) {
 			at = strings.TrimPrefix(path.Join(path.Dir("/"+dir), was.target, below), "/")
@@ -88,8 +88,8 @@ func (t fileTree) addFile(at, name string, d fs.DirEntry) error {
 	return nil
 }
 
-// write writes the archive: directories before what is in them, which the kernel does not
-// make by itself.
+// write writes the archive. Directories precede their contents, because the kernel does
+// not create them.
 func (t fileTree) write(w io.Writer) error {
 	for _, name := range slices.Collect(maps.Keys(t)) {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

@@ -1,15 +1,15 @@
-// Command vmimage writes the initial file system that make test-vm boots a kernel with: a
-// cpio archive in the form that Linux calls newc
+// Command vmimage writes the initial file system with which make test-vm boots a kernel.
+// It is a cpio archive in the form that Linux calls newc
 // (Documentation/driver-api/early-userspace/buffer-format.rst in the kernel's sources).
-// It is here because a machine that builds Roost has Go, and need not have cpio; and
-// because an archive can hold device nodes and root's files that who writes it may not
-// make.
+// The command exists because a machine that builds Roost has Go, and may not have cpio;
+// and because an archive can contain device nodes and root's files that an ordinary user
+// may not make.
 //
 //	vmimage -o FILE SOURCE=DEST...
 //
-// Each SOURCE, a file or a directory with all below it, comes to lie at the path DEST.
-// Everything in the archive belongs to root. A path that comes twice is taken from the
-// last SOURCE that has it.
+// Each SOURCE, a file or a directory with its contents, is put at the path DEST.
+// Everything in the archive belongs to root. A path with several sources is taken from
+// the last one.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// listArchive reads an archive back: a line for each entry, with its mode, its name, and
-// its content in quotes.
+// listArchive reads an archive back. It returns a line for each entry, with its mode,
+// name, and quoted contents.
 func listArchive(t *testing.T, data string) []string {
 	t.Helper()
 	var out []string

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// GrantText is what a grant's capability covers: everything that a schedd could want to
-// change, and the schedd that may claim. A startd of the release before knows nothing of
-// the latter, so its grants name none.
+// GrantText returns the text that a grant's claim token covers. It has every field that a
+// schedd could want to change, and the schedd that may claim. A startd of the release
+// before does not know the schedd, so its grants name none.
 func GrantText(g *Grant, schedd string) []byte {
 	r := g.GetResources()
 	text := fmt.Appendf(nil, "grant\n%d\nepoch %d\nowner %q\ngroup %q\nband %q\nnode %q\ncpu %d\nmemory %d\ndisk "+
@@ -16,7 +16,7 @@ func GrantText(g *Grant, schedd string) []byte {
 		g.GetId(), g.GetEpoch(), g.GetOwner(), g.GetGroup(), g.GetBand(), g.GetNode(), r.GetMilliCpu(), r.GetMemory(),
 		r.GetDisk(), r.GetGpus(), r.GetGpuMemory(),
 		g.GetVictims(), g.GetWhy())
-	if by := g.GetClaimBy(); by != 0 { // a startd that knows nothing of it gets none, and is not to wonder
+	if by := g.GetClaimBy(); by != 0 { // a startd that does not know the field gets none
 		text = fmt.Appendf(text, "claim_by %d\n", by)
 	}
 	if schedd != "" {
@@ -25,17 +25,17 @@ func GrantText(g *Grant, schedd string) []byte {
 	return text
 }
 
-// ClaimToken computes the proof that a holder of key, which only negotiators and that one
-// startd know, made the grant for that schedd; for any schedd where none is named.
+// ClaimToken returns a keyed digest that proves who made the grant. Only the negotiators
+// and one startd know the key. The token is for one schedd, or for any if schedd is
+// empty.
 func ClaimToken(key []byte, g *Grant, schedd string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(GrantText(g, schedd))
 	return mac.Sum(nil)
 }
 
-// CheckClaimToken reports whether the grant's capability was made with key, for that
-// schedd or by a negotiator of the release before, which names none. Comparisons take
-// constant time.
+// CheckClaimToken reports whether the grant's claim token was made with key for a schedd.
+// A negotiator of the release before names no schedd. Comparisons take constant time.
 func CheckClaimToken(key []byte, g *Grant, schedd string) bool {
 	return hmac.Equal(ClaimToken(key, g, schedd), g.GetCapability()) ||
 		hmac.Equal(ClaimToken(key, g, ""), g.GetCapability())

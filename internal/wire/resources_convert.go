@@ -2,13 +2,13 @@ package wire
 
 import "github.com/roost-batch/roost"
 
-// FromResources turns a vector into its message.
+// FromResources converts a vector to its message.
 func FromResources(r roost.Resources) *Resources {
 	return &Resources{MilliCpu: int64(r.CPU), Memory: int64(r.Memory), Disk: int64(r.Disk), Gpus: int64(r.GPUs),
 		GpuMemory: int64(r.GPUMemory)}
 }
 
-// Vector turns the message into a vector; a nil message is a vector of nothing.
+// Vector converts the message to a vector; a nil message is a vector of nothing.
 func (r *Resources) Vector() roost.Resources {
 	return roost.Resources{
 		CPU: roost.MilliCPU(r.GetMilliCpu()), Memory: roost.Bytes(r.GetMemory()),

@@ -12,12 +12,12 @@ import (
 
 // Sizes of a submission, in bytes.
 const (
-	MaxSubmitPart  = 1 << 20 // of the data in one SubmitPart
-	maxSubmitWhole = 3 << 20 // a longer one travels in parts
+	MaxSubmitPart  = 1 << 20 // bytes of data in one SubmitPart
+	maxSubmitWhole = 3 << 20 // a longer submission is sent in parts
 )
 
-// SendSubmission sends a submission, in parts where it is too long for one message. A
-// schedd of an older release takes any in one.
+// SendSubmission sends a submission, in parts if it is too long for one message. To a
+// schedd of an older release it is sent in one message.
 func SendSubmission(ctx context.Context, to ScheddClient, req *SubmitRequest) (*SubmitReply, error) {
 	if proto.Size(req) <= maxSubmitWhole {
 		return to.Submit(ctx, req)
@@ -42,7 +42,7 @@ func submitParts(ctx context.Context, to ScheddClient, req *SubmitRequest) (*Sub
 	for len(rest) > 0 {
 		part.Data, rest = rest[:min(len(rest), MaxSubmitPart)], rest[min(len(rest), MaxSubmitPart):]
 		if err := stream.Send(part); errors.Is(err, io.EOF) {
-			break // the answer says why
+			break // the reply has the reason
 		} else if err != nil {
 			return nil, err
 		}
