@@ -23,19 +23,19 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// LoginEntry is what a machine keeps of a login: one file of the user's, which nobody
-// else can read.
+// LoginEntry is a login on the user's machine: one file of the user's, which no other
+// user can read.
 type LoginEntry struct {
-	Node        string `json:"node"`    // of the schedd
-	Address     string `json:"address"` // where it listens
-	User        string `json:"user"`    // who one is there
+	Node        string `json:"node"`    // node of the schedd
+	Address     string `json:"address"` // where the schedd listens
+	User        string `json:"user"`    // the user's name there
 	Certificate []byte `json:"certificate"`
-	Key         []byte `json:"key"`       // PKCS #8
-	Authority   []byte `json:"authority"` // the schedd's own
+	Key         []byte `json:"key"`       // private key in PKCS #8
+	Authority   []byte `json:"authority"` // certificate of the schedd's own authority
 }
 
-// Dir is where a user's logins are: below $XDG_CONFIG_HOME, or ~/.config (XDG Base
-// Directory Specification).
+// Dir returns the directory of a user's logins. It is below $XDG_CONFIG_HOME, or
+// ~/.config (XDG Base Directory Specification).
 func Dir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(base) {
@@ -49,15 +49,15 @@ func Dir(getenv func(string) string) (string, error) {
 
 const entrySuffix = ".json"
 
-// Load reads the login at that node's schedd; NotFound where there is none.
+// Load reads the login at a node's schedd. A missing one is roost.NotFound.
 func Load(dir, node string) (*LoginEntry, error) {
 	if !config.IsValidName(node) {
 		return nil, fmt.Errorf("node %q: %w: this is not the name of a node", node, roost.Invalid)
 	}
 	file := filepath.Join(dir, node+entrySuffix)
 	info, err := os.Stat(file)
-	// After su and sudo, $HOME may be another user's, and closed: his logins are not
-	// ours, and on this host none is needed.
+	// After su and sudo, $HOME may be another user's without access: those logins are not
+	// this user's, and on this host none is needed.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("login at %s: %w", node, roost.NotFound)
 	}
@@ -76,7 +76,7 @@ func Load(dir, node string) (*LoginEntry, error) {
 	return e, nil
 }
 
-// Nodes lists where a user is logged in.
+// Nodes lists the nodes at which a user is logged in.
 func Nodes(dir string) (nodes []string) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func Nodes(dir string) (nodes []string) {
 	return slices.Sorted(slices.Values(nodes))
 }
 
-// Save writes a login down.
+// Save writes the login to disk.
 func (e *LoginEntry) Save(dir string) error {
 	if !config.IsValidName(e.Node) {
 		return fmt.Errorf("login: %w: the schedd says that its node is called %.80q", roost.Invalid, e.Node)
@@ -111,7 +111,7 @@ func (e *LoginEntry) Save(dir string) error {
 // Forget removes a login from this machine.
 func Forget(dir, node string) error { return os.Remove(filepath.Join(dir, node+entrySuffix)) }
 
-// Expires is when the login ends.
+// Expires returns when the login expires.
 func (e *LoginEntry) Expires() time.Time {
 	cert, err := x509.ParseCertificate(e.Certificate)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *LoginEntry) Expires() time.Time {
 	return cert.NotAfter
 }
 
-// Identity is who one is at the schedd.
+// Identity returns the identity that the login has at the schedd.
 func (e *LoginEntry) Identity() (*rpc.Identity, error) {
 	root, err := x509.ParseCertificate(e.Authority)
 	if err != nil {
@@ -140,16 +140,16 @@ func (e *LoginEntry) Identity() (*rpc.Identity, error) {
 		}), nil
 }
 
-// LoginRequest is how a login begins: there is no certificate yet, and of the schedd's
-// own authority one knows the digest in the token. The authority is in seen when the
-// handshake is over.
+// LoginRequest is the state of a login in progress. There is no certificate yet, and of
+// the schedd's own authority only the digest in the token is known. After the handshake,
+// seen has the authority.
 type LoginRequest struct {
 	*rpc.Identity
 	Key  ed25519.PrivateKey
 	seen chan *x509.Certificate
 }
 
-// NewRequest prepares to spend a token.
+// NewRequest prepares the use of a token.
 func NewRequest(t LoginToken) (*LoginRequest, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -173,12 +173,12 @@ func NewRequest(t LoginToken) (*LoginRequest, error) {
 	return g, nil
 }
 
-// CertRequest asks for a certificate for the greeting's key.
+// CertRequest returns a certificate request for the key of the login.
 func (g *LoginRequest) CertRequest() ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, g.Key)
 }
 
-// Entry is the login that came of it.
+// Entry returns the resulting login.
 func (g *LoginRequest) Entry(ctx context.Context, node, address, user string, certificate []byte) (*LoginEntry, error) {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {
@@ -200,13 +200,13 @@ func (g *LoginRequest) Entry(ctx context.Context, node, address, user string, ce
 	}
 }
 
-// clientTLS is the user's side of TLS; check is given what the other side has shown: its
-// own certificate, and the one that has signed it.
+// clientTLS returns the user's side of TLS. check gets the server's certificate and the
+// one that signed it.
 func clientTLS(pair tls.Certificate, check func(leaf, root *x509.Certificate) error) *rpc.Identity {
 	return &rpc.Identity{PinnedAuthority: true, TLS: func() *tls.Config {
 		config := &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: ServerName,
-			InsecureSkipVerify: true, // names of hosts say nothing here: VerifyConnection checks what does
+			InsecureSkipVerify: true, // host names do not matter here: VerifyConnection checks the certificate
 			VerifyConnection: func(cs tls.ConnectionState) error {
 				if len(cs.PeerCertificates) == 0 {
 					return fmt.Errorf("schedd: %w: no certificate", roost.Unauthenticated)
@@ -225,7 +225,7 @@ func clientTLS(pair tls.Certificate, check func(leaf, root *x509.Certificate) er
 	}}
 }
 
-// checkServer says why a schedd is not the one of that node.
+// checkServer returns why a schedd is not the one of a node, or nil.
 func checkServer(leaf, root *x509.Certificate, node string) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(root)

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in the book of logins and tokens: it is what was written, or it is
-// refused, with its name and what to do.
+// TestDamage damages the file of logins and tokens in many ways. The store has what was
+// written, or refuses the file with its name and advice.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)

@@ -39,8 +39,8 @@ func open(t *testing.T, dir string) *Store {
 
 var ann = HostAccount{"ann", 1000, 1000}
 
-// TestTokens holds that a token is good once and for its time, that a lost answer does no
-// harm, and that all that survives a restart.
+// TestTokens checks that a token can be used once and until it expires. A lost answer
+// must do no harm, and everything must survive a restart.
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
@@ -111,7 +111,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestBounds holds how many tokens and logins one user can have.
+// TestBounds checks how many tokens and logins one user can have.
 func TestBounds(t *testing.T) {
 	k := open(t, t.TempDir())
 	var last LoginToken
@@ -154,7 +154,8 @@ func (c *loginServer) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.
 	return &wire.HealthReply{}, nil
 }
 
-// startLoginServer serves at a port with an identity of a pool and a keeper's.
+// startLoginServer serves at a port with a node's identity of a pool and the users'
+// identity of a store.
 func startLoginServer(t *testing.T, pool string, k *Store) (addr string, c *loginServer) {
 	files, err := pki.IssueTo(pool, "n2", []peer.Role{peer.Schedd})
 	if err != nil {
@@ -216,7 +217,8 @@ func redeem(t *testing.T, addr string, token LoginToken) (*LoginEntry, error) {
 	return e, nil
 }
 
-// TestLogin takes a user through it, over TLS, and holds who believes what afterwards.
+// TestLogin logs a user in over TLS, and checks afterwards which side accepts which
+// certificate.
 func TestLogin(t *testing.T) {
 	pool := filepath.Join(t.TempDir(), "ca")
 	if err := pki.Init(pool, "lab"); err != nil {
@@ -277,7 +279,7 @@ func TestLogin(t *testing.T) {
 	if _, err := k.Revoke(p.Serial, func(HostAccount) bool { return true }, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	// The connection is hung up on, whatever is under way on it.
+	// The connection is closed, even with calls in progress.
 	for {
 		if _, err := client.Health(t.Context(), &wire.HealthRequest{}); err != nil {
 			break
@@ -286,8 +288,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNodesAreNotUsers holds that a certificate of the pool is still a node's, at the
-// same address, and that it is nobody's in the other world.
+// TestNodesAreNotUsers checks that a pool certificate identifies a node at the same
+// address. It must not identify a user.
 func TestNodesAreNotUsers(t *testing.T) {
 	pool := filepath.Join(t.TempDir(), "ca")
 	if err := pki.Init(pool, "lab"); err != nil {

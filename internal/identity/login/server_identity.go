@@ -14,11 +14,11 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// ServerName is what users ask for. It is no host's.
+// ServerName is the server name that users ask for. It is not the name of a host.
 const ServerName = "users.roost"
 
-// Identity is how a schedd serves users and the pool at the same address. pool is what it
-// is in the pool.
+// Identity returns the identity with which a schedd serves users and the pool at the same
+// address. pool is its identity as a node.
 func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 	pair, err := k.authority.Pair(k.node, []peer.Role{peer.Schedd}, pki.AuthorityValidity)
 	if err != nil {
@@ -29,13 +29,13 @@ func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 		Certificates:           []tls.Certificate{pair},
 		NextProtos:             []string{"h2"},
 		SessionTicketsDisabled: true,
-		ClientAuth:             tls.RequestClientCert, // who has none can log in, and nothing else
+		ClientAuth:             tls.RequestClientCert, // a client without a certificate can only log in
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			if len(cs.PeerCertificates) == 0 {
 				return nil
 			}
-			// Whether it was revoked is told in the answer to a call, in words: TLS has
-			// none.
+			// A revocation is reported in the reply to a call, with an explanation; TLS
+			// has no text for it.
 			return k.authority.CheckUser(cs.PeerCertificates[0])
 		},
 	}
@@ -64,7 +64,7 @@ func (k *Store) Identity(pool *rpc.Identity) (*rpc.Identity, error) {
 	}, nil
 }
 
-// checkValid says why a user's certificate does not.
+// checkValid returns why a user's certificate is not valid, or nil.
 func (k *Store) checkValid(leaf *x509.Certificate) error {
 	if err := k.authority.CheckUser(leaf); err != nil {
 		return fmt.Errorf("%w: %w", roost.Unauthenticated, err)
@@ -73,7 +73,7 @@ func (k *Store) checkValid(leaf *x509.Certificate) error {
 	return err
 }
 
-// userPeer says who has come as a user.
+// userPeer returns the peer of a connection by a user.
 func (k *Store) userPeer(cs tls.ConnectionState) (p peer.Peer, ok bool) {
 	if cs.ServerName != ServerName {
 		return p, false

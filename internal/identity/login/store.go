@@ -20,47 +20,47 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// How long things hold, and how many there may be of one user.
+// How long tokens and logins are valid, and how many one user may have.
 const (
 	LoginValidity = 30 * 24 * time.Hour // of a login
-	TokenLife     = time.Hour           // unless said otherwise
+	TokenLife     = time.Hour           // the default
 	MaxTokenLife  = 24 * time.Hour
 
 	maxTokens      = 16
 	maxLogins      = 64
-	loginRetention = 7 * 24 * time.Hour // after the end of a login, so that a list shows it
+	loginRetention = 7 * 24 * time.Hour // how long an expired login is still listed
 )
 
-// HostAccount is who somebody is on the schedd's host.
+// HostAccount is a user account on the schedd's host.
 type HostAccount struct {
 	User string `json:"user"`
 	UID  uint32 `json:"uid"`
 	GID  uint32 `json:"gid"`
 }
 
-// Login is a certificate that was given to a user on another machine.
+// Login is a certificate that was issued to a user on another machine.
 type Login struct {
 	HostAccount
-	Serial  string    `json:"serial"` // of the certificate, in hexadecimal
-	From    string    `json:"from"`   // the address where it was asked for
+	Serial  string    `json:"serial"` // serial number of the certificate, in hexadecimal digits
+	From    string    `json:"from"`   // the address that requested it
 	Made    time.Time `json:"made"`
 	Expires time.Time `json:"expires"`
 	Revoked time.Time `json:"revoked,omitzero"`
 }
 
-// ID is how people name a login.
+// ID returns the id by which users name a login.
 func (l *Login) ID() string { return l.Serial[:min(len(l.Serial), 10)] }
 
-// issuedToken is a token that was given out.
+// issuedToken is the record of a token.
 type issuedToken struct {
 	HostAccount
-	Digest  string    `json:"digest"` // of its secret
+	Digest  string    `json:"digest"` // digest of its secret
 	Expires time.Time `json:"expires"`
-	Key     []byte    `json:"key,omitempty"`         // of whom it let in; empty: nobody has used it
-	DER     []byte    `json:"certificate,omitempty"` // which was made for it
+	Key     []byte    `json:"key,omitempty"`         // key of the login that used it; empty: unused
+	DER     []byte    `json:"certificate,omitempty"` // the certificate that was issued for it
 }
 
-// Store owns the tokens and logins of one schedd. What it says is on disk.
+// Store owns the tokens and logins of one schedd. Its contents are on disk.
 type Store struct {
 	node, file string
 	authority  *pki.Authority
@@ -69,14 +69,14 @@ type Store struct {
 	state storeFile
 }
 
-// storeFile is what is in the file.
+// storeFile is the contents of the file.
 type storeFile struct {
 	Tokens []issuedToken `json:"tokens"`
 	Logins []Login       `json:"logins"`
 }
 
-// Open reads the keeper's directory, or makes it: the schedd's own authority, and its
-// book.
+// Open opens or creates the store in a directory: the schedd's own authority, and the
+// file of tokens and logins.
 func Open(dir, node string) (*Store, error) {
 	if !pki.IsAuthority(dir) {
 		if err := pki.Init(dir, "users of "+node); err != nil {
@@ -105,7 +105,7 @@ func Open(dir, node string) (*Store, error) {
 	return k, nil
 }
 
-// update makes a change of the book, which counts when it is on disk, or not at all.
+// update changes the file. The change is either on disk or without effect.
 func (k *Store) update(now time.Time, f func(b *storeFile) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +126,7 @@ func (k *Store) update(now time.Time, f func(b *storeFile) error) error {
 	return nil
 }
 
-// MakeToken makes a token with which that user can log in from another machine, once.
+// MakeToken makes a token with which a user can log in from another machine, once.
 func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (LoginToken, time.Time, error) {
 	if life <= 0 || life > MaxTokenLife {
 		return LoginToken{}, now, fmt.Errorf("token: %w: it is good for at most %v", roost.Invalid, MaxTokenLife)
@@ -147,12 +147,12 @@ func (k *Store) MakeToken(who HostAccount, life time.Duration, now time.Time) (L
 	})
 }
 
-// errBadToken is for every token that lets nobody in: only who has the right secret
+// errBadToken is the error for every invalid token: only a client with the right secret
 // learns more.
 var errBadToken = fmt.Errorf("login: %w: the token is wrong, or ran out: on the schedd's host run roost token "+
 	"--user again", roost.PermissionDenied)
 
-// Redeem spends a token: it returns a certificate for that key, in DER.
+// Redeem exchanges a token for a certificate for a key, in DER.
 func (k *Store) Redeem(secret []byte, key ed25519.PublicKey, from string,
 	now time.Time) (der []byte, l Login, err error) {
 	err = k.update(now, func(b *storeFile) error {
@@ -205,7 +205,8 @@ func (k *Store) loginBySerial(b *storeFile, der []byte, into *Login) error {
 	return nil
 }
 
-// Account is who has the certificate of that number now.
+// Account returns the account of the certificate with a serial number, if it is valid
+// now.
 func (k *Store) Account(serial string, now time.Time) (HostAccount, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -226,7 +227,7 @@ func (k *Store) Account(serial string, now time.Time) (HostAccount, error) {
 	return HostAccount{}, fmt.Errorf("login: %w: %s does not know it: log in again", roost.Unauthenticated, k.node)
 }
 
-// List shows the logins that a user may see.
+// List returns the logins that a user may see.
 func (k *Store) List(may func(HostAccount) bool) (all []Login) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -238,7 +239,7 @@ func (k *Store) List(may func(HostAccount) bool) (all []Login) {
 	return all
 }
 
-// Revoke ends a login, by the beginning of its number or by all of it.
+// Revoke revokes a login, given the beginning of its serial number or all of it.
 func (k *Store) Revoke(id string, may func(HostAccount) bool, now time.Time) (revoked Login, err error) {
 	err = k.update(now, func(b *storeFile) error {
 		var found []int
@@ -258,4 +259,18 @@ func (k *Store) Revoke(id string, may func(HostAccount) bool, now time.Time) (re
 		return nil
 	})
 	return revoked, err
+}
+
+// replaceFile replaces a file atomically, and syncs it.
+func replaceFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	secretSize   = 32 // bytes: nobody guesses it
+	secretSize   = 32 // bytes: too many to guess
 	checksumSize = 4
-	tokenPrefix  = "ru1" // those of machines that join begin otherwise
+	tokenPrefix  = "ru1" // join tokens of machines have another prefix
 )
 
-// LoginToken is what a user carries from the schedd's host to another machine.
+// LoginToken is the token that a user carries from the schedd's host to another machine.
 type LoginToken struct {
 	Secret      [secretSize]byte
 	Fingerprint [sha256.Size]byte // of the certificate of the schedd's own authority
@@ -31,16 +31,16 @@ func newToken(authority *x509.Certificate) (t LoginToken) {
 	return t
 }
 
-// String is the token as one word, in which a letter that was changed or lost is noticed
-// before anything is sent.
+// String returns the token as one word. A changed or missing letter is detected before
+// anything is sent.
 func (t LoginToken) String() string {
 	text := append(t.Secret[:], t.Fingerprint[:]...)
 	sum := sha256.Sum256(text)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:checksumSize]...))
 }
 
-// ParseToken reads what String writes. An error is of kind roost.Usage and does not
-// repeat what was given, which is nearly a secret.
+// ParseToken reads the form of String. An error is of kind roost.Usage and does not
+// repeat the input, which is almost a secret.
 func ParseToken(text string) (t LoginToken, err error) {
 	const cure = "paste the whole line that roost token --user has printed"
 	code, ok := strings.CutPrefix(text, tokenPrefix)
@@ -57,7 +57,7 @@ func ParseToken(text string) (t LoginToken, err error) {
 	return t, nil
 }
 
-// digest is what is kept of a secret.
+// digest returns the digest of a secret, which is stored in its place.
 func digest(secret []byte) string {
 	sum := sha256.Sum256(secret)
 	return hex.EncodeToString(sum[:])
