@@ -2,19 +2,19 @@ package master
 
 import "time"
 
-// The pauses between a daemon's death and its restart.
+// The delays between a daemon's death and its restart.
 const (
 	minBackoff   = 100 * time.Millisecond
 	maxBackoff   = 2 * time.Second
-	recoveryTime = time.Second // a daemon that served so long has recovered
+	recoveryTime = time.Second // a daemon that served this long has recovered
 )
 
-// restartBackoff says how long to wait before a daemon is started again: not at all the
-// first time, because most deaths are single ones and the queue is waiting; then longer
-// and longer, because a daemon that cannot start would otherwise eat the machine.
+// restartBackoff computes the delay before a daemon is restarted. The first restart has
+// none, because most deaths are single ones and users wait. Then delays grow, because a
+// daemon that cannot start would otherwise use up the machine.
 type restartBackoff struct{ next time.Duration }
 
-// nextDelay returns the pause after a death. Served is how long the daemon served, 0 if
+// nextDelay returns the delay after a death. served is how long the daemon served, 0 if
 // it never did.
 func (r *restartBackoff) nextDelay(served time.Duration) time.Duration {
 	if served >= recoveryTime {

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// childPhase is where a daemon is in its life; doc.go draws it.
+// childPhase is the phase of a daemon's life; doc.go draws the state machine.
 type childPhase uint8
 
 const (
@@ -33,21 +33,21 @@ type childProcess struct {
 
 	phase        childPhase
 	pid          int       // 0: no process
-	started      time.Time // of the process
+	started      time.Time // start of the process
 	servingSince time.Time // since when it serves; zero if it does not
-	restartAt    time.Time // resting: when to start it again
+	restartAt    time.Time // in phase Resting: when to start it again
 	backoff      restartBackoff
-	servedOnce   bool // it has served once
+	servedOnce   bool // it has served at least once
 	restarts     int
 	lastExit     string
-	drained      chan struct{} // closed when everything the process printed is in the log
+	drained      chan struct{} // closed when all output of the process is in the log
 }
 
-// guardRole is the guard of a host. It meets its startds on a unix socket, so that no
-// certificate has such a role.
+// guardRole is the guard of a host. It serves its startds on a unix socket, so no
+// certificate has this role.
 const guardRole peer.Role = "guard"
 
-// title names a daemon for people and its log.
+// title returns the name of a daemon, for messages and its log.
 func (c *childProcess) title() string {
 	if c.role == peer.Startd {
 		return "startd " + c.name
@@ -55,17 +55,18 @@ func (c *childProcess) title() string {
 	return string(c.role)
 }
 
-// stopOrder is the order in which daemons are stopped: first those that hold work, then
-// the one that the others report to, last the one that sees to it that nothing runs which
-// the machine's owner does not want.
+// stopOrder returns the order in which daemons are stopped. Daemons with running work
+// come first, then the collector, to which the others report, and last the guard, which
+// enforces the machine owner's will.
 func stopOrder() []peer.Role {
 	return []peer.Role{peer.Startd, peer.Schedd, peer.Negotiator, peer.Collector, peer.CheckpointServer, peer.Authority,
 		guardRole}
 }
 
-// childrenOf lists the node's daemons. All of them could be started at once, because each
-// waits for the others; but one that is refused pauses before it tries again, so the
-// whole is ready sooner when what the others connect to comes first.
+// childrenOf lists the node's daemons, in the order of their start. All of them could be
+// started at once, because each waits for the others. But a daemon whose connection is
+// refused pauses before it tries again, so the pool is ready sooner if the servers start
+// first.
 func childrenOf(n *config.Node) []*childProcess {
 	var all []*childProcess
 	add := func(role peer.Role, name string, needs ...peer.Role) {
@@ -117,8 +118,8 @@ func (c *childProcess) kill(sig unix.Signal) {
 	}
 }
 
-// drain copies what the process prints into its log until nobody can print any more, or
-// the reading end is closed.
+// drain copies the output of the process into its log. It returns when all writers have
+// closed the pipe, or its reading end is closed.
 func (c *childProcess) drain(output *os.File) {
 	done := make(chan struct{})
 	c.drained = done

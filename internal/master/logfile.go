@@ -11,13 +11,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxLog bounds a log file; with the one before it that is kept, a daemon's logs take
-// twice as much.
+// maxLog bounds a log file. With the previous file, which is retained, a daemon's logs
+// take twice as much.
 const maxLog = 16 * roost.MiB
 
-// logFile is a log of bounded size. When it is full it becomes FILE.1, in place of the
-// one before, and a new one begins. It remembers the last words written, to be shown when
-// the daemon has died.
+// logFile is a log of bounded size. A full file is renamed to FILE.1, replacing an older
+// one, and a new one begins. The last line is remembered, for the message about the
+// daemon's death.
 type logFile struct {
 	path string
 	max  int64
@@ -25,8 +25,8 @@ type logFile struct {
 	mu       sync.Mutex
 	file     *os.File
 	size     int64
-	partial  []byte // of a line that has not ended
-	lastLine string // the last line that is not empty, or the reason of a panic
+	partial  []byte // an incomplete line
+	lastLine string // the last non-empty line, or the message of a panic
 }
 
 const maxLastLine = 512 // bytes of a line that are remembered
@@ -50,8 +50,8 @@ func (l *logFile) open() error {
 	return nil
 }
 
-// Write appends p. A log that cannot be written loses lines and harms nothing else: a
-// full disk must not stop a pool.
+// Write appends p. If the log cannot be written, lines are lost and nothing else happens:
+// a full disk must not stop a pool.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,14 +70,14 @@ func (l *logFile) rotate() {
 	l.file.Close()
 	l.file = nil
 	if err := os.Rename(l.path, l.path+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		// Rather an emptied log than one without bound.
+		// An emptied log is better than an unbounded one.
 		_ = os.Truncate(l.path, 0)
 	}
 	_ = l.open()
 }
 
-// rememberLine keeps the last line. What follows a panic are stacks, which say less than
-// its reason.
+// rememberLine remembers the last line. The stacks after a panic's message are less
+// informative than the message.
 func (l *logFile) rememberLine(p []byte) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte("\n"))
@@ -96,7 +96,7 @@ func isPanic(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// lastWords returns the line that tells most about the end of whoever wrote, and forgets
+// lastWords returns the most informative line about the end of the process, and forgets
 // it.
 func (l *logFile) lastWords() string {
 	l.mu.Lock()

@@ -14,12 +14,12 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 )
 
-// testDaemonEnv is the variable that makes this test's binary play a master or one of its
+// testDaemonEnv is the variable that makes this test binary act as a master or one of its
 // daemons.
 const testDaemonEnv = "ROOST_TEST_STAND_IN"
 
-// TestMain plays a part when the binary is started as one: "run FILE" and "up DIR NODES"
-// are masters, anything else is a daemon.
+// TestMain acts as a process under test if the binary is started as one. "run FILE" and
+// "up DIR NODES" are masters, other arguments are daemons.
 func TestMain(m *testing.M) {
 	if os.Getenv(testDaemonEnv) == "" {
 		os.Exit(m.Run())
@@ -48,7 +48,7 @@ func playRole(args []string) error {
 	return playDaemon(ctx, args)
 }
 
-// playDaemon does nothing, as the file behave-ROLE in the node's directory says.
+// playDaemon is a fake daemon. The file behave-ROLE in the node's directory controls it.
 func playDaemon(ctx context.Context, args []string) error {
 	node, err := config.Load(args[2])
 	if err != nil {

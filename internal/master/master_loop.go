@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// nodeMaster is the state of one Run. Only loop and what it calls touch it.
+// nodeMaster is the state of one Run. Only loop and functions that it calls access it.
 type nodeMaster struct {
 	node     *config.Node
 	opt      RunOptions
@@ -25,18 +25,18 @@ type nodeMaster struct {
 	children []*childProcess
 	spawner  *spawner
 	events   chan childEvent
-	loopDone chan struct{} // closed when nobody reads events any more
+	loopDone chan struct{} // closed when events are no longer read
 
 	startedAt time.Time
 	ready     bool
-	stage     int       // stopping: how far in stopOrder; -1 before
+	stage     int       // stopping: index in stopOrder; -1 before
 	killAt    time.Time // stopping: when the daemons of this stage are killed
-	err       error     // why it stops, when nobody asked
-	lastSaved NodeState // as written down
+	err       error     // why it stops, if it was not requested
+	lastSaved NodeState // the last state written to disk
 }
 
-// childEvent is news from one process of a child: it serves, or it has died and what it
-// printed is in the log.
+// childEvent is an event of one process of a child. The process serves, or it has died
+// and its output is in the log.
 type childEvent struct {
 	child *childProcess
 	pid   int
@@ -78,7 +78,7 @@ func (m *nodeMaster) loop(ctx context.Context, chld <-chan os.Signal) error {
 	}
 }
 
-// timeToNext is the time until something is due by the clock.
+// timeToNext returns the time until the next timer is due.
 func (m *nodeMaster) timeToNext() time.Duration {
 	next := time.Now().Add(time.Hour)
 	earlier := func(t time.Time) {
@@ -99,7 +99,7 @@ func (m *nodeMaster) timeToNext() time.Duration {
 	return max(time.Until(next), time.Millisecond)
 }
 
-// startDue starts what is due.
+// startDue starts the daemons that are due.
 func (m *nodeMaster) startDue() {
 	for _, c := range m.children {
 		now := time.Now()
@@ -116,7 +116,8 @@ func (m *nodeMaster) startDue() {
 	}
 }
 
-// allServed reports whether every daemon of those roles on this node has served once.
+// allServed reports whether every daemon with one of the roles on this node has served at
+// least once.
 func (m *nodeMaster) allServed(roles []peer.Role) bool {
 	return !slices.ContainsFunc(m.children, func(c *childProcess) bool {
 		return slices.Contains(roles, c.role) && !c.servedOnce
@@ -158,9 +159,9 @@ func (m *nodeMaster) sendEvent(e childEvent) {
 	}
 }
 
-// reap takes in the children that have ended. The death of a daemon is news only when its
-// last words are in the log, which may be a moment later; or never, if something that it
-// started holds the pipe.
+// reap reaps ended children. The event of a daemon's death follows when its last output
+// is in the log. That may take a moment, or for ever if a child of the daemon has the
+// pipe open.
 func (m *nodeMaster) reap() {
 	for _, e := range reapChildren() {
 		i := slices.IndexFunc(m.children, func(c *childProcess) bool { return c.pid == e.pid })
@@ -204,7 +205,7 @@ func (m *nodeMaster) apply(e childEvent) {
 	m.recordDeath(c, served, words, kind)
 }
 
-// recordDeath records a death and says what follows from it.
+// recordDeath records a death and decides what follows from it.
 func (m *nodeMaster) recordDeath(c *childProcess, served time.Duration, how string, kind roost.ErrorKind) {
 	c.lastExit = how
 	if m.stage >= 0 {
@@ -239,8 +240,8 @@ func (m *nodeMaster) fail(err error) {
 	m.stop()
 }
 
-// saveState keeps the state file true. It is for people and tests; that it cannot be
-// written stops nothing.
+// saveState updates the state file. The file is for users and tests; a failure to write
+// it stops nothing.
 func (m *nodeMaster) saveState() {
 	s := NodeState{PID: os.Getpid(), Node: m.node.Name, Config: m.node.File, Ready: m.ready}
 	for _, c := range m.children {

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// stop begins the end. Daemons without a process are gone at once.
+// stop begins to stop the node. Daemons without a process are gone at once.
 func (m *nodeMaster) stop() {
 	if m.stage >= 0 {
 		return
@@ -25,7 +25,7 @@ func (m *nodeMaster) stop() {
 	m.signalStage()
 }
 
-// signalStage asks the daemons of this stage to end.
+// signalStage sends SIGTERM to the daemons of this stage.
 func (m *nodeMaster) signalStage() {
 	if m.stage >= len(stopOrder()) {
 		return
@@ -39,8 +39,8 @@ func (m *nodeMaster) signalStage() {
 	}
 }
 
-// advanceStage goes from stage to stage as the daemons of each are gone, and kills those
-// that do not go.
+// advanceStage goes to the next stage when the daemons of one are gone, and kills those
+// that do not end.
 func (m *nodeMaster) advanceStage() {
 	for m.stage >= 0 && m.stage < len(stopOrder()) {
 		left := 0
@@ -56,7 +56,7 @@ func (m *nodeMaster) advanceStage() {
 		}
 		if left > 0 {
 			if !time.Now().Before(m.killAt) {
-				m.killAt = time.Now().Add(time.Second) // should the kernel need a moment
+				m.killAt = time.Now().Add(time.Second) // the kernel may need a moment
 			}
 			return
 		}
@@ -65,7 +65,7 @@ func (m *nodeMaster) advanceStage() {
 	}
 }
 
-// cleanUp leaves nothing behind but what is worth keeping.
+// cleanUp removes temporary files.
 func (m *nodeMaster) cleanUp() {
 	if m.opt.Sweep {
 		if n := killDescendants(sweepTimeout); n > 0 {
@@ -79,7 +79,7 @@ func (m *nodeMaster) cleanUp() {
 	m.log.Info("stopped")
 }
 
-// socketPaths lists the paths of the unix sockets that the node's daemons listen on.
+// socketPaths lists the paths of the unix sockets on which the node's daemons listen.
 func socketPaths(n *config.Node) []string {
 	var all, paths []string
 	if n.Collector != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// NodeState is what the master writes down about its daemons, in run/master.json below
-// the node's directory.
+// NodeState is the master's record of its daemons, in run/master.json below the node's
+// directory.
 type NodeState struct {
 	PID     int           `json:"pid"` // of the master
 	Node    string        `json:"node"`
-	Config  string        `json:"config"` // the node file
-	Ready   bool          `json:"ready"`  // every daemon has served once
+	Config  string        `json:"config"` // path of the node file
+	Ready   bool          `json:"ready"`  // every daemon has served at least once
 	Daemons []DaemonState `json:"daemons"`
 }
 
@@ -32,17 +32,17 @@ type DaemonState struct {
 	Name     string    `json:"name"` // of a startd; empty for the others
 	PID      int       `json:"pid"`  // 0: it is not running
 	Ready    bool      `json:"ready"`
-	Started  time.Time `json:"started"` // the process of that PID
+	Started  time.Time `json:"started"` // start of the process PID
 	Restarts int       `json:"restarts"`
-	LastExit string    `json:"last_exit,omitempty"` // how the process before ended, and its last words
+	LastExit string    `json:"last_exit,omitempty"` // how the previous process ended, and its last output
 	Log      string    `json:"log"`
 }
 
 func statePath(dir string) string { return filepath.Join(dir, "run", "master.json") }
 func lockPath(dir string) string  { return filepath.Join(dir, "run", "master.lock") }
 
-// ReadState reads what the master of the node in dir wrote down. Running reports whether
-// that master is still there.
+// ReadState reads the state file of the master of the node in dir. running reports
+// whether that master still runs.
 func ReadState(dir string) (state *NodeState, running bool, err error) {
 	text, err := os.ReadFile(statePath(dir))
 	if err != nil {
@@ -61,7 +61,7 @@ func ReadState(dir string) (state *NodeState, running bool, err error) {
 	return state, errors.Is(held, unix.EWOULDBLOCK), nil
 }
 
-// save replaces the file in one step, so that a reader never sees half of it.
+// save replaces the file atomically, so that a reader never sees half of it.
 func (s *NodeState) save(dir string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitStatus is a child that was reaped.
+// exitStatus is the exit status of a reaped child.
 type exitStatus struct {
 	pid    int
 	status unix.WaitStatus
 }
 
-// describe says in words how a process ended.
+// describe describes how a process ended.
 func (e exitStatus) describe() string {
 	if e.status.Signaled() {
 		return "killed by " + unix.SignalName(e.status.Signal())
@@ -24,7 +24,7 @@ func (e exitStatus) describe() string {
 	return "exit status " + strconv.Itoa(e.status.ExitStatus())
 }
 
-// reapChildren takes in every child that has ended, those that were inherited among them.
+// reapChildren reaps every ended child, including inherited ones.
 func reapChildren() []exitStatus {
 	var all []exitStatus
 	for {
@@ -40,9 +40,9 @@ func reapChildren() []exitStatus {
 	}
 }
 
-// killDescendants kills whatever still descends from this process. As a subreaper it
-// inherits the children of those it kills, so it goes on until there are none. Only this
-// process reaps them: a process id cannot come to mean another meanwhile.
+// killDescendants kills all descendants of this process. As a subreaper it inherits the
+// children of those it kills, so it repeats until there are none. Only this process reaps
+// them, so their pids cannot be reused meanwhile.
 func killDescendants(bound time.Duration) (killed int) {
 	deadline := time.Now().Add(bound)
 	seen := map[int]bool{}
@@ -77,7 +77,7 @@ func childPIDs(pid int) []int {
 		if err != nil {
 			continue
 		}
-		// The name in field 2 may hold anything, ")" as well: count from the last one.
+		// The name in field 2 may contain anything, even ")": count from the last one.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			found = append(found, child)

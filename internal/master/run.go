@@ -20,31 +20,31 @@ import (
 	"github.com/roost-batch/roost/internal/identity/caclient"
 )
 
-// RunOptions is how a master runs.
+// RunOptions configures a master.
 type RunOptions struct {
-	Program string    // what is started as "Program ROLE --config FILE [--name NAME]"; this program unless set
-	Log     io.Writer // the master's own log; standard error unless set
+	Program string    // program to start as "Program ROLE --config FILE [--name NAME]"; default: this program
+	Log     io.Writer // the master's own log; default: standard error
 	Ready   func()    // called once, when every daemon serves
 	// a daemon that dies before it first serves ends the master, with the daemon's last
-	// words as the error
+	// output as the error
 	Strict      bool
-	Sweep       bool          // at the end, kill every process that is still descended from the master
-	StopTimeout time.Duration // how long daemons have to stop before they are killed; 75 s unless set
+	Sweep       bool          // at the end, kill every process that still descends from the master
+	StopTimeout time.Duration // how long daemons may take to stop before they are killed; default 75 s
 }
 
 const (
-	defaultStopTimeout = 75 * time.Second // an execute node saves its tasks; systemd waits for longer
-	startTimeout       = 30 * time.Second // how long a strict master waits until all serve
+	defaultStopTimeout = 75 * time.Second // a startd checkpoints its tasks; systemd waits longer
+	startTimeout       = 30 * time.Second // how long a strict master waits until all daemons serve
 	sweepTimeout       = 10 * time.Second
 )
 
-// Run starts the daemons of the node, keeps them running, and returns when ctx has ended
-// and all of them are gone. The node must have been loaded from a file, because that is
-// what the daemons read. A master that holds the directory already makes it return an
-// error of kind roost.Conflict that names the holder. Run owns all children of its
-// process: call it from a process that has no others.
+// Run starts the daemons of the node and restarts them until ctx ends. It returns when
+// all of them are gone. The node must have been loaded from a file, because the daemons
+// read the file. If another master has the directory, the error is of kind roost.Conflict
+// and names it. Run reaps all children of its process: call it from a process that has no
+// others.
 //
-// While it stops, a second SIGINT or SIGTERM kills what is left at once.
+// While it stops, a second SIGINT or SIGTERM kills the remaining daemons at once.
 func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	lock, err := prepareDirs(node, 0o711, 0o750)
 	if err != nil {
@@ -54,8 +54,8 @@ func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	return run(ctx, node, opt)
 }
 
-// prepareDirs makes the directories that daemons expect and takes the lock of the node's
-// directory.
+// prepareDirs creates the directories that daemons expect and takes the lock of the
+// node's directory.
 func prepareDirs(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	dirs := []struct {
 		path string
@@ -104,8 +104,8 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 			return fmt.Errorf("log of %s: %w: %w", c.title(), roost.NoOutput, err)
 		}
 	}
-	// Nothing is lost between two looks at the children: the channel remembers that there
-	// was a signal, and reap takes all.
+	// No death is lost: the channel holds one pending signal, and reap reaps all ended
+	// children.
 	chld := make(chan os.Signal, 1)
 	signal.Notify(chld, syscall.SIGCHLD)
 	defer signal.Stop(chld)
@@ -115,8 +115,8 @@ func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	return m.loop(ctx, chld)
 }
 
-// runCertRenewer keeps the node a member of its pool until the function that it returns
-// is called: also while the daemons are going down.
+// runCertRenewer renews the node's certificate until the function that it returns is
+// called. It continues while the daemons stop.
 func (m *nodeMaster) runCertRenewer() (stop func()) {
 	if m.node.TLS == nil || m.node.AuthorityAt == "" {
 		return func() {}
@@ -132,7 +132,7 @@ func (m *nodeMaster) runCertRenewer() (stop func()) {
 	}
 }
 
-// releaseAll lets go of what outlives the loop.
+// releaseAll releases what outlives the loop.
 func (m *nodeMaster) releaseAll() {
 	close(m.loopDone)
 	for _, c := range m.children {

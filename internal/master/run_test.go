@@ -76,7 +76,8 @@ next:
 	}
 }
 
-// wait waits for the master to end and returns the rest of its log and its status.
+// wait waits for the end of the master and returns the rest of its log and its exit
+// status.
 func (r *runningMaster) wait() (string, error) {
 	rest, _ := io.ReadAll(r.log)
 	io.Copy(io.Discard, r.stdout)
@@ -123,7 +124,7 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// state returns what the master wrote down, and the daemon of that title in it.
+// state returns the master's state file, and the daemon with a title in it.
 func state(t *testing.T, dir, role, name string) (*NodeState, DaemonState) {
 	t.Helper()
 	s, running, err := ReadState(dir)
@@ -139,7 +140,7 @@ func state(t *testing.T, dir, role, name string) (*NodeState, DaemonState) {
 	return nil, DaemonState{}
 }
 
-// watch opens a descriptor that tells when the process ends.
+// watch opens a descriptor that becomes readable when the process ends.
 func watch(t *testing.T, pid int) int {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -186,8 +187,8 @@ func TestPoolLifecycle(t *testing.T) {
 	checkOrder(t, read(t, dir, "events"))
 }
 
-// TestGuardStartsFirstStopsLast: a node with a desktop's policy has one, and at no moment
-// a startd without it.
+// TestGuardStartsFirstStopsLast checks the guard of a node with a desktop's policy. No
+// startd may ever run without it.
 func TestGuardStartsFirstStopsLast(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.hcl")
@@ -211,8 +212,8 @@ func TestGuardStartsFirstStopsLast(t *testing.T) {
 	}
 }
 
-// checkOrder holds the order of events in a pool that was started and stopped against
-// what depends on what.
+// checkOrder checks the order of start and stop events of a pool against the dependencies
+// of its daemons.
 func checkOrder(t *testing.T, events string) {
 	t.Helper()
 	before := [][2]string{

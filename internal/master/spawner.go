@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 )
 
-// readyFD is the descriptor on which a daemon finds the pipe to say that it serves.
+// readyFD is the descriptor of a daemon's pipe for reporting that it serves.
 const readyFD = 3
 
-// spawner starts processes from one thread that does not end before they do.
-// PR_SET_PDEATHSIG fires when the thread that forked ends, and the threads of a Go
+// spawner starts processes from one thread that does not end before them.
+// PR_SET_PDEATHSIG is sent when the thread that forked ends, and the threads of a Go
 // program come and go.
 type spawner struct {
 	requests chan spawnCmd
@@ -37,7 +37,7 @@ func newSpawner() *spawner {
 	return &spawner{requests: make(chan spawnCmd), done: make(chan struct{})}
 }
 
-// run serves until stop is called.
+// run serves requests until stop is called.
 func (s *spawner) run() {
 	defer close(s.done)
 	runtime.LockOSThread()
@@ -53,9 +53,9 @@ func (s *spawner) stop() {
 	<-s.done
 }
 
-// start runs argv in a session of its own, so that Ctrl-C reaches the master alone. It
-// returns the ends of two pipes: one on which the daemon says that it serves, and one
-// with everything that it prints.
+// start runs argv in a session of its own, so that Ctrl-C reaches only the master. It
+// returns the reading ends of two pipes: one on which the daemon reports that it serves,
+// and one with its output.
 func (s *spawner) start(argv []string) (pid int, ready, output *os.File, err error) {
 	var files [4]*os.File // reading and writing ends of both
 	defer func() {
@@ -90,8 +90,8 @@ func (s *spawner) start(argv []string) (pid int, ready, output *os.File, err err
 	return got.pid, files[0], files[2], nil
 }
 
-// daemonEnv picks what daemons need from the master's own. Whatever else the person who
-// typed "roost up" has set is none of theirs.
+// daemonEnv selects the environment variables that daemons need. Other variables of the
+// user who ran "roost up" are not passed on.
 func daemonEnv(all []string) []string {
 	var env []string
 	for _, pair := range all {
@@ -108,7 +108,7 @@ func daemonEnv(all []string) []string {
 	return env
 }
 
-// waitReady waits for the line of daemon.ReportReady. It reports false when the daemon
+// waitReady waits for the line of daemon.ReportReady. It returns false if the daemon
 // closes the pipe without it.
 func waitReady(r io.Reader) bool {
 	line := make([]byte, 16)

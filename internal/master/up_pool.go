@@ -16,23 +16,23 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// UpOptions says what pool Up makes.
+// UpOptions describes the pool that Up makes.
 type UpOptions struct {
-	Dir     string         // where; config.PoolDir chooses if it is empty
-	Nodes   int            // execute nodes; 1 unless set
-	CPUs    roost.MilliCPU // what all nodes hand out together; what the machine has unless set
-	Memory  roost.Bytes    // likewise
+	Dir     string         // directory of the pool; empty: config.PoolDir chooses
+	Nodes   int            // number of startds; default 1
+	CPUs    roost.MilliCPU // CPU of all nodes together; default: what the machine has
+	Memory  roost.Bytes    // memory of all nodes together; default: what the machine has
 	Desktop bool           // its nodes run tasks only while nobody uses the machine
-	Stdout  io.Writer      // for the few lines that say that the pool is ready; nil for none
+	Stdout  io.Writer      // for a short text when the pool is ready; nil for none
 	Program string         // as in RunOptions
 }
 
-// maxNodes bounds the nodes of one machine: each is a process.
+// maxNodes bounds the startds on one machine: each is a process.
 const maxNodes = 256
 
-// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and
-// schedd and some startds, on unix sockets below a directory that only this user can
-// change, in one that only this user can enter. When it returns only the directory is
+// Up runs a whole pool on this machine until ctx ends. It has one collector, negotiator
+// and schedd and some startds, on unix sockets in a directory that only this user can
+// enter, below one that only this user can change. When Up returns only the directory is
 // left.
 func Up(ctx context.Context, opt UpOptions) error {
 	if opt.Nodes == 0 {
@@ -70,9 +70,9 @@ func Up(ctx context.Context, opt UpOptions) error {
 	}})
 }
 
-// makePrivateDir makes the directory, or makes sure that it is this user's alone to
-// change: who could write there could take over the pool. The mode of one that is there
-// already is left as it is: it may be a home directory, or /tmp.
+// makePrivateDir creates the directory, or checks that only this user can change it.
+// Another user who could write there could take over the pool. The mode of an existing
+// directory is not changed: it may be a home directory, or /tmp.
 func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
@@ -106,8 +106,8 @@ func writeNode(dir string, opt UpOptions) (*config.Node, error) {
 	return config.Load(file)
 }
 
-// singleHostNode is the node of a pool on one machine. Root runs jobs there as well as
-// anybody: it is nobody else's pool.
+// singleHostNode returns the node of a pool on one machine. It runs jobs of root, too,
+// because the pool belongs to the user who started it.
 func singleHostNode(dir string, opt UpOptions) *config.Node {
 	host := config.HostName()
 	n := &config.Node{
@@ -132,8 +132,8 @@ func singleHostNode(dir string, opt UpOptions) *config.Node {
 	return n
 }
 
-// nodeResources is what each node hands out. One node that is told nothing measures the
-// machine itself.
+// nodeResources returns what each node offers. A single node without a setting measures
+// the machine itself.
 func nodeResources(opt UpOptions, whole roost.Resources) roost.Resources {
 	if opt.Nodes == 1 {
 		return roost.Resources{CPU: opt.CPUs, Memory: opt.Memory}
@@ -152,13 +152,13 @@ func nodeResources(opt UpOptions, whole roost.Resources) roost.Resources {
 	}
 }
 
-// divideCores divides into whole cores, at least one each: a machine with fewer cores
-// than nodes runs them by turns.
+// divideCores divides the CPU into whole cores, at least one for each node. On a machine
+// with fewer cores than nodes they share cores.
 func divideCores(cpu roost.MilliCPU, nodes int) roost.MilliCPU {
 	return max(cpu/roost.MilliCPU(nodes)/1000*1000, 1000)
 }
 
-// machineResources measures what nodes have to divide.
+// machineResources measures the resources to divide over the nodes.
 func machineResources(dir string) roost.Resources {
 	r := roost.Resources{CPU: roost.MilliCPU(runtime.NumCPU()) * 1000}
 	var info unix.Sysinfo_t
@@ -172,7 +172,7 @@ func machineResources(dir string) roost.Resources {
 	return r
 }
 
-// welcomeText is what a person sees who has just started a pool.
+// welcomeText returns the text for a user who has just started a pool.
 func welcomeText(n *config.Node, took time.Duration, getenv func(string) string) string {
 	var b strings.Builder
 	cpus := roost.MilliCPU(runtime.NumCPU()) * 1000
@@ -195,7 +195,7 @@ func welcomeText(n *config.Node, took time.Duration, getenv func(string) string)
 	return b.String()
 }
 
-// shellQuote makes one word of a path for a shell.
+// shellQuote quotes a path as one word for a shell.
 func shellQuote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
