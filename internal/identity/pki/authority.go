@@ -1,8 +1,8 @@
-// Package pki makes and reads the certificates by which the nodes of a pool know each
-// other. A pool has one authority; each node has a key of its own and a certificate in
-// which the common name is the node's and the organizational units are its roles. Names
-// of hosts and addresses play no part: a node is known by its name and its roles,
-// wherever it is.
+// Package pki makes and reads the certificates by which the nodes of a pool identify each
+// other. A pool has one authority. Each node has a key of its own and a certificate; the
+// common name is the node's name and the organizational units are its roles. Host names
+// and addresses do not matter: a node is identified by its name and its roles, wherever
+// it is.
 package pki
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// How long certificates hold unless said otherwise.
+// How long certificates are valid by default.
 const (
 	AuthorityValidity = 10 * 365 * 24 * time.Hour
 	NodeValidity      = 365 * 24 * time.Hour
 )
 
-// clockSkew is how far the clocks of two nodes may be apart when a certificate is fresh.
+// clockSkew is how far the clocks of two nodes may differ while a certificate is new.
 const clockSkew = time.Hour
 
 // Authority signs the certificates of one pool.
@@ -35,7 +35,7 @@ type Authority struct {
 	key  ed25519.PrivateKey
 }
 
-// NewAuthority makes an authority for the pool of that name.
+// NewAuthority makes an authority for a pool.
 func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -57,7 +57,7 @@ func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
 	return &Authority{cert, key}, nil
 }
 
-// Issue makes a key and a certificate for the node of that name, in PEM, as Certify does.
+// Issue makes a key and a certificate for a node, in PEM, as Certify does.
 func (a *Authority) Issue(name string, roles []peer.Role, validity time.Duration) (cert, key []byte, err error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -71,8 +71,8 @@ func (a *Authority) Issue(name string, roles []peer.Role, validity time.Duration
 	return encodeCertificate(signed), key, err
 }
 
-// Certify makes a certificate for the node of that name, whose key it is. Roles are those
-// of auth.DaemonRoles; without any the node may only talk to what is open to users.
+// Certify makes a certificate for a node and its public key. Roles are those of
+// auth.DaemonRoles; without any the node may only call what is open to users.
 func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []peer.Role,
 	validity time.Duration) (*x509.Certificate, error) {
 	if name == "" || len(name) > 64 {
@@ -102,16 +102,16 @@ func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []peer.
 // Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// Check says why a node's certificate does not hold now, and nil if it does. Whether it
-// was revoked is not looked at.
+// Check returns why a node's certificate is not valid now, or nil. It does not check
+// revocation.
 func (a *Authority) Check(leaf *x509.Certificate) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.cert)
 	return verifyCert(leaf, authorities)
 }
 
-// PEM returns the authority's certificate, which every node has, and its key, which
-// nobody else has.
+// PEM returns the authority's certificate, which every node has, and its key, which no
+// node has.
 func (a *Authority) PEM() (cert, key []byte, err error) {
 	key, err = encodeKey(a.key)
 	return encodeCertificate(a.cert), key, err

@@ -16,9 +16,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// certReloader is what is in a node's files now: they are read again when one of them has
-// changed. What cannot be read, or is worse than what is known, changes nothing: half of
-// a renewal is seen when the certificate is there and the key is not.
+// certReloader holds the contents of a node's files, and reads them again when one has
+// changed. A file that cannot be read, or is older than the present contents, changes
+// nothing: halfway through a renewal the certificate is new and the key is not.
 type certReloader struct {
 	files config.TLSFiles
 
@@ -27,11 +27,11 @@ type certReloader struct {
 	pair        tls.Certificate
 	authorities *x509.CertPool
 	number      int64                // of the list of revoked certificates; 0: there is none
-	revoked     map[string]time.Time // since when, by serial number in hexadecimal
+	revoked     map[string]time.Time // time of revocation, by serial number in hexadecimal digits
 }
 
-// fileStamp is by what a file is known to have changed. Each change is a rename, so the
-// inode says it even where the clock does not.
+// fileStamp identifies a version of a file. Each change is a rename, so the inode changes
+// even if the time does not.
 type fileStamp struct {
 	info os.FileInfo // nil: no file
 }
@@ -43,7 +43,7 @@ func (s fileStamp) same(o fileStamp) bool {
 	return os.SameFile(s.info, o.info) && s.info.ModTime().Equal(o.info.ModTime()) && s.info.Size() == o.info.Size()
 }
 
-// revocationListIndex is the place of the list of revoked certificates among the stamps.
+// revocationListIndex is the index of the list of revoked certificates among the stamps.
 const revocationListIndex = 3
 
 func (f *certReloader) stampFiles() (all [4]fileStamp) {
@@ -55,8 +55,7 @@ func (f *certReloader) stampFiles() (all [4]fileStamp) {
 	return all
 }
 
-// refresh reads again what has changed, and says so. A file that is wrong is told about
-// once.
+// refresh reads changed files again, and logs that. An invalid file is reported once.
 func (f *certReloader) refresh() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +75,7 @@ func (f *certReloader) refresh() {
 	}
 }
 
-// loadCert takes in the node's certificate, its key, and the authority.
+// loadCert loads the node's certificate, its key, and the authority's certificate.
 func (f *certReloader) loadCert() error {
 	text, err := os.ReadFile(f.files.CA)
 	if err != nil {
@@ -103,8 +102,8 @@ func (f *certReloader) loadCert() error {
 	return nil
 }
 
-// authoritiesIn reads the certificates of a file, which have signed themselves: a flipped
-// bit in one is noticed.
+// authoritiesIn reads the certificates of a file and verifies their own signatures, which
+// detects a flipped bit.
 func authoritiesIn(text []byte) (*x509.CertPool, error) {
 	authorities, n := x509.NewCertPool(), 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -124,9 +123,9 @@ func authoritiesIn(text []byte) (*x509.CertPool, error) {
 	return authorities, nil
 }
 
-// loadRevocations takes in the list of revoked certificates. One that the authority has
-// not signed, or that is older than what is known, is left alone: who can put a file
-// there must not be able to let anybody in again.
+// loadRevocations loads the list of revoked certificates. A list that the authority has
+// not signed, or that is older than the present one, is ignored: an attacker who can
+// write the file must not be able to make a revoked certificate valid again.
 func (f *certReloader) loadRevocations() {
 	found, err := ReadRevocations(&f.files)
 	if err == nil && found == nil {
@@ -145,8 +144,7 @@ func (f *certReloader) loadRevocations() {
 		return
 	}
 	level := slog.LevelInfo
-	// what was there from the beginning is no news: the master and roost leave read it
-	// each time anew
+	// the first list is no change: the master and roost leave read it at each start
 	if f.number == 0 {
 		level = slog.LevelDebug
 	}
@@ -162,7 +160,7 @@ func (f *certReloader) loadRevocations() {
 	}
 }
 
-// checkCert says why a peer that comes now is refused.
+// checkCert returns why the certificate of a new peer is refused, or nil.
 func (f *certReloader) checkCert(leaf *x509.Certificate) error {
 	f.mu.Lock()
 	authorities := f.authorities
@@ -173,8 +171,8 @@ func (f *certReloader) checkCert(leaf *x509.Certificate) error {
 	return f.checkPeer(leaf)
 }
 
-// isRevoked reports whether the certificate of that number, in hexadecimal, is on the
-// list.
+// isRevoked reports whether a certificate, by its serial number in hexadecimal digits, is
+// on the list.
 func (f *certReloader) isRevoked(serial string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +180,8 @@ func (f *certReloader) isRevoked(serial string) bool {
 	return on
 }
 
-// checkPeer says why a peer that came with that certificate, when it held, is hung up on.
+// checkPeer returns why the connection of a peer whose certificate was valid before must
+// be closed, or nil.
 func (f *certReloader) checkPeer(leaf *x509.Certificate) error {
 	if err := checkValidity(leaf, time.Now()); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// Request asks for a certificate for the key in that file, as PKCS #10 in DER; a key is
-// made where there is no file. The key never leaves the node: who asks again, because an
-// answer was lost, asks with the same one.
+// Request returns a certificate request for the key in a file, as PKCS #10 in DER. It
+// makes a missing key. The key never leaves the node: a repeated request, after a lost
+// answer, uses the same key.
 func Request(keyFile string) ([]byte, error) {
 	key, err := readKey(keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,8 +34,8 @@ func Request(keyFile string) ([]byte, error) {
 	return der, nil
 }
 
-// ParseRequest returns the key that a request is for; its sender has proved that it has
-// the other half.
+// ParseRequest returns the public key of a request, whose sender has proved that it has
+// the private key.
 func ParseRequest(der []byte) (ed25519.PublicKey, error) {
 	request, err := x509.ParseCertificateRequest(der)
 	if err == nil {
@@ -89,8 +89,8 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// SaveCertificate writes a node's new certificate, in DER, where its daemons read it, if
-// it fits the node's key and holds under the authority there.
+// SaveCertificate writes a node's new certificate, in DER, where its daemons read it. The
+// certificate must fit the node's key and be valid under its authority.
 func SaveCertificate(files *config.TLSFiles, der []byte) error {
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -116,7 +116,7 @@ func SaveCertificate(files *config.TLSFiles, der []byte) error {
 	return replaceFile(files.Certificate, encodeCertificate(leaf), 0o644)
 }
 
-// SaveAuthority writes the certificate of the authority that a node believes from now on.
+// SaveAuthority writes the certificate of the authority that a node trusts from now on.
 func SaveAuthority(files *config.TLSFiles, ca *x509.Certificate) error {
 	return replaceFile(files.CA, encodeCertificate(ca), 0o644)
 }

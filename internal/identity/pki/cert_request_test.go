@@ -152,8 +152,8 @@ func TestRevocationsSaved(t *testing.T) {
 	}
 }
 
-// A list that was there from the beginning is no news: commands that read it each time
-// anew have nothing to say of it.
+// TestUnchangedListNotLogged checks that the first list is not logged: commands read it
+// at each start.
 func TestUnchangedListNotLogged(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	a, err := LoadAuthority(filepath.Dir(files.CA))

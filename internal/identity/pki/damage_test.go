@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in a file of a node's identity: the identity is the one that was
-// issued, or it is refused with the name of the file and what to do.
+// TestDamage damages each file of a node's identity in many ways. The identity is the
+// issued one, or it is refused with the name of the file and advice.
 func TestDamage(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	was := load(t, files)
@@ -45,8 +45,9 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Whatever is damaged in the list of revoked certificates, who was revoked stays so: the
-// second copy is read. Where both are damaged, the file is named.
+// TestDamagedRevocations damages the list of revoked certificates in many ways. Revoked
+// certificates stay revoked, because the second copy is read. If both are damaged, the
+// error names the file.
 func TestDamagedRevocations(t *testing.T) {
 	files := issuePool(t, "n1")["n1"]
 	a, err := LoadAuthority(filepath.Dir(files.CA))

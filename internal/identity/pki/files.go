@@ -24,7 +24,7 @@ const (
 	authorityKey  = "ca.key"
 )
 
-// Init makes an authority in dir, which may hold none yet.
+// Init makes an authority in dir, which must not have one yet.
 func Init(dir, pool string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
@@ -53,8 +53,8 @@ func Init(dir, pool string) error {
 }
 
 // IssueTo makes a key and a certificate for a node with the authority in dir, and writes
-// them there. The three files that it returns are what the node's tls block names. A node
-// that has a certificate gets a new one.
+// them there. It returns the three files for the node's tls block. A node with a
+// certificate gets a new one.
 func IssueTo(dir, name string, roles []peer.Role) (config.TLSFiles, error) {
 	files := config.TLSFiles{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"),
 		Key: filepath.Join(dir, name+".key")}
@@ -81,8 +81,8 @@ func IssueTo(dir, name string, roles []peer.Role) (config.TLSFiles, error) {
 	return files, replaceFile(files.Certificate, cert, 0o644)
 }
 
-// NamesDifferingInCase lists the nodes whose certificates are in an authority's
-// directory, and whose names differ from that one by the case of letters only.
+// NamesDifferingInCase lists the nodes with certificates in an authority's directory
+// whose names differ from a name only by case.
 func NamesDifferingInCase(dir, name string) (twins []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -140,8 +140,8 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// fileError says what is to be done where a file of a node's identity cannot be read; err
-// names it.
+// fileError returns an error with advice about an unreadable file of a node's identity;
+// err names the file.
 func fileError(what string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s: %w: %w: the daemons of a pool of several machines run as the user who owns it, "+
@@ -151,7 +151,7 @@ func fileError(what string, err error) error {
 		roost.NoInput, err)
 }
 
-// checkPrivate makes sure that nobody else can read a key.
+// checkPrivate checks that no other user can read a key.
 func checkPrivate(keyFile string) error {
 	info, err := os.Stat(keyFile)
 	if err != nil {
@@ -165,7 +165,7 @@ func checkPrivate(keyFile string) error {
 	return nil
 }
 
-// replaceFile replaces a file in one step, durably.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, text []byte, mode fs.FileMode) error {
 	if err := atomicfile.WriteDurable(path, text, mode); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Load reads a node's identity. Nil files give a nil identity, which speaks over unix
-// sockets only. A certificate that the other nodes would refuse is an error already here.
-// What changes in the files later counts from the next handshake on, without a restart.
+// Load loads a node's identity. Nil files give a nil identity, which can only use unix
+// sockets. A certificate that the other nodes would refuse is an error already here.
+// Later changes of the files take effect at the next handshake, without a restart.
 func Load(files *config.TLSFiles) (*rpc.Identity, error) {
 	if files == nil {
 		return nil, nil
@@ -38,9 +38,9 @@ func certRoles(leaf *x509.Certificate) (all []peer.Role) {
 	return all
 }
 
-// tlsConfig is the configuration of either side, of what is in the files now. The names
-// of hosts are not looked at, so the standard check, which wants one, is replaced by
-// check; it runs in every handshake of both sides.
+// tlsConfig returns the TLS configuration of either side, from the present contents of
+// the files. Host names do not matter, so the standard verification, which needs one, is
+// replaced by checkCert; it runs in every handshake on both sides.
 func (f *certReloader) tlsConfig() *tls.Config {
 	f.refresh()
 	f.mu.Lock()
@@ -65,10 +65,10 @@ func (f *certReloader) tlsConfig() *tls.Config {
 	}
 }
 
-// errForeign is for a certificate that the pool's authority has not signed as it is.
+// errForeign is the error for a certificate that the pool's authority has not signed.
 var errForeign = errors.New("the certificate was signed by another pool's authority")
 
-// verifyCert says in words that help why a node's certificate does not hold.
+// verifyCert returns why a node's certificate is not valid, with an explanation.
 func verifyCert(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	now := time.Now()
 	if err := checkValidity(leaf, now); err != nil {
@@ -87,7 +87,7 @@ func verifyCert(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	return err
 }
 
-// checkValidity says why a certificate does not hold at that time.
+// checkValidity returns why a certificate is not valid at a time.
 func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	if now.After(leaf.NotAfter) {
 		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))

@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// issuePool makes an authority in a directory of its own and issues certificates of every
-// role to the nodes.
+// issuePool makes an authority in a directory of its own and issues certificates with
+// every role to the nodes.
 func issuePool(t *testing.T, nodes ...string) map[string]*config.TLSFiles {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,8 +46,8 @@ func load(t *testing.T, files *config.TLSFiles) *rpc.Identity {
 	return id
 }
 
-// connPair returns the ends of a connection with buffers: over net.Pipe two sides that
-// both write wait for each other.
+// connPair returns the ends of a connection with buffers. Over net.Pipe two sides that
+// both write would block each other.
 func connPair() (net.Conn, net.Conn) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func connPair() (net.Conn, net.Conn) {
 	return ends[0], ends[1]
 }
 
-// doHandshake performs a handshake between the two and returns what each side says of it.
+// doHandshake makes a handshake between two sides and returns the error of each.
 func doHandshake(client, server *tls.Config) (ofClient, ofServer error) {
 	a, b := connPair()
 	defer a.Close()
@@ -105,7 +105,7 @@ func TestForeignCertsRefused(t *testing.T) {
 		t.Errorf("a foreign server: got %v", c)
 	}
 	foreign := there.TLS()
-	foreign.VerifyConnection = nil // it would believe anybody
+	foreign.VerifyConnection = nil // it would accept every peer
 	if _, s := doHandshake(foreign, here.TLS()); !errors.Is(s, roost.Unauthenticated) ||
 		!strings.Contains(s.Error(), "another pool's authority") {
 		t.Errorf("a foreign client: got %v", s)
@@ -125,7 +125,7 @@ func TestForeignCertsRefused(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	files := issuePool(t, "n1", "n2")
 	synctest.Test(t, func(t *testing.T) {
-		// The bubble's clock stands in the year 2000, before the certificates hold.
+		// The bubble's clock is in the year 2000, before the certificates are valid.
 		if _, err := Load(files["n1"]); !errors.Is(err, roost.BadConfig) ||
 			!strings.Contains(err.Error(), "clock right?") {
 			t.Errorf("too early: got %v", err)

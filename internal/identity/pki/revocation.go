@@ -17,24 +17,24 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// RevocationsFile is where a node keeps the list of revoked certificates: beside its
+// RevocationsFile returns the path of a node's list of revoked certificates, beside its
 // authority's certificate.
 func RevocationsFile(files *config.TLSFiles) string {
 	return filepath.Join(filepath.Dir(files.CA), "crl.pem")
 }
 
-// copySuffix is behind the name of the second copy of that list: with one that a disk has
-// damaged, nobody would be revoked until the authority answers.
+// copySuffix ends the name of the second copy of that list. Without a copy, a damaged
+// list would leave all certificates valid until the authority answers.
 const copySuffix = ".copy"
 
-// A RevokedCert certificate is refused from that time on.
+// RevokedCert is a revoked certificate with the time of its revocation.
 type RevokedCert struct {
 	Serial *big.Int
 	At     time.Time
 }
 
-// Revocations signs the list of that number (RFC 5280, section 5), in DER. Numbers rise,
-// so that nobody can be given an older list for a newer one.
+// Revocations signs a list with a number (RFC 5280, section 5), in DER. Numbers rise, so
+// that an older list cannot replace a newer one.
 func (a *Authority) Revocations(number int64, list []RevokedCert, now time.Time, life time.Duration) ([]byte, error) {
 	template := &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: now, NextUpdate: now.Add(life)}
 	for _, r := range list {
@@ -52,8 +52,7 @@ func (a *Authority) Revocations(number int64, list []RevokedCert, now time.Time,
 	return der, nil
 }
 
-// ParseRevocations reads a list, in DER or PEM, and makes sure that the authority has
-// signed it.
+// ParseRevocations reads a list, in DER or PEM, and verifies the authority's signature.
 func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.RevocationList, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		text = block.Bytes
@@ -71,8 +70,8 @@ func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.Revocatio
 	return list, nil
 }
 
-// ReadRevocations reads the list that a node keeps, signed by the authority that it
-// believes. A damaged one is read from its second copy. Nil: it has none.
+// ReadRevocations reads a node's list, which its authority must have signed. If the list
+// is damaged the second copy is read. The result is nil if there is none.
 func ReadRevocations(files *config.TLSFiles) (*x509.RevocationList, error) {
 	path := RevocationsFile(files)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +105,8 @@ func readRevocations(path string, authority *x509.Certificate) (*x509.Revocation
 	return list, nil
 }
 
-// SaveRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is
-// written first, so that it is never older than the first.
+// SaveRevocations writes a list, in DER, where ReadRevocations finds it. The second copy
+// is written first, so that it is never older than the first.
 func SaveRevocations(files *config.TLSFiles, der []byte) error {
 	path, text := RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 	if err := replaceFile(path+copySuffix, text, 0o644); err != nil {

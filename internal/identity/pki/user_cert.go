@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// CertifyUser makes a certificate for a user's key. It lets nobody serve anything: who
-// has it is a client, and never taken for a node.
+// CertifyUser makes a certificate for a user's key. It is valid only for clients, and
+// never identifies a node.
 func (a *Authority) CertifyUser(public ed25519.PublicKey, user string,
 	validity time.Duration) (*x509.Certificate, error) {
 	if user == "" || len(user) > 64 {
@@ -34,8 +34,8 @@ func (a *Authority) CertifyUser(public ed25519.PublicKey, user string,
 	return cert, nil
 }
 
-// CheckUser says why a user's certificate does not hold now, and nil if it does. Whether
-// it was revoked is not looked at.
+// CheckUser returns why a user's certificate is not valid now, or nil. It does not check
+// revocation.
 func (a *Authority) CheckUser(leaf *x509.Certificate) error {
 	now := time.Now()
 	if now.After(leaf.NotAfter) {
@@ -52,8 +52,8 @@ func (a *Authority) CheckUser(leaf *x509.Certificate) error {
 	return err
 }
 
-// Pair makes a fresh key and the certificate of a node for it, with the authority's own
-// behind it, for a daemon that keeps neither.
+// Pair makes a key and a node's certificate for it, followed by the authority's own. It
+// is for a daemon that stores neither.
 func (a *Authority) Pair(name string, roles []peer.Role, validity time.Duration) (tls.Certificate, error) {
 	cert, key, err := a.Issue(name, roles, validity)
 	if err != nil {
