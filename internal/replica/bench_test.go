@@ -24,7 +24,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// countingMachine is a state machine that counts.
+// countingMachine is a state machine that counts entries.
 type countingMachine struct{ count int }
 
 func (c *countingMachine) Apply(uint64, []byte) any {
@@ -45,12 +45,12 @@ type servedReplicas struct {
 	addresses     []string
 	nodes         func(int) *rpc.Identity
 	stops         [3]func()
-	lastLeader    atomic.Pointer[replica.Replica] // the last that said so
+	lastLeader    atomic.Pointer[replica.Replica] // the last one that reported to be the leader
 	leaderChanges chan struct{}
 }
 
-// newServedReplicas opens their sockets, in the same way for all, and starts them. They
-// end with the test.
+// newServedReplicas opens the sockets of all replicas and starts them. They end with the
+// test.
 func newServedReplicas(t testing.TB, dir string, addr func(int) string, who func(int) *rpc.Identity) *servedReplicas {
 	c := &servedReplicas{t: t, dir: dir, nodes: who, leaderChanges: make(chan struct{}, 1)}
 	var listeners []net.Listener
@@ -120,7 +120,7 @@ func (c *servedReplicas) listenAt(ctx context.Context, r *replica.Replica) {
 	}
 }
 
-// waitForNewLeader waits until somebody else leads than was.
+// waitForNewLeader waits until another replica is the leader.
 func (c *servedReplicas) waitForNewLeader(was *replica.Replica) *replica.Replica {
 	late := time.After(time.Minute)
 	for c.lastLeader.Load() == was {
@@ -140,8 +140,8 @@ func commitEntry(r *replica.Replica, entry []byte) error {
 	return <-lastProblem
 }
 
-// benchReplicas is on the disk that /var/tmp is on, as a temporary directory may be in
-// memory, and over unix sockets.
+// benchReplicas returns replicas on the disk of /var/tmp, because a temporary directory
+// may be in memory, and over unix sockets.
 func benchReplicas(b *testing.B) *servedReplicas {
 	dir, err := os.MkdirTemp("/var/tmp", "roost-bench-")
 	if err != nil {
@@ -153,8 +153,8 @@ func benchReplicas(b *testing.B) *servedReplicas {
 	}, func(int) *rpc.Identity { return nil })
 }
 
-// BenchmarkGrants commits entries of so many grants each on three replicas, of which each
-// writes to disk, with so many entries on their way.
+// BenchmarkGrants commits entries of several grants each on three replicas, which each
+// write to disk. Several entries are in flight at once.
 func BenchmarkGrants(b *testing.B) {
 	for _, grants := range []int{1, 10, 100} {
 		for _, flying := range []int{1, 16} {
@@ -185,7 +185,7 @@ func BenchmarkGrants(b *testing.B) {
 	}
 }
 
-// grantsEntry is what a leader would propose for a cycle with so many grants.
+// grantsEntry returns a leader's entry for a cycle with n grants.
 func grantsEntry(n int) []byte {
 	e := ledger.LogEntry{At: time.Now().UnixNano(), Epoch: uint64(time.Now().Unix())}
 	for i := range n {
@@ -199,9 +199,9 @@ func grantsEntry(n int) []byte {
 	return e.Encode(nil)
 }
 
-// BenchmarkFailover kills the leader of three, and measures how long it takes until
-// another has committed an entry: the median of so many as the benchmark is told to make,
-// 11 with -benchtime 11x.
+// BenchmarkFailover kills the leader of three, and measures the time until another has
+// committed an entry. The result is the median of as many failovers as the benchmark's
+// iterations: 11 with -benchtime 11x.
 func BenchmarkFailover(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	peerStateTimeout = time.Second     // for one replica to say how it is
-	maxRoundInterval = 2 * time.Second // between two rounds of asking
+	peerStateTimeout = time.Second     // for one replica to report its state
+	maxRoundInterval = 2 * time.Second // between two rounds of requests
 )
 
-// findOrJoinCell finds this replica its place whenever there is no leader: it bootstraps,
-// or asks to be taken in. Asking is harmless.
+// findOrJoinCell runs whenever there is no leader. This replica bootstraps the cell, or
+// asks to be added to it. Asking is harmless.
 func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 	if err := r.startAlone(rf); err != nil {
 		r.fail(err)
@@ -47,9 +47,9 @@ func (r *Replica) findOrJoinCell(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// startAlone bootstraps a replica that has no peers, and lets one that is the only voter
-// be elected at once: there is nobody who could tell it in the time of an election that
-// there is another leader.
+// startAlone bootstraps a replica without peers, and lets the only voter of a cell be
+// elected at once. No other replica could report another leader during the time of an
+// election.
 func (r *Replica) startAlone(rf *raft.Raft) error {
 	if rf.LastIndex() == 0 && len(r.config.Peers) == 1 {
 		if err := r.bootstrapCell(rf, []raft.Server{{ID: raft.ServerID(r.identity.Load().ID),
@@ -66,13 +66,13 @@ func (r *Replica) startAlone(rf *raft.Raft) error {
 	return nil
 }
 
-// campaignNow lets this replica ask for votes now, as if a leader had handed over to it.
+// campaignNow starts an election now, as if a leader had transferred its leadership.
 func (r *Replica) campaignNow() {
 	id, addr := raft.ServerID(r.identity.Load().ID), raft.ServerAddress(r.config.Address)
 	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax,
 		ID: []byte(id), Addr: []byte(addr)}}
 	if err := r.transport.TimeoutNow(id, addr, request, &raft.TimeoutNowResponse{}); err != nil {
-		r.log.Debug("election at once", "err", err) // then after the usual time
+		r.log.Debug("election at once", "err", err) // the election then comes after the usual time
 	}
 }
 
@@ -86,14 +86,15 @@ func (r *Replica) bootstrapCell(rf *raft.Raft, servers []raft.Server) error {
 	return rf.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
 }
 
-// peerState is what a replica said of itself.
+// peerState is what a replica reported of itself.
 type peerState struct {
 	address string
 	state   *wire.ReplicaState
 	err     error
 }
 
-// peerStates asks all these replicas at once, in the order of their addresses.
+// peerStates asks replicas for their state concurrently. The result is in the order of
+// their addresses.
 func (r *Replica) peerStates(ctx context.Context, addresses []string, hello *wire.ReplicaHello) []peerState {
 	answers := make([]peerState, len(addresses))
 	var asking sync.WaitGroup
@@ -104,7 +105,7 @@ func (r *Replica) peerStates(ctx context.Context, addresses []string, hello *wir
 	return answers
 }
 
-// peerStateOf asks one; wish says what else is wanted.
+// peerStateOf asks one replica; hello has this replica's own requests.
 func (r *Replica) peerStateOf(ctx context.Context, addr string, hello *wire.ReplicaHello) peerState {
 	if addr == r.config.Address {
 		rf, err := r.runningRaft()
@@ -130,7 +131,8 @@ func (r *Replica) peerStateOf(ctx context.Context, addr string, hello *wire.Repl
 	return peerState{address: addr, state: state, err: rpc.FromStatus(err)}
 }
 
-// askPeersOnce asks everybody once, and does what follows. It returns what is in the way.
+// askPeersOnce asks all peers once, and acts on the answers. It returns why this replica
+// has no cell yet.
 func (r *Replica) askPeersOnce(ctx context.Context, rf *raft.Raft) (trouble string) {
 	empty := rf.LastIndex() == 0
 	addresses := slices.Clone(r.config.Peers)
@@ -149,7 +151,7 @@ func (r *Replica) askPeersOnce(ctx context.Context, rf *raft.Raft) (trouble stri
 		return strings.Join(troubles, "; ")
 	}
 	if answers[0].address != r.config.Address {
-		return "" // that one begins
+		return "" // another replica bootstraps
 	}
 	servers := make([]raft.Server, 0, len(answers))
 	for _, a := range answers {
@@ -163,7 +165,7 @@ func (r *Replica) askPeersOnce(ctx context.Context, rf *raft.Raft) (trouble stri
 	return ""
 }
 
-// peerProblem says why an answer keeps this replica from going on by itself.
+// peerProblem returns why an answer prevents this replica from going on.
 func (r *Replica) peerProblem(a peerState, empty bool) string {
 	self := r.identity.Load()
 	switch state := a.state; {

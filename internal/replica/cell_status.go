@@ -13,39 +13,39 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// CellStatus is the cell as one replica sees it.
+// CellStatus is the state of the cell as one replica sees it.
 type CellStatus struct {
 	ID            string // of this replica
 	Cell          string
-	Leader        string // address; "" where none is known
-	IsLeader      bool   // this replica does
+	Leader        string // address; "" if none is known
+	IsLeader      bool   // this replica leads
 	Term          uint64
 	LastIndex     uint64 // index of the last entry in the log
-	CommitIndex   uint64 // and of the last that is known to be committed
-	AppliedIndex  uint64 // and of the last that the state machine has
-	SnapshotIndex uint64 // and of the last that is in the latest snapshot
+	CommitIndex   uint64 // index of the last entry known to be committed
+	AppliedIndex  uint64 // index of the last entry applied to the state machine
+	SnapshotIndex uint64 // index of the last entry in the latest snapshot
 	Members       []CellMember
 }
 
 // CellMember is one replica of the cell.
 type CellMember struct {
 	ID, Name, Address string
-	IsVoter           bool // a learner has none
+	IsVoter           bool // false: a learner
 	IsLeader          bool
 
-	Reachable   bool   // by Survey: it has answered. The rest is what it said
+	Reachable   bool   // set by Survey: it has answered, and the following fields are its answer
 	LastIndex   uint64 // index of the last entry in its log
 	Version     string
-	Problem     string // why it has not answered, or is not who it should be, or is not as it should be
-	DigestIndex uint64 // index of the last entry in what Digest is of; 0: not known
-	Digest      []byte // of its state
+	Problem     string // why it has not answered, or what is wrong with its identity or state
+	DigestIndex uint64 // index of the last entry in the state of Digest; 0: unknown
+	Digest      []byte // digest of its state
 }
 
-// maxClockDifference is how far the clocks of two replicas may differ before somebody is
-// told. Whoever leads charges use by its own.
+// maxClockDifference is how far the clocks of two replicas may differ without a warning.
+// The leader charges usage by its own clock.
 const maxClockDifference = 5 * time.Second
 
-// Status says how the cell stands, without asking anybody.
+// Status returns the state of the cell, without asking other replicas.
 func (r *Replica) Status() CellStatus {
 	self := r.identity.Load()
 	s := CellStatus{ID: self.ID, Cell: self.Cell, Leader: r.leaderAddress()}
@@ -65,8 +65,8 @@ func (r *Replica) Status() CellStatus {
 	return s
 }
 
-// Survey is Status with what each member says of itself; it takes as long as the slowest,
-// a second at most.
+// Survey returns Status with the answers of all members. It takes as long as the slowest,
+// at most a second.
 func (r *Replica) Survey(ctx context.Context) CellStatus {
 	s := r.Status()
 	addresses := make([]string, len(s.Members))
@@ -91,12 +91,12 @@ func (r *Replica) Survey(ctx context.Context) CellStatus {
 	return s
 }
 
-// clockProblem says what is wrong with a clock that was read between two moments of this
-// replica's own; "" if nothing is.
+// clockProblem returns what is wrong with a peer's clock, or "". The clock was read
+// between two instants of this replica's own.
 func clockProblem(clock int64, after, before time.Time) string {
 	at := time.Unix(0, clock)
 	switch early, late := after.Sub(at), at.Sub(before); {
-	case clock == 0: // of an older version
+	case clock == 0: // sent by an older version
 		return ""
 	case early > maxClockDifference:
 		return fmt.Sprintf("its clock is behind by %v: set it, or use is charged wrongly when it leads",
@@ -108,8 +108,8 @@ func clockProblem(clock int64, after, before time.Time) string {
 	return ""
 }
 
-// compareDigests finds replicas whose state is another than that of the leader, or else
-// of the first that says it, at the same entry. That cannot be.
+// compareDigests finds replicas whose state differs from the leader's, or else from the
+// first known one, at the same entry. That must never happen.
 func (s *CellStatus) compareDigests() {
 	first := -1
 	for i, m := range s.Members {
@@ -127,8 +127,8 @@ func (s *CellStatus) compareDigests() {
 	}
 }
 
-// SpareVoters is how many more voters the surveyed cell can lose and still decide;
-// negative where it cannot decide now.
+// SpareVoters returns how many more voters the surveyed cell can lose without losing its
+// quorum. It is negative if there is no quorum now.
 func (s CellStatus) SpareVoters() int {
 	voters, up := 0, 0
 	for _, m := range s.Members {
@@ -142,14 +142,14 @@ func (s CellStatus) SpareVoters() int {
 	return up - (voters/2 + 1)
 }
 
-// addDigest adds what the state amounts to.
+// addDigest adds the digest of the state.
 func (r *Replica) addDigest(state *wire.ReplicaState) {
 	if d, ok := r.machine.(StateDigester); ok {
 		state.DigestAt, state.Digest = d.Digest()
 	}
 }
 
-// ownState is what this replica says of itself.
+// ownState returns the state of this replica.
 func (r *Replica) ownState(rf *raft.Raft) *wire.ReplicaState {
 	s := r.Status()
 	state := &wire.ReplicaState{

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCompare holds that a replica whose state differs is found where it can be compared,
-// and that the leader is believed.
+// TestCompare checks that a replica with a different state is found if it can be
+// compared. The leader's state counts as right.
 func TestCompare(t *testing.T) {
 	s := CellStatus{Members: []CellMember{
 		{Name: "n1", DigestIndex: 7, Digest: []byte("b")}, {Name: "n2", DigestIndex: 7, Digest: []byte("a"),
@@ -22,8 +22,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestClockProblem holds that a clock which was read between two moments is blamed for
-// what these cannot explain.
+// TestClockProblem checks when a clock that was read between two instants is wrong.
 func TestClockProblem(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, tt := range []struct {

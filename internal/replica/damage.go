@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// damageError says what of a replica's disk is damaged.
+// damageError describes the damage on a replica's disk.
 type damageError struct {
 	dir     string
 	damages []string
@@ -19,7 +19,7 @@ type damageError struct {
 
 const maxShownDamages = 4
 
-// Error names what is damaged, and what mends it.
+// Error names the damages, and the command that repairs them.
 func (e *damageError) Error() string {
 	names, more := e.damages, ""
 	if n := len(names) - maxShownDamages; n > 0 {
@@ -30,11 +30,10 @@ func (e *damageError) Error() string {
 		roost.BadConfig, strings.Join(names, "; "), more, e.dir)
 }
 
-// Unwrap is the kind of the error.
+// Unwrap returns roost.BadConfig, the kind of the error.
 func (e *damageError) Unwrap() error { return roost.BadConfig }
 
-// damagesOf are the damages that an error tells of; none where it is about something
-// else.
+// damagesOf returns the damages in an error, or none if it is another error.
 func damagesOf(err error) []string {
 	var own *damageError
 	var file *boltfile.DamageError
@@ -67,7 +66,7 @@ func (s *diskStore) checkAll(dir string) error {
 	return nil
 }
 
-// logScan is what a reading of the log has found.
+// logScan is the result of reading the log.
 type logScan struct {
 	first, last     uint64
 	checksummedFrom uint64 // from this entry on all have checksums

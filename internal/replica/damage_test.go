@@ -23,7 +23,7 @@ import (
 
 const entriesWritten = 40
 
-// filesBelow are those of a directory, by their paths, with what is in them.
+// filesBelow returns the files of a directory with their contents, by path.
 func filesBelow(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -39,8 +39,8 @@ func filesBelow(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// restoreFiles makes a directory what it was. Zeros at the end of a file take no time to
-// write.
+// restoreFiles restores the contents of a directory. Zeros at the end of a file are not
+// written, to save time.
 func restoreFiles(t *testing.T, dir string, all map[string][]byte) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
@@ -60,8 +60,8 @@ func restoreFiles(t *testing.T, dir string, all map[string][]byte) {
 	}
 }
 
-// writeStore writes a log with a snapshot, a term, a vote, and an identity, as a replica
-// that is alone has them.
+// writeStore writes a log with a snapshot, a term, a vote, and an identity, like a
+// replica that is alone.
 func writeStore(t *testing.T, dir string) (id memberIdentity) {
 	t.Helper()
 	id, err := readIdentity(dir, "n1")
@@ -101,8 +101,8 @@ func numberedEntry(index uint64) *raft.Log {
 		Data: bytes.Repeat([]byte{byte(index)}, int(20+index*7%90)), AppendedAt: time.Unix(int64(index), 0)}
 }
 
-// checkStore compares all that a store holds with what was acknowledged; lost says which
-// entries may have been taken out.
+// checkStore compares the contents of a store with what was acknowledged. lost says which
+// entries may have been removed.
 func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost string) (retained int) {
 	t.Helper()
 	if last, err := s.LastIndex(); err != nil || last != entriesWritten {
@@ -134,9 +134,9 @@ func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost 
 	return retained
 }
 
-// Wherever a bit flips or a file is cut, in any file of a replica: it is refused with a
-// name, or everything is as it was. After the repair of one that is alone all entries are
-// as they were but those that it named.
+// TestDamage flips bits and truncates files of a replica. The damage is refused with an
+// error that names it, or everything is unchanged. After the repair of a replica that is
+// alone, all entries but the named ones are unchanged.
 func TestDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	id := writeStore(t, dir)
@@ -204,8 +204,8 @@ func sameFiles(a, b map[string][]byte) bool {
 	return true
 }
 
-// damageFile damages what is in a file; the zeros at its end, which are room for more,
-// stay.
+// damageFile damages the contents of a file, but not the zeros at its end, which are room
+// for more.
 func damageFile(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
 	t.Helper()
 	used := max(1, len(bytes.TrimRight(whole, "\x00")))
@@ -221,8 +221,8 @@ func damageFile(t *testing.T, rng *rand.Rand, path string, whole []byte) string 
 	return path + ": " + what
 }
 
-// An end of the log that was acknowledged is missed, and is not taken for a write that
-// was cut short.
+// TestLostEnd removes acknowledged entries at the end of the log. The loss is detected,
+// and not taken for an incomplete write.
 func TestLostEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	writeStore(t, dir)
@@ -268,8 +268,8 @@ func damageLog(t *testing.T, dir, entry string) {
 	}
 }
 
-// A replica of three whose log is damaged waits for a leader, becomes somebody new, gets
-// all that the others have, and only then votes.
+// TestDamagedReplica damages the log of one of three replicas. It waits for a leader,
+// gets a new identity and all entries, and only then votes.
 func TestDamagedReplica(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -294,13 +294,13 @@ func TestDamagedReplica(t *testing.T) {
 		if aside, _ := filepath.Glob(filepath.Join(c.replicaDir("n3:1"), "log"+damagedSuffix+"*")); len(aside) != 1 {
 			t.Errorf("set aside is %v", aside)
 		}
-		c.killReplica("n1:1") // with its help there is a majority
+		c.killReplica("n1:1") // there is a majority with its help
 		c.commitEntries(c.waitForLeader(), "five")
 	})
 }
 
-// Where two of three are damaged none of them forgets what it has: the third cannot lead,
-// and people decide.
+// TestTwoDamaged damages two of three replicas. None of them removes its data: the third
+// cannot lead, and an administrator decides.
 func TestTwoDamaged(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -335,8 +335,8 @@ func TestTwoDamaged(t *testing.T) {
 	})
 }
 
-// A replica that is alone does not begin by itself with what is left. Repaired, it has
-// all entries but the damaged one.
+// TestDamagedAlone damages a replica that is alone. It does not start with the rest of
+// its log. After a repair it has all entries but the damaged one.
 func TestDamagedAlone(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.commitEntries(c.startReplica("n1:1"), "one")

@@ -8,11 +8,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// diskFullHint says of a failure to write below dir what to do where the disk is full;
-// others it returns as they are.
+// diskFullHint adds advice to an error of a write below dir if the disk is full. Other
+// errors are returned as they are.
 //
-// The error itself does not always tell: where the log has no room for its next piece,
-// only the write after that fails, as the last piece is closed. So the disk is looked at,
+// The error itself is not always clear: if the log has no room for its next segment, only
+// the following write fails, because the last segment is closed. So the disk is checked,
 // too.
 func diskFullHint(dir string, err error) error {
 	if err == nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// TestFullDisk fills a small disk with a log, at the end of one of its pieces or in the
-// middle, opens the log again and again while the disk is full, and then makes room: all
-// that was acknowledged is there, and it goes on.
+// TestFullDisk fills a small disk with a log, at the end of a segment or in the middle of
+// one. It opens the log several times while the disk is full, and then makes room. All
+// acknowledged entries are there, and the log can be used.
 func TestFullDisk(t *testing.T) {
-	for _, seed := range []uint64{0, 1, 2, 3, 4, 26} { // with the last there is hardly room for the first piece
+	for _, seed := range []uint64{0, 1, 2, 3, 4, 26} { // with the last there is hardly room for the first segment
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { fillDisk(t, rand.New(rand.NewPCG(seed, 4))) })
 	}
 }
@@ -31,7 +31,7 @@ func fillDisk(t *testing.T, rng *rand.Rand) {
 	dir := damage.SmallDisk(t, "", size, 0o700)
 	most := 1 + rng.IntN(128<<10)
 	acknowledged := uint64(0)
-	entry := func(index uint64) *raft.Log { // made of its index
+	entry := func(index uint64) *raft.Log { // made from its index
 		r := rand.New(rand.NewPCG(index, 5))
 		return &raft.Log{Index: index, Term: 1, Data: bytes.Repeat([]byte{byte(index)}, 1+r.IntN(most))}
 	}
@@ -76,7 +76,7 @@ func fillDisk(t *testing.T, rng *rand.Rand) {
 		}
 		return nil
 	}
-	for range 5 { // the master starts it again and again
+	for range 5 { // the master restarts it again and again
 		s, err := open()
 		if err != nil {
 			advised(err)

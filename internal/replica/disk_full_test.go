@@ -10,8 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestFull holds that who reads of a disk that is full is told what to do, and of nothing
-// else.
+// TestFull checks that only the errors of a full disk get advice about a full disk.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	for _, err := range []error{syscall.ENOSPC, fmt.Errorf("write the log: %w", syscall.EDQUOT)} {

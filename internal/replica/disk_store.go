@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	segmentSize       = 4 << 20 // bytes, allocated ahead: a personal pool has one too
+	segmentSize       = 4 << 20 // bytes, allocated ahead; small, because personal pools have one, too
 	retainedSnapshots = 2
 )
 
-// diskStore is what a replica has on disk: the log, the term and vote, and snapshots.
-// Each is durable when a call that writes it returns.
+// diskStore is a replica's state on disk: the log, the term and vote, and snapshots. Each
+// is durable when the call that writes it returns.
 //
-// Raft goes on as a follower when its log cannot be written, and panics when its term
-// cannot. Here both end the daemon: its master starts it again from what is on disk, and
-// where the disk is at fault somebody is told.
+// Raft continues as a follower if its log cannot be written, and panics if its term
+// cannot. Here both end the daemon: its master restarts it from the disk, and the error
+// is logged.
 type diskStore struct {
 	*wal.WAL
 	lock          *os.File
 	mark          *logMark
 	snapshots     snapshotStore
 	onFailure     func(error)
-	panicsGuarded atomic.Bool // what raft is told to call comes from its own goroutines
+	panicsGuarded atomic.Bool // raft calls this store from its own goroutines, whose panics must be caught
 }
 
 func openStore(dir string, log *slog.Logger, breaks func(error)) (*diskStore, error) {
@@ -49,8 +49,8 @@ func openStore(dir string, log *slog.Logger, breaks func(error)) (*diskStore, er
 	return openLocked(dir, lock, log, breaks)
 }
 
-// openLocked opens a store whose directory is locked already. The lock is let go with the
-// store, or with an error.
+// openLocked opens a store whose directory is already locked. The lock is released with
+// the store, or on an error.
 func openLocked(dir string, lock *os.File, log *slog.Logger, breaks func(error)) (*diskStore, error) {
 	s := &diskStore{lock: lock, onFailure: breaks}
 	path := filepath.Join(dir, "log")
@@ -68,7 +68,7 @@ func (s *diskStore) openFiles(dir, path string, log *slog.Logger) (err error) {
 	if s.mark, err = openMark(dir); err != nil {
 		return fmt.Errorf("log in %s: %w", path, err)
 	}
-	meta := &metaStore{} // which an Open that fails leaves open, and locked
+	meta := &metaStore{} // an Open that fails leaves it open and locked
 	err = recoverPanic(func() (err error) {
 		s.WAL, err = wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)),
 			wal.WithMetaStore(meta))
@@ -93,8 +93,8 @@ func (s *diskStore) openFiles(dir, path string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// isEmpty reports whether nothing was ever stored: no entry and no snapshot. A term and a
-// vote alone count for nothing.
+// isEmpty reports whether there is no entry and no snapshot. A term and a vote alone do
+// not count.
 func (s *diskStore) isEmpty() (bool, error) {
 	last, err := s.LastIndex()
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *diskStore) close() {
 	s.lock.Close()
 }
 
-// lockDir keeps a second process out of a replica's directory, where bbolt would wait for
-// the first one without a word.
+// lockDir excludes a second process from a replica's directory, where bbolt would
+// silently wait for the first one.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -136,8 +136,8 @@ func (s *diskStore) reportFailure(what string, err error) error {
 	return err
 }
 
-// reportFatal reports the failure of something without which raft panics, and ends the
-// goroutine of raft's that called; Run then ends the others.
+// reportFatal reports a failure after which raft would panic, and ends the calling
+// goroutine of raft. Run then ends the others.
 func (s *diskStore) reportFatal(what string, err error) error {
 	if s.reportFailure(what, err) != nil && s.panicsGuarded.Load() {
 		runtime.Goexit()
@@ -153,7 +153,7 @@ func (s *diskStore) GetLog(index uint64, log *raft.Log) error {
 	return s.reportFatal("read the log", err)
 }
 
-// readEntry reads an entry, and holds it against its checksum.
+// readEntry reads an entry and verifies its checksum.
 func (s *diskStore) readEntry(index uint64, log *raft.Log) (summed bool, err error) {
 	if err := recoverPanic(func() error { return s.WAL.GetLog(index, log) }); err != nil {
 		return false, err
@@ -165,7 +165,8 @@ func (s *diskStore) readEntry(index uint64, log *raft.Log) (summed bool, err err
 	return summed, err
 }
 
-// recoverPanic turns a panic into an error: what decodes an entry trusts its lengths.
+// recoverPanic turns a panic into an error, because the decoder of entries trusts their
+// lengths.
 func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -198,7 +199,7 @@ func (s *diskStore) DeleteRange(first, last uint64) error {
 	if err == nil {
 		to, err = s.LastIndex()
 	}
-	if err == nil && last >= to { // the end, or all
+	if err == nil && last >= to { // the end of the range, or of the log
 		left := first - 1
 		if first <= from {
 			left = 0
@@ -219,8 +220,8 @@ func (s *diskStore) SetUint64(key []byte, value uint64) error {
 	return s.reportFatal("write the term", s.WAL.SetUint64(key, value))
 }
 
-// raftFSM gives raft the state machine. One that cannot be written or read ends the
-// daemon too.
+// raftFSM adapts the state machine to raft. A failure to write or read its snapshots ends
+// the daemon, too.
 type raftFSM struct {
 	StateMachine
 	onFailure func(error)

@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer
-// what it has taken in and not looked at when it ends, and its end must not wait for
-// that. Each proposal is settled all the same, and once.
+// TestEndsUnderLoad ends a replica while much is being proposed. Raft does not answer
+// proposals that it has accepted and not processed at its end, and Run must not wait for
+// that. Each proposal is still resolved exactly once.
 func TestEndsUnderLoad(t *testing.T) {
 	t.Run("told to", func(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(_ *Replica, cancel func()) { cancel() })
@@ -23,7 +23,7 @@ func TestEndsUnderLoad(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(r *Replica, _ func()) { r.fail(errKilled) })
 	})
 	t.Run("disk full", func(t *testing.T) {
-		// by itself
+		// it ends by itself
 		endsUnderLoad(t, damage.SmallDisk(t, "", 3*segmentSize, 0o700), strings.Repeat("x", 1000),
 			func(*Replica, func()) {})
 	})

@@ -8,20 +8,21 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Each entry has a checksum of Roost's own, over all that it says and its index: an entry
-// that is another's, or an old one, is noticed as one with a flipped bit is. It is a
-// CRC-32C, which finds every error of up to three bits in an entry; it travels in what
-// raft keeps for whoever wraps a log.
+// Each entry has a checksum of Roost's own, over all its fields and its index, so that an
+// entry in the wrong place, or an old one, is detected like a flipped bit. It is a
+// CRC-32C, which detects every error of up to three bits in an entry. It is stored in the
+// extension field that raft has for wrappers of a log.
 
 const (
 	checksumVersion = 1
 	checksumSize    = 1 + 4
 )
 
-// errDamaged is that what is on disk is not what was written.
+// errDamaged means that the data on disk is not what was written.
 var errDamaged = errors.New("its checksum is wrong")
 
-// entryChecksum is the checksum of an entry whose extensions end before it.
+// entryChecksum returns the checksum of an entry with the given extensions, which do not
+// include it.
 func entryChecksum(l *raft.Log, extensions []byte) uint32 {
 	b := binary.BigEndian.AppendUint64(nil, l.Index)
 	b = binary.BigEndian.AppendUint64(b, l.Term)
@@ -31,7 +32,7 @@ func entryChecksum(l *raft.Log, extensions []byte) uint32 {
 	return checksumOf(b, l.Data, extensions)
 }
 
-// withChecksum is an entry as it is on disk.
+// withChecksum returns an entry in its form on disk.
 func withChecksum(l *raft.Log) *raft.Log {
 	on := *l
 	on.Extensions = append(append(make([]byte, 0, len(l.Extensions)+checksumSize), l.Extensions...), checksumVersion)
@@ -39,8 +40,8 @@ func withChecksum(l *raft.Log) *raft.Log {
 	return &on
 }
 
-// checkEntry takes the checksum off an entry that was read from disk. One without belongs
-// to an older release; summed says whether it has one.
+// checkEntry verifies and removes the checksum of an entry read from disk. An entry of an
+// older release has none; summed reports whether there was one.
 func checkEntry(index uint64, l *raft.Log) (summed bool, err error) {
 	if l.Index != index {
 		return false, fmt.Errorf("entry %d: %w: entry %d stands there", index, errDamaged, l.Index)

@@ -1,7 +1,7 @@
 package replica
 
-// Kill ends Run at once, without a word to the others.
+// Kill ends Run at once, without a message to the others.
 func (r *Replica) Kill() { r.fail(errKilled) }
 
-// ErrKilled is what Run then returns.
+// ErrKilled is the error of Run after Kill.
 var ErrKilled = errKilled

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Register makes server take in what other replicas send. Before Run their streams wait.
+// Register makes server accept the calls of other replicas. Before Run their streams
+// wait.
 func (r *Replica) Register(server grpc.ServiceRegistrar) {
 	wire.RegisterReplicaServer(server, &grpcService{replica: r})
 }
@@ -22,7 +23,7 @@ type grpcService struct {
 	replica *Replica
 }
 
-// Traffic is one connection of raft's.
+// Traffic is one connection of raft.
 func (s *grpcService) Traffic(stream grpc.BidiStreamingServer[wire.ReplicaBytes, wire.ReplicaBytes]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -45,9 +46,9 @@ func (s *grpcService) Traffic(stream grpc.BidiStreamingServer[wire.ReplicaBytes,
 	return nil
 }
 
-// checkHello refuses what is meant for another replica, or comes from another cell. A
-// replica that belongs to none yet joins that of the first who knows its id: only a
-// member of the same cell can.
+// checkHello refuses a stream for another replica, or from another cell. A replica
+// without a cell joins the cell of the first peer that knows its id: only a member of the
+// same cell can.
 func (r *Replica) checkHello(first *wire.ReplicaBytes) error {
 	self := *r.identity.Load()
 	if first.GetTo() != self.ID {
@@ -65,7 +66,8 @@ func (r *Replica) checkHello(first *wire.ReplicaBytes) error {
 	return r.joinCell(first.GetCell())
 }
 
-// joinCell makes the replica, which has no cell or that one, a member of it, durably.
+// joinCell makes the replica a durable member of a cell. It must have no cell or be in
+// that one already.
 func (r *Replica) joinCell(cell string) error {
 	for {
 		old := r.identity.Load()
@@ -87,8 +89,7 @@ func (r *Replica) joinCell(cell string) error {
 	}
 }
 
-// Hello says how this replica is. One that asks to be taken in is looked at by the
-// leader.
+// Hello returns the state of this replica. The leader adds a caller that asks for it.
 func (s *grpcService) Hello(_ context.Context, m *wire.ReplicaHello) (*wire.ReplicaState, error) {
 	rf, err := s.replica.runningRaft()
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// watchLeadership keeps Leadership up to date.
+// watchLeadership updates the channel of Leadership.
 func (r *Replica) watchLeadership(ctx context.Context, rf *raft.Raft, notify <-chan bool) {
-	changed := make(chan raft.Observation, 1) // one that waits is as good as many: what is told is read anew
+	changed := make(chan raft.Observation, 1) // one pending observation suffices: the state is read again
 	observer := raft.NewObserver(changed, false, func(o *raft.Observation) bool {
 		_, ok := o.Data.(raft.LeaderObservation)
 		return ok
@@ -16,7 +16,7 @@ func (r *Replica) watchLeadership(ctx context.Context, rf *raft.Raft, notify <-c
 	rf.RegisterObserver(observer)
 	defer rf.DeregisterObserver(observer)
 	var now, answered LeadershipChange
-	caughtUp := make(chan uint64) // the term of a barrier
+	caughtUp := make(chan uint64) // the term of a completed barrier
 	for {
 		select {
 		case <-ctx.Done():
@@ -41,9 +41,8 @@ func (r *Replica) watchLeadership(ctx context.Context, rf *raft.Raft, notify <-c
 	}
 }
 
-// signalCaughtUp says on caughtUp when all that was in the log before this term is
-// applied here. Where leadership is lost before, it says nothing. Raft that ends may
-// leave it without an answer.
+// signalCaughtUp sends on caughtUp when all entries of earlier terms are applied here. It
+// sends nothing if leadership is lost before. Raft may end without an answer.
 func (r *Replica) signalCaughtUp(ctx context.Context, rf *raft.Raft, term uint64, caughtUp chan<- uint64) {
 	done := make(chan error, 1)
 	go func() { done <- rf.Barrier(0).Error() }()
@@ -61,8 +60,8 @@ func (r *Replica) signalCaughtUp(ctx context.Context, rf *raft.Raft, term uint64
 	}
 }
 
-// publishLeadership replaces the word that nobody has taken yet. Only follow calls it, so
-// there is room.
+// publishLeadership replaces a change that was not received yet. Only watchLeadership
+// calls it, so there is room.
 func (r *Replica) publishLeadership(now, before LeadershipChange) {
 	select {
 	case <-r.leadership:
@@ -81,7 +80,7 @@ func (r *Replica) publishLeadership(now, before LeadershipChange) {
 	}
 }
 
-// leaderAddress is the leader's address, as far as this replica knows.
+// leaderAddress returns the leader's address, if this replica knows it.
 func (r *Replica) leaderAddress() string {
 	rf := r.raft.Load()
 	if rf == nil {
@@ -91,9 +90,9 @@ func (r *Replica) leaderAddress() string {
 	return string(addr)
 }
 
-// Verify returns nil if this replica was still the leader at some moment after the call:
-// a majority has just said so. What Apply has made of all entries that were reported as
-// committed before may then be read here.
+// Verify returns nil if this replica was still the leader at some instant after the call.
+// A majority has confirmed it. Then the caller may read the result of all entries that
+// were reported as committed before.
 func (r *Replica) Verify(ctx context.Context) error {
 	rf, err := r.runningRaft()
 	if err != nil {
@@ -101,14 +100,14 @@ func (r *Replica) Verify(ctx context.Context) error {
 	}
 	term := rf.CurrentTerm()
 	if r.lastLedTerm.Load() != term {
-		return r.explainError(raft.ErrNotLeader) // it does not lead, or has not got all yet
+		return r.explainError(raft.ErrNotLeader) // it does not lead, or has not applied everything yet
 	}
 	lastProblem := make(chan error, 1)
 	go func() { lastProblem <- rf.VerifyLeader().Error() }()
 	select {
 	case err := <-lastProblem:
 		if err == nil && rf.CurrentTerm() != term {
-			err = raft.ErrLeadershipLost // and it may be the leader again: another has been in between
+			err = raft.ErrLeadershipLost // even if it is the leader again: another one was in between
 		}
 		if err != nil {
 			return r.explainError(err)

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// The log takes an end that it cannot read for a write that was cut short, and drops it
-// without a word: after a crash that is right, and where a disk has damaged what was
-// acknowledged it is not. The mark tells the two apart: beside the log, it has the index
-// of the last entry that is known to be there. It is written when an entry is on disk,
-// and not forced there; after a loss of power it may be too low. It is never too high:
-// before entries are taken out, it is lowered, and that is forced.
+// The log takes an unreadable end for an incomplete write, and drops it silently. After a
+// crash that is right, and if a disk has damaged acknowledged data it is not. The mark
+// distinguishes the two: beside the log, it has the index of the last entry known to be
+// there. It is written when an entry is on disk, and not synced; after a loss of power it
+// may be too low. It is never too high: before entries are removed, it is lowered and
+// synced.
 
-// markFile is where the mark lies in a replica's directory.
+// markFile is the name of the mark in a replica's directory.
 const markFile = "log.mark"
 
 const (
@@ -25,17 +25,17 @@ const (
 	markSize  = 8 + 8 + 8 + 4
 )
 
-// logMark is what is known of a log beside the log.
+// logMark is the mark of a log.
 type logMark struct {
 	mu              sync.Mutex
 	file            *os.File
 	lastWritten     uint64 // every entry up to this one was on disk
-	checksummedFrom uint64 // from this one on all have checksums; those before are of an older release
-	existed         bool   // it was there
+	checksummedFrom uint64 // from this entry on all have checksums; earlier ones are of an older release
+	existed         bool   // the file existed
 }
 
-// openMark reads the mark of the replica in dir. One that is damaged counts for one that
-// is not there: the log is checked without it, and it is written anew.
+// openMark reads the mark of the replica in dir. A damaged mark counts as missing: the
+// log is checked without it, and the mark is written again.
 func openMark(dir string) (*logMark, error) {
 	path := filepath.Join(dir, markFile)
 	m := &logMark{}
@@ -56,7 +56,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// checksumOf is that of pieces behind one another.
+// checksumOf returns the checksum of concatenated pieces.
 func checksumOf(pieces ...[]byte) (sum uint32) {
 	for _, b := range pieces {
 		sum = crc32.Update(sum, castagnoli, b)
@@ -76,11 +76,11 @@ func (m *logMark) writeMark(last, first uint64) error {
 	return err
 }
 
-// raiseLast tells that entries up to that one are on disk.
+// raiseLast records that entries up to last are on disk.
 func (m *logMark) raiseLast(last uint64) error { return m.writeMark(last, m.checksummedFrom) }
 
-// lowerLast tells that entries are taken out from now on: the last will be this one, 0 if
-// none is left.
+// lowerLast records, before entries are removed, that last will be the last one, 0 for
+// none.
 func (m *logMark) lowerLast(last uint64) error {
 	if err := m.writeMark(last, min(m.checksummedFrom, last+1)); err != nil {
 		return err

@@ -16,20 +16,21 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// identityFile is where an identity lies in a replica's directory.
+// identityFile is the name of the file with the identity in a replica's directory.
 const identityFile = "identity.json"
 
-// memberIdentity is who a replica is. Its fields are written out, so they do not change.
+// memberIdentity is the identity of a replica. Its fields are stored on disk, so their
+// names do not change.
 type memberIdentity struct {
 	ID   string // the node's name, a slash, and 16 random hex digits
-	Cell string // 16 random hex digits; "" until it belongs to one
+	Cell string // 16 random hex digits; "" until it belongs to a cell
 }
 
-// identityText is an identity as it is on disk.
+// identityText is the form of an identity on disk.
 type identityText struct {
 	ID   string
 	Cell string
-	Sum  string `json:",omitempty"` // checksum of the others; none: an older release wrote it
+	Sum  string `json:",omitempty"` // checksum of the other fields; missing: written by an older release
 }
 
 func (id memberIdentity) checksum() string {
@@ -38,7 +39,7 @@ func (id memberIdentity) checksum() string {
 
 func newIdentity(name string) memberIdentity { return memberIdentity{ID: name + "/" + randomID()} }
 
-// nodeNameOf is the name of the node whose replica has that id.
+// nodeNameOf returns the node name in a replica's id.
 func nodeNameOf(id string) string { return id[:max(0, strings.LastIndexByte(id, '/'))] }
 
 func randomID() string {
@@ -47,7 +48,7 @@ func randomID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// readIdentity reads the identity that is kept in dir. Where there is none it makes one.
+// readIdentity reads the identity in dir, and makes a missing one.
 func readIdentity(dir, name string) (id memberIdentity, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return id, err
@@ -59,7 +60,7 @@ func readIdentity(dir, name string) (id memberIdentity, err error) {
 	case errors.Is(err, fs.ErrNotExist) && errors.Is(spareErr, fs.ErrNotExist):
 		id = newIdentity(name)
 		return id, id.writeTo(dir)
-	case err == nil && !older && spareErr == nil: // where they differ, a crash came between the two
+	case err == nil && !older && spareErr == nil: // if they differ, a crash came between the two writes
 		return id, nil
 	case err == nil:
 		return id, id.writeTo(dir)
@@ -71,11 +72,11 @@ func readIdentity(dir, name string) (id memberIdentity, err error) {
 		path, roost.BadConfig, path+secondCopySuffix, err)
 }
 
-// secondCopySuffix is behind the name of the second copy of an identity: without it,
-// whose log this is could not be told.
+// secondCopySuffix ends the name of the second copy of an identity. Without an identity
+// the log would belong to no known replica.
 const secondCopySuffix = ".copy"
 
-// loadIdentity reads one of the two copies; older is one without a checksum.
+// loadIdentity reads one of the two copies. older reports that it has no checksum.
 func loadIdentity(path string) (id memberIdentity, older bool, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func loadIdentity(path string) (id memberIdentity, older bool, err error) {
 	return id, on.Sum == "", nil
 }
 
-// writeTo keeps the identity in dir, so that after a crash at any moment either the old
-// or the new one is there.
+// writeTo stores the identity in dir. After a crash at any instant either the old or the
+// new one is there.
 func (id memberIdentity) writeTo(dir string) error {
 	text, err := json.Marshal(identityText{id.ID, id.Cell, id.checksum()})
 	if err != nil {
@@ -108,9 +109,8 @@ func (id memberIdentity) writeTo(dir string) error {
 	return atomicfile.WriteDurable(path+secondCopySuffix, text, 0o600)
 }
 
-// renewIdentity gives a replica that has been somebody, and has lost its log, a new
-// identity: what it has voted for and stored is forgotten, and so must be the name under
-// which it did.
+// renewIdentity gives a new identity to a replica that has lost its log. Its votes and
+// entries are lost, so its old id must not be used any more.
 func (r *Replica) renewIdentity(store *diskStore) error {
 	empty, err := store.isEmpty()
 	if err != nil || !empty || r.identity.Load().Cell == "" {
@@ -127,7 +127,7 @@ func (r *Replica) renewIdentity(store *diskStore) error {
 	return r.setIdentity(id)
 }
 
-// setIdentity changes who this replica is, durably.
+// setIdentity changes the identity of this replica, durably.
 func (r *Replica) setIdentity(id memberIdentity) error {
 	if err := id.writeTo(r.config.Dir); err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	membershipTimeout    = 5 * time.Second        // for raft to take up a change of membership
-	learnerCheckInterval = 250 * time.Millisecond // between two looks at learners
-	maxLearnerLag        = 64                     // entries: a learner no further behind gets its vote
+	membershipTimeout    = 5 * time.Second        // for raft to start a membership change
+	learnerCheckInterval = 250 * time.Millisecond // between two checks of learners
+	maxLearnerLag        = 64                     // entries: a learner at most this far behind becomes a voter
 )
 
-// members is raft's configuration, the latest that this replica has seen, in the order of
+// members returns the latest raft configuration known to this replica, in the order of
 // addresses.
 func (r *Replica) members() []raft.Server {
 	rf := r.raft.Load()
@@ -39,7 +39,7 @@ func (r *Replica) members() []raft.Server {
 	return servers
 }
 
-// memberByID finds one; the zero Server where there is none.
+// memberByID finds a member; the zero Server means that there is none.
 func (r *Replica) memberByID(is func(raft.Server) bool) raft.Server {
 	all := r.members()
 	if i := slices.IndexFunc(all, is); i >= 0 {
@@ -48,8 +48,8 @@ func (r *Replica) memberByID(is func(raft.Server) bool) raft.Server {
 	return raft.Server{}
 }
 
-// queueChange queues a change. One that finds no room is dropped: whoever wants it asks
-// again.
+// queueChange queues a membership change. It is dropped if the queue is full: its
+// requester asks again.
 func (r *Replica) queueChange(do func(context.Context)) bool {
 	select {
 	case r.membershipChanges <- do:
@@ -59,8 +59,8 @@ func (r *Replica) queueChange(do func(context.Context)) bool {
 	}
 }
 
-// runMembership makes the changes of membership, one after another, and gives learners
-// that have caught up their vote.
+// runMembership executes membership changes, one after another, and promotes learners
+// that have caught up.
 func (r *Replica) runMembership(ctx context.Context, rf *raft.Raft) {
 	tick := time.NewTicker(learnerCheckInterval)
 	defer tick.Stop()
@@ -78,12 +78,12 @@ func (r *Replica) runMembership(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// promoteLearners gives the vote to those learners that have nearly all that is
-// committed, and sees to it that the cell has this leader's address.
+// promoteLearners makes voters of learners that have almost all committed entries. It
+// also updates this leader's address in the cell.
 func (r *Replica) promoteLearners(ctx context.Context, rf *raft.Raft) {
 	for _, s := range r.members() {
 		if string(s.ID) == r.identity.Load().ID && string(s.Address) != r.config.Address {
-			// its node file has another address than before
+			// its node file has a new address
 			if _, err := r.checkMember(ctx, rf, r.config.Address, false); err != nil {
 				r.log.Warn("the cell has an old address of this replica", "is", r.config.Address, "was", s.Address,
 					"err", err)
@@ -105,9 +105,9 @@ func (r *Replica) promoteLearners(ctx context.Context, rf *raft.Raft) {
 	}
 }
 
-// checkMember looks at the replica at that address and brings the membership in line with
-// what it finds: another id where a member is known (its disk was lost), a member at
-// another address, or, where the caller wants it, a new member. It returns the id.
+// checkMember checks the replica at an address and updates the membership accordingly. It
+// handles a new id of a member whose disk was lost, a member at a new address, and, if
+// add is set, a new member. It returns the id.
 func (r *Replica) checkMember(ctx context.Context, rf *raft.Raft, addr string, add bool) (string, error) {
 	if rf.State() != raft.Leader {
 		return "", r.explainError(raft.ErrNotLeader)
@@ -148,7 +148,7 @@ func (r *Replica) changeMembership(f raft.IndexFuture) error {
 	return nil
 }
 
-// runOnLeader runs a change between the others, and waits for it.
+// runOnLeader queues a membership change, and waits for it.
 func (r *Replica) runOnLeader(ctx context.Context, do func(context.Context, *raft.Raft) error) error {
 	rf, err := r.runningRaft()
 	if err != nil {
@@ -166,9 +166,9 @@ func (r *Replica) runOnLeader(ctx context.Context, do func(context.Context, *raf
 	}
 }
 
-// Add takes the replica at that address into the cell. It returns when the replica has
-// caught up and votes; where ctx ends before, the replica gets its vote later. Only the
-// leader can.
+// Add adds the replica at an address to the cell. It returns when the replica has caught
+// up and is a voter; if ctx ends before, it becomes a voter later. Only the leader can do
+// it.
 func (r *Replica) Add(ctx context.Context, addr string) error {
 	if _, _, err := rpc.SplitAddress(addr); err != nil {
 		return err
@@ -193,9 +193,9 @@ func (r *Replica) Add(ctx context.Context, addr string) error {
 	return err
 }
 
-// Remove strikes the replica of that node, or at that address, from the cell. It refuses
-// where those that remain and can be reached would be no majority. Only the leader can;
-// where it removes itself another is elected.
+// Remove removes a replica from the cell, by node name or address. It refuses if the
+// remaining reachable replicas would be no majority. Only the leader can do it; if it
+// removes itself another is elected.
 func (r *Replica) Remove(ctx context.Context, nameOrAddress string) error {
 	return r.runOnLeader(ctx, func(ctx context.Context, rf *raft.Raft) error {
 		if rf.State() != raft.Leader {
@@ -215,7 +215,7 @@ func (r *Replica) Remove(ctx context.Context, nameOrAddress string) error {
 	})
 }
 
-// findMember finds a member by what people call it.
+// findMember finds a member by node name or address.
 func (r *Replica) findMember(nameOrAddress string) (raft.Server, error) {
 	var found []raft.Server
 	for _, s := range r.members() {

@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// changeCallTimeout bounds how long an administrator waits for a new replica to get its
-// vote. It gets it later too.
+// changeCallTimeout bounds how long an administrator waits for a new replica to become a
+// voter. It becomes one later, too.
 const changeCallTimeout = 20 * time.Second
 
-// The roles of members, as people are told them.
+// The names of the roles of members, for display.
 const (
 	roleLeader      = "leader"
 	roleFollower    = "follower"
@@ -22,8 +22,8 @@ const (
 	roleUnreachable = "unreachable"
 )
 
-// Status tells an administrator how the cell stands: as the leader sees it, or, where
-// none can be asked, as this replica does.
+// Status returns the state of the cell to an administrator, as the leader sees it. If no
+// leader can be asked, it is the state that this replica sees.
 func (s *grpcService) Status(ctx context.Context, q *wire.CellQuestion) (*wire.CellStatus, error) {
 	r := s.replica
 	if leader := r.otherLeader(); leader != "" && !q.GetPassed() {
@@ -66,7 +66,7 @@ func (m CellMember) roleText() string {
 	return roleFollower
 }
 
-// Add takes a replica in, or has the leader do it.
+// Add adds a replica, or forwards the request to the leader.
 func (s *grpcService) Add(ctx context.Context, m *wire.CellMember) (*wire.CellChanged, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeCallTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *grpcService) Add(ctx context.Context, m *wire.CellMember) (*wire.CellCh
 		func() error { return s.replica.Add(ctx, m.GetAddress()) })
 }
 
-// Remove strikes one, or has the leader do it.
+// Remove removes a replica, or forwards the request to the leader.
 func (s *grpcService) Remove(ctx context.Context, m *wire.CellMember) (*wire.CellChanged, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeCallTimeout)
 	defer cancel()
@@ -86,7 +86,8 @@ func (s *grpcService) Remove(ctx context.Context, m *wire.CellMember) (*wire.Cel
 		func() error { return s.replica.Remove(ctx, m.GetName()) })
 }
 
-// changeOrForward does here what only the leader can, or passes it on to it, once.
+// changeOrForward executes a change here if this replica leads, else it forwards the
+// request to the leader, once.
 func (s *grpcService) changeOrForward(m *wire.CellMember, there func(wire.ReplicaClient,
 	*wire.CellMember) (*wire.CellChanged, error), here func() error) (*wire.CellChanged, error) {
 	r := s.replica
@@ -101,7 +102,7 @@ func (s *grpcService) changeOrForward(m *wire.CellMember, there func(wire.Replic
 	return &wire.CellChanged{}, err
 }
 
-// otherLeader is the leader's address where another one leads.
+// otherLeader returns the leader's address if another replica leads.
 func (r *Replica) otherLeader() string {
 	if addr := r.leaderAddress(); addr != r.config.Address {
 		return addr

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestAdminViaFollower asks a follower, which passes everything on to the leader.
+// TestAdminViaFollower calls a follower, which forwards everything to the leader.
 func TestAdminViaFollower(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -57,7 +57,7 @@ func TestAdminViaFollower(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// A replica that reaches nobody still says what it can.
+		// A replica that reaches no other still returns what it knows.
 		c.waitUntil("it knows who is left", func() bool { return len(follower.Status().Members) == 3 })
 		c.network.isolateAddress(follower.config.Address, []string{"n1:1", "n2:1", "n3:1", "n4:1"}, true)
 		c.waitUntil("it knows that nobody leads", func() bool { return follower.leaderAddress() == "" })
@@ -68,7 +68,7 @@ func TestAdminViaFollower(t *testing.T) {
 	})
 }
 
-// TestOneProcess holds that a directory is not opened twice.
+// TestOneProcess checks that a directory cannot be opened twice.
 func TestOneProcess(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.startAll()

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// memoryNetwork joins addresses in memory. A cut direction loses nothing and delivers
-// nothing, as TCP does not either while it tries again.
+// memoryNetwork connects addresses in memory. A cut direction delivers nothing and loses
+// nothing, like TCP while it retransmits.
 type memoryNetwork struct {
 	mu        sync.Mutex
 	change    *sync.Cond
@@ -27,7 +27,7 @@ func newMemoryNetwork() *memoryNetwork {
 	return n
 }
 
-// setLink cuts or heals the direction from one address to another.
+// setLink cuts or restores the direction from one address to another.
 func (n *memoryNetwork) setLink(from, to string, cut bool) {
 	n.mu.Lock()
 	n.cutLinks[[2]string{from, to}] = cut
@@ -35,7 +35,7 @@ func (n *memoryNetwork) setLink(from, to string, cut bool) {
 	n.change.Broadcast()
 }
 
-// isolateAddress cuts an address off from those others, both ways, or joins it again.
+// isolateAddress cuts an address off from others in both directions, or reconnects it.
 func (n *memoryNetwork) isolateAddress(addr string, others []string, cut bool) {
 	for _, o := range others {
 		if o != addr {
@@ -52,7 +52,7 @@ func (n *memoryNetwork) healAll() {
 	n.change.Broadcast()
 }
 
-// memoryListener takes connections to one address.
+// memoryListener accepts connections to one address.
 type memoryListener struct {
 	network *memoryNetwork
 	addr    string
@@ -85,7 +85,7 @@ func (l *memoryListener) Close() error {
 	return nil
 }
 
-// dialerFor gives a replica its way to the others.
+// dialerFor returns a replica's dial function for the others.
 func (n *memoryNetwork) dialerFor(from string) func(string) (*grpc.ClientConn, error) {
 	return func(to string) (*grpc.ClientConn, error) {
 		return grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -143,6 +143,6 @@ func (l *memoryConn) Close() error {
 	return l.Conn.Close()
 }
 
-// SetWriteDeadline does not pass: gRPC sets none that matters here, and a write that
-// waits at a cut would not feel it.
+// SetWriteDeadline has no effect. gRPC sets none that matters here, and a write that
+// waits at a cut would ignore it.
 func (l *memoryConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }

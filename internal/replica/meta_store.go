@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// metaStore keeps which pieces the log has, and raft's term and vote: a vote that is
-// forgotten or changed could be given twice. It is the file that raft-wal keeps itself,
-// with a checksum for each record.
+// metaStore stores the segments of the log, and raft's term and vote. A lost or changed
+// vote could be given twice. It replaces raft-wal's own file by one with a checksum for
+// each record.
 type metaStore struct{ db *boltfile.DB }
 
 func metaPath(dir string) string { return filepath.Join(dir, metadb.FileName) }
@@ -24,7 +24,7 @@ func metaKind() boltfile.ContentKind {
 		Buckets: []string{metadb.MetaBucket, metadb.StableBucket}}
 }
 
-// Load opens the file in dir, and says what is known of the log.
+// Load opens the file in dir and returns the state of the log.
 func (s *metaStore) Load(dir string) (state types.PersistentState, err error) {
 	if s.db == nil {
 		if s.db, err = boltfile.Open(metaPath(dir), metaKind(), nil); err != nil {
@@ -44,7 +44,7 @@ func (s *metaStore) Load(dir string) (state types.PersistentState, err error) {
 	return state, err
 }
 
-// CommitState writes what is known of the log.
+// CommitState stores the state of the log.
 func (s *metaStore) CommitState(state types.PersistentState) error {
 	text, err := json.Marshal(state)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *metaStore) CommitState(state types.PersistentState) error {
 	return s.put(metadb.MetaBucket, []byte(metadb.MetaKey), text)
 }
 
-// GetStable returns what SetStable has written, nil if nothing.
+// GetStable returns the value that SetStable stored, nil if there is none.
 func (s *metaStore) GetStable(key []byte) (value []byte, err error) {
 	err = s.db.View(func(tx *boltfile.Tx) error {
 		value = bytes.Clone(tx.Bucket([]byte(metadb.StableBucket)).Get(key))
@@ -62,7 +62,7 @@ func (s *metaStore) GetStable(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// SetStable writes a value, durably.
+// SetStable stores a value, durably.
 func (s *metaStore) SetStable(key, value []byte) error { return s.put(metadb.StableBucket, key, value) }
 
 func (s *metaStore) put(bucket string, key, value []byte) error {

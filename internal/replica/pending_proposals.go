@@ -11,20 +11,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Bounds on what is proposed.
+// Bounds on proposals.
 const (
-	// entries that were proposed and are not settled; raft takes no more at once into one
-	// message either
+	// entries that are proposed and not resolved; equal to raft's limit of one message
 	maxProposed = 1024
 	maxEntry    = 32 << 20 // bytes
 )
 
-// Propose asks for an entry to be committed. It does not wait: many may be on their way,
-// and are committed in the order in which they were proposed. done is called exactly
-// once, from one goroutine, in that order too, which it must not hold up; with the result
-// of Apply, or with an error of kind Unavailable where this replica does not lead, or has
-// ceased to: then the next leader may commit the entry, or nobody ever. Beyond a bound of
-// entries in flight the error is of kind Exhausted, and the entry is not proposed.
+// Propose proposes an entry to be committed. It does not wait: many entries may be in
+// flight, and are committed in the order of their proposal. done is called exactly once,
+// from one goroutine, in the same order, and must not block. It gets the result of Apply,
+// or an error of kind Unavailable if this replica does not lead or has lost its
+// leadership; in the latter case the next leader may or may not commit the entry. Beyond
+// a bound of entries in flight the error is of kind Exhausted, and the entry is not
+// proposed.
 func (r *Replica) Propose(entry []byte, done func(result any, err error)) {
 	rf, err := r.runningRaft()
 	if err == nil && len(entry) > maxEntry {
@@ -39,7 +39,7 @@ func (r *Replica) Propose(entry []byte, done func(result any, err error)) {
 	})
 }
 
-// explainError gives raft's errors a kind and a cure.
+// explainError gives raft's errors a kind and advice.
 func (r *Replica) explainError(err error) error {
 	var kind roost.ErrorKind
 	if errors.As(err, &kind) {
@@ -56,11 +56,11 @@ func (r *Replica) explainError(err error) error {
 	return fmt.Errorf("replica %s: %w: %w", r.config.Name, roost.Unavailable, err)
 }
 
-// pendingProposals are those that are not settled, in order.
+// pendingProposals holds the proposals that are not resolved, in order.
 //
-// What raft has taken in and not looked at when it ends it never answers. So it is given
-// nothing more before it ends, and time to answer what it has; and what it has not
-// answered by its end is settled without it.
+// Raft never answers proposals that it has accepted and not processed when it ends. So
+// raft gets no more proposals before it ends, and time to answer the accepted ones; those
+// without an answer at its end are resolved without it.
 type pendingProposals struct {
 	mu       sync.Mutex
 	change   *sync.Cond
@@ -70,8 +70,8 @@ type pendingProposals struct {
 	closed   bool
 	stopped  bool
 
-	answered    chan struct{}         // closed when no more are given to raft and none of those is in flight
-	futures     chan raft.ApplyFuture // at most one is being asked
+	answered    chan struct{}         // closed when raft gets no more proposals and none is in flight
+	futures     chan raft.ApplyFuture // at most one is being waited for
 	answerLoops chan error
 	raftEnded   chan struct{} // closed when raft has ended
 }
@@ -88,9 +88,9 @@ func (p *pendingProposals) init() {
 	p.futures, p.answerLoops = make(chan raft.ApplyFuture), make(chan error, 1)
 }
 
-// proposeEntry proposes, unless there is an error already, and queues what is to be told.
-// The lock is held over apply, so that both orders are one; apply never waits, since what
-// raft can take is not less than maxProposed.
+// proposeEntry proposes an entry, unless err is set, and queues its done function. The
+// lock is held during apply, so that both have the same order. apply never blocks,
+// because raft's queue is not smaller than maxProposed.
 func (p *pendingProposals) proposeEntry(apply func() raft.ApplyFuture, err error, done func(any, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *pendingProposals) proposeEntry(apply func() raft.ApplyFuture, err error
 		p.proposed++
 	}
 	if !p.running {
-		go done(nil, next.err) // before the start and after the end there is nobody else to do it
+		go done(nil, next.err) // before the start and after the end no goroutine resolves proposals
 		return
 	}
 	p.waiting = append(p.waiting, next)
@@ -119,15 +119,15 @@ func (p *pendingProposals) startWaiting() {
 	p.mu.Unlock()
 }
 
-// waitForAnswers waits for the answers of raft, apart from run, which must not wait for
-// one that never comes.
+// waitForAnswers waits for raft's answers, in a goroutine other than resolveAll, which
+// must not wait for one that never comes.
 func (p *pendingProposals) waitForAnswers() {
 	for future := range p.futures {
 		p.answerLoops <- future.Error()
 	}
 }
 
-// resolveAll settles proposals until it is stopped and none is left.
+// resolveAll resolves proposals until it is stopped and none is left.
 func (p *pendingProposals) resolveAll() {
 	go p.waitForAnswers()
 	defer close(p.futures)
@@ -169,11 +169,11 @@ func (p *pendingProposals) resolveNext(next pendingProposal) {
 	next.done(next.future.Response(), nil)
 }
 
-// answerOf is raft's, or that it has ended.
+// answerOf returns raft's answer, or an error if raft has ended.
 func (p *pendingProposals) answerOf(future raft.ApplyFuture) error {
 	select {
 	case p.futures <- future:
-	case <-p.raftEnded: // one before it was never answered
+	case <-p.raftEnded: // an earlier proposal was never answered
 		return raft.ErrRaftShutdown
 	}
 	select {
@@ -184,9 +184,8 @@ func (p *pendingProposals) answerOf(future raft.ApplyFuture) error {
 	}
 }
 
-// closeAndWait refuses what is proposed from now on, and waits until raft has answered
-// all that it was given, for so long at most: where it could not write its term it
-// answers nothing more.
+// closeAndWait refuses further proposals, and waits at most limit until raft has answered
+// all. Raft gives no more answers if it could not write its term.
 func (p *pendingProposals) closeAndWait(limit time.Duration) {
 	p.mu.Lock()
 	p.closed = true
@@ -201,7 +200,7 @@ func (p *pendingProposals) closeAndWait(limit time.Duration) {
 	}
 }
 
-// stopResolving ends run. Raft has ended.
+// stopResolving ends resolveAll. Raft must have ended.
 func (p *pendingProposals) stopResolving() {
 	close(p.raftEnded)
 	p.mu.Lock()

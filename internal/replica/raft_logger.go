@@ -9,21 +9,21 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logInterval is how often the same complaint of raft's is passed on: it makes one for
-// each attempt to reach a replica that is away.
+// logInterval is how often the same message of raft is logged: raft logs each attempt to
+// reach an unreachable replica.
 const logInterval = 30 * time.Second
 
-// raftLogger passes on what raft says, a level lower than raft says it: what matters to
-// people this package says itself.
+// raftLogger logs raft's messages at one level lower. This package logs what matters to
+// administrators itself.
 type raftLogger struct {
-	hclog.Logger // answers what is not asked here
+	hclog.Logger // implements the methods not defined here
 	log          *slog.Logger
 	limiter      *logLimiter
 }
 
 type logLimiter struct {
 	mu            sync.Mutex
-	lastByMessage map[string]time.Time // by message; raft's are constants, so they are few
+	lastByMessage map[string]time.Time // by message; raft's messages are constants, so they are few
 }
 
 func newLogger(log *slog.Logger) hclog.Logger {

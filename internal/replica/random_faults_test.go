@@ -16,19 +16,18 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// clientRequest is what a client asked for: to read where write is "".
+// clientRequest is a request of a client: a read if write is "".
 type clientRequest struct{ write string }
 
-// clientResult is what came of it. A write is answered with how many there were, a read
-// with that and the last of them.
+// clientResult is the result of a request. A write returns the number of writes, a read
+// returns that and the last value.
 type clientResult struct {
 	value   string
 	count   int
-	unknown bool // the answer never came
+	unknown bool // no answer came
 }
 
-// oneRegister is what the replicas together are to look like: a register with a counter,
-// on one machine.
+// oneRegister models the replicas together: a register with a counter, on one machine.
 var oneRegister = porcupine.Model{
 	Init: func() any { return clientResult{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -42,10 +41,10 @@ var oneRegister = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 }
 
-// TestRandomFaults lets clients write and read on whichever replica leads, while links
-// are cut one way and both ways, replicas die, lose their disks, and return. The history
-// is to be one that a single register could have had, and when the faults end all are the
-// same.
+// TestRandomFaults lets clients write and read on the leader during random faults. Links
+// are cut in one or both directions, and replicas die, lose their disks, and return. The
+// history must be possible for a single register, and after the faults all replicas must
+// be equal.
 func TestRandomFaults(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {
@@ -90,8 +89,8 @@ func randomFaults(t *testing.T, random *rand.Rand, replicas int) {
 	c.stopAll()
 }
 
-// injectFault lets one thing go wrong, or right again. A majority is kept on its feet,
-// and no more than one disk is lost before the cell is whole.
+// injectFault causes or ends one fault. A majority stays alive, and no second disk is
+// lost before the cell is whole again.
 func (c *testCell) injectFault(random *rand.Rand) {
 	a, b := c.addresses[random.IntN(len(c.addresses))], c.addresses[random.IntN(len(c.addresses))]
 	switch random.IntN(8) {
@@ -118,7 +117,7 @@ func (c *testCell) injectFault(random *rand.Rand) {
 	}
 }
 
-// isWhole reports whether every member votes and is who it was.
+// isWhole reports whether every member is a voter with its own id.
 func (c *testCell) isWhole() bool {
 	for _, n := range c.runningNodes() {
 		if n.isLeader() {
@@ -129,7 +128,7 @@ func (c *testCell) isWhole() bool {
 	return false
 }
 
-// clientHistory is what clients saw, in real (that is, fake) time.
+// clientHistory records what clients saw, in fake time.
 type clientHistory struct {
 	cell      *testCell
 	startedAt time.Time
@@ -170,7 +169,7 @@ func (h *clientHistory) runClient(id int, pace *rand.Rand, stop <-chan struct{})
 			o.Input = clientRequest{value}
 			if err != nil {
 				if neverCommitted(err) {
-					continue // it never came into a log
+					continue // the entry never came into a log
 				}
 				o.Output, o.Return = clientResult{unknown: true}, math.MaxInt64
 				h.addRequest(o)
@@ -183,12 +182,12 @@ func (h *clientHistory) runClient(id int, pace *rand.Rand, stop <-chan struct{})
 	}
 }
 
-// neverCommitted reports whether an entry that ended so never came into any log.
+// neverCommitted reports whether an error means that an entry never came into any log.
 func neverCommitted(err error) bool {
 	return errors.Is(err, raft.ErrNotLeader) || errors.Is(err, roost.Exhausted)
 }
 
-// checkOneLeader holds that no two replicas lead in the same term.
+// checkOneLeader checks that no two replicas lead in the same term.
 func (h *clientHistory) checkOneLeader(t *testing.T) {
 	t.Helper()
 	terms := map[uint64]string{}

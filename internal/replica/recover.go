@@ -9,12 +9,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Recover makes of the replica in cfg.Dir, which must not be running, a cell of its own,
-// with all that its log holds: also entries that a majority may never have had. It is for
-// when the majority is lost for good. The others must not be started again with what they
-// have: they would be a second cell. To this one they are strangers, since both the cell
-// and this replica get new ids; with their directories removed they can be added. The
-// cell begins with what state's Snapshot writes after the last entry.
+// Recover makes a cell of its own from the replica in cfg.Dir, which must not be running.
+// The cell has everything in the replica's log, even entries that a majority may never
+// have had. It is for the permanent loss of a majority. The other replicas must not be
+// started with their data, because they would be a second cell. The new cell does not
+// know them, since both the cell and this replica get new ids; with their directories
+// removed they can be added. The cell begins with state's Snapshot after the last entry.
 func Recover(cfg Config, state StateMachine) error {
 	if err := recoverIn(cfg, state); err != nil {
 		return fmt.Errorf("recover %s: %w", cfg.Dir, diskFullHint(cfg.Dir, err))
@@ -36,8 +36,8 @@ func recoverIn(cfg Config, state StateMachine) error {
 	if empty, err := store.isEmpty(); err != nil || empty {
 		return errors.Join(err, fmt.Errorf("%w: there is nothing in it", roost.NotFound))
 	}
-	// The id first: if this is cut short the replica is out of the old cell, and the
-	// command can be given again.
+	// The id first: if the command is interrupted the replica is out of the old cell, and
+	// the command can be repeated.
 	id := memberIdentity{ID: newIdentity(cfg.Name).ID, Cell: randomID()}
 	if err := id.writeTo(cfg.Dir); err != nil {
 		return err

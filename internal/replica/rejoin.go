@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// damagedSuffix is behind the name of what was set aside, before the date.
+// damagedSuffix follows the name of renamed data, before the date.
 const damagedSuffix = ".damaged-"
 
-// replaceDamagedLog replaces a damaged log by the others'. What is left of it must not
-// vote: an entry that is missing may be one that was committed with this replica's help,
-// and with a shorter log it could help to elect somebody who has not got that entry. So
-// it becomes somebody new, with nothing, and is taken in as a learner; it gets its vote
-// when it has caught up. The damaged log is set aside only when another replica leads,
-// which a majority follows.
+// replaceDamagedLog replaces a damaged log by the others'. The rest of the log must not
+// vote: a missing entry may have been committed with this replica's help, and with a
+// shorter log it could help to elect a replica without that entry. So it becomes a new
+// replica without data, and is added as a learner; it becomes a voter when it has caught
+// up. The damaged log is renamed only when another replica leads, and so has a majority.
 func (r *Replica) replaceDamagedLog(ctx context.Context, damages []string) (*diskStore, error) {
 	r.log.Error("what this replica has on disk is damaged: it waits for a leader, and then asks for all that the "+
 		"others have", "damaged", damages)
@@ -42,7 +41,7 @@ func (r *Replica) replaceDamagedLog(ctx context.Context, damages []string) (*dis
 	return openStore(r.config.Dir, r.log, r.fail)
 }
 
-// cellHasLeader reports whether one of these replicas leads this one's cell.
+// cellHasLeader reports whether one of some replicas leads this one's cell.
 func (r *Replica) cellHasLeader(ctx context.Context, others []string) bool {
 	cell := r.identity.Load().Cell
 	return slices.ContainsFunc(r.peerStates(ctx, others, nil), func(a peerState) bool {
@@ -50,8 +49,8 @@ func (r *Replica) cellHasLeader(ctx context.Context, others []string) bool {
 	})
 }
 
-// setAside gives the log and the snapshots in dir other names, which tell the date. A
-// replica without them is taken for one whose disk was lost: see fresh.
+// setAside renames the log and the snapshots in dir to names with the date. A replica
+// without them counts as one whose disk was lost: see renewIdentity.
 func setAside(dir string, now time.Time) (aside string, err error) {
 	suffix := damagedSuffix + now.Format("20060102-150405")
 	for _, name := range []string{snapshotsDir, "log"} {

@@ -21,22 +21,22 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// maxFilledEntries is how many entries a repair makes up for those that are gone, at
-// most.
+// maxFilledEntries bounds the entries that a repair fills in for missing ones.
 const maxFilledEntries = 1 << 20
 
-// keyTerm is raft's name for the term.
+// keyTerm is raft's key of the term.
 const keyTerm = "CurrentTerm"
 
-// RepairReport says what is damaged on a replica's disk, and what was done about it.
+// RepairReport lists the damages on a replica's disk, and what a repair did about them.
 type RepairReport = boltfile.RepairReport
 
-// Repair takes out of the log of the replica in cfg.Dir what is damaged; dry only says
-// what would be. It returns nil where nothing is. The replica must not run.
+// Repair removes damaged entries from the log of the replica in cfg.Dir. With dry it only
+// reports what it would remove. It returns nil if nothing is damaged. The replica must
+// not run.
 //
-// Of several replicas none is repaired so: when it starts, the others give it what they
-// have. One that is alone keeps every entry that is whole; those that are not are
-// replaced by entries that say nothing.
+// It is not for one replica of several, which gets everything from the others when it
+// starts. A replica that is alone retains every intact entry; damaged ones are replaced
+// by entries without an effect.
 func Repair(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	report, err := repairIn(cfg, now, dry)
 	if err != nil {
@@ -82,18 +82,18 @@ func repairIn(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, erro
 	return report, err
 }
 
-// salvagedLog is what is whole of a damaged log.
+// salvagedLog is the intact part of a damaged log.
 type salvagedLog struct {
 	entries          map[uint64]*raft.Log
 	stableValues     map[string][]byte
-	last             uint64 // that was acknowledged, as far as is known
-	snapshot         uint64 // index of the newest snapshot that is whole
+	last             uint64 // the last acknowledged entry, as far as known
+	snapshot         uint64 // index of the newest intact snapshot
 	snapshots        []string
 	damagedSnapshots []string
 }
 
-// salvageLog reads entries wherever they are in the pieces of the log, without a word of
-// what says where they should be.
+// salvageLog reads entries from the segments of the log, without the index that says
+// where they should be.
 func salvageLog(cfg Config) (*salvagedLog, error) {
 	old := &salvagedLog{entries: map[uint64]*raft.Log{}, stableValues: map[string][]byte{}}
 	m, err := openMark(cfg.Dir)
@@ -124,15 +124,15 @@ func salvageLog(cfg Config) (*salvagedLog, error) {
 	return old, old.readSnapshots(cfg)
 }
 
-// The layout of a frame of raft-wal: its kind, three bytes of nothing, the length of what
-// is in it; all begin at multiples of eight bytes.
+// The layout of a frame of raft-wal: its kind, three unused bytes, and the length of its
+// contents. Frames begin at multiples of eight bytes.
 const (
 	frameHeader = 8
 	frameEntry  = 1
 )
 
-// scanSegment finds the entries in a piece of the log. Of two with one index the later
-// term counts: the other was replaced.
+// scanSegment finds the entries in a segment of the log. Of two with the same index the
+// later term counts: the other was replaced.
 func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 	codec := &wal.BinaryCodec{}
 	for at := 0; at+frameHeader <= len(b); at += frameHeader {
@@ -157,7 +157,7 @@ func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 	}
 }
 
-// readSnapshots finds out which snapshots are whole.
+// readSnapshots finds the intact snapshots.
 func (old *salvagedLog) readSnapshots(cfg Config) error {
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, retainedSnapshots,
 		newLogger(slog.New(slog.DiscardHandler)))
@@ -181,7 +181,7 @@ func (old *salvagedLog) readSnapshots(cfg Config) error {
 	return err
 }
 
-// missingRuns lists the entries that are nowhere, in runs.
+// missingRuns lists the missing entries, in runs.
 func (old *salvagedLog) missingRuns() (runs [][2]uint64) {
 	for index := old.snapshot + 1; index <= old.last; index++ {
 		if old.entries[index] != nil {
@@ -216,8 +216,8 @@ func (old *salvagedLog) repairActions() (all []string) {
 	return append(all, fmt.Sprintf("%d entries and %d snapshots are kept", retained, len(old.snapshots)))
 }
 
-// fillGaps makes a log without gaps. Where no snapshot is whole and no entry says who
-// votes, the first that is made up says that this replica does.
+// fillGaps returns a log without gaps. If no snapshot is intact and no entry has the
+// configuration, the first filled entry makes this replica the only voter.
 func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err error) {
 	id, err := readIdentity(cfg.Dir, cfg.Name)
 	if err != nil {
@@ -251,7 +251,7 @@ func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err
 	return logs, max(term, at), nil
 }
 
-// writeLog makes the log anew, and sets the old one aside. It lets the lock go.
+// writeLog writes a new log, and renames the old one. It releases the lock.
 func (old *salvagedLog) writeLog(cfg Config, lock *os.File, now time.Time) (aside string, err error) {
 	defer lock.Close()
 	logs, term, err := old.fillGaps(cfg)
@@ -261,7 +261,7 @@ func (old *salvagedLog) writeLog(cfg Config, lock *os.File, now time.Time) (asid
 	if v := old.stableValues[keyTerm]; len(v) == 8 {
 		term = max(term, binary.LittleEndian.Uint64(v))
 	} else {
-		old.stableValues = nil // a vote without its term says nothing; in the next term none was given
+		old.stableValues = nil // a vote without its term is useless; in the next term no vote was given
 	}
 	if aside, err = setAside(cfg.Dir, now); err != nil {
 		return aside, err
@@ -290,7 +290,7 @@ func (old *salvagedLog) writeLog(cfg Config, lock *os.File, now time.Time) (asid
 	return aside, s.StoreLogs(logs)
 }
 
-// copySnapshot copies a snapshot that is whole from those that were set aside.
+// copySnapshot copies an intact snapshot from the renamed ones.
 func copySnapshot(dir, name string, now time.Time) error {
 	from := filepath.Join(dir, snapshotsDir+damagedSuffix+now.Format("20060102-150405"), name)
 	return os.CopyFS(filepath.Join(dir, snapshotsDir, name), os.DirFS(from))

@@ -20,56 +20,56 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// DefaultElectionTimeout is for how long a follower goes without a word from the leader
-// before it asks for votes; chance adds up to as much again. Raft's own second makes a
-// failover of nearly two.
+// DefaultElectionTimeout is how long a follower waits for a silent leader before it
+// starts an election. A random time of up to the same length is added. Raft's own default
+// of a second makes a failover take almost two.
 const DefaultElectionTimeout = 250 * time.Millisecond
 
-// StateMachine is what is replicated. Its methods are called one at a time, Apply in the
-// order of the log; what Apply does may depend on the entries alone. Entries since the
-// last snapshot are applied again after a restart.
+// StateMachine is the replicated state machine. Its methods are called one at a time,
+// Apply in the order of the log. The effect of Apply must depend on the entries alone.
+// Entries since the last snapshot are applied again after a restart.
 type StateMachine interface {
-	// Apply takes in a committed entry. What it returns is the result that Propose
-	// reports where the entry came from.
+	// Apply applies a committed entry. Propose reports its result on the replica that
+	// proposed the entry.
 	Apply(index uint64, entry []byte) any
-	// Snapshot returns what writes the state as it is now. It may be called while later
-	// entries are applied.
+	// Snapshot returns a function that writes the state as it is now. It may be called
+	// while later entries are applied.
 	Snapshot() (write func(io.Writer) error, err error)
-	// Restore replaces the state by one that was written.
+	// Restore replaces the state by one that a snapshot wrote.
 	Restore(io.Reader) error
 }
 
-// StateDigester is what a StateMachine may be, too: then it is compared where replicas
-// stand at the same entry.
+// StateDigester is an optional interface of a StateMachine. With it the states of
+// replicas are compared at the same entry.
 type StateDigester interface {
-	// Digest returns the index of the last entry that was applied, 0 if it is not known,
-	// and what the state then amounts to: two that are the same have the same. It may be
-	// called at any time.
+	// Digest returns the index of the last applied entry, 0 if unknown, and a digest of
+	// the state at that entry. Equal states have equal digests. It may be called at any
+	// time.
 	Digest() (index uint64, sum []byte)
 }
 
-// Config says which replica this is.
+// Config configures a replica.
 type Config struct {
-	Dir     string // what is on disk lies in here, and nothing else may
-	Name    string // of the node, for people
-	Address string // at which the others reach this replica: "host:port", or "unix:/path"
-	// addresses of all replicas that the cell starts with, this one too or not; none: it
-	// is alone
+	Dir     string // directory of the replica's files, and of no others
+	Name    string // of the node, for display
+	Address string // address of this replica for the others: "host:port", or "unix:/path"
+	// addresses of all replicas of a new cell, with or without this one; empty: it is
+	// alone
 	Peers           []string
 	ElectionTimeout time.Duration // 0: DefaultElectionTimeout
-	Identity        *rpc.Identity // nil: over unix sockets only
+	Identity        *rpc.Identity // nil: unix sockets only
 	Log             *slog.Logger
 
-	// Dial makes connections to other replicas; nil: rpc.Dial does, with the identity.
-	// Tests cut the network with it.
+	// Dial connects to other replicas; nil: rpc.Dial with the identity. Tests use it to
+	// cut the network.
 	Dial func(address string) (*grpc.ClientConn, error)
 }
 
-// LeadershipChange is a change of who leads.
+// LeadershipChange is a change of the leader.
 type LeadershipChange struct {
-	IsLeader bool   // this replica does, and has applied all entries of earlier leaders
-	Leader   string // address of the leader, "" where none is known
-	Term     uint64 // raft's: a replica that leads again after it was deposed leads in a higher one
+	IsLeader bool   // this replica leads, and has applied all entries of earlier leaders
+	Leader   string // address of the leader, "" if unknown
+	Term     uint64 // raft's term: a replica that leads again after it was deposed has a higher one
 }
 
 // Replica is one replica of the log.
@@ -85,15 +85,15 @@ type Replica struct {
 	identity          atomic.Pointer[memberIdentity]
 	raft              atomic.Pointer[raft.Raft] // nil until Run has started it
 	leadership        chan LeadershipChange
-	lastLedTerm       atomic.Uint64 // the last term of which Leadership has said that this replica leads in it
+	lastLedTerm       atomic.Uint64 // the last term for which Leadership has reported that this replica leads
 	proposals         pendingProposals
-	membershipChanges chan func(context.Context) // changes of membership, one after another
-	failure           chan error                 // what ends Run
+	membershipChanges chan func(context.Context) // executed one after another
+	failure           chan error                 // an error that ends Run
 	running           sync.WaitGroup
 }
 
-// Open reads which replica this is, and starts nothing. A directory that is empty gets an
-// identity.
+// Open reads the identity of this replica, and starts nothing. An empty directory gets a
+// new identity.
 func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	if cfg.ElectionTimeout <= 0 {
 		cfg.ElectionTimeout = DefaultElectionTimeout
@@ -125,12 +125,12 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	return r, nil
 }
 
-// Leadership tells who leads. Only the latest word is kept, so a change may be missed;
-// the term tells.
+// Leadership returns a channel of leadership changes. It holds only the latest one, so a
+// change may be missed; the term shows that.
 func (r *Replica) Leadership() <-chan LeadershipChange { return r.leadership }
 
-// Run takes part until ctx ends or the disk fails, and returns when all that it started
-// is gone.
+// Run runs the replica until ctx ends or the disk fails, and returns when everything that
+// it started has ended.
 func (r *Replica) Run(ctx context.Context) error {
 	store, err := openStore(r.config.Dir, r.log, r.fail)
 	if damages := damagesOf(err); len(damages) > 0 && len(r.config.Peers) > 1 {
@@ -171,15 +171,15 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 	cancel()
 	r.proposals.closeAndWait(2 * r.config.ElectionTimeout)
-	rf.Shutdown().Error() // it closes the transport, and that the layer
+	rf.Shutdown().Error() // it closes the transport, which closes the stream layer
 	r.proposals.stopResolving()
 	r.running.Wait()
 	r.streamLayer.running.Wait()
 	return err
 }
 
-// transferLeadership lets another lead before this replica stops, if it does: nobody then
-// has to find out by silence.
+// transferLeadership transfers the leadership before this leader stops, so that the
+// others need not wait for an election timeout.
 func (r *Replica) transferLeadership(rf *raft.Raft) {
 	if rf.State() != raft.Leader || len(r.members()) < 2 {
 		return
@@ -193,7 +193,7 @@ func (r *Replica) transferLeadership(rf *raft.Raft) {
 	}
 }
 
-// fail ends Run with that error. Of several the first counts.
+// fail ends Run with an error. Only the first error counts.
 func (r *Replica) fail(err error) {
 	select {
 	case r.failure <- err:
@@ -201,12 +201,12 @@ func (r *Replica) fail(err error) {
 	}
 }
 
-// raftConfig are raft's.
+// raftConfig returns raft's configuration.
 func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(r.identity.Load().ID)
 	c.HeartbeatTimeout, c.ElectionTimeout = r.config.ElectionTimeout, r.config.ElectionTimeout
-	// deposed before another can be elected, where clocks run alike
+	// deposed before another can be elected, if clocks run at the same rate
 	c.LeaderLeaseTimeout = max(r.config.ElectionTimeout*4/5, 5*time.Millisecond)
 	c.CommitTimeout = 25 * time.Millisecond
 	c.MaxAppendEntries = maxProposed
@@ -219,16 +219,16 @@ func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 	return c
 }
 
-// newTransport takes raft's calls over the streams of the layer.
+// newTransport returns a transport of raft over the streams of the layer.
 func (r *Replica) newTransport() *raft.NetworkTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: r.streamLayer, MaxPool: 3, MaxRPCsInFlight: 32, Logger: newLogger(r.log), MsgpackUseNewTimeFormat: true,
-		// after this a call that the network has swallowed is made anew
+		// after this time a call without an answer is repeated
 		Timeout: max(2*time.Second, 4*r.config.ElectionTimeout),
 	})
 }
 
-// runningRaft returns raft, or why there is none.
+// runningRaft returns raft, or an error if it does not run.
 func (r *Replica) runningRaft() (*raft.Raft, error) {
 	if rf := r.raft.Load(); rf != nil {
 		return rf, nil

@@ -47,8 +47,8 @@ func TestThree(t *testing.T) {
 	})
 }
 
-// TestLeaderStopped holds that a leader which is stopped leaves no gap: another leads
-// before anybody could have missed it.
+// TestLeaderStopped checks that a stopped leader leaves no gap: another leads before an
+// election timeout passes.
 func TestLeaderStopped(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -64,7 +64,7 @@ func TestLeaderStopped(t *testing.T) {
 	})
 }
 
-// TestLeaderKilled lets a leader die without a word.
+// TestLeaderKilled kills a leader without a message to the others.
 func TestLeaderKilled(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -78,8 +78,8 @@ func TestLeaderKilled(t *testing.T) {
 	})
 }
 
-// TestLeaderIsolated cuts a leader off: another leads, and what the old one has proposed
-// fails there, and is nowhere after the cut heals.
+// TestLeaderIsolated isolates a leader. Another leads, and what the old one has proposed
+// fails there, and is in no log after the link is restored.
 func TestLeaderIsolated(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -99,8 +99,8 @@ func TestLeaderIsolated(t *testing.T) {
 	})
 }
 
-// TestOneWay cuts each direction of a follower's links alone. The others go on, and with
-// pre-vote it unseats nobody when it is back.
+// TestOneWay cuts each direction of a follower's links alone. The others continue, and
+// with pre-vote the follower deposes no leader when it is back.
 func TestOneWay(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -131,8 +131,8 @@ func TestOneWay(t *testing.T) {
 	})
 }
 
-// TestWiped wipes a replica's disk. Under its old id nothing reaches it any more; it is
-// taken in under a new one, and has everything.
+// TestWiped wipes a replica's disk. Its old id is no longer used; it is added under a new
+// one, and gets all entries.
 func TestWiped(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -168,9 +168,9 @@ func TestWiped(t *testing.T) {
 	})
 }
 
-// TestVoteAfterWipe wipes the one replica that shares the leader's last entry with it,
-// and takes the leader away: the third, which has not got the entry, must not be elected
-// with the vote of somebody who has forgotten.
+// TestVoteAfterWipe wipes the only replica that shares the leader's last entry, and stops
+// the leader. The third, which does not have the entry, must not be elected with the vote
+// of the wiped replica.
 func TestVoteAfterWipe(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -199,7 +199,8 @@ func TestVoteAfterWipe(t *testing.T) {
 	})
 }
 
-// TestMembers makes three of one, replaces one of them, and removes the leader.
+// TestMembers grows a cell from one to three replicas, replaces one of them, and removes
+// the leader.
 func TestMembers(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -251,8 +252,8 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// TestRecover loses two of three for good. What is left decides nothing, until it is made
-// a cell of its own; then the others join anew.
+// TestRecover loses two of three replicas permanently. The last one commits nothing until
+// it is made a cell of its own; then the others join it as new replicas.
 func TestRecover(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -272,7 +273,7 @@ func TestRecover(t *testing.T) {
 		leader := c.waitForLeader()
 		c.commitEntries(leader, "c")
 
-		c.startReplica("n2:1") // with what it has: it stays out
+		c.startReplica("n2:1") // with its old data: it stays out
 		c.passTime(10 * time.Second)
 		if err := leader.Add(t.Context(), "n2:1"); !errors.Is(err, roost.Conflict) {
 			t.Errorf("one of the old cell: got %v", err)
@@ -291,8 +292,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestSnapshot lets a replica fall so far behind that the log no longer reaches back to
-// it.
+// TestSnapshot lets a replica fall so far behind that the log no longer has its next
+// entry.
 func TestSnapshot(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
@@ -329,7 +330,7 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// TestAllRestarted stops everybody at once, and starts them again.
+// TestAllRestarted stops all replicas at once, and starts them again.
 func TestAllRestarted(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		for i := range 3 {
@@ -341,8 +342,8 @@ func TestAllRestarted(t *testing.T) {
 	})
 }
 
-// TestBootstrap holds when a cell may begin: when all are there, are empty, and want the
-// same one.
+// TestBootstrap checks when a cell may begin: when all replicas are reachable, empty, and
+// name the same peers.
 func TestBootstrap(t *testing.T) {
 	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startReplica("n1:1")
@@ -383,14 +384,14 @@ func TestChangedAddress(t *testing.T) {
 	})
 }
 
-// TestBrokenDisk takes the log's directory away from under a replica: it must not go on
-// in silence.
+// TestBrokenDisk removes the log's directory of a running replica, which must not
+// continue silently.
 func TestBrokenDisk(t *testing.T) {
 	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.startReplica("n1:1")
 		n := c.waitForLeader()
 		c.commitEntries(n, "a")
-		n.store.Load().WAL.Close() // as good as a disk that fails
+		n.store.Load().WAL.Close() // like a disk that fails
 		if _, err := n.commitEntry("b"); err == nil {
 			t.Error("an entry was committed that could not be written")
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// TestServed lets three replicas find each other over real sockets: with certificates,
-// and as one user on one machine.
+// TestServed lets three replicas find each other over real sockets. They use
+// certificates, or are one user on one machine.
 func TestServed(t *testing.T) {
 	authority := t.TempDir()
 	if err := pki.Init(authority, "lab"); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/atomicfile"
 )
 
-// snapshotStore are kept in files; the write of one that fails is as bad as that of the
-// log.
+// snapshotStore stores snapshots in files. A failed write ends the daemon, like a failed
+// write of the log.
 type snapshotStore struct {
 	raft.SnapshotStore
 	dir       string // of the replica
@@ -57,7 +57,7 @@ func (w watchedSink) Close() error {
 	return err
 }
 
-// The names of a snapshot's files, below the directory of snapshots. Raft keeps a
+// The names of a snapshot's files, below the directory of snapshots. Raft stores a
 // checksum of the state in the first, and none of the first itself.
 const (
 	snapshotsDir = "snapshots"
@@ -67,8 +67,7 @@ const (
 
 func snapshotFile(dir, id, name string) string { return filepath.Join(dir, snapshotsDir, id, name) }
 
-// writeSnapshotSum writes down the checksum of what a snapshot says of itself, and of its
-// own name.
+// writeSnapshotSum writes a checksum over a snapshot's metadata and its name.
 func writeSnapshotSum(dir, id string) error {
 	text, err := os.ReadFile(snapshotFile(dir, id, snapshotMeta))
 	if err != nil {
@@ -82,8 +81,8 @@ func snapshotMetaSum(id string, text []byte) string {
 	return hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}) + "\n"
 }
 
-// checkSnapshots reads all snapshots of the replica in dir, and names those that are
-// damaged. One of an older release gets its checksum.
+// checkSnapshots reads all snapshots of the replica in dir, and returns the names of
+// damaged ones. Snapshots of an older release get a checksum.
 func (s snapshotStore) checkSnapshots() (damaged []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, snapshotsDir))
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-const chunkSize = 64 << 10 // bytes of one message
+const chunkSize = 64 << 10 // bytes of data in one message
 
-// streamLayer makes network.Conns for raft out of streams of gRPC: a pipe in memory,
-// whose deadlines work, and on its far end somebody who carries bytes between the pipe
-// and the stream.
+// streamLayer makes net.Conns for raft from gRPC streams. Raft has one end of a pipe in
+// memory, whose deadlines work, and a goroutine copies bytes between the other end and
+// the stream.
 type streamLayer struct {
 	replica  *Replica
 	incoming chan net.Conn
@@ -30,7 +30,7 @@ type streamLayer struct {
 	running  sync.WaitGroup
 }
 
-// memberAddress is where a replica is, as a network.Addr.
+// memberAddress is the address of a replica, as a net.Addr.
 type memberAddress string
 
 func (memberAddress) Network() string  { return "roost" }
@@ -53,7 +53,7 @@ func (l *streamLayer) Accept() (net.Conn, error) {
 	}
 }
 
-// offerConn hands a connection to raft.
+// offerConn passes a connection to raft.
 func (l *streamLayer) offerConn(ctx context.Context, conn net.Conn) error {
 	select {
 	case l.incoming <- conn:
@@ -64,7 +64,7 @@ func (l *streamLayer) offerConn(ctx context.Context, conn net.Conn) error {
 	return fmt.Errorf("replica %s: %w: it is stopping", l.replica.config.Name, roost.Unavailable)
 }
 
-// Dial opens a stream to the replica that raft's configuration has at that address.
+// Dial opens a stream to the replica at an address of raft's configuration.
 func (l *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	near, far := net.Pipe()
@@ -95,7 +95,7 @@ func (l *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 }
 
 // openStream makes a connection and a stream on it, and waits until the other end has
-// agreed.
+// accepted it.
 func (r *Replica) openStream(ctx context.Context, target string) (*grpc.ClientConn, streamConn, error) {
 	to := r.memberByID(func(s raft.Server) bool { return string(s.Address) == target })
 	if to.ID == "" {
@@ -110,7 +110,7 @@ func (r *Replica) openStream(ctx context.Context, target string) (*grpc.ClientCo
 		self := r.identity.Load()
 		err = s.Send(&wire.ReplicaBytes{From: self.ID, To: string(to.ID), Cell: self.Cell})
 	}
-	if err == nil || errors.Is(err, io.EOF) { // the other end has ended it already: Recv tells why
+	if err == nil || errors.Is(err, io.EOF) { // the other end has already ended it: Recv returns the reason
 		_, err = s.Recv()
 	}
 	if err != nil {
@@ -119,14 +119,14 @@ func (r *Replica) openStream(ctx context.Context, target string) (*grpc.ClientCo
 	return conn, s, nil
 }
 
-// streamConn is either end of one.
+// streamConn is either end of a stream.
 type streamConn interface {
 	Send(*wire.ReplicaBytes) error
 	Recv() (*wire.ReplicaBytes, error)
 }
 
-// copyStream moves bytes between the pipe and the stream until one of the ends is closed;
-// stop makes a Recv return.
+// copyStream copies bytes between the pipe and the stream until one of the ends is
+// closed. stop makes a blocked Recv return.
 func (l *streamLayer) copyStream(far net.Conn, s streamConn, stop func()) {
 	ended := make(chan struct{})
 	l.running.Go(func() {

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// registerMachine is a state machine: the last entry, how many there were, and a hash
-// over all of them in their order.
+// registerMachine is a state machine with the last entry, their number, and a hash over
+// all in order.
 type registerMachine struct {
 	mu sync.Mutex
 	registerState
@@ -66,13 +66,13 @@ func (m *registerMachine) currentState() registerState {
 	return m.registerState
 }
 
-// testCell is several replicas in one process, in a bubble of synctest: their clocks are
-// fake, and their network is cut at will.
+// testCell is several replicas in one process, in a bubble of synctest. Their clocks are
+// fake, and their network can be cut.
 type testCell struct {
 	t         *testing.T
 	dir       string
 	network   *memoryNetwork
-	addresses []string // that replicas are told as their peers
+	addresses []string // the replicas' configured peers
 	log       *slog.Logger
 
 	mu    sync.Mutex
@@ -90,7 +90,7 @@ type testNode struct {
 	lead LeadershipChange
 }
 
-// runCellTest plays a cell of that many replicas, none of which is started.
+// runCellTest runs a test with a cell of n replicas, none of which is started.
 func runCellTest(t *testing.T, n int, play func(*testing.T, *testCell)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCell(t, n)
@@ -118,7 +118,7 @@ func (c *testCell) replicaConfig(addr string) Config {
 		Log: c.log.With("at", addr)}
 }
 
-// nodeAt is the replica that runs at addr, nil for none.
+// nodeAt returns the running replica at addr, nil for none.
 func (c *testCell) nodeAt(addr string) *testNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *testCell) setNode(addr string, n *testNode) {
 	}
 }
 
-// runningNodes are those that run, in the order of their addresses.
+// runningNodes returns the running replicas, in the order of addresses.
 func (c *testCell) runningNodes() []*testNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,11 +185,11 @@ func (c *testCell) startAll() {
 	}
 }
 
-// errKilled is how a replica ends that is killed: as with a disk that fails, nothing is
-// said to the others.
+// errKilled is the error that ends a killed replica. As with a disk that fails, the
+// others get no message.
 var errKilled = errors.New("killed")
 
-// killReplica ends a replica at once. Nothing is flushed that was not on disk before.
+// killReplica ends a replica at once. Nothing is flushed.
 func (c *testCell) killReplica(addr string) {
 	if n := c.nodeAt(addr); n != nil {
 		n.fail(errKilled)
@@ -197,7 +197,7 @@ func (c *testCell) killReplica(addr string) {
 	}
 }
 
-// stopReplica ends a replica in good order.
+// stopReplica stops a replica in good order.
 func (c *testCell) stopReplica(addr string) {
 	if n := c.nodeAt(addr); n != nil {
 		n.stop()
@@ -231,7 +231,7 @@ func (c *testCell) wipeDisk(addr string) {
 }
 
 // waitUntil waits for a condition. The clock is fake: an hour of waiting costs nothing,
-// and one that never comes ends the test.
+// and a condition that never holds fails the test.
 func (c *testCell) waitUntil(what string, is func() bool) {
 	c.t.Helper()
 	for range 12_000 {
@@ -252,8 +252,8 @@ func (n *testNode) isLeader() bool {
 	return n.lead.IsLeader
 }
 
-// waitForLeader waits for one that leads among those addresses, or all, and has just had
-// that confirmed.
+// waitForLeader waits for a leader among some addresses, or all, whose leadership has
+// just been confirmed.
 func (c *testCell) waitForLeader(among ...string) (found *testNode) {
 	c.t.Helper()
 	if len(among) == 0 {
@@ -271,7 +271,7 @@ func (c *testCell) waitForLeader(among ...string) (found *testNode) {
 	return found
 }
 
-// commitEntry commits an entry on a replica and returns what came of it.
+// commitEntry commits an entry on a replica and returns the result.
 func (n *testNode) commitEntry(entry string) (any, error) {
 	type outcome struct {
 		result any
@@ -283,7 +283,7 @@ func (n *testNode) commitEntry(entry string) (any, error) {
 	return o.result, o.err
 }
 
-// commitEntries commits entries on whatever leads, and fails the test where that fails.
+// commitEntries commits entries on the leader, and fails the test if that fails.
 func (c *testCell) commitEntries(n *testNode, entries ...string) {
 	c.t.Helper()
 	for _, e := range entries {
@@ -293,7 +293,7 @@ func (c *testCell) commitEntries(n *testNode, entries ...string) {
 	}
 }
 
-// waitForSameState waits until all that run have the same entries, and that many.
+// waitForSameState waits until all running replicas have the same count entries.
 func (c *testCell) waitForSameState(count int) {
 	c.t.Helper()
 	c.waitUntil(fmt.Sprintf("%d entries everywhere", count), func() bool {
@@ -311,7 +311,7 @@ func (c *testCell) waitForSameState(count int) {
 	})
 }
 
-// pendingCount is how many were proposed and are not settled.
+// pendingCount returns the number of unresolved proposals.
 func (p *pendingProposals) pendingCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
