@@ -16,9 +16,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SplitAddress takes an address apart into what net.Dial wants.
+// SplitAddress splits an address into the arguments of net.Dial.
 //
-// A port is a number: names of services differ from host to host.
+// A port must be a number, because names of services differ between hosts.
 func SplitAddress(addr string) (network, target string, err error) {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		if !filepath.IsAbs(path) {
@@ -34,8 +34,8 @@ func SplitAddress(addr string) (network, target string, err error) {
 	return "tcp", addr, nil
 }
 
-// Listen opens addr. A unix socket gets that mode, and a dead one in its place is
-// removed; a live one is an error.
+// Listen listens on addr. A unix socket gets the mode, and a socket without a listener in
+// its place is removed; one with a listener is an error.
 func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	network, target, err := SplitAddress(addr)
 	if err != nil {
@@ -83,9 +83,9 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", short)
 }
 
-// ShortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer
-// one (unix(7)), and directories of tests and homes are longer than that. The long way
-// round leads through a descriptor of its directory; done closes it.
+// ShortPath returns a name of at most 107 bytes for a socket. The kernel accepts no
+// longer one (unix(7)), and directories of tests and homes are longer than that. The
+// short name leads through a descriptor of the socket's directory; done closes it.
 func ShortPath(path string) (short string, done func(), err error) {
 	if len(path) < 104 {
 		return path, func() {}, nil

@@ -10,31 +10,31 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// Bounds on those who have come without a certificate where that is allowed: what they
-// may do is a matter of a moment and a few hundred bytes.
+// Bounds on anonymous connections, where these are allowed. What they may do takes a
+// moment and a few hundred bytes.
 const (
-	maxAnonymous     = 64 // one more ends the oldest: honest ones are over in milliseconds
+	maxAnonymous     = 64 // one more closes the oldest: an honest one needs milliseconds
 	anonymousBytes   = 64 << 10
 	anonymousTimeout = 10 * time.Second
 )
 
-// anonymousConns are the connections of those who have no certificate, the oldest first.
+// anonymousConns lists the anonymous connections, oldest first.
 type anonymousConns struct {
 	mu    sync.Mutex
 	conns []*anonymousConn
 }
 
-// anonymousConn is one of them.
+// anonymousConn is an anonymous connection.
 type anonymousConn struct {
 	net.Conn
 	conns  *anonymousConns
-	budget int // bytes that it may still send
+	budget int // bytes that the client may still send
 	timer  *time.Timer
 }
 
 var errAnonymousLimit = errors.New("who has no certificate may not say that much")
 
-// add lets a stranger in for a moment.
+// add adds an anonymous connection, which is closed after a short time.
 func (s *anonymousConns) add(conn net.Conn) net.Conn {
 	p := &anonymousConn{Conn: conn, conns: s, budget: anonymousBytes}
 	p.timer = time.AfterFunc(anonymousTimeout, func() { p.Close() })
@@ -69,7 +69,7 @@ func (p *anonymousConn) Close() error {
 	return p.Conn.Close()
 }
 
-// isAnonymous reports whether a peer has shown nothing.
+// isAnonymous reports whether a peer has no identity.
 func isAnonymous(p peer.Peer) bool {
 	return !p.Local && p.User == "" && p.Name == "" && p.Plays(peer.Anonymous)
 }

@@ -20,8 +20,8 @@ func readToEnd(conn net.Conn) (n int, err error) {
 	return n, err
 }
 
-// TestStrangersPass holds that who has no certificate can stay for a moment only, says
-// little, and keeps nobody else out.
+// TestStrangersPass checks that an anonymous client can be connected only briefly and
+// send only little. It must lock no other client out.
 func TestStrangersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s anonymousConns

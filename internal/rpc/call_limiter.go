@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// callLimiter looks at each call when its header has come and before anything else is
-// read: who calls, whether he may, and how many calls he has already.
+// callLimiter checks each call when its header has arrived and before anything else is
+// read. It identifies the caller, checks its rights, and bounds its calls in progress.
 type callLimiter struct {
 	table    peer.AccessTable
 	limits   methodLimits
@@ -28,8 +28,8 @@ type callLimiter struct {
 	intake *intakeLimiter
 
 	mu      sync.Mutex
-	calls   map[string]int // at once, of each peer
-	uploads map[string]int // of those, the ones of users that send more than one message
+	calls   map[string]int // calls in progress, by peer
+	uploads map[string]int // of these, calls of users that send more than one message, by user
 }
 
 func newCallLimiter(table peer.AccessTable, refused *logLimiter) *callLimiter {
@@ -37,16 +37,15 @@ func newCallLimiter(table peer.AccessTable, refused *logLimiter) *callLimiter {
 		intake: newIntakeLimiter(maxIntakePerPeer, maxIntake), calls: map[string]int{}, uploads: map[string]int{}}
 }
 
-// activeCall is a call that is under way. Its timer ends it where a peer makes it wait
-// for too long.
+// activeCall is a call in progress. Its timer ends it if the peer is too slow.
 type activeCall struct {
 	method      string
 	peer        peer.Peer
 	ctx         context.Context // ends with the call
 	end         context.CancelCauseFunc
 	limiter     *callLimiter
-	intake      *callIntake   // bytes of its request; nil where they are not counted
-	sendTimeout time.Duration // for the peer to take what it is sent
+	intake      *callIntake   // bytes of its request; nil if they are not counted
+	sendTimeout time.Duration // how long the peer may take to receive a message
 
 	mu    sync.Mutex
 	timer *time.Timer
@@ -60,7 +59,7 @@ type callContext struct {
 	call *activeCall
 }
 
-// Value finds the call.
+// Value returns the activeCall.
 func (c callContext) Value(key any) any {
 	if key == (callKey{}) {
 		return c.call
@@ -68,8 +67,8 @@ func (c callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Err says that time was up where the call was ended for that: gRPC tells the peer what
-// it finds here, and a cancelled call would look like his own doing.
+// Err returns DeadlineExceeded if the call was ended for slowness. gRPC sends this error
+// to the peer, to which a cancelled call would look like its own cancellation.
 func (c callContext) Err() error {
 	err := c.Context.Err()
 	if err != nil && KindOf(context.Cause(c.Context)) == roost.Exhausted {
@@ -110,14 +109,14 @@ func (d *callLimiter) beginCall(ctx context.Context, info *tap.Info) (context.Co
 	return callContext{c.ctx, c}, nil
 }
 
-// authorize says who calls, if he may call that method.
+// authorize returns the caller, if it may call a method.
 func (d *callLimiter) authorize(ctx context.Context, method string) (peer.Peer, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return p, fmt.Errorf("%s: %w", method, roost.Unauthenticated)
 	}
 	if !d.table.Allows(p, method) {
-		// A method that is not ours has a name that the peer has chosen.
+		// The name of an unknown method is chosen by the peer.
 		kind := "refused a call of a method that there is not"
 		if _, ours := d.table[method]; ours {
 			kind = "refused a call of " + method
@@ -162,12 +161,12 @@ func (d *callLimiter) removeCall(who string, upload bool) {
 	}
 }
 
-// startTimer ends the call unless over is called in time.
+// startTimer ends the call unless it is stopped in time.
 func (c *activeCall) startTimer(d time.Duration, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
-		return // it is over already
+		return // the call is already over
 	}
 	c.timer = time.AfterFunc(d, func() {
 		c.limiter.refusals.log("ended a call of "+c.method, c.peer.String(), "why", why, "after", d)
@@ -183,8 +182,8 @@ func (c *activeCall) stopTimer() {
 	}
 }
 
-// timeoutCause is the error of a call that was ended because its peer was too slow, and
-// otherwise err.
+// timeoutCause returns the error of a call that was ended because its peer was too slow,
+// and otherwise err.
 func timeoutCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && KindOf(cause) == roost.Exhausted {
 		return cause
@@ -196,7 +195,7 @@ func (d *callLimiter) handleStream(srv any, stream grpc.ServerStream, _ *grpc.St
 	handle grpc.StreamHandler) error {
 	c, ok := stream.Context().Value(callKey{}).(*activeCall)
 	if !ok {
-		return Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // it did not come by the desk
+		return Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // the call did not pass through beginCall
 	}
 	err := timeoutCause(stream.Context(), handle(srv, &deadlineStream{stream, c}))
 	if err != nil {
@@ -205,8 +204,8 @@ func (d *callLimiter) handleStream(srv any, stream grpc.ServerStream, _ *grpc.St
 	return Status(err)
 }
 
-// logIfRefused logs what a call returns if that is a refusal: because of who the caller
-// is, or because there is no room.
+// logIfRefused logs the error of a call if it is a refusal, for lack of rights or of
+// room.
 func logIfRefused(ctx context.Context, err error) {
 	switch KindOf(err) {
 	case roost.PermissionDenied, roost.Unauthenticated, roost.Exhausted:
@@ -214,24 +213,23 @@ func logIfRefused(ctx context.Context, err error) {
 	}
 }
 
-// LogRefusal logs that a call did not get what it wanted. What a call returns is logged
-// where it says that the caller may not; a daemon calls this where one call asks for
-// several things, or sends what no honest peer does; what is one of a few words for what
-// was asked, or "".
+// LogRefusal logs that a request was refused. Refused calls are logged automatically; a
+// daemon calls LogRefusal if one call has several requests, or if a peer sends what no
+// honest peer does. what is a constant text for the request, or "".
 func LogRefusal(ctx context.Context, what string, why error) {
 	if c, ok := ctx.Value(callKey{}).(*activeCall); ok {
 		c.limiter.refusals.log(strings.TrimSpace("refused a call of "+c.method+" "+what), c.peer.String(), "why", why)
 	}
 }
 
-// deadlineStream is a stream whose messages are taken in time, or it ends.
+// deadlineStream is a stream that ends if the peer does not take its messages in time.
 type deadlineStream struct {
 	grpc.ServerStream
 	call *activeCall
 }
 
-// RecvMsg receives a message. Where it is the only request of the call, its bytes are
-// counted as held before they are read, and until the call ends.
+// RecvMsg receives a message. If it is the only request of the call, its bytes count
+// against the intake limits before it is read, until the call ends.
 func (t *deadlineStream) RecvMsg(m any) error {
 	c := t.call
 	if !c.limiter.limits.unary[c.method] {
@@ -249,8 +247,8 @@ func (t *deadlineStream) RecvMsg(m any) error {
 	return err
 }
 
-// logTooLong logs what gRPC refused to read. gRPC has answered already; FromStatus finds
-// better words for that.
+// logTooLong logs that gRPC refused to read a message. gRPC has already answered;
+// FromStatus returns a better text for that answer.
 func (c *activeCall) logTooLong(err error) error {
 	if status.Code(err) == codes.ResourceExhausted {
 		c.limiter.refusals.log("refused a message that is too long", c.peer.String(), "method", c.method, "most",
@@ -259,8 +257,7 @@ func (c *activeCall) logTooLong(err error) error {
 	return err
 }
 
-// SendMsg sends a message. It waits while the peer has a window's worth that it has not
-// taken.
+// SendMsg sends a message. It blocks while the peer's flow control window is full.
 func (t *deadlineStream) SendMsg(m any) error {
 	t.call.startTimer(t.call.sendTimeout, "what it was sent was not taken")
 	defer t.call.stopTimer()

@@ -8,38 +8,38 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// PeerProof is what a caller compares before it says anything to the other end of a
-// connection.
+// PeerProof is how a caller verifies the other end of a connection before it sends
+// anything.
 type PeerProof uint8
 
-// The proofs. An address proves nothing: whoever takes it answers there.
+// The proofs. An address proves nothing: any process may answer at it.
 const (
-	// the certificate is of the pool, has the role, and has the name of the node that is
-	// wanted
+	// the certificate is of the pool and has the wanted role and node name
 	ProofByName PeerProof = iota + 1
-	// it is of the pool and has the role: the node file names addresses only, and every
-	// node of that role is trusted alike
+	// the certificate is of the pool and has the wanted role: the node file has only
+	// addresses, and every node of the role is trusted
 	ProofByRole
-	// the authority that signed it is the one whose certificate or digest the caller
-	// holds, and which signs for nobody else
+	// the certificate was signed by the authority whose certificate or digest the caller
+	// has, and which signs for no other server
 	ProofByPin
-	// nothing over the network: the directory of the unix socket says who may be there
+	// nothing over the network: the directory of the unix socket restricts who may be
+	// there
 	ProofBySocket
 )
 
-// CallRule is one row of the table of who calls whom.
+// CallRule is one row of the table of calls.
 type CallRule struct {
 	Caller     peer.Role
 	Service    string    // of internal/wire
 	ServerRole peer.Role // that the certificate of the other end must have
 	Proof      PeerProof
-	// what the first message of the other end says of itself, and is compared with its
-	// certificate or with what was wanted
+	// what the first message of the other end states about itself, which is compared with
+	// its certificate or with the wanted node
 	Claims string
 }
 
-// CallRules is the table: one row for each role and service of auth.MethodAccess.
-// DialNode and Dial obey it, and a test tries each row.
+// CallRules returns the table, with one row for each role and service of
+// auth.MethodAccess. DialNode and Dial follow it, and a test tries each row.
 func CallRules() []CallRule {
 	return []CallRule{
 		{peer.User, "Schedd", peer.Schedd, ProofByPin,
@@ -78,7 +78,7 @@ func CallRules() []CallRule {
 	}
 }
 
-// requiresNodeName reports whether the table has every node that calls a role name the
+// requiresNodeName reports whether the table requires every caller of a role to name the
 // node that it wants.
 func requiresNodeName(role peer.Role) bool {
 	return slices.ContainsFunc(CallRules(), func(p CallRule) bool {
@@ -86,7 +86,8 @@ func requiresNodeName(role peer.Role) bool {
 	})
 }
 
-// checkDialable says why no connection can be made to such a one, before any is tried.
+// checkDialable returns why no connection to an address can be permitted, before any is
+// tried.
 func checkDialable(network, addr string, id *Identity, role peer.Role, node string) error {
 	switch {
 	case network == "unix" && id != nil && node != "" && node != id.Name:

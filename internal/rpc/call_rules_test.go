@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Each role that may call a method of a service has a row that says what it compares, and
-// no row is of a pair that there is not.
+// TestEveryPairHasRule checks that each role that may call a method of a service has a
+// row. No row may be superfluous.
 func TestEveryPairHasRule(t *testing.T) {
 	type pair struct {
 		caller  peer.Role
@@ -50,16 +50,16 @@ func TestEveryPairHasRule(t *testing.T) {
 	}
 }
 
-// pinnedRoles are the tests of other packages that try the rows whose proof is a pin:
-// what is held is theirs.
+// pinnedRoles lists the tests of other packages for the rows with ProofByPin, whose pins
+// belong to those packages.
 var pinnedRoles = map[string]string{
 	"user Schedd":        "identity/login/login_test.go TestLogin",
 	"stranger Schedd":    "identity/login/login_test.go TestLogin",
 	"stranger Authority": "identity/ca/service_test.go TestTheAuthorityIsTheOneOfTheToken",
 }
 
-// Each row is tried against a node that is the one that is wanted, one of the same role
-// with another name, and one of the name without the role.
+// TestPairs tries each row with three servers. These are the wanted node, another node of
+// the same role, and a node of that name without the role.
 func TestPairs(t *testing.T) {
 	pool := authority(t)
 	callers := map[peer.Role]*rpc.Identity{}
@@ -75,7 +75,7 @@ func TestPairs(t *testing.T) {
 		row := string(p.Caller) + " " + p.Service
 		switch p.Proof {
 		case rpc.ProofBySocket:
-			continue // TestUnauthenticatedRefused
+			continue // tested by TestUnauthenticatedRefused
 		case rpc.ProofByPin:
 			file, test, _ := strings.Cut(pinnedRoles[row], " ")
 			if text, err := os.ReadFile(filepath.Join("..", file)); err != nil ||
@@ -117,7 +117,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// issueIdentity is identity in a directory of its own: several have the same name.
+// issueIdentity is identity in a directory of its own, because several nodes have the
+// same name.
 func issueIdentity(t *testing.T, pool, name string, role peer.Role) *rpc.Identity {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +134,7 @@ func issueIdentity(t *testing.T, pool, name string, role peer.Role) *rpc.Identit
 	return identity(t, dir, name, role)
 }
 
-// canConnect reports whether a connection comes about.
+// canConnect reports whether a connection can be established.
 func canConnect(t *testing.T, addr string, id *rpc.Identity, role peer.Role, node string) bool {
 	t.Helper()
 	conn, err := rpc.DialNode(addr, id, role, node)
@@ -154,7 +155,8 @@ func canConnect(t *testing.T, addr string, id *rpc.Identity, role peer.Role, nod
 	}
 }
 
-// Who is of another node is on no socket of this host, whatever its ad says.
+// TestSocketsOnThisHostOnly checks that a node of another host is never dialled at a unix
+// socket, whatever its ad contains.
 func TestSocketsOnThisHostOnly(t *testing.T) {
 	id := identity(t, authority(t), "n1", peer.Schedd)
 	socket := "unix:" + filepath.Join(t.TempDir(), "x.sock")

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// boundedCodec refuses what is too long for its type before it is parsed.
+// boundedCodec refuses messages too long for their type before they are parsed.
 type boundedCodec struct {
 	encoding.CodecV2
 	limits   methodLimits

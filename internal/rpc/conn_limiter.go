@@ -72,10 +72,10 @@ func (g *connLimiter) addConn(who string, user bool, n int) {
 // isTrusted reports whether a peer is the daemon's own user or root.
 func isTrusted(p peer.Peer) bool { return p.Local && p.Plays(peer.Schedd) }
 
-// isUser reports whether a peer is a user, here or with a login from elsewhere.
+// isUser reports whether a peer is a user, on this host or with a login from elsewhere.
 func isUser(p peer.Peer) bool { return p.Local || p.User != "" }
 
-// countedConn is a connection of a peer who is known.
+// countedConn is a connection of an identified peer.
 type countedConn struct {
 	net.Conn
 	onClose func()
@@ -87,8 +87,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// LimitKey is what strangers are counted by: the address, and of an IPv6 one the network,
-// all of which one host can have.
+// LimitKey returns the key by which unidentified peers are counted. It is the address, or
+// for IPv6 the network, because one host can have all of its addresses.
 func LimitKey(addr net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// addrConn is a connection that has an address and nothing else.
+// addrConn is a connection that has only an address.
 type addrConn struct {
 	net.Conn
 	addr net.TCPAddr
@@ -49,8 +49,8 @@ func TestOldestAnonymousMakesRoom(t *testing.T) {
 	}
 }
 
-// TestHandshakesCounted lets connections of many addresses come and go, and compares with a
-// list.
+// TestHandshakesCounted begins and ends handshakes from many addresses at random, and
+// compares the limiter with a list.
 func TestHandshakesCounted(t *testing.T) {
 	g := newConnLimiter().handshakes
 	var here []*AnonymousConn

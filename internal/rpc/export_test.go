@@ -1,7 +1,7 @@
 package rpc
 
-// MessageSizes says how long messages may be.
+// MessageSizes returns the limits of messages.
 var MessageSizes = messageSizes
 
-// MaxCallsPerPeer is how many calls a peer may have at once.
+// MaxCallsPerPeer is how many calls in progress a peer may have.
 const MaxCallsPerPeer = maxCallsPerPeer

@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// intakeLimiter bounds the bytes of requests that a server holds, of each peer and of
-// all. A call of many connections could otherwise have a server read thousands of
-// requests of the longest kind at once. A call takes what its request may have before it
-// is read, gives back what the request does not have, and the rest when it ends; where
-// there is no room, it waits, behind its peer's own calls first.
+// intakeLimiter bounds the bytes of requests that a server holds, for each peer and in
+// total. Otherwise calls on many connections could make a server read thousands of the
+// largest requests at once. A call reserves the most that its request may have before it
+// is read, returns the unused part, and the rest when it ends. Without room it waits,
+// first behind its peer's own calls.
 type intakeLimiter struct {
 	perPeer int64
 	total   *semaphore.Weighted
@@ -23,17 +23,17 @@ type intakeLimiter struct {
 	peers map[string]*peerIntake
 }
 
-// peerIntake is what one peer's requests hold.
+// peerIntake is the state of one peer's requests.
 type peerIntake struct {
 	bytes *semaphore.Weighted
-	calls int // under way
+	calls int // calls in progress
 }
 
 func newIntakeLimiter(mostOf, most int64) *intakeLimiter {
 	return &intakeLimiter{perPeer: mostOf, total: semaphore.NewWeighted(most), peers: map[string]*peerIntake{}}
 }
 
-// callIntake is what one call holds of both bounds. A nil one counts nothing.
+// callIntake is what one call has reserved of both bounds. A nil one counts nothing.
 type callIntake struct {
 	limiter *intakeLimiter
 	who     string
@@ -81,7 +81,7 @@ func (h *callIntake) acquire(ctx context.Context, n int) error {
 	return nil
 }
 
-// releaseExcess gives back all but n bytes.
+// releaseExcess returns all but n bytes.
 func (h *callIntake) releaseExcess(n int) {
 	if h == nil {
 		return
@@ -95,7 +95,7 @@ func (h *callIntake) releaseExcess(n int) {
 	}
 }
 
-// release ends the call.
+// release returns everything at the end of the call.
 func (h *callIntake) release() {
 	h.releaseExcess(0)
 	h.mu.Lock()
@@ -108,9 +108,9 @@ func (h *callIntake) release() {
 	}
 }
 
-// ReserveIntake waits until the server may hold n bytes more for the call, which are
-// given back when it ends. It is for requests that come in several messages; n is what
-// the peer has announced, and who calls takes no more than that.
+// ReserveIntake waits until the server may hold n bytes more for the call. They are
+// returned when it ends. It is for requests in several messages: n is what the peer has
+// announced, and the caller must accept no more.
 func ReserveIntake(ctx context.Context, n uint64) error {
 	if n > maxMessageSize {
 		return fmt.Errorf("request: %w: it has %d bytes, and %d is the most", roost.Exhausted, n, maxMessageSize)

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// One peer's requests hold no more than their bound, and those of all no more than
-// theirs; a peer who waits for its own calls is in nobody's way.
+// TestIntake checks that the requests of one peer, and of all, stay within their bounds.
+// A peer that waits for its own calls must delay no other peer.
 func TestIntake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newIntakeLimiter(100, 150)
@@ -55,7 +55,8 @@ func TestIntake(t *testing.T) {
 	})
 }
 
-// A call that has ended holds nothing, even if it was given room at that very moment.
+// TestIntakeOfEndedCall checks that a call that has ended holds nothing, even if it was
+// given room at the same time.
 func TestIntakeOfEndedCall(t *testing.T) {
 	in := newIntakeLimiter(10, 10)
 	h := in.beginCall("ann")

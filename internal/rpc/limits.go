@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"maps"
 	"time"
 
 	"google.golang.org/grpc"
@@ -9,80 +10,86 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Bounds on one connection. roost-security(7) has them all, with those of other packages.
+// Bounds on one connection. roost-security(7) lists all of them, with those of other
+// packages.
 const (
-	handshakeTimeout = 5 * time.Second  // TLS takes two journeys: who needs longer is not going to come
-	maxHeaders       = 16 << 10         // bytes; ours have a few hundred
-	maxStreams       = 1024             // calls at once on one connection
-	maxIdle          = 10 * time.Minute // without a call: clients connect again by themselves
-	pingInterval     = 20 * time.Second // of silence; whoever does not answer within pingTimeout is gone
+	handshakeTimeout = 5 * time.Second  // TLS takes two round trips: a slower client is no honest one
+	maxHeaders       = 16 << 10         // bytes; Roost's own have a few hundred
+	maxStreams       = 1024             // calls in progress on one connection
+	maxIdle          = 10 * time.Minute // without a call: clients reconnect by themselves
+	pingInterval     = 20 * time.Second // of silence; a peer that does not answer within pingTimeout is dead
 	pingTimeout      = 10 * time.Second
 	minPingInterval  = 5 * time.Second // between pings of a client
-	// bytes that may be under way on a call before somebody takes them; it does not grow
+	// bytes in flight on a call before they are read; it does not grow
 	streamWindow = 1 << 20
 )
 
 // Bounds on all connections of one server. A user's are counted by uid and a node's by
-// name. Whoever could stop the daemon anyway, its own user and root, is not counted.
+// name. The daemon's own user and root are not counted, because they could stop the
+// daemon anyway.
 const (
-	// unfinished ones in all; one more ends the oldest: honest ones are over in
+	// unfinished handshakes in total; one more closes the oldest: an honest one takes
 	// milliseconds
 	maxHandshakes        = 1024
 	maxHandshakesPerAddr = 128  // of one address
 	maxConnsPerPeer      = 1024 // of one user or node: each program that waits for a job has one
-	maxCallsPerPeer      = 1024 // at once
-	maxUploadsPerUser    = 128  // calls of one user that send more than one message, at once
-	maxConnsFraction     = 0.75 // of the descriptors that the process may have; users together get a third of these
+	maxCallsPerPeer      = 1024 // calls in progress
+	maxUploadsPerUser    = 128  // calls in progress of one user that send more than one message
+	maxConnsFraction     = 0.75 // of the process's limit of descriptors; all users together get a third of these
 )
 
 // Bounds on the time of one call.
 const (
-	// for the last byte of the request, where there is one request; it has 4 MiB at most
+	// until the last byte of a single request has arrived; it has at most 4 MiB
 	requestTimeout  = 30 * time.Second
-	nodeSendTimeout = time.Minute // for a daemon to take what was sent to it
-	// for a user: his output may stand still while he reads a page
+	nodeSendTimeout = time.Minute // for a daemon to receive a message
+	// for a user: output may wait while the user reads a page
 	userSendTimeout                       = 5 * time.Minute
-	maxMessageSize                        = 64 << 20           // bytes: of a submission, and of what clients take
-	maxReplySize                          = maxMessageSize / 2 // of what our own servers send to them
+	maxMessageSize                        = 64 << 20           // bytes of a submission, and of replies to clients
+	maxReplySize                          = maxMessageSize / 2 // bytes of replies of Roost's own servers
 	smallMessageSize, ordinaryMessageSize = 64 << 10, 4 << 20
-	programMessageSize                    = 32 << 20           // an ad, and a script in it: roost.MaxAdBytes of each
-	sessionMessageSize                    = programMessageSize // with a negotiator: a request has the ad of a job
+	programMessageSize                    = 32 << 20 // bytes of an ad and a script: roost.MaxAdBytes of each
+	// bytes of messages to a negotiator: a request has the ad of a job
+	sessionMessageSize = programMessageSize
 )
 
 // Bounds on the bytes of requests that a server holds. A call waits until they allow its
 // request.
 const (
-	maxIntakePerPeer = 96 << 20  // of one user or node: a submission of the longest kind, and some more
-	maxIntake        = 384 << 20 // of all
+	maxIntakePerPeer = 96 << 20  // of one user or node: a little more than the largest submission
+	maxIntake        = 384 << 20 // of all peers
 )
 
-// WithProgramSizes and WithSessionSizes are the options of a server whose peers send
-// longer messages than others: of a startd, and of a negotiator.
+// WithProgramSizes is the option of a startd's server, whose peers send longer messages
+// than others. WithSessionSizes is the option of a negotiator's.
 func WithProgramSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(programMessageSize) }
 func WithSessionSizes() grpc.ServerOption { return grpc.MaxRecvMsgSize(sessionMessageSize) }
 
-// PartSize is how many bytes of a long list travel in one message.
+// PartSize is the bytes of a long list in one message.
 const PartSize = 1 << 20
 
-// messageSizes says how many bytes a message to each method may have. A longer one is
+// messageSizes returns the most bytes of a message to each method. A longer one is
 // refused before it is parsed.
 func messageSizes() map[string]int {
+	all := map[string]int{}
+	for _, t := range []map[string]int{scheddSizes(), cellSizes(), machineSizes(), authoritySizes()} {
+		maps.Copy(all, t)
+	}
+	return all
+}
+
+// scheddSizes returns the sizes of messages to a schedd.
+func scheddSizes() map[string]int {
 	const (
 		schedd     = "/roost.wire.Schedd/"
-		collector  = "/roost.wire.Collector/"
-		negotiator = "/roost.wire.Negotiator/"
-		startd     = "/roost.wire.Startd/"
-		replica    = "/roost.wire.Replica/"
 		peerSchedd = "/roost.wire.Neighbour/"
-		images     = "/roost.wire.CheckpointServer/"
-		guard      = "/roost.wire.Guard/"
-		authority  = "/roost.wire.Authority/"
 	)
 	return map[string]int{
 		schedd + "Submit": ordinaryMessageSize,
-		// pieces of 1 MiB; in all maxMessageSize: a million tasks with a column of values
+		// parts of 1 MiB; in total maxMessageSize: a million tasks with a column of
+		// values
 		schedd + "SubmitParts":    ordinaryMessageSize,
-		schedd + "KeepScript":     ordinaryMessageSize, // pieces of 256 KiB
+		schedd + "KeepScript":     ordinaryMessageSize, // parts of 256 KiB
 		schedd + "QueryPool":      ordinaryMessageSize,
 		schedd + "Query":          ordinaryMessageSize, // selections are as long as a command line can be, 2 MiB
 		schedd + "Act":            ordinaryMessageSize,
@@ -105,7 +112,17 @@ func messageSizes() map[string]int {
 		peerSchedd + "Why":    smallMessageSize,
 		peerSchedd + "Events": ordinaryMessageSize,
 		peerSchedd + "Act":    ordinaryMessageSize,
+	}
+}
 
+// cellSizes returns the sizes of messages to the daemons of a central manager.
+func cellSizes() map[string]int {
+	const (
+		collector  = "/roost.wire.Collector/"
+		negotiator = "/roost.wire.Negotiator/"
+		replica    = "/roost.wire.Replica/"
+	)
+	return map[string]int{
 		collector + "Advertise": ordinaryMessageSize, // an ad of 1 MiB with private attributes of 1 MiB
 		collector + "Watch":     smallMessageSize,
 		collector + "Query":     ordinaryMessageSize,
@@ -115,20 +132,31 @@ func messageSizes() map[string]int {
 		negotiator + "Cell":           ordinaryMessageSize,
 		negotiator + "CheckpointCell": smallMessageSize,
 
-		replica + "Traffic": ordinaryMessageSize, // pieces of 64 KiB
+		replica + "Traffic": ordinaryMessageSize, // parts of 64 KiB
 		replica + "Hello":   smallMessageSize,
 		replica + "Status":  smallMessageSize,
 		replica + "Add":     smallMessageSize,
 		replica + "Remove":  smallMessageSize,
+	}
+}
 
+// machineSizes returns the sizes of messages to the daemons of an execute node and to a
+// checkpoint server.
+func machineSizes() map[string]int {
+	const (
+		startd = "/roost.wire.Startd/"
+		guard  = "/roost.wire.Guard/"
+		images = "/roost.wire.CheckpointServer/"
+	)
+	return map[string]int{
 		startd + "Session":    programMessageSize,
-		startd + "Put":        ordinaryMessageSize, // pieces of 256 KiB
+		startd + "Put":        ordinaryMessageSize, // parts of 256 KiB
 		startd + "Fetch":      ordinaryMessageSize,
 		startd + "Tail":       smallMessageSize,
 		startd + "FetchImage": smallMessageSize,
 		startd + "PutImage":   ordinaryMessageSize,
 		startd + "Shell":      ordinaryMessageSize,
-		startd + "Reach":      ordinaryMessageSize, // a command of 1 MiB, and what it writes
+		startd + "Reach":      ordinaryMessageSize, // a command of 1 MiB, and its output
 
 		guard + "Watch":   ordinaryMessageSize,
 		guard + "Pause":   smallMessageSize,
@@ -136,6 +164,16 @@ func messageSizes() map[string]int {
 		guard + "Mine":    smallMessageSize,
 		guard + "Present": smallMessageSize,
 
+		images + "Put":    ordinaryMessageSize, // parts of 256 KiB
+		images + "Get":    smallMessageSize,
+		images + "Remove": smallMessageSize,
+	}
+}
+
+// authoritySizes returns the sizes of messages to the certificate authority.
+func authoritySizes() map[string]int {
+	const authority = "/roost.wire.Authority/"
+	return map[string]int{
 		authority + "Greet":       smallMessageSize,
 		authority + "Join":        smallMessageSize,
 		authority + "Renew":       smallMessageSize,
@@ -145,17 +183,13 @@ func messageSizes() map[string]int {
 		authority + "RemoveToken": smallMessageSize,
 		authority + "Members":     smallMessageSize,
 		authority + "Revoke":      smallMessageSize,
-
-		images + "Put":    ordinaryMessageSize, // pieces of 256 KiB
-		images + "Get":    smallMessageSize,
-		images + "Remove": smallMessageSize,
 	}
 }
 
-// methodLimits is what the descriptors of the services and sizes say together.
+// methodLimits combines the descriptors of the services with messageSizes.
 type methodLimits struct {
-	unary    map[string]bool               // methods with one request, which arrives within requestTimeout
-	maxBytes map[protoreflect.FullName]int // bytes of a message; of a type that several methods take, the most of them
+	unary    map[string]bool               // methods with one request, which must arrive within requestTimeout
+	maxBytes map[protoreflect.FullName]int // bytes of a message type; the most of all methods that take it
 }
 
 func newMethodLimits() methodLimits {

@@ -22,8 +22,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestEveryMethodHasASize holds the table of sizes against that of rights, which another
-// test holds against the services.
+// TestEveryMethodHasASize compares the table of sizes with the access table, which
+// another test compares with the services.
 func TestEveryMethodHasASize(t *testing.T) {
 	sizes := rpc.MessageSizes()
 	for method := range peer.MethodAccess() {
@@ -38,7 +38,7 @@ func TestEveryMethodHasASize(t *testing.T) {
 	}
 }
 
-// busyCollector is a collector with something to do.
+// busyCollector is a collector whose calls last.
 type busyCollector struct {
 	wire.UnimplementedCollectorServer
 	ended chan error
@@ -54,7 +54,7 @@ func (b *busyCollector) Query(q *wire.AdQuery, stream grpc.ServerStreamingServer
 	}
 }
 
-// Advertise holds the stream until its peer is gone.
+// Advertise receives until its peer closes the stream.
 func (b *busyCollector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	for {
 		if _, err := stream.Recv(); errors.Is(err, io.EOF) {
@@ -65,7 +65,7 @@ func (b *busyCollector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate,
 	}
 }
 
-// startBusyCollector starts a busy collector in a bubble, and returns how to get to it
+// startBusyCollector starts a busy collector in a bubble. It returns how to connect to it
 // and an identity that may call it.
 func startBusyCollector(t *testing.T,
 	b *busyCollector) (open func(context.Context, string) (net.Conn, error), id *rpc.Identity) {
@@ -101,7 +101,7 @@ func TestLongMessageIsNotParsed(t *testing.T) {
 	addr, _ := startServer(t, "unix:"+dir+"/x.sock", nil)
 	conn := dial(t, addr, nil, peer.Schedd)
 	req := &wire.HealthRequest{}
-	// a field of 128 KiB that nobody knows
+	// an unknown field of 128 KiB
 	req.ProtoReflect().SetUnknown(append([]byte{0xfa, 0x07, 0x80, 0x80, 0x08}, make([]byte, 1<<17)...))
 	_, err := wire.NewScheddClient(conn).Health(t.Context(), req)
 	if err == nil || !strings.Contains(err.Error(), "65536 is the most") {
@@ -122,12 +122,12 @@ func TestSlowReaderCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		<-b.ended // nobody reads
+		<-b.ended // its messages are not read
 		if took := time.Since(began); took > 2*time.Minute {
 			t.Errorf("after %v", took)
 		}
 		for err == nil {
-			_, err = stream.Recv() // what was under way
+			_, err = stream.Recv() // what was in flight
 		}
 		if !errors.Is(rpc.FromStatus(err), roost.Unavailable) || !strings.Contains(err.Error(), "deadline") {
 			t.Errorf("got %v", err)
@@ -184,8 +184,8 @@ func TestConcurrentCallsBounded(t *testing.T) {
 	})
 }
 
-// headersFrame is an HTTP/2 HEADERS frame that opens a call (RFC 9113, RFC 7541: literals
-// without an index and without Huffman's code).
+// headersFrame returns an HTTP/2 HEADERS frame that opens a call. It has literals without
+// an index and without Huffman's code (RFC 9113, RFC 7541).
 func headersFrame(stream uint32, method string) []byte {
 	var block []byte
 	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"},
@@ -203,8 +203,8 @@ func http2Frame(kind, flags byte, stream uint32, payload []byte) []byte {
 		payload...)
 }
 
-// TestRequestThatDoesNotArriveIsGivenUp writes a request as slowly as HTTP/2 lets it: the
-// header, and a beginning of the message.
+// TestRequestThatDoesNotArriveIsGivenUp writes a request as slowly as HTTP/2 allows: the
+// header, and a part of the message.
 func TestRequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 	log := listen(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -235,8 +235,8 @@ func TestRequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 	})
 }
 
-// What is longer than any message may be is refused before it is read, in the words of
-// what is refused before it is parsed.
+// TestLongMessageIsNotRead sends a message longer than any may be. It is refused before
+// it is read, with the same text as one refused before it is parsed.
 func TestLongMessageIsNotRead(t *testing.T) {
 	log := listen(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestLongMessageIsNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream.Send(&wire.AdUpdate{Ad: strings.Repeat("x", 5<<20)}) // its error is told by Recv
+		stream.Send(&wire.AdUpdate{Ad: strings.Repeat("x", 5<<20)}) // Recv returns its error
 		if _, err = stream.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) ||
 			!strings.Contains(rpc.FromStatus(err).Error(), "4194304 is the most") {
 			t.Errorf("got %v", err)

@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// How often the same refusal of the same peer is told: whoever is refused may come again
-// a thousand times a second, and the log is no place to fill a disk from.
+// How often the same refusal of the same peer is logged. A refused peer may try again a
+// thousand times a second, and must not fill the disk through the log.
 const (
 	logRepeatInterval = time.Minute
 	maxRemembered     = 4096 // pairs of refusal and peer that are remembered; when there are more, all are forgotten
-	maxLogBurst       = 500  // of all kinds and peers at once, and then
-	logRate           = 5    // a second: a network has more addresses than a log has room
+	maxLogBurst       = 500  // records of all kinds and peers at once
+	logRate           = 5    // records a second after a burst: a network has too many addresses to log each
 )
 
-// logLimiter remembers what was logged about whom.
+// logLimiter remembers what was logged about each peer.
 type logLimiter struct {
 	mu   sync.Mutex
 	last map[[2]string]*logRecord
 
 	fullAt  time.Time // when there is room for maxLogBurst again
-	omitted int       // refusals that were left out since the last that was told, because there were too many
+	omitted int       // refusals left out since the last record because there were too many
 }
 
 type logRecord struct {
 	at      time.Time
-	repeats int // refusals since that were not told
+	repeats int // refusals since then that were not logged
 }
 
-// log logs a refusal, once a minute for each kind and peer. A kind is a few words that no
-// peer can choose.
+// log logs a refusal, once a minute for each kind and peer. A kind is a short text that
+// no peer can choose.
 func (t *logLimiter) log(kind, peer string, more ...any) {
 	if more = t.recordDue(time.Now(), kind, peer, more); more != nil {
 		slog.Warn(kind, more...)
 	}
 }
 
-// recordDue returns what to log, and nil if nothing is.
+// recordDue returns what to log, or nil.
 func (t *logLimiter) recordDue(now time.Time, kind, peer string, more []any) []any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,7 @@ func (t *logLimiter) recordDue(now time.Time, kind, peer string, more []any) []a
 	return more
 }
 
-// hostOf is a peer's address without the port, which is another one each time.
+// hostOf returns a peer's address without the port, which differs each time.
 func hostOf(addr net.Addr) string {
 	h, _, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -13,7 +13,7 @@ func TestRefusalsLoggedOnce(t *testing.T) {
 	tests := []struct {
 		after      time.Duration
 		kind, peer string
-		want       []any // nil: not told
+		want       []any // nil: not logged
 	}{
 		{0, "a", "n1", []any{"peer", "n1"}},
 		{time.Second, "a", "n1", nil},
@@ -22,7 +22,7 @@ func TestRefusalsLoggedOnce(t *testing.T) {
 		{time.Second, "a", "n1", nil},
 		{time.Minute, "a", "n1", []any{"peer", "n1", "times_before", 2}},
 		{2 * time.Minute, "a", "n1", []any{"peer", "n1"}},
-		{-time.Hour, "a", "n1", []any{"peer", "n1"}}, // a clock that was set back silences nobody
+		{-time.Hour, "a", "n1", []any{"peer", "n1"}}, // a clock that was set back suppresses nothing
 	}
 	for i, tt := range tests {
 		now = now.Add(tt.after)

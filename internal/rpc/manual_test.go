@@ -8,8 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestManualListsLimits holds the numbers in roost-security(7) against those that are
-// used.
+// TestManualListsLimits compares the numbers in roost-security(7) with the constants.
 func TestManualListsLimits(t *testing.T) {
 	page, err := os.ReadFile("../../man/roost-security.7")
 	if err != nil {

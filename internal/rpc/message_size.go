@@ -9,11 +9,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CheckDeliverable says why a message cannot be sent: its receiver takes no message of
-// that length, or the wire cannot carry what is in it, such as a name that is not UTF-8.
-// A stream ends with the first message that it cannot carry, and takes with it what has
-// nothing to do with that message. Whoever makes messages of what others wrote asks here
-// before it sends, and ends what the message is about instead.
+// CheckDeliverable returns why a message cannot be sent. Either its receiver accepts no
+// message of that length, or it contains what protobuf cannot carry, such as a name that
+// is not UTF-8. A stream ends at the first such message, with everything else on it. A
+// sender of messages with contents from others calls this before it sends, and fails only
+// the object of the message.
 func CheckDeliverable(m proto.Message) error {
 	if err := CheckSize(m); err != nil {
 		return err
@@ -24,7 +24,7 @@ func CheckDeliverable(m proto.Message) error {
 	return nil
 }
 
-// CheckSize says whether a message is longer than its receiver takes.
+// CheckSize returns an error if a message is longer than its receiver accepts.
 func CheckSize(m proto.Message) error {
 	name := m.ProtoReflect().Descriptor().FullName()
 	most := requestLimits().maxBytes[name]
@@ -37,11 +37,11 @@ func CheckSize(m proto.Message) error {
 	return nil
 }
 
-// requestLimits are the bounds on what a server takes. They are found once.
+// requestLimits returns the limits on messages to a server. They are computed once.
 var requestLimits = sync.OnceValue(newMethodLimits)
 
-// PartLen reports how many of a list go into one message: as many as have PartSize bytes
-// together, and one at least.
+// PartLen returns how many entries of a list go into one message. Together they have at
+// most PartSize bytes, but there is at least one.
 func PartLen[M proto.Message](list []M) int {
 	size := 0
 	for i, m := range list {

@@ -9,28 +9,27 @@ import (
 	"time"
 )
 
-// revocationInterval is how often it is looked whether the certificates of those who are
-// connected still hold. A list of revoked certificates takes effect that long after it
-// has come.
+// revocationInterval is how often the certificates of connected peers are checked. A list
+// of revoked certificates takes effect within this time.
 const revocationInterval = time.Second
 
-// revocationWatcher are the connections of an identity. TLS looks at a certificate once,
-// at the beginning; a connection lasts for weeks. Somebody looks as long as there is one,
-// and nobody afterwards.
+// revocationWatcher watches the connections of an identity. TLS checks a certificate
+// once, at the handshake; a connection lasts for weeks. A timer runs only while there are
+// connections.
 type revocationWatcher struct {
 	mu       sync.Mutex
 	conns    map[*revocableConn]struct{}
 	checking bool
 }
 
-// revocableConn is a connection whose peer's certificate may stop to hold.
+// revocableConn is a connection whose peer's certificate may become invalid.
 type revocableConn struct {
 	*tls.Conn
 	leaf     *x509.Certificate
 	identity *Identity
 }
 
-// watchConn hangs up on a peer as soon as its certificate does not hold any more.
+// watchConn closes a connection as soon as the peer's certificate is no longer valid.
 func (id *Identity) watchConn(conn *tls.Conn, leaf *x509.Certificate) net.Conn {
 	if id.CheckValid == nil {
 		return conn
@@ -69,13 +68,13 @@ func (id *Identity) checkConns() {
 	for w, err := range cut {
 		slog.Warn("hung up on a peer", "peer", w.leaf.Subject.CommonName, "address", w.RemoteAddr().String(),
 			"why", err)
-		// The connection itself and not TLS, which would say goodbye first and wait for
-		// who does not listen.
+		// Closes the connection itself and not TLS, which would send an alert first and
+		// wait for a peer that does not read.
 		w.NetConn().Close()
 	}
 }
 
-// Close closes the connection and forgets it.
+// Close closes the connection and stops watching it.
 func (w *revocableConn) Close() error {
 	w.identity.revocations.mu.Lock()
 	delete(w.identity.revocations.conns, w)

@@ -25,7 +25,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// logBuffer is what is logged while a test runs.
+// logBuffer holds the log of a test.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -50,7 +50,8 @@ func listen(t *testing.T) *logBuffer {
 	return s
 }
 
-// streamingCollector is a collector whose queries go on until their peer is gone.
+// streamingCollector is a collector whose queries send until their peer closes the
+// stream.
 type streamingCollector struct {
 	wire.UnimplementedCollectorServer
 	gone chan error
@@ -65,8 +66,8 @@ func (s *streamingCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingS
 	return stream.Context().Err()
 }
 
-// nodePair are two nodes of a pool with a directory each, as on two machines, and a
-// stream from one to the other.
+// nodePair is two nodes of a pool with a stream from one to the other. Each has a
+// directory like that of a machine of its own.
 type nodePair struct {
 	t              *testing.T
 	authority      *pki.Authority
@@ -76,7 +77,7 @@ type nodePair struct {
 	stream         grpc.ServerStreamingClient[wire.AdText]
 }
 
-// writeNodeFiles gives a node a directory with the files that a join leaves there.
+// writeNodeFiles writes a node's files as a join does.
 func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role peer.Role, life time.Duration) *config.TLSFiles {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,8 +92,8 @@ func writeNodeFiles(t *testing.T, a *pki.Authority, name string, role peer.Role,
 	return files
 }
 
-// issueCertificate gives a node a new certificate for the key that it has, and returns
-// its number.
+// issueCertificate issues a new certificate for a node's present key, and returns its
+// serial number.
 func issueCertificate(t *testing.T, a *pki.Authority, files *config.TLSFiles, name string, role peer.Role,
 	life time.Duration) *big.Int {
 	t.Helper()
@@ -123,7 +124,7 @@ func serialOf(t *testing.T, files *config.TLSFiles) *big.Int {
 	return cert.SerialNumber
 }
 
-// revoke puts a list of that number where a node keeps it.
+// revoke writes a list with a number to where a node has its list.
 func revoke(t *testing.T, a *pki.Authority, at *config.TLSFiles, number int64, serials ...*big.Int) {
 	t.Helper()
 	var all []pki.RevokedCert
@@ -148,7 +149,7 @@ func loadIdentity(t *testing.T, files *config.TLSFiles) *rpc.Identity {
 	return id
 }
 
-// startNodePair starts both, in a bubble, with a stream between them that works.
+// startNodePair starts both nodes, in a bubble, with a working stream between them.
 func startNodePair(t *testing.T, serverLife, clientLife time.Duration) *nodePair {
 	t.Helper()
 	a, err := pki.NewAuthority("lab", pki.AuthorityValidity)
@@ -200,7 +201,7 @@ func (p *nodePair) expectCutOff(d time.Duration) {
 	}
 }
 
-// expectRefused calls once more and wants that.
+// expectRefused calls again and expects an error with some words.
 func (p *nodePair) expectRefused(words string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
@@ -212,7 +213,7 @@ func (p *nodePair) expectRefused(words string) {
 	if err == nil || !strings.Contains(err.Error(), words) {
 		p.t.Errorf("the next call: got %v, want %q", err, words)
 	}
-	synctest.Wait() // the server logs after the client has heard
+	synctest.Wait() // the server logs after the client has the error
 }
 
 func TestRevokedClientIsCutOff(t *testing.T) {
@@ -228,7 +229,7 @@ func TestRevokedClientIsCutOff(t *testing.T) {
 				t.Errorf("the log lacks %q: %s", words, &log.text)
 			}
 		}
-		// Back with a new certificate, for which nothing has to be started again.
+		// A new certificate is accepted without a restart.
 		issueCertificate(t, p.authority, p.client, "n1", peer.Startd, time.Hour)
 		time.Sleep(5 * time.Second)
 		if _, err := p.query().Recv(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// NewServer returns a server that authenticates every connection and lets each peer call
-// only what table allows it. Its peers may send messages of 4 MiB, unless more says
+// NewServer returns a server that authenticates every connection and allows each peer
+// only what table allows. Peers may send messages of at most 4 MiB, unless more says
 // otherwise.
 func NewServer(id *Identity, table peer.AccessTable, more ...grpc.ServerOption) *Server {
 	refused := new(logLimiter)
@@ -36,15 +36,14 @@ func NewServer(id *Identity, table peer.AccessTable, more ...grpc.ServerOption) 
 	}, more...)...)}
 }
 
-// Dial makes a connection to a daemon of that role, for which its role is enough (see
-// CallRules). It does not wait for the daemon to be there: calls do, if they are asked
-// to.
+// Dial connects to a daemon that is verified by its role alone (see CallRules). It does
+// not wait for the daemon: calls do, if they request it.
 func Dial(addr string, id *Identity, role peer.Role) (*grpc.ClientConn, error) {
 	return DialNode(addr, id, role, "")
 }
 
-// DialNode is Dial to the daemon of that node: over the network its certificate has to
-// have the node's name.
+// DialNode is Dial to the daemon of a node. Over the network its certificate must have
+// the node's name.
 func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.ClientConn, error) {
 	network, target, err := SplitAddress(addr)
 	if err == nil {
@@ -63,7 +62,7 @@ func DialNode(addr string, id *Identity, role peer.Role, node string) (*grpc.Cli
 		})
 }
 
-// DialTransport is Dial over connections that open makes: from another network namespace,
+// DialTransport is Dial with connections that open makes: from another network namespace,
 // or as another user.
 func DialTransport(target string, id *Identity, role peer.Role,
 	open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// echoSchedd is a schedd that says who asked.
+// echoSchedd is a schedd that reports its callers.
 type echoSchedd struct {
 	wire.UnimplementedScheddServer
 	peer chan peer.Peer
@@ -32,7 +32,7 @@ func (a *echoSchedd) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.H
 	return &wire.HealthReply{Name: "here"}, nil
 }
 
-// fakeCollector is one with a single ad.
+// fakeCollector is a collector with a single ad.
 type fakeCollector struct {
 	wire.UnimplementedCollectorServer
 }
@@ -41,8 +41,8 @@ func (fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wi
 	return stream.Send(&wire.AdText{Ad: "[]"})
 }
 
-// startServer starts both services on addr until the test ends, and returns where and who
-// asked Health.
+// startServer starts both services on addr until the test ends. It returns the address
+// and a channel with the callers of Health.
 func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan peer.Peer) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
@@ -78,7 +78,7 @@ func dial(t *testing.T, addr string, id *rpc.Identity, role peer.Role) *grpc.Cli
 	return conn
 }
 
-// callHealth and ads call a method that is for users, and one that is for daemons.
+// callHealth calls a method for users; callQuery calls one for daemons.
 func callHealth(t *testing.T, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -115,7 +115,7 @@ func TestPeerCredentials(t *testing.T) {
 	}
 }
 
-// identity issues a certificate with those roles.
+// identity issues a certificate with roles.
 func identity(t *testing.T, dir, name string, roles ...peer.Role) *rpc.Identity {
 	t.Helper()
 	files, err := pki.IssueTo(dir, name, roles)

@@ -4,14 +4,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Server is a gRPC server that knows a call's peer before it reads the request, also
-// where there is one request and one answer: gRPC reads such a request before it asks
-// anybody.
+// Server is a gRPC server that identifies the peer of every call before it reads the
+// request. gRPC itself reads the request of a unary call before it runs any interceptor.
 type Server struct{ *grpc.Server }
 
-// RegisterService registers a service. Methods with one request and one answer are served
-// as streams of one message each, which are the same on the wire; ServerStreams has gRPC
-// call the interceptor of streams.
+// RegisterService registers a service. Unary methods are served as streams of one message
+// each, which are the same on the wire; ServerStreams makes gRPC call the interceptor of
+// streams.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	streams := *desc
 	streams.Methods = nil
@@ -22,7 +21,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.Server.RegisterService(&streams, impl)
 }
 
-// unaryHandler serves a method with one request and one answer.
+// unaryHandler serves a unary method as a stream.
 func unaryHandler(m grpc.MethodDesc) grpc.StreamHandler {
 	return func(impl any, stream grpc.ServerStream) error {
 		ctx := stream.Context()

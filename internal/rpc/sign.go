@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// Sign signs a text with the node's key, for others to show: use says what for, so that a
-// signature is good for nothing else. The certificates are the node's own, DER, and those
-// between it and the authority.
+// Sign signs a text with the node's key, for others to show. use is the purpose, so that
+// a signature is valid for no other purpose. The certificates are the node's own, in DER,
+// and those between it and the authority.
 func (id *Identity) Sign(use string, text []byte) (signature []byte, certificates [][]byte, err error) {
 	own := id.TLS().Certificates
 	if len(own) == 0 {
@@ -25,8 +25,8 @@ func (id *Identity) Sign(use string, text []byte) (signature []byte, certificate
 	return ed25519.Sign(key, signedText(use, text)), own[0].Certificate, nil
 }
 
-// Signer is the node that signed a text, if its certificate holds now as one would with
-// which it came itself.
+// Signer returns the node that signed a text. Its certificate must be valid now, as on a
+// connection.
 func (id *Identity) Signer(use string, text, signature []byte, certificates [][]byte) (peer.Peer, error) {
 	if len(certificates) == 0 {
 		return peer.Peer{}, fmt.Errorf("signature: %w: no certificate", roost.Unauthenticated)
@@ -50,7 +50,7 @@ func (id *Identity) Signer(use string, text, signature []byte, certificates [][]
 	return p, nil
 }
 
-// signedText is what a signature covers.
+// signedText returns the text that a signature covers.
 func signedText(use string, text []byte) []byte {
 	return append([]byte(use+"\x00"), text...)
 }

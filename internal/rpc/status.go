@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// grpcCodes maps each kind of error to the code that it travels under; the kind itself
-// travels as a detail.
+// grpcCodes maps each kind of error to its gRPC code; the kind itself is sent as a
+// detail.
 var grpcCodes = map[roost.ErrorKind]codes.Code{
 	roost.Internal: codes.Internal, roost.Invalid: codes.InvalidArgument, roost.NotFound: codes.NotFound,
 	roost.Finished: codes.FailedPrecondition, roost.Conflict: codes.FailedPrecondition,
@@ -25,7 +25,7 @@ var grpcCodes = map[roost.ErrorKind]codes.Code{
 	roost.Stale: codes.Aborted,
 }
 
-// KindOf finds the kind of an error, Internal where it has none.
+// KindOf returns the kind of an error, Internal if it has none.
 func KindOf(err error) roost.ErrorKind {
 	var kind roost.ErrorKind
 	if errors.As(err, &kind) {
@@ -34,9 +34,9 @@ func KindOf(err error) roost.ErrorKind {
 	return roost.Internal
 }
 
-// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC
-// pass unchanged; an error that came over the wire and is passed on keeps its kind, and
-// gets the words that were put before it.
+// Status converts an error into one that gRPC sends with its kind. Nil and errors of gRPC
+// are unchanged. An error that was received and is passed on retains its kind, with the
+// text that was added to it.
 func Status(err error) error {
 	if err == nil {
 		return nil
@@ -53,7 +53,7 @@ func Status(err error) error {
 	}
 	code, ok := grpcCodes[kind]
 	if !ok {
-		code = codes.Unknown // a kind of a newer daemon: OK, which is zero, would make a success of it
+		code = codes.Unknown // a kind of a newer daemon; its code would be zero, which is OK
 	}
 	st := status.New(code, err.Error())
 	if with, derr := st.WithDetails(wrapperspb.UInt32(uint32(kind))); derr == nil {
@@ -62,7 +62,7 @@ func Status(err error) error {
 	return st.Err()
 }
 
-// remoteError is an error that came over the wire: its own text, and the kind it had.
+// remoteError is an error that was received: its own text and its kind.
 type remoteError struct {
 	message string
 	kind    roost.ErrorKind
@@ -73,7 +73,7 @@ func (e *remoteError) Error() string              { return e.message }
 func (e *remoteError) Unwrap() error              { return e.kind }
 func (e *remoteError) GRPCStatus() *status.Status { return status.New(e.code, e.message) }
 
-// FromStatus turns what gRPC returned back into an error whose kind errors.Is finds.
+// FromStatus converts an error of gRPC back into one whose kind errors.Is finds.
 func FromStatus(err error) error {
 	st, ok := status.FromError(err)
 	if err == nil || !ok {
@@ -100,8 +100,8 @@ func FromStatus(err error) error {
 	return &remoteError{rewriteSizeError(unquoteCause(st.Message())), kind, st.Code()}
 }
 
-// rewriteSizeError puts gRPC's refusal of a long message, of which it has read nothing
-// but the length, into the words of ours.
+// rewriteSizeError replaces gRPC's text about a message that was too long to read by
+// Roost's own text.
 func rewriteSizeError(text string) string {
 	var size, most int
 	if n, _ := fmt.Sscanf(text, "grpc: received message larger than max (%d vs. %d)", &size, &most); n != 2 {
@@ -110,13 +110,13 @@ func rewriteSizeError(text string) string {
 	return fmt.Sprintf("%v: the message has %d bytes, and %d is the most", roost.Exhausted, size, most)
 }
 
-// connErrorPrefix is how gRPC begins to say that it has no connection; the cause follows
-// as a quoted string.
+// connErrorPrefix begins gRPC's error for a failed connection; the cause follows as a
+// quoted string.
 const connErrorPrefix = "connection error: desc = "
 
-// unquoteCause takes the quotes off that gRPC puts around the cause of a failed
-// connection: the names in it have their own, and would be shown as \"n1\". The words
-// before it stay, for by them a failed connection is told from a refusal.
+// unquoteCause removes the quotes that gRPC puts around the cause of a failed connection.
+// In them, quotes of names would be shown as \"n1\". The prefix stays: it distinguishes a
+// failed connection from a refusal.
 func unquoteCause(text string) string {
 	before, after, found := strings.Cut(text, connErrorPrefix)
 	if !found {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// allKinds is every kind there is: they are numbered from 1 without a gap, and beyond the
-// last there is no text.
+// allKinds returns all kinds of errors. They are numbered from 1 without a gap, and
+// beyond the last there is no text.
 func allKinds() []roost.ErrorKind {
 	var all []roost.ErrorKind
 	for k := roost.ErrorKind(1); k.Error() != roost.ErrorKind(0).Error(); k++ {
@@ -64,7 +64,7 @@ func TestForeignErrors(t *testing.T) {
 	}
 }
 
-// TestUnquoted: the cause of a failed connection is shown as it was said.
+// TestUnquoted checks that the cause of a failed connection is shown unchanged.
 func TestUnquoted(t *testing.T) {
 	for text, want := range map[string]string{
 		`connection error: desc = "transport: authentication handshake failed: peer \"n1\": unauthenticated: revoked"`: `connection error: transport: authentication handshake failed: peer "n1": unauthenticated: revoked`,

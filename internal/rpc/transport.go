@@ -14,31 +14,31 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// Identity is a node's key and certificate, and the authorities it believes. A nil
-// Identity speaks over unix sockets only.
+// Identity is a node's key and certificate, and its trusted authorities. A nil Identity
+// can only use unix sockets.
 type Identity struct {
 	Name  string
 	Roles []peer.Role
-	// TLS returns a configuration for either side of a connection, with the node's
-	// certificate and the pool's authorities, TLS 1.3 and client certificates required.
-	// Each handshake asks for one.
+	// TLS returns a configuration for either side of a connection. It has the node's
+	// certificate and the pool's authorities, and requires TLS 1.3 and client
+	// certificates. Each handshake calls it.
 	TLS func() *tls.Config
-	// Refresh looks whether the node's files have changed, and CheckValid says why a
-	// peer's certificate, which held when the peer came, does not hold any more: it ended
-	// or was revoked. Nil: nothing changes.
+	// Refresh reads changed files of the node. CheckValid returns why a peer's
+	// certificate that was valid at the handshake is no longer valid: it expired or was
+	// revoked. Nil: nothing changes.
 	Refresh    func()
 	CheckValid func(leaf *x509.Certificate) error
-	// IsRevoked reports whether the certificate of that number, as auth.Peer has it, was
-	// revoked. Nil: none is.
+	// IsRevoked reports whether a certificate is revoked, by its serial number as in
+	// auth.Peer. Nil: none is.
 	IsRevoked func(serial string) bool
 
-	// IdentifyUser, where there is one, says who has come to be served as something else
-	// than a node, and whether that is so. TLS has looked at what certificate there is; a
-	// peer without one may be an auth.Anonymous.
+	// IdentifyUser, if set, returns the peer of a connection that is not to be served as
+	// a node, and whether it is such a connection. TLS has verified the certificate, if
+	// any; a peer without one may be an auth.Anonymous.
 	IdentifyUser func(tls.ConnectionState) (peer.Peer, bool)
 
-	// PinnedAuthority says that TLS looks at who the other end is by itself: the
-	// authority that it believes signs for nobody else.
+	// PinnedAuthority means that TLS alone verifies the other end, because the trusted
+	// authority signs for no other server.
 	PinnedAuthority bool
 
 	revocations revocationWatcher
@@ -52,7 +52,7 @@ type transportCredentials struct {
 	wantNode string    // dialling: whose certificate it must have; "" for anybody's who has the role
 
 	refusals *logLimiter
-	conns    *connLimiter // serving
+	conns    *connLimiter // server
 }
 
 func (t transportCredentials) ClientHandshake(ctx context.Context, authority string,
@@ -88,7 +88,7 @@ func (t transportCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentia
 	return nil, nil, err
 }
 
-// acceptConn finds out who is at the other end.
+// acceptConn identifies the other end of an accepted connection.
 func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, peer.Peer, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
 		p, err := peerCredentials(u)
@@ -116,7 +116,7 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 		conn.Close()
 		var p peer.Peer
 		if shown := conn.ConnectionState().PeerCertificates; len(shown) > 0 {
-			p.Name = shown[0].Subject.CommonName // says the peer, and nobody else
+			p.Name = shown[0].Subject.CommonName // claimed by the peer and not verified
 		}
 		return nil, p, err
 	}
@@ -145,8 +145,8 @@ func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (ne
 	return t.id.watchConn(conn, chain[0]), p, nil
 }
 
-// checkWanted says why the other end, whose certificate is of the pool, is not who was
-// wanted.
+// checkWanted returns why a server with a certificate of the pool is not the wanted one,
+// or nil.
 func (t transportCredentials) checkWanted(p peer.Peer) error {
 	switch {
 	case t.wantRole != "" && !p.Plays(t.wantRole):
@@ -166,7 +166,7 @@ func (t transportCredentials) Clone() credentials.TransportCredentials { return 
 
 func (t transportCredentials) OverrideServerName(string) error { return nil }
 
-// peerCredentials asks the kernel who opened the other end of a unix socket.
+// peerCredentials returns the kernel's credentials of the other end of a unix socket.
 func peerCredentials(conn *net.UnixConn) (peer.Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

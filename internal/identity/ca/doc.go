@@ -8,17 +8,17 @@
 // digest of the authority's certificate, so that each side can authenticate the other
 // before it sends anything important:
 //
-//		new machine                                   authority
-//		    │ ── TLS 1.3, no client certificate ─────────▶ │
-//		    │ ◀── certificate, signed by the authority ─── │   (1)
-//		    │ ── Greet ──────────────────────────────────▶ │   (2)
-//		    │ ── Join: the secret, a request for a key ──▶ │   (3)
-//		    │ ◀── certificate, where the pool's daemons are│
+//	new machine                                   authority
+//	    │ ── TLS 1.3, no client certificate ─────────▶ │
+//	    │ ◀── certificate, signed by the authority ─── │   (1)
+//	    │ ── Greet ──────────────────────────────────▶ │   (2)
+//	    │ ── Join: the secret, a request for a key ──▶ │   (3)
+//	    │ ◀── certificate, where the pool's daemons are│
 //
-//	 1. The machine checks that this is the authority of the token. If not, it sends nothing.
-//	 2. It compares the clocks: a certificate is useless where clocks differ.
-//	 3. The authority uses the token up and records the certificate in one transaction,
-//	    before it sends the certificate.
+// In (1) the machine checks that this is the authority of the token; if not, it sends
+// nothing. In (2) it compares the clocks, because a certificate is useless where clocks
+// differ. In (3) the authority uses the token up and records the certificate in one
+// transaction, before it sends the certificate.
 //
 // The private key is made on the new machine and never leaves it. A lost answer does no
 // harm: the same secret with the same key gets the same certificate while the token is
