@@ -11,13 +11,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// agentConn is the caller's end: it numbers requests, and hands each reply to the call
-// that waits for it.
+// agentConn is the caller's end of the connection. It numbers requests, and passes each
+// reply to the call that waits for it.
 type agentConn struct {
 	conn       io.ReadWriteCloser
 	lastNumber atomic.Uint64
-	writes     chan queuedRequest // to the goroutine that owns the connection's writing half
-	dead       chan struct{}      // closed when the agent is gone
+	writes     chan queuedRequest // to the goroutine that writes to the connection
+	dead       chan struct{}      // closed when the agent has ended
 	reap       func() error       // reaps the process
 	mu         sync.Mutex
 	waiting    map[uint64]chan callReply
@@ -44,8 +44,8 @@ func newAgentConn(conn io.ReadWriteCloser, ended func() error) *agentConn {
 
 func (l *agentConn) nextNumber() uint64 { return l.lastNumber.Add(1) }
 
-// call asks and waits. data belongs to the link until it returns, and for a moment longer
-// when ctx ended, so it is copied.
+// call sends a request and waits for the reply. data is used for a moment longer if ctx
+// ended, so it is copied.
 func (l *agentConn) call(ctx context.Context, q agentRequest, data []byte) (agentReply, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return agentReply{}, nil, err
@@ -82,7 +82,7 @@ func (l *agentConn) call(ctx context.Context, q agentRequest, data []byte) (agen
 
 var errAgentDead = fmt.Errorf("files agent: %w: it is not running any more", roost.Unavailable)
 
-// agentError is an error that an agent told: its text names path and cause already.
+// agentError is an error that an agent returned: its text already has path and cause.
 type agentError struct {
 	kind roost.ErrorKind
 	text string
@@ -91,7 +91,7 @@ type agentError struct {
 func (e *agentError) Error() string { return e.text }
 func (e *agentError) Unwrap() error { return e.kind }
 
-// dropHandle drops a handle without waiting for anything but room in the queue.
+// dropHandle drops a handle. It waits only for room in the queue.
 func (l *agentConn) dropHandle(handle uint64) {
 	select {
 	case l.writes <- queuedRequest{request: agentRequest{Op: opDrop, Handle: handle}}:

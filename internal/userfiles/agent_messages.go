@@ -11,7 +11,7 @@ import (
 
 type opCode uint8
 
-// What an agent can be asked to do.
+// The operations of an agent.
 const (
 	opExpand opCode = iota + 1
 	opSnapshot
@@ -23,7 +23,7 @@ const (
 	opCreate
 	opWrite
 	opCommit
-	opDrop // close the handle; an uncommitted file goes. It has no answer
+	opDrop // close the handle; an uncommitted file is removed. There is no reply
 	opMkdir
 	opRemove
 	opMeasure
@@ -32,8 +32,8 @@ const (
 	opInstall // give them their names; opDrop removes them
 )
 
-// agentRequest asks for one thing. ID comes back in the reply; handles are chosen by the
-// caller, so that it can drop one whose opening it stopped waiting for.
+// agentRequest is one request. The reply has the same ID. The caller chooses handles, so
+// that it can drop one whose opening it no longer waits for.
 type agentRequest struct {
 	ID       uint64   `json:",omitempty"`
 	Op       opCode   `json:",omitempty"`
@@ -45,8 +45,8 @@ type agentRequest struct {
 	Mode     uint32   `json:",omitempty"`
 	Sync     bool     `json:",omitempty"`
 	Bound    ListLimit
-	Stage    uint64 `json:",omitempty"` // of a file or directory that is made: the set that it belongs to
-	Holes    bool   `json:",omitempty"` // of a file that is read: its holes are left out
+	Stage    uint64 `json:",omitempty"` // of a new file or directory: the set that it belongs to
+	Holes    bool   `json:",omitempty"` // of a file that is read: holes are left out
 }
 
 type agentReply struct {
@@ -62,11 +62,11 @@ type agentReply struct {
 // The daemon does not trust an agent that runs as a user, so every message has a bound.
 const (
 	maxHeader = 4 << 20
-	pageSize  = 1000 // entries of one reply, if their names are not too long for it
+	pageSize  = 1000 // entries of one reply, unless their names are too long for it
 )
 
-// A message on the link is two lengths of four bytes, little endian, then a header in
-// JSON and data of those lengths.
+// writeMessage writes one message. A message is two lengths of four bytes, little endian,
+// then a header in JSON and data of those lengths.
 func writeMessage(w io.Writer, header any, data []byte) error {
 	text, err := json.Marshal(header)
 	if err != nil {

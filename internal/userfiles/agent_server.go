@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ServeAgent does what the other end of conn asks for, with the rights of this process,
-// until conn is closed. It is the whole of the command "files-agent".
+// ServeAgent executes the requests on conn, with the rights of this process, until conn
+// is closed. It is all of the command "files-agent".
 func ServeAgent(conn io.ReadWriter) error {
 	s := &agentServer{readers: map[uint64]*extentReader{}, writers: map[uint64]*tempFile{},
 		stages: map[uint64]*stagedSet{}, pages: map[uint64][]TransferEntry{}}
@@ -40,16 +40,16 @@ func ServeAgent(conn io.ReadWriter) error {
 			s.dropHandle(q.Handle)
 			continue
 		}
-		if q.Op == opMeasure { // it takes long, and others must not wait for it
+		if q.Op == opMeasure { // it takes long, and other requests must not wait for it
 			go func() {
 				measuring.Lock()
 				r, err := measureTree(q.Base, q.Bound.Entries, &removing)
 				measuring.Unlock()
-				answer(&q, r, nil, err) // where it cannot be given, the next answer cannot either
+				answer(&q, r, nil, err) // if this reply cannot be sent, the next cannot either
 			}()
 			continue
 		}
-		if q.Op == opRemove { // a measurement opens directories that are closed, and closes them again: it ends first
+		if q.Op == opRemove { // a measurement opens closed directories and closes them again, so it must end first
 			removing.Store(true)
 			measuring.Lock()
 			removing.Store(false)
@@ -79,8 +79,8 @@ func errorReply(id uint64, err error) agentReply {
 	return r
 }
 
-// agentServer is an agent at work: the files it has open, by the caller's handles, and
-// what is left of lists that were too long for one reply.
+// agentServer is the state of an agent. It has the open files, by the caller's handles,
+// and the rest of lists too long for one reply.
 type agentServer struct {
 	readers map[uint64]*extentReader
 	writers map[uint64]*tempFile
@@ -88,7 +88,7 @@ type agentServer struct {
 	pages   map[uint64][]TransferEntry
 }
 
-// maxHandles bounds what a caller can have open at once.
+// maxHandles bounds the open handles of a caller.
 const maxHandles = 512
 
 func (s *agentServer) serve(q *agentRequest, data []byte) (r agentReply, out []byte, err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// unreadableError and unwritable say which path and why, without the call's name that
-// package os puts first.
+// unreadableError returns an error with path and cause, without the name of the system
+// call that package os puts first. unwritableError does so for writing.
 func unreadableError(path string, err error) error {
 	return fmt.Errorf("%s: %w: %w", path, roost.NoInput, causeOf(err))
 }
@@ -33,8 +33,8 @@ func causeOf(err error) error {
 	return err
 }
 
-// CheckName says whether a name may come from the other side: local (filepath.IsLocal),
-// clean, and without control bytes.
+// CheckName returns why a name from the other side is not allowed, or nil. A name must be
+// local (filepath.IsLocal), clean, and without control bytes.
 func CheckName(name string) error {
 	if !filepath.IsLocal(name) || filepath.Clean(name) != name || name == "." || !isPrintable(name) {
 		return fmt.Errorf("%q: %w: it is not a plain name below the directory", name, roost.Invalid)
@@ -42,13 +42,13 @@ func CheckName(name string) error {
 	return nil
 }
 
-// isPrintable reports whether a name can travel: it is UTF-8, which messages have to be,
-// and has no control characters, which nobody means.
+// isPrintable reports whether a name can be sent. It must be UTF-8, as messages must, and
+// have no control characters.
 func isPrintable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
 }
 
-// openRegular opens a file that is one: not a device, and without waiting at a fifo.
+// openRegular opens a regular file: no device, and without waiting at a fifo.
 func openRegular(base, name string) (f *os.File, info fs.FileInfo, err error) {
 	path := name
 	if !filepath.IsAbs(name) {
@@ -81,7 +81,7 @@ func openBelow(base, name string, flags int) (*os.File, error) {
 	return root.OpenFile(name, flags, 0)
 }
 
-// fileKind says what a thing is that is not a regular file.
+// fileKind returns the kind of a file that is not regular, for messages.
 func fileKind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// tempFile is a file that is being written and does not have its name yet.
+// tempFile is a file that is being written and has no final name yet.
 type tempFile struct {
 	root           *os.Root
 	file           *os.File
@@ -21,17 +21,17 @@ type tempFile struct {
 	name, tempName string
 	sync           bool
 	hole           int64      // bytes left out since the last data
-	stagedSet      *stagedSet // that it belongs to, whose root it has; nil: it has its own
+	stagedSet      *stagedSet // the set that it belongs to, whose root it uses; nil: it has its own
 }
 
-// discardFile closes and removes the draft.
+// discardFile closes and removes the file.
 func (d *tempFile) discardFile() {
 	d.file.Close()
 	d.root.Remove(d.tempName)
 	d.closeRoot()
 }
 
-// closeRoot closes the root, if it is the draft's own.
+// closeRoot closes the root, if it is the file's own.
 func (d *tempFile) closeRoot() {
 	if d.stagedSet == nil {
 		d.root.Close()
@@ -88,7 +88,7 @@ func (d *tempFile) beginFile(mode fs.FileMode) (err error) {
 	return err
 }
 
-// writeChunk leaves a hole, and appends data behind it.
+// writeChunk leaves a hole, and appends data after it.
 func (s *agentServer) writeChunk(handle uint64, hole int64, data []byte) (err error) {
 	d := s.writers[handle]
 	if d == nil || hole < 0 {
@@ -108,9 +108,9 @@ func (s *agentServer) writeChunk(handle uint64, hole int64, data []byte) (err er
 	return nil
 }
 
-// completeFile closes a draft whose last byte was written.
+// completeFile closes a file whose last byte was written.
 func (d *tempFile) completeFile() (err error) {
-	if d.hole > 0 { // nothing is behind it that would make the file as long
+	if d.hole > 0 { // no data follows that would extend the file
 		var size int64
 		if size, err = d.file.Seek(0, io.SeekCurrent); err == nil {
 			err = d.file.Truncate(size)
@@ -146,8 +146,7 @@ func (s *agentServer) commitFile(handle uint64) (err error) {
 	return nil
 }
 
-// appendTo adds to a file, and to nothing else: not to a device, and without waiting at a
-// fifo.
+// appendTo appends to a regular file: to no device, and without waiting at a fifo.
 func appendTo(base, name string, data []byte) error {
 	path := filepath.Join(base, name)
 	if err := CheckName(name); err != nil {
@@ -201,10 +200,10 @@ func (s *agentServer) makeDir(q *agentRequest) error {
 	return nil
 }
 
-// removeAll is os.RemoveAll below a root, and empties the base for ".".
+// removeAll is os.RemoveAll below a root; for "." it empties the base.
 func removeAll(base, name string) error {
 	root, err := os.OpenRoot(base)
-	// its owner has closed it to himself
+	// its owner has removed all permissions
 	if errors.Is(err, fs.ErrPermission) && name == "." && os.Chmod(base, 0o700) == nil {
 		root, err = os.OpenRoot(base)
 	}
@@ -239,8 +238,8 @@ func dirNames(root *os.Root) ([]string, error) {
 	return dir.Readdirnames(-1)
 }
 
-// removeTree removes what the user closed to himself, too: a directory without
-// permissions is opened up first.
+// removeTree removes a tree, even directories without permissions for their owner, which
+// it changes first.
 func removeTree(root *os.Root, name string) error {
 	err := root.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -14,13 +14,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AgentCommand is the first argument of a program that is to call ServeAgent with the
+// AgentCommand is the first argument of a program that must call ServeAgent with the
 // socket on descriptor 3.
 const AgentCommand = "files-agent"
 
-// StartAgent starts an agent with those rights: the program exe is run as "exe
-// files-agent". When cred names our own user, a goroutine serves it instead and exe is
-// not used. Only root can have agents of other users; for anybody else that is
+// StartAgent starts an agent with a user's rights. It runs the program exe as "exe
+// files-agent". If cred is this process's own user, a goroutine serves it instead and exe
+// is not used. Only root can have agents of other users; for others that is
 // roost.PermissionDenied.
 func StartAgent(cred UserCredential, exe string) (*Agent, error) {
 	if int(cred.UID) == os.Geteuid() {
@@ -64,8 +64,8 @@ func startProcess(cred UserCredential, exe string) (*Agent, error) {
 	return &Agent{newAgentConn(conn, func() error { return ignoreExitStatus(cmd.Wait()) })}, nil
 }
 
-// ignoreExitStatus drops the exit status of an agent: its work is over, and whatever went
-// wrong was told as an answer.
+// ignoreExitStatus drops the exit status of an agent: its work is done, and errors were
+// returned as replies.
 func ignoreExitStatus(err error) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil
@@ -73,10 +73,9 @@ func ignoreExitStatus(err error) error {
 	return err
 }
 
-// MakeScratch makes an empty directory parent/name that belongs to the user and is closed
-// to all others, and returns its path. The parent belongs to us, and nobody else may
-// write there; so this is our own work, and what is below the new directory is the
-// agent's.
+// MakeScratch creates an empty directory parent/name for a user, closed to all others,
+// and returns its path. The parent belongs to this process, and no other user may write
+// there. So this process creates the directory itself, and the agent everything below it.
 func MakeScratch(parent, name string, cred UserCredential) (string, error) {
 	path := filepath.Join(parent, name)
 	if name == "" || name != filepath.Base(name) || !filepath.IsLocal(name) {

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// AgentReader reads a file through an agent. Its context ends the reading, because
-// io.Reader has no place for one.
+// AgentReader reads a file through an agent. It has a context of its own, because
+// io.Reader has no parameter for one.
 type AgentReader struct {
 	link      *agentConn
 	ctx       context.Context
@@ -25,8 +25,8 @@ type RemoteStage struct {
 	done   bool
 }
 
-// Open opens a regular file for reading from offset on. An absolute name stands for
-// itself: only our own side may give one.
+// Open opens a regular file for reading from offset on. An absolute name is used as it
+// is: only the user's own side may give one.
 func (a *Agent) Open(ctx context.Context, base, name string, offset int64) (*AgentReader, error) {
 	return a.open(ctx, agentRequest{Op: opOpen, Base: base, Name: name, Offset: offset})
 }
@@ -46,10 +46,10 @@ func (a *Agent) open(ctx context.Context, q agentRequest) (*AgentReader, error) 
 	return reader, nil
 }
 
-// Entry describes the file as it was when it was opened.
+// Entry returns the file as it was when it was opened.
 func (r *AgentReader) Entry() TransferEntry { return r.entry }
 
-// Read reads the next bytes; io.EOF at the end of the file as it is then.
+// Read reads the next bytes, until io.EOF at the file's present end.
 func (r *AgentReader) Read(p []byte) (int, error) {
 	if len(r.remaining) == 0 && !r.atEnd {
 		_, data, err := r.readChunk()
@@ -66,8 +66,8 @@ func (r *AgentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readChunk reads a chunk and the length of the hole before it, if the file was opened so
-// that holes are left out; nothing of both is the end.
+// readChunk reads a chunk and the length of the hole before it. Holes are left out only
+// if the file was opened so. Without either the file is at its end.
 func (r *AgentReader) readChunk() (hole int64, data []byte, err error) {
 	answer, data, err := r.link.call(r.ctx, agentRequest{Op: opRead, Handle: r.handle}, nil)
 	return answer.Size, data, err
@@ -79,8 +79,7 @@ func (r *AgentReader) Close() error {
 	return nil
 }
 
-// AgentWriter makes a file through an agent. Nothing is to be seen under its name before
-// Commit.
+// AgentWriter writes a file through an agent. The file has its name only after Commit.
 type AgentWriter struct {
 	link   *agentConn
 	ctx    context.Context
@@ -89,7 +88,7 @@ type AgentWriter struct {
 }
 
 // Create starts a file. It is written under another name in the same directory, which is
-// made, with those above it, if it is missing.
+// created if it is missing, with its parents.
 func (a *Agent) Create(ctx context.Context, base, name string, opts CreateOptions) (*AgentWriter, error) {
 	return a.create(ctx, agentRequest{Op: opCreate, Base: base, Name: name, Mode: uint32(opts.Mode.Perm()),
 		Sync: opts.Sync})
@@ -124,17 +123,17 @@ func (w *AgentWriter) skipHole(hole int64) error {
 	return err
 }
 
-// Commit gives the file its name, in place of whatever file had it.
+// Commit gives the file its name, and replaces a file that had it.
 func (w *AgentWriter) Commit() error {
 	w.done = true
 	_, _, err := w.link.call(w.ctx, agentRequest{Op: opCommit, Handle: w.handle}, nil)
 	if err != nil {
-		w.link.dropHandle(w.handle) // it may not have come so far
+		w.link.dropHandle(w.handle) // the file may not have been complete
 	}
 	return err
 }
 
-// Close drops the file unless Commit was called before.
+// Close removes the file unless Commit was called before.
 func (w *AgentWriter) Close() error {
 	if !w.done {
 		w.done = true
@@ -144,7 +143,7 @@ func (w *AgentWriter) Close() error {
 }
 
 // BeginStage begins a set of files below base. Its Commit gives all of them their names;
-// Close drops them unless Commit was called before.
+// Close removes them unless Commit was called before.
 func (a *Agent) BeginStage(ctx context.Context, base string) (*RemoteStage, error) {
 	t := &RemoteStage{agent: a, base: base, handle: a.link.nextNumber()}
 	if _, _, err := a.link.call(ctx, agentRequest{Op: opStage, Base: base, Handle: t.handle}, nil); err != nil {
@@ -154,22 +153,22 @@ func (a *Agent) BeginStage(ctx context.Context, base string) (*RemoteStage, erro
 	return t, nil
 }
 
-// Create is Agent.Create for a file of the set: its Commit says that it is complete. It
-// is to be committed or closed before the set is.
+// Create is Agent.Create for a file of the set. Its Commit means that the file is
+// complete. It must be committed or closed before the set is.
 func (t *RemoteStage) Create(ctx context.Context, name string, opts CreateOptions) (*AgentWriter, error) {
 	return t.agent.create(ctx, agentRequest{Op: opCreate, Stage: t.handle, Base: t.base, Name: name,
 		Mode: uint32(opts.Mode.Perm()), Sync: opts.Sync})
 }
 
-// Mkdir is Agent.Mkdir for a directory that goes if the set is dropped.
+// Mkdir is Agent.Mkdir for a directory that is removed if the set is dropped.
 func (t *RemoteStage) Mkdir(ctx context.Context, name string, mode fs.FileMode) error {
 	_, _, err := t.agent.link.call(ctx,
 		agentRequest{Op: opMkdir, Stage: t.handle, Base: t.base, Name: name, Mode: uint32(mode.Perm())}, nil)
 	return err
 }
 
-// Commit gives the files of the set their names, in place of whatever files had them.
-// Where one cannot have it, those before it have theirs.
+// Commit gives the files of the set their names, and replaces files that had them. If one
+// fails, earlier ones have their names.
 func (t *RemoteStage) Commit(ctx context.Context) error {
 	t.done = true
 	_, _, err := t.agent.link.call(ctx, agentRequest{Op: opInstall, Handle: t.handle}, nil)

@@ -86,8 +86,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestNoWayOut tries every operation that takes a name from the other side with names and
-// links that lead out of the base.
+// TestNoWayOut tries every operation with names and links that lead out of the base.
 func TestNoWayOut(t *testing.T) {
 	base, outside, a := t.TempDir(), t.TempDir(), startAgent(t, ownCredential())
 	writeTree(t, outside, map[string]string{"victim": "untouched", "dir/victim": "untouched"})
@@ -127,7 +126,7 @@ func TestNoWayOut(t *testing.T) {
 		t.Error("Append to a link that leads out: no error")
 	}
 	for _, name := range []string{"dir", "file", "../victim", "dir/victim"} {
-		a.RemoveAll(ctx, base, name) // the links themselves may go
+		a.RemoveAll(ctx, base, name) // the links themselves may be removed
 	}
 	for _, victim := range []string{"victim", "dir/victim"} {
 		if text, err := os.ReadFile(filepath.Join(outside, victim)); err != nil || string(text) != "untouched" {

@@ -8,16 +8,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// askedNames is what patterns can be the reason of, as Agent.Expand names it. It knows
-// nothing of the files that there are: a name that a pattern with a sign in it may stand
-// for is asked for.
+// askedNames is the set of names that patterns can produce in Agent.Expand. It does not
+// know the existing files: every name that a pattern could match is in the set.
 type askedNames struct {
-	plain map[string]bool // with all that is below; "." is everything
-	globs [][]string      // likewise, between slashes
+	plain map[string]bool // names with everything below them; "." is everything
+	globs [][]string      // patterns with everything below them, split at slashes
 }
 
-// AskedFilter reports of an entry whether one of those patterns, which have the form of
-// Agent.Expand's, asks for it.
+// AskedFilter returns a function that reports whether one of the patterns requests an
+// entry. Patterns have the form of Agent.Expand's.
 func AskedFilter(patterns []string) func(*wire.FileEntry) bool {
 	a := &askedNames{plain: map[string]bool{}}
 	for _, p := range patterns {
@@ -26,14 +25,14 @@ func AskedFilter(patterns []string) func(*wire.FileEntry) bool {
 	return func(e *wire.FileEntry) bool { return a.contains(e.GetName()) }
 }
 
-// TopLevelFilter reports of an entry whether it may come without having been named: it is
-// a file at the top.
+// TopLevelFilter reports whether an entry may be sent without being requested: it is a
+// file at the top.
 func TopLevelFilter(e *wire.FileEntry) bool {
 	return !e.GetDir() && !strings.Contains(e.GetName(), "/")
 }
 
-// IsHidden reports whether a name begins with a dot. What it names travels only when that
-// was asked for: it is the setting of some program.
+// IsHidden reports whether a name begins with a dot. Such a file usually has a program's
+// settings, and is transferred only if it was requested.
 func IsHidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 func (a *askedNames) add(pattern string) {
@@ -53,7 +52,7 @@ func (a *askedNames) add(pattern string) {
 		}
 	case filepath.IsLocal(from):
 		a.addNameAndPattern(".", from)
-	default: // it is called by its last part, or, if it is below the base, by some of those before it, too
+	default: // its name is the last part, or, if it is below the base, that with some of the parts before
 		a.addNameAndPattern(".", last)
 		parts := strings.Split(from, "/")
 		for i := range parts {
@@ -64,11 +63,11 @@ func (a *askedNames) add(pattern string) {
 	}
 }
 
-// patternSigns are those of patterns.
+// patternSigns are the special characters of patterns.
 const patternSigns = `*?[\`
 
-// addNameAndPattern adds a name that may be a pattern, or have its signs in it, below a
-// directory.
+// addNameAndPattern adds a name below a directory that may be a pattern, or contain the
+// characters of one.
 func (a *askedNames) addNameAndPattern(dir, name string) {
 	a.plain[path.Join(dir, name)] = true
 	if !strings.ContainsAny(name, patternSigns) {
@@ -104,7 +103,7 @@ func (a *askedNames) contains(name string) bool {
 	return false
 }
 
-// matchesPattern reports whether a name is what a pattern stands for, or is below that.
+// matchesPattern reports whether a pattern matches a name or a directory above it.
 func matchesPattern(pattern, parts []string) bool {
 	if len(parts) < len(pattern) {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// expand lists what patterns name.
+// expand lists the files that patterns match.
 func expand(base string, patterns []string, bound ListLimit) ([]TransferEntry, error) {
 	entries := &limitedList{limit: bound}
 	for _, pattern := range patterns {
@@ -38,8 +38,8 @@ func expand(base string, patterns []string, bound ListLimit) ([]TransferEntry, e
 	return slices.CompactFunc(list, func(a, b TransferEntry) bool { return a.Name == b.Name }), nil
 }
 
-// matchPaths returns absolute paths. A name that exists is itself, whatever signs of
-// patterns it has in it.
+// matchPaths returns absolute paths. A name that exists is used as it is, even with
+// characters of patterns in it.
 func matchPaths(base, pattern string) ([]string, error) {
 	path := pattern
 	if !filepath.IsAbs(path) {
@@ -63,12 +63,12 @@ func matchPaths(base, pattern string) ([]string, error) {
 	return paths, nil
 }
 
-// escapePattern takes the signs of a pattern in a directory's name for themselves.
+// escapePattern escapes the characters of patterns in a directory's name.
 func escapePattern(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// transferName is what a file is called at the other end.
+// transferName returns the name of a file at the other end.
 func transferName(base, path, as string, several bool) (string, error) {
 	name := filepath.Base(path)
 	switch rel, err := filepath.Rel(base, path); {
@@ -85,7 +85,7 @@ func transferName(base, path, as string, several bool) (string, error) {
 	return name, CheckName(name)
 }
 
-// collectEntries appends a file, or a directory and what is in it.
+// collectEntries appends a file, or a directory with its contents.
 func collectEntries(entries *limitedList, path, name string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func collectEntries(entries *limitedList, path, name string) error {
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went while we looked
+			return nil // it was removed meanwhile
 		}
 		if err == nil {
 			err = entries.addFile(p, inside, info)
@@ -123,7 +123,7 @@ func collectEntries(entries *limitedList, path, name string) error {
 	})
 }
 
-// snapshotPage is how many names of a directory are read at once.
+// snapshotPage is the number of names of a directory that are read at once.
 const snapshotPage = 4096
 
 func snapshot(base string, bound ListLimit) ([]TransferEntry, error) {

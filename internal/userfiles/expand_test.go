@@ -72,8 +72,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// A file whose name cannot stand in a message is left where it is, and keeps nothing else
-// from travelling.
+// TestNamesThatCannotTravel checks that a file whose name cannot be in a message is left
+// out. All others are sent.
 func TestNamesThatCannotTravel(t *testing.T) {
 	base := t.TempDir()
 	writeTree(t, base, map[string]string{"good": "g", "sub/good": "g"})

@@ -8,14 +8,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ListLimit bounds a list of files. Who makes files decides how many they are and what
-// they are called, and lists of them travel in messages.
+// ListLimit bounds a list of files. Users decide how many files they make and how long
+// the names are, and lists are sent in messages.
 type ListLimit struct {
 	Entries int // files and directories
 	Names   int // bytes of their names together
 }
 
-// defaultListLimit bounds lists for which no other bound was given.
+// defaultListLimit returns the bound of lists without another bound.
 func defaultListLimit() ListLimit { return ListLimit{MaxEntries, MaxNames} }
 
 // limitedList is a list that grows up to its bound.
@@ -25,7 +25,7 @@ type limitedList struct {
 	names int
 }
 
-// add appends an entry, unless the list would be over its bound: that is roost.Exhausted.
+// add appends an entry. If the list would exceed its bound the error is roost.Exhausted.
 func (l *limitedList) add(e TransferEntry) error {
 	l.names += len(e.Name)
 	switch {
@@ -39,7 +39,7 @@ func (l *limitedList) add(e TransferEntry) error {
 	return nil
 }
 
-// addFile appends what lies at path, and is called name at the other end.
+// addFile appends the file at path, with a name for the other end.
 func (l *limitedList) addFile(path, name string, info fs.FileInfo) error {
 	e := entryOf(name, info)
 	e.Source = filepath.Clean(path)
@@ -50,8 +50,9 @@ func (l *limitedList) addFile(path, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// pageLength is how many of the entries go into one reply: pageSize of them, or as many
-// as surely have room in a message. JSON writes a byte of a name in six at most.
+// pageLength returns how many of the entries go into one reply. That is pageSize, or as
+// many as certainly fit into a message, because JSON writes a byte of a name in at most
+// six.
 func pageLength(entries []TransferEntry) int {
 	const (
 		jsonByte  = 6

@@ -10,14 +10,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// packFilter is what of a tree is packed. Nil takes everything.
+// packFilter selects what is packed of a tree. Nil selects everything.
 type packFilter struct {
 	patterns []string
-	parts    [][]string // of each pattern, between slashes
+	parts    [][]string // of each pattern, split at slashes
 	matched  []bool
 }
 
-// newPackFilter reads patterns; none is no choice.
+// newPackFilter parses patterns. Without patterns it returns nil.
 func newPackFilter(patterns []string) (*packFilter, error) {
 	if len(patterns) == 0 {
 		return nil, nil
@@ -33,13 +33,15 @@ func newPackFilter(patterns []string) (*packFilter, error) {
 	return c, nil
 }
 
-// nameDecision is what becomes of a name.
+// nameDecision is the decision on a name.
 type nameDecision uint8
 
 const (
-	nameSkipped   nameDecision = iota // it is not wanted
-	nameTraversed                     // something below may be: a directory is packed, but not all that is in it
-	nameTaken                         // it is wanted, with all that is below
+	nameSkipped nameDecision = iota // it is left out
+	// something below it may be selected: the directory is packed, but not all its
+	// contents
+	nameTraversed
+	nameTaken // it is packed with everything below
 )
 
 // decide decides on a name below the directory.
@@ -51,7 +53,7 @@ func (c *packFilter) decide(name string) nameDecision {
 	for i, pattern := range c.parts {
 		fits := true
 		for k := range min(len(pattern), len(parts)) {
-			ok, _ := path.Match(pattern[k], parts[k]) // the pattern is well formed
+			ok, _ := path.Match(pattern[k], parts[k]) // the pattern is valid
 			fits = fits && ok
 		}
 		switch {
@@ -65,7 +67,7 @@ func (c *packFilter) decide(name string) nameDecision {
 	return best
 }
 
-// missingError is the error for a plain name that is not there.
+// missingError returns an error for a plain name that does not exist.
 func (c *packFilter) missingError(dir string) error {
 	if c == nil {
 		return nil

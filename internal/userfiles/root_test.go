@@ -89,8 +89,9 @@ func TestNoSpaceLeft(t *testing.T) {
 	}
 }
 
-// TestNothingHidesInClosedDirectories: what lies in a directory that its owner has closed
-// to himself is measured and removed, be it the base.
+// TestNothingHidesInClosedDirectories checks that the contents of directories without
+// permissions for their owner are measured and removed. The base may be such a directory,
+// too.
 func TestNothingHidesInClosedDirectories(t *testing.T) {
 	needRoot(t)
 	a := startAgent(t, UserCredential{UID: nobody, GID: nobody})

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// extentReader reads a file from one piece of data to the next. A file without holes, and
-// any that is read for a caller who does not take them, is one piece.
+// extentReader reads a file from one piece of data to the next. A file without holes, or
+// for a caller that does not accept holes, is one piece.
 type extentReader struct {
 	file        *os.File
-	offset, end int64 // read so far; the present piece has data up to end
+	offset, end int64 // position so far; the present piece has data up to end
 }
 
 func newExtentReader(f *os.File, info fs.FileInfo, offset int64, holes bool) *extentReader {
@@ -26,7 +26,7 @@ func newExtentReader(f *os.File, info fs.FileInfo, offset int64, holes bool) *ex
 	return r
 }
 
-// next returns what follows: a hole of that length, and then data. Without either the
+// next returns the length of the next hole, and the data after it. Without either the
 // file is at its end.
 func (r *extentReader) next() (hole int64, data []byte, err error) {
 	if r.offset >= r.end {
@@ -43,7 +43,8 @@ func (r *extentReader) next() (hole int64, data []byte, err error) {
 	return hole, data[:n], err
 }
 
-// nextExtent goes to the next piece of data, and returns how long the hole before it is.
+// nextExtent advances to the next piece of data, and returns the length of the hole
+// before it.
 func (r *extentReader) nextExtent() (hole int64, err error) {
 	start, err := r.file.Seek(r.offset, unix.SEEK_DATA)
 	switch {
@@ -55,7 +56,7 @@ func (r *extentReader) nextExtent() (hole int64, err error) {
 		hole = max(0, info.Size()-r.offset)
 		r.offset += hole
 		r.end = r.offset
-	case err != nil: // the file system knows nothing of holes
+	case err != nil: // the file system does not report holes
 		r.end = math.MaxInt64
 	default:
 		hole, r.offset = start-r.offset, start
@@ -67,15 +68,15 @@ func (r *extentReader) nextExtent() (hole int64, err error) {
 	return hole, err
 }
 
-// Where fewer than one byte in sparseThreshold takes room, the pieces of data are
-// counted, up to so many.
+// If less than one byte in sparseThreshold takes room, the pieces of data are counted, up
+// to a bound.
 const (
 	sparseThreshold = 8
 	maxExtents      = 100_000
 )
 
-// measure counts the data of a file that seems to be nearly all holes: there are file
-// systems that do not say how much room a file takes.
+// measure counts the data of a file that seems to be almost all holes. Some file systems
+// do not report how much room a file takes.
 func (e *TransferEntry) measure(path string) {
 	if e.Dir || e.Stored >= e.Size/sparseThreshold {
 		return

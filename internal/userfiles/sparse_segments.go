@@ -14,19 +14,19 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// A file with holes is packed as its data alone, with two records of ours in its header:
-// where each piece belongs, and how long the file is. The tar package cannot write the
-// sparse files of GNU.
+// A file with holes is packed as its data alone, with two records in its header: where
+// each piece belongs, and how long the file is. The tar package cannot write GNU's sparse
+// files.
 const (
 	holesRecord = "ROOST.data" // "offset:size,offset:size"
 	sizeRecord  = "ROOST.size"
 	maxSegments = 4096
 )
 
-// dataSegment is a piece of a file that has data.
+// dataSegment is a piece of a file with data.
 type dataSegment struct{ offset, size int64 }
 
-// segments finds the data of a file; with too many pieces it is all data.
+// segments finds the data of a file. A file with too many pieces counts as all data.
 func segments(f *os.File, info fs.FileInfo) []dataSegment {
 	size := info.Size()
 	whole := []dataSegment{{0, size}}
@@ -69,8 +69,8 @@ func describeHoles(h *tar.Header, parts []dataSegment, size int64) {
 	}
 }
 
-// parseHoles is the opposite: where the data of an entry belong, and how long its file
-// is.
+// parseHoles is the inverse: it returns where the data of an entry belong, and how long
+// its file is.
 func parseHoles(h *tar.Header) (parts []dataSegment, size int64, err error) {
 	text, ok := h.PAXRecords[sizeRecord]
 	if !ok {

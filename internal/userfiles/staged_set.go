@@ -10,14 +10,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// stagedSet is files that get their names together, when all of them are there and were
-// found to be in order. Until then each lies in its directory under another name. What
-// was made for a set that comes to nothing is removed, directories too.
+// stagedSet is a set of files that get their names together, when all of them are
+// complete and checked. Until then each is in its directory under another name. If the
+// set is dropped its files are removed, with directories made for them.
 type stagedSet struct {
 	root  *os.Root
 	base  string
 	files []stagedFile
-	dirs  []string // that were made for it, outer ones first
+	dirs  []string // directories made for it, outer ones first
 }
 
 type stagedFile struct{ tmp, name string }
@@ -31,7 +31,7 @@ func (s *agentServer) beginStage(q *agentRequest) error {
 	return nil
 }
 
-// stagedSetOf is the one that a request belongs to.
+// stagedSetOf returns the set of a request.
 func (s *agentServer) stagedSetOf(q *agentRequest) (*stagedSet, error) {
 	t := s.stages[q.Stage]
 	if t == nil || t.base != q.Base {
@@ -40,7 +40,7 @@ func (s *agentServer) stagedSetOf(q *agentRequest) (*stagedSet, error) {
 	return t, nil
 }
 
-// mkdir makes a directory and those above it, and notes which were not there.
+// mkdir creates a directory and its parents, and records which were missing.
 func (t *stagedSet) mkdir(name string, mode fs.FileMode) error {
 	err := t.root.Mkdir(name, mode)
 	switch {
@@ -63,7 +63,8 @@ func (t *stagedSet) mkdir(name string, mode fs.FileMode) error {
 	return err
 }
 
-// installStage gives the files of a set their names, in the order in which they came.
+// installStage gives the files of a set their names, in the order in which they were
+// made.
 func (s *agentServer) installStage(handle uint64) error {
 	t := s.stages[handle]
 	if t == nil {
@@ -86,7 +87,7 @@ func (t *stagedSet) discard() {
 		t.root.Remove(f.tmp)
 	}
 	for i := len(t.dirs) - 1; i >= 0; i-- {
-		t.root.Remove(t.dirs[i]) // one that somebody has put something into stays
+		t.root.Remove(t.dirs[i]) // a directory with other contents stays
 	}
 	t.root.Close()
 }

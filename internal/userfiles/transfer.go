@@ -16,16 +16,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// SendOptions says how a transfer is sent.
+// SendOptions configures the sender of a transfer.
 type SendOptions struct {
-	SendHoles bool // the receiver takes holes: they are left out
-	MayGrow   bool // a file may have become longer since it was listed: as much is sent as it had then
+	SendHoles bool // the receiver accepts holes: they are left out
+	MayGrow   bool // a file may have grown since it was listed: only its listed size is sent
 }
 
-// SendEntries sends the entries in order: for each file a chunk with its entry, chunks of
-// data, and one with the SHA-256 of what was sent. A file that cannot be read, or does
-// not have as many bytes as were listed, ends the transfer with an error, roost.NoInput.
-// An entry without a Source is read below base.
+// SendEntries sends the entries in order. A file is sent as a chunk with its entry,
+// chunks of data, and one with the SHA-256 of the data. A file that cannot be read, or
+// has not as many bytes as were listed, ends the transfer with roost.NoInput. An entry
+// without a Source is read below base.
 func SendEntries(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string,
 	entries []TransferEntry, opts SendOptions) error {
 	for _, e := range entries {
@@ -36,12 +36,12 @@ func SendEntries(ctx context.Context, send func(*wire.FileChunk) error, agent *A
 	return nil
 }
 
-// WireEntry is an entry as the protocol names it.
+// WireEntry returns an entry in its wire form.
 func WireEntry(e TransferEntry) *wire.FileEntry {
 	return &wire.FileEntry{Name: e.Name, Size: e.Size, Stored: &e.Stored, Mode: uint32(e.Mode.Perm()), Dir: e.Dir}
 }
 
-// Totals says what a transfer of the entries brings.
+// Totals returns the totals of a transfer of the entries.
 func Totals(entries []TransferEntry) *wire.TransferTotals {
 	t := &wire.TransferTotals{Files: uint64(len(entries))}
 	for _, e := range entries {
@@ -96,8 +96,8 @@ func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Age
 	}
 }
 
-// changedError is the error for a file that is not as long any more as it was. One below
-// base is called by its name: whoever reads that knows no other.
+// changedError returns the error for a file that has become shorter. A file below base is
+// named relative to it, because the recipient of the error knows no other name.
 func changedError(e TransferEntry, base string, now int64) error {
 	name := e.Source
 	if rel, err := filepath.Rel(base, name); name == "" || err == nil && filepath.IsLocal(rel) {
@@ -107,12 +107,12 @@ func changedError(e TransferEntry, base string, now int64) error {
 		e.Size, now)
 }
 
-// transferSum is the digest of one file on its way.
+// transferSum computes the digest of one file during its transfer.
 type transferSum struct{ hash.Hash }
 
 func newTransferSum() transferSum { return transferSum{sha256.New()} }
 
-// add adds a chunk. Of a hole it is the length that counts.
+// add adds a chunk. Of a hole only its length counts.
 func (s transferSum) add(hole int64, data []byte) {
 	if hole > 0 {
 		s.Write(binary.BigEndian.AppendUint64(nil, uint64(hole)))
@@ -120,11 +120,10 @@ func (s transferSum) add(hole int64, data []byte) {
 	s.Write(data)
 }
 
-// ReceiveEntries makes files below base of what comes until recv gives io.EOF, if that is
-// what the manifest says and nothing else; otherwise, and when ctx ends, nothing is left
-// of it. What does not belong to the manifest, comes out of order, ends within a file, or
-// has not its digest is a *MismatchError: the fault of who sends it. A file that cannot
-// be written is roost.NoOutput.
+// ReceiveEntries receives files below base until recv returns io.EOF, if they are exactly
+// what the manifest allows. Otherwise, and when ctx ends, nothing remains of them. What
+// is not in the manifest, is out of order, ends within a file, or has a wrong digest is a
+// *MismatchError: the sender's fault. A file that cannot be written is roost.NoOutput.
 func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
 	m *TransferManifest) (files int, bytes int64, err error) {
 	r, err := receiveEntries(ctx, recv, agent, base, m)
@@ -135,7 +134,7 @@ func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), a
 	return r.check.files, r.check.bytes, r.stage.Commit(ctx)
 }
 
-// ReceiveStaged is ReceiveEntries, but for the last step: the files have their names when
+// ReceiveStaged is ReceiveEntries without its last step: the files get their names when
 // the caller commits the set.
 func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
 	m *TransferManifest) (*RemoteStage, error) {
@@ -146,7 +145,7 @@ func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), ag
 	return r.stage, nil
 }
 
-// receiveEntries takes in a transfer that is as the manifest says.
+// receiveEntries receives a transfer that must fulfil the manifest.
 func receiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string,
 	m *TransferManifest) (r *transferReceiver, err error) {
 	stage, err := agent.BeginStage(ctx, base)
@@ -176,14 +175,14 @@ func receiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), a
 	}
 }
 
-// transferReceiver takes in one transfer.
+// transferReceiver is the state of receiving one transfer.
 type transferReceiver struct {
 	nextMessage func() (*wire.FileChunk, error)
 	stage       *RemoteStage
 	check       *manifestCheck
 }
 
-// receiveEntry takes in a file or directory.
+// receiveEntry receives a file or directory.
 func (r *transferReceiver) receiveEntry(ctx context.Context, first *wire.FileChunk) error {
 	e := first.GetEntry()
 	if e == nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// MaxSparse bounds the sizes of the files of one transfer together, with their holes.
+// MaxSparse bounds the sum of the file sizes of one transfer, including holes, in bytes.
 const MaxSparse = 64 << 40
 
-// TransferManifest says what a transfer is to bring. What comes is compared with it: a
-// name comes once, a file has as many bytes as its entry said, and nothing lies below a
-// file.
+// TransferManifest describes an expected transfer, with which the received one is
+// compared. A name occurs once, a file has as many bytes as its entry says, and nothing
+// is below a file.
 type TransferManifest struct {
-	Entries []*wire.FileEntry          // exactly these come; nil: what Asked allows
-	IsAsked func(*wire.FileEntry) bool // without Entries: whether somebody has asked for that; nil: anything
-	Totals  *wire.TransferTotals       // without Entries: so much comes; nil: nobody has said
-	Bytes   int64                      // of data at most, which holes are not; 0: any number
+	Entries []*wire.FileEntry          // exactly these entries are expected; nil: what IsAsked allows
+	IsAsked func(*wire.FileEntry) bool // without Entries: whether an entry was requested; nil: any
+	Totals  *wire.TransferTotals       // without Entries: the announced totals; nil: unknown
+	Bytes   int64                      // the most bytes of data, without holes; 0: no limit
 }
 
-// MismatchError says that what came is not what was asked for or announced. Whoever sent
-// it is at fault.
+// MismatchError means that a transfer is not what was requested or announced. Its sender
+// is at fault.
 type MismatchError struct {
-	Name  string // of a file; empty: none in particular
+	Name  string // of a file; empty: no particular one
 	Cause string
 }
 
@@ -35,21 +35,21 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%.200q: %s", e.Name, e.Cause)
 }
 
-// Unwrap says what kind of error it is.
+// Unwrap returns roost.Invalid, the kind of the error.
 func (e *MismatchError) Unwrap() error { return roost.Invalid }
 
-// manifestCheck compares a transfer with its manifest, one part after the other.
+// manifestCheck compares a transfer with its manifest, step by step.
 type manifestCheck struct {
 	*TransferManifest
-	announced  map[string]*wire.FileEntry // with Entries: these
+	announced  map[string]*wire.FileEntry // the manifest's Entries, by name
 	received   map[string]bool            // by name: whether it is a directory
-	parentDirs map[string]bool            // directories with something in them
-	current    *wire.FileEntry            // the file that comes
-	size       int64                      // of it, so far
-	data       int64                      // likewise, without its holes
+	parentDirs map[string]bool            // directories with contents
+	current    *wire.FileEntry            // the file that is being received
+	size       int64                      // its size so far
+	data       int64                      // its data so far, without holes
 	files      int
-	bytes      int64 // the sizes of the files so far
-	stored     int64 // data that came
+	bytes      int64 // sum of the sizes of the files so far
+	stored     int64 // sum of the received data
 }
 
 func (m *TransferManifest) check() *manifestCheck {
@@ -63,10 +63,10 @@ func (m *TransferManifest) check() *manifestCheck {
 	return c
 }
 
-// beginEntry takes in the beginning of a file, or a directory.
+// beginEntry checks the beginning of a file, or a directory.
 func (c *manifestCheck) beginEntry(e *wire.FileEntry) error {
 	name := e.GetName()
-	if name == "." { // what patterns like "a* => ." come to
+	if name == "." { // the result of patterns like "a* => ."
 		return fmt.Errorf("%q: %w: it is no name for a file", name, roost.Invalid)
 	}
 	if CheckName(name) != nil {
@@ -104,8 +104,7 @@ func (c *manifestCheck) beginEntry(e *wire.FileEntry) error {
 	return nil
 }
 
-// checkAsked compares an entry with those that were announced, or with what was asked
-// for.
+// checkAsked compares an entry with the announced ones, or with what was requested.
 func (c *manifestCheck) checkAsked(e *wire.FileEntry) error {
 	name := e.GetName()
 	if c.Entries == nil {
@@ -135,11 +134,11 @@ func entryKind(e *wire.FileEntry) string {
 	return "file"
 }
 
-// maxData is how much data can come of a file of which so much is stored: some file
-// systems compress it, and what they count as data changes a little with time.
+// maxData returns the most data of a file with stored bytes on its disk. Some file
+// systems compress files, and their count changes slightly over time.
 func maxData(stored int64) int64 { return min(max(stored, 0), MaxSparse)*sparseThreshold + 64<<10 }
 
-// addPiece takes in a piece of the file, behind a hole.
+// addPiece checks a piece of the file after a hole.
 func (c *manifestCheck) addPiece(hole int64, data int) error {
 	left := c.current.GetSize() - c.size
 	if hole < 0 || hole > left || int64(data) > left-hole {
@@ -160,7 +159,7 @@ func (c *manifestCheck) addPiece(hole int64, data int) error {
 	return nil
 }
 
-// endFile takes in the end of the file.
+// endFile checks the end of the file.
 func (c *manifestCheck) endFile() error {
 	if c.size != c.current.GetSize() {
 		return &MismatchError{c.current.GetName(),
@@ -169,7 +168,7 @@ func (c *manifestCheck) endFile() error {
 	return nil
 }
 
-// endTransfer takes in the end of the transfer.
+// endTransfer checks the end of the transfer.
 func (c *manifestCheck) endTransfer() error {
 	for _, e := range c.Entries {
 		if _, came := c.received[e.GetName()]; !came {
@@ -183,8 +182,8 @@ func (c *manifestCheck) endTransfer() error {
 	return nil
 }
 
-// Compare reports how a list of entries differs from the manifest, as a transfer of files
-// that are as long as their entries say; nil if it does not.
+// Compare returns how a list of entries differs from the manifest, or nil. The entries
+// count as a transfer of files of the listed sizes.
 func (m *TransferManifest) Compare(came []*wire.FileEntry) error {
 	c := m.check()
 	for _, e := range came {

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fileMessages is what a sender sends of one file.
+// fileMessages returns a sender's messages of one file.
 func fileMessages(name, text string) []*wire.FileChunk {
 	sum := sha256.Sum256([]byte(text))
 	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o6755}},
@@ -29,8 +29,8 @@ func directoryMessage(name string) []*wire.FileChunk {
 	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: name, Dir: true, Mode: 0o755}, Eof: true}}
 }
 
-// TestReceiveCompares holds that a transfer which is not what was announced leaves
-// nothing where it was to go, and says what was wrong.
+// TestReceiveCompares checks that a transfer which is not what was announced leaves no
+// files. Its error must say what was wrong.
 func TestReceiveCompares(t *testing.T) {
 	announced := []*wire.FileEntry{{Name: "result", Size: 4}, {Name: "dir", Dir: true}, {Name: "dir/more", Size: 3}}
 	longer := fileMessages("result", "data")
@@ -80,7 +80,7 @@ func TestReceiveCompares(t *testing.T) {
 	}
 }
 
-// TestReceiveBounds holds that totals and the number of bytes are compared, too.
+// TestReceiveBounds checks that totals and the number of bytes are compared, too.
 func TestReceiveBounds(t *testing.T) {
 	a := startAgent(t, ownCredential())
 	for _, test := range []struct {
@@ -108,15 +108,15 @@ func TestReceiveBounds(t *testing.T) {
 	} {
 		err := (&TransferManifest{}).Compare(list)
 		_, mismatch := errors.AsType[*MismatchError](err)
-		// to the others a job can bring an honest node
+		// a job can cause the others on an honest node
 		if bySender := what == "twice" || what == "negative" || what == "up"; err == nil || mismatch != bySender {
 			t.Errorf("%s: got %v, a mismatch: %v", what, err, mismatch)
 		}
 	}
 }
 
-// TestReceiveEnds holds that a transfer which is broken off, or whose agent is to end,
-// leaves nothing.
+// TestReceiveEnds checks that an interrupted transfer, or one whose agent ends, leaves no
+// files.
 func TestReceiveEnds(t *testing.T) {
 	base, a := t.TempDir(), startAgent(t, ownCredential())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,14 +131,14 @@ func TestReceiveEnds(t *testing.T) {
 	}, a, base, &TransferManifest{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	// which comes after what drops the files
+	// after the request that removes the files
 	if there, err := a.Snapshot(t.Context(), base); err != nil || len(there) != 0 {
 		t.Errorf("it left %v, %v", there, err)
 	}
 }
 
-// TestHoles holds that a file with holes has them at the other end, costs no more than
-// its data, and comes whole to who takes none.
+// TestHoles sends a file with holes. It has them at the other end, costs only its data,
+// and arrives as a whole if the receiver does not accept holes.
 func TestHoles(t *testing.T) {
 	const size, piece = 1 << 30, 64 << 10
 	from, a := t.TempDir(), startAgent(t, ownCredential())
@@ -205,13 +205,13 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestSendOfChangedFiles holds that a file that is not as long as it was listed does not
-// pass for it.
+// TestSendOfChangedFiles checks that a file whose length has changed since it was listed
+// is not sent.
 func TestSendOfChangedFiles(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		size  int
-		late  bool // it changes when its entry is on its way
+		late  bool // it changes when its entry has been sent
 		grows bool
 		bad   bool
 	}{{"as it was", 600 << 10, false, false, false}, {"shrunk", 10, false, false, true},
@@ -256,7 +256,7 @@ func TestSendOfChangedFiles(t *testing.T) {
 	}
 }
 
-// TestAsked holds which names patterns ask for.
+// TestAsked checks which names patterns request.
 func TestAsked(t *testing.T) {
 	for _, test := range []struct{ patterns, yes, no string }{
 		{"result.txt", "result.txt result.txt/below", "result.txt2 .ssh/authorized_keys sub/result.txt result"},
@@ -286,10 +286,10 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestAskedForAllThatIsExpanded holds that whatever patterns find was asked for: a node
-// that does as it is told is never refused.
+// TestAskedForAllThatIsExpanded checks that everything that patterns match counts as
+// requested, so that an honest node is never refused.
 func TestAskedForAllThatIsExpanded(t *testing.T) {
-	// patterns lead up, and not out of what is the test's own
+	// patterns lead up, but not out of the test's own directory
 	base, a := t.TempDir()+"/p/q/r/z", startAgent(t, ownCredential())
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestAskedForAllThatIsExpanded(t *testing.T) {
 			continue
 		}
 		if dir, _, _ := strings.Cut(pattern, " => "); path.Clean(dir) == base || dir == "../*" {
-			continue // the name of the directory itself means all that is in it: who sends it says so in another way
+			continue // the name of the directory itself means all its contents, which the sender expresses differently
 		}
 		asked := AskedFilter([]string{pattern})
 		for _, e := range entries {

@@ -67,7 +67,7 @@ func TestBadStreams(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		chunks []*wire.FileChunk
-		kind   roost.ErrorKind // 0: good
+		kind   roost.ErrorKind // 0: no error
 	}{
 		{"good", []*wire.FileChunk{entry("f"), data, end}, 0},
 		{"nothing", nil, 0},

@@ -15,11 +15,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TreeCommand is the first argument of a program that is to call ServeTree with the
-// arguments behind it, and with the report on descriptor 3.
+// TreeCommand is the first argument of a program that must call ServeTree with the other
+// arguments. The report goes to descriptor 3.
 const TreeCommand = "files-tree"
 
-// The second argument.
+// The values of the second argument.
 const (
 	treePack       = "pack"
 	treeUnpack     = "unpack"
@@ -29,7 +29,7 @@ const (
 // TreeCount counts what was packed or unpacked.
 type TreeCount struct {
 	Entries int
-	Bytes   int64 // of regular files, without their holes
+	Bytes   int64 // of regular files, without holes
 }
 
 // Bounds of a tree.
@@ -38,16 +38,17 @@ const (
 	maxTreeReport = 64 << 10 // bytes
 )
 
-// Pack writes all that is in the directory as a tar to w: regular files with their holes,
-// directories, symbolic and hard links, fifos; with modes and times. Sockets are left
-// out, because who binds one again makes it again; access lists and extended attributes
-// too. It is done with that user's rights, by the program exe as in StartAgent; limit
-// bounds the bytes. A file that goes away meanwhile is left out, one that shrinks is
-// filled up with zeros. Errors name the file: roost.NoInput where it cannot be read, is a
-// device or another user's, roost.Exhausted over a bound, roost.NoOutput where w fails.
+// Pack writes the contents of a directory as a tar to w. It includes regular files with
+// their holes, directories, symbolic and hard links, and fifos, with modes and times. It
+// leaves out sockets, because a program that binds one makes it again, and access lists
+// and extended attributes. The program exe does it with the user's rights, as in
+// StartAgent; limit bounds the bytes. A file that is removed meanwhile is left out, one
+// that shrinks is filled up with zeros. Errors name the file: roost.NoInput if it cannot
+// be read, is a device or another user's, roost.Exhausted over a bound, roost.NoOutput if
+// w fails.
 //
-// With patterns, as path.Match has them, only what they name is packed, and all that is
-// below. A pattern without a special character has to name something: else it is
+// With patterns of path.Match, only what they match is packed, with everything below. A
+// pattern without a special character must match something: otherwise the error is
 // roost.NoInput.
 func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64, w io.Writer,
 	patterns ...string) (TreeCount, error) {
@@ -64,8 +65,8 @@ func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64
 	}
 	var copied error
 	return c.run(func() {
-		// Headers of the tar come on top. The user could stop or trace the agent, so its
-		// output is bounded here, too.
+		// Headers of the tar are added to the limit. The user could stop or trace the
+		// agent, so its output is bounded here, too.
 		most := limit + limit/4 + 16<<20
 		n, err := io.Copy(w, io.LimitReader(from, most))
 		if copied = err; err == nil && n == most {
@@ -75,16 +76,16 @@ func Pack(ctx context.Context, cred UserCredential, exe, dir string, limit int64
 	}, &copied)
 }
 
-// Unpack empties the directory and fills it with what Pack wrote, with that user's
-// rights. Names that lead out of it, devices and files of other users are refused with
-// roost.Invalid, more bytes than limit with roost.Exhausted; what cannot be made is
-// roost.NoOutput. After an error the directory has some part of the tree.
+// Unpack empties the directory and fills it with what Pack wrote, with the user's rights.
+// Names that lead out of it, devices and files of other users are refused with
+// roost.Invalid, more bytes than limit with roost.Exhausted; a file that cannot be made
+// is roost.NoOutput. After an error the directory has a part of the tree.
 func Unpack(ctx context.Context, cred UserCredential, exe, dir string, limit int64, r io.Reader) (TreeCount, error) {
 	return unpackInto(ctx, cred, exe, treeUnpack, dir, limit, r)
 }
 
-// UnpackInto is Unpack into a directory that keeps what is there, but for what has the
-// name of something in r.
+// UnpackInto is Unpack into a directory that retains its contents, except files with the
+// name of one in r.
 func UnpackInto(ctx context.Context, cred UserCredential, exe, dir string, limit int64,
 	r io.Reader) (TreeCount, error) {
 	return unpackInto(ctx, cred, exe, treeUnpackInto, dir, limit, r)
@@ -106,14 +107,14 @@ func unpackInto(ctx context.Context, cred UserCredential, exe, verb, dir string,
 	var copied error
 	return c.run(func() {
 		_, err := io.Copy(to, r)
-		if !errors.Is(err, syscall.EPIPE) { // then the report says why
+		if !errors.Is(err, syscall.EPIPE) { // then the report has the cause
 			copied = err
 		}
 		to.Close()
 	}, &copied)
 }
 
-// treeCall is a process that packs or unpacks, and its report.
+// treeCall is a process that packs or unpacks, with its report.
 type treeCall struct {
 	*exec.Cmd
 	ctx         context.Context
@@ -140,7 +141,7 @@ func treeProcess(ctx context.Context, cred UserCredential, exe, verb, dir string
 	return &treeCall{c, ctx, report, theirs}, nil
 }
 
-// run starts the process, moves the data, and returns what it reports.
+// run starts the process, moves the data, and returns the report.
 func (c *treeCall) run(move func(), moved *error) (TreeCount, error) {
 	defer c.report.Close()
 	err := c.Start()
@@ -165,14 +166,14 @@ func (c *treeCall) run(move func(), moved *error) (TreeCount, error) {
 	return report.Tree, nil
 }
 
-// treeReport is what the process says at its end.
+// treeReport is the report of the process at its end.
 type treeReport struct {
 	Tree  TreeCount
 	Error string          `json:",omitempty"`
 	Kind  roost.ErrorKind `json:",omitempty"`
 }
 
-// remoteError is an error that an agent told, with its kind in the text already.
+// remoteError is an error that an agent returned, whose text already has its kind.
 type remoteError struct {
 	text string
 	kind roost.ErrorKind
@@ -182,9 +183,8 @@ func (t remoteError) Error() string { return t.text }
 func (t remoteError) Unwrap() error { return t.kind }
 
 // ServeTree packs a directory to out or unpacks one from in, with the rights of this
-// process, and says on report how it went. It is the whole of the command "files-tree",
-// whose arguments are the verb, the directory, the limit, and patterns of what is to be
-// packed.
+// process. It writes the result on report. It is all of the command "files-tree", whose
+// arguments are the verb, the directory, the limit, and patterns of what is packed.
 func ServeTree(args []string, in io.Reader, out, report io.Writer) error {
 	if len(args) < 3 || len(args) > 3 && args[0] != treePack {
 		return fmt.Errorf("%w: a daemon starts this", roost.Usage)
@@ -215,7 +215,7 @@ func ServeTree(args []string, in io.Reader, out, report io.Writer) error {
 	return err
 }
 
-// watchedWriter and watchedReader fail when the context has ended.
+// watchedWriter fails when the context has ended; so does watchedReader.
 type watchedWriter struct {
 	ctx context.Context
 	w   io.Writer

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// TreeSize is what lies below a directory.
+// TreeSize is the size of a directory's contents.
 type TreeSize struct {
-	// bytes of disk: blocks count, not lengths, and each file and directory for one block
-	// at least
+	// bytes on disk: blocks and not lengths, and at least minFileSize for each file and
+	// directory
 	DiskUsed int64
-	Files    int             // files, directories and whatever else has a name; of several names of one file, each
-	Largest  []TransferEntry // what takes most of it at the top, at most three, the largest first, with their sizes
-	Complete bool            // all was looked at; else there is more
+	Files    int             // names of files, directories and others; each name of a file counts
+	Largest  []TransferEntry // the largest entries at the top, at most three, largest first, with their sizes
+	Complete bool            // everything was counted; otherwise there is more
 }
 
-// Measure says how much disk what is below a directory takes. A file with several names
-// counts once. The work is bounded, in time and by the most files that are looked at.
+// Measure returns how much disk the contents of a directory use. A file with several
+// names counts once. The work is bounded in time, and by the most files to count.
 func (a *Agent) Measure(ctx context.Context, base string, most int) (TreeSize, error) {
 	r, _, err := a.link.call(ctx, agentRequest{Op: opMeasure, Base: base, Bound: ListLimit{Entries: most}}, nil)
 	return TreeSize{DiskUsed: r.Size, Files: r.Files, Largest: r.Entries, Complete: !r.More}, err
@@ -34,18 +34,18 @@ func (a *Agent) Measure(ctx context.Context, base string, most int) (TreeSize, e
 const (
 	maxLargest = 3
 	blockSize  = 512 // of st_blocks (stat(2))
-	// bytes that a file counts for: its inode and its name take room, whatever is in it
+	// the least bytes of a file: its inode and its name take room even if it is empty
 	minFileSize        = 4096
-	measureTimeout     = 8 * time.Second // then it ends with what it has
-	clockCheckInterval = 256             // files between two looks at the clock
+	measureTimeout     = 8 * time.Second // after this time it ends with what it has
+	clockCheckInterval = 256             // files between two checks of the clock
 )
 
-// errMeasureLimit ends a walk.
+// errMeasureLimit ends a walk at a bound.
 var errMeasureLimit = errors.New("enough")
 
-// measureTree adds up what is below base, following no link. What vanishes meanwhile
-// counts nothing; a directory that its owner has closed to himself is opened while it is
-// looked at, as it would be the place to hide things in.
+// measureTree sums everything below base, without following links. What disappears
+// meanwhile counts as nothing. A directory without permissions for its owner gets them
+// while it is read, because files could be hidden in it.
 func measureTree(base string, most int, stop *atomic.Bool) (r agentReply, err error) {
 	if info, err := os.Lstat(base); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 && os.Geteuid() != 0 {
 		os.Chmod(base, info.Mode()|0o700)
@@ -75,7 +75,7 @@ func measureTree(base string, most int, stop *atomic.Bool) (r agentReply, err er
 	return r, nil
 }
 
-// treeMeasurer adds up a tree.
+// treeMeasurer sums a tree.
 type treeMeasurer struct {
 	largest    map[string]int64
 	seenInodes map[[2]uint64]bool // files with several names
@@ -86,8 +86,8 @@ type treeMeasurer struct {
 	size       int64
 }
 
-// addDirectory adds up what is in a directory, which counts for top, a name at the top of
-// the whole; empty: it is the whole.
+// addDirectory sums a directory, which counts as part of top, an entry at the top of the
+// tree. An empty top means the whole tree.
 func (m *treeMeasurer) addDirectory(root *os.Root, top string, depth int) error {
 	if depth > maxTreeDepth {
 		return errMeasureLimit

@@ -49,7 +49,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasureEmptyFiles: files with nothing in them count, and their number is bounded.
+// TestMeasureEmptyFiles checks that empty files count, and that their number is bounded.
 func TestMeasureEmptyFiles(t *testing.T) {
 	base, a := t.TempDir(), startAgent(t, ownCredential())
 	for i := range 300 {

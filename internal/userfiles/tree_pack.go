@@ -24,7 +24,7 @@ type treePacker struct {
 	tar    *tar.Writer
 	limit  int64
 	count  TreeCount
-	links  map[[2]uint64]string // inodes with several names, and the first of those
+	links  map[[2]uint64]string // inodes with several names, and the first of these
 	filter *packFilter          // nil: everything
 }
 
@@ -55,7 +55,7 @@ func packTree(dir string, limit int64, patterns []string, w io.Writer) (TreeCoun
 	return p.count, nil
 }
 
-// packDirectory packs what is in a directory; name is its own from the base.
+// packDirectory packs the contents of a directory; name is its path from the base.
 func (p *treePacker) packDirectory(root *os.Root, name string, depth int) error {
 	if depth > maxTreeDepth {
 		return fmt.Errorf("%s: %w: more than %d directories deep", filepath.Join(p.base, name), roost.Exhausted,
@@ -71,7 +71,7 @@ func (p *treePacker) packDirectory(root *os.Root, name string, depth int) error 
 			continue
 		}
 		err := p.packEntry(root, n, path.Join(name, n), depth)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone since
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			return err
 		}
 	}
@@ -144,8 +144,8 @@ func (p *treePacker) entryKind(root *os.Root, n string, h *tar.Header, info fs.F
 	return p.writeHeader(h)
 }
 
-// withPermissions does what needs permissions that the owner took from himself, and takes
-// them again.
+// withPermissions calls do while a file has permissions that its owner removed, and
+// removes them again.
 func withPermissions(root *os.Root, n string, mode fs.FileMode, needs fs.FileMode, at string, do func() error) error {
 	if mode&needs == needs || os.Geteuid() == 0 {
 		return do()
@@ -204,8 +204,7 @@ func (p *treePacker) writeContent(f *os.File, info fs.FileInfo, h *tar.Header, a
 	return nil
 }
 
-// copyExactly copies so many bytes: what is missing of them, because the file shrank, are
-// zeros.
+// copyExactly copies size bytes. If the file has shrunk, the missing bytes are zeros.
 func (p *treePacker) copyExactly(from io.Reader, size int64, at string) error {
 	n, err := io.Copy(p.tar, from)
 	if err == nil && n < size {

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// growTree makes a tree with everything that a scratch directory may have, below dir.
+// growTree makes a tree below dir with everything that a scratch directory may have.
 func growTree(t testing.TB, dir string) {
 	t.Helper()
 	writeTree(t, dir, map[string]string{"a": "text", "empty": "", "sub/deep/b": strings.Repeat("b", 100000),
@@ -51,7 +51,7 @@ func growTree(t testing.TB, dir string) {
 	unix.Close(socket)
 }
 
-// describe lists a tree in words: two that read alike are alike.
+// describe returns a text for a tree; equal trees have equal texts.
 func describe(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -74,7 +74,7 @@ func describe(t testing.TB, dir string) string {
 		}
 		when := info.ModTime().UnixNano()
 		if info.IsDir() && !strings.HasSuffix(path, "void") && !strings.HasSuffix(path, "deep") {
-			when = 0 // packing what its owner locked changes no time of it, but the test did after
+			when = 0 // packing such a file does not change its times, but the test has
 		}
 		fmt.Fprintf(&out, "%q %v %d:%d %d %s\n", strings.TrimPrefix(path, dir), info.Mode(), sys.Uid, sys.Gid,
 			when, what)
@@ -119,9 +119,9 @@ func TestPackUnpack(t *testing.T) {
 	}
 }
 
-// TestPackOfAnotherUser does the same with a process of that user, and files that the
-// user locked against himself. Only what patterns name is packed, and it comes on top of
-// what is there.
+// TestPackSome packs with a process of another user, including files without permissions
+// for their owner. Only what patterns match is packed, and it is added to the existing
+// contents.
 func TestPackSome(t *testing.T) {
 	from := t.TempDir()
 	writeTree(t, from, map[string]string{"state/1": "one", "state/2": "two", "state/deep/3": "three", "other": "o",
@@ -211,7 +211,7 @@ func TestPackOfAnotherUser(t *testing.T) {
 	}
 }
 
-// userDirectory makes a scratch directory where its user can reach it.
+// userDirectory makes a scratch directory that its user can access.
 func userDirectory(t testing.TB, cred UserCredential) string {
 	t.Helper()
 	parent, err := os.MkdirTemp("/tmp", "roost-tree")
@@ -227,8 +227,8 @@ func userDirectory(t testing.TB, cred UserCredential) string {
 	return dir
 }
 
-// TestTreeRights aims at what the user may not read or write: a link to a directory of
-// root, and a base that was exchanged for one.
+// TestTreeRights tries what the user may not read or write. It uses a link to a directory
+// of root, and a base replaced by one.
 func TestTreeRights(t *testing.T) {
 	needRoot(t)
 	cred, exe := UserCredential{UID: nobody, GID: nobody}, copyTestBinary(t)
@@ -318,8 +318,8 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// TestPackMoving packs while somebody exchanges files for links and directories and
-// removes others: it ends, and nothing of outside is in it.
+// TestPackMoving packs while another process replaces files by links and directories and
+// removes others. It must end, and the archive must contain nothing from outside.
 func TestPackMoving(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	writeTree(t, outside, map[string]string{"secret": "SECRET", "d/secret": "SECRET"})

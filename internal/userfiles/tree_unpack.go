@@ -18,15 +18,15 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// treeUnpacker makes what a tar says below root.
+// treeUnpacker creates the contents of a tar below root.
 type treeUnpacker struct {
 	base         string
 	root         *os.Root
 	tar          *tar.Reader
 	limit        int64
-	intoExisting bool // to what is there
+	intoExisting bool // existing contents are retained
 	count        TreeCount
-	dirs         []*tar.Header // whose modes and times are set last: what is made in them changes those
+	dirs         []*tar.Header // their modes and times are set last, because files made in them change these
 }
 
 func unpackTree(dir string, limit int64, adds bool, r io.Reader) (TreeCount, error) {
@@ -62,7 +62,7 @@ func unpackTree(dir string, limit int64, adds bool, r io.Reader) (TreeCount, err
 			return u.count, unwritableError(filepath.Join(dir, h.Name), err)
 		}
 	}
-	io.Copy(io.Discard, r) // whoever writes is not to die of a closed pipe
+	io.Copy(io.Discard, r) // otherwise the writer would die of a closed pipe
 	return u.count, nil
 }
 
@@ -86,8 +86,8 @@ func (u *treeUnpacker) unpackEntry(h *tar.Header) error {
 	return unwritableError(filepath.Join(u.base, h.Name), err)
 }
 
-// checkPackedName lets any name pass that a file can have below a directory: also one
-// that could not travel by itself.
+// checkPackedName accepts any name that a file can have below a directory. Some of these
+// names could not be sent in a message.
 func checkPackedName(name string) error {
 	if !filepath.IsLocal(name) || path.Clean(name) != name || name == "." || strings.Count(name, "/") > maxTreeDepth {
 		return fmt.Errorf("%.200q: %w: it is not a plain name below the directory", name, roost.Invalid)
@@ -169,7 +169,7 @@ func (u *treeUnpacker) unpackContent(f *os.File, parts []dataSegment, size int64
 	return f.Truncate(size)
 }
 
-// modeOf is the mode with the bits that package fs keeps elsewhere.
+// modeOf returns the mode with the bits that package fs stores elsewhere.
 func modeOf(h *tar.Header) fs.FileMode {
 	mode := fs.FileMode(h.Mode).Perm()
 	for bit, flag := range map[int64]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
@@ -180,8 +180,8 @@ func modeOf(h *tar.Header) fs.FileMode {
 	return mode
 }
 
-// openParent opens the directory that is to hold a name, so that a call by descriptor
-// acts in it and follows nothing.
+// openParent opens the parent directory of a name and calls do. A call by descriptor acts
+// in that directory and follows no link.
 func (u *treeUnpacker) openParent(name string, do func(dir int, last string) error) error {
 	dir, err := u.root.Open(path.Dir(name))
 	if err != nil {
@@ -199,7 +199,7 @@ func (u *treeUnpacker) makeFIFO(h *tar.Header) error {
 	return u.applyAttributes(h)
 }
 
-// applyAttributes sets owner, mode and times of what is there.
+// applyAttributes sets owner, mode and times of an existing file.
 func (u *treeUnpacker) applyAttributes(h *tar.Header) error {
 	if err := u.chown(h); err != nil {
 		return err
@@ -210,8 +210,7 @@ func (u *treeUnpacker) applyAttributes(h *tar.Header) error {
 	return u.setTimes(h)
 }
 
-// chown makes it belong to whom it belonged. A group that the user has left since stays
-// away.
+// chown restores the owner. A group that the user has left since is not restored.
 func (u *treeUnpacker) chown(h *tar.Header) error {
 	if os.Geteuid() == 0 {
 		return u.root.Lchown(h.Name, h.Uid, h.Gid)
