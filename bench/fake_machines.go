@@ -12,23 +12,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fakeMachines is many machines that exist in the collector alone: their ads come from
-// here, each as long as those of a startd, with eight claims. They are full, so nothing
-// is ever granted to one.
+// fakeMachines is many machines that exist only as ads in the collector. Their ads come
+// from this program, each as long as those of a startd, with eight claims. They are full,
+// so nothing is ever granted on one.
 type fakeMachines struct {
 	machines    int
-	stopUpdates func() error // ends the news of them
+	stopUpdates func() error // ends their updates
 }
 
 const (
 	fakeLease = 10 * time.Minute
-	// each says something new so often, which is what a startd does that has nothing to
-	// say
+	// time between two updates of one machine, like those of an idle startd
 	fakeUpdateInterval = time.Minute
 )
 
-// advertiseFakes enters so many machines at the pool's collector, and goes on to send
-// news of one after the other until the crowd is stopped.
+// advertiseFakes advertises machines at the pool's collector, and sends updates of one
+// after the other until they are stopped.
 func (b *poolBencher) advertiseFakes(machines int) (*fakeMachines, error) {
 	conn, err := rpc.Dial("unix:"+filepath.Join(b.pool.Dir, "run", "collector.sock"), nil, peer.Collector)
 	if err != nil {
@@ -77,7 +76,7 @@ func (b *poolBencher) advertiseFakes(machines int) (*fakeMachines, error) {
 	}}, nil
 }
 
-// fakeMachineAd is what the machine of that number says.
+// fakeMachineAd returns the ad of a machine, by number.
 func fakeMachineAd(i int, sequence uint64) *wire.AdUpdate {
 	name, began := fmt.Sprintf("node%06d", i), time.Now().Unix()-int64(i%5000)
 	var claims, more strings.Builder

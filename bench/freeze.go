@@ -17,14 +17,15 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// What is frozen: so many processes that use up all the CPU time they get, so many times.
+// Work to freeze: a number of processes that use all CPU time that they get, and a number
+// of repetitions.
 const (
 	spinners     = 60
 	freezes      = 200
-	freezeTarget = 50 * time.Millisecond // the aim, for 99 of 100
+	freezeTarget = 50 * time.Millisecond // the target for 99 of 100
 )
 
-// spinLimits are those of a claim of one core.
+// spinLimits returns the limits of a claim of one core.
 func spinLimits() cgroup.GroupLimits {
 	return cgroup.GroupLimits{Weight: 20, Memory: roost.GiB, Pids: 1000}
 }
@@ -32,8 +33,9 @@ func spinLimits() cgroup.GroupLimits {
 // spinScript forks the spinners and waits for them.
 var spinScript = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
 
-// measureFreeze measures from the word to the kernel's answer that every process of a
-// task is frozen: by the control group itself, and by telling the task's starter.
+// measureFreeze measures the time until the kernel reports that every process of a task
+// is frozen. It freezes by the control group itself, and by a command to the task's
+// starter.
 func (b *poolBencher) measureFreeze() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
@@ -89,7 +91,7 @@ func (b *poolBencher) freezeGroup(host *cgroup.ParentGroup) error {
 	return err
 }
 
-// freezeTask freezes a task that a starter minds.
+// freezeTask freezes a task of a starter.
 func (b *poolBencher) freezeTask(host *cgroup.ParentGroup) error {
 	g, err := host.MakeGroup("task", spinLimits())
 	if err != nil {
@@ -115,7 +117,7 @@ func (b *poolBencher) freezeTask(host *cgroup.ParentGroup) error {
 	return err
 }
 
-// freezeRepeatedly freezes and thaws a group once all its spinners are there.
+// freezeRepeatedly freezes and thaws a group when all its spinners run.
 func (b *poolBencher) freezeRepeatedly(g *cgroup.ClaimGroup, freeze, thaw func() error) (gauge.DurationSamples, error) {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -161,8 +163,8 @@ func (b *poolBencher) freezeRepeatedly(g *cgroup.ClaimGroup, freeze, thaw func()
 	return took, nil
 }
 
-// awaitFrozen waits until the file cgroup.events says so. The kernel wakes who polls it
-// at each change.
+// awaitFrozen waits until the file cgroup.events has the wanted state. The kernel wakes a
+// poll of it at each change.
 func awaitFrozen(events *os.File, want bool) error {
 	text := make([]byte, 256)
 	deadline := time.Now().Add(10 * time.Second)

@@ -16,15 +16,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// How often a key is pressed, and how soon everything has to stand still then.
+// How often a key is pressed, and how soon everything must be frozen then.
 const (
 	keyRounds = 20
 	keyTarget = 250 * time.Millisecond
 )
 
-// measureKeys measures from a key at a terminal until all tasks of a desktop stand still,
-// which keep the machine busy: by its guard and its startd, and by the guard alone while
-// the startd hangs.
+// measureKeys measures from a key at a terminal until all tasks of a busy desktop are
+// frozen. They are frozen by guard and startd, and by the guard alone while the startd
+// hangs.
 func (b *poolBencher) measureKeys() error {
 	if os.Geteuid() != 0 {
 		b.addRow("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
@@ -32,7 +32,7 @@ func (b *poolBencher) measureKeys() error {
 	}
 	dir := filepath.Join(b.dir, "pool")
 	owner := dir + "-owner.hcl"
-	// what else runs here is not the owner's
+	// other load on this machine is not the owner's
 	if err := os.WriteFile(owner, []byte("foreign_cpu = 1000\n"), 0o644); err != nil {
 		return err
 	}
@@ -63,13 +63,13 @@ func (b *poolBencher) measureKeys() error {
 	return nil
 }
 
-// measureKeysWith measures with so many tasks.
+// measureKeysWith measures with a number of tasks.
 func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) error {
 	id, err := b.submitJob(newJobSpec(tasks, "/bin/sh", "-c", "while :; do :; done"))
 	if err != nil {
 		return err
 	}
-	// one that a key finds on its way in goes, and comes again
+	// a task that is just being started leaves at a key, and starts again
 	if err := b.awaitRunning(id, uint32(tasks)); err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) er
 	return b.awaitFrozenTasks(0, 0)
 }
 
-// pressKey presses one, while the startd hangs or not, and returns how long it takes
-// until all tasks stand still.
+// pressKey presses a key, and returns how long it takes until all tasks are frozen. The
+// startd may hang meanwhile.
 func (b *poolBencher) pressKey(terminal *e2e.OwnerTerminal, tasks int, hangs bool) (time.Duration, error) {
 	if hangs {
 		startd, err := b.startdPID()
@@ -127,7 +127,7 @@ func (b *poolBencher) pressKey(terminal *e2e.OwnerTerminal, tasks int, hangs boo
 	return time.Since(began), err
 }
 
-// awaitFrozenTasks waits until there are so many tasks, and so many of them stand still.
+// awaitFrozenTasks waits until there are that many tasks, and still of them are frozen.
 func (b *poolBencher) awaitFrozenTasks(tasks, still int) error {
 	groups := e2e.TaskCgroups(b.pool.Dir)
 	for end := time.Now().Add(2 * time.Minute); len(groups) != tasks || cgroup.CountFrozen(groups) != still; {

@@ -1,12 +1,15 @@
 // Command bench measures a pool of real processes on this machine and prints medians of
-// one run: how soon a job starts, how many finish in a second, what a job costs, how fast
-// submits are taken, and how much memory everything needs; and of one execute node how
-// fast it freezes, also at a key, and starts tasks, and takes over those of a startd that
-// died; what plans cost for cells of up to 100,000 machines; and how long roost why takes
-// in one of 10,000; and of the commands of PBS how fast qsub is in a shell, what qstat
-// takes of 100,000 jobs and of an array of a million, and whether a thousand clients that
-// ask for their jobs slow down those that run. Where there is an aim it stands beside the
-// value. Run it with make bench.
+// one run. Run it with make bench. If a value has a target, the target is printed beside
+// it.
+//
+// It measures how soon a job starts, how many jobs finish in a second, what a job costs,
+// how fast submits are accepted, and how much memory the daemons need; on an execute
+// node, how fast tasks are frozen, also at a key, how fast they start, and how fast a new
+// startd adopts the tasks of a dead one; what plans cost for cells of up to 100,000
+// machines; how long roost why takes in a cell of 10,000 machines; and of the PBS
+// commands, how fast qsub is in a shell, what qstat costs with 100,000 jobs and with an
+// array of a million tasks, and whether a thousand clients that poll their jobs slow down
+// the running ones.
 package main
 
 import (
@@ -36,15 +39,15 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	// what was measured is kept in any case
+	// finished results are written even after an error
 	if err := errors.Join(run(ctx, all, *only, *keepFiles), all.writeResults(*table, *asJSON)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// measurementCase is one part of the bench, on a fresh pool of its own, of so many nodes
-// with so many cores together; with no nodes, on no pool.
+// measurementCase is one part of the bench, on a new pool of its own. It has a number of
+// nodes and cores in all; without nodes it needs no pool.
 type measurementCase struct {
 	name        string
 	nodes, cpus int

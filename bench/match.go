@@ -13,20 +13,21 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What plans are to cost on one core.
+// matchTargets has the targets of the cost of plans on one core, by number of machines
+// and of requests.
 var matchTargets = map[[2]int]struct{ scratch, change time.Duration }{
 	{10_000, 100}:   {time.Second, time.Millisecond},
 	{100_000, 1000}: {15 * time.Second, 0},
 }
 
 const (
-	bytesTarget  = 2048 // of memory for a machine
-	changeRounds = 100  // of one machine each, of which the median is taken
+	bytesTarget  = 2048 // bytes of memory for each machine
+	changeRounds = 100  // of one machine each; the result is their median
 )
 
-// measureMatching measures plans for cells of many machines, with ten tasks for each:
-// from scratch, and when all that could be placed has been and one machine has changed.
-// Times are of the processor, on one core, the collector of garbage included.
+// measureMatching measures plans for cells of many machines, with ten tasks for each. One
+// plan starts from scratch; others follow when everything that fits is placed and one
+// machine has changed. Times are CPU times on one core, including garbage collection.
 func (b *poolBencher) measureMatching() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, machines := range []int{1000, 10_000, 100_000} {
@@ -95,8 +96,8 @@ func (b *poolBencher) measureMatchCell(machines, classes, tasks int) error {
 	return nil
 }
 
-// matchChange takes what was placed for running, and then lets one machine change again
-// and again.
+// matchChange treats what was placed as running, and then changes one machine again and
+// again.
 func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (time.Duration, error) {
 	s.Pending = map[string][]match.PendingGrant{}
 	at := map[string]int{}
@@ -133,7 +134,7 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 	return took.Percentile(50), nil
 }
 
-// matchMachine is a machine of one of ten kinds.
+// matchMachine returns a machine of one of ten kinds.
 func matchMachine(common *classad.InternPool, i int, sequence uint64) (*match.Machine, error) {
 	ad, err := classad.Parse(fmt.Sprintf(`[
 		MyType = "Machine"; Name = "node%06d"; Machine = "node%06d.cluster.example"; MyAddress = "10.%d.%d.%d:9618"; RoostVersion = "1.0";
@@ -150,7 +151,7 @@ func matchMachine(common *classad.InternPool, i int, sequence uint64) (*match.Ma
 	return m, nil
 }
 
-// matchRequest is a request of one of ten users.
+// matchRequest returns a request of one of ten users.
 func matchRequest(i, tasks int) (*match.Request, error) {
 	who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
 	r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
@@ -164,7 +165,7 @@ func matchRequest(i, tasks int) (*match.Request, error) {
 		Oldest: int64(i), Wanted: tasks, Class: class}, nil
 }
 
-// processCPUTime is the processor time of this process.
+// processCPUTime returns the CPU time of this process.
 func processCPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -173,7 +174,7 @@ func processCPUTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// heapBytes is how many bytes are in use.
+// heapBytes returns the bytes of the heap in use.
 func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()

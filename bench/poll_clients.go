@@ -14,19 +14,19 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Clients ask every few seconds how their jobs are, as workflow engines do, while short
-// jobs run.
+// Clients poll their jobs every few seconds, as workflow engines do, while short jobs
+// run.
 const (
 	pollers             = 1000
 	pollInterval        = 5 * time.Second
-	pollJobs            = 20 // of each that asks
+	pollJobs            = 20 // jobs of each client
 	pollRate            = 300
 	pollFor             = 20 * time.Second
-	minPolledThroughput = 0.9 // of the throughput that is left
+	minPolledThroughput = 0.9 // least throughput with polling, as a part of that without
 )
 
-// measurePolling measures how many jobs finish in a second while clients ask, and while
-// nobody does.
+// measurePolling measures how many jobs finish in a second with and without polling
+// clients.
 func (b *poolBencher) measurePolling() error {
 	if err := b.fillQueue(0, 10_000, "-h"); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (b *poolBencher) measurePolling() error {
 	return nil
 }
 
-// submitSteadily submits so many jobs a second for a while, and returns how many finished
-// in each until all had.
+// submitSteadily submits jobs at a constant rate for a while. It returns how many
+// finished in a second until all had.
 func (b *poolBencher) submitSteadily() (perSecond float64, err error) {
 	began := time.Now()
 	var ids []string
@@ -113,8 +113,8 @@ func (b *poolBencher) startPollClients() *pollClients {
 	return c
 }
 
-// pollOnce asks for the jobs of one client, as qstat -f -F json -x id… does, until they
-// disperse.
+// pollOnce polls the jobs of one client, as qstat -f -F json -x id… does, until the
+// clients are stopped.
 func (c *pollClients) pollOnce(ctx context.Context, socket string, who int) error {
 	conn, err := rpc.Dial("unix:"+socket, nil, "")
 	if err != nil {
@@ -156,7 +156,7 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stopClients ends them and returns how long the answers took.
+// stopClients stops the clients and returns how long the answers took.
 func (c *pollClients) stopClients() (gauge.DurationSamples, error) {
 	c.stop()
 	c.all.Wait()
@@ -166,7 +166,7 @@ func (c *pollClients) stopClients() (gauge.DurationSamples, error) {
 	return c.durations, c.failed
 }
 
-// qstatQuery is what qstat -f -x asks.
+// qstatQuery returns the query of qstat -f -x.
 func qstatQuery() *wire.QueryRequest {
 	return &wire.QueryRequest{
 		Selection: &wire.Selection{}, History: true, Ads: true, Table: true,

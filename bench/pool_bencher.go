@@ -23,10 +23,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// poolBencher measures one pool, or in a directory of its own what needs none.
+// poolBencher measures one pool, or, in a directory of its own, what needs none.
 type poolBencher struct {
 	ctx   context.Context
-	roost string // the program
+	roost string // path of the program
 	dir   string
 	pool  *e2e.Pool // nil: none
 
@@ -34,7 +34,7 @@ type poolBencher struct {
 	results *resultList
 }
 
-// newJobSpec makes the specification of a job of that many tasks.
+// newJobSpec returns the specification of a job of count tasks.
 func newJobSpec(count int, executable string, args ...string) *wire.JobSpec {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
@@ -46,7 +46,7 @@ func newJobSpec(count int, executable string, args ...string) *wire.JobSpec {
 	return &wire.JobSpec{Ad: ad.String(), Count: uint32(count)}
 }
 
-// unmatchableJob makes a job that no machine can take, so that it stays in the queue.
+// unmatchableJob returns a job that fits no machine, so that it stays in the queue.
 func unmatchableJob(count int) *wire.JobSpec {
 	spec := newJobSpec(count, "/bin/true")
 	ad, err := classad.Parse(spec.Ad)
@@ -113,7 +113,8 @@ func (b *poolBencher) measureLatency() error {
 		if err := b.awaitFinal(id); err != nil {
 			return err
 		}
-		if err := sleepFor(b.ctx, 50+rand.IntN(150)); err != nil { // claims are given back: each job finds an idle pool
+		// claims are released meanwhile: each job finds an idle pool
+		if err := sleepFor(b.ctx, 50+rand.IntN(150)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (b *poolBencher) measureLatency() error {
 	return nil
 }
 
-// startOne submits and reads the fifo, and returns how long it took until the job wrote.
+// startOne submits and reads the fifo. It returns how long it took until the job wrote.
 func (b *poolBencher) startOne(fifo string, submit func() (string, error)) (time.Duration, string, error) {
 	wrote := make(chan time.Time, 1)
 	go func() {
@@ -170,8 +171,8 @@ func (b *poolBencher) startOne(fifo string, submit func() (string, error)) (time
 	}
 }
 
-// measureThroughput measures jobs of /bin/true over 16 slots, as one array and as a job
-// each.
+// measureThroughput measures jobs of /bin/true over 16 slots, as one array and as single
+// jobs.
 func (b *poolBencher) measureThroughput() error {
 	const array, single = 3000, 2000
 	var arrays, singles, crowd roundTimes
@@ -199,8 +200,7 @@ func (b *poolBencher) measureThroughput() error {
 	return nil
 }
 
-// submitEach submits n jobs of one task each, by so many clients at a time, and waits for
-// all.
+// submitEach submits n jobs of one task each, by concurrent clients, and waits for all.
 func (b *poolBencher) submitEach(clients, n int) error {
 	ids := make([]string, n)
 	var all errgroup.Group
@@ -218,7 +218,7 @@ func (b *poolBencher) submitEach(clients, n int) error {
 	return b.awaitFinal(ids...)
 }
 
-// roundTimes collects what several rounds of the same work took.
+// roundTimes has the times of several rounds of the same work.
 type roundTimes struct {
 	perSecond, cost gauge.FigureSamples
 	parts           string
@@ -240,7 +240,7 @@ func (r *roundTimes) resultText(b *poolBencher, what string) {
 	b.addRow(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.Median(), r.cost.Median(), r.parts)
 }
 
-// measureLargeArray measures how a large array is taken.
+// measureLargeArray measures how a large array is accepted.
 func (b *poolBencher) measureLargeArray() error {
 	const tasks = 100_000
 	var took gauge.DurationSamples
@@ -319,8 +319,8 @@ func (b *poolBencher) submitRate(clients, total int) (float64, error) {
 	return float64(total) / time.Since(begin).Seconds(), nil
 }
 
-// measureMemory measures an idle pool, and the starters of a pool whose 16 slots are
-// taken.
+// measureMemory measures an idle pool, and the starters of a pool whose 16 slots are in
+// use.
 func (b *poolBencher) measureMemory() error {
 	if err := sleepFor(b.ctx, 2000); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// poolCPUTime is the CPU time, in seconds, that the pool has used: each daemon's own, and
-// under "tasks" what the starters have used together with the tasks that they reaped.
+// poolCPUTime returns the CPU time, in seconds, that the pool has used. Each daemon has
+// its own entry; "tasks" is the starters together with their reaped tasks.
 func (b *poolBencher) poolCPUTime() cpuUsage {
 	u := cpuUsage{}
 	for _, p := range gauge.ListProcesses() {
@@ -21,7 +21,7 @@ func (b *poolBencher) poolCPUTime() cpuUsage {
 		case "":
 		case "startd":
 			u[role] += p.CPUSeconds
-			u["tasks"] += p.ReapedCPUSeconds // starters that were released
+			u["tasks"] += p.ReapedCPUSeconds // released starters
 		default:
 			u[role] += p.CPUSeconds + p.ReapedCPUSeconds
 		}
@@ -29,11 +29,11 @@ func (b *poolBencher) poolCPUTime() cpuUsage {
 	return u
 }
 
-// cpuUsage is CPU seconds by who used them.
+// cpuUsage is CPU seconds by daemon role.
 type cpuUsage map[string]float64
 
-// millisSince returns how many milliseconds each has used for each of n jobs since
-// before, the sum first.
+// millisSince returns the milliseconds of CPU time that each role has used for each of n
+// jobs. It counts from before, and returns the sum, too.
 func (u cpuUsage) millisSince(before cpuUsage, n int) (total float64, parts string) {
 	for _, role := range slices.Sorted(maps.Keys(u)) {
 		ms := (u[role] - before[role]) * 1000 / float64(n)
@@ -44,7 +44,7 @@ func (u cpuUsage) millisSince(before cpuUsage, n int) (total float64, parts stri
 	return total, strings.TrimPrefix(parts, ", ")
 }
 
-// daemonRole is the daemon that a process of a pool is.
+// daemonRole returns the role of a process of a pool.
 func daemonRole(p gauge.ProcessStat) string {
 	if p.Command == "roost-starter" {
 		return "tasks"
@@ -57,7 +57,7 @@ func daemonRole(p gauge.ProcessStat) string {
 	return ""
 }
 
-// daemonsRSS sums the resident memory of the daemons of that role, in bytes.
+// daemonsRSS sums the resident memory of the daemons of a role, in bytes.
 func (b *poolBencher) daemonsRSS(role string) (total int64) {
 	for _, p := range gauge.ListProcesses() {
 		if p.IsBelow(b.pool.Dir) && strings.Contains(p.Args, " "+role+" ") {

@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What the lists of qstat are to take, of a user who has few of very many jobs.
+// Targets of qstat's lists, for a user with few of very many jobs.
 const (
 	listTarget  = 100 * time.Millisecond
 	ownJobs     = 200 // jobs of that user
@@ -31,8 +31,8 @@ const (
 const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS " +
 	"-j oe\nsleep 360000\n"
 
-// qsubJob is what qsub makes of a script, in the environment of a user that has so many
-// bytes in it.
+// qsubJob returns the job that qsub makes of a script, in an environment of a number of
+// bytes.
 func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, error) {
 	r, err := qsub.ParseQsub(append(options, "-V"), qsub.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
@@ -48,8 +48,8 @@ func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, 
 	return &wire.JobSpec{Ad: r.Job.Ad.String(), Count: uint32(r.Job.Count)}, nil
 }
 
-// fillQueue brings the queue to that many jobs; with everything a user's environment
-// holds, in each.
+// fillQueue adds jobs to the queue until it has to jobs. Each job has a user's whole
+// environment.
 func (b *poolBencher) fillQueue(from, to int, options ...string) error {
 	spec, err := qsubJob(queueWaits, 4000, options...)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *poolBencher) fillQueue(from, to int, options ...string) error {
 	return nil
 }
 
-// fillQueueAs submits jobs of another user, through a command of theirs.
+// fillQueueAs submits jobs of another user, through a command of that user.
 func (b *poolBencher) fillQueueAs(uid uint32, jobs int) error {
 	for _, dir := range []string{filepath.Dir(b.dir), b.dir, filepath.Join(b.dir, "run"), b.pool.Dir} {
 		if err := os.Chmod(dir, 0o711); err != nil {
@@ -94,7 +94,7 @@ func (b *poolBencher) fillQueueAs(uid uint32, jobs int) error {
 	return nil
 }
 
-// command is one of Roost's, of this pool.
+// command returns a command of Roost's for this pool.
 func (b *poolBencher) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(b.ctx, b.roost, args...)
 	cmd.Env = append(os.Environ(), "ROOST_DIR="+b.pool.Dir)
@@ -110,12 +110,12 @@ func (c *byteCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// qstatRun is what one command took.
+// qstatRun is the cost of one command.
 type qstatRun struct {
 	byteCounter
 	wall gauge.DurationSamples
-	cpu  gauge.DurationSamples // the command's own
-	peak int64                 // bytes, of its memory
+	cpu  gauge.DurationSamples // of the command itself
+	peak int64                 // bytes of its memory
 }
 
 // timeCommand runs a command several times.
@@ -159,8 +159,8 @@ func (b *poolBencher) measureQstat() error {
 	return nil
 }
 
-// measureLists measures the commands with so many jobs in the queue, beside what they
-// took before.
+// measureLists measures the commands with n jobs in the queue, beside their times with
+// fewer.
 func (b *poolBencher) measureLists(n int, table, document *time.Duration) error {
 	about := fmt.Sprintf(" of %d jobs", n)
 	if os.Geteuid() == 0 {
@@ -208,7 +208,7 @@ func (b *poolBencher) measureLists(n int, table, document *time.Duration) error 
 	return nil
 }
 
-// measureQsub measures the command in a loop of a shell, as scripts have it.
+// measureQsub measures the command in a shell loop, as in scripts.
 func (b *poolBencher) measureQsub() error {
 	file := filepath.Join(b.dir, "job.sh")
 	if err := os.WriteFile(file, []byte(queueWaits), 0o600); err != nil {
@@ -233,7 +233,7 @@ func (b *poolBencher) measureQsub() error {
 	return nil
 }
 
-// measureArray measures an array of a million: submitted, listed by the task, and
+// measureArray measures an array of a million tasks: submitted, listed by task, and
 // deleted.
 func (b *poolBencher) measureArray() error {
 	const tasks = 1_000_000

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// resultLine is one line of the bench.
+// resultLine is one line of the results.
 type resultLine struct {
 	Measurement string    `json:"measurement"`
 	Quantity    string    `json:"what"`
@@ -21,7 +21,7 @@ type resultLine struct {
 	Met         *bool     `json:"met,omitempty"`
 }
 
-// resultList are all lines, which are printed as they come.
+// resultList has all lines, which are printed as they are added.
 type resultList struct {
 	out  io.Writer
 	list []resultLine
@@ -40,19 +40,19 @@ func (r *resultList) addResult(one resultLine) {
 	fmt.Fprintf(r.out, "%-52s %s\n", one.Quantity, text)
 }
 
-// addRow notes and prints what was measured.
+// addRow adds and prints a result.
 func (b *poolBencher) addRow(what, format string, args ...any) {
 	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...),
 		Values: printedNumbers(args)})
 }
 
-// addAimedRow notes and prints a value beside what it should be at most.
+// addAimedRow adds and prints a value beside its target.
 func (b *poolBencher) addAimedRow(what string, met bool, aim, format string, args ...any) {
 	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...),
 		Values: printedNumbers(args), Aim: aim, Met: &met})
 }
 
-// printedNumbers are those among values that are printed.
+// printedNumbers returns those of the values that are printed.
 func printedNumbers(args []any) (list []float64) {
 	for _, a := range args {
 		switch v := a.(type) {
@@ -69,8 +69,8 @@ func printedNumbers(args []any) (list []float64) {
 	return list
 }
 
-// writeResults puts the results where the flags say: into a file as a table, and on the
-// standard output as JSON.
+// writeResults writes the results as the flags say: as a table into a file, and as JSON
+// on standard output.
 func (r *resultList) writeResults(file string, asJSON bool) error {
 	if file != "" {
 		var text strings.Builder
@@ -89,8 +89,8 @@ func (r *resultList) writeResults(file string, asJSON bool) error {
 	return out.Encode(map[string]any{"results": r.list})
 }
 
-// writeTable writes a line a result: of its values the first two have columns of their
-// own, which most measurements' median and worst are.
+// writeTable writes a line for each result. The first two values, usually median and
+// worst, have columns of their own.
 func (r *resultList) writeTable(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"measurement", "what", "value", "second_value", "text", "aim", "met"}); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestResults holds what is printed, and what stands in the table.
+// TestResults checks what is printed, and the table.
 func TestResults(t *testing.T) {
 	var printed, table strings.Builder
 	b := &poolBencher{name: "freeze", results: &resultList{out: &printed}}

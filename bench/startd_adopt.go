@@ -20,8 +20,8 @@ const (
 	adoptTarget = time.Second
 )
 
-// measureAdoption kills the startd of a machine full of tasks, a few times, and measures
-// how long the new one takes from its start until its ad says that it has them all.
+// measureAdoption kills the startd of a machine full of tasks several times. It measures
+// from the start of the new one until its ad shows that it has adopted them all.
 func (b *poolBencher) measureAdoption() error {
 	id, err := b.submitJob(newJobSpec(adoptTasks, "/bin/sleep", "1000"))
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *poolBencher) measureAdoption() error {
 	}
 	var took gauge.DurationSamples
 	for range 7 {
-		if err := sleepFor(b.ctx, 1500); err != nil { // the start of a daemon stands in its ad in seconds
+		if err := sleepFor(b.ctx, 1500); err != nil { // the start time in a daemon's ad is in whole seconds
 			return err
 		}
 		d, err := b.adoptionRound()
@@ -90,7 +90,7 @@ func (b *poolBencher) adoptionRound() (time.Duration, error) {
 	return 0, fmt.Errorf("startd: %w: not back after 30s", roost.Unavailable)
 }
 
-// startdPID is the only one of the pool.
+// startdPID returns the state of the pool's only startd.
 func (b *poolBencher) startdPID() (master.DaemonState, error) {
 	state, err := b.pool.State()
 	if err != nil {
@@ -104,8 +104,8 @@ func (b *poolBencher) startdPID() (master.DaemonState, error) {
 	return master.DaemonState{}, fmt.Errorf("startd: %w: not running", roost.NotFound)
 }
 
-// machineAttribute reads of the only machine's ad when its startd started, and how many
-// cores are free.
+// machineAttribute reads when the only machine's startd started, and how many cores are
+// free.
 func (b *poolBencher) machineAttribute() (started int64, free float64, err error) {
 	stream, err := b.pool.Client.Ads(b.ctx,
 		&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrDaemonStart, roost.AttrCpus}})

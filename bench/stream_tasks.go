@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// measureQueueWait runs a row of short tasks on a machine where none may wait, and where
-// one may for each that runs (HRM section 3.4), by turns.
+// measureQueueWait runs a row of short tasks with and without a node queue, by turns. The
+// queue has a place for each running task (HRM section 3.4).
 func (b *poolBencher) measureQueueWait() error {
 	const tasks = 400
 	var took [2]gauge.DurationSamples
@@ -45,7 +45,7 @@ func (b *poolBencher) measureQueueWait() error {
 }
 
 // restartStartd gives the only startd another block in its part of the node file, and
-// waits until it is there again.
+// waits until it runs again.
 func (b *poolBencher) restartStartd(block string) error {
 	state, err := b.pool.State()
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *poolBencher) restartStartd(block string) error {
 	if err := os.WriteFile(state.Config, []byte(head+own), 0o600); err != nil {
 		return err
 	}
-	if err := sleepFor(b.ctx, 1500); err != nil { // the start of a daemon stands in its ad in seconds
+	if err := sleepFor(b.ctx, 1500); err != nil { // the start time in a daemon's ad is in whole seconds
 		return err
 	}
 	start, _, err := b.machineAttribute()
@@ -96,9 +96,9 @@ func (b *poolBencher) awaitOutput(what string, is func() bool) error {
 	return fmt.Errorf("%s: %w: not within 30s", what, roost.Unavailable)
 }
 
-// measureStreams measures tasks of class stream on a machine that is idle, and on the
-// same machine while batch tasks use all its cores (HRM section 3.3): until they start,
-// and until they have done a piece of work.
+// measureStreams measures tasks of class stream (HRM section 3.3). The machine is idle,
+// or batch tasks use all its cores. It measures until they start, and until they have
+// done a piece of work.
 func (b *poolBencher) measureStreams() error {
 	fifo := filepath.Join(b.pool.Dir, "started")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -130,7 +130,7 @@ func (b *poolBencher) measureStreams() error {
 	return rpc.FromStatus(err)
 }
 
-// runStreams runs one stream task after another, and returns how long each took to its
+// runStreams runs one stream task after another. It returns how long each took to its
 // first byte, and to its end.
 func (b *poolBencher) runStreams(fifo string) (took [2]gauge.DurationSamples, err error) {
 	spec := newJobSpec(1, "/bin/sh", "-c", "echo started; exec awk 'BEGIN { for (i = 0; i < 200000; i++) n += i }'")

@@ -16,14 +16,14 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// benchStarter is a starter that the bench itself commands, as a startd would.
+// benchStarter is a starter that the bench itself commands, like a startd.
 type benchStarter struct {
 	*starterclient.Starter
 	dir    string
 	events chan starterclient.Event
 }
 
-// startStarter starts a starter whose tasks live in the group.
+// startStarter starts a starter whose tasks run in the group.
 func (b *poolBencher) startStarter(name string, g *cgroup.ClaimGroup) (*benchStarter, error) {
 	s := &benchStarter{dir: filepath.Join(b.dir, name), events: make(chan starterclient.Event, 64)}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
@@ -54,7 +54,7 @@ func (s *benchStarter) end() {
 	s.Close()
 }
 
-// newTask is a task that is to run as that user, in a box unless the bench may make none.
+// newTask returns a task of a user, in a sandbox if sandboxed is set.
 func (s *benchStarter) newTask(number uint32, uid int, sandboxed bool, program string,
 	args ...string) (starterclient.StartCmd, error) {
 	o := starterclient.StartCmd{
@@ -91,7 +91,7 @@ func (s *benchStarter) startTask(o starterclient.StartCmd) (pid int, err error) 
 	}
 }
 
-// awaitEnd waits until it has ended.
+// awaitEnd waits until a task has ended.
 func (s *benchStarter) awaitEnd(a starterclient.TaskAttempt) error {
 	for e := range s.events {
 		switch e := e.(type) {
@@ -107,15 +107,15 @@ func (s *benchStarter) awaitEnd(a starterclient.TaskAttempt) error {
 	return nil
 }
 
-// startTarget is what the sandbox may cost beyond fork and exec.
+// startTarget is the target of the sandbox's cost beyond fork and exec.
 const startTarget = 3 * time.Millisecond
 
-// nobodyUID is a user with no rights; only root can run something as him.
+// nobodyUID is a user without rights; only root can run a program as that user.
 const nobodyUID = 65534
 
-// measureStart measures /bin/true from the word to the news of its end, by turns as a
-// child of ours, as a starter's task, and as one in a box of its own; the last one as a
-// user, if we are root.
+// measureStart measures /bin/true from its start command to the report of its end. It
+// runs by turns as a child process, as a starter's task, and as one in a sandbox; the
+// last one as a user, if the bench runs as root.
 func (b *poolBencher) measureStart() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	whyMachines      = 10_000
-	otherWaitingJobs = 200 // jobs that wait besides, each of a kind of its own
+	otherWaitingJobs = 200 // jobs that wait beside the measured ones, each of a kind of its own
 	whyTarget        = 300 * time.Millisecond
 	whyRuns          = 30
 )
@@ -28,7 +28,7 @@ type waitingJob struct {
 	cpus         int64
 	gang         int64
 	requirements string
-	taskIndex    string // of it, the question is about that one
+	taskIndex    string // index of the task to explain
 }
 
 func waitingJobs() []waitingJob {
@@ -65,8 +65,8 @@ func (p *waitingJob) jobSpec() (*wire.JobSpec, error) {
 }
 
 // measureWhy measures the command roost why as a whole process, in a cell of 10,000 full
-// machines that go on to say what is new: for jobs that wait for several reasons, while
-// many others wait.
+// machines that send updates. It explains jobs that wait for several reasons, while many
+// others wait.
 func (b *poolBencher) measureWhy() (err error) {
 	cell, err := b.advertiseFakes(whyMachines)
 	if err != nil {
@@ -110,8 +110,7 @@ func (b *poolBencher) measureWhy() (err error) {
 	return nil
 }
 
-// submitWaitingJobs submits the jobs that are asked about, and others that wait beside
-// them.
+// submitWaitingJobs submits the jobs to explain, and others that wait beside them.
 func (b *poolBencher) submitWaitingJobs(all []waitingJob) ([]string, error) {
 	for i := range otherWaitingJobs {
 		all = append(all, waitingJob{

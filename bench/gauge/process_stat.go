@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// ProcessStat is a line of /proc.
+// ProcessStat is a process in /proc.
 type ProcessStat struct {
 	PID              int
 	Parent           int
-	Command          string  // the name of its program, cut to 15 bytes as in /proc/PID/comm
-	Args             string  // with blanks between
+	Command          string  // name of its program, cut to 15 bytes as in /proc/PID/comm
+	Args             string  // joined by blanks
 	RSS              int64   // bytes
-	CPUSeconds       float64 // CPU seconds
-	ReapedCPUSeconds float64 // CPU seconds of its reaped children
+	CPUSeconds       float64 // seconds
+	ReapedCPUSeconds float64 // seconds of its reaped children
 }
 
-// IsBelow says whether the directory is named among the arguments.
+// IsBelow reports whether the arguments contain a directory.
 func (p ProcessStat) IsBelow(dir string) bool { return strings.Contains(p.Args, dir) }
 
-// ListProcesses lists those that can be seen. What ends meanwhile is left out.
+// ListProcesses lists the visible processes. Processes that end meanwhile are left out.
 func ListProcesses() []ProcessStat {
 	var out []ProcessStat
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -41,8 +41,8 @@ func ListProcesses() []ProcessStat {
 	return out
 }
 
-// parseStat reads /proc/PID/stat (proc_pid_stat(5)); a program's name may hold blanks and
-// brackets.
+// parseStat parses /proc/PID/stat (proc_pid_stat(5)). A program's name may contain blanks
+// and brackets.
 func parseStat(stat, args string) (ProcessStat, bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -61,8 +61,8 @@ func parseStat(stat, args string) (ProcessStat, bool) {
 	}, err == nil
 }
 
-// PSS is the process's proportional share of memory, in bytes: of pages that n processes
-// share, it counts one n-th of each. Only root may ask for those of other users.
+// PSS returns the process's proportional share of memory, in bytes. A page that n
+// processes share counts as one n-th. Only root may read it of other users' processes.
 func (p ProcessStat) PSS() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package gauge is what the measurements of this tree share: samples of durations and of
-// numbers, and what /proc says of the processes that are measured.
+// Package gauge has what the measurements of this tree share: samples of durations and of
+// numbers, and information from /proc about the measured processes.
 package gauge
 
 import (
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// DurationSamples are how long the same thing took, each time.
+// DurationSamples are durations of repeated runs of the same operation.
 type DurationSamples []time.Duration
 
-// Percentile returns a percentile, rounded to what the clock and the noise allow; 0 of no
+// Percentile returns a percentile, rounded to the precision of clock and noise; 0 without
 // samples.
 func (s DurationSamples) Percentile(percent int) time.Duration {
 	if len(s) == 0 {
@@ -20,11 +20,11 @@ func (s DurationSamples) Percentile(percent int) time.Duration {
 	return sorted[(len(sorted)-1)*percent/100].Round(10 * time.Microsecond)
 }
 
-// FigureSamples are what the same measurement gave, each time.
+// FigureSamples are results of repeated runs of the same measurement.
 type FigureSamples []float64
 
-// Median returns the one in the middle, of an even number the upper of the two; 0 of
-// none.
+// Median returns the median, for an even number the upper of the two in the middle; 0
+// without samples.
 func (f FigureSamples) Median() float64 {
 	if len(f) == 0 {
 		return 0

@@ -59,7 +59,7 @@ func TestParsePSS(t *testing.T) {
 	}
 }
 
-// TestProcesses finds itself.
+// TestProcesses finds the test's own process.
 func TestProcesses(t *testing.T) {
 	for _, p := range ListProcesses() {
 		if p.PID != os.Getpid() {

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// measureSpec is what an agent is to measure.
+// measureSpec is an order for an agent to measure something.
 type measureSpec struct {
 	Measure        string    `json:"measure"`
 	Count          int       `json:"count"`
 	Sizes          workSizes `json:"sizes"`
-	TimeoutSeconds float64   `json:"seconds"` // it gives up after so many
+	TimeoutSeconds float64   `json:"seconds"` // time limit
 }
 
-// measureResult is what it has measured: the values of each figure, in seconds, bytes, or
-// so many a second.
+// measureResult is the result of a measurement: the values of each figure, in seconds,
+// bytes, or per second.
 type measureResult struct {
 	Values map[string][]float64 `json:"values,omitempty"`
-	Note   string               `json:"note,omitempty"`  // what one should know about the values
-	Error  string               `json:"error,omitempty"` // why there are none
+	Note   string               `json:"note,omitempty"`  // a remark on the values
+	Error  string               `json:"error,omitempty"` // why there are no values
 }
 
-// serveAgent is the agent's whole life: it starts its system, says so, and measures one
-// order after the other until there are no more.
+// serveAgent is the main function of an agent. It starts its system, reports that, and
+// executes one order after the other until there are no more.
 func serveAgent(args []string) int {
 	var p namespaceConfig
 	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
@@ -37,7 +37,7 @@ func serveAgent(args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	orders := make(chan measureSpec)
-	go func() { // the end of the orders ends whatever is under way: the coordinator has gone
+	go func() { // the end of the orders ends everything in progress: the coordinator has ended
 		defer cancel()
 		for in := json.NewDecoder(os.Stdin); ; {
 			var o measureSpec
@@ -78,7 +78,7 @@ func serveAgent(args []string) int {
 type systemAgent struct {
 	namespaceConfig
 	batchSystem
-	uid int // whose commands and jobs they are
+	uid int // of the user of commands and jobs
 }
 
 func startAgent(ctx context.Context, p namespaceConfig) (*systemAgent, error) {
@@ -110,13 +110,13 @@ func startAgent(ctx context.Context, p namespaceConfig) (*systemAgent, error) {
 	return a, nil
 }
 
-// startLimit is how long a system may take to start: those that have to be told of
-// machines one by one take longer with many.
+// startLimit returns how long a system may take to start. Systems in which each machine
+// is configured take longer with many.
 func (p namespaceConfig) startLimit() time.Duration {
 	return 2*time.Minute + time.Duration(p.Cell)*50*time.Millisecond
 }
 
-// runMeasure measures once.
+// runMeasure executes one order.
 func (a *systemAgent) runMeasure(ctx context.Context, o measureSpec) measureResult {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.TimeoutSeconds*float64(time.Second)))
 	defer cancel()

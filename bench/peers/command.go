@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// environment of every command, and therefore of jobs that take theirs along.
+// environment returns the environment of every command, and therefore of jobs that copy
+// it.
 func (a *systemAgent) environment() []string {
 	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SGE_ROOT=" + sgeRoot, "SGE_CELL=default",
 		"_CONDOR_TOOL_DEBUG=D_ERROR"}
@@ -26,19 +27,20 @@ func (a *systemAgent) environment() []string {
 	return append(env, "HOME=/root", "ROOST_DIR="+filepath.Join(a.Work, "pool"))
 }
 
-// command is one that the user runs; with root, the administrator.
+// command returns a command of the user, or with root of the administrator.
 func (a *systemAgent) command(ctx context.Context, root bool, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = a.environment(), a.Work
 	cmd.Path, cmd.Err = lookUpProgram(cmd.Env[0], argv[0])
-	cmd.WaitDelay = time.Second // what it leaves in the background may keep its output open
+	cmd.WaitDelay = time.Second // its background processes may have its output open
 	if !root && a.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.uid)}}
 	}
 	return cmd
 }
 
-// lookUpProgram finds a program in the PATH that it will have, and not in ours.
+// lookUpProgram finds a program in the PATH of the command, and not in that of this
+// process.
 func lookUpProgram(path, program string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
@@ -51,12 +53,12 @@ func lookUpProgram(path, program string) (string, error) {
 	return program, &exec.Error{Name: program, Err: exec.ErrNotFound}
 }
 
-// runAsUser runs a command of the user's to its end and returns what it printed.
+// runAsUser runs a command of the user to its end and returns its output.
 func (a *systemAgent) runAsUser(ctx context.Context, argv ...string) (string, error) {
 	return finishCommand(a.command(ctx, false, argv...))
 }
 
-// runAsAdmin runs one of the administrator's.
+// runAsAdmin runs a command of the administrator.
 func (a *systemAgent) runAsAdmin(ctx context.Context, argv ...string) (string, error) {
 	return finishCommand(a.command(ctx, true, argv...))
 }
@@ -76,8 +78,8 @@ func finishCommand(cmd *exec.Cmd) (string, error) {
 	return out.String(), err
 }
 
-// startDaemon starts a program of the administrator's that puts itself into the
-// background, or goes on beside us; what it says is in a file of that name.
+// startDaemon starts a program of the administrator that becomes a daemon, or runs beside
+// this process. Its output goes to a file with its name.
 func (a *systemAgent) startDaemon(name string, argv ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(a.Work, name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -89,7 +91,7 @@ func (a *systemAgent) startDaemon(name string, argv ...string) (*exec.Cmd, error
 	return cmd, cmd.Start()
 }
 
-// pollUntil asks every so often until the answer is yes.
+// pollUntil calls done periodically until it returns true.
 func pollUntil(ctx context.Context, every time.Duration, what string, done func() bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -112,8 +114,8 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// prepareDirectory makes the bench's directory, and in it what jobs run that say when
-// they start.
+// prepareDirectory creates the bench's directory, and in it the program of jobs that
+// report when they start.
 func (a *systemAgent) prepareDirectory() error {
 	if err := os.MkdirAll(a.Work, 0o755); err != nil {
 		return err
@@ -134,7 +136,7 @@ func (a *systemAgent) prepareDirectory() error {
 func (a *systemAgent) makeFIFO() string            { return filepath.Join(a.Work, "started") }
 func (a *systemAgent) filePath(name string) string { return filepath.Join(a.Work, name) }
 
-// writeFile makes a file in the bench's directory.
+// writeFile writes a file in the bench's directory.
 func (a *systemAgent) writeFile(name, text string, mode os.FileMode) error {
 	return errors.Join(os.WriteFile(a.filePath(name), []byte(text), mode), os.Chmod(a.filePath(name), mode))
 }

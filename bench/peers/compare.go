@@ -20,12 +20,12 @@ import (
 	"github.com/roost-batch/roost/internal/e2e"
 )
 
-// comparisonRun is one run: the systems beside each other.
+// comparisonRun is one run with all systems.
 type comparisonRun struct {
 	benchOptions
 	report  comparisonReport
 	workDir string // a directory of this run
-	roost   string // the program
+	roost   string // path of the program
 	agents  map[string]*remoteAgent
 }
 
@@ -37,7 +37,7 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 	}
 	defer unlock()
 	b := &comparisonRun{benchOptions: opt, agents: map[string]*remoteAgent{}}
-	// not below /tmp, which each of Roost's jobs has for itself
+	// not below /tmp, because each of Roost's jobs has its own
 	if b.workDir, err = os.MkdirTemp("/var/tmp", "roost-peers-run-"); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 		Version: map[string]string{},
 	}
 	b.report.addLines(opt.measures)
-	cut := b.measureAll(ctx) // an interrupt: what has been measured by then is worth something, too
+	cut := b.measureAll(ctx) // after an interrupt, the finished results are still printed
 	b.endAll()
 	b.report.computeRatios()
 	if err := b.report.printTable(os.Stdout); err != nil {
@@ -65,8 +65,8 @@ func runComparison(ctx context.Context, opt benchOptions) (err error) {
 	return errors.Join(b.report.writeFiles(opt.out), cut)
 }
 
-// checkPrerequisites sees to it that this can work at all, and that nobody else does the
-// same.
+// checkPrerequisites checks that the run is possible, and that no other run is in
+// progress.
 func checkPrerequisites(opt benchOptions) (unlock func(), err error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("only root can make namespaces, and run daemons that become other users")
@@ -85,8 +85,8 @@ func checkPrerequisites(opt benchOptions) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// measureAll does the rounds first, then what is measured once, and at last the matching,
-// for which each system is started anew.
+// measureAll runs the rounds first, then the single measurements, and last the matching,
+// for which each system is started again.
 func (b *comparisonRun) measureAll(ctx context.Context) error {
 	var before, rounds, once, cells []systemMeasure
 	for _, m := range systemMeasures() {
@@ -120,7 +120,7 @@ func (b *comparisonRun) measureAll(ctx context.Context) error {
 	return nil
 }
 
-// runPass makes each measure with one system after the other.
+// runPass makes each measurement with one system after the other.
 func (b *comparisonRun) runPass(ctx context.Context, where string, list []systemMeasure) {
 	for _, m := range list {
 		for _, n := range m.jobCountList(b.sizes) {
@@ -131,8 +131,8 @@ func (b *comparisonRun) runPass(ctx context.Context, where string, list []system
 	}
 }
 
-// runMeasure has one system make one measure; one that does not answer is started anew
-// for the next.
+// runMeasure makes one measurement with one system. A system that does not answer is
+// started again for the next one.
 func (b *comparisonRun) runMeasure(ctx context.Context, where string, m systemMeasure, n int, system string) {
 	if ctx.Err() != nil {
 		return
@@ -160,7 +160,7 @@ func (b *comparisonRun) runMeasure(ctx context.Context, where string, m systemMe
 	}
 }
 
-// sendOrder gives an order to the system's agent, and starts that if it is not there.
+// sendOrder sends an order to the system's agent, and starts a missing one.
 func (b *comparisonRun) sendOrder(ctx context.Context, system string, cell bool, o measureSpec) measureResult {
 	r := b.agents[system]
 	if r == nil {
@@ -256,10 +256,11 @@ func (r *remoteAgent) readAnswer(ctx context.Context, limit time.Duration) measu
 	}
 }
 
-// gracefulTimeout is how long a system may take to end in order.
+// gracefulTimeout is how long a system may take to stop in order.
 const gracefulTimeout = 40 * time.Second
 
-// endAgent has the agent end its system, and the kernel what is left in its namespaces.
+// endAgent lets the agent stop its system, and the kernel kill the rest in its
+// namespaces.
 func (b *comparisonRun) endAgent(system string) {
 	r := b.agents[system]
 	if r == nil {
@@ -282,7 +283,7 @@ func (b *comparisonRun) endAll() {
 	}
 }
 
-// machineText says on what this was measured.
+// machineText describes the machine of the run.
 func machineText() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	model := "unknown processor"
@@ -300,7 +301,7 @@ func machineText() string {
 		unix.ByteSliceToString(u.Release[:]), before)
 }
 
-// writeFiles writes the files of results.
+// writeFiles writes the result files.
 func (r *comparisonReport) writeFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

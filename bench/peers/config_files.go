@@ -9,21 +9,21 @@ import (
 //go:embed conf
 var confFiles embed.FS
 
-// configText joins files of settings.
+// configText concatenates configuration files.
 func configText(names ...string) string {
 	var all strings.Builder
 	for _, name := range names {
 		text, err := confFiles.ReadFile("conf/" + name)
 		if err != nil {
-			panic(err) // the name stands in this program
+			panic(err) // the names are constants of this program
 		}
 		all.Write(text)
 	}
 	return all.String()
 }
 
-// machineGroups is how many machines of each of six sizes there are among so many, for
-// matching; the last takes the rest.
+// machineGroups returns how many of the machines have each of six sizes, for matching.
+// The last size gets the rest.
 func machineGroups(machines int) (count [6]int) {
 	for i := range count {
 		count[i] = machines / 6
@@ -32,14 +32,14 @@ func machineGroups(machines int) (count [6]int) {
 	return count
 }
 
-// memorySizes is what a machine of each size has, in MiB.
+// memorySizes lists the memory of a machine of each size, in MiB.
 var memorySizes = [6]int{2048, 4096, 8192, 16384, 32768, 65536}
 
-// memoryOfKind is what the jobs of a kind ask for, in MiB.
+// memoryOfKind returns the memory request of the jobs of a kind, in MiB.
 func memoryOfKind(kind int) int { return 100 + kind }
 
-// hostsFile is the /etc/hosts of the namespaces: besides ourselves, those that Grid
-// Engine is to believe in.
+// hostsFile returns the /etc/hosts of the namespaces. It has this host, and the machines
+// that Grid Engine must be able to resolve.
 func (p namespaceConfig) hostsFile() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "127.0.0.1 localhost\n%s %s\n", hostAddress, hostName)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// joinSharedCgroup puts a process, and with it all that it will start, into a control
-// group of its own for CPU time, below ours. Without one the kernel shares a busy machine
-// out by sessions (sched(7), "autogroup"): a system whose daemons each make their own
-// would get more of it than one whose daemons stay in theirs.
+// joinSharedCgroup puts a process, with its future children, into a new control group for
+// CPU time below this one. Without it the kernel divides a busy machine by sessions
+// (sched(7), "autogroup"), so that a system whose daemons each make a session would get
+// more than one whose daemons share one.
 func joinSharedCgroup(name string, pid int) (leave func(), err error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -28,7 +28,7 @@ func joinSharedCgroup(name string, pid int) (leave func(), err error) {
 		return nil, err
 	}
 	return func() {
-		for range 100 { // the last of them may not be gone yet
+		for range 100 { // the last of them may not have ended yet
 			if err := os.Remove(dir); err == nil || os.IsNotExist(err) {
 				return
 			}
@@ -38,8 +38,9 @@ func joinSharedCgroup(name string, pid int) (leave func(), err error) {
 	}, nil
 }
 
-// cpuCgroupPath finds in /proc/self/cgroup (cgroups(7)) the directory of the group that
-// shares out CPU time: in version 1 that of its controller, else that of version 2.
+// cpuCgroupPath finds the directory of the group that controls CPU time in
+// /proc/self/cgroup (cgroups(7)). In version 1 it is that of the controller, else that of
+// version 2.
 func cpuCgroupPath(text, root string) string {
 	found := root
 	for line := range strings.Lines(text) {

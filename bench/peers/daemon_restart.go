@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// measureRestart kills the daemon that has the queue while many jobs wait in it, and sees
-// how long it takes until it answers, and until a job starts that is submitted as soon as
-// that works.
+// measureRestart kills the daemon with the queue while many jobs wait in it. It measures
+// how long the daemon takes until it answers, and until a job starts that is submitted as
+// soon as that is possible.
 func (a *systemAgent) measureRestart(ctx context.Context, o measureSpec, ans *measureResult) error {
 	pipe, err := a.openStartPipe()
 	if err != nil {
@@ -17,7 +17,7 @@ func (a *systemAgent) measureRestart(ctx context.Context, o measureSpec, ans *me
 	if err := a.submitHeldJobs(ctx, o.Sizes.Restart); err != nil {
 		return err
 	}
-	if err := sleepContext(ctx, 10*time.Second); err != nil { // what is saved a little later has been, then
+	if err := sleepContext(ctx, 10*time.Second); err != nil { // state that is saved with a delay has been saved then
 		return err
 	}
 	killed, err := a.killDaemon(a.queueDaemon())

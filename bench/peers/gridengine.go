@@ -16,7 +16,7 @@ type gridEngineSystem struct {
 	*systemAgent
 }
 
-// Debian puts a script before each command, which finds out where they are; we know.
+// Debian wraps each command in a script that finds these paths; here they are known.
 const (
 	sgeRoot           = "/var/lib/gridengine"
 	sgeBin            = "/usr/lib/gridengine/"
@@ -97,9 +97,9 @@ func (g *gridEngineSystem) restartDaemon(ctx context.Context) error {
 	return err
 }
 
-// matchJobs lets jobs that are held go, all at once, in a cell whose hosts the qmaster
-// only imagines, and reads in its log how long the scheduler took for them. A job asks
-// for a time here, as an imagined host has no memory to ask for.
+// matchJobs releases held jobs, all at once, in a cell whose hosts do not exist. It reads
+// in the scheduler's log how long that took. A job requests a time here, because a host
+// that does not exist has no memory to request.
 func (g *gridEngineSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	each := s.Jobs / s.Kinds

@@ -87,8 +87,8 @@ func (h *htcondorSystem) submitHeldArray(ctx context.Context, n int) error {
 	return err
 }
 
-// submitHeldJobs submits from one process, through the library of HTCondor for Python:
-// each job is a cluster of its own.
+// submitHeldJobs submits from one process, through HTCondor's library for Python. Each
+// job is a cluster of its own.
 func (h *htcondorSystem) submitHeldJobs(ctx context.Context, n int) error {
 	_, err := h.runAsUser(ctx, "python3", "-W", "ignore", "-c", fmt.Sprintf(
 		`import htcondor
@@ -118,4 +118,4 @@ func (h *htcondorSystem) daemonRole(p gauge.ProcessStat) string {
 
 func (h *htcondorSystem) queueDaemon() string { return "schedd" }
 
-func (h *htcondorSystem) restartDaemon(context.Context) error { return nil } // condor_master does it
+func (h *htcondorSystem) restartDaemon(context.Context) error { return nil } // condor_master restarts it

@@ -13,9 +13,9 @@ import (
 
 const negotiatorLog = "/var/log/condor/NegotiatorLog"
 
-// matchJobs has one startd advertise all the machines as slots of its own, so that their
-// ads are real, with real claims, and kills it. The negotiator's log says how long its
-// cycle takes with the jobs; the claims fail afterwards.
+// matchJobs lets one startd advertise all machines as its own slots, and kills it. So
+// their ads and claims are real. The negotiator's log has the time of its cycle with the
+// jobs; the claims fail afterwards.
 func (h *htcondorSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := h.advertise(ctx, s.Machines); err != nil {
@@ -83,7 +83,7 @@ func (h *htcondorSystem) advertise(ctx context.Context, machines int) error {
 	return errors.Join(err, startd.Process.Kill())
 }
 
-// negotiationCycle is one of the negotiator's.
+// negotiationCycle is one cycle of the negotiator.
 type negotiationCycle struct {
 	duration          float64 // seconds
 	matched, rejected int
@@ -91,8 +91,8 @@ type negotiationCycle struct {
 
 var logLine = regexp.MustCompile(`^\d\d/\d\d/\d\d (\d\d):(\d\d):(\d\d)\.(\d+) (?:\([^)]*\) )*(.*)$`)
 
-// lastNegotiationCycle reads the last cycle in the negotiator's log that has ended and
-// had jobs to match; a zero one if there is none.
+// lastNegotiationCycle reads the last finished cycle with jobs in the negotiator's log.
+// It returns a zero one if there is none.
 func lastNegotiationCycle(log string) (last negotiationCycle, err error) {
 	var now negotiationCycle
 	began := -1.0
@@ -126,7 +126,7 @@ func lastNegotiationCycle(log string) (last negotiationCycle, err error) {
 	return last, nil
 }
 
-// secondOfDay adds up hours, minutes, seconds and their decimals.
+// secondOfDay sums hours, minutes, seconds and their decimals, in seconds.
 func secondOfDay(f []string) (float64, error) {
 	var total float64
 	for i, weight := range []float64{3600, 60, 1} {

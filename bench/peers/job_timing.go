@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// startPipe is a pipe that jobs write to when they start.
+// startPipe is a pipe to which jobs write when they start.
 type startPipe struct{ *os.File }
 
 // openStartPipe opens the pipe for both directions, so that it never ends.
@@ -33,9 +33,9 @@ func (s startPipe) awaitStart(ctx context.Context) (time.Time, error) {
 	return time.Now(), err
 }
 
-// measureLatency submits one job after the other, each to an idle pool, at times that
-// have nothing to do with each other: who looks at his queue every so often is met at all
-// points of his period.
+// measureLatency submits one job after the other, each to an idle pool, at random times.
+// So a system that looks at its queue periodically is measured at all points of its
+// period.
 func (a *systemAgent) measureLatency(ctx context.Context, o measureSpec, ans *measureResult) error {
 	pipe, err := a.openStartPipe()
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *systemAgent) measureLatency(ctx context.Context, o measureSpec, ans *me
 }
 
 // measureBatch runs an array of /bin/true to its end. The CPU time is that of daemons and
-// jobs, without the commands that submit and ask.
+// jobs, without the commands that submit and query.
 func (a *systemAgent) measureBatch(ctx context.Context, o measureSpec, ans *measureResult) error {
 	argv, err := a.submitArray(o.Sizes.Batch, "/bin/true")
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *systemAgent) measureBatch(ctx context.Context, o measureSpec, ans *meas
 	return nil
 }
 
-// measureSubmitLoop submits jobs that wait, each by a command of its own, one after the
+// measureSubmitLoop submits waiting jobs, each by a command of its own, one after the
 // other in a shell.
 func (a *systemAgent) measureSubmitLoop(ctx context.Context, o measureSpec, ans *measureResult) error {
 	began := time.Now()
@@ -100,7 +100,7 @@ func (a *systemAgent) measureSubmitLoop(ctx context.Context, o measureSpec, ans 
 	return a.removeAllJobs(ctx)
 }
 
-// loopScript is a shell's loop that ends with the first command that fails.
+// loopScript returns a shell loop that ends at the first command that fails.
 func loopScript(command string, n int) string {
 	return fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s >/dev/null || exit 1; i=$((i+1)); done", n, command)
 }

@@ -1,21 +1,21 @@
-// Command peers measures HTCondor, Slurm and Grid Engine beside Roost on this machine:
-// how soon a job starts, how many finish in a second, how fast submits are taken, what
-// the central daemons need with thousands of jobs queued, what each running job needs,
-// how long it takes to match jobs to ten thousand machines, and how soon a killed queue
-// daemon is back. All of it is measured in one run, in rounds, turn by turn, so that what
-// else this machine does falls on all alike; what counts are the ratios. Run it with make
-// bench-peers.
+// Command peers measures HTCondor, Slurm and Grid Engine beside Roost on this machine.
+// Run it with make bench-peers. It measures how soon a job starts, how many jobs finish
+// in a second, how fast submits are accepted, what the central daemons need with
+// thousands of queued jobs, what each running job needs, how long it takes to match jobs
+// to ten thousand machines, and how soon a killed queue daemon is back. Everything is
+// measured in one run, in rounds in which the systems take turns, so that other load on
+// this machine affects all alike; the ratios are what matters.
 //
-// Each system runs in namespaces of its own (processes, network, mounts, host name): its
-// network is a loopback and an address that is connected to nothing, its processes end
+// Each system runs in namespaces of its own (processes, network, mounts, host name). Its
+// network is a loopback and an address that is connected to nothing; its processes end
 // with the namespace however this program ends, and its mounts with them. The other
 // systems live in the Debian that install.sh makes, as 16 slots each, and jobs there are
 // an ordinary user's; Roost is what "roost up" makes of this machine for root, with its
-// sandboxes. The program runs itself inside (-inside) and tells that part what to
-// measure, a line of JSON each, so that every command is run and timed from within.
+// sandboxes. The program runs itself inside (-inside) and sends that process orders, one
+// line of JSON each, so that every command is run and timed from within.
 //
-// The settings of the others are in conf, each with its reason: what their manuals advise
-// for short jobs, with -stock their own defaults.
+// The settings of the other systems are in conf, each with its reason: what their manuals
+// advise for short jobs, or with -stock their own defaults.
 package main
 
 import (
@@ -32,32 +32,32 @@ import (
 	"time"
 )
 
-// benchOptions is what the command line says.
+// benchOptions is the options of the command line.
 type benchOptions struct {
 	root     string   // the Debian with the other systems
 	out      string   // directory for the results
 	systems  []string // in the order of the table
-	measures []string // measures; none: all
+	measures []string // names of measurements; empty: all
 	rounds   int
 	sizes    workSizes
 	stock    bool
-	limit    time.Duration // of one measure of one system
+	limit    time.Duration // of one measurement of one system
 }
 
-// workSizes are how much work each measure is.
+// workSizes is the amount of work in each measurement.
 type workSizes struct {
-	Latency  int   `json:"latency"`  // jobs a round
+	Latency  int   `json:"latency"`  // jobs in a round
 	Batch    int   `json:"batch"`    // tasks of the array
-	Loop     int   `json:"loop"`     // commands of the shell's loop
-	Queued   []int `json:"queued"`   // jobs that wait
+	Loop     int   `json:"loop"`     // commands of the shell loop
+	Queued   []int `json:"queued"`   // numbers of waiting jobs
 	Restart  int   `json:"restart"`  // jobs that wait while the daemon is killed
-	Machines int   `json:"machines"` // to match
-	Jobs     int   `json:"jobs"`     // to match with them
-	Kinds    int   `json:"kinds"`    // of jobs
-	Matches  int   `json:"matches"`  // times
+	Machines int   `json:"machines"` // machines to match
+	Jobs     int   `json:"jobs"`     // jobs to match with the machines
+	Kinds    int   `json:"kinds"`    // kinds of these jobs
+	Matches  int   `json:"matches"`  // repetitions of the matching
 }
 
-// The sizes of a full run and of one to try things with.
+// The sizes of a full run and of a quick trial.
 var (
 	fullSizes = workSizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000,
 		Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
@@ -87,8 +87,7 @@ func main() {
 	}
 }
 
-// argAfterWord returns what follows the word where the program was started by itself with
-// it.
+// argAfterWord returns the argument after word, if this program started itself with it.
 func argAfterWord(word string) []string {
 	if len(os.Args) > 1 && os.Args[1] == word {
 		return os.Args[2:]
@@ -142,7 +141,7 @@ func parseOptions(args []string) (benchOptions, error) {
 	return opt, err
 }
 
-// parseChoices reads a list of words of which each has to be one of those.
+// parseChoices reads a list of words, which must all be in a list of choices.
 func parseChoices(name, text string, of []string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -156,7 +155,7 @@ func parseChoices(name, text string, of []string) ([]string, error) {
 	return words, nil
 }
 
-// defaultRoot is where install.sh makes the Debian.
+// defaultRoot returns where install.sh installs the Debian.
 func defaultRoot() string {
 	if dir := os.Getenv("PEERS"); dir != "" {
 		return dir

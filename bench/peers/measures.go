@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// figureSpec is one number that a measure gives, and a line of the table.
+// figureSpec is one number of a measurement, and a line of the table.
 type figureSpec struct {
-	key          string // of the answer's values
+	key          string // key in the values of the result
 	title        string
-	label        string // the same, short: for the picture
+	label        string // short label, for the chart
 	unit         figureUnit
-	moreIsBetter bool // moreIsBetter of it is better
+	moreIsBetter bool // higher values are better
 }
 
-// figureUnit is what a figure counts.
+// figureUnit is the unit of a figure.
 type figureUnit string
 
 const (
@@ -23,12 +23,12 @@ const (
 	unitBytes     figureUnit = "bytes"
 )
 
-// systemMeasure is what is done with each system in turn.
+// systemMeasure is a measurement that is made with each system in turn.
 type systemMeasure struct {
 	name      string
-	perRound  bool                  // in each round; else once
-	needsCell bool                  // on a system that was started to match
-	jobCounts func(workSizes) []int // once for each of these
+	perRound  bool                  // made in each round; else once
+	needsCell bool                  // needs a system that was started for matching
+	jobCounts func(workSizes) []int // the numbers of jobs for which it is made, if any
 	run       func(*systemAgent, context.Context, measureSpec, *measureResult) error
 	figures   func(n int, s workSizes) []figureSpec
 }
@@ -107,7 +107,7 @@ func findMeasure(name string) (systemMeasure, bool) {
 	return systemMeasure{}, false
 }
 
-// jobCountList are the counts that the measure is made for.
+// jobCountList returns the numbers of jobs for which the measurement is made.
 func (m systemMeasure) jobCountList(s workSizes) []int {
 	if m.jobCounts == nil {
 		return []int{0}

@@ -15,13 +15,13 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// quiesceTime is how long daemons may tidy up before their memory is read.
+// quiesceTime is how long daemons may clean up before their memory is read.
 const quiesceTime = 5 * time.Second
 
-// sleepers are as many jobs as there are slots.
+// sleepers is the number of sleeping jobs, equal to the number of slots.
 const sleepers = 16
 
-// centralMemory sums the memory (PSS) of the central daemons, and says which they are.
+// centralMemory sums the memory (PSS) of the central daemons, and names these.
 func (a *systemAgent) centralMemory() (total float64, parts string, err error) {
 	each := map[string]int64{}
 	for _, p := range gauge.ListProcesses() {
@@ -31,7 +31,7 @@ func (a *systemAgent) centralMemory() (total float64, parts string, err error) {
 		}
 		size, err := p.PSS()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // one that forked to answer somebody
+			continue // a forked process that answers a request
 		}
 		if err != nil {
 			return 0, "", fmt.Errorf("%s: %w", role, err)
@@ -49,8 +49,7 @@ func (a *systemAgent) centralMemory() (total float64, parts string, err error) {
 	return total, strings.Join(list, ", ") + " MiB", nil
 }
 
-// measureIdleMemory reads the memory of the central daemons of a pool that has just been
-// started.
+// measureIdleMemory reads the memory of the central daemons of a newly started pool.
 func (a *systemAgent) measureIdleMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
 	if err := sleepContext(ctx, 2*quiesceTime); err != nil {
 		return err
@@ -67,8 +66,8 @@ func (a *systemAgent) measureQueuedMemory(figure string, ans *measureResult) err
 	return err
 }
 
-// measureQueuedArray reads it while an array waits, and measureQueuedJobs while as many
-// jobs do.
+// measureQueuedArray reads the memory while an array waits. measureQueuedJobs does so
+// while as many jobs wait.
 func (a *systemAgent) measureQueuedArray(ctx context.Context, o measureSpec, ans *measureResult) error {
 	return a.measureQueued(ctx, o.Count, "array", a.submitHeldArray, ans)
 }
@@ -94,8 +93,8 @@ func (a *systemAgent) measureQueued(ctx context.Context, n int, figure string, f
 	return a.removeAllJobs(ctx)
 }
 
-// allMemory sums the memory of all processes of the system but those of jobs, and of
-// ours.
+// allMemory sums the memory of all processes of the system, without jobs and this
+// program.
 func allMemory() (total float64) {
 	for _, p := range gauge.ListProcesses() {
 		if p.PID == 1 || p.PID == os.Getpid() || p.Command == "sleep" {
@@ -108,9 +107,9 @@ func allMemory() (total float64) {
 	return total
 }
 
-// cpuTimeSpent sums the CPU time, in seconds, of all processes of the system that there
-// are or were: of one that has ended, its parent knows. What our own commands took is
-// left out.
+// cpuTimeSpent sums the CPU time, in seconds, of all present and past processes of the
+// system. That of an ended process is in its parent's. The bench's own commands are left
+// out.
 func cpuTimeSpent() (total float64) {
 	for _, p := range gauge.ListProcesses() {
 		if p.PID != os.Getpid() {
@@ -120,8 +119,8 @@ func cpuTimeSpent() (total float64) {
 	return total
 }
 
-// measureRunningMemory reads how much more memory everything takes for each job that
-// runs, the job's own processes apart.
+// measureRunningMemory measures how much more memory the system needs for each running
+// job, without the job's own processes.
 func (a *systemAgent) measureRunningMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
 	if err := sleepContext(ctx, quiesceTime); err != nil {
 		return err
@@ -153,7 +152,7 @@ func (a *systemAgent) measureRunningMemory(ctx context.Context, _ measureSpec, a
 	return a.removeAllJobs(ctx)
 }
 
-// killDaemon ends the daemon of that role, as the kernel's killer of processes would.
+// killDaemon kills the daemon of a role with SIGKILL.
 func (a *systemAgent) killDaemon(role string) (time.Time, error) {
 	for _, p := range gauge.ListProcesses() {
 		if a.daemonRole(p) == role {

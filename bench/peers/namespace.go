@@ -14,23 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaceConfig is where a system runs, as the first process of its namespaces is told.
+// namespaceConfig describes the environment of a system, for the first process of its
+// namespaces.
 type namespaceConfig struct {
 	System string `json:"system"`
-	Root   string `json:"root"` // of the file system; "": this machine's
+	Root   string `json:"root"` // root of the file system; "": this machine's
 	Work   string `json:"work"` // directory for the bench's own files, below that root
 	Roost  string `json:"roost"`
 	Stock  bool   `json:"stock"`
-	Cell   int    `json:"cell"` // not 0: it is to match jobs with so many machines, and runs none
+	Cell   int    `json:"cell"` // not 0: the system only matches jobs with that many machines
 }
 
-// The host that every system believes to be on, and its address: that of one end of a
-// cable whose other end is in the same namespace. A loopback alone would not do, as
-// resolvers take a host with nothing else for one without a network.
+// The host that every system runs on, and its address. The address is that of one end of
+// a virtual cable whose other end is in the same namespace: with only a loopback,
+// resolvers would conclude that the host has no network.
 const (
 	hostName    = "peers"
 	hostAddress = "10.99.0.1"
-	benchUser   = 1001 // whose jobs they are in the Debian; install.sh makes it
+	benchUser   = 1001 // owner of the jobs in the Debian; install.sh creates the user
 )
 
 // runInNamespaces runs this program as the first process of new namespaces.
@@ -43,18 +44,18 @@ func runInNamespaces(p namespaceConfig) (*exec.Cmd, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS |
 			syscall.CLONE_NEWIPC,
-		Setpgid: true, // Ctrl-C is for the coordinator: it ends the others in order
+		Setpgid: true, // Ctrl-C is for the coordinator, which ends the others in order
 	}
 	return cmd, nil
 }
 
-// startWord is what the first process waits for: by then it is in its control group, and
-// with it all that it starts.
+// startWord is what the first process waits for. Then it is in its control group, and so
+// are all its future children.
 const startWord = "\n"
 
-// runFirstProcess is the first process of the namespaces: it arranges them, starts the
-// agent, and reaps what daemons leave behind. When it ends, the kernel ends everything
-// else in there. It returns its exit status.
+// runFirstProcess is the first process of the namespaces. It sets them up, starts the
+// agent, and reaps the processes that daemons leave behind. When it ends, the kernel
+// kills everything else in the namespaces. It returns its exit status.
 func runFirstProcess(args []string) int {
 	var p namespaceConfig
 	err := json.Unmarshal([]byte(args[0]), &p)
@@ -74,7 +75,7 @@ func runFirstProcess(args []string) int {
 	return 1
 }
 
-// reapProcesses starts the agent and waits for all processes until that one has ended.
+// reapProcesses starts the agent and reaps all processes until the agent has ended.
 func reapProcesses(text string) (int, error) {
 	agent, err := syscall.ForkExec("/proc/self/exe", []string{"peers", "-serve", text},
 		&syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
@@ -93,8 +94,8 @@ func reapProcesses(text string) (int, error) {
 	}
 }
 
-// setUpNamespaces makes the namespaces a machine: processes, devices, a network, and for
-// a Debian its files.
+// setUpNamespaces sets up the namespaces like a machine: processes, devices, a network,
+// and for a Debian its files.
 func (p namespaceConfig) setUpNamespaces() error {
 	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

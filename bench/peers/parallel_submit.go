@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// submitShells are how many shells submit at once where there is no faster way.
+// submitShells is how many shells submit concurrently where there is no faster way.
 const submitShells = 4
 
 // submitInParallel submits n jobs by commands in several shells at once.
@@ -29,8 +29,7 @@ func (a *systemAgent) submitInParallel(ctx context.Context, command string, n in
 
 var dispatchedLine = regexp.MustCompile(`PROF: job dispatching took ([0-9.]+) s`)
 
-// dispatchTime adds up what Grid Engine's scheduler says of the time that it took to
-// place jobs.
+// dispatchTime sums the times that Grid Engine's scheduler logs for placing jobs.
 func dispatchTime(log string) (seconds float64) {
 	for _, found := range dispatchedLine.FindAllStringSubmatch(log, -1) {
 		if s, err := strconv.ParseFloat(found[1], 64); err == nil {

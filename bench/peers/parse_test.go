@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The log of a negotiator that had nothing to do, then matched three of four jobs, then
-// works on.
+// sampleNegotiation is the log of a negotiator. It had nothing to do, then matched three
+// of four jobs, and then continues.
 const sampleNegotiation = `11/22/26 17:20:01.003 ---------- Started Negotiation Cycle ----------
 11/22/26 17:20:01.010 (D_ALWAYS) Phase 1:  Obtaining ads from collector ...
 11/22/26 17:20:01.103 ---------- Finished Negotiation Cycle ----------
@@ -94,8 +94,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestSettings holds that HTCondor's and Slurm's settings have no comment behind a value:
-// those would become part of it.
+// TestSettings checks that HTCondor's and Slurm's settings have no comment after a value,
+// which would become part of it.
 func TestSettings(t *testing.T) {
 	for _, name := range []string{"htcondor.conf", "htcondor-fast.conf", "htcondor-match.conf", "slurm.conf",
 		"slurm-fast.conf", "slurm-node.conf", "slurm-match.conf"} {
@@ -121,7 +121,8 @@ func TestCPUCgroupPath(t *testing.T) {
 	}
 }
 
-// TestMeasures holds that every figure of every measure has a key and a name of its own.
+// TestMeasures checks that every figure of every measurement has a key and a name of its
+// own.
 func TestMeasures(t *testing.T) {
 	seen := map[string]bool{}
 	r := &comparisonReport{Sizes: fullSizes}

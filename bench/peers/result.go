@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// comparisonReport is everything that a run has found out.
+// comparisonReport is the result of a run.
 type comparisonReport struct {
 	Date    time.Time         `json:"date"`
 	Machine string            `json:"machine"`
@@ -35,12 +35,12 @@ type figureLine struct {
 type figureCell struct {
 	Values []float64 `json:"values,omitempty"`
 	Median float64   `json:"median"`
-	Ratio  float64   `json:"ratio,omitempty"` // to Roost's median; 0: there is none
+	Ratio  float64   `json:"ratio,omitempty"` // to Roost's median; 0: none
 	Note   string    `json:"note,omitempty"`
 	Error  string    `json:"error,omitempty"` // why there is no value
 }
 
-// lineKey names the line of a figure for a number of jobs.
+// lineKey returns the key of the line of a figure for a number of jobs.
 func lineKey(f figureSpec, n int) string {
 	if n == 0 {
 		return f.key
@@ -48,7 +48,7 @@ func lineKey(f figureSpec, n int) string {
 	return fmt.Sprintf("%s-%d", f.key, n)
 }
 
-// addLines makes the lines of all figures that are to be measured, empty.
+// addLines adds empty lines for all figures that will be measured.
 func (r *comparisonReport) addLines(only []string) {
 	for _, m := range systemMeasures() {
 		if only != nil && !slices.Contains(only, m.name) {
@@ -63,7 +63,7 @@ func (r *comparisonReport) addLines(only []string) {
 	}
 }
 
-// addAnswer adds what one system has answered to one measure.
+// addAnswer adds the result of one system for one measurement.
 func (r *comparisonReport) addAnswer(m systemMeasure, n int, system string, ans measureResult) {
 	for _, f := range m.figures(n, r.Sizes) {
 		for i := range r.Lines {
@@ -83,8 +83,8 @@ func (r *comparisonReport) addAnswer(m systemMeasure, n int, system string, ans 
 	}
 }
 
-// computeRatios works out medians and ratios. What failed in one round and not in another
-// has a value; the error stays in the file.
+// computeRatios computes medians and ratios. A measurement that failed only in some
+// rounds has a value; the error stays in the file.
 func (r *comparisonReport) computeRatios() {
 	for _, l := range r.Lines {
 		for system, c := range l.Cells {
@@ -101,7 +101,7 @@ func (r *comparisonReport) computeRatios() {
 	}
 }
 
-// valueText writes a value with two digits that count, in the unit that suits.
+// valueText formats a value with two significant digits, in a suitable unit.
 func (u figureUnit) valueText(v float64) string {
 	switch u {
 	case unitBytes:
@@ -119,8 +119,7 @@ func (u figureUnit) valueText(v float64) string {
 	}
 }
 
-// twoDigits writes a number with two digits at least, and none after the point from ten
-// on.
+// twoDigits formats a number with at least two digits, and no decimals from ten on.
 func twoDigits(v float64) string {
 	switch size := math.Abs(v); {
 	case size >= 9.95:

@@ -6,8 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/plot"
 )
 
-// drawCharts draws a chart for each unit, one for what takes milliseconds and one for
-// what takes seconds, with a bar for each system, on a scale of powers of ten.
+// drawCharts draws a chart for each unit, with separate ones for milliseconds and
+// seconds. Each system has a bar, on a logarithmic scale.
 func (r *comparisonReport) drawCharts(w io.Writer) error {
 	var charts []plot.Chart
 	for _, kind := range []struct {
@@ -39,7 +39,7 @@ func (r *comparisonReport) drawCharts(w io.Writer) error {
 	return plot.Write(w, charts...)
 }
 
-// maxMedian is the largest median of a line.
+// maxMedian returns the largest median of a line.
 func (l figureLine) maxMedian() (most float64) {
 	for _, c := range l.Cells {
 		most = max(most, c.Median)
@@ -47,7 +47,7 @@ func (l figureLine) maxMedian() (most float64) {
 	return most
 }
 
-// newChart has those lines.
+// newChart returns a chart of the lines that has selects.
 func (r *comparisonReport) newChart(has func(figureLine) bool, divide float64) plot.Chart {
 	c := plot.Chart{Y: plot.ChartAxis{Log: true}}
 	for _, s := range r.Systems {
@@ -60,7 +60,7 @@ func (r *comparisonReport) newChart(has func(figureLine) bool, divide float64) p
 		place := float64(len(c.X.Names))
 		c.X.Names = append(c.X.Names, l.Label)
 		for i, s := range r.Systems {
-			if m := l.Cells[s].Median; m > 0 { // what grew by nothing has no logarithm
+			if m := l.Cells[s].Median; m > 0 { // a value of zero has no logarithm
 				c.Series[i].Points = append(c.Series[i].Points, plot.DataPoint{X: place, Y: m / divide})
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// printTable prints a line for each figure and a column for each system: the median, and
-// behind it the ratio to Roost's.
+// printTable prints a line for each figure and a column for each system. A cell has the
+// median, followed by its ratio to Roost's.
 func (r *comparisonReport) printTable(w io.Writer) error {
 	rows := [][]string{{""}}
 	for _, s := range r.Systems {
@@ -59,7 +59,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// cellText writes what there is of one system.
+// cellText formats the result of one system.
 func (l figureLine) cellText(system string) string {
 	c, ok := l.Cells[system]
 	switch {
@@ -74,7 +74,7 @@ func (l figureLine) cellText(system string) string {
 	}
 }
 
-// ratioText writes how many times, with two digits that count.
+// ratioText formats a ratio with two significant digits.
 func ratioText(v float64) string {
 	switch {
 	case v >= 9.95:

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// sampleReport is a report of two measures: Grid Engine fails at one, and Slurm is not
-// asked for the other.
+// sampleReport returns a report of two measurements. Grid Engine fails in one, and Slurm
+// is left out of the other.
 func sampleReport() *comparisonReport {
 	r := &comparisonReport{
 		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(),
@@ -58,7 +58,7 @@ CPU time for each of them                          n/a          n/a [3]         
 	}
 }
 
-// collapseBlanks leaves how wide the columns are to the eye.
+// collapseBlanks removes the widths of columns from a text.
 func collapseBlanks(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -67,8 +67,8 @@ func collapseBlanks(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestRatio holds that without Roost's own value there is no ratio, and that what failed
-// once keeps the value of the other time, and the error.
+// TestRatio checks that there is no ratio without Roost's own value. A measurement that
+// failed once has the value of the other round, and the error.
 func TestRatio(t *testing.T) {
 	r := sampleReport()
 	if c := r.Lines[2].Cells["htcondor"]; c.Ratio != 0.25 || c.Error == "" || len(c.Values) != 1 {
@@ -84,8 +84,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestCounts holds that a measure that is made for several numbers of jobs has a line for
-// each, and mixes none of them up.
+// TestCounts checks that a measurement for several numbers of jobs has a separate line
+// for each.
 func TestCounts(t *testing.T) {
 	r := &comparisonReport{Systems: []string{"roost"}, Sizes: workSizes{Queued: []int{10, 200}}}
 	r.addLines([]string{"each"})

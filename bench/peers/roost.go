@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// roostSystem is what "roost up" makes of this machine for root: the central daemons, and
-// two nodes of 8 cores each.
+// roostSystem is the pool that "roost up" makes of this machine for root. It has the
+// central daemons, and two nodes of 8 cores each.
 type roostSystem struct {
 	*systemAgent
 	pool *e2e.Pool
@@ -31,7 +31,7 @@ func (r *roostSystem) startSystem(ctx context.Context) (err error) {
 	return err
 }
 
-// stopSystem lets it go as Ctrl-C does: its control groups are this machine's.
+// stopSystem stops it as Ctrl-C does, because its control groups are this machine's.
 func (r *roostSystem) stopSystem() {
 	if r.pool == nil {
 		return
@@ -66,7 +66,7 @@ func (r *roostSystem) submitHeldArray(ctx context.Context, n int) error {
 	return err
 }
 
-// submitBatch is how many jobs one call submits.
+// submitBatch is the number of jobs in one call.
 const submitBatch = 1000
 
 // submitHeldJobs submits what qsub would, many jobs in a call, each a job of its own.
@@ -110,4 +110,4 @@ func (r *roostSystem) daemonRole(p gauge.ProcessStat) string {
 
 func (r *roostSystem) queueDaemon() string { return "schedd" }
 
-func (r *roostSystem) restartDaemon(context.Context) error { return nil } // the master does it
+func (r *roostSystem) restartDaemon(context.Context) error { return nil } // the master restarts it

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// matchJobs enters machines at the collector that are only ads, and wants claims of the
-// negotiator as a schedd does: from the first word to the last grant.
+// matchJobs advertises machines that are only ads, and requests claims of the negotiator
+// like a schedd. It measures from the first request to the last grant.
 func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := r.advertise(ctx, s.Machines); err != nil {
@@ -38,14 +38,14 @@ func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureRe
 	return ans, nil
 }
 
-// advertise tells the collector of all machines, each as large as one of HTCondor's
-// slots, with about as much to say.
+// advertise advertises all machines at the collector, each as large as one of HTCondor's
+// slots, with ads of similar length.
 func (r *roostSystem) advertise(ctx context.Context, machines int) error {
 	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "collector.sock"), nil, peer.Collector)
 	if err != nil {
 		return err
 	}
-	stream, err := wire.NewCollectorClient(conn).Advertise(context.WithoutCancel(ctx)) // the ads are to outlive this
+	stream, err := wire.NewCollectorClient(conn).Advertise(context.WithoutCancel(ctx)) // the ads must outlive this call
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
@@ -64,7 +64,7 @@ func (r *roostSystem) advertise(ctx context.Context, machines int) error {
 	return nil
 }
 
-// machineAd is what the machine of that number says.
+// machineAd returns the ad of a machine, by number.
 func machineAd(i, memory int) *wire.AdUpdate {
 	name := fmt.Sprintf("m%05d", i)
 	var more strings.Builder
@@ -80,8 +80,8 @@ func machineAd(i, memory int) *wire.AdUpdate {
 	}
 }
 
-// awaitMachinesKnown waits until the negotiator has heard of so many machines: it says so
-// of a job that none of them can take.
+// awaitMachinesKnown waits until the negotiator knows all machines. It reports their
+// number for a job that fits none of them.
 func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) error {
 	out, errs, code := r.pool.Command(ctx, "qsub", "-l", "select=1:ncpus=4000", "-o", "/dev/null", "-e", "/dev/null",
 		"--", "/bin/true")
@@ -99,8 +99,8 @@ func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) erro
 	return r.removeAllJobs(ctx)
 }
 
-// awaitGrants wants them as a schedd of that name, and returns how long it took to have
-// all.
+// awaitGrants requests the grants like a schedd of a name, and returns when all have
+// arrived.
 func (r *roostSystem) awaitGrants(ctx context.Context, name string, s workSizes) (time.Duration, error) {
 	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, peer.Negotiator)
 	if err != nil {

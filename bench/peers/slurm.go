@@ -53,8 +53,7 @@ func (s *slurmSystem) startSystem(ctx context.Context) error {
 	})
 }
 
-// cloudNodes describes the machines that jobs are matched with, in a partition that is
-// shut at first.
+// cloudNodes configures the machines to match, in a partition that is closed at first.
 func cloudNodes(machines int) string {
 	var text strings.Builder
 	from := 0
@@ -120,9 +119,9 @@ func (s *slurmSystem) restartDaemon(ctx context.Context) error {
 	return err
 }
 
-// matchJobs opens the partition while the jobs wait in it. When all have been granted a
-// node is asked of the controller, as its own figure of a cycle does not say what the
-// cycle did.
+// matchJobs opens the partition while the jobs wait in it. It asks the controller when
+// all jobs have a node, because the controller's own time of a cycle does not show what
+// the cycle did.
 func (s *slurmSystem) matchJobs(ctx context.Context, size workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	for range size.Matches {
