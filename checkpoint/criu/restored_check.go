@@ -49,8 +49,8 @@ func (r *restoreAgent) checkRestored() error {
 // checkNamespaces checks that a process is in the namespaces of its sandbox, and in this
 // process's control group.
 func (r *restoreAgent) checkNamespaces(pid int) error {
-	// true: a namespace of the sandbox's own; CRIU makes one for time, which may be
-	// either
+	// true: one of the sandbox's own. The time namespace is not compared, because CRIU
+	// makes one.
 	for kind, own := range map[string]bool{"pid": true, "mnt": true, "ipc": true, "uts": true, "net": false,
 		"cgroup": false} {
 		here := namespaceOf(pid, kind)

@@ -102,8 +102,8 @@ func New(limits SizeLimits) *Store {
 		nodesByName: map[string]nodeIdentity{}}
 }
 
-// Update applies an update. The error, roost.Invalid or roost.Exhausted, says what is
-// wrong with it or that the store is full.
+// Update applies an update. An error says why the update is refused. It wraps a
+// roost.ErrorKind: roost.Exhausted if the store is full.
 func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 	if err := checkNames(u); err != nil {
 		return OutOfDate, err

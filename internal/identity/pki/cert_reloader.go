@@ -17,8 +17,8 @@ import (
 )
 
 // certReloader holds the contents of a node's files, and reads them again when one has
-// changed. A file that cannot be read, or is older than the present contents, changes
-// nothing: halfway through a renewal the certificate is new and the key is not.
+// changed. A file that cannot be read or is not acceptable changes nothing: halfway
+// through a renewal the certificate is new and the key is not.
 type certReloader struct {
 	files config.TLSFiles
 
