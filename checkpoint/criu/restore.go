@@ -109,14 +109,6 @@ func mountRoot(root string) error {
 	return nil
 }
 
-// writeAtomically writes a file that gets its name only when it is complete.
-func writeAtomically(path, text string) error {
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
-}
-
 // taskStream is an open file for a task's stream, with its name at the dump.
 type taskStream struct {
 	key  string

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// connLimiter counts the connections of one server: those whose handshake is not over by
-// address, and the others by who they are.
+// connLimiter counts the connections of one server. Until a handshake is over, its
+// connection counts by address; then by peer.
 type connLimiter struct {
 	maxConns, maxUserConns int // connections in all, and of users
 	handshakes             *AnonymousLimiter

@@ -13,8 +13,8 @@ const (
 	maxPerAddress = 16  // of one address, or one IPv6 network
 )
 
-// limitedListener is a listener that bounds the connections without a certificate: where
-// there are too many it closes the oldest one.
+// limitedListener bounds the connections without a certificate. Where there are too many,
+// it closes the oldest one.
 type limitedListener struct {
 	net.Listener
 	limiter *rpc.AnonymousLimiter

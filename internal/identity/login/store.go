@@ -260,17 +260,3 @@ func (k *Store) Revoke(id string, may func(HostAccount) bool, now time.Time) (re
 	})
 	return revoked, err
 }
-
-// replaceFile replaces a file atomically, and syncs it.
-func replaceFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
