@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,6 +49,12 @@ func startReclaimPool(t *testing.T) *Pool {
 		close(p.done)
 	}()
 	t.Cleanup(func() {
+		if t.Failed() { // what the machine measured
+			for _, args := range [][]string{{"units", "--json"}, {"ads", "--json"}, {"jobs", "--json"}} {
+				stdout, stderr, _ := p.Command(context.Background(), args...)
+				t.Logf("%s:\n%s%s", args[0], stdout, stderr)
+			}
+		}
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		<-p.done
 		if t.Failed() {
