@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkReplay plays published logs. On a machine that others use, too, what counts is
-// how long a job takes of a processor.
+// BenchmarkReplay replays published logs. It reports processor time for each job, because
+// other users of the machine disturb wall time.
 func BenchmarkReplay(b *testing.B) {
 	for _, test := range []struct {
 		name, log string
@@ -41,8 +41,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// processorTime is the processor time of this process, that of the collector of garbage
-// included.
+// processorTime returns the processor time of this process, garbage collection included.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

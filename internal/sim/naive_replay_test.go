@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// naiveReplay plays a log as the simulator does that the published schedules are of
-// (pyss), with nothing but lists: no matcher, no forecast, no heap.
+// naiveReplay replays a log as pyss does, the simulator of the published schedules. It
+// uses only lists: no matcher, no timeline, no heap.
 type naiveReplay struct {
 	ReplayOptions
 	now     int64
@@ -20,13 +20,13 @@ type naiveReplay struct {
 	counter int
 	waiting []int
 	running []int
-	recent  map[int64][]int64 // by user: how long those took that have ended, in that order
+	recent  map[int64][]int64 // by user: run times of the ended jobs, in the order of their ends
 }
 
 type naiveJob struct {
 	swf.TraceJob
 	procs, length, predicted int64
-	firstPredicted           int64 // guess when it was submitted
+	firstPredicted           int64 // estimate at submission
 	start                    int64
 	early                    bool
 	outlived                 int
@@ -34,7 +34,7 @@ type naiveJob struct {
 
 type naiveEvent struct {
 	at      int64
-	kind    int // 0 a prediction is over, 1 submission, 2 termination, 3 start
+	kind    int // 0 estimate exceeded, 1 submission, 2 end, 3 start
 	counter int
 	job     int
 }
@@ -123,8 +123,8 @@ func (n *naiveReplay) expirePredictions(i int) {
 	}
 }
 
-// freeAt is how many processors nobody has at an instant, if all goes as it is expected
-// to.
+// freeAt returns the number of processors that are free at an instant if all estimates
+// hold.
 func (n *naiveReplay) freeAt(at int64) int64 {
 	free := n.Processors
 	for _, i := range n.running {
@@ -169,7 +169,7 @@ func (n *naiveReplay) startFitting() {
 	}
 }
 
-// fits looks at each instant at which what is free changes while a job would run.
+// fits checks every instant of a job's run at which the free processors change.
 func (n *naiveReplay) fits(j, head *naiveJob, shadow int64) bool {
 	instants := []int64{n.now, shadow}
 	for _, i := range n.running {
@@ -190,11 +190,12 @@ func (n *naiveReplay) fits(j, head *naiveJob, shadow int64) bool {
 	return true
 }
 
-// randomLog is a log in which much happens at the same time, on a machine of so many
+// randomLog returns a log with many simultaneous events, for a machine of procs
 // processors.
 func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
 	log := &swf.TraceLog{}
-	// of all times: 60 is the first step of corrections; the last makes times huge
+	// Unit of all times: 60 is the first correction step, and the last one makes times
+	// huge.
 	grain := []int64{1, 1, 7, 60, 1 << 31 / 50}[rng.IntN(5)]
 	crowd := 1 + rng.Int64N(12)
 	at := int64(0)
@@ -233,7 +234,8 @@ func randomLog(rng *rand.Rand, procs int64) *swf.TraceLog {
 	return log
 }
 
-// TestOracle plays random logs both ways, under each order, expectation and correction.
+// TestOracle compares Replay with naiveReplay on random logs, under each order, estimate
+// and correction.
 func TestOracle(t *testing.T) {
 	early, outlived := 0, 0
 	for seed := range uint64(400) {

@@ -14,130 +14,131 @@ import (
 	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// QueueOrder is who may start before whom.
+// QueueOrder says which jobs may start before others.
 type QueueOrder uint8
 
-// The orders. In each of them the head of the queue is who was submitted first.
+// The orders. In each of them the head of the queue is the job that was submitted first.
 const (
-	FirstComeFirstServed QueueOrder = iota // nobody starts before the head
-	EASY                                   // who does not delay the head may, the first submitted first (Lifka 1995)
-	SJBF                                   // the same, the shortest first (Tsafrir, Etsion, Feitelson 2007)
+	FirstComeFirstServed QueueOrder = iota // no job starts before the head
+	// backfill in order of submission: what does not delay the head may start (Lifka
+	// 1995)
+	EASY
+	// EASY, but the shortest job is backfilled first (Tsafrir, Etsion, Feitelson 2007)
+	SJBF
 )
 
-// RuntimeEstimate is how long a job is expected to take.
+// RuntimeEstimate says which run time the scheduler expects of a job.
 type RuntimeEstimate uint8
 
 // The estimates.
 const (
-	Asked RuntimeEstimate = iota // as long as it asked for
-	Known                        // as long as it takes
-	// as its user's last two that have ended took, on the mean, and no longer than it
+	Asked RuntimeEstimate = iota // the time that the job asked for
+	Known                        // the time that the job really takes
+	// the mean of the last two ended jobs of the same user, and at most what the job
 	// asked for (Tsafrir et al., §4)
 	LastTwo
 )
 
-// PredictionCorrection is how long a job is taken to run that has outlived what was
-// expected of it.
+// PredictionCorrection says which run time a job gets that has exceeded its estimate.
 type PredictionCorrection uint8
 
 // The corrections.
 const (
-	ByRequest PredictionCorrection = iota // as long as it asked for
-	// a little longer, each time more (Tsafrir et al., §4.1), and no longer than it asked
-	// for
+	ByRequest PredictionCorrection = iota // the time that the job asked for
+	// a step more, a larger one each time (Tsafrir et al., §4.1), and at most what the
+	// job asked for
 	BySteps
 )
 
-// ReplayOptions say how a log is replayed.
+// ReplayOptions holds the settings of a replay.
 type ReplayOptions struct {
 	Processors    int64
 	Order         QueueOrder
 	Estimate      RuntimeEstimate
 	Correction    PredictionCorrection
-	AssumeRuntime bool // a job that asked for no time has asked for as long as it ran
+	AssumeRuntime bool // a job without a requested time gets its run time as the requested time
 }
 
-// JobOutcome is what became of one job. Times are in seconds of the log.
+// JobOutcome is what the replay did with one job. Times are in seconds of the log.
 type JobOutcome struct {
 	swf.TraceJob
-	Procs    int64 // that it takes
-	Length   int64 // for which it runs: no longer than it asked for
-	Expected int64 // how long it was taken to run when it was submitted
+	Procs    int64 // processors that the job takes
+	Length   int64 // seconds that the job runs; at most what it asked for
+	Expected int64 // the estimate of the run time at submission, in seconds
 	Start    int64
-	Early    bool // it started before the head of the queue
-	Outlived int  // how often what was expected of it
+	Early    bool // the job was backfilled: it started before the head of the queue
+	Outlived int  // how often the job exceeded its estimate
 }
 
-// Waited is how long the job waited.
+// Waited returns how many seconds the job waited.
 func (o *JobOutcome) Waited() int64 { return o.Start - o.Submit }
 
-// replayTask is a job on its way.
+// replayTask is a submitted job that has not ended.
 type replayTask struct {
 	*JobOutcome
 	procs     int64
-	requested int64 // seconds that it asked for
-	predicted int64 // seconds that it is taken to run, as of now
+	requested int64 // seconds that the job asked for
+	predicted int64 // seconds that the job is expected to run, as of now
 	number    uint64
 	request   match.Request
 }
 
-// waitingTask is a task that waits, with what is looked at again and again.
+// waitingTask is a queued task together with the fields that every pass reads.
 type waitingTask struct {
 	procs, predicted int64
 	number           uint64
 	task             *replayTask
 }
 
-// logReplay is a replay under way.
+// logReplay is the state of a replay.
 type logReplay struct {
 	ReplayOptions
 	now           int64
 	jobs          []JobOutcome
-	submitted     int           // of the jobs
-	starting      []*replayTask // at this instant, in their order
-	announced     int           // how many of those have been
+	submitted     int           // number of jobs submitted so far
+	starting      []*replayTask // tasks that start at this instant, in order
+	announced     int           // how many of starting have had their event
 	ends          endHeap
 	queue         []waitingTask              // in the order of submission
-	shortest      []waitingTask              // SJBF: the same, the shortest first
-	running       []*replayTask              // in the order in which they are taken to end
-	returns       []timeline.CapacityRelease // what they give back then
-	used          int64                      // their processors
+	shortest      []waitingTask              // for SJBF: the queue with the shortest job first
+	running       []*replayTask              // in the order of their expected ends
+	returns       []timeline.CapacityRelease // what each task of running returns at its expected end
+	used          int64                      // processors of the running tasks
 	freeAfterPass int64                      // processors that were free after the last pass
-	// nobody has ended since then before he was expected to, or outlived that
+	// since the last pass no task has ended early or exceeded its estimate
 	unchanged bool
-	// what is known of the room that is held for the head of the queue; nil if nothing is
+	// the matcher's reservation for the head of the queue; nil if there is none
 	headReservation *match.BackfillReservation
 
 	matcher  *match.Matcher
 	snapshot match.Snapshot
-	classes  map[int64]*match.RequestClass // by processors
-	// by user: how long the last two took, the last first; 0: there was none
+	classes  map[int64]*match.RequestClass // by number of processors
+	// by user: run times of the last two ended jobs, the newest first; 0 means none
 	recentRuntimes map[int64][2]int64
-	reusable       []*replayTask // that have ended
-	candidates     []waitingTask // memory for those of one pass, who may start before the head
+	reusable       []*replayTask // tasks that have ended, whose memory is used again
+	candidates     []waitingTask // scratch memory of one pass: the candidates for backfill
 }
 
-// logOwner owns all jobs: in a replay of who came first there are no shares.
+// logOwner is the submitter of all jobs: a replay by submission order has no shares.
 var logOwner = fairshare.Submitter{Owner: "log"}
 
-// wallStart is the second of the virtual clock at which the log begins: no instant is 0,
-// which means that nobody knows.
+// wallStart is the second of the virtual clock at which the log begins. It is not 0,
+// because an instant of 0 means unknown.
 const wallStart = 1_000_000
 
-// Result is what a replay came to.
+// Result is the outcome of a replay.
 type Result struct {
-	Jobs []JobOutcome // in the order of their submission; of those at the same time, by number
-	// jobs of the log that had no length or no size, or one that is larger than the
-	// machine, or asked for no time
+	Jobs []JobOutcome // in the order of submission; at equal times by job number
+	// Skipped counts the jobs that were left out: they had no run time, no size or no
+	// requested time, or were larger than the machine.
 	Skipped int
-	// SkippedNoRequest is how many of those would have been played if they had asked for
-	// a time.
+	// SkippedNoRequest counts those of Skipped that only lacked a requested time.
 	SkippedNoRequest int
 	Events           int64
-	Digest           uint64 // of all events in their order: two replays with the same are the same
+	Digest           uint64 // of all events in order: equal digests mean equal replays
 }
 
-// Replay plays the jobs of a log.
+// Replay replays the jobs of a log.
 func Replay(log *swf.TraceLog, opt ReplayOptions) (*Result, error) {
 	if opt.Processors < 1 || opt.Processors > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: a machine of %d processors", roost.Invalid, opt.Processors)
@@ -163,8 +164,8 @@ func Replay(log *swf.TraceLog, opt ReplayOptions) (*Result, error) {
 	return p, nil
 }
 
-// playableJobs lists the jobs of a log that can be played, in the order in which they
-// are.
+// playableJobs fills p.Jobs with the jobs that can be replayed, in the order of
+// submission.
 func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
 	type place struct {
 		submit, id int64
@@ -192,9 +193,9 @@ func (p *Result) playableJobs(log *swf.TraceLog, opt *ReplayOptions) {
 	p.Skipped = len(log.Jobs) - len(p.Jobs)
 }
 
-// jobOutcome is a job as it is played, if it has a length, and a size that the machine
-// has. A log may know only one of how many processors it asked for and got: what it asked
-// for is what a scheduler knows.
+// jobOutcome returns the job as the replay starts with it, and whether it can be
+// replayed. A log may have only one of the requested and the used processors. The
+// requested number comes first, because it is what a scheduler knows.
 func jobOutcome(j *swf.TraceJob, opt *ReplayOptions) (o JobOutcome, fits bool) {
 	o = JobOutcome{TraceJob: *j, Procs: j.RequestedProcessors, Length: j.RunTime, Start: -1}
 	if o.Procs <= 0 {
@@ -221,7 +222,7 @@ func newReplay(opt ReplayOptions, jobs []JobOutcome) *logReplay {
 	return r
 }
 
-// submitNext makes the task of the next job.
+// submitNext returns the task of the next job.
 func (r *logReplay) submitNext() (t *replayTask) {
 	if last := len(r.reusable) - 1; last >= 0 {
 		t, r.reusable = r.reusable[last], r.reusable[:last]
@@ -234,7 +235,7 @@ func (r *logReplay) submitNext() (t *replayTask) {
 	return t
 }
 
-// handleEvent plays an event.
+// handleEvent applies an event.
 func (r *logReplay) handleEvent(e *replayEvent) error {
 	t := e.task
 	switch e.kind() {
@@ -271,9 +272,9 @@ func (r *logReplay) handleEvent(e *replayEvent) error {
 	return nil
 }
 
-// enqueueTask plays a submission. Under EASY the published schedules do not look at the
-// queue for a job that does not fit: not even at its head, for which a job may have ended
-// at that instant.
+// enqueueTask applies a submission. Under EASY the published schedules do not run a pass
+// for a new job that does not fit. They do not even look at the head of the queue,
+// although a job may have ended at the same instant.
 func (r *logReplay) enqueueTask(t *replayTask) error {
 	t.Expected = r.expectedRuntime(t)
 	t.predicted = t.Expected
@@ -292,19 +293,19 @@ func (r *logReplay) enqueueTask(t *replayTask) error {
 	return nil
 }
 
-// correctionSteps are by how much an expectation that was too short is put off, in
-// seconds, the first time, the second, and so on (Tsafrir et al., §4.1).
+// correctionSteps are the seconds added to an estimate that a job exceeds (Tsafrir et
+// al., §4.1): the first time, the second time, and so on.
 var correctionSteps = [...]int64{60, 5 * 60, 15 * 60, 30 * 60, 3600, 2 * 3600, 5 * 3600, 10 * 3600, 20 * 3600,
 	50 * 3600, 100 * 3600}
 
-// schedulePrediction notes when a task will have outlived what is expected of it.
+// schedulePrediction plans the event at which a task exceeds its estimate.
 func (r *logReplay) schedulePrediction(t *replayTask) {
 	if t.predicted < t.Length {
 		r.ends.push(t.expectedEnd(), predictionExceeded, t)
 	}
 }
 
-// expectedRuntime is how long a job is taken to run when it is submitted.
+// expectedRuntime returns the estimate in seconds that a job gets at submission.
 func (r *logReplay) expectedRuntime(t *replayTask) int64 {
 	switch {
 	case r.Estimate == Known:
@@ -326,13 +327,13 @@ func (r *logReplay) classOfSize(procs int64) (*match.RequestClass, error) {
 	return c, err
 }
 
-// processorResources is what so many processors are.
+// processorResources returns the resources of that many processors.
 func processorResources(procs int64) roost.Resources {
 	return roost.Resources{CPU: 1000 * roost.MilliCPU(procs)}
 }
 
-// insertRunning puts a task among those that run, behind all that are taken to end no
-// later.
+// insertRunning puts a task behind all running tasks with the same or an earlier expected
+// end.
 func (r *logReplay) insertRunning(t *replayTask) {
 	over := wallStart + t.expectedEnd()
 	i := r.firstEndingFrom(over + 1)
@@ -351,8 +352,8 @@ func (r *logReplay) removeRunning(t *replayTask) {
 	r.used -= t.procs
 }
 
-// firstEndingFrom is the place of the first of those that run who is taken to end at an
-// instant or later.
+// firstEndingFrom returns the index of the first running task whose expected end is not
+// before an instant.
 func (r *logReplay) firstEndingFrom(at int64) int {
 	low, high := 0, len(r.returns)
 	for low < high {
@@ -365,5 +366,5 @@ func (r *logReplay) firstEndingFrom(at int64) int {
 	return low
 }
 
-// expectedEnd is when a running task is taken to have ended.
+// expectedEnd returns the second at which a running task is expected to end.
 func (t *replayTask) expectedEnd() int64 { return t.Start + t.predicted }

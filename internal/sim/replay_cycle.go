@@ -10,18 +10,18 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Who starts is decided by match alone. But it is not asked what it has answered: a pass
-// puts those requests into its snapshot of which the last plan has not said already that
-// they have to wait. What that is about is the room that it holds for the head of the
-// queue ([match.BackfillReservation]). Time alone makes no room, and what is held comes
+// The matcher alone decides which jobs start, but a pass does not repeat questions that
+// it has answered: the snapshot leaves out requests that must wait according to the last
+// plan, because of the reservation for the head of the queue
+// ([match.BackfillReservation]). Time alone frees no room, and the reservation only comes
 // nearer.
 
-// backfillBatch is how many it is asked of at a time that may start before the head: what
-// of them starts often leaves no room for the others.
+// backfillBatch is how many backfill candidates one plan gets. Those of them that start
+// often leave no room for the rest.
 const backfillBatch = 3
 
-// runCycle starts what can start now. One that follows a submission is of the last in the
-// queue.
+// runCycle starts what can start now. If nothing but a submission has happened since the
+// last pass, it looks only at the newest job of the queue.
 func (r *logReplay) runCycle(submitted bool) {
 	free := r.freeProcessors()
 	if r.unchanged && free == r.freeAfterPass {
@@ -34,8 +34,8 @@ func (r *logReplay) runCycle(submitted bool) {
 	r.unchanged = true
 }
 
-// startFitting starts what can start now of what stands in the queue from a place on, and
-// of those at its front.
+// startFitting starts what can start of the front of the queue, and of the queue from an
+// index on.
 func (r *logReplay) startFitting(free int64, from int) {
 	r.freeAfterPass = free
 	front, rest := 0, free
@@ -69,9 +69,9 @@ func (r *logReplay) startFitting(free int64, from int) {
 	}
 }
 
-// backfillCandidates adds to a list who of some behind the head of the queue may start
-// before it, as far as is known of what is held for that: those for whom there are enough
-// processors.
+// backfillCandidates appends to list the tasks that may start before the head of the
+// queue. Enough processors must be free, and the reservation of the head must leave room,
+// if one is known.
 func (r *logReplay) backfillCandidates(list, of []waitingTask, head uint64, free int64) []waitingTask {
 	for _, w := range of {
 		if w.procs <= free && w.number > head && (r.headReservation == nil ||
@@ -82,8 +82,8 @@ func (r *logReplay) backfillCandidates(list, of []waitingTask, head uint64, free
 	return list
 }
 
-// startPlanned asks who of the first in the queue starts, in their order, and who of
-// others, and starts them.
+// startPlanned plans for the first tasks of the queue in their order, then for others,
+// and starts what is granted.
 func (r *logReplay) startPlanned(first int, others []waitingTask) {
 	requests := r.snapshot.Requests[:0]
 	for _, w := range r.queue[:first] {
@@ -103,15 +103,15 @@ func (r *logReplay) startPlanned(first int, others []waitingTask) {
 	}
 }
 
-// requestOf is the request of a task.
+// requestOf returns the request of a task.
 func (r *logReplay) requestOf(w waitingTask, priority int32) *match.Request {
 	q := &w.task.request
 	q.Walltime, q.Priority = time.Duration(w.predicted)*time.Second, priority
 	return q
 }
 
-// freeProcessors is how many processors are: those of jobs that are taken to have ended
-// by now are, even where the end is told of only a moment later.
+// freeProcessors returns the number of free processors. It includes those of jobs whose
+// expected end has passed, even if the event of the end is still to come at this instant.
 func (r *logReplay) freeProcessors() int64 {
 	free := r.Processors - r.used
 	for i := range r.returns {
@@ -123,7 +123,7 @@ func (r *logReplay) freeProcessors() int64 {
 	return free
 }
 
-// updateMachine makes the machine's newest version.
+// updateMachine puts the machine's newest version into the snapshot.
 func (r *logReplay) updateMachine() {
 	over := 0
 	for over < len(r.returns) && r.returns[over].At <= wallStart+r.now {
@@ -145,8 +145,7 @@ func (r *logReplay) appendToQueue(t *replayTask) {
 	}
 }
 
-// compareRuntime orders by how long tasks are taken to run, then by who was submitted
-// first.
+// compareRuntime orders tasks by estimate, then by order of submission.
 func compareRuntime(a, b waitingTask) int {
 	if a.predicted != b.predicted {
 		return cmp.Compare(a.predicted, b.predicted)
@@ -154,7 +153,7 @@ func compareRuntime(a, b waitingTask) int {
 	return cmp.Compare(a.number, b.number)
 }
 
-// startTask starts a task.
+// startTask starts the task of a granted request.
 func (r *logReplay) startTask(q *match.Request) {
 	i, _ := slices.BinarySearchFunc(r.queue, q.Key.ID, func(w waitingTask, number uint64) int {
 		return cmp.Compare(w.number, number)
@@ -176,5 +175,6 @@ func (r *logReplay) startTask(q *match.Request) {
 	r.starting = append(r.starting, t)
 }
 
-// minQueueShift is a queue that is rather moved than let grow into new memory.
+// minQueueShift is the length up to which startTask moves the queue when its head starts.
+// A longer queue is resliced, which costs new memory later.
 const minQueueShift = 64

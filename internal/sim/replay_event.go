@@ -1,11 +1,12 @@
 package sim
 
-// eventKind is a kind of event. Of events at the same instant the lower kinds come first,
-// and of one kind those that were planned first: so the published schedules do.
+// eventKind is the kind of an event. Events at the same instant come in the order of
+// their kinds, and within a kind in the order in which they were planned, as in the
+// published schedules.
 type eventKind uint8
 
 const (
-	predictionExceeded eventKind = iota // a task runs for longer than it was expected to
+	predictionExceeded eventKind = iota // a task exceeds its estimate
 	jobSubmission
 	taskEnd
 	taskStart
@@ -13,11 +14,11 @@ const (
 
 type replayEvent struct {
 	at    int64
-	order int64 // the kind in its highest bits, and below how many had been planned
+	order int64 // the kind in the highest bits; below it a counter of planned events
 	task  *replayTask
 }
 
-// kindBits is where the kind begins: nobody plans 2^60 events.
+// kindBits is the lowest bit of the kind: a replay never plans 2^60 events.
 const kindBits = 60
 
 func (e *replayEvent) kind() eventKind { return eventKind(e.order >> kindBits) }
@@ -26,7 +27,7 @@ func (e *replayEvent) before(o *replayEvent) bool {
 	return e.at < o.at || e.at == o.at && e.order < o.order
 }
 
-// endHeap is what running tasks will come to, a heap.
+// endHeap is a heap of the future events of running tasks.
 type endHeap struct {
 	events  []replayEvent
 	planned int64
@@ -45,7 +46,7 @@ func (a *endHeap) push(at int64, k eventKind, t *replayTask) {
 	}
 }
 
-// pop takes the first event out.
+// pop removes the first event and returns it.
 func (a *endHeap) pop() replayEvent {
 	first, last := a.events[0], len(a.events)-1
 	sinking := a.events[last]
@@ -73,9 +74,9 @@ func (a *endHeap) pop() replayEvent {
 	return first
 }
 
-// nextEvent is the next event. Submissions are known from the beginning, in their order,
-// and what starts does so at the instant at which that is decided: so only what running
-// tasks come to needs a heap.
+// nextEvent removes the next event and returns it. Only the events of running tasks need
+// a heap: submissions are known and in order, and a start happens at the instant of its
+// decision.
 func (r *logReplay) nextEvent() (e replayEvent, ok bool) {
 	if r.submitted < len(r.jobs) {
 		e, ok = replayEvent{at: r.jobs[r.submitted].Submit, order: int64(jobSubmission) << kindBits}, true

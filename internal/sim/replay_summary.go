@@ -7,30 +7,30 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// ReplaySummary is a replay in figures. Times are in seconds.
+// ReplaySummary holds the figures of a replay. Times are in seconds.
 type ReplaySummary struct {
 	Jobs        int
 	Wait        ValueSpread
-	Slowdown    float64 // the mean bounded slowdown, with a bound of ten seconds (Feitelson et al., JSSPP 1997, §3)
+	Slowdown    float64 // mean bounded slowdown with a bound of ten seconds (Feitelson et al., JSSPP 1997, §3)
 	Early       int     // jobs that started before the head of the queue
-	Outlived    int     // jobs of which less was expected
+	Outlived    int     // jobs that exceeded their estimate
 	Makespan    int64   // from the first submission to the last end
-	Utilisation float64 // of the processors, meanwhile
-	WaitKnown   int     // jobs of which the log says how long they waited
-	WaitEqual   int     // those that waited for as long here
+	Utilisation float64 // part of the processors that was in use during the makespan, 0 to 1
+	WaitKnown   int     // jobs whose wait is in the log
+	WaitEqual   int     // jobs that waited here exactly as long as in the log
 }
 
-// ValueSpread is how a figure is spread over the jobs.
+// ValueSpread is the distribution of a figure over the jobs.
 type ValueSpread struct {
 	Mean                  float64
 	Median, P95, P99, Max int64
 }
 
-// slowdownBound is the length below which a job counts as one of that length, in seconds:
-// nobody minds that one of a second waits for ten.
+// slowdownBound is the run time in seconds that shorter jobs count as. Without it, a job
+// of one second that waits for ten would dominate the mean.
 const slowdownBound = 10
 
-// Summarize works out the figures of a replay on so many processors.
+// Summarize computes the figures of a replay on a number of processors.
 func Summarize(p *Result, processors int64) ReplaySummary {
 	s := ReplaySummary{Jobs: len(p.Jobs)}
 	if s.Jobs == 0 {
@@ -70,8 +70,8 @@ func Summarize(p *Result, processors int64) ReplaySummary {
 	return s
 }
 
-// ScheduleLog is what happened as a log with such a header: each job's wait, length and
-// processors are those of the replay.
+// ScheduleLog returns the replay as a log with the given header. Each job's wait, length
+// and processors are those of the replay.
 func (p *Result) ScheduleLog(headers []swf.HeaderField) *swf.TraceLog {
 	log := &swf.TraceLog{Headers: headers, Jobs: make([]swf.TraceJob, len(p.Jobs))}
 	for i := range p.Jobs {

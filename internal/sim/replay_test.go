@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// publishedSchedule reads a schedule of pyss's, of the experiments of Gaussier et al.
+// publishedSchedule reads a schedule of pyss from the experiments of Gaussier et al.
 // (SC'15).
 func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	dir := os.Getenv("ROOST_SHARED")
@@ -40,10 +40,10 @@ func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	return log
 }
 
-// TestPublished holds that the schedules are the published ones, job by job: how long
-// each waits, whether it starts before the head of the queue, how long it was expected to
-// take and how often it outlived that. In the fields of the format that it has no use for
-// pyss writes the last three: 16, 18 and 17, of which -1 is never and 0 is once.
+// TestPublished compares the replay with the published schedules job by job. It compares
+// the wait, whether the job was backfilled, the estimate, and how often the job exceeded
+// it. pyss writes the last three into fields of the format that it does not need: 16, 18
+// and 17. In field 17, -1 means never and 0 means once.
 func TestPublished(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -80,8 +80,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestPublishedMeans holds that the mean bounded slowdowns are the published ones where
-// no schedule is published.
+// TestPublishedMeans compares mean bounded slowdowns with published ones for which no
+// schedule is published.
 func TestPublishedMeans(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -102,7 +102,7 @@ func TestPublishedMeans(t *testing.T) {
 	}
 }
 
-// playPublished replays a published log on the machine that it was of.
+// playPublished replays a published log on the machine that the log is from.
 func playPublished(t *testing.T, name string, opt ReplayOptions) (*Result, int64) {
 	t.Helper()
 	log := publishedSchedule(t, name)
@@ -118,8 +118,7 @@ func playPublished(t *testing.T, name string, opt ReplayOptions) (*Result, int64
 	return p, procs
 }
 
-// TestReplayedTwice holds that a replay comes out the same each time, in each way of
-// replaying.
+// TestReplayedTwice checks that a second replay has the same outcome, with all options.
 func TestReplayedTwice(t *testing.T) {
 	log := &swf.TraceLog{}
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -150,8 +149,8 @@ func TestReplayedTwice(t *testing.T) {
 	}
 }
 
-// checkFits holds that all jobs ran, none before it was submitted, and never more than
-// the machine has.
+// checkFits checks that every job ran, after its submission, and that the machine was
+// never overcommitted.
 func checkFits(t *testing.T, p *Result, procs int64) {
 	t.Helper()
 	change := map[int64]int64{}
@@ -171,11 +170,11 @@ func checkFits(t *testing.T, p *Result, procs int64) {
 	}
 }
 
-// TestFirstComeFirstServed replays four jobs in the three orders, which can be followed
+// TestFirstComeFirstServed replays four jobs in the three orders, with results worked out
 // by hand.
 func TestFirstComeFirstServed(t *testing.T) {
-	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay it
-	// and job 3 would not.
+	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay
+	// job 1, and job 3 would not.
 	log := &swf.TraceLog{Jobs: []swf.TraceJob{
 		{ID: 0, Submit: 0, RunTime: 100, Processors: 3, RequestedTime: 100},
 		{ID: 1, Submit: 1, RunTime: 50, Processors: 4, RequestedTime: 50},
@@ -197,8 +196,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// FuzzReplay holds that whatever can be read as a log can be played, always ends, and
-// comes out the same twice.
+// FuzzReplay checks that every readable log can be replayed, and twice with the same
+// outcome.
 func FuzzReplay(f *testing.F) {
 	f.Add("1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n",
 		uint8(4), uint8(0))

@@ -1,7 +1,7 @@
 package sim
 
-// runDigest is a digest of numbers in their order, FNV-1a by words of eight bytes in
-// place of bytes, with what it lacks then: high bits that come down.
+// runDigest is a digest of a sequence of numbers. It is FNV-1a over words instead of
+// bytes, and adds a shift that brings the high bits down.
 type runDigest uint64
 
 func newDigest() runDigest { return 14695981039346656037 }

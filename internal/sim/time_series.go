@@ -5,28 +5,27 @@ import (
 	"slices"
 )
 
-// TimeSeries is how a replay went over time, in spans of equal length: what a picture of
-// it shows.
+// TimeSeries is the course of a replay in spans of equal length, as a plot shows it.
 type TimeSeries struct {
-	From   int64   // when the first span begins: the first submission, in seconds of the log
-	Length int64   // of a span, in seconds
-	Users  []int64 // those who used most, the most first
+	From   int64   // start of the first span: the first submission, in seconds of the log
+	Length int64   // seconds of a span
+	Users  []int64 // users with the most processor time, the highest first
 	Spans  []TimeSpan
 }
 
-// TimeSpan is one of them. What is used and waits are means over its time.
+// TimeSpan is one span of a TimeSeries. Used, Waiting and UsedBy are means over its time.
 type TimeSpan struct {
-	Used        float64   // processors
-	Waiting     float64   // jobs
-	MaxWaiting  int       // jobs that waited at once
-	Started     int       // jobs
-	Wait        float64   // of those that started, the mean, in seconds; 0 if none did
-	LongestWait int64     // and the longest
-	UsedBy      []float64 // processors that each of the users used, and last all others
+	Used        float64   // processors in use
+	Waiting     float64   // jobs that waited
+	MaxWaiting  int       // the most jobs that waited at once
+	Started     int       // jobs that started
+	Wait        float64   // mean wait in seconds of the jobs that started; 0 if none did
+	LongestWait int64     // longest wait in seconds of the jobs that started
+	UsedBy      []float64 // processors in use by each of Users, then by all others together
 }
 
-// NewTimeSeries works out how a replay went, in no more than so many spans and with so
-// many users by name. There are no spans if there were no jobs.
+// NewTimeSeries computes the time series of a replay. It has at most the given number of
+// spans and of named users. A replay without jobs has no spans.
 func NewTimeSeries(p *Result, spans, users int) *TimeSeries {
 	c := &TimeSeries{}
 	if len(p.Jobs) == 0 {
@@ -69,7 +68,7 @@ func NewTimeSeries(p *Result, spans, users int) *TimeSeries {
 	return c
 }
 
-// topUsers are the users who used most.
+// topUsers returns the n users with the most processor time.
 func topUsers(used map[int64]int64, n int) []int64 {
 	users := make([]int64, 0, len(used))
 	for u := range used {
@@ -79,7 +78,7 @@ func topUsers(used map[int64]int64, n int) []int64 {
 	return users[:min(n, len(users))]
 }
 
-// countStarts counts who started in each span, how long they had waited, and how many did
+// countStarts counts the starts in each span, their waits, and the most jobs that waited
 // at once.
 func (c *TimeSeries) countStarts(p *Result) {
 	started := make([]*JobOutcome, len(p.Jobs))
@@ -92,8 +91,8 @@ func (c *TimeSeries) countStarts(p *Result) {
 		s, to := &c.Spans[i], c.From+int64(i+1)*c.Length
 		s.MaxWaiting = waiting
 		for next < len(p.Jobs) && p.Jobs[next].Submit < to || len(started) > 0 && started[0].Start < to {
-			// Who starts leaves before who comes later; who starts as he comes has not
-			// waited.
+			// A job that starts leaves the queue before later submissions. A job that
+			// starts at its submission has not waited.
 			if len(started) > 0 && (next == len(p.Jobs) || started[0].Start < p.Jobs[next].Submit ||
 				started[0].Start == p.Jobs[next].Submit && waiting > 0) {
 				o := started[0]
@@ -116,12 +115,12 @@ func (c *TimeSeries) countStarts(p *Result) {
 	}
 }
 
-// spanMean gathers amounts that hold for a time, and gives their mean in each span. What
-// covers many spans costs no more than what lies in one.
+// spanMean sums amounts that hold for a time and returns their mean in each span. An
+// amount that covers many spans costs no more than one within a span.
 type spanMean struct {
 	from, length int64
-	partSpans    []float64 // of what begins or ends in a span, times its seconds
-	wholeSpans   []float64 // by how much what covers a whole span changes at its beginning
+	partSpans    []float64 // by span: amounts that cover it in part, times their seconds
+	wholeSpans   []float64 // by span: the change of wholeAmount at its beginning
 	wholeAmount  float64
 }
 
@@ -129,7 +128,7 @@ func newMean(c *TimeSeries, n int) spanMean {
 	return spanMean{c.From, c.Length, make([]float64, n), make([]float64, n+1), 0}
 }
 
-// add adds an amount that holds from one second to before another.
+// add adds an amount that holds from second from to before second to.
 func (m *spanMean) add(from, to, amount int64) {
 	if from >= to {
 		return
@@ -145,7 +144,7 @@ func (m *spanMean) add(from, to, amount int64) {
 	m.wholeSpans[last] -= float64(amount)
 }
 
-// next is the mean in a span; the spans are asked for in their order.
+// next returns the mean in span i. Calls must go through the spans in order.
 func (m *spanMean) next(i int) float64 {
 	m.wholeAmount += m.wholeSpans[i]
 	return m.wholeAmount + m.partSpans[i]/float64(m.length)

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// TestTimeSeries holds the spans against looking at each second.
+// TestTimeSeries compares the spans with a count second by second.
 func TestTimeSeries(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for round := range 60 {
@@ -63,8 +63,8 @@ func TestTimeSeries(t *testing.T) {
 			for k := range want.UsedBy {
 				same = same && near(s.UsedBy[k], want.UsedBy[k])
 			}
-			// At once may be more than a second shows: between two that come and go in
-			// the same one.
+			// MaxWaiting may be more than a second shows: a job can come and go within
+			// one.
 			if !same || s.MaxWaiting < want.MaxWaiting {
 				t.Fatalf("round %d, span %d of %d s: got %+v, want %+v", round, i, c.Length, s, want)
 			}

@@ -2,18 +2,18 @@ package lublin
 
 import "math"
 
-// A day in spans of half an hour.
+// The spans of half an hour that a day is divided into.
 const (
 	spansPerDay = 48
 	spanLength  = 1800 // seconds
 )
 
-// dayStart is the span with which the day begins by which arrivals are counted: in the
-// hours before fewest jobs come.
+// dayStart is the first span of the day by which arrivals are counted. The fewest jobs
+// arrive in the hours before it.
 const dayStart = 11
 
-// arrivalWeights say of each span of a day how fast time passes for the arrivals of a
-// kind: 1 on the mean, more in rush hours.
+// arrivalWeights returns for each span of a day how fast time passes for the arrivals of
+// a type. The mean is 1; rush hours have more.
 func (k *jobType) arrivalWeights() (w [spansPerDay]float64) {
 	sum := 0.
 	for i := dayStart; i < dayStart+spansPerDay; i++ {
@@ -27,10 +27,10 @@ func (k *jobType) arrivalWeights() (w [spansPerDay]float64) {
 	return w
 }
 
-// arrivalStream is the jobs of one kind as they come.
+// arrivalStream draws the arrivals of one job type.
 type arrivalStream struct {
 	*jobType
-	nextArrival float64 // seconds since the first midnight: when the next one comes
+	nextArrival float64 // seconds from the first midnight to the next arrival
 	weights     [spansPerDay]float64
 }
 
@@ -40,11 +40,11 @@ func newStream(k *jobType, s *randomSource) *arrivalStream {
 	return st
 }
 
-// drawNext draws when the next job comes: after so many seconds of a clock that goes as
-// fast as jobs come at that hour.
+// drawNext draws the time of the next arrival. It draws the gap on a clock that runs as
+// fast as jobs arrive at that hour.
 //
-// The authors' program has each gap begin with a whole span and puts off what is left of
-// it; on the mean that is the same.
+// In the authors' program each gap begins with a whole span, and the remainder carries
+// over; the mean is the same.
 func (st *arrivalStream) drawNext(s *randomSource) {
 	left := math.Exp(st.rushGap.drawBelow(s, maxGap))
 	for {

@@ -1,24 +1,26 @@
-// Package lublin makes up logs of jobs as the model of Lublin and Feitelson has them (The
+// Package lublin generates logs of jobs by the model of Lublin and Feitelson (The
 // Workload on Parallel Supercomputers: Modeling the Characteristics of Rigid Jobs,
-// Journal of Parallel and Distributed Computing 63(11), 2003), fitted to logs of the
-// nineties: for where there is no log, or one of another size or load is wanted. It is
-// pure: a seed gives one log, on whatever processor.
+// Journal of Parallel and Distributed Computing 63(11), 2003), which is fitted to logs of
+// the nineties. Use it where there is no log, or where another size or load is needed. It
+// is pure: a seed gives one log, on every processor.
 //
-// Three things are drawn for each job.
+// The model draws three things for each job.
 //
-//   - Its size: it is serial; or else the logarithm of its size is uniform over one of
-//     two stages, of which the lower one is far likelier, and often an integer,
-//     so that powers of two stand out.
-//   - Its run time: the logarithm is of one of two gamma distributions, one of short jobs
-//     and one of long ones. The larger a job is the likelier it is long.
-//   - When it comes: in rush hours the logarithm of the time until the next is of a gamma
-//     distribution; at other hours time passes as much slower as fewer
-//     jobs come then. What part of a day's jobs comes in which half of an hour is a gamma distribution, too, of a day that begins at half past five.
+//   - Its size. The job is serial, or the logarithm of its size is uniform over one of
+//     two stages. The lower stage is far likelier. The logarithm is often an integer, so
+//     powers of two are frequent.
+//   - Its run time. The logarithm is of one of two gamma distributions, one of short jobs
+//     and one of long jobs. The larger a job is, the likelier it is long.
+//   - Its arrival. In rush hours the logarithm of the time to the next arrival is of a
+//     gamma distribution; at other hours time passes more slowly, in proportion to the
+//     arrivals of that hour. The part of a day's jobs that arrives in each half hour is a
+//     gamma distribution, too, of a day that begins at half past five.
 //
-// There is one set of parameters for all jobs and one each for batch and interactive
-// ones. They are for 128 processors; for others the sizes are scaled as the authors say.
+// There is one set of parameters for all jobs, and one each for batch and interactive
+// jobs. They are for 128 processors; sizes for other machines are scaled as the authors
+// say.
 //
-// The model knows nothing of users, nor of how long jobs ask for: what a job asks for is
-// what it takes, or up to so many times more, evenly spread, as in the f-model (Mu'alem
-// and Feitelson, IEEE TPDS 12(6), 2001).
+// The model knows neither users nor requested times. A job asks for its run time, or for
+// up to a factor more, uniformly distributed, as in the f-model (Mu'alem and Feitelson,
+// IEEE TPDS 12(6), 2001).
 package lublin

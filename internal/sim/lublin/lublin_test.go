@@ -15,15 +15,15 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// logFigures are what is compared of a log.
+// logFigures are the figures of a log that the tests compare.
 type logFigures struct {
 	jobs                     int
-	serial, pow2             float64 // parts of the jobs; powers of two above 1
-	size, sizeDeviation      float64 // of parallel jobs: the mean of the logarithm, and its deviation
-	run, runDeviation        float64 // of the logarithm of run times
-	largeRuns                float64 // the same, of jobs of more than a quarter of the machine
-	gap                      float64 // seconds between two, on the mean
-	middayPart               float64 // part of the jobs that come between 10 and 18 o'clock
+	serial, pow2             float64 // parts of all jobs: serial, and with a power of two above 1
+	size, sizeDeviation      float64 // of parallel jobs: mean and standard deviation of the logarithm
+	run, runDeviation        float64 // of all run times: mean and standard deviation of the logarithm
+	largeRuns                float64 // mean logarithm of run times of jobs larger than a quarter of the machine
+	gap                      float64 // mean seconds between two arrivals
+	middayPart               float64 // part of the jobs that arrive between 10 and 18 o'clock
 	largest, longest, lowest int64
 }
 
@@ -77,8 +77,8 @@ func isNear(t *testing.T, what string, got, want, by float64) {
 	}
 }
 
-// TestMoments compares a long log with what its parameters say. The bounds are four
-// standard errors, or more.
+// TestMoments compares a long log with its parameters. The bounds are four standard
+// errors or more.
 func TestMoments(t *testing.T) {
 	const jobs = 200_000
 	m := LogModel{Jobs: jobs, Processors: 128, Seed: 1}
@@ -88,10 +88,10 @@ func TestMoments(t *testing.T) {
 	}
 	f := figuresOf(log, 128)
 	isNear(t, "serial jobs", f.serial, 0.244, 0.004)
-	// The two stages are [0.8, 4.5] and [4.5, 7]: their means, by their parts. That some
-	// are rounded changes it little.
+	// The two stages are [0.8, 4.5] and [4.5, 7]: their means, weighted by their parts.
+	// Rounding some of the sizes changes it little.
 	isNear(t, "logarithm of sizes", f.size, 0.86*(0.8+4.5)/2+0.14*(4.5+7)/2, 0.02)
-	if f.pow2 < 0.576 || f.pow2 > 0.66 { // of those that are not made one by rounding some are one by chance
+	if f.pow2 < 0.576 || f.pow2 > 0.66 { // some sizes are powers of two by chance
 		t.Errorf("powers of two: %.3f", f.pow2)
 	}
 	if f.largest != 128 || f.longest > 162_754 || f.lowest < 1 {
@@ -119,7 +119,7 @@ func TestMoments(t *testing.T) {
 	}
 	isNear(t, "weights", sum, spansPerDay, 1e-9)
 	isNear(t, "jobs between 10 and 18", f.middayPart, noon, 0.02)
-	// A gap is, by the clock that goes as fast as jobs come, log-gamma: E exp(g) =
+	// On the clock that runs as fast as jobs arrive, a gap is log-gamma: E exp(g) =
 	// (1-scale)^-shape, less what lies above the bound.
 	s := randomSource(9)
 	total := 0.
@@ -129,8 +129,7 @@ func TestMoments(t *testing.T) {
 	isNear(t, "seconds between two jobs", f.gap/(total/jobs), 1, 0.12)
 }
 
-// TestGamma compares the distribution that is drawn with the function that says what part
-// of it lies below a number.
+// TestGamma compares drawn numbers with distributionBelow.
 func TestGamma(t *testing.T) {
 	s := randomSource(4)
 	for _, g := range []gammaDistribution{{1, 1}, {4.2, 0.94}, {312, 0.03}, {639.1, 0.0156}, {8.1737, 3.9631}} {
@@ -147,7 +146,7 @@ func TestGamma(t *testing.T) {
 		for i, x := range list {
 			far = max(far, math.Abs(g.distributionBelow(x)-(float64(i)+0.5)/n))
 		}
-		if far > 2/math.Sqrt(n) { // Kolmogorov and Smirnov: once in 1,500 times
+		if far > 2/math.Sqrt(n) { // Kolmogorov-Smirnov: exceeded once in 1,500 runs
 			t.Errorf("gamma(%g, %g): it is %.4f off", g.shape, g.scale, far)
 		}
 	}
@@ -156,8 +155,8 @@ func TestGamma(t *testing.T) {
 	isNear(t, "all far above", gammaDistribution{3, 1}.distributionBelow(60), 1, 1e-12)
 }
 
-// TestAuthorsLog compares with a log that the authors' own program made, of 10,000 jobs
-// on 256 processors: figures of both lie as far apart as two such logs may.
+// TestAuthorsLog compares a log with one of the authors' own program. That log has 10,000
+// jobs on 256 processors. The bounds are the differences that two such logs may have.
 func TestAuthorsLog(t *testing.T) {
 	dir := os.Getenv("ROOST_SHARED")
 	if dir == "" {
@@ -199,8 +198,8 @@ func TestAuthorsLog(t *testing.T) {
 	}
 }
 
-// TestTypes holds that there are jobs of both types, in the order in which they come, and
-// that interactive ones are the smaller and shorter ones.
+// TestTypes checks that a log has jobs of both types, in order of arrival. Interactive
+// jobs are the smaller and shorter ones.
 func TestTypes(t *testing.T) {
 	log, err := (&LogModel{Jobs: 20_000, Processors: 128, Seed: 2, Types: true, OverestimateFactor: 4}).DrawLog()
 	if err != nil {
@@ -224,7 +223,8 @@ func TestTypes(t *testing.T) {
 	isNear(t, "serial batch jobs", batch.serial, 0.2927, 0.02)
 }
 
-// TestSeed holds that a seed gives one log, of whatever size, and each another.
+// TestSeed checks that a seed gives one log, of any size, and that another seed gives
+// another.
 func TestSeed(t *testing.T) {
 	write := func(m LogModel) string {
 		log, err := m.DrawLog()

@@ -8,46 +8,49 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// LogModel says which log is wanted.
+// LogModel holds the settings of a generated log.
 type LogModel struct {
 	Jobs               int
-	Processors         int     // of the machine, and of its largest job
-	Seed               uint64  // the same gives the same log
-	Types              bool    // batch and interactive jobs, each with parameters of their own
-	OverestimateFactor float64 // a job asks for as long as it takes, or up to so many times more
+	Processors         int     // of the machine, and at most of one job
+	Seed               uint64  // the same seed gives the same log
+	Types              bool    // generate batch and interactive jobs, each with parameters of their own
+	OverestimateFactor float64 // a job asks for its run time times a factor between 1 and 1 more than this
 }
 
-// Bounds on a log: nobody has had more.
+// Bounds on a log, far above every known log.
 const (
 	maxJobs       = 100_000_000
 	maxProcessors = 1 << 30
 	maxOverask    = 1000
 )
 
-// No job runs for more than two days, and none comes more than five days of rush hours
-// after the one before: so the authors' own program bounds both logarithms.
+// No job runs for more than two days, and no gap is longer than five days of rush hours:
+// the authors' program has these bounds of both logarithms.
 const (
 	maxRuntime = 12
 	maxGap     = 13
 )
 
-// jobType is the jobs of a type. Sizes are logarithms to base 2, times natural ones.
+// jobType holds the parameters of a type of jobs. Sizes are logarithms to base 2, times
+// are natural logarithms.
 type jobType struct {
-	queue int64 // in the log: 0 interactive, 1 batch
-	// what part of all jobs is serial, and what part is parallel and of a power of two
+	queue int64 // queue number in the log: 0 interactive, 1 batch
+	// part of all jobs that is serial, and part that is parallel with a power of two as
+	// size
 	serial, pow2 float64
-	minSize      float64 // the smallest parallel job, a little less to make it likelier
-	// by how much the largest is below the machine's size, and by how much the stages
-	// part below that
+	minSize      float64 // the smallest parallel job, set a little lower to make it likelier
+	// how far the largest job is below the machine's size, and how far the border of the
+	// stages is below the largest job
 	maxSizeOffset, stageOffset float64
-	lowStagePart               float64           // what part of the parallel jobs is of the lower stage
+	lowStagePart               float64           // part of the parallel jobs that is of the lower stage
 	shortRuntime, longRuntime  gammaDistribution // run times
-	shortSlope, shortPart      float64           // what part is short: slope*processors + part
-	rushGap                    gammaDistribution // the time between two in rush hours
-	arrivalsByHour             gammaDistribution // when they come, in half hours of a day that begins at half past five
+	shortSlope, shortPart      float64           // part of the jobs that is short: shortSlope*processors + shortPart
+	rushGap                    gammaDistribution // time between two arrivals in rush hours
+	// arrivals over the day, in half hours of a day that begins at half past five
+	arrivalsByHour gammaDistribution
 }
 
-// jobTypes are the published parameters. The shape of gaps in rush hours is made one for
+// jobTypes returns the published parameters. The shape of rush-hour gaps is extended to
 // all hours of the day by the ratio that is published with it.
 func (m *LogModel) jobTypes() []jobType {
 	if !m.Types {
@@ -71,7 +74,7 @@ func (m *LogModel) jobTypes() []jobType {
 	}}
 }
 
-// DrawLog makes a log. It begins at midnight. The error wraps roost.Invalid.
+// DrawLog generates a log that begins at midnight. The error wraps roost.Invalid.
 func (m *LogModel) DrawLog() (*swf.TraceLog, error) {
 	switch {
 	case m.Jobs < 1 || m.Jobs > maxJobs:
@@ -112,7 +115,7 @@ func (m *LogModel) headers() []swf.HeaderField {
 	}
 }
 
-// drawJob draws the job that comes next of a kind.
+// drawJob draws the next job of a stream.
 func (m *LogModel) drawJob(id int64, of *arrivalStream, s *randomSource) swf.TraceJob {
 	procs := of.drawSize(m.Processors, s)
 	run := int64(math.Exp(of.drawRuntime(procs, s)))
@@ -127,7 +130,7 @@ func (m *LogModel) drawJob(id int64, of *arrivalStream, s *randomSource) swf.Tra
 	}
 }
 
-// drawSize draws how many processors a job has.
+// drawSize draws the number of processors of a job.
 func (k *jobType) drawSize(processors int, s *randomSource) int {
 	u := s.uniform()
 	if u <= k.serial {
@@ -148,7 +151,7 @@ func (k *jobType) drawSize(processors int, s *randomSource) int {
 	return min(int(math.Round(math.Exp2(size))), processors)
 }
 
-// drawRuntime draws the logarithm of how many seconds a job of so many processors takes.
+// drawRuntime draws the natural logarithm of the run time, in seconds, of a job.
 func (k *jobType) drawRuntime(processors int, s *randomSource) float64 {
 	if s.uniform() <= min(max(float64(k.shortSlope*float64(processors))+k.shortPart, 0), 1) {
 		return k.shortRuntime.drawBelow(s, maxRuntime)

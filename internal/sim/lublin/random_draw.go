@@ -3,8 +3,8 @@ package lublin
 import "math"
 
 // randomSource is a stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA
-// 2014, fig. 15). Products that are added to something stand in a conversion each, so
-// that no processor rounds them together (Go specification, "Floating-point operators").
+// 2014, fig. 15). Products that are added to something are converted explicitly, so that
+// no processor fuses the two operations (Go specification, "Floating-point operators").
 type randomSource uint64
 
 func (s *randomSource) next() uint64 {
@@ -15,15 +15,15 @@ func (s *randomSource) next() uint64 {
 	return z ^ z>>31
 }
 
-// uniform is between 0 and 1, neither included.
+// uniform draws a number between 0 and 1, both excluded.
 func (s *randomSource) uniform() float64 { return (float64(s.next()>>11) + 0.5) / (1 << 53) }
 
-// between is uniform from low to high.
+// between draws a number from low to high, uniformly.
 func (s *randomSource) between(low, high float64) float64 {
 	return low + float64(s.uniform()*(high-low))
 }
 
-// normal is of the standard normal distribution, by Marsaglia's polar method.
+// normal draws from the standard normal distribution, by Marsaglia's polar method.
 func (s *randomSource) normal() float64 {
 	for {
 		u, v := s.between(-1, 1), s.between(-1, 1)
@@ -37,8 +37,9 @@ func (s *randomSource) normal() float64 {
 // shape*scale*scale.
 type gammaDistribution struct{ shape, scale float64 }
 
-// draw is of the distribution, whose shape is 1 or more (Marsaglia and Tsang, A Simple
-// Method for Generating Gamma Variables, ACM TOMS 26(3), 2000).
+// draw draws from the distribution, whose shape must be 1 or more. The method is that of
+// Marsaglia and Tsang (A Simple Method for Generating Gamma Variables, ACM TOMS 26(3),
+// 2000).
 func (g gammaDistribution) draw(s *randomSource) float64 {
 	d := g.shape - 1./3
 	c := 1 / math.Sqrt(9*d)
@@ -54,7 +55,7 @@ func (g gammaDistribution) draw(s *randomSource) float64 {
 	}
 }
 
-// drawBelow is draw again and again until it is no more than a limit.
+// drawBelow draws repeatedly until the number is no more than a limit.
 func (g gammaDistribution) drawBelow(s *randomSource, limit float64) float64 {
 	for {
 		if x := g.draw(s); x <= limit {
@@ -63,10 +64,10 @@ func (g gammaDistribution) drawBelow(s *randomSource, limit float64) float64 {
 	}
 }
 
-// distributionBelow is what part of the distribution lies below x: the regularised
-// incomplete gamma function (Abramowitz and Stegun, 6.5.29), by its series, of which the
-// terms are all above 0. It converges everywhere, and fast where x is not far above the
-// shape.
+// distributionBelow returns the part of the distribution that lies below x. It computes
+// the regularised incomplete gamma function (Abramowitz and Stegun, 6.5.29) by its
+// series, whose terms are all positive. The series always converges, and fast if x is not
+// far above the shape.
 func (g gammaDistribution) distributionBelow(x float64) float64 {
 	if x /= g.scale; x <= 0 {
 		return 0
