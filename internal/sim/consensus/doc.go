@@ -1,9 +1,10 @@
-// Package consensus is a replicated log for a simulated pool, in the place of
-// internal/replica, whose library has goroutines, clocks and disks of its own. It is Raft
+// Package consensus is the replicated log of a simulated pool. It replaces
+// internal/replica, whose library has its own goroutines, clocks and disks. It is Raft
 // (Ongaro and Ousterhout, In Search of an Understandable Consensus Algorithm, USENIX ATC
-// 2014, figure 2), with what internal/replica relies on: a leader that has not heard of a
-// majority for a while steps down, it says that it leads when all entries of earlier
-// leaders are applied, and it can have a majority confirm that it still does.
+// 2014, figure 2), with three additions that internal/replica relies on: a leader that no
+// majority answers for a while steps down; a leader reports that it leads only when all
+// entries of earlier leaders are applied; and it can ask a majority to confirm that it
+// still leads.
 //
 //	            election timeout            votes of a majority
 //	┌──────────┐ ──────────────▶ ┌───────────┐ ──────────▶ ┌────────┐
@@ -12,12 +13,13 @@
 //	      ▲      a higher term, or a leader                    │
 //	      └────────── a higher term, or no majority ───────────┘
 //
-// A replica that finds its log damaged drops it, and has no vote until it has learned
-// from a leader all that it may have acknowledged before. The real one becomes somebody
-// new, whom the leader takes in; here who takes part stays as it is, and term and vote
-// outlive the damage.
+// A replica that finds its log damaged drops it. It has no vote until it has learned from
+// a leader everything that it may have acknowledged before. internal/replica does
+// otherwise: there the replica rejoins under a new id. Here the members never change, and
+// term and vote survive the damage.
 //
-// The package is pure: whoever drives a Replica gives it the time and what it is told,
-// and takes out messages and what is to be written. Messages wait for the disk: a vote or
-// an acknowledgement that leaves before it is written could be given twice.
+// The package is pure: its caller passes the time and the messages that arrive, and takes
+// out the messages to send and the disk to write. Messages wait for the disk: a replica
+// that sends a vote or an acknowledgement before it is written could give another one
+// after a crash.
 package consensus

@@ -11,7 +11,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newEntry is an entry with its checksum.
+// newEntry returns an entry with its checksum.
 func newEntry(term uint64, text []byte) LogEntry {
 	e := LogEntry{Term: term, Text: text}
 	e.Sum = e.checksum()
@@ -22,7 +22,7 @@ func (e *LogEntry) checksum() uint32 {
 	return crc32.Update(crc32.Checksum(binary.BigEndian.AppendUint64(nil, e.Term), castagnoli), castagnoli, e.Text)
 }
 
-// isDamaged reports whether what was read from a disk is not what was written there.
+// isDamaged reports whether the disk read something else than was written.
 func (d *ReplicaDisk) isDamaged() bool {
 	if mutant.Active(mutant.LogUnchecked) {
 		return false
@@ -30,9 +30,8 @@ func (d *ReplicaDisk) isDamaged() bool {
 	return slices.ContainsFunc(d.Log, func(e LogEntry) bool { return e.Sum != e.checksum() })
 }
 
-// FlipBit returns a disk on which one bit of the text of an entry is another one, and
-// says whether there was any to flip; n says which bit. The disk it was given stays as it
-// is.
+// FlipBit returns a copy of the disk with one bit of an entry's text flipped. n selects
+// the bit. The result is false if no entry has text. The given disk does not change.
 func FlipBit(d ReplicaDisk, n int) (ReplicaDisk, bool) {
 	var full []int
 	for i := range d.Log {
@@ -51,10 +50,10 @@ func FlipBit(d ReplicaDisk, n int) (ReplicaDisk, bool) {
 	return d, true
 }
 
-// handleLearned takes in that a learner's log is the same as that of the leader up to an
-// entry. It votes again when it has all that the leader had at some time since it
-// started: so all that it had acknowledged before, and may have been committed with its
-// help, is among that.
+// handleLearned handles the fact that a learner's log equals the leader's up to an entry.
+// The learner votes again when it has all that the leader had at some time since the
+// learner started. That includes everything that the learner had acknowledged before its
+// log was damaged, and so everything that was committed with its help.
 func (r *Replica) handleLearned(same, last uint64, sent time.Duration) {
 	if r.disk.IsLearner && same >= last && sent > r.started {
 		r.disk.IsLearner, r.dirty = false, true

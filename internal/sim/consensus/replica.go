@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Times of internal/replica: a follower waits so long and up to as much again; a leader
-// speaks several times in that.
+// Times of internal/replica. A follower waits one to two election timeouts. A leader
+// sends several heartbeats in that time.
 const (
 	ElectionTimeout   = 250 * time.Millisecond
 	HeartbeatInterval = 50 * time.Millisecond
@@ -15,26 +15,26 @@ const (
 // maxEntriesPerMessage bounds the entries of a message.
 const maxEntriesPerMessage = 256
 
-// LogEntry is one of the log. An empty one is a leader's first.
+// LogEntry is an entry of the log. The first entry of each leader is empty.
 type LogEntry struct {
 	Term uint64
 	Text []byte
-	Sum  uint32 // checksum of the others
+	Sum  uint32 // checksum of Term and Text
 }
 
-// ReplicaDisk is what a replica must not forget. It is replaced as a whole, never written
-// into.
+// ReplicaDisk is the persistent state of a replica. It is replaced as a whole and never
+// modified.
 type ReplicaDisk struct {
 	Term      uint64
-	Vote      int // replica, or -1
+	Vote      int // id of a replica, or -1
 	Log       []LogEntry
-	IsLearner bool // its log was damaged: it has no vote until it has all that the others have
+	IsLearner bool // the log was damaged: no vote until it is as long as the others'
 }
 
-// MessageType is a kind of message.
+// MessageType is the type of a message.
 type MessageType uint8
 
-// The kinds of figure 2.
+// The types of figure 2.
 const (
 	VoteRequest MessageType = iota
 	VoteReply
@@ -42,24 +42,24 @@ const (
 	AppendReply
 )
 
-// Message is from one replica to another. It may be lost, or come late or twice.
+// Message is a message from one replica to another. It may be lost, late or duplicated.
 type Message struct {
 	Type     MessageType
 	From, To int
 	Term     uint64
-	// VoteRequest: of the last entry; Append: of the one before Entries; Appended: of the
-	// last that is the same
+	// VoteRequest: index of the last entry; AppendRequest: of the entry before Entries;
+	// AppendReply: of the last entry that is equal
 	Index        uint64
-	PreviousTerm uint64 // VoteRequest, AppendRequest: the term of that entry
+	PreviousTerm uint64 // VoteRequest, AppendRequest: the term of the entry at Index
 	Entries      []LogEntry
 	Commit       uint64
-	LastIndex    uint64 // Append: the leader's last entry
+	LastIndex    uint64 // AppendRequest: index of the leader's last entry
 	Accepted     bool
-	IsLearner    bool          // Appended: whoever sends it has lost its log
-	SentAt       time.Duration // Append: when; Appended: when the AppendRequest was that it answers
+	IsLearner    bool          // AppendReply: the sender has lost its log
+	SentAt       time.Duration // AppendRequest: when it was sent; AppendReply: SentAt of the request
 }
 
-// replicaRole is what a replica is.
+// replicaRole is the role of a replica.
 type replicaRole uint8
 
 const (
@@ -68,12 +68,13 @@ const (
 	leader
 )
 
-// ElectionRand draws how long a follower waits.
+// ElectionRand draws the election timeouts.
 type ElectionRand interface {
 	Between(a, b time.Duration) time.Duration
 }
 
-// Replica is one of several. Term, vote and log are as they will be on disk.
+// Replica is one replica of the log. Its term, vote and log are those that TakeWrite
+// returns next.
 type Replica struct {
 	id, peers int
 	rand      ElectionRand
@@ -82,23 +83,23 @@ type Replica struct {
 	started   time.Duration
 
 	role          replicaRole
-	leader        int // whom it follows; -1: nobody
+	leader        int // the leader that it follows, -1 if unknown
 	commit        uint64
 	applied       uint64
-	nextTick      time.Duration // of the election, or of the leader's next word
+	nextTick      time.Duration // time of the next election, or of the leader's next heartbeat
 	votes         []bool
-	next          []uint64 // by peer
+	next          []uint64 // by peer: index of the next entry to send
 	match         []uint64
-	lastHeard     []time.Duration // by peer: when the AppendRequest was sent that it answered last
-	firstOwnEntry uint64          // the leader's first entry: when it is applied all before are
-	syncedIndex   uint64          // its own entries up to this one are on disk
+	lastHeard     []time.Duration // by peer: SentAt of the latest answered AppendRequest
+	firstOwnEntry uint64          // the leader's first entry: once applied, all earlier ones are
+	syncedIndex   uint64          // the replica's entries up to this one are on disk
 	outgoing      []Message
 }
 
-// New returns a replica that has read its disk. The number of peers counts itself. One
-// that finds its log damaged drops it, and learns it from the others; what is left of it
-// must not vote, since an entry that is missing may have been committed with its help.
-// Where it is alone it never leads again.
+// New returns a replica that has read its disk. peers counts the replica, too. A replica
+// that finds its log damaged drops it and learns it from the others. It must not vote
+// meanwhile, because a missing entry may have been committed with its help. A group of
+// one never leads again after damage.
 func New(id, peers int, disk ReplicaDisk, now time.Duration, rand ElectionRand) *Replica {
 	r := &Replica{id: id, peers: peers, rand: rand, disk: disk, leader: -1, started: now}
 	if disk.isDamaged() {
@@ -114,7 +115,7 @@ func New(id, peers int, disk ReplicaDisk, now time.Duration, rand ElectionRand) 
 
 func (r *Replica) resetElectionTimer(now time.Duration) {
 	if r.peers == 1 {
-		r.nextTick = now // nobody else asks for votes
+		r.nextTick = now // no other replica asks for votes
 		return
 	}
 	r.nextTick = now + r.rand.Between(ElectionTimeout, 2*ElectionTimeout)
@@ -122,7 +123,7 @@ func (r *Replica) resetElectionTimer(now time.Duration) {
 
 func (r *Replica) lastIndex() uint64 { return uint64(len(r.disk.Log)) }
 
-// termAt is the term of an entry.
+// termAt returns the term of an entry, 0 if there is none.
 func (r *Replica) termAt(index uint64) uint64 {
 	if index == 0 || index > r.lastIndex() {
 		return 0
@@ -130,14 +131,15 @@ func (r *Replica) termAt(index uint64) uint64 {
 	return r.disk.Log[index-1].Term
 }
 
-// LeaderState says whether the replica leads, and has applied all entries of earlier
-// leaders; in which term; and who does, as far as it knows, -1 for nobody.
+// LeaderState returns whether the replica leads, its term, and the leader's id. A replica
+// leads when it has applied all entries of earlier leaders. The id is -1 if it knows
+// none.
 func (r *Replica) LeaderState() (leads bool, term uint64, who int) {
 	return r.role == leader && r.applied >= r.firstOwnEntry, r.disk.Term, r.leader
 }
 
-// Propose puts an entry at the end of a leader's log, and returns its index; ok is false
-// for any other.
+// Propose appends an entry to a leader's log and returns its index. On another replica ok
+// is false.
 func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool) {
 	if r.role != leader {
 		return 0, false
@@ -148,14 +150,14 @@ func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool
 	return r.lastIndex(), true
 }
 
-// ConfirmedSince reports whether a majority has answered something that this leader sent
+// ConfirmedSince reports whether a majority has answered messages that this leader sent
 // at that time or later.
 func (r *Replica) ConfirmedSince(since time.Duration) bool {
 	return r.role == leader && r.quorumTime() >= since
 }
 
-// quorumTime is the latest time such that a majority has answered what was sent then or
-// later.
+// quorumTime returns the latest time for which a majority has answered messages sent then
+// or later.
 func (r *Replica) quorumTime() time.Duration {
 	if r.peers == 1 {
 		return 1<<63 - 1
@@ -166,8 +168,8 @@ func (r *Replica) quorumTime() time.Duration {
 	return all[(r.peers-1)/2]
 }
 
-// TakeWrite returns what is to be on disk before messages leave that were made until now,
-// nil when there is nothing new. Written is to be called then.
+// TakeWrite returns the disk to write before the messages made until now are sent. It
+// returns nil if nothing is new. The caller calls WriteDone when the write is safe.
 func (r *Replica) TakeWrite() *ReplicaDisk {
 	if !r.dirty {
 		return nil
@@ -177,10 +179,10 @@ func (r *Replica) TakeWrite() *ReplicaDisk {
 	return &disk
 }
 
-// WriteDone tells that a disk that TakeWrite returned is safe.
+// WriteDone reports that a disk that TakeWrite returned is safe.
 func (r *Replica) WriteDone(disk *ReplicaDisk) {
 	if disk.Term != r.disk.Term {
-		return // it holds nothing that counts for the present term
+		return // nothing in it counts for the current term
 	}
 	r.syncedIndex = max(r.syncedIndex, uint64(len(disk.Log)))
 	if r.role == leader {
@@ -188,16 +190,15 @@ func (r *Replica) WriteDone(disk *ReplicaDisk) {
 	}
 }
 
-// TakeMessages drains what is to be sent, when all that was written before is safe, to
-// the end of a list.
+// TakeMessages moves the outgoing messages to the end of a list. They may be sent when
+// everything written before is safe.
 func (r *Replica) TakeMessages(list []Message) []Message {
 	list = append(list, r.outgoing...)
 	r.outgoing = r.outgoing[:0]
 	return list
 }
 
-// NextCommitted returns the next entry that is to be applied; ok is false when there is
-// none.
+// NextCommitted returns the next entry to apply; ok is false if there is none.
 func (r *Replica) NextCommitted() (index uint64, e LogEntry, ok bool) {
 	if r.applied >= r.commit {
 		return 0, e, false
@@ -206,7 +207,7 @@ func (r *Replica) NextCommitted() (index uint64, e LogEntry, ok bool) {
 	return r.applied, r.disk.Log[r.applied-1], true
 }
 
-// NextTick is when Tick is due.
+// NextTick returns when Tick is due; ok is false if it never is.
 func (r *Replica) NextTick() (at time.Duration, ok bool) {
 	return r.nextTick, !(r.peers == 1 && r.role == leader)
 }

@@ -2,11 +2,11 @@ package consensus
 
 import "time"
 
-// Tick does what time asks for.
+// Tick does what is due: it starts an election, sends heartbeats, or steps down.
 func (r *Replica) Tick(now time.Duration) {
 	switch {
 	case r.role == leader && r.peers > 1 && r.quorumTime()+ElectionTimeout+HeartbeatInterval < now:
-		r.becomeFollower(now, r.disk.Term, -1) // it may be cut off, and another may lead
+		r.becomeFollower(now, r.disk.Term, -1) // the leader may be cut off while another one leads
 	case now < r.nextTick:
 	case r.role == leader:
 		r.sendEntriesToAll(now)
@@ -17,7 +17,7 @@ func (r *Replica) Tick(now time.Duration) {
 	}
 }
 
-// becomeFollower makes it a follower.
+// becomeFollower makes the replica a follower.
 func (r *Replica) becomeFollower(now time.Duration, term uint64, who int) {
 	if term > r.disk.Term {
 		r.disk.Term, r.disk.Vote, r.dirty = term, -1, true
@@ -26,7 +26,7 @@ func (r *Replica) becomeFollower(now time.Duration, term uint64, who int) {
 	r.resetElectionTimer(now)
 }
 
-// becomeCandidate asks for votes.
+// becomeCandidate starts an election.
 func (r *Replica) becomeCandidate(now time.Duration) {
 	r.role, r.leader = candidate, -1
 	r.disk.Term++
@@ -42,7 +42,7 @@ func (r *Replica) becomeCandidate(now time.Duration) {
 	r.becomeLeaderIfElected(now)
 }
 
-// becomeLeaderIfElected makes it the leader if a majority has voted for it.
+// becomeLeaderIfElected makes the replica the leader if a majority has voted for it.
 func (r *Replica) becomeLeaderIfElected(now time.Duration) {
 	n := 0
 	for _, yes := range r.votes {
@@ -77,16 +77,16 @@ func (r *Replica) sendEntriesToAll(now time.Duration) {
 	}
 }
 
-// sendEntries sends a peer the entries that it may not have.
+// sendEntries sends a peer the entries that it may lack.
 func (r *Replica) sendEntries(now time.Duration, p int) {
 	before := r.next[p] - 1
 	to := min(r.lastIndex(), before+maxEntriesPerMessage)
 	r.send(Message{Type: AppendRequest, To: p, Index: before, PreviousTerm: r.termAt(before),
 		Entries: r.disk.Log[before:to:to], Commit: r.commit, LastIndex: r.lastIndex(), SentAt: now})
-	r.next[p] = to + 1 // what is lost is sent again when the peer says what it lacks
+	r.next[p] = to + 1 // lost entries are sent again when the peer's reply shows what it lacks
 }
 
-// HandleMessage takes in a message.
+// HandleMessage handles a message.
 func (r *Replica) HandleMessage(now time.Duration, m Message) {
 	if m.Term > r.disk.Term {
 		r.becomeFollower(now, m.Term, -1)
@@ -117,8 +117,8 @@ func (r *Replica) handleVoteRequest(now time.Duration, m Message) {
 	r.send(Message{Type: VoteReply, To: m.From, Accepted: yes})
 }
 
-// handleAppend takes in what a leader has sent. What stands in the log in place of its
-// entries was never committed.
+// handleAppend handles the entries of a leader. Entries of the log that they replace were
+// never committed.
 func (r *Replica) handleAppend(now time.Duration, m Message) {
 	if m.Term < r.disk.Term {
 		r.send(Message{Type: AppendReply, To: m.From, SentAt: m.SentAt})
@@ -152,7 +152,7 @@ func (r *Replica) handleAppendReply(now time.Duration, m Message) {
 	}
 	r.lastHeard[m.From] = max(r.lastHeard[m.From], m.SentAt)
 	if m.IsLearner {
-		r.match[m.From] = min(r.match[m.From], m.Index) // what it has acknowledged before is gone
+		r.match[m.From] = min(r.match[m.From], m.Index) // it no longer has what it acknowledged before
 	}
 	if !m.Accepted {
 		r.next[m.From] = max(min(r.next[m.From], m.Index+1), r.match[m.From]+1)
@@ -167,8 +167,8 @@ func (r *Replica) handleAppendReply(now time.Duration, m Message) {
 	r.advanceCommit()
 }
 
-// advanceCommit commits what a majority has on disk. An entry of an earlier term is
-// committed by one of the present (§5.4.2).
+// advanceCommit commits the entries that a majority has on disk. An entry of an earlier
+// term is committed only through one of the current term (§5.4.2).
 func (r *Replica) advanceCommit() {
 	for n := r.lastIndex(); n > r.commit && r.termAt(n) == r.disk.Term; n-- {
 		have := 0

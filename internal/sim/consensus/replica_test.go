@@ -8,20 +8,20 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 )
 
-// testReplica is one replica of a test's group, with its disk.
+// testReplica is a replica of a test group, with its disk.
 type testReplica struct {
 	*Replica
 	disk      ReplicaDisk
-	writing   *ReplicaDisk // under way
+	writing   *ReplicaDisk // write in progress
 	at        time.Duration
-	unsent    []Message // made before it is safe
+	unsent    []Message // messages that wait for the write
 	applied   []string
-	downUntil time.Duration // until then
-	learned   int           // so often its log was damaged
+	downUntil time.Duration // time of the restart
+	learned   int           // how often its log was damaged
 }
 
-// testGroup plays replicas over a network that loses, delays and repeats, and disks that
-// take time and are crashed away from.
+// testGroup runs replicas over a faulty network and slow disks. The network loses, delays
+// and duplicates messages. A crash loses what is not on disk.
 type testGroup struct {
 	*testing.T
 	rand      *eventloop.SplitMix
@@ -29,9 +29,9 @@ type testGroup struct {
 	hosts     []*testReplica
 	inTransit []Message
 	due       []time.Duration
-	committed []string       // by index, as the first who applied it has it
+	committed []string       // by index, as the first replica that applied it has it
 	leaders   map[uint64]int // by term
-	isolated  int            // the replica that nothing comes to or from; -1: none
+	isolated  int            // the replica whose messages are all dropped; -1: none
 	damaged   bool
 }
 
@@ -49,7 +49,7 @@ func (g *testGroup) send(m Message) {
 	}
 }
 
-// writeAndSend writes what is to be written, and lets messages go that wait for nothing.
+// writeAndSend starts and completes writes, and sends the messages that no longer wait.
 func (g *testGroup) writeAndSend(h *testReplica) {
 	for {
 		if h.writing != nil && h.at <= g.now {
@@ -125,8 +125,9 @@ func (g *testGroup) runRandomStep() {
 	}
 }
 
-// Whoever has found its log damaged has no vote, neither for itself nor for others, until
-// it has all that a leader has; what it had acknowledged counts no more.
+// TestDamaged checks that a replica with a damaged log has no vote until it has the
+// leader's log. It may not vote for itself or for others. Its earlier acknowledgements no
+// longer count.
 func TestDamaged(t *testing.T) {
 	rand := eventloop.NewRand(1, 7)
 	whole := ReplicaDisk{Term: 3, Vote: -1, Log: []LogEntry{newEntry(1, nil), newEntry(3, []byte("limit"))}}
@@ -161,8 +162,9 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestGroup: whatever happens, all apply the same, one leads in a term, and what was
-// committed stays; and when nothing happens any more, entries are committed.
+// TestGroup checks safety under faults and progress without them. All replicas apply the
+// same entries, a term has one leader, and committed entries stay. When the faults end,
+// entries are committed.
 func TestGroup(t *testing.T) {
 	learned := 0
 	for seed := range uint64(120) {
@@ -178,7 +180,7 @@ func TestGroup(t *testing.T) {
 			case g.rand.Chance(0.02) && h.downUntil < g.now:
 				proposed++
 				h.Propose(g.now, fmt.Append(nil, proposed))
-			case g.rand.Chance(0.0005) && h.downUntil < g.now: // what is not on its disk is lost
+			case g.rand.Chance(0.0005) && h.downUntil < g.now: // crash: what is not on disk is lost
 				h.downUntil, h.writing, h.unsent = g.now+
 					g.rand.Between(5*time.Millisecond, time.Second).Truncate(time.Millisecond), nil, nil
 			case g.rand.Chance(0.001):

@@ -1,8 +1,8 @@
-// Package kernel is the clock of a simulation: one heap of events, of which the earliest
-// happens next, and of those at one instant the one that was planned first. Time does not
-// pass otherwise. It is pure and allocates nothing but what it keeps, so that what a
-// simulation costs is what it simulates.
+// Package eventloop is the clock of a simulation: a heap of events, run in order of time,
+// and at equal times in the order in which they were planned. Time passes in no other
+// way. It is pure, and allocates only what it retains, so a simulation costs what it
+// simulates.
 //
-// Each event goes into a digest, with its instant, its place and its kind: two runs with
-// the same digest have been the same.
+// Each event goes into a digest, with its time, place and kind. Two runs with the same
+// digest were the same.
 package eventloop

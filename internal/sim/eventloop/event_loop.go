@@ -2,10 +2,10 @@ package eventloop
 
 import "time"
 
-// PlannedEvent is something that happens somewhere at an instant. What place, kind, life
-// and number mean is the simulation's.
+// PlannedEvent is an event at a time and place. The simulation defines the meaning of
+// Place, Kind, Life and Number.
 type PlannedEvent struct {
-	At         time.Duration // since the beginning
+	At         time.Duration // since the beginning of the simulation
 	Place      int32
 	Kind       uint8
 	Generation uint32
@@ -13,8 +13,8 @@ type PlannedEvent struct {
 	Payload    any // not part of the digest; a pointer costs no allocation
 }
 
-// heapEntry is an event's place in the heap. The events themselves lie still: what the
-// heap moves is small.
+// heapEntry refers to an event from the heap. The heap moves these small entries, and the
+// events do not move.
 type heapEntry struct {
 	at    time.Duration
 	order uint64
@@ -25,11 +25,11 @@ func (e *heapEntry) before(o *heapEntry) bool {
 	return e.at < o.at || e.at == o.at && e.order < o.order
 }
 
-// Loop plans events and lets them happen. The zero value is a clock at 0 with nothing
-// planned.
+// Loop plans events and runs them in order. The zero value is a clock at 0 with no
+// events.
 type Loop struct {
 	now          time.Duration
-	heap         []heapEntry // of four children each, which is less deep than of two
+	heap         []heapEntry // four children each: less deep than a binary heap
 	events       []PlannedEvent
 	free         []uint32
 	plannedCount uint64
@@ -37,19 +37,19 @@ type Loop struct {
 	digest       uint64
 }
 
-// Now is the instant of the last event.
+// Now returns the time of the last event.
 func (k *Loop) Now() time.Duration { return k.now }
 
-// EventCount counts the events so far.
+// EventCount returns the number of events so far.
 func (k *Loop) EventCount() uint64 { return k.eventCount }
 
-// PendingCount is how many events are to come.
+// PendingCount returns the number of planned events.
 func (k *Loop) PendingCount() int { return len(k.heap) }
 
-// Digest stands for all events so far, in their order.
+// Digest returns the digest of all events so far, in order.
 func (k *Loop) Digest() uint64 { return k.digest }
 
-// Schedule has an event happen. What is planned for the past happens now.
+// Schedule plans an event. An event in the past happens now.
 func (k *Loop) Schedule(e PlannedEvent) {
 	e.At = max(e.At, k.now)
 	slot := uint32(len(k.events))
@@ -64,7 +64,7 @@ func (k *Loop) Schedule(e PlannedEvent) {
 	k.siftUp(len(k.heap) - 1)
 }
 
-// NextTime is when the next event happens; ok is false when none is planned.
+// NextTime returns the time of the next event; ok is false if none is planned.
 func (k *Loop) NextTime() (at time.Duration, ok bool) {
 	if len(k.heap) == 0 {
 		return 0, false
@@ -72,7 +72,8 @@ func (k *Loop) NextTime() (at time.Duration, ok bool) {
 	return k.heap[0].at, true
 }
 
-// RunNext lets the next event happen; ok is false when none is planned.
+// RunNext removes the next event, advances the clock to it and returns it; ok is false if
+// none is planned.
 func (k *Loop) RunNext() (e PlannedEvent, ok bool) {
 	if len(k.heap) == 0 {
 		return e, false
@@ -95,8 +96,8 @@ func (k *Loop) RunNext() (e PlannedEvent, ok bool) {
 	return e, true
 }
 
-// AdvanceTo has the clock show an instant at which nothing happens. It never goes back,
-// and never past an event.
+// AdvanceTo advances the clock without an event. The clock never goes back, and never
+// past a planned event.
 func (k *Loop) AdvanceTo(to time.Duration) {
 	if at, ok := k.NextTime(); ok {
 		to = min(to, at)
@@ -104,7 +105,7 @@ func (k *Loop) AdvanceTo(to time.Duration) {
 	k.now = max(k.now, to)
 }
 
-// AddToDigest adds something to the digest.
+// AddToDigest adds a number to the digest.
 func (k *Loop) AddToDigest(what uint64) { k.digest = mixBits(k.digest ^ mixBits(what+goldenGamma)) }
 
 const heapDegree = 4

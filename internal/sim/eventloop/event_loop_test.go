@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOrder holds the heap against a sorted list: random plans, some of them made while
-// others happen.
+// TestOrder compares the heap with a sorted list on random plans. Some events are planned
+// while others run.
 func TestOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := NewRand(seed, 1)
@@ -43,7 +43,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestDigest: the same events have the same digest, and others another.
+// TestDigest checks that the same events give the same digest, and other events another.
 func TestDigest(t *testing.T) {
 	run := func(last uint64) uint64 {
 		var k Loop
@@ -60,7 +60,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestAllocations: once it has room for what is planned, an event costs none.
+// TestAllocations checks that an event costs no allocation once the heap has grown.
 func TestAllocations(t *testing.T) {
 	var k Loop
 	with := new(int)
@@ -76,7 +76,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkEvents is one event of a pool with a hundred thousand that are planned.
+// BenchmarkEvents measures one event of a pool with a hundred thousand planned events.
 func BenchmarkEvents(b *testing.B) {
 	var k Loop
 	r := NewRand(1, 1)
@@ -90,8 +90,8 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// TestRand holds the numbers of a seed to be those that SplitMix64 is known to give: they
-// stand for runs that people have seen.
+// TestRand compares the numbers of a seed with published ones of SplitMix64. A change
+// would invalidate every seed that is known to fail.
 func TestRand(t *testing.T) {
 	r := SplitMix(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431,

@@ -7,38 +7,35 @@ import (
 	"time"
 )
 
-// InjectionKind says what happens.
+// InjectionKind is the kind of a fault.
 type InjectionKind uint8
 
-// The kinds of faults. In brackets: what of a [Fault] says more of it.
+// The kinds of faults. The brackets list the fields of [Fault] that a kind uses.
 const (
-	// a daemon dies, what it has not forced to disk is lost, and it starts again [Node
-	// Duration; Point N: when it passes that point for the Nth time]
+	// a daemon crashes, loses what it has not synced to disk, and restarts [Node
+	// Duration; Failpoint N: at the Nth time that it passes that failpoint]
 	Crash InjectionKind = iota + 1
-	// a whole machine does, with the tasks on it; its clock of uptime begins at 0 [Node
-	// Duration]
+	// a host reboots and its tasks die; its boot time begins at 0 [Node Duration]
 	Reboot
-	// when a daemon dies next, the write that it was at is on its disk in part [Node]
+	// the write in progress at the daemon's next crash is on disk in part [Node]
 	TornWrite
-	Pause // a daemon stands still, and does not know (SIGSTOP) [Node Duration]
-	// a machine sleeps with all that is on it, and its clock of uptime goes on [Node
-	// Duration]
+	Pause // a daemon is stopped and does not notice (SIGSTOP) [Node Duration]
+	// a host suspends with all that runs on it, and its boot time goes on [Node Duration]
 	Suspend
-	Partition // nothing comes through from a node to another [Node Peer Duration]
-	SlowLink  // it takes longer than usual [Node Peer Amount Duration]
-	// the sessions between two nodes break, with all that is on its way [Node Peer]
+	Partition // nothing gets through from one node to another [Node Peer Duration]
+	SlowLink  // messages take longer than usual [Node Peer Amount Duration]
+	// the sessions between two nodes break, with everything in transit [Node Peer]
 	BreakSessions
-	ClockStep  // a wall clock is put forward, or back [Node Amount]
+	ClockStep  // a wall clock is set forward or back [Node Amount]
 	SlowDisk   // each write takes longer [Node Amount Duration]
-	FullDisk   // no write succeeds [Node Duration]
-	SlowNode   // a daemon takes so long for whatever it does [Node Amount Duration]
-	OwnerComes // somebody uses the machine himself [Node Duration]
-	GuardDies  // what would see that dies, and starts again [Node Duration]
-	// another machine answers at the address of one that cannot be reached [Node Peer
-	// Duration]
+	FullDisk   // every write fails [Node Duration]
+	SlowNode   // every action of a daemon takes this long [Node Amount Duration]
+	OwnerComes // the machine owner uses the machine [Node Duration]
+	GuardDies  // the guard dies and restarts [Node Duration]
+	// a machine is cut off, and another one answers at its address [Node Peer Duration]
 	TakeAddress
-	// a daemon dies, a bit on its disk is another one, and it starts again [Node Duration
-	// N: which bit]
+	// a daemon dies, a bit on its disk flips, and the daemon restarts [Node Duration N:
+	// which bit]
 	BitFlip
 	kindCount = iota
 )
@@ -59,25 +56,25 @@ func AllKinds() []InjectionKind {
 	return all
 }
 
-// String names a kind, in the plural.
+// String returns the name of a kind, in the plural.
 func (k InjectionKind) String() string { return kindNames[k] }
 
 // Fault is one fault.
 type Fault struct {
-	At        time.Duration // since the beginning
+	At        time.Duration // since the beginning of the simulation
 	Duration  time.Duration
 	Kind      InjectionKind
 	Node      string
 	Peer      string
-	Failpoint string // of those that package internal/failpoint names
+	Failpoint string // a failpoint that package internal/failpoint names
 	N         int
 	Amount    time.Duration
 }
 
-// End is when a fault is over. One at a point is taken to happen at once.
+// End returns when a fault is over. A crash at a failpoint counts as immediate.
 func (f *Fault) End() time.Duration { return f.At + f.Duration }
 
-// String is one line for people, without the time.
+// String describes the fault in one line, without its time.
 func (f Fault) String() string {
 	lasts := fmt.Sprintf("for %v", f.Duration)
 	switch f.Kind {
@@ -126,7 +123,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("kind(%d)", f.Kind)
 }
 
-// ordinal is "1st", "2nd" and so on.
+// ordinal returns "1st", "2nd" and so on.
 func ordinal(n int) string {
 	suffix := "th"
 	if tens := n / 10 % 10; tens != 1 && n%10 >= 1 && n%10 <= 3 {
@@ -135,13 +132,13 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// SortByTime orders faults by when they happen.
+// SortByTime sorts faults by time.
 func SortByTime(all []Fault) {
 	slices.SortStableFunc(all, func(f, g Fault) int { return cmp.Compare(f.At, g.At) })
 }
 
-// Reductions lists faults that do less than f, or the same for a shorter time, what does
-// least first: whoever looks for the shortest story tries them in its place.
+// Reductions lists weaker or shorter variants of f, the weakest first. Minimizing tries
+// them in its place.
 func (f Fault) Reductions() (all []Fault) {
 	add := func(change func(*Fault)) {
 		g := f
@@ -166,5 +163,5 @@ func (f Fault) Reductions() (all []Fault) {
 	return all
 }
 
-// minDuration is the shortest time that is worth telling.
+// minDuration is the time up to which Reductions leaves durations and amounts alone.
 const minDuration = 10 * time.Millisecond

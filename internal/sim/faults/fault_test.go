@@ -17,8 +17,8 @@ func testLimits() DrawLimits {
 	}
 }
 
-// The same seed draws the same faults; others draw others; all are in order, over in
-// time, and between different nodes that exist.
+// TestDraw checks that a seed always draws the same faults, and another seed others.
+// Faults must be in order, end in time, and affect different nodes that exist.
 func TestDraw(t *testing.T) {
 	w := testLimits()
 	seen, nodes := map[InjectionKind]int{}, w.Nodes.all()
@@ -68,7 +68,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// Only what is asked for is drawn.
+// TestDrawKinds checks that only the requested kinds, disks and owners are drawn.
 func TestDrawKinds(t *testing.T) {
 	w := testLimits()
 	w.Kinds, w.Disks, w.OwnedMachines = []InjectionKind{FullDisk, ClockStep, OwnerComes}, []string{"s1"}, []string{"m2"}
@@ -82,8 +82,8 @@ func TestDrawKinds(t *testing.T) {
 	}
 }
 
-// The fewest are found wherever they stand among others, and none of what is left can be
-// left out.
+// TestMinimize checks that the minimal set is found at any place in the list. No element
+// of the result can be left out.
 func TestMinimize(t *testing.T) {
 	r := NewRand(1)
 	for range 300 {
@@ -121,8 +121,8 @@ func TestMinimize(t *testing.T) {
 	}
 }
 
-// toyFails is a lock with a lease that a crash and a cut together let two hold: the other
-// faults do no harm. Only so much of each is needed.
+// toyFails models a lock with a lease that a crash and a partition together let two nodes
+// hold. Other faults do no harm, and a minimal amount of each of the two suffices.
 func toyFails(all []Fault) bool {
 	crashed := false
 	for _, f := range all {
@@ -136,8 +136,8 @@ func toyFails(all []Fault) bool {
 	return false
 }
 
-// A long schedule is cut down to the two faults that do the harm, as short as they can
-// be.
+// TestMinimizeAndShorten checks that a long schedule is reduced to the two harmful
+// faults, each as short as possible.
 func TestMinimizeAndShorten(t *testing.T) {
 	found := 0
 	for seed := range uint64(1000) {
@@ -184,8 +184,8 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestSeed holds a seed to stand for the same numbers as ever: people keep seeds of what
-// they have found.
+// TestSeed checks that a seed gives the same numbers as ever, because known failures are
+// recorded as seeds.
 func TestSeed(t *testing.T) {
 	r := NewRand(1234567)
 	if a, b := r.Uint64(), r.Split().Uint64(); a != 6457827717110365317 || b != 952087129823636507 {

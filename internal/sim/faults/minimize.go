@@ -1,10 +1,10 @@
 package faults
 
-// Minimize returns as few of some things as it finds for which fails still says true, in
-// their order: none of what it returns can be left out alone. It is "ddmin" (Zeller,
-// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28, 2002):
-// half of them is left out, then the other half, then smaller and smaller parts. fails is
-// true of all of them. It gives up early, with what it has, when enough says so.
+// Minimize returns a minimal sublist for which fails still returns true. The order is
+// preserved, and no single element of the result can be left out. The algorithm is
+// "ddmin" (Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
+// TSE 28, 2002): it leaves out one half, then the other half, then smaller and smaller
+// parts. fails must be true of the whole list. It stops early when enough returns true.
 func Minimize[T any](all []T, fails func([]T) bool, enough func() bool) []T {
 	if len(all) > 0 && !enough() && fails(nil) {
 		return nil
@@ -24,7 +24,7 @@ func Minimize[T any](all []T, fails func([]T) bool, enough func() bool) []T {
 	return all
 }
 
-// dropPart leaves out one of so many parts of a list, the first for which the rest still
+// dropPart leaves out the first of the given number of parts without which the list still
 // fails.
 func dropPart[T any](all []T, parts int, fails func([]T) bool, enough func() bool) (rest []T, ok bool) {
 	for part := range parts {
@@ -43,9 +43,8 @@ func dropPart[T any](all []T, parts int, fails func([]T) bool, enough func() boo
 	return nil, false
 }
 
-// ShortenFaults puts smaller faults in the place of those for which that can be done so
-// that they still fail, as long as that is possible and it is not enough. fails is true
-// of all.
+// ShortenFaults replaces faults by their reductions as long as the schedule still fails.
+// fails must be true of the whole list. It stops early when enough returns true.
 func ShortenFaults(all []Fault, fails func([]Fault) bool, enough func() bool) []Fault {
 	for again := true; again; {
 		again = false

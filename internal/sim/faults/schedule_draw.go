@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// NodeNames are the names of a pool's nodes, by what they are.
+// NodeNames lists the names of a pool's nodes by type.
 type NodeNames struct{ Schedds, Machines, Managers []string }
 
-// all lists all of them.
+// all lists the names of all nodes.
 func (n *NodeNames) all() []string { return slices.Concat(n.Managers, n.Schedds, n.Machines) }
 
-// DrawLimits bounds what is drawn.
+// DrawLimits bounds what DrawSchedule draws.
 type DrawLimits struct {
 	Nodes         NodeNames
-	Failpoints    func(node string) []string // at which a daemon can be made to die
-	Kinds         []InjectionKind            // of those that may be drawn; none: all
-	From          time.Duration              // no fault before
-	Until         time.Duration              // all are over by then
-	MaxIncidents  int                        // so many incidents; one may be more than one fault
-	Disks         []string                   // whose disks can be full, slow, or torn; none: all nodes'
-	OwnedMachines []string                   // machines that have owners who come; none: all
+	Failpoints    func(node string) []string // failpoints at which a daemon can be made to crash
+	Kinds         []InjectionKind            // kinds that may be drawn; empty: all
+	From          time.Duration              // no fault begins earlier
+	Until         time.Duration              // all faults are over by then
+	MaxIncidents  int                        // maximum of incidents; an incident may be several faults
+	Disks         []string                   // nodes whose disks can be full, slow or torn; empty: all
+	OwnedMachines []string                   // machines with owners who come; empty: all
 }
 
-// The longest times that are drawn. Beyond a lease something else happens than within, so
-// leases of what is run should be shorter than the longest.
+// The longest durations that are drawn. Faults longer than a lease have other effects
+// than shorter ones, so the simulated leases should be shorter than these.
 const (
 	maxDowntime  = 2 * time.Minute
 	maxCut       = 3 * time.Minute
@@ -109,17 +109,17 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 type scheduleDraw struct {
 	*SeededRand
 	DrawLimits
-	pair []string // the two between which it happens; none: anywhere
-	// it is to happen soon after the last, and often to the same node: what does harm
-	// together seldom meets by itself
+	pair []string // the two nodes that most faults affect; empty: any nodes
+	// the next fault is near lastFault in time, and often on the same node: faults that
+	// harm only together seldom coincide by chance
 	clustered bool
-	lastFault Fault // one before
+	lastFault Fault // an earlier fault
 }
 
-// nearTime is how soon after another fault one happens that is to be near it.
+// nearTime is the longest delay between a clustered fault and the one that it is near.
 const nearTime = 15 * time.Second
 
-// drawTime draws an instant.
+// drawTime draws the time of a fault.
 func (d *scheduleDraw) drawTime() time.Duration {
 	if d.clustered {
 		return min(d.lastFault.At+d.Duration(nearTime), d.Until)
@@ -127,7 +127,7 @@ func (d *scheduleDraw) drawTime() time.Duration {
 	return d.From + d.Duration(max(d.Until-d.From, time.Millisecond))
 }
 
-// drawNode draws one of some nodes.
+// drawNode draws one of the given nodes.
 func (d *scheduleDraw) drawNode(of []string) string {
 	if len(d.pair) > 0 && !d.OneIn(4) {
 		if name := PickOne(d.SeededRand, d.pair); slices.Contains(of, name) {
@@ -145,7 +145,7 @@ func (d *scheduleDraw) drawNode(of []string) string {
 	return PickOne(d.SeededRand, of)
 }
 
-// drawIncident draws what happens at one place, of a kind.
+// drawIncident draws an incident of a kind: one or more related faults.
 func (d *scheduleDraw) drawIncident(k InjectionKind) []Fault {
 	f := Fault{At: d.drawTime(), Kind: k, Node: d.drawNode(d.Nodes.all())}
 	away := func() { f.Duration = d.SkewedDuration(10*time.Millisecond, maxDowntime) }
@@ -188,9 +188,9 @@ func (d *scheduleDraw) drawIncident(k InjectionKind) []Fault {
 	return []Fault{f}
 }
 
-// drawUnreachedMachine draws that a schedd starts again and does not reach a machine
-// then, for about as long as its leases are: what it knew of them is gone, and it must
-// not take for dead what is not.
+// drawUnreachedMachine draws a restart of a schedd that then cannot reach a machine. The
+// machine stays unreachable for about the length of its leases. The schedd has lost the
+// remaining times of these leases, and must not declare live tasks dead.
 func (d *scheduleDraw) drawUnreachedMachine() (all []Fault) {
 	d.clustered = false
 	f := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, 5*time.Second), Kind: Crash,
@@ -202,8 +202,8 @@ func (d *scheduleDraw) drawUnreachedMachine() (all []Fault) {
 	return []Fault{f, cut, back}
 }
 
-// drawLateReads draws that a machine's daemon stands still while it is told things, and
-// reads them when whoever said them has long been unable to reach it.
+// drawLateReads draws a pause of a machine's daemon during which a schedd sends messages.
+// The daemon reads them when the schedd has long been unable to reach it.
 func (d *scheduleDraw) drawLateReads() (all []Fault) {
 	d.clustered = false
 	pause := Fault{At: d.drawTime(), Duration: d.SkewedDuration(maxDowntime/12, maxDowntime/3), Kind: Pause,
@@ -217,12 +217,12 @@ func (d *scheduleDraw) drawLateReads() (all []Fault) {
 	return []Fault{pause, parted, cut, back}
 }
 
-// ownerStream makes a source of its own for owners: what else a seed draws is the same
-// whether they come or not.
+// ownerStream seeds a separate stream for owners. What else a seed draws is the same with
+// and without owners.
 const ownerStream = 0x6f776e6572
 
-// drawOwnerVisits draws that owners come, one after the other; and where daemons die,
-// also that they do beside a dead one.
+// drawOwnerVisits draws visits of owners, one after the other. If die is set, some visits
+// are beside a dead daemon.
 func (d *scheduleDraw) drawOwnerVisits(die bool) (all []Fault) {
 	for range d.Skewed(1, d.MaxIncidents/2) {
 		d.clustered = false
@@ -236,8 +236,8 @@ func (d *scheduleDraw) drawOwnerVisits(die bool) (all []Fault) {
 	return all
 }
 
-// drawVisitWithoutDaemon draws that a machine's daemon is dead when its owner comes, and
-// starts again while he is there: what others have stopped it must not let go on.
+// drawVisitWithoutDaemon draws a visit during which the machine's daemon is dead and
+// restarts. The daemon must not resume what others have frozen meanwhile.
 func (d *scheduleDraw) drawVisitWithoutDaemon() (all []Fault) {
 	d.clustered = false
 	crash := Fault{At: d.drawTime(), Duration: d.SkewedDuration(10*time.Millisecond, maxDowntime/8), Kind: Crash,
@@ -247,11 +247,11 @@ func (d *scheduleDraw) drawVisitWithoutDaemon() (all []Fault) {
 	return []Fault{crash, visit}
 }
 
-// guardStream makes a source of its own for guards, likewise.
+// guardStream seeds a separate stream for guards, as ownerStream does for owners.
 const guardStream = 0x6775617264
 
-// drawGuardDeaths draws that guards die: by themselves, about when the owner comes or
-// goes, and about when the daemon beside them dies, too.
+// drawGuardDeaths draws deaths of guards. Some come alone, some near the arrival or
+// departure of an owner, and some near the death of the daemon beside the guard.
 func (d *scheduleDraw) drawGuardDeaths(come, die bool) (all []Fault) {
 	for range d.Skewed(1, d.MaxIncidents/4) {
 		d.clustered = false
@@ -272,11 +272,12 @@ func (d *scheduleDraw) drawGuardDeaths(come, die bool) (all []Fault) {
 	return all
 }
 
-// takeoverStream makes a source of its own for machines at others' addresses, likewise.
+// takeoverStream seeds a separate stream for address takeovers, as ownerStream does for
+// owners.
 const takeoverStream = 0x74616b6572
 
-// drawAddressTakeover draws that a machine is cut off from everybody and another one
-// answers at its address, for about as long as leases are.
+// drawAddressTakeover draws that a machine is cut off and another one answers at its
+// address. It lasts about as long as leases do.
 func (d *scheduleDraw) drawAddressTakeover() (all []Fault) {
 	for range d.Skewed(1, 3) {
 		d.clustered = false
@@ -290,11 +291,11 @@ func (d *scheduleDraw) drawAddressTakeover() (all []Fault) {
 	return all
 }
 
-// bitFlipStream makes a source of its own for flipped bits, likewise.
+// bitFlipStream seeds a separate stream for flipped bits, as ownerStream does for owners.
 const bitFlipStream = 0x666c6970
 
-// drawBitFlips draws that the log of a central manager is damaged while it is down. It is
-// always the same one's: where most have damage nobody knows what was said.
+// drawBitFlips draws damage to the log of a central manager that is down. It is always
+// the same manager: if a majority has damage, committed entries are lost.
 func (d *scheduleDraw) drawBitFlips() (all []Fault) {
 	d.clustered = false
 	name := PickOne(d.SeededRand, d.Nodes.Managers)
@@ -305,10 +306,11 @@ func (d *scheduleDraw) drawBitFlips() (all []Fault) {
 	return all
 }
 
-// logLossStream makes a source of its own for damage to the logs of schedds, likewise.
+// logLossStream seeds a separate stream for damage to schedds' logs, as ownerStream does
+// for owners.
 const logLossStream = 0x6c6f7373
 
-// drawLogLoss draws that the log of a schedd is damaged while it is down.
+// drawLogLoss draws damage to the log of a schedd that is down.
 func (d *scheduleDraw) drawLogLoss() (all []Fault) {
 	d.clustered = false
 	for range d.Skewed(1, 3) {
@@ -334,7 +336,7 @@ func (d *scheduleDraw) drawOwnedMachine() string {
 	return d.drawNode(d.Nodes.Machines)
 }
 
-// drawClockStep draws by how much a wall clock is put forward or back.
+// drawClockStep draws how far a wall clock is set forward or back.
 func (d *scheduleDraw) drawClockStep() time.Duration {
 	by := d.SkewedDuration(time.Second, maxClockStep)
 	if d.OneIn(2) {
@@ -343,15 +345,15 @@ func (d *scheduleDraw) drawClockStep() time.Duration {
 	return by
 }
 
-// drawNetworkFault draws what happens between nodes: to one pair, to all pairs of one
-// node, or between two halves; in one direction or both; once, or again and again
-// (Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud Systems", OSDI
-// 2018: complete, partial and simplex partitions, and most that do harm cut off one
-// node).
+// drawNetworkFault draws a fault between nodes. It affects one pair, all pairs of one
+// node, or two halves of the pool, in one direction or both, once or repeatedly. These
+// are the complete, partial and simplex partitions of Alquraan et al. ("An Analysis of
+// Network-Partitioning Failures in Cloud Systems", OSDI 2018), who found that most
+// harmful ones cut off one node.
 func (d *scheduleDraw) drawNetworkFault(f Fault) (all []Fault) {
 	f.Duration = d.SkewedDuration(10*time.Millisecond, maxCut)
 	if d.OneIn(2) {
-		f.Duration = d.SkewedDuration(maxCut/8, maxCut) // about as long as leases are
+		f.Duration = d.SkewedDuration(maxCut/8, maxCut) // about the length of leases
 	}
 	if f.Kind == SlowLink {
 		f.Amount = d.SkewedDuration(10*time.Millisecond, 5*time.Second)
@@ -383,7 +385,7 @@ func (d *scheduleDraw) drawNetworkFault(f Fault) (all []Fault) {
 	return all
 }
 
-// drawPairs draws between whom it happens.
+// drawPairs draws the pairs of nodes that a network fault affects.
 func (d *scheduleDraw) drawPairs() (pairs [][2]string) {
 	all := d.Nodes.all()
 	if len(all) < 2 {
@@ -403,7 +405,7 @@ func (d *scheduleDraw) drawPairs() (pairs [][2]string) {
 			}
 		}
 		return pairs
-	case 1: // one and all others
+	case 1: // one node and all others
 		a := d.drawNode(all)
 		for _, b := range all {
 			if a != b {

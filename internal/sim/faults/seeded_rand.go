@@ -7,25 +7,25 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 )
 
-// SeededRand draws what is in a schedule of faults. It is the same for the same seed on
+// SeededRand draws the contents of a fault schedule. A seed gives the same numbers on
 // every machine and with every version of Go.
 type SeededRand struct{ numbers eventloop.SplitMix }
 
-// NewRand returns the source of a seed.
+// NewRand returns the generator of a seed.
 func NewRand(seed uint64) *SeededRand { return &SeededRand{eventloop.SplitMix(seed)} }
 
-// Uint64 is the next number.
+// Uint64 returns the next number.
 func (r *SeededRand) Uint64() uint64 { return r.numbers.Uint64() }
 
-// Split returns a source of its own, so that what is drawn from it does not move what is
-// drawn here later.
+// Split returns a separate generator. What is drawn from it does not change what r draws
+// later.
 func (r *SeededRand) Split() *SeededRand { return NewRand(r.Uint64()) }
 
-// splitAside is a source of its own that moves nothing that is drawn here, not even once:
-// for what is drawn besides.
+// splitAside returns a separate generator without drawing from r. It serves draws that
+// must not change the other draws of a seed.
 func (r *SeededRand) splitAside(what uint64) *SeededRand { return NewRand(uint64(r.numbers) ^ what) }
 
-// Intn is a number of [0, n), each as likely as the others; 0 where n is not positive.
+// Intn draws from [0, n), uniformly; it returns 0 if n is not positive.
 func (r *SeededRand) Intn(n int) int {
 	if n <= 0 {
 		return 0
@@ -34,26 +34,26 @@ func (r *SeededRand) Intn(n int) int {
 	return int(high)
 }
 
-// Between is a number of [low, high].
+// Between draws from [low, high], uniformly.
 func (r *SeededRand) Between(low, high int) int { return low + r.Intn(high-low+1) }
 
-// Skewed is a number of [low, high] of which the small are likelier: each power of two is
-// as likely as the next.
+// Skewed draws from [low, high] with a bias to small numbers. Each power of two is
+// equally likely.
 func (r *SeededRand) Skewed(low, high int) int {
 	span := uint(bits.Len(uint(max(high-low, 0))))
 	return min(low+int(r.Uint64()>>1&(1<<uint(r.Intn(int(span)+1))-1)), high)
 }
 
-// OneIn reports true once in n.
+// OneIn returns true once in n calls on average.
 func (r *SeededRand) OneIn(n int) bool { return r.Intn(n) == 0 }
 
-// Duration is a time of [0, most), to the millisecond.
+// Duration draws from [0, most) in whole milliseconds.
 func (r *SeededRand) Duration(most time.Duration) time.Duration {
 	return time.Duration(r.Intn(int(most/time.Millisecond))) * time.Millisecond
 }
 
-// SkewedDuration is a time of [low, high] of which the short are likelier: of each factor
-// of two as many. It is a whole number of milliseconds.
+// SkewedDuration draws from [low, high] with a bias to short durations. Each power of two
+// is equally likely. The result is in whole milliseconds.
 func (r *SeededRand) SkewedDuration(low, high time.Duration) time.Duration {
 	steps := bits.Len64(uint64(max(high/max(low, time.Millisecond), 1)))
 	d := low << uint(r.Intn(steps))
@@ -61,5 +61,5 @@ func (r *SeededRand) SkewedDuration(low, high time.Duration) time.Duration {
 	return min(d, high).Truncate(time.Millisecond)
 }
 
-// PickOne is one of a list, which is not empty.
+// PickOne draws an element of a list, which must not be empty.
 func PickOne[T any](r *SeededRand, list []T) T { return list[r.Intn(len(list))] }
