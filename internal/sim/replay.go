@@ -293,8 +293,8 @@ func (r *logReplay) enqueueTask(t *replayTask) error {
 	return nil
 }
 
-// correctionSteps are the seconds added to an estimate when a job exceeds it, by the number
-// of times that it has done so (Tsafrir et al., §4.1).
+// correctionSteps are the seconds by which exceeded estimates grow: the first time, the
+// second, and so on. They follow Tsafrir et al., §4.1.
 var correctionSteps = [...]int64{60, 5 * 60, 15 * 60, 30 * 60, 3600, 2 * 3600, 5 * 3600, 10 * 3600, 20 * 3600,
 	50 * 3600, 100 * 3600}
 

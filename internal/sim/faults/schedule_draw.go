@@ -45,34 +45,26 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 	takers, taken := r.splitAside(takeoverStream), slices.Contains(w.Kinds, TakeAddress) || len(w.Kinds) == 0
 	losses := r.splitAside(logLossStream)
 	flips, flipped := r.splitAside(bitFlipStream), slices.Contains(w.Kinds, BitFlip) || len(w.Kinds) == 0
-	var today []InjectionKind
-	for _, k := range possible {
-		if r.OneIn(2) {
-			today = append(today, k)
-		}
-	}
-	if len(today) == 0 && len(possible) > 0 {
-		today = []InjectionKind{PickOne(r, possible)}
-	}
+	active := drawActiveKinds(r, possible)
 	d := scheduleDraw{SeededRand: r, DrawLimits: w}
 	if r.OneIn(3) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 {
 		d.pair = []string{PickOne(r, w.Nodes.Schedds), PickOne(r, w.Nodes.Machines)}
 	}
 	together, most := r.OneIn(2), w.MaxIncidents
-	if len(today) == 0 {
+	if len(active) == 0 {
 		most = 0
 	}
 	for range r.Skewed(min(1, most), most) {
 		if d.clustered = together && len(all) > 0 && !r.OneIn(3); d.clustered {
 			d.lastFault = PickOne(r, all)
 		}
-		all = append(all, d.drawIncident(PickOne(r, today))...)
+		all = append(all, d.drawIncident(PickOne(r, active))...)
 	}
-	if slices.Contains(today, Crash) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 &&
+	if slices.Contains(active, Crash) && slices.Contains(active, Partition) && len(w.Nodes.Schedds) > 0 &&
 		len(w.Nodes.Machines) > 0 && r.OneIn(2) {
 		all = append(all, d.drawUnreachedMachine()...)
 	}
-	if slices.Contains(today, Pause) && slices.Contains(today, Partition) && len(w.Nodes.Schedds) > 0 &&
+	if slices.Contains(active, Pause) && slices.Contains(active, Partition) && len(w.Nodes.Schedds) > 0 &&
 		len(w.Nodes.Machines) > 0 {
 		for range r.Intn(4) {
 			all = append(all, d.drawLateReads()...)
@@ -80,11 +72,11 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 	}
 	if come && (len(possible) == 0 || owners.OneIn(2)) {
 		d.SeededRand = owners
-		all = append(all, d.drawOwnerVisits(slices.Contains(today, Crash))...)
+		all = append(all, d.drawOwnerVisits(slices.Contains(active, Crash))...)
 	}
 	if blind && (len(possible) == 0 || guards.OneIn(2)) {
 		d.SeededRand = guards
-		all = append(all, d.drawGuardDeaths(come, slices.Contains(today, Crash))...)
+		all = append(all, d.drawGuardDeaths(come, slices.Contains(active, Crash))...)
 	}
 	if taken && len(w.Nodes.Machines) > 1 && (len(possible) == 0 || takers.OneIn(4)) {
 		d.SeededRand = takers
@@ -104,6 +96,19 @@ func DrawSchedule(r *SeededRand, w DrawLimits) (all []Fault) {
 	}
 	SortByTime(all)
 	return all
+}
+
+// drawActiveKinds draws which of the possible kinds a schedule has, at least one.
+func drawActiveKinds(r *SeededRand, possible []InjectionKind) (active []InjectionKind) {
+	for _, k := range possible {
+		if r.OneIn(2) {
+			active = append(active, k)
+		}
+	}
+	if len(active) == 0 && len(possible) > 0 {
+		active = []InjectionKind{PickOne(r, possible)}
+	}
+	return active
 }
 
 type scheduleDraw struct {
