@@ -10,33 +10,32 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TimingRules are the times by which a pool is judged.
+// TimingRules holds the time limits that the auditor applies.
 type TimingRules struct {
-	// KillGrace is how long a machine may take to kill what it must: by then no process
-	// outlives its lease (P10).
+	// KillGrace is how long a machine may take to kill processes after their lease (P10).
 	KillGrace time.Duration
 
-	// WakeTime is how long a machine that wakes may take until tasks whose leases are
-	// over are dead. Until then they stand still, as since it fell asleep, and do not
-	// count as living beside others (P4).
+	// WakeTime is how long a machine that wakes may take to kill tasks whose leases have
+	// expired. Until then they are frozen, as they were while it slept, and do not
+	// overlap with other attempts (P4).
 	WakeTime time.Duration
 
-	// StartWait is how long after the last fault a task that could run may wait for a
-	// machine that has room for it (P9).
+	// StartWait is how long after the last fault a runnable task may wait while a machine
+	// has room for it (P9).
 	StartWait time.Duration
 
-	// FreezeTime is how long a task may go on after the owner of its machine has touched
-	// it, or it has woken (the design, §7).
+	// FreezeTime is how long tasks may run on after the machine owner comes back or the
+	// machine wakes (the design, §7).
 	FreezeTime time.Duration
 }
 
-// DefaultRules are those of a real pool.
+// DefaultRules returns the time limits of a real pool.
 func DefaultRules() TimingRules {
 	return TimingRules{KillGrace: 10 * time.Second, WakeTime: time.Second, StartWait: time.Minute,
 		FreezeTime: 250 * time.Millisecond}
 }
 
-// Guarantee numbers what Roost promises, from 1. 0 is what its cores promise themselves.
+// Guarantee is the number of a guarantee, from 1. 0 stands for the cores' own invariants.
 type Guarantee int
 
 // guarantees are the sentences of the design, §5, by number.
@@ -56,13 +55,14 @@ var guarantees = [...]string{
 	12: "while somebody uses his machine, or nothing is heard of the guard that would see him, no task runs on it",
 }
 
-// OwnerGuarantee is what is promised to those whose machines are lent, beside the eleven.
+// OwnerGuarantee is the guarantee to machine owners, in addition to the eleven of the
+// design.
 const OwnerGuarantee = Guarantee(len(guarantees) - 1)
 
-// Promises is how many there are with a number.
+// Promises is the number of guarantees that have a number in the design.
 const Promises = int(OwnerGuarantee) - 1
 
-// Sentence is what is promised.
+// Sentence returns the text of a guarantee.
 func (p Guarantee) Sentence() string { return guarantees[p] }
 
 func (p Guarantee) String() string {
@@ -72,22 +72,22 @@ func (p Guarantee) String() string {
 	return fmt.Sprintf("P%d", int(p))
 }
 
-// CoreContradiction says that a core has found what its books must never say.
+// CoreContradiction records that a core has found one of its invariants broken.
 func (a *Auditor) CoreContradiction(at time.Duration, text string) {
 	a.now = max(a.now, at)
 	a.violations = append(a.violations,
 		Violation{At: a.now, Description: text, History: slices.Clone(a.log[max(len(a.log)-maxHistory, 0):])})
 }
 
-// Violation is a promise that was broken.
+// Violation is an event that contradicts a guarantee.
 type Violation struct {
 	Guarantee   Guarantee
 	At          time.Duration
-	Description string  // how
-	History     []Event // what was seen of the matter, what broke it last
+	Description string  // what happened
+	History     []Event // the related events; the last one is the violation
 }
 
-// String tells the breach on several lines.
+// String describes the violation in several lines.
 func (b *Violation) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%v is broken at %s: %s\n%v: %s\n", b.Guarantee, ClockText(b.At), b.Description, b.Guarantee,
@@ -98,30 +98,30 @@ func (b *Violation) String() string {
 	return text.String()
 }
 
-// Auditor holds what was seen against the promises.
+// Auditor checks events against the guarantees.
 type Auditor struct {
 	rules           TimingRules
 	now             time.Duration
-	log             []Event // all that was seen
+	log             []Event // all events so far
 	violations      []Violation
 	jobs            map[roost.JobID]*auditedJob
-	keys            map[string]roost.JobID // as they were shown or written, whichever came first
+	keys            map[string]roost.JobID // submit keys, as first shown to a user or stored
 	machines        map[string]*auditedMachine
 	entries         map[uint64]entryDigest
-	lastEntry       uint64                   // the last of the log that anybody has
-	ledgerTime      time.Duration            // the ledger's then
-	accounts        map[string]*usageAccount // by who
+	lastEntry       uint64                   // highest index of a log entry that any replica has
+	ledgerTime      time.Duration            // ledger time at that entry
+	accounts        map[string]*usageAccount // by submitter
 	usageReports    map[usageReport]Event
 	faultsEnded     time.Duration // when the last fault was over
 	hasFaultsEnded  bool
-	progressChecked time.Duration // when P9 was looked after last
+	progressChecked time.Duration // when P9 was checked last
 	waiting         map[roost.TaskID]time.Duration
-	nextExpiry      dueInstant // when somebody may next outlive a lease
-	ownedNow        int        // machines that somebody uses himself
-	guardMissing    int        // machines of whose guards nothing is heard
+	nextExpiry      dueInstant // when an attempt may next outlive its lease
+	ownedNow        int        // number of machines in use by their owners
+	guardMissing    int        // number of machines whose startd has lost contact with the guard
 }
 
-// New returns an auditor who has seen nothing.
+// New returns an auditor without events.
 func New(rules TimingRules) *Auditor {
 	return &Auditor{
 		rules: rules, jobs: map[roost.JobID]*auditedJob{}, keys: map[string]roost.JobID{},
@@ -131,14 +131,13 @@ func New(rules TimingRules) *Auditor {
 	}
 }
 
-// Violations lists the promises that were broken so far, in the order in which that was
-// seen.
+// Violations lists the violations so far, in the order in which they were found.
 func (a *Auditor) Violations() []Violation { return a.violations }
 
-// Log is all that was seen, in order. The caller only reads it.
+// Log returns all events so far, in order. The caller must not modify it.
 func (a *Auditor) Log() []Event { return a.log }
 
-// Observe takes in what was seen next. Time does not run backwards.
+// Observe processes the next event. It panics if time runs backwards.
 func (a *Auditor) Observe(s Event) {
 	if s.At < a.now {
 		panic(fmt.Sprintf("audit: %v was seen at %v, and it is %v", s, s.At, a.now))
@@ -170,22 +169,22 @@ func (a *Auditor) Observe(s Event) {
 	}
 }
 
-// Finish says that nothing more will be seen after at. Whatever was submitted must have
-// ended by then, or be held.
+// Finish ends the audit at a time. Every submitted task must have ended by then, or be
+// held.
 func (a *Auditor) Finish(at time.Duration) {
 	a.checkTime(at)
 	a.now = at
 	a.checkUnfinished()
 }
 
-// checkTime looks after what time alone can break.
+// checkTime checks the guarantees that the passing of time alone can violate.
 func (a *Auditor) checkTime(at time.Duration) {
 	a.checkExpired(at)
 	a.checkDisturbed(at)
 	a.checkProgress(at)
 }
 
-// addViolation notes that a promise is broken, with all that was seen of what keep says.
+// addViolation records a violation together with the events so far that matches selects.
 func (a *Auditor) addViolation(p Guarantee, matches func(*Event) bool, text string, args ...any) {
 	b := Violation{Guarantee: p, At: a.now, Description: fmt.Sprintf(text, args...)}
 	for i := range a.log {
@@ -199,10 +198,11 @@ func (a *Auditor) addViolation(p Guarantee, matches func(*Event) bool, text stri
 	a.violations = append(a.violations, b)
 }
 
-// maxHistory bounds what is told of one breach: of more the middle is left out.
+// maxHistory is the most events that a violation has; from longer histories the middle is
+// left out.
 const maxHistory = 40
 
-// taskHistory keeps what was seen of a task, and what was done to all of its job.
+// taskHistory selects the events about a task, and those about all tasks of its job.
 func taskHistory(t roost.TaskID) func(*Event) bool {
 	return func(s *Event) bool {
 		return s.Job == t.Job && (s.Type == IDShown || s.Type == SubmissionStored || s.Type == Archived ||
@@ -210,7 +210,7 @@ func taskHistory(t roost.TaskID) func(*Event) bool {
 	}
 }
 
-// jobHistory keeps what was seen of jobs as such.
+// jobHistory selects the events about jobs as a whole.
 func jobHistory(ids ...roost.JobID) func(*Event) bool {
 	return func(s *Event) bool {
 		for _, id := range ids {
@@ -226,7 +226,7 @@ func jobHistory(ids ...roost.JobID) func(*Event) bool {
 	}
 }
 
-// machineHistory keeps what was seen of a machine's books and of what ran there.
+// machineHistory selects the events about a machine's claims and processes.
 func machineHistory(node string) func(*Event) bool {
 	return func(s *Event) bool {
 		return s.Node == node && s.Type != UsageReported && s.Type != Digested && s.Type != Assigned &&
@@ -234,7 +234,7 @@ func machineHistory(node string) func(*Event) bool {
 	}
 }
 
-// byTask orders tasks.
+// byTask orders tasks by job and index.
 func byTask(s, t roost.TaskID) int {
 	return cmp.Or(s.Job.Compare(t.Job), cmp.Compare(s.Index, t.Index))
 }

@@ -14,8 +14,8 @@ var (
 	oneCore = roost.Resources{CPU: 1000}
 )
 
-// The words of the histories below. Each stands a second after the one before, unless it
-// says otherwise.
+// idShown and the functions below build the events of the histories in these tests. Each
+// event comes a second after the previous one, unless it has a time.
 func idShown(key string, id roost.JobID) Event {
 	return Event{Type: IDShown, Key: key, Job: id, Tasks: 1, Resources: oneCore}
 }
@@ -44,14 +44,14 @@ func entryDigestSeen(node string, entry, digest uint64) Event {
 	return Event{Type: Digested, Node: node, Entry: entry, Digest: digest}
 }
 
-// entryAt is an entry at a time of the ledger's.
+// entryAt returns a log entry with a ledger time.
 func entryAt(entry uint64, until time.Duration) Event {
 	return Event{Type: Digested, Node: "n1", Entry: entry, Digest: entry, Until: until}
 }
 
 func eventAt(t time.Duration, s Event) Event { s.At = t; return s }
 
-// taskRun is a task that is run and recorded as it should be.
+// taskRun returns the events of a task that runs and completes as it should.
 func taskRun(attempt roost.AttemptNumber, node string) []Event {
 	return []Event{
 		claimLeased(Leased, node, uint64(attempt), time.Hour), machineEvent(Assigned, attempt, node),
@@ -73,7 +73,7 @@ func joinHistories(parts ...any) (all []Event) {
 	return all
 }
 
-// observeAll has an auditor see a history, and returns him.
+// observeAll returns an auditor that has observed a history.
 func observeAll(history []Event) *Auditor {
 	a := New(DefaultRules())
 	now := time.Duration(0)
@@ -87,7 +87,8 @@ func observeAll(history []Event) *Auditor {
 	return a
 }
 
-// Each promise is broken by a history of its own, and by nothing else in it.
+// TestEachGuaranteeViolated checks for each guarantee that a history violates it and no
+// other one.
 func TestEachGuaranteeViolated(t *testing.T) {
 	begin := joinHistories(machineOffered("m1", 2), machineOffered("m2", 2), idShown("k", taskOne))
 	hold := Event{Type: HeldByUser, Job: taskOne, Index: AllTasks}
@@ -214,7 +215,8 @@ func TestEachGuaranteeViolated(t *testing.T) {
 	}
 }
 
-// A history in which all goes wrong that may, and nothing is broken.
+// TestNoViolation checks a history in which every permitted failure happens: no violation
+// is found.
 func TestNoViolation(t *testing.T) {
 	hold := Event{Type: HeldByUser, Job: taskOne, Index: AllTasks}
 	history := joinHistories(
@@ -222,7 +224,7 @@ func TestNoViolation(t *testing.T) {
 		// the same key again
 		Event{Type: SubmissionStored, Node: "s1", Key: "k", Job: taskOne, Tasks: 1, Resources: oneCore},
 		idShown("k", taskOne), idShown("k", taskOne),
-		// it was on its way
+		// recorded before the hold
 		claimLeased(Leased, "m1", 1, 30*time.Second), machineEvent(Assigned, 1, "m1"), hold,
 		machineEvent(Began, 1, "m1"),
 		claimLeased(Renewed, "m1", 1, 60*time.Second), Event{Type: Recovered, Node: "s1", Jobs: []roost.JobID{taskOne}},
@@ -236,7 +238,7 @@ func TestNoViolation(t *testing.T) {
 		Event{Type: Woke, Node: "m1"}, machineEvent(Ended, 2, "m1"), Event{Type: Archived, Job: taskOne},
 		entryDigestSeen("n1", 3, 6), usageRate(3, 0, 1), entryAt(4, 10*time.Second), usageRate(4, 10*time.Second, 3),
 		usageSeen("n1", 4, 20*time.Second, 40), entryDigestSeen("n2", 3, 6), usageRate(3, 0, 1),
-		// a clock is put right then
+		// a wrong clock is corrected at that entry
 		usageSeen("n2", 3, 8*time.Second, 8), entryAt(5, 100*time.Second), usageSeen("n1", 5, 100*time.Second, 280),
 		entryAt(6, 30*time.Second), usageSeen("n1", 6, 30*time.Second, 70), entryAt(7, 40*time.Second),
 		usageRate(7, 40*time.Second, 0), usageSeen("n1", 7, 50*time.Second, 100),
@@ -247,7 +249,7 @@ func TestNoViolation(t *testing.T) {
 			Resources: oneCore}, Event{Type: OwnerCame, Node: "m2"},
 		eventAt(3603250*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}),
 		Event{Type: OwnerLeft, Node: "m2"}, Event{Type: Resumed, Job: taskTwo, Attempt: 1, Node: "m2"},
-		// nobody sees him
+		// the guard is dead, so the visit goes unnoticed
 		Event{Type: GuardDied, Node: "m2"}, Event{Type: OwnerCame, Node: "m2"}, Event{Type: GuardMissed, Node: "m2"},
 		eventAt(3608500*time.Millisecond, Event{Type: Suspended, Job: taskTwo, Attempt: 1, Node: "m2"}),
 		Event{Type: GuardWatching, Node: "m2"}, Event{Type: OwnerLeft, Node: "m2"}, Event{Type: GuardHeard, Node: "m2"},
@@ -261,7 +263,7 @@ func TestNoViolation(t *testing.T) {
 	}
 }
 
-// What has not ended when all is over is told, once for each task.
+// TestUnfinishedReported checks that each unfinished task is reported once at the end.
 func TestUnfinishedReported(t *testing.T) {
 	a := observeAll(joinHistories(idShown("k", taskOne), idShown("l", taskTwo),
 		Event{Type: HeldByUser, Job: taskOne, Index: AllTasks, Detail: Removal}, Event{Type: FaultsEnded}))
@@ -272,8 +274,8 @@ func TestUnfinishedReported(t *testing.T) {
 	}
 }
 
-// What is free may be held for a larger task, as long as that waits for what still runs;
-// when nothing does any more, somebody has to move.
+// TestReservedRoom checks that free room may be reserved for a larger task. That holds as
+// long as it waits for running tasks; when none runs any more, a task must start.
 func TestReservedRoom(t *testing.T) {
 	large := Event{Type: IDShown, Key: "l", Job: taskTwo, Tasks: 1, Resources: roost.Resources{CPU: 2000}}
 	begin := joinHistories(machineOffered("m1", 2), idShown("k", taskOne), taskRun(1, "m1")[:3], large,

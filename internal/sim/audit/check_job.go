@@ -6,17 +6,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// auditedJob is what is known of one.
+// auditedJob is the auditor's state of a job.
 type auditedJob struct {
 	id        roost.JobID
 	key       string
 	shown     bool
 	archived  bool
-	resources roost.Resources // of each task
+	resources roost.Resources // resources of each task
 	tasks     []auditedTask
 }
 
-// checkJob holds jobs against P1 and P2.
+// checkJob checks P1 and P2.
 func (a *Auditor) checkJob(s *Event) {
 	switch s.Type {
 	case Recovered:
@@ -42,8 +42,8 @@ func (a *Auditor) checkJob(s *Event) {
 	j.shown = j.shown || s.Type == IDShown
 }
 
-// checkRecovered holds what a schedd has read from its disk against what users were
-// shown.
+// checkRecovered checks that a restarted schedd has all jobs whose ids were shown to
+// users.
 func (a *Auditor) checkRecovered(s *Event) {
 	for _, j := range a.sortedJobs() {
 		if j.id.Host == s.Node && j.shown && !slices.Contains(s.Jobs, j.id) {
@@ -52,8 +52,8 @@ func (a *Auditor) checkRecovered(s *Event) {
 	}
 }
 
-// checkArchived holds against P1 that a job goes into the history when all its tasks have
-// come to their end, and not before.
+// checkArchived checks that a job goes into the history only after all its tasks have
+// ended (P1).
 func (a *Auditor) checkArchived(s *Event) {
 	j := a.jobs[s.Job]
 	if j == nil {
@@ -69,7 +69,7 @@ func (a *Auditor) checkArchived(s *Event) {
 	}
 }
 
-// sortedJobs lists the jobs in order.
+// sortedJobs lists the jobs in order of their ids.
 func (a *Auditor) sortedJobs() []*auditedJob {
 	all := make([]*auditedJob, 0, len(a.jobs))
 	for _, j := range a.jobs {

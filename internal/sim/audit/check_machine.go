@@ -9,47 +9,47 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dueInstant is an instant by which something must have happened.
+// dueInstant is the time by which something must have happened.
 type dueInstant = time.Duration
 
-// noDeadline is a deadline that does not come.
+// noDeadline is a deadline that never comes.
 const noDeadline dueInstant = 1<<63 - 1
 
-// auditedMachine is what is known of one.
+// auditedMachine is the auditor's state of a machine.
 type auditedMachine struct {
 	name    string
 	offered roost.Resources
-	// that it has lent so far: of less than before what was given away stays so for a
-	// while
+	// the most that it has offered so far: when the offer shrinks, claims that exceed it
+	// remain for a while
 	mostOffered  roost.Resources
 	leases       map[uint64]claimLease
 	attempts     map[roost.AttemptID]liveAttempt
 	asleep       bool
 	wokeAt       time.Duration
-	roomSince    map[roost.Resources]time.Duration // since when there is
-	ownerPresent bool                              // somebody uses it himself
-	ownerSince   time.Duration                     // since when
-	unwatched    bool                              // nobody sees that
-	watchedSince time.Duration                     // since when somebody does
-	guardMissing bool                              // nothing is heard of its guard
-	missingSince time.Duration                     // missingSince when
+	roomSince    map[roost.Resources]time.Duration // by task size: since when the machine has room for it
+	ownerPresent bool                              // the machine owner is using the machine
+	ownerSince   time.Duration                     // when the owner came
+	unwatched    bool                              // the guard is dead, so nothing observes the owner
+	watchedSince time.Duration                     // when the guard last began to observe
+	guardMissing bool                              // the startd has lost contact with the guard
+	missingSince time.Duration                     // when the contact was lost
 }
 
-// claimLease is a claim in a machine's books.
+// claimLease is a claim in a machine's claim table.
 type claimLease struct {
 	resources roost.Resources
 	until     time.Duration
 }
 
-// liveAttempt is an attempt that lives on a machine.
+// liveAttempt is an attempt with live processes on a machine.
 type liveAttempt struct {
 	resources           roost.Resources
 	claim               uint64
-	until               dueInstant // no process of it may live then
+	until               dueInstant // when all its processes must be gone
 	disturbanceReported bool
-	suspended           bool          // it stands still
-	runningSince        time.Duration // since when it does not
-	disturbsOwner       bool          // that was told
+	suspended           bool          // the attempt is frozen
+	runningSince        time.Duration // when it was last started or resumed
+	disturbsOwner       bool          // a violation for the owner's sake is recorded
 }
 
 func (a *Auditor) machine(name string) *auditedMachine {
@@ -62,7 +62,7 @@ func (a *Auditor) machine(name string) *auditedMachine {
 	return m
 }
 
-// checkMachine holds the books of machines against P5, and notes until when claims last.
+// checkMachine checks P5 and tracks the leases of claims.
 func (a *Auditor) checkMachine(s *Event) {
 	m := a.machine(s.Node)
 	switch s.Type {
@@ -87,7 +87,7 @@ func (a *Auditor) checkMachine(s *Event) {
 	}
 }
 
-// extendClaim moves the deadline of what lives on a claim.
+// extendClaim moves the deadline of the attempts on a claim.
 func (m *auditedMachine) extendClaim(a *Auditor, s *Event) {
 	for id, t := range m.attempts {
 		if t.claim == s.Claim {
@@ -98,9 +98,9 @@ func (m *auditedMachine) extendClaim(a *Auditor, s *Event) {
 	}
 }
 
-// addAttempt enters an attempt whose first process lives. Which claims there are is the
-// word of the machine's books, and what lives there is not: both may not be more than
-// there is.
+// addAttempt adds an attempt whose first process lives. The claim table shows which
+// claims exist, and the processes show what runs. Neither may exceed the machine's
+// resources.
 func (m *auditedMachine) addAttempt(a *Auditor, s *Event) {
 	until := noDeadline
 	if held, ok := m.leases[s.Claim]; ok {
@@ -122,7 +122,7 @@ func (m *auditedMachine) removeAttempt(s *Event) {
 	delete(m.attempts, roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt})
 }
 
-// leasedResources is what a machine's books have given away.
+// leasedResources returns the sum of all claims of the machine.
 func (m *auditedMachine) leasedResources() (sum roost.Resources) {
 	for _, l := range m.leases {
 		sum = sum.Add(l.resources)
@@ -130,7 +130,7 @@ func (m *auditedMachine) leasedResources() (sum roost.Resources) {
 	return sum
 }
 
-// usedResources is what those have been promised who live on it.
+// usedResources returns the sum of the resources of all live attempts.
 func (m *auditedMachine) usedResources() (sum roost.Resources) {
 	for _, t := range m.attempts {
 		sum = sum.Add(t.resources)
@@ -145,9 +145,8 @@ func (a *Auditor) checkOvercommit(m *auditedMachine, by string, sum roost.Resour
 	}
 }
 
-// checkExpired holds what lives against P10: its lease is over, and so is the time to
-// kill it. A machine that sleeps runs nothing; when it wakes, it has that time from then
-// on.
+// checkExpired checks P10: no attempt lives longer than its lease and the kill grace. A
+// sleeping machine runs nothing; the grace begins when it wakes.
 func (a *Auditor) checkExpired(at time.Duration) {
 	if at < a.nextExpiry {
 		return
@@ -189,14 +188,14 @@ func (a *Auditor) checkExpired(at time.Duration) {
 	}
 }
 
-// expiredAttempt is an attempt that has outlived its lease.
+// expiredAttempt is an attempt that was still running at its deadline.
 type expiredAttempt struct {
 	due  time.Duration
 	node string
 	id   roost.AttemptID
 }
 
-// maxResources is the larger of two in each respect.
+// maxResources returns the larger value of each resource.
 func maxResources(r, s roost.Resources) roost.Resources {
 	return roost.Resources{CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk),
 		GPUs: max(r.GPUs, s.GPUs)}

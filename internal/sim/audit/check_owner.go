@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// checkOwner takes in whether somebody uses a machine, and which tasks stand still.
+// checkOwner tracks owners, guards and suspended tasks.
 func (a *Auditor) checkOwner(s *Event) {
 	m := a.machine(s.Node)
 	switch s.Type {
@@ -41,11 +41,11 @@ func (a *Auditor) checkOwner(s *Event) {
 	}
 }
 
-// checkDisturbed holds what lives against what is promised to owners: it does not run on
-// while they are there. The time for stopping it begins when they come, or their machine
-// wakes, or a guard looks at it that was started again; what begins or goes on after that
-// has none. Where the startd knows that there is no guard, nobody could say whether they
-// are there: then the same holds.
+// checkDisturbed checks the guarantee to owners: tasks do not run while they are present.
+// The time for freezing begins when the owner comes, when the machine wakes, or when a
+// restarted guard first observes. Attempts that start or resume later have no such time.
+// The same holds while the startd knows that it has no guard, since nothing could detect
+// the owner.
 func (a *Auditor) checkDisturbed(at time.Duration) {
 	if a.ownedNow+a.guardMissing == 0 {
 		return
@@ -81,7 +81,7 @@ func (a *Auditor) checkDisturbed(at time.Duration) {
 	}
 }
 
-// concernsOwner reports whether it is told of a machine whose owner was disturbed.
+// concernsOwner reports whether an event belongs to the history of a disturbed owner.
 func (w EventType) concernsOwner() bool {
 	switch w {
 	case Slept, Woke, OwnerCame, OwnerLeft, GuardDied, GuardWatching, GuardMissed, GuardHeard, Offered, Injected:
@@ -90,8 +90,8 @@ func (w EventType) concernsOwner() bool {
 	return false
 }
 
-// privateSince is since when nothing may run on a machine for its owner's sake; ok is
-// false where it may.
+// privateSince returns since when no task may run, for the owner's sake; ok is false if
+// tasks may run.
 func (m *auditedMachine) privateSince() (since time.Duration, ok bool) {
 	since = noDeadline
 	if m.ownerPresent && !m.unwatched {

@@ -7,21 +7,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// progressInterval is how often it is looked after who waits for what.
+// progressInterval is the time between two checks of P9.
 const progressInterval = time.Second
 
-// checkProgress holds the pool against P9 from the last fault on: a task that could run
-// does not wait for longer than patience allows while a machine has room for it all the
-// time. That is less than is promised where many wait, and catches what hangs: whatever
-// is lost in a pool, somebody waits beside a machine that is free.
+// checkProgress checks P9 after the last fault. A runnable task must not wait for longer
+// than StartWait while a machine has room for it all the time. Where many tasks wait this
+// is less than what P9 demands. It still finds every hang: whatever a pool has lost, a
+// task waits beside a free machine.
 //
-// What has room is judged by what lives, not by books: those may be what is wrong.
+// Room is computed from live attempts and not from the claim table, which may be wrong.
 func (a *Auditor) checkProgress(at time.Duration) {
 	if !a.hasFaultsEnded || at < a.progressChecked+progressInterval {
 		return
 	}
-	// Nothing was seen since the last look but what has been taken in: how things stand
-	// now, they have stood since then.
+	// No event has come since the last check, so the present state has held since then.
 	a.progressChecked = at
 	waits := a.waitingTasks(at)
 	a.noteRoom(at, waits)
@@ -36,13 +35,14 @@ func (a *Auditor) checkProgress(at time.Duration) {
 			a.now = max(a.now, at)
 			a.addViolation(9, taskHistory(id), "%v could run since %s, %s has had room for it since %s, and the last "+
 				"fault was over at %s", id, ClockText(since), name, ClockText(free), ClockText(a.faultsEnded))
-			a.waiting[id] = noDeadline // once is enough
+			a.waiting[id] = noDeadline // report it once
 			break
 		}
 	}
 }
 
-// waitingTasks lists the tasks that could run and do not, in order, and notes since when.
+// waitingTasks lists the tasks that are runnable and do not run, in order. It records
+// since when they wait.
 func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 	for _, j := range a.jobs {
 		if !j.shown {
@@ -66,9 +66,9 @@ func (a *Auditor) waitingTasks(at time.Duration) (list []roost.TaskID) {
 	return list
 }
 
-// noteRoom notes since when machines have room for those that wait. What is free while a
-// larger task waits for what still runs there is none: it may be held for that one
-// (backfilling), for as long as those run.
+// noteRoom records since when machines have room for the waiting tasks. Free resources do
+// not count while a larger task waits for running tasks of that machine: the pool may
+// reserve them for it (backfill).
 func (a *Auditor) noteRoom(at time.Duration, waits []roost.TaskID) {
 	wanted := map[roost.Resources]bool{}
 	for _, id := range waits {
@@ -91,7 +91,7 @@ func (a *Auditor) noteRoom(at time.Duration, waits []roost.TaskID) {
 	}
 }
 
-// checkUnfinished holds against P9 what has not come to its end when all is over.
+// checkUnfinished checks at the end that every task has ended (P9).
 func (a *Auditor) checkUnfinished() {
 	for _, j := range a.sortedJobs() {
 		for i := range j.tasks {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// entryDigest is the state that was seen after an entry of the log first.
+// entryDigest is the first digest seen after an entry of the replicated log.
 type entryDigest struct {
 	node   string
 	digest uint64
 }
 
-// checkDigest holds replicas against P7. The same replica may be seen at an entry more
-// than once: it reads its log again when it starts.
+// checkDigest checks P7. A replica may report an entry more than once, because it reads
+// its log again when it restarts.
 func (a *Auditor) checkDigest(s *Event) {
 	first, ok := a.entries[s.Entry]
 	if !ok {
@@ -27,8 +27,8 @@ func (a *Auditor) checkDigest(s *Event) {
 	}
 }
 
-// applyEntryTime takes in the time of an entry that nobody had before. It falls when a
-// clock that was wrong is put right, and then everybody is charged from there on.
+// applyEntryTime applies the ledger time of a new entry. The time goes back when a wrong
+// clock is corrected; then usage is charged from the earlier time on.
 func (a *Auditor) applyEntryTime(s *Event) {
 	if s.Entry <= a.lastEntry {
 		return
@@ -41,27 +41,25 @@ func (a *Auditor) applyEntryTime(s *Event) {
 	a.ledgerTime = s.Until
 }
 
-// usageAccount is what somebody has used, as it adds up from what the log says of each
-// time.
+// usageAccount is a submitter's usage as the auditor computes it from the log.
 type usageAccount struct {
 	cores float64
 	since time.Duration
-	sum   float64 // core-seconds up to then
+	sum   float64 // core-seconds up to since
 }
 
-// usageReport is what a replica says that somebody has used.
+// usageReport identifies the usage of a submitter in the ledger of a replica.
 type usageReport struct{ node, who string }
 
-// Rounding may part the two sums of what somebody has used by so much, of one and in
-// core-seconds.
+// How far two sums of a submitter's usage may differ by rounding. It is a part of the sum
+// plus a constant in core-seconds.
 const (
 	usageTolerance    = 1e-6
 	minUsageTolerance = 1e-3
 )
 
-// checkUsage holds the accounts against P6. What is charged is the use that the log tells
-// of, for as long as it told of it: the sum of that is made here once more, in the
-// simplest way, so that what is charged twice, or to nobody, shows.
+// checkUsage checks P6. It adds up the use of each submitter from the log once more, in
+// the simplest way. A charge that is made twice or not at all shows as a difference.
 func (a *Auditor) checkUsage(s *Event) {
 	acc := a.accounts[s.Submitter]
 	if acc == nil {
@@ -72,7 +70,7 @@ func (a *Auditor) checkUsage(s *Event) {
 		return (o.Type == UsageRateSet || o.Type == UsageReported) && o.Submitter == s.Submitter
 	}
 	if s.Type == UsageRateSet {
-		if s.Entry >= a.lastEntry { // others hear of it later
+		if s.Entry >= a.lastEntry { // the other replicas apply the entry later
 			acc.sum += acc.cores * max(s.Until-acc.since, 0).Seconds()
 			acc.cores, acc.since = s.Amount, s.Until
 		}
@@ -88,7 +86,7 @@ func (a *Auditor) checkUsage(s *Event) {
 	}
 	a.usageReports[usageReport{s.Node, s.Submitter}] = *s
 	if s.Entry < a.lastEntry {
-		return // a replica that is behind: what others had then is in the digest
+		return // the replica is behind: the digest covers the usage at that entry
 	}
 	want := acc.sum + acc.cores*max(s.Until-acc.since, 0).Seconds()
 	if math.Abs(s.Amount-want) > minUsageTolerance+usageTolerance*want {

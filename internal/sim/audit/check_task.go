@@ -7,34 +7,34 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// auditedTask is what is known of one.
+// auditedTask is the auditor's state of a task.
 type auditedTask struct {
-	assigned        roost.AttemptNumber // the last that was recorded
-	maxKnownAttempt roost.AttemptNumber // of those up to here it was known when a user was told that it starts no more
+	assigned        roost.AttemptNumber // the latest attempt that the schedd recorded
+	maxKnownAttempt roost.AttemptNumber // the latest attempt when a hold or removal was acknowledged
 	held            bool
-	toBeRemoved     bool // it is to be removed
+	toBeRemoved     bool // a removal was acknowledged
 	removed         bool
-	completed       roost.AttemptNumber // by which; 0: it is not
+	completed       roost.AttemptNumber // the attempt that completed the task; 0: none
 	processes       []runningProcess
-	ended           map[roost.AttemptNumber]int32 // exit codes
+	ended           map[roost.AttemptNumber]int32 // exit codes of ended attempts
 	stored          map[roost.AttemptNumber]bool
-	freed           time.Duration // when its last attempt ended
+	freed           time.Duration // when the last attempt ended
 }
 
-// runningProcess is an attempt of which a process lives.
+// runningProcess is an attempt with a live process.
 type runningProcess struct {
 	attempt     roost.AttemptNumber
 	node        string
-	duringSleep roost.AttemptNumber // that began while its machine slept
+	duringSleep roost.AttemptNumber // the attempt that began elsewhere while this machine slept
 }
 
-// isUnfinished reports whether a task has not come to its end.
+// isUnfinished reports whether the task has neither completed nor been removed.
 func (t *auditedTask) isUnfinished() bool { return t.completed == 0 && !t.removed }
 
-// checkTask holds tasks against P3, P4, P8 and P11.
+// checkTask checks P3, P4, P8 and P11.
 func (a *Auditor) checkTask(s *Event) {
 	j := a.jobs[s.Job]
-	if j == nil { // nobody was shown it, and no disk has it: it may be forgotten
+	if j == nil { // neither shown to a user nor on a disk: it may be forgotten
 		j = &auditedJob{id: s.Job}
 		a.jobs[s.Job] = j
 	}
@@ -77,7 +77,7 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 		t.removed = true
 	case Reopened:
 		t.removed, t.toBeRemoved, t.held, t.completed = false, false, false, 0
-	case RecordLost: // it may end once more, and need not go where somebody wanted that
+	case RecordLost: // the task may complete again, and need not remember a hold or removal
 		t.removed, t.toBeRemoved, t.completed = false, false, 0
 	case HeldByUser:
 		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
@@ -86,10 +86,10 @@ func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
 	}
 }
 
-// checkAssigned is for an attempt that is recorded. A hold is acknowledged when it is on
-// the disk of the schedd, which may be before a machine hears of it: what was on its way
-// there by then may begin, and is told to end. A new attempt is one that is recorded
-// later.
+// checkAssigned checks a newly recorded attempt. A hold is acknowledged when it is on the
+// schedd's disk, possibly before a machine knows of it. An attempt that was recorded
+// before the acknowledgement may still begin, and is then stopped. A later one may not be
+// recorded.
 func (a *Auditor) checkAssigned(t *auditedTask, s *Event) {
 	switch {
 	case s.Attempt <= t.assigned:
@@ -175,8 +175,8 @@ func (a *Auditor) checkCompleted(t *auditedTask, s *Event) {
 	t.completed = s.Attempt
 }
 
-// liveProcess is an attempt of a task that lives, on a machine that does not sleep; what
-// slept when another began was told of then. nil: there is none.
+// liveProcess returns an attempt of the task that lives on an awake machine, or nil. It
+// leaves out processes that slept while another attempt began: those were checked then.
 func (a *Auditor) liveProcess(t *auditedTask) *runningProcess {
 	for i := range t.processes {
 		if l := &t.processes[i]; l.duringSleep == 0 && !a.machine(l.node).asleep {

@@ -8,68 +8,68 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// EventType says what was seen.
+// EventType is the type of an event.
 type EventType uint8
 
-// What can be seen. In brackets: what of a [Event] says more of it. Job stands for all
-// tasks of a job with Index [AllTasks].
+// The types of events. The brackets list the fields of [Event] that a type uses. With
+// Index [AllTasks], Job stands for all tasks of the job.
 const (
 	IDShown          EventType = iota + 1 // a user was shown the id of a job [Key Job Tasks Resources: of each task]
 	SubmissionStored                      // a submission is on a schedd's disk [Node Key Job Tasks Resources]
-	// a schedd has read its disk [Node Jobs: what stands in its queue, or its history]
+	// a schedd has read its disk [Node Jobs: those in its job queue or history]
 	Recovered
-	Archived // a job has gone from a queue into the history [Job]
-	Offered  // a machine lends so much of itself from now on [Node Resources]
-	Leased   // a machine has given a claim [Node Claim Resources Until]
-	Renewed  // the lease of a claim was made longer [Node Claim Until]
-	Freed    // what a claim held is given to others [Node Claim]
-	// an attempt is recorded, and so the next of its task [Job Index Attempt Node]
+	Archived // a job has moved from the job queue into the history [Job]
+	Offered  // a machine offers these resources from now on [Node Resources]
+	Leased   // a machine has granted a claim [Node Claim Resources Until]
+	Renewed  // the lease of a claim was renewed [Node Claim Until]
+	Freed    // the resources of a claim are free for others [Node Claim]
+	// the schedd has recorded the next attempt of a task [Job Index Attempt Node]
 	Assigned
 	// the first process of an attempt lives [Job Index Attempt Node Claim Resources]
 	Began
-	Ended // the last one has gone [Job Index Attempt Node Code]
-	// the whole output of an attempt is at the submit side, on disk [Job Index Attempt;
-	// Note: a file in it that nobody has asked for]
+	Ended // the last process of an attempt has ended [Job Index Attempt Node Code]
+	// the whole output of an attempt is on disk at the submit side [Job Index Attempt;
+	// Note: a file in it that nobody requested]
 	OutputStored
-	OutputLost // and is lost there [Job Index Attempt]
-	Completed  // the end of a task is recorded, for good [Job Index Attempt Code]
-	Removed    // a task is out of the queue, for good [Job Index]
-	Reopened   // a user has a task that was over run again [Job Index]
-	HeldByUser // a hold was acknowledged, or a removal [Job Index Detail: Removal, or empty]
-	Released   // a release was asked for [Job Index]
-	// a repair of a schedd's disk has named the job: what was recorded last of a task may
-	// be lost [Job Index]
+	OutputLost // the output at the submit side is lost [Job Index Attempt]
+	Completed  // the completion of a task is recorded durably [Job Index Attempt Code]
+	Removed    // the removal of a task is recorded durably [Job Index]
+	Reopened   // a user runs a finished task again [Job Index]
+	HeldByUser // a hold or removal was acknowledged [Job Index Detail: Removal, or empty]
+	Released   // a user released a task [Job Index]
+	// a repair of a schedd's disk has named the job: the last records of a task may be
+	// lost [Job Index]
 	RecordLost
-	// by an entry of the log somebody uses so many cores from now on [Entry Until: the
-	// ledger's time, Submitter Amount]
+	// by an entry of the log a submitter uses this many cores from now on [Entry Until:
+	// ledger time, Submitter Amount]
 	UsageRateSet
-	// what somebody has used, by a replica's ledger [Node Entry Until Submitter Amount:
+	// the usage of a submitter in a replica's ledger [Node Entry Until Submitter Amount:
 	// core-seconds]
 	UsageReported
-	// a replica's state after an entry of the log, told before what is UsageRateSet by it
-	// [Node Entry Digest Until: the ledger's time]
+	// a replica's state after an entry of the log; comes before the UsageRateSet of the
+	// entry [Node Entry Digest Until: ledger time]
 	Digested
-	Slept         // nothing of a machine runs any more, as it sleeps [Node]
-	Woke          // and does again [Node]
-	OwnerCame     // somebody uses a machine himself from now on [Node]
-	OwnerLeft     // and does no more [Node]
-	GuardDied     // nobody sees whether somebody does: the guard of the machine has died [Node]
-	GuardWatching // somebody sees it again, and has looked [Node]
-	GuardMissed   // the startd of a machine knows that nothing is heard of its guard [Node]
-	GuardHeard    // it has heard of it again [Node]
-	Suspended     // an attempt that lives stands still [Job Index Attempt Node]
-	Resumed       // and does no more [Job Index Attempt Node]
-	Injected      // a fault [Node Detail]
+	Slept         // a machine suspends and nothing runs there any more [Node]
+	Woke          // the machine runs again [Node]
+	OwnerCame     // the machine owner begins to use the machine [Node]
+	OwnerLeft     // the machine owner stops using the machine [Node]
+	GuardDied     // the guard has died and nothing observes the owner [Node]
+	GuardWatching // the guard observes the owner again [Node]
+	GuardMissed   // the startd knows that it has lost contact with the guard [Node]
+	GuardHeard    // the startd has contact with the guard again [Node]
+	Suspended     // a live attempt is frozen [Job Index Attempt Node]
+	Resumed       // a frozen attempt runs again [Job Index Attempt Node]
+	Injected      // a fault was injected [Node Detail]
 	FaultsEnded   // the last fault is over
 )
 
-// Removal is the note of a removal that was acknowledged.
+// Removal is the Detail of HeldByUser for a removal.
 const Removal = "removal"
 
 // AllTasks is the index that stands for every task of a job.
 const AllTasks = -1
 
-// Event is one thing that was seen.
+// Event is one observation.
 type Event struct {
 	At        time.Duration // since the beginning, by the observer's clock
 	Type      EventType
@@ -81,9 +81,11 @@ type Event struct {
 	Tasks     int
 	Resources roost.Resources
 	Claim     uint64
-	Until     time.Duration // by the observer's clock; of UsageRateSet and UsageReported: the ledger's, since whenever
+	// by the observer's clock; for UsageRateSet and UsageReported by the ledger's, of any
+	// origin
+	Until     time.Duration
 	Jobs      []roost.JobID
-	Entry     uint64 // of the replicated log
+	Entry     uint64 // index in the replicated log
 	Digest    uint64
 	Submitter string
 	Amount    float64
@@ -91,10 +93,10 @@ type Event struct {
 	Detail    string
 }
 
-// taskID is the task that s speaks of.
+// taskID returns the task that the event is about.
 func (s *Event) taskID() roost.TaskID { return s.Job.Task(s.Index) }
 
-// subject names the job or task.
+// subject returns the id of the event's job or task as text.
 func (s *Event) subject() string {
 	if s.Index == AllTasks {
 		return s.Job.String()
@@ -102,7 +104,7 @@ func (s *Event) subject() string {
 	return s.taskID().String()
 }
 
-// String is one line for people, without the time.
+// String describes the event in one line, without its time.
 func (s Event) String() string {
 	try := fmt.Sprintf("attempt %d of %s", s.Attempt, s.subject())
 	switch s.Type {
@@ -140,7 +142,7 @@ func (s Event) String() string {
 	}
 }
 
-// restText is String for what is not about attempts.
+// restText is String for events that are not about attempts.
 func (s *Event) restText() string {
 	switch s.Type {
 	case Removed:
@@ -189,10 +191,10 @@ func (s *Event) restText() string {
 	return fmt.Sprintf("what(%d)", s.Type)
 }
 
-// ClockText writes a time since the beginning, in seconds to the millisecond.
+// ClockText formats a time since the beginning in seconds, with milliseconds.
 func ClockText(t time.Duration) string { return fmt.Sprintf("%.3fs", t.Seconds()) }
 
-// resourceText are what a task or a machine has, without what it has nothing of.
+// resourceText formats resources and leaves out those that are zero.
 func resourceText(r roost.Resources) string {
 	text := fmt.Sprintf("%v cores", r.CPU)
 	if r.Memory != 0 {
@@ -204,7 +206,7 @@ func resourceText(r roost.Resources) string {
 	return text
 }
 
-// jobList names jobs.
+// jobList formats a list of job ids.
 func jobList(jobs []roost.JobID) string {
 	if len(jobs) == 0 {
 		return "no job"

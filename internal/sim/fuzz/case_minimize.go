@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/internal/sim/faults"
 )
 
-// Minimize looks for a smaller case that breaks the same promise, and returns what it
-// found and how that went. play plays a case; it is asked so often at most.
+// Minimize looks for a smaller case that violates the same guarantee. It returns the
+// smallest case that it finds, and the outcome of its run. play runs a case, and is
+// called at most tries times.
 func Minimize(c *PoolCase, was *RunOutcome, play func(*PoolCase) *RunOutcome, tries int) (*PoolCase, *RunOutcome) {
 	s := &caseMinimizer{smallest: c, outcome: was, guarantee: was.Violations[0].Guarantee, play: play, tries: tries}
 	for before := -1; before != s.foundCount && s.tries > 0; {
@@ -29,12 +30,12 @@ type caseMinimizer struct {
 	guarantee  audit.Guarantee
 	play       func(*PoolCase) *RunOutcome
 	tries      int
-	foundCount int // smaller cases
+	foundCount int // number of smaller cases found
 }
 
 func (s *caseMinimizer) isExhausted() bool { return s.tries <= 0 }
 
-// tryCase plays a case, and keeps it if the same promise breaks.
+// tryCase runs a case and adopts it if it violates the same guarantee.
 func (s *caseMinimizer) tryCase(c *PoolCase) bool {
 	if s.tries--; s.tries < 0 {
 		return false
@@ -50,7 +51,7 @@ func (s *caseMinimizer) tryCase(c *PoolCase) bool {
 	return true
 }
 
-// tryChange tries the best case with a change.
+// tryChange tries the smallest case so far with a change.
 func (s *caseMinimizer) tryChange(change func(*PoolCase)) bool {
 	c := *s.smallest
 	change(&c)
@@ -74,7 +75,7 @@ func (s *caseMinimizer) reduceJobs() {
 	}
 }
 
-// reduceJob tries a job with less of everything.
+// reduceJob tries smaller values of everything in a job.
 func (s *caseMinimizer) reduceJob(i int) {
 	change := func(f func(j *CaseJob)) bool {
 		return s.tryChange(func(c *PoolCase) {
@@ -97,7 +98,7 @@ func (s *caseMinimizer) reduceJob(i int) {
 	}
 }
 
-// removeNodes leaves out those that nothing happens to.
+// removeNodes tries to leave out nodes that nothing happens to.
 func (s *caseMinimizer) removeNodes() {
 	if s.smallest.Managers > 1 {
 		s.tryChange(func(c *PoolCase) { c.Managers = 1; c.Faults = faultsOnKnown(c) })
@@ -117,7 +118,7 @@ func (s *caseMinimizer) removeNodes() {
 	faults.Minimize(s.smallest.Machines, fails, s.isExhausted)
 }
 
-// removeOwners has machines be nobody's, and not lie.
+// removeOwners tries machines without owners and without unrequested outputs.
 func (s *caseMinimizer) removeOwners() {
 	for i := range s.smallest.Machines {
 		if s.smallest.Machines[i].UnrequestedOutputs > 0 && !s.isExhausted() {
@@ -135,8 +136,8 @@ func (s *caseMinimizer) removeOwners() {
 	}
 }
 
-// jobsFit reports whether each job has a machine that can run it: one that has none waits
-// for ever, and rightly.
+// jobsFit reports whether each job has a machine that can run it. A job without one would
+// wait forever, which is correct.
 func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
 	most := 0
 	for i := range machines {
@@ -145,8 +146,8 @@ func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
 	return !slices.ContainsFunc(s.smallest.Jobs, func(j CaseJob) bool { return j.Cores > most })
 }
 
-// faultsOnKnown are the faults that happen to nodes that there are. A central manager
-// that is alone has nobody to get its log from.
+// faultsOnKnown returns the faults that concern existing nodes only. Bit flips on a
+// single central manager are left out, because no peer could restore its log.
 func faultsOnKnown(c *PoolCase) []faults.Fault {
 	nodes := c.Nodes()
 	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
@@ -156,7 +157,7 @@ func faultsOnKnown(c *PoolCase) []faults.Fault {
 	})
 }
 
-// shortenTimes makes faults and tasks shorter, and has the run end soon.
+// shortenTimes tries shorter faults and tasks, and an earlier end of the run.
 func (s *caseMinimizer) shortenTimes() {
 	faults.ShortenFaults(s.smallest.Faults, func(some []faults.Fault) bool {
 		return s.tryChange(func(c *PoolCase) { c.Faults = some })

@@ -16,10 +16,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FaultKinds are the kinds of faults that a simulated pool knows: all.
+// FaultKinds returns the kinds of faults that a simulated pool knows: all of them.
 func FaultKinds() []faults.InjectionKind { return faults.AllKinds() }
 
-// Failpoints are the named instants at which a node's daemon can be made to die.
+// Failpoints returns the failpoints at which a node's daemon can be made to crash.
 func Failpoints(node string) []string {
 	switch {
 	case strings.HasPrefix(node, scheddPrefix):
@@ -35,25 +35,24 @@ func Failpoints(node string) []string {
 		points.StartdBeforeExitSent}
 }
 
-// caseRun is a case that is played.
+// caseRun is the state of a case's run.
 type caseRun struct {
 	*PoolCase
 	pool         *pool.Pool
 	auditor      *audit.Auditor
-	armedCrashes []faults.Fault // crashes that wait for their points
+	armedCrashes []faults.Fault // crashes that wait for their failpoints
 	outcome      RunOutcome
 }
 
-// finishTime is for how long a run goes on when everything has come to its end: what was
-// left behind by somebody shows only then.
+// finishTime is how long a run goes on after all tasks have ended. Only then does it show
+// what a daemon has leaked.
 const finishTime = 2 * time.Minute
 
-// RunCase plays a case until a promise breaks, or all has come to its end.
+// RunCase runs a case until a guarantee is violated or everything has ended.
 func RunCase(c *PoolCase) *RunOutcome { return runCase(c, true) }
 
-// RunTwice plays a case and, if no promise was broken, plays it again. If that does not
-// come out the same, nothing that a seed shows can be looked at again, and that is held
-// against it.
+// RunTwice runs a case, and if it has no violation runs it again. A second run that
+// differs is a violation: failures of such a seed could not be reproduced.
 func RunTwice(c *PoolCase) *RunOutcome {
 	o := RunCase(c)
 	if len(o.Violations) > 0 {
@@ -67,13 +66,13 @@ func RunTwice(c *PoolCase) *RunOutcome {
 	return o
 }
 
-// runCase plays a case. A core that finds its books wrong panics: that is held against
-// it, or goes on to who wants to see where.
+// runCase runs a case. A core that finds an invariant broken panics. If caught is set,
+// the panic becomes a violation; otherwise it propagates, for a stack trace.
 func runCase(c *PoolCase, caught bool) *RunOutcome {
 	r := &caseRun{PoolCase: c, auditor: audit.New(audit.DefaultRules())}
 	var err error
 	if r.pool, err = pool.New(r.poolConfig()); err != nil {
-		panic(fmt.Sprintf("storm: a case that cannot be played: %v", err)) // it was drawn here
+		panic(fmt.Sprintf("storm: a case that cannot be played: %v", err)) // drawn by this package, so always valid
 	}
 	for _, f := range c.Faults {
 		r.pool.CallAt(f.At, func() { r.injectFault(f) })
@@ -88,7 +87,7 @@ func runCase(c *PoolCase, caught bool) *RunOutcome {
 	return o
 }
 
-// runEvents lets things happen.
+// runEvents runs the events of the case.
 func (r *caseRun) runEvents(caught bool) {
 	if caught {
 		defer func() {
@@ -108,7 +107,7 @@ func (r *caseRun) runEvents(caught bool) {
 	}
 }
 
-// poolConfig is the pool of the case.
+// poolConfig returns the configuration of the case's pool.
 func (r *caseRun) poolConfig() pool.SimulationConfig {
 	cfg := pool.SimulationConfig{
 		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), SelfCheck: !r.NoSelfCheck,
@@ -129,7 +128,7 @@ func (r *caseRun) poolConfig() pool.SimulationConfig {
 	return cfg
 }
 
-// poolJob is the job as the pool has it.
+// poolJob returns the job in the form of package pool.
 func (j *CaseJob) poolJob() pool.JobConfig {
 	ad := classad.New()
 	ad.SetInt(roost.AttrRequestCpus, int64(j.Cores))
@@ -153,7 +152,7 @@ func (v ActionVerb) wireVerb() wire.ActRequest_Verb {
 	return wire.ActRequest_REMOVE
 }
 
-// observe passes on what is seen.
+// observe passes an event to the auditor.
 func (r *caseRun) observe(s audit.Event) {
 	if s.Type == audit.Completed || s.Type == audit.Removed {
 		r.outcome.Tasks++
@@ -161,13 +160,13 @@ func (r *caseRun) observe(s audit.Event) {
 	r.auditor.Observe(s)
 }
 
-// afterFaults ends what may still come.
+// afterFaults disarms the crashes that still wait, and reports the end of the faults.
 func (r *caseRun) afterFaults() {
 	r.armedCrashes = nil
 	r.auditor.Observe(audit.Event{At: r.pool.Now(), Type: audit.FaultsEnded})
 }
 
-// crashesAt says whether a daemon that passes a named instant is to die there.
+// crashesAt reports whether a daemon that passes a failpoint must crash there.
 func (r *caseRun) crashesAt(node, point string) bool {
 	for i := range r.armedCrashes {
 		f := &r.armedCrashes[i]
@@ -180,19 +179,20 @@ func (r *caseRun) crashesAt(node, point string) bool {
 		back := min(f.Duration, r.FaultsEnd-r.pool.Now())
 		r.countFault(faults.Fault{Kind: faults.Crash, Node: node, Failpoint: point, N: 1, Duration: f.Duration})
 		r.armedCrashes = slices.Delete(r.armedCrashes, i, i+1)
-		r.pool.CallAt(r.pool.Now(), func() { r.pool.CrashDaemon(node, back) }) // it has died there, and is to come back
+		// it has died at the failpoint; this plans its restart
+		r.pool.CallAt(r.pool.Now(), func() { r.pool.CrashDaemon(node, back) })
 		return true
 	}
 	return false
 }
 
-// countFault notes that there was a fault.
+// countFault records that a fault was injected.
 func (r *caseRun) countFault(f faults.Fault) {
 	r.outcome.Injected[f.Kind]++
 	r.auditor.Observe(audit.Event{At: r.pool.Now(), Type: audit.Injected, Node: f.Node, Detail: f.String()})
 }
 
-// injectFault has a fault happen.
+// injectFault injects a fault, or arms it if it waits for a failpoint.
 func (r *caseRun) injectFault(f faults.Fault) {
 	if f.Kind == faults.Crash && f.Failpoint != "" {
 		r.armedCrashes = append(r.armedCrashes, f)

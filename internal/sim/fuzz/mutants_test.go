@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 )
 
-// plantedSeeds is how many seeds each bug has to be found in.
+// plantedSeeds is the number of seeds within which each mutant must be found.
 const plantedSeeds = 1000
 
-// Each bug that is planted is found, by the promise that it breaks: so that seeds are
-// clean says something. ROOST_PLANTS names those that are tried, with commas between
-// them; by itself all.
+// TestMutants checks that the runs find each mutant, by the guarantee that it violates.
+// That gives clean seeds their meaning. ROOST_PLANTS names the mutants to try, separated
+// by commas; without it all are tried.
 func TestMutants(t *testing.T) {
 	only := strings.FieldsFunc(os.Getenv("ROOST_PLANTS"), func(r rune) bool { return r == ',' })
 	for _, b := range mutant.All() {

@@ -10,67 +10,66 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// PoolCase is a pool, what its users do, and what happens to it.
+// PoolCase describes a pool, the actions of its users, and its faults.
 type PoolCase struct {
-	Seed      uint64 // of delays, and of what else the pool draws
+	Seed      uint64 // of the delays and everything else that the pool draws
 	Managers  int
 	Schedds   int
 	Machines  []CaseMachine
 	Jobs      []CaseJob
 	Faults    []faults.Fault
-	FaultsEnd time.Duration // all faults are over, and all users have gone
-	RunEnd    time.Duration // the run ends
+	FaultsEnd time.Duration // all faults are over, and all users have finished
+	RunEnd    time.Duration // end of the run
 
-	// the cores do not check themselves: what is wrong with their books shows only where
-	// it breaks a promise
+	// the cores do not check their invariants: broken state shows only where it violates
+	// a guarantee
 	NoSelfCheck bool
 }
 
-// CaseMachine is one that runs tasks.
+// CaseMachine is a machine of a case.
 type CaseMachine struct {
-	Number             int // its name is made of it, so that it keeps it when others are left out
+	Number             int // part of its name, so the name stays the same if others are left out
 	Cores              int
-	Owner              DesktopPolicy // zero: it has no owner who comes
-	UnrequestedOutputs int           // so many attempts end there with an output that nobody has asked for
+	Owner              DesktopPolicy // zero: no owner uses it
+	UnrequestedOutputs int           // this many attempts end there with an output file that nobody requested
 }
 
-// DesktopPolicy is when a machine is lent that has an owner: as preset "desktop" of
-// startd/desktop/policy has it, with times of its own.
+// DesktopPolicy is the owner policy of a machine with an owner. It is preset "desktop" of
+// startd/desktop/policy with other times.
 type DesktopPolicy struct {
-	StartAfter  time.Duration // after he has left it is lent
-	ResumeAfter time.Duration // what stood still goes on
-	VacateAfter time.Duration // what has stood still for so long leaves
+	StartAfter  time.Duration // time after the owner has left until the machine accepts claims
+	ResumeAfter time.Duration // time after the owner has left until suspended tasks resume
+	VacateAfter time.Duration // time after which suspended tasks are vacated
 }
 
-// CaseJob is what a user submits, and what he does to it then.
+// CaseJob is a job of a case, with the later actions of its user.
 type CaseJob struct {
-	Number int // likewise, of its key
+	Number int // part of its submit key, so the key stays the same if others are left out
 	At     time.Duration
-	Schedd int // from 0
+	Schedd int // index from 0
 	User   int
 	Tasks  int
 	Cores  int
-	Length time.Duration // of each task
-	Code   int32         // with which they end
-	Tries  int           // of a task that fails
+	Length time.Duration // run time of each task
+	Code   int32         // exit code of each task
+	Tries  int           // retries of a task that fails
 	Lease  time.Duration
-	// above 0: so long after he saw its id he submits it once more with the same key, as
-	// somebody does who has seen no answer
+	// above 0: this long after the user saw the id, the same submission comes again with
+	// the same key, as from a client that got no answer
 	ResubmitAfter time.Duration
 	Actions       []UserAction
 }
 
-// UserAction is what a user does to a job, from its submission on. He does it again until
-// he has an answer.
+// UserAction is an action of a user on a job. The user repeats it until it is answered.
 type UserAction struct {
 	Delay time.Duration
 	Verb  ActionVerb
 }
 
-// ActionVerb is what users do.
+// ActionVerb is the kind of a user's action.
 type ActionVerb uint8
 
-// The verbs.
+// The kinds of user actions.
 const (
 	Hold ActionVerb = iota + 1
 	Release
@@ -81,7 +80,7 @@ func (v ActionVerb) String() string {
 	return [...]string{Hold: "hold", Release: "release", Remove: "remove"}[v]
 }
 
-// The names of nodes, as package pool makes them: before a number that counts from 0.
+// The prefixes of node names in package pool; a number from 0 follows.
 const (
 	scheddPrefix  = "schedd"
 	machinePrefix = "machine"
@@ -90,21 +89,21 @@ const (
 
 func machineName(n int) string { return fmt.Sprint(machinePrefix, n) }
 
-// key is the submit key of a job.
+// key returns the submit key of the job.
 func (j *CaseJob) key() string { return fmt.Sprintf("key%d", j.Number) }
 
-// resources are those of each task.
+// resources returns the resources of each task.
 func (j *CaseJob) resources() roost.Resources {
 	return roost.Resources{CPU: 1000 * roost.MilliCPU(j.Cores), Memory: roost.Bytes(j.Cores) * roost.GiB}
 }
 
-// resources are what a machine has.
+// resources returns the resources of the machine.
 func (m *CaseMachine) resources() roost.Resources {
 	return roost.Resources{CPU: 1000 * roost.MilliCPU(m.Cores), Memory: 2 * roost.Bytes(m.Cores) * roost.GiB,
 		Disk: 100 * roost.GiB}
 }
 
-// ownerPolicy is that of the machine's owner; nil: it has none.
+// ownerPolicy returns the owner policy of the machine; nil if it has no owner.
 func (d DesktopPolicy) ownerPolicy() *policy.Policy {
 	if d == (DesktopPolicy{}) {
 		return nil
@@ -112,12 +111,12 @@ func (d DesktopPolicy) ownerPolicy() *policy.Policy {
 	p, err := policy.NewPolicy(policy.PolicySettings{Preset: "desktop", StartAfter: d.StartAfter,
 		ResumeAfter: d.ResumeAfter, LeaveAfter: d.VacateAfter, Vacate: maxVacate})
 	if err != nil {
-		panic(err) // it is a preset
+		panic(err) // a preset is always valid
 	}
 	return &p
 }
 
-// ownedMachines are the names of machines that have owners.
+// ownedMachines returns the names of the machines with owners.
 func (c *PoolCase) ownedMachines() (names []string) {
 	for i := range c.Machines {
 		if c.Machines[i].Owner != (DesktopPolicy{}) {
@@ -127,7 +126,7 @@ func (c *PoolCase) ownedMachines() (names []string) {
 	return names
 }
 
-// Nodes are the names of a case's nodes.
+// Nodes returns the names of the case's nodes.
 func (c *PoolCase) Nodes() (n faults.NodeNames) {
 	for i := range c.Managers {
 		n.Managers = append(n.Managers, fmt.Sprint(managerPrefix, i))
@@ -141,24 +140,24 @@ func (c *PoolCase) Nodes() (n faults.NodeNames) {
 	return n
 }
 
-// DrawLimits bounds what is drawn.
+// DrawLimits bounds what DrawCase draws.
 type DrawLimits struct {
-	Managers, Schedds, Machines, Jobs int // at most
-	Faults                            int // incidents at most
+	Managers, Schedds, Machines, Jobs int // maximum of each
+	Faults                            int // maximum of incidents
 	FaultsEnd                         time.Duration
 	RunEnd                            time.Duration
-	Kinds                             []faults.InjectionKind // none: all
+	Kinds                             []faults.InjectionKind // empty: all
 }
 
-// DefaultSize is that of ordinary runs: small enough for thousands of them, and large
-// enough for all that can meet.
+// DefaultSize returns the limits of ordinary runs. They are small enough for thousands of
+// runs and large enough for all combinations.
 func DefaultSize() DrawLimits {
 	return DrawLimits{Managers: 3, Schedds: 2, Machines: 5, Jobs: 12, Faults: 24, FaultsEnd: 3 * time.Minute,
 		RunEnd: time.Hour}
 }
 
-// The bounds of what jobs are like. Leases are short, so that they end within a run; a
-// quarter of one is between renewals.
+// Bounds on jobs. Leases are short, so that they expire within a run; the schedd renews
+// them every quarter of a lease.
 const (
 	minTask  = 100 * time.Millisecond
 	maxTask  = 90 * time.Second
@@ -166,23 +165,24 @@ const (
 	maxLease = 80 * time.Second
 )
 
-// ownerStream makes a source of its own for who has a desktop: what else a seed draws is
-// the same whether there are some or not.
+// ownerStream seeds a separate stream for machine owners. What else a seed draws is the
+// same with and without them.
 const ownerStream = 0x6465736b
 
-// unrequestedOutputStream is likewise for machines that lie about outputs.
+// unrequestedOutputStream seeds a separate stream for machines that send unrequested
+// outputs.
 const unrequestedOutputStream = 0x6c696172
 
-// The bounds of when machines are lent that have owners: what is to happen within a run
-// happens soon. The longest is shorter than what a real one may have, and longer than
+// Bounds on the times of owner policies. They are short, so that everything happens
+// within a run. The longest is shorter than real policies may have, and longer than
 // leases.
 const (
 	minOwnerTime = 2 * time.Second
 	maxOwnerTime = 2 * time.Minute
-	maxVacate    = 20 * time.Second // from the word until what leaves is killed
+	maxVacate    = 20 * time.Second // time that a vacated task has until it is killed
 )
 
-// DrawCase draws a case of a seed.
+// DrawCase draws the case of a seed.
 func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	r := faults.NewRand(seed)
 	c := &PoolCase{Seed: r.Uint64(), Managers: 1, Schedds: r.Between(1, s.Schedds), FaultsEnd: s.FaultsEnd,
@@ -203,7 +203,8 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 		}
 	}
 	if liars := faults.NewRand(seed ^ unrequestedOutputStream); liars.OneIn(4) {
-		c.Machines[liars.Intn(len(c.Machines))].UnrequestedOutputs = 1 // one lie does not have the machine drained
+		// a single unrequested output does not drain the machine
+		c.Machines[liars.Intn(len(c.Machines))].UnrequestedOutputs = 1
 	}
 	jobs := r.Split()
 	for i := range jobs.Between(1, s.Jobs) {
@@ -222,7 +223,7 @@ func DrawCase(seed uint64, s DrawLimits) *PoolCase {
 	return c
 }
 
-// drawJob draws a job, which some machine can run.
+// drawJob draws a job that some machine can run.
 func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 	most := 0
 	for i := range c.Machines {
@@ -233,17 +234,17 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 		Tasks: r.Skewed(1, 20), Cores: r.Between(1, most),
 		Length: r.SkewedDuration(minTask, maxTask), Lease: r.SkewedDuration(minLease, maxLease).Truncate(time.Second),
 	}
-	if r.OneIn(2) { // long enough that something happens to them
+	if r.OneIn(2) { // long enough that faults and users affect them
 		j.Length = r.SkewedDuration(maxTask/4, maxTask)
 	}
 	j.Tasks = min(j.Tasks, 1+int(time.Minute/j.Length))
 	if r.OneIn(3) {
-		j.At = r.Duration(5 * time.Second) // many at once
+		j.At = r.Duration(5 * time.Second) // many jobs at once
 	}
 	if r.OneIn(6) {
 		j.Code = int32(r.Between(1, 3))
-		// what keeps failing on a machine is kept from it (package negotiator/blackhole),
-		// and there may be no other
+		// a task that keeps failing on a machine is separated from it (package
+		// negotiator/blackhole), and there may be no other machine
 		if j.Tasks == 1 {
 			j.Tries = r.Intn(2)
 		}
@@ -255,8 +256,8 @@ func (c *PoolCase) drawJob(r *faults.SeededRand, number int) CaseJob {
 	return j
 }
 
-// drawActions draws what a user does to a job in so long. Whom he holds he lets go in the
-// end.
+// drawActions draws what a user does to a job within a time. A held job is always
+// released in the end.
 func drawActions(r *faults.SeededRand, most time.Duration) (all []UserAction) {
 	for most > time.Second && r.OneIn(3) {
 		after := r.SkewedDuration(10*time.Millisecond, most)
@@ -273,7 +274,7 @@ func drawActions(r *faults.SeededRand, most time.Duration) (all []UserAction) {
 	return all
 }
 
-// drawableKinds are those that may be drawn.
+// drawableKinds returns the kinds of faults that may be drawn.
 func (s *DrawLimits) drawableKinds() []faults.InjectionKind {
 	if len(s.Kinds) > 0 {
 		return s.Kinds

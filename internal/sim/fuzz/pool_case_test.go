@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/sim/faults"
 )
 
-// Some seeds are clean, and play again as they did. ROOST_SEEDS says how many; make
-// faults plays ten thousand.
+// TestSeeds checks that the first seeds have no violations and replay identically.
+// ROOST_SEEDS sets their number; make faults runs ten thousand.
 func TestSeeds(t *testing.T) {
 	seeds := 50
 	if n, err := strconv.Atoi(os.Getenv("ROOST_SEEDS")); err == nil {
@@ -40,8 +40,8 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds, %d events, %d tasks, %d faults", seeds, all.Events, all.Tasks, all.FaultCount())
 }
 
-// ROOST_SEED names a seed to be looked at: it is shortened and told, and a core that
-// panics is let do so.
+// TestSeed minimizes and describes the seed that ROOST_SEED names. A core that panics is
+// not caught.
 func TestSeed(t *testing.T) {
 	seed, err := strconv.ParseUint(os.Getenv("ROOST_SEED"), 10, 64)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestSeed(t *testing.T) {
 	runCase(c, false)
 }
 
-// The same seed draws the same case, and each is one that can be played.
+// TestDraw checks that a seed always draws the same case, and that each case can be run.
 func TestDraw(t *testing.T) {
 	owners, guards := 0, 0
 	for seed := range uint64(300) {
@@ -96,7 +96,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// Of a pool without desktops no owner comes, whatever is asked for.
+// TestDrawWithoutOwners checks that a pool without desktops has no visits of owners,
+// whatever kinds are requested.
 func TestDrawWithoutOwners(t *testing.T) {
 	s, none := DefaultSize(), 0
 	s.Kinds = []faults.InjectionKind{faults.OwnerComes, faults.GuardDies}
@@ -112,8 +113,8 @@ func TestDrawWithoutOwners(t *testing.T) {
 	}
 }
 
-// toyRun breaks P4 if the second machine is cut off while job 3 has two tasks, and P5 if
-// there are more than ten faults.
+// toyRun violates P4 if a machine is cut off while job 3 has several tasks. It violates
+// P5 if there are more than ten faults.
 func toyRun(c *PoolCase) *RunOutcome {
 	o := &RunOutcome{}
 	if len(c.Faults) > 10 {
@@ -132,7 +133,8 @@ func toyRun(c *PoolCase) *RunOutcome {
 	return o
 }
 
-// What does not matter is left out, and the promise that is broken stays the same.
+// TestMinimize checks that a minimized case violates the same guarantee and has nothing
+// superfluous.
 func TestMinimize(t *testing.T) {
 	found := 0
 	for seed := range uint64(4000) {

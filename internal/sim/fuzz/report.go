@@ -9,18 +9,18 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 )
 
-// RunOutcome is how a run went.
+// RunOutcome is the outcome of a run.
 type RunOutcome struct {
-	Violations []audit.Violation // in the order in which they were seen
+	Violations []audit.Violation // in the order in which they were found
 	Events     uint64
-	Digest     uint64 // of all that happened
+	Digest     uint64 // digest of all events
 	Ended      time.Duration
 	Injected   [17]int // faults by kind
-	Tasks      int     // that came to their end
+	Tasks      int     // number of tasks that ended
 }
 
-// Describe tells how a case came to break a promise, on numbered lines in the order of
-// time.
+// Describe explains on numbered lines, in order of time, how a case came to its
+// violation.
 func Describe(c *PoolCase, o *RunOutcome) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "A pool of %s, %s and %s.\n", countText(c.Managers, "central manager"),
@@ -55,7 +55,7 @@ func Describe(c *PoolCase, o *RunOutcome) string {
 	return text.String()
 }
 
-// String follows what a machine has.
+// String returns text to append to the description of a machine.
 func (d DesktopPolicy) String() string {
 	if d == (DesktopPolicy{}) {
 		return ""
@@ -65,13 +65,13 @@ func (d DesktopPolicy) String() string {
 		d.StartAfter, d.ResumeAfter, d.VacateAfter)
 }
 
-// reportLine is one of a story.
+// reportLine is one line of a description.
 type reportLine struct {
 	at   time.Duration
 	text string
 }
 
-// reportLines are what users and faults do.
+// reportLines lists what users and faults do.
 func (c *PoolCase) reportLines() (all []reportLine) {
 	for i := range c.Jobs {
 		j := &c.Jobs[i]

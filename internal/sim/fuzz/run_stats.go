@@ -2,16 +2,16 @@ package fuzz
 
 import "github.com/roost-batch/roost/internal/sim/faults"
 
-// RunStats adds up how runs went.
+// RunStats adds up the outcomes of runs.
 type RunStats struct {
 	Seeds     int
-	Violating []uint64 // seeds that broke a promise, in the order in which they were added
+	Violating []uint64 // seeds with a violation, in the order in which they were added
 	Events    uint64
 	Tasks     int
 	Injected  [17]int // faults by kind
 }
 
-// Add takes in how the run of a seed went.
+// Add adds the outcome of a seed.
 func (t *RunStats) Add(seed uint64, o *RunOutcome) {
 	t.Seeds++
 	t.Events += o.Events
@@ -24,7 +24,7 @@ func (t *RunStats) Add(seed uint64, o *RunOutcome) {
 	}
 }
 
-// FaultCount is how many faults there were in all.
+// FaultCount returns the number of faults in all runs.
 func (t *RunStats) FaultCount() (n int) {
 	for _, k := range faults.AllKinds() {
 		n += t.Injected[k]
