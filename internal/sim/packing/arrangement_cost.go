@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// withWork is the cell's machines with other work.
+// withWork returns a cell with the same machines and other work.
 func (c *CellWorkload) withWork(requests []*match.Request) *CellWorkload {
 	d := &CellWorkload{Machines: c.Machines, Requests: requests, Shares: c.Shares, KnownReserved: c.KnownReserved}
 	for i, r := range requests {
@@ -20,7 +20,7 @@ func (c *CellWorkload) withWork(requests []*match.Request) *CellWorkload {
 	return d
 }
 
-// selectRequests are the cell's requests that a rule takes.
+// selectRequests returns the cell's requests that takes selects.
 func (c *CellWorkload) selectRequests(takes func(i int, r *match.Request) bool) (list []*match.Request) {
 	for i, r := range c.Requests {
 		if takes(i, r) {
@@ -30,7 +30,7 @@ func (c *CellWorkload) selectRequests(takes func(i int, r *match.Request) bool) 
 	return list
 }
 
-// SplitByProd parts the work of a cell: production, and the rest, would have a cell each
+// SplitByProd splits the work of a cell into one cell for production and one for the rest
 // (Borg §5.2).
 func (c *CellWorkload) SplitByProd() (cells []*CellWorkload) {
 	for _, prod := range []bool{true, false} {
@@ -43,13 +43,12 @@ func (c *CellWorkload) SplitByProd() (cells []*CellWorkload) {
 	return cells
 }
 
-// UserCount is how many users there are taken to be where the source of a cell knows of
-// none.
+// UserCount is the number of users that is assumed if the source of a cell knows none.
 const UserCount = 10
 
-// SplitByUser parts the work of a cell by its submitters: each would have a cell (Borg
-// §5.2). Where there is but one submitter, each kind of tasks belongs to one of
-// [UserCount] users at random, of whom the k-th is drawn with a weight of 1/k.
+// SplitByUser splits the work of a cell into a cell for each submitter (Borg §5.2). If
+// there is only one submitter, each kind of task is assigned to one of [UserCount] users
+// at random. The k-th user is drawn with a weight of 1/k.
 func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) {
 	whose := make([]int, len(c.Requests))
 	var users []fairshare.Submitter
@@ -73,7 +72,7 @@ func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) 
 	return cells
 }
 
-// zipf draws one of [UserCount] with the weights 1, 1/2, 1/3, ….
+// zipf draws a number below [UserCount], with the weights 1, 1/2, 1/3, ….
 func zipf(random RandomSource) int {
 	const whole = 1 << 20
 	sum := 0
@@ -89,9 +88,10 @@ func zipf(random RandomSource) int {
 	return UserCount - 1
 }
 
-// RoundUpSizes rounds what tasks ask for up to the next power of two: of processor time
-// from half a core on, of memory from 1 GiB on (Borg §5.4). What no machine would have
-// room for then stays as it is, so that this is the least that buckets cost.
+// RoundUpSizes rounds the sizes of tasks up to the next power of two (Borg §5.4). It
+// rounds processor time from half a core on and memory from 1 GiB on. A task that no
+// machine could then hold keeps its size, so the result is a lower bound of the cost of
+// such sizes.
 func (c *CellWorkload) RoundUpSizes() (*CellWorkload, error) {
 	var list []*match.Request
 	for _, r := range c.Requests {
@@ -112,7 +112,7 @@ func (c *CellWorkload) RoundUpSizes() (*CellWorkload, error) {
 	return c.withWork(list), nil
 }
 
-// nextBucket is the next power of two times least; nothing stays nothing.
+// nextBucket returns the next power of two times least; 0 stays 0.
 func nextBucket[T roost.MilliCPU | roost.Bytes](n, least T) T {
 	if n <= 0 {
 		return n
@@ -121,7 +121,8 @@ func nextBucket[T roost.MilliCPU | roost.Bytes](n, least T) T {
 	return least << bits.Len64(times-1)
 }
 
-// holderCount is how many machines could hold a task of a request were they empty.
+// holderCount returns how many machines could hold a task of a request if they were
+// empty.
 func holderCount(machines []*match.Machine, r *match.Request) (n int) {
 	e, _ := r.Class.Ad.Lookup(roost.AttrRequirements)
 	for _, m := range machines {

@@ -10,49 +10,52 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellCompaction asks how few machines hold the work of a cell (Borg §5.1): machines are
-// taken away at random, and what is left is packed anew, from scratch, until the work no
-// longer fits. How much that leaves says how good a policy is, in machines.
+// CellCompaction finds how few machines hold the work of a cell (Borg §5.1). It removes
+// machines at random and packs the work onto the rest from scratch, until it no longer
+// fits. The number of machines that are left measures the quality of a policy.
 //
-// It fits if nothing is left waiting but picky tasks: at most [MaxPicky] of all, which
-// only a handful of the cell's machines could hold at all. A request that is more than
-// half of the cell has its Requirements as a wish only. Where the work does not fit into
-// the cell there are copies of its machines to begin with.
+// The work fits if only picky tasks are left waiting, at most [MaxPicky] of all. A task
+// is picky if only a few of the cell's machines could hold it at all. Requirements of a
+// request that is more than half of the cell become soft constraints. If the work does
+// not fit into the cell, the compaction begins with copies of its machines.
 type CellCompaction struct {
 	*CellWorkload
-	Score      match.ScorePolicy
-	Copies     int  // of the machines to begin with, 1 for the cell alone; see [CellCompaction.GrowToFit]
-	Exact      bool // take the machines away one at a time; else see [CellCompaction.Run]
-	Reclaiming bool // machines lend what production leaves of what it asks for; see [CellWorkload.SetReserved]
+	Score match.ScorePolicy
+	// copies of the machines to begin with, 1 for the cell alone; see
+	// [CellCompaction.GrowToFit]
+	Copies     int
+	Exact      bool // remove machines one at a time; otherwise see [CellCompaction.Run]
+	Reclaiming bool // machines offer what production leaves of its requests; see [CellWorkload.SetReserved]
 
 	machines   []*match.Machine // in the order of their names
 	softened   []*match.Request
 	pickyTasks map[*match.Request]bool
 	packings   int
-	lastSize   int // what the last run came to: the next is likely to be near
+	lastSize   int // result of the last run: the next one is likely to be near it
 }
 
-// Picky is how many of all tasks may wait if they are picky, in thousandths, and handful
-// how many of the cell's machines make one of them so, likewise.
+// MaxPicky is the part of all tasks that may wait because they are picky, in thousandths.
+// A task is picky if at most pickyMachines thousandths of the cell's machines could hold
+// it.
 const (
 	MaxPicky      = 2
 	pickyMachines = 50
 )
 
-// maxCopies bounds how large a cell is made. What does not fit into so many has no place
-// in any.
+// maxCopies bounds the copies of a cell's machines. Work that does not fit into that many
+// fits into no number.
 const maxCopies = 16
 
-// CompactionResult is what came of a compaction.
+// CompactionResult is the result of a compaction.
 type CompactionResult struct {
-	Machines int // that hold the work; with one less, of those, it does not fit
-	Waiting  int // picky tasks that have no place there
-	Packings int // from scratch, that it took
+	Machines int // number that holds the work; without the last one it does not fit
+	Waiting  int // picky tasks that are left waiting
+	Packings int // number of packings from scratch
 }
 
-// GrowToFit makes as many copies of the cell's machines as the work needs to fit,
-// [CellCompaction.Copies] at least. The error wraps [roost.Exhausted] and says of what
-// fits nowhere why, as the matcher explains it.
+// GrowToFit increases the copies of the cell's machines until the work fits. It begins
+// with [CellCompaction.Copies]. The error wraps [roost.Exhausted] and contains the
+// matcher's explanation of what does not fit.
 func (c *CellCompaction) GrowToFit() error {
 	c.softenRequirements()
 	for c.Copies = max(c.Copies, 1); ; c.Copies++ {
@@ -67,8 +70,8 @@ func (c *CellCompaction) GrowToFit() error {
 	}
 }
 
-// isInfeasible reports whether something waits that no machine could hold were it empty:
-// then more of the same will not do.
+// isInfeasible reports whether tasks wait that no empty machine could hold. Then more
+// machines of the same kinds do not help.
 func (c *CellCompaction) isInfeasible(waiting []match.UnplacedRequest) bool {
 	n := 0
 	for _, u := range waiting {
@@ -79,7 +82,7 @@ func (c *CellCompaction) isInfeasible(waiting []match.UnplacedRequest) bool {
 	return n*1000 > MaxPicky*len(c.Tasks)
 }
 
-// explainInfeasible says what does not fit, and why, of what has most tasks.
+// explainInfeasible explains why the request with the most waiting tasks does not fit.
 func (c *CellCompaction) explainInfeasible(waiting []match.UnplacedRequest) error {
 	n := 0
 	worst := waiting[0]
@@ -102,8 +105,8 @@ func (c *CellCompaction) explainInfeasible(waiting []match.UnplacedRequest) erro
 		roost.Exhausted, c.Copies, n, len(c.Tasks), worst.Missing, worst.Request.Class.Resources, why)
 }
 
-// softenRequirements makes wishes of the requirements of what is more than half of the
-// cell.
+// softenRequirements makes soft constraints of the requirements of requests that are more
+// than half of the cell.
 func (c *CellCompaction) softenRequirements() {
 	total, all := c.Total(), 0.0
 	all = fairshare.CoresWorth(total, total)
@@ -125,7 +128,7 @@ func (c *CellCompaction) softenRequirements() {
 	}
 }
 
-// packFromScratch packs the work onto machines, from scratch, and returns what waits.
+// packFromScratch packs the work onto empty machines and returns what is left waiting.
 func (c *CellCompaction) packFromScratch(machines []*match.Machine) (waiting []match.UnplacedRequest) {
 	c.packings++
 	if c.Reserved != nil {
@@ -135,7 +138,7 @@ func (c *CellCompaction) packFromScratch(machines []*match.Machine) (waiting []m
 		Score: c.Score}).Unplaced
 }
 
-// acceptsWaiting reports whether only so few picky tasks wait that it counts as fitting.
+// acceptsWaiting reports whether so few picky tasks are left waiting that the work fits.
 func (c *CellCompaction) acceptsWaiting(waiting []match.UnplacedRequest) bool {
 	n := 0
 	for _, u := range waiting {
@@ -146,7 +149,8 @@ func (c *CellCompaction) acceptsWaiting(waiting []match.UnplacedRequest) bool {
 	return true
 }
 
-// isPicky reports whether only a handful of the cell's machines could hold a task.
+// isPicky reports whether only a few of the cell's machines could hold a task of the
+// request.
 func (c *CellCompaction) isPicky(r *match.Request) bool {
 	few, known := c.pickyTasks[r]
 	if !known {
@@ -156,17 +160,17 @@ func (c *CellCompaction) isPicky(r *match.Request) bool {
 	return few
 }
 
-// Run takes machines away in random order until the work no longer fits, and says how
-// many the last cell had that it fitted into.
+// Run removes machines in random order until the work no longer fits. It returns the size
+// of the last cell into which it fitted.
 //
-// The protocol is to take them away one at a time, which is a packing for each. It is
-// kept to here but for this: no packing is tried of which it is sure that there is too
-// little of something; above that a place is looked for by halving where a cell holds the
-// work and the next smaller does not; and then the next [above] larger ones are tried one
-// by one, and if one of them does not hold it the place is looked for above that. So it
-// comes to the same unless a cell that does not hold the work is followed by so many
-// smaller ones that do. In cells of thousands of machines a step is a thousandth, not one
-// machine. [CellCompaction.Exact] does as the protocol says.
+// By the protocol one machine is removed at a time, and each removal costs a packing. Run
+// deviates in three ways. It tries no cell that certainly lacks some resource. It
+// searches by bisection for a cell that holds the work while the next smaller one does
+// not. Then it tries the [triedAbove] next larger cells one by one, and if one of them
+// does not hold the work, it searches above that one. So the result is the protocol's,
+// unless a cell that does not hold the work is followed by at least that many smaller
+// ones that do. In cells of thousands of machines a step is about a thousandth of the
+// cell, not one machine. With [CellCompaction.Exact] Run follows the protocol literally.
 func (c *CellCompaction) Run(random RandomSource) CompactionResult {
 	order := make([]int, len(c.machines))
 	for i := range order {
@@ -187,16 +191,15 @@ func (c *CellCompaction) Run(random RandomSource) CompactionResult {
 	return CompactionResult{Machines: n, Waiting: r.tried[n].waiting, Packings: c.packings}
 }
 
-// triedAbove is how many cells that are larger than the one that was found are tried,
-// too.
+// triedAbove is the number of cells above the one found that Run tries, too.
 const triedAbove = 6
 
-// removalOrder is one order in which machines are taken away.
+// removalOrder is an order in which machines are removed.
 type removalOrder struct {
 	*CellCompaction
-	order []int // the first so many are left
+	order []int // machines by index; the first n are those left in a cell of n
 	tried map[int]trialResult
-	step  int // machines of one step
+	step  int // machines that a step removes
 }
 
 type trialResult struct {
@@ -224,12 +227,12 @@ func (r *removalOrder) fitsFirst(n int) bool {
 	return t.fits
 }
 
-// findMinimum finds how many machines are left at last, of which all together hold the
+// findMinimum returns the number of machines of the smallest cell found that holds the
 // work.
 func (r *removalOrder) findMinimum() int {
-	low, high := r.lowerBound()-1, len(r.order) // low does not hold it, high does
+	low, high := r.lowerBound()-1, len(r.order) // low does not hold the work, high does
 	guess := r.lastSize
-	if guess == 0 { // a copy less was not enough, or too little of something is
+	if guess == 0 { // one copy less did not suffice, or some resource would be short
 		guess = max(low+low/32, (r.Copies-1)*len(r.Machines))
 	}
 	low, high = r.narrowBounds(low, high, guess)
@@ -250,8 +253,8 @@ func (r *removalOrder) findMinimum() int {
 	}
 }
 
-// narrowBounds narrows between what does not hold the work and does, from a guess on, in
-// steps that grow.
+// narrowBounds narrows the bounds from a guess on, in growing steps. The cell of size low
+// does not hold the work, the cell of size high does.
 func (r *removalOrder) narrowBounds(low, high, guess int) (int, int) {
 	if guess <= low || guess >= high {
 		return low, high
@@ -275,8 +278,8 @@ func (r *removalOrder) narrowBounds(low, high, guess int) (int, int) {
 	return low, high
 }
 
-// largestFailingAbove is the largest of the cells that are next larger which does not
-// hold the work, 0 if all do.
+// largestFailingAbove returns the largest of the next larger cells that does not hold the
+// work, 0 if all do.
 func (r *removalOrder) largestFailingAbove(n int) (larger int) {
 	for i := 1; i <= triedAbove && n+i*r.step <= len(r.order); i++ {
 		if !r.fitsFirst(n + i*r.step) {
@@ -286,8 +289,8 @@ func (r *removalOrder) largestFailingAbove(n int) (larger int) {
 	return larger
 }
 
-// lowerBound is of how many machines on there may be enough of everything, whatever is
-// done.
+// lowerBound returns the smallest number of machines whose resources could suffice for
+// the work.
 func (r *removalOrder) lowerBound() int {
 	var work, have roost.Resources
 	for _, q := range r.softened {
@@ -296,10 +299,10 @@ func (r *removalOrder) lowerBound() int {
 			u.CPU, u.Memory = roost.MilliCPU(float64(u.CPU)*part.CPU), roost.Bytes(float64(u.Memory)*part.Memory)
 		}
 		if q.Class.AppClass == gpu.StreamClass {
-			u.CPU = 0 // it may have that of batch
+			u.CPU = 0 // a stream task may take the CPU of batch tasks
 		}
 		if u.GPUMemory > 0 {
-			u.GPUs = 0 // shares of cards: how many cards they need at least the sums do not tell
+			u.GPUs = 0 // shares of GPUs: the sums do not show how many GPUs they need
 		}
 		n := q.Wanted
 		work = work.Add(roost.Resources{CPU: u.CPU * roost.MilliCPU(n), Memory: u.Memory * roost.Bytes(n),
@@ -315,7 +318,7 @@ func (r *removalOrder) lowerBound() int {
 	return len(r.order)
 }
 
-// perThousand is so many thousandths.
+// perThousand returns a number of thousandths of resources.
 func perThousand(r roost.Resources, thousandths int) roost.Resources {
 	k := int64(thousandths)
 	return roost.Resources{

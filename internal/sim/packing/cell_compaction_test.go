@@ -14,8 +14,8 @@ import (
 
 func drawnCell(seed int) RandomSource { return rand.New(rand.NewSource(int64(seed) + 1)) }
 
-// TestCompact holds the search against the protocol, machine by machine: of small cells,
-// by each score, in several orders.
+// TestCompact compares the search with the protocol, one machine at a time. It uses small
+// cells, every score and several orders.
 func TestCompact(t *testing.T) {
 	seeds := 4
 	if testing.Short() {
@@ -48,8 +48,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactFits holds that what a compaction comes to holds the work, and that one
-// machine less of those does not, by packing again.
+// TestCompactFits checks by packing again that a result holds the work, and that one
+// machine less does not.
 func TestCompactFits(t *testing.T) {
 	c := smallCell(t, 40, 70, rand.New(rand.NewSource(5)))
 	k := CellCompaction{CellWorkload: c}
@@ -79,8 +79,8 @@ func TestCompactFits(t *testing.T) {
 	}
 }
 
-// TestStudy holds that the pool's own score needs fewer machines than best fit and than
-// worst fit, that the same comes out twice, and what costs are: that each takes machines.
+// TestStudy checks that Roost's score needs fewer machines than best fit and worst fit.
+// The result must be reproducible, and each arrangement must cost machines.
 func TestStudy(t *testing.T) {
 	c := smallCell(t, 48, 80, rand.New(rand.NewSource(9)))
 	const seeds = 3
@@ -119,8 +119,8 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// TestInfeasible holds that work which no cell of such machines holds is refused, with
-// the reason.
+// TestInfeasible checks that work that no number of such machines holds is refused with a
+// reason.
 func TestInfeasible(t *testing.T) {
 	nodes := []TraceNode{{Name: "n", CPU: 8000, Memory: 16 * roost.GiB, GPUs: 2, GPUModel: "T4"}}
 	for _, test := range []struct {
@@ -144,8 +144,8 @@ func TestInfeasible(t *testing.T) {
 	}
 }
 
-// TestPicky holds that a task may wait that one machine in a thousand could hold, if it
-// is one of a thousand, and none that all could.
+// TestPicky checks that a picky task may wait if it is one of a thousand. A task that all
+// machines could hold may not.
 func TestPicky(t *testing.T) {
 	c := smallCell(t, 200, 90, rand.New(rand.NewSource(3)))
 	total := len(c.Tasks)
@@ -181,7 +181,8 @@ func TestPicky(t *testing.T) {
 	}
 }
 
-// TestSoft holds that requirements of what is more than half of the cell are a wish.
+// TestSoft checks that requirements of more than half of the cell become soft
+// constraints.
 func TestSoft(t *testing.T) {
 	var nodes []TraceNode
 	for _, n := range []string{"a", "b", "c", "d"} {
@@ -214,7 +215,7 @@ func TestSoft(t *testing.T) {
 	}
 }
 
-// TestBucket holds the powers of two.
+// TestBucket checks the powers of two.
 func TestBucket(t *testing.T) {
 	for _, test := range [][2]roost.MilliCPU{{0, 0}, {1, 500}, {500, 500}, {501, 1000}, {1000, 1000}, {3000, 4000},
 		{4001, 8000}, {96000, 128000}} {
@@ -224,7 +225,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestParts holds that cells that one is parted into have all its work, once.
+// TestParts checks that the cells of a split together have each task once.
 func TestParts(t *testing.T) {
 	c := smallCell(t, 8, 100, rand.New(rand.NewSource(2)))
 	for name, cells := range map[string][]*CellWorkload{"bands": c.SplitByProd(),

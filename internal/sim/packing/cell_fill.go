@@ -10,40 +10,40 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// FillLimit is how much of the GPUs is asked for in the end, in percent, as in Weng et
+// FillLimit is the demand for GPUs at the end, in percent of the cell's, as in Weng et
 // al.
 const FillLimit = 130
 
-// FillPoint is how a cell stands when so much has been asked for. All are percent of the
-// GPUs of the cell, but FragmentationRatio, which is percent of the idle ones.
+// FillPoint is the state of a cell at one level of demand. All values are percent of the
+// cell's GPUs, except FragmentationRatio, which is percent of the idle ones.
 type FillPoint struct {
-	Arrived   float64 // asked for, whether there was room or not
-	Allocated float64 // given away
-	// of what is idle, what the typical task cannot use: the fragmentation ratio (ibid.,
-	// §4.1)
+	Arrived   float64 // requested so far, placed or not
+	Allocated float64 // allocated
+	// part of the idle GPUs that a typical task cannot use: the fragmentation ratio
+	// (ibid., §4.1)
 	FragmentationRatio  float64
-	FragmentationAmount float64 // the same, of all there is: the fragmentation amount
+	FragmentationAmount float64 // the same as percent of all GPUs: the fragmentation amount
 }
 
-// FillResult is what came of letting tasks come.
+// FillResult is the result of filling a cell.
 type FillResult struct {
-	// one for each whole percent that was asked for, from 0 on: how things stood before
-	// one task more would have been beyond it
+	// one for each whole percent of demand from 0 on: the state before the next task
+	// would have exceeded it
 	Points  []FillPoint
-	Arrived int    // tasks
-	Placed  int    // of those
-	Digest  uint64 // of where each went: two runs with the same are the same
+	Arrived int    // number of tasks that arrived
+	Placed  int    // number of tasks that were placed
+	Digest  uint64 // digest of all placements: equal digests mean equal runs
 }
 
-// PointAt is the point of a percentage.
+// PointAt returns the state at a percentage of demand.
 func (f *FillResult) PointAt(percent int) FillPoint { return f.Points[min(percent, len(f.Points)-1)] }
 
-// FillCell lets the tasks of a cell come one by one, in random order, and stay; who finds
-// no room goes away. More of the same, drawn at random, come until [FillLimit] percent of
-// the GPUs have been asked for. It is the experiment of Weng et al. (ATC 2023, §6), with
-// their order of arrival if random is math/rand's generator of the same seed, one number
-// of which has been drawn. The error, of a cell without GPUs or of work that asks for
-// none, wraps [roost.Invalid].
+// FillCell lets the tasks of a cell arrive in random order, and tasks that find no room
+// leave. More tasks, drawn at random from the same ones, arrive until [FillLimit] percent
+// of the GPUs have been requested. This is the experiment of Weng et al. (ATC 2023, §6).
+// The order of arrival is theirs if random is math/rand's generator of the same seed
+// after one draw. A cell without GPUs, or work that asks for none, gives an error that
+// wraps [roost.Invalid].
 func FillCell(c *CellWorkload, by match.ScorePolicy, random RandomSource) (*FillResult, error) {
 	f := &cellFill{CellWorkload: c, result: &FillResult{},
 		capacity: int64(c.Total().GPUs) * gpu.SharesPerGPU * partsPrecision}
@@ -79,11 +79,11 @@ func FillCell(c *CellWorkload, by match.ScorePolicy, random RandomSource) (*Fill
 	return f.result, nil
 }
 
-// partsPrecision makes parts of GPUs so fine that thousandths and other shares are exact
-// enough.
+// partsPrecision is the number of parts of one GPU share. It makes thousandths of a GPU
+// exact enough.
 const partsPrecision = 1000
 
-// gpuPartsOf is what a unit of a request asks for of GPUs, in parts.
+// gpuPartsOf returns the GPUs that a task of a request asks for, in parts.
 func gpuPartsOf(r *match.Request) int64 {
 	const whole = gpu.SharesPerGPU * partsPrecision
 	q := r.Class.Resources
@@ -93,7 +93,7 @@ func gpuPartsOf(r *match.Request) int64 {
 	return int64(q.GPUs) * whole
 }
 
-// cellFill is a cell that is being filled.
+// cellFill is the state of filling a cell.
 type cellFill struct {
 	*CellWorkload
 	result        *FillResult
@@ -104,19 +104,19 @@ type cellFill struct {
 	freeNodes     []freeByNode // by machine
 	typicalTasks  *gpu.RequestMix
 	fragmentation gpu.FragmentationMeter
-	fragmented    int64 // by all machines together, in the gauge's measure
+	fragmented    int64 // sum over all machines, in units of [gpu.MixWeight]
 	idle          int64
 }
 
-// freeByNode is what is free of a machine, kept here beside the matcher: what is taken
-// twice panics.
+// freeByNode tracks the free resources of a machine independently of the matcher: a
+// double allocation panics.
 type freeByNode struct {
-	free             *gpu.FreeResources // nil: it has no GPUs
-	allowedShapes    uint64             // the needs that may have the machine
+	free             *gpu.FreeResources // nil: the machine has no GPUs
+	allowedShapes    uint64             // bit set of the task shapes that may use the machine
 	fragmented, idle int64
 }
 
-// arrivalOrder is the tasks in the order in which they come.
+// arrivalOrder returns the tasks in the order of their arrival.
 func (f *cellFill) arrivalOrder(random RandomSource) (list []int32, err error) {
 	list = append(list, f.Tasks...)
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -130,8 +130,8 @@ func (f *cellFill) arrivalOrder(random RandomSource) (list []int32, err error) {
 	for {
 		task := f.Tasks[random.Intn(len(f.Tasks))]
 		parts := gpuPartsOf(f.Requests[task])
-		// As published: what asks for several GPUs counts as one here, and so may go a
-		// little beyond.
+		// As published: a task with several GPUs counts as one GPU here, so the demand
+		// may exceed the limit a little.
 		if one := parts / int64(max(f.Requests[task].Class.Resources.GPUs, 1)); (asked+one)*100 > f.capacity*FillLimit {
 			return list, nil
 		}
@@ -140,7 +140,7 @@ func (f *cellFill) arrivalOrder(random RandomSource) (list []int32, err error) {
 	}
 }
 
-// createNodes makes the books.
+// createNodes creates the state of the nodes and of the fragmentation.
 func (f *cellFill) createNodes() error {
 	needs := typicalTasks(f.Requests)
 	list := make([]gpu.MixRequest, len(needs))
@@ -170,7 +170,7 @@ func (f *cellFill) createNodes() error {
 	return nil
 }
 
-// recordPlacement notes where a task went.
+// recordPlacement records where a task was placed.
 func (f *cellFill) recordPlacement(at int, on gpu.Placement, parts int64) {
 	f.result.Placed++
 	f.allocated += parts
@@ -186,8 +186,7 @@ func (f *cellFill) measureFragmentation(b *freeByNode) {
 	b.fragmented, b.idle = fragmented, idle
 }
 
-// recordPoints notes how things stand for each percentage that is passed when so much
-// will have been asked for.
+// recordPoints records the state for each percentage that the demand asked passes.
 func (f *cellFill) recordPoints(asked int64) {
 	for len(f.result.Points) <= FillLimit && asked*100 > f.capacity*int64(len(f.result.Points)) {
 		p := FillPoint{Arrived: percentOf(f.arrived, f.capacity), Allocated: percentOf(f.allocated, f.capacity),

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// smallCell is a cell of machines of several shapes, with work for about so many per cent
-// of it.
+// smallCell returns a cell of machines of several shapes. load is its work in percent of
+// the cell.
 func smallCell(tb testing.TB, machines int, load float64, random *rand.Rand) *CellWorkload {
 	shapes := []TraceNode{
 		{CPU: 96000, Memory: 384 * roost.GiB, GPUs: 8, GPUModel: "G2"},
@@ -56,9 +56,9 @@ func smallCell(tb testing.TB, machines int, load float64, random *rand.Rand) *Ce
 	return c
 }
 
-// TestFill holds that filling comes out the same for the same seed and not for another,
-// that nothing is given away that was not asked for, and that more comes of the pool's
-// own score than of best fit, and of best fit than of worst fit.
+// TestFill checks that filling is reproducible and depends on the seed. Nothing may be
+// allocated that was not requested. Roost's score must fill more than best fit, and best
+// fit more than worst fit.
 func TestFill(t *testing.T) {
 	sums := map[match.ScorePolicy]float64{}
 	for seed := range int64(6) {
@@ -81,7 +81,7 @@ func TestFill(t *testing.T) {
 					p.Allocated < last.Allocated || p.FragmentationRatio < 0 || p.FragmentationRatio > 100+1e-9 {
 					t.Fatalf("%v, seed %d: at %d %%: %+v", by, seed, q, p)
 				}
-				// shares are counted in 1024ths of a card
+				// shares are counted in 1024ths of a GPU
 				if want := p.FragmentationRatio * (100 - p.Allocated) /
 					100; math.Abs(p.FragmentationAmount-want) > 0.2 {
 					t.Fatalf("%v, seed %d: at %d %%: %+v, want %.2f %% lost", by, seed, q, p, want)
@@ -100,8 +100,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestTypical holds that the typical tasks are the most frequent ones that make up 95 of
-// 100, and that their weights add up.
+// TestTypical checks that the typical tasks are the most frequent ones, make up 95 %, and
+// have exact weights.
 func TestTypical(t *testing.T) {
 	c := smallCell(t, 40, 100, rand.New(rand.NewSource(1)))
 	needs := typicalTasks(c.Requests)
@@ -128,7 +128,7 @@ func TestTypical(t *testing.T) {
 	}
 }
 
-// TestNothingToFill holds that a cell without GPUs is refused, and work that wants none.
+// TestNothingToFill checks that a cell without GPUs and work without GPUs are refused.
 func TestNothingToFill(t *testing.T) {
 	node, pod := TraceNode{Name: "n", CPU: 1000, Memory: roost.GiB}, TracePod{Name: "p", CPU: 1000}
 	for _, with := range []int{0, 1} {

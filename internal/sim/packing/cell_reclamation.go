@@ -8,14 +8,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// ReservedPart is what is reserved for the tasks of a request, of what they ask for, from
-// 0 to 1.
+// ReservedPart is the part of its request that is reserved for a task, from 0 to 1.
 type ReservedPart struct{ CPU, Memory float64 }
 
-// SetReserved says what is reserved for each request: what is known of it, or where
-// nobody knows what is drawn from a range of per cent of what it asks for, for processor
-// time and memory each. It is what tasks are expected to use, with the margin. The trace
-// says nothing of use.
+// SetReserved sets the part that is reserved for each request: what the task is expected
+// to use, with a margin. It takes known values if the cell has them. Otherwise it draws
+// percentages from least to most, separately for processor time and memory, because the
+// trace has no usage.
 func (c *CellWorkload) SetReserved(least, most int, random RandomSource) {
 	if c.Reserved = c.KnownReserved; c.Reserved != nil {
 		return
@@ -28,10 +27,10 @@ func (c *CellWorkload) SetReserved(least, most int, random RandomSource) {
 	}
 }
 
-// packReclaimed packs production first, by what it asks for, and then the rest into what
-// is free and, if machines lend, what production is expected to leave (Borg §5.5). What
-// the rest leaves of what it asks for is not lent on; so this is the least that
-// reclaiming gives.
+// packReclaimed packs production by its requests, and then the rest into what is free. If
+// Reclaiming is set, that includes what production is expected not to use (Borg §5.5).
+// What the rest leaves unused is not offered again, so the result is a lower bound of the
+// gain by reclamation.
 func (c *CellCompaction) packReclaimed(machines []*match.Machine) (waiting []match.UnplacedRequest) {
 	prod := c.splitByBand(true)
 	first := match.NewMatcher().Plan(&match.Snapshot{Machines: machines, Requests: prod, Shares: c.Shares,
@@ -62,8 +61,8 @@ func (c *CellCompaction) splitByBand(prod bool) (list []*match.Request) {
 	return list
 }
 
-// machineWithGrants is a machine as its startd would advertise it with some grants
-// running there. It puts them where the matcher has: package gpu decides both.
+// machineWithGrants returns a machine as its startd would advertise it with some grants
+// running. It places them as the matcher did: package gpu decides both.
 func (c *CellCompaction) machineWithGrants(m *match.Machine, grants []match.Grant) *match.Machine {
 	f, err := gpu.ReadAd(m.Ad)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// StudyResult is what a study found out about one way of running a cell.
+// StudyResult is the result of a study of one arrangement.
 type StudyResult struct {
-	Machines []int // that hold the work, by seed
-	Waiting  int   // picky tasks without a place, at most
-	Copies   int   // of the cell to begin with
+	Machines []int // machines that hold the work, by seed
+	Waiting  int   // the most picky tasks that were left waiting
+	Copies   int   // the most copies of a cell that it began with
 	Packings int
 }
 
-// Digest is of all that a line says: two runs with the same are the same.
+// Digest returns a digest of the result: equal digests mean equal runs.
 func (l *StudyResult) Digest() uint64 {
 	h := fnv.New64a()
 	for _, n := range append([]int{l.Waiting, l.Copies, l.Packings}, l.Machines...) {
@@ -26,10 +26,10 @@ func (l *StudyResult) Digest() uint64 {
 	return h.Sum64()
 }
 
-// Study compacts a cell, or the cells that it is parted into, which each begin with all
-// its machines, once for each seed, and adds up what they need. The seeds are the same
-// for whatever is compared, and so are the machines that go first as far as there are as
-// many. The error is that of [CellCompaction.GrowToFit].
+// Study compacts one or more cells once for each seed, and adds up the machines that they
+// need. Each cell begins with all machines of the cell that it was split from. The seeds
+// are the same for all arrangements, so as far as possible the same machines are removed
+// first. The error is that of [CellCompaction.GrowToFit].
 func Study(cells []*CellWorkload, c CellCompaction, seeds int,
 	random func(seed int) RandomSource) (StudyResult, error) {
 	line := StudyResult{Machines: make([]int, seeds), Copies: 1}
@@ -49,18 +49,18 @@ func Study(cells []*CellWorkload, c CellCompaction, seeds int,
 	return line, nil
 }
 
-// ArrangementCost is a way of running a cell that takes machines.
+// ArrangementCost is a way to run a cell that costs machines.
 type ArrangementCost uint8
 
-// The costs, in the order of Borg §5.2 to §5.5.
+// The arrangements, in the order of Borg §5.2 to §5.5.
 const (
-	SegregatedProd     ArrangementCost = iota // production and the rest in cells of their own
+	SegregatedProd     ArrangementCost = iota // production and the rest in separate cells
 	CellPerUser                               // a cell for each user
 	PowersOfTwo                               // sizes in powers of two
-	WithoutReclamation                        // nothing lent of what production leaves
+	WithoutReclamation                        // what production leaves unused is not offered
 )
 
-// AllCosts are all of them.
+// AllCosts returns all arrangements.
 func AllCosts() []ArrangementCost {
 	return []ArrangementCost{SegregatedProd, CellPerUser, PowersOfTwo, WithoutReclamation}
 }
@@ -69,15 +69,15 @@ func (k ArrangementCost) String() string {
 	return [...]string{"production apart", "each user apart", "powers of two", "nothing reclaimed"}[k]
 }
 
-// ReservationModel is how much of what it asks for production is taken to use, margin
-// included, where nobody knows: from and to, in per cent.
+// ReservationModel is the assumed use of production, with its margin. It is a range in
+// percent of what a task asks for, and serves where the use is unknown.
 type ReservationModel struct{ Min, Max int }
 
-// Study studies a way of running a cell, beside how it would be without: usual is what
-// the cell needs as it is, worked out already for the same seeds.
+// Study studies an arrangement and compares it with the cell as it is. usual is the
+// result of the cell as it is, for the same seeds.
 func (k ArrangementCost) Study(c *CellWorkload, by match.ScorePolicy, usual StudyResult, use ReservationModel,
 	seeds int, random func(seed int) RandomSource) (with, without StudyResult, err error) {
-	// What is drawn once for all seeds is drawn from one of its own.
+	// The stream for what is drawn once for all seeds.
 	const aside = -1
 	how := CellCompaction{Score: by, Copies: usual.Copies}
 	switch k {
@@ -90,7 +90,7 @@ func (k ArrangementCost) Study(c *CellWorkload, by match.ScorePolicy, usual Stud
 		if rounded, err = c.RoundUpSizes(); err == nil {
 			with, err = Study([]*CellWorkload{rounded}, how, seeds, random)
 		}
-	case WithoutReclamation: // beside a cell that reclaims, packed in the same way
+	case WithoutReclamation: // compared with a cell that reclaims and is packed in the same way
 		reclaiming := c.withWork(c.Requests)
 		reclaiming.SetReserved(use.Min, use.Max, random(aside))
 		if with, err = Study([]*CellWorkload{reclaiming}, how, seeds, random); err != nil {

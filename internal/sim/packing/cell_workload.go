@@ -13,26 +13,26 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellWorkload is machines with nothing on them, and the work that is to go there. It is
-// for one goroutine.
+// CellWorkload is a set of empty machines and the work to be placed there. It is not safe
+// for concurrent use.
 type CellWorkload struct {
 	Machines      []*match.Machine // in the order of their names
-	Requests      []*match.Request // Wanted is how many tasks are alike
-	Tasks         []int32          // by task, in the order in which the source has them: the index of its request
+	Requests      []*match.Request // Wanted is the number of identical tasks
+	Tasks         []int32          // by task, in the order of the source: the index of its request
 	Shares        map[fairshare.Submitter]match.SubmitterShare
-	KnownReserved map[match.RequestKey]ReservedPart // what is reserved for the tasks of a request; nil: nobody knows
-	// what is taken to be; nil: that does not matter, see [CellWorkload.SetReserved]
+	KnownReserved map[match.RequestKey]ReservedPart // by request: the known reserved parts; nil: unknown
+	// by request: the reserved parts in effect; nil: none, see [CellWorkload.SetReserved]
 	Reserved map[match.RequestKey]ReservedPart
 }
 
-// gpuParts is the memory of each GPU of the trace, which counts shares in thousandths.
+// gpuParts is the assumed memory of each GPU of the trace, which counts thousandths of a
+// GPU.
 const gpuParts = 1000 * roost.MiB
 
-// NewCell makes a cell of the openb trace. Machines have their processors in one unit,
-// from which all their GPUs borrow. Pods that ask for the same and have the same class of
-// service are alike. Latency-sensitive and guaranteed ones are production, burstable ones
-// batch, and best effort is free; where the list says nothing they are batch. Of users
-// the trace does not know.
+// NewCell makes a cell of the openb trace. The processors of a machine form one resource
+// unit that all its GPUs share. Pods with the same demand and class of service form one
+// request. Latency-sensitive and guaranteed pods are production, burstable ones and those
+// without a class are batch, and best-effort ones are free. The trace knows no users.
 func NewCell(nodes []TraceNode, pods []TracePod) (*CellWorkload, error) {
 	c := &CellWorkload{}
 	for _, n := range nodes {
@@ -65,7 +65,8 @@ func NewCell(nodes []TraceNode, pods []TracePod) (*CellWorkload, error) {
 	return c, nil
 }
 
-// ResourceUnits are a node's: its processors are one, from which all its GPUs borrow.
+// ResourceUnits returns the resource units of a node. Its processors form one unit that
+// all its GPUs share.
 func (n *TraceNode) ResourceUnits() ([]gpu.ResourceUnit, error) {
 	topology := gpu.MachineTopology{CPU: n.CPU, Memory: n.Memory}
 	for i := range int(n.CPU+999) / 1000 {
@@ -78,7 +79,7 @@ func (n *TraceNode) ResourceUnits() ([]gpu.ResourceUnit, error) {
 	return gpu.CutUnits(topology, gpu.LayoutConfig{})
 }
 
-// asMachine is a node as its startd would advertise it.
+// asMachine returns the node as its startd would advertise it.
 func (n *TraceNode) asMachine() (*match.Machine, error) {
 	units, err := n.ResourceUnits()
 	if err != nil {
@@ -93,11 +94,11 @@ func (n *TraceNode) asMachine() (*match.Machine, error) {
 	return match.NewMachine(n.Name, 1, 1, ad), nil
 }
 
-// AttrModel is the attribute of a machine of the trace that tells the model of its GPUs.
+// AttrModel is the attribute of a trace's machine that names the model of its GPUs.
 const AttrModel = "Model"
 
-// Demand is what a pod takes, what it requires of a machine ("" for nothing), and its
-// class of service.
+// Demand returns what a pod takes, its requirements ("" for none), and its class of
+// service.
 func (p *TracePod) Demand() (r roost.Resources, require string, band roost.PriorityBand) {
 	r = roost.Resources{CPU: p.CPU, Memory: p.Memory, GPUs: p.GPUs}
 	if p.GPUs > 0 && p.GPUMilli < 1000 {
@@ -116,7 +117,7 @@ func (p *TracePod) Demand() (r roost.Resources, require string, band roost.Prior
 	return r, require, roost.BatchBand
 }
 
-// asRequest is what a pod asks for.
+// asRequest returns the request of a pod.
 func (p *TracePod) asRequest(id uint64) (*match.Request, error) {
 	ask, text, band := p.Demand()
 	if text != "" {
@@ -131,7 +132,7 @@ func (p *TracePod) asRequest(id uint64) (*match.Request, error) {
 		Oldest: 1 + p.Created*1e9, Class: class}, nil
 }
 
-// Total is what all machines have.
+// Total returns the sum of all machines' resources.
 func (c *CellWorkload) Total() (r roost.Resources) {
 	for _, m := range c.Machines {
 		r = r.Add(m.Total)
@@ -139,7 +140,7 @@ func (c *CellWorkload) Total() (r roost.Resources) {
 	return r
 }
 
-// copies are copies of the cell's machines, as many of each, the cell's own first.
+// copies returns n copies of each of the cell's machines, the originals first.
 func (c *CellWorkload) copies(n int) []*match.Machine {
 	list := slices.Clone(c.Machines)
 	for k := 1; k < n; k++ {
@@ -153,7 +154,7 @@ func (c *CellWorkload) copies(n int) []*match.Machine {
 	return list
 }
 
-// RandomSource is where randomness comes from; the generator of math/rand is one.
+// RandomSource is a source of randomness, such as the generator of math/rand.
 type RandomSource interface {
 	Intn(n int) int
 	Shuffle(n int, swap func(i, j int))

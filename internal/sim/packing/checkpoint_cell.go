@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// FromCheckpoint makes a cell of a checkpoint: all its machines, and as its work what
-// runs there. Of a task whose request the checkpoint knows the ad counts, of another only
-// what it takes. What is reserved for tasks is what their machines say, if any lends
-// something.
+// FromCheckpoint makes a cell of a checkpoint: all its machines, empty, and the tasks
+// that run there as the work. A task's ad counts if the checkpoint has its request, and
+// otherwise what its claim holds. The reserved parts come from the machines, if any of
+// them reclaims.
 func FromCheckpoint(p *cellstate.CellCheckpoint) (*CellWorkload, error) {
 	c := &CellWorkload{}
 	x := newIndex(p)
@@ -58,7 +58,7 @@ func FromCheckpoint(p *cellstate.CellCheckpoint) (*CellWorkload, error) {
 	return c, nil
 }
 
-// reservedResources is what of a claim is not lent.
+// reservedResources returns the part of a claim that is not offered to others.
 func reservedResources(c *match.MachineClaim) ReservedPart {
 	cpu, memory := c.Placement.UsageEstimate()
 	p := ReservedPart{1, 1}
@@ -71,7 +71,7 @@ func reservedResources(c *match.MachineClaim) ReservedPart {
 	return p
 }
 
-// emptyMachine is a machine with nothing on it, which nobody drains or uses.
+// emptyMachine returns the machine without claims, drains and owner.
 func emptyMachine(m *match.Machine) (*match.Machine, error) {
 	f, err := gpu.ReadAd(m.Ad)
 	if err != nil {
@@ -89,7 +89,8 @@ func emptyMachine(m *match.Machine) (*match.Machine, error) {
 	return match.NewMachine(m.Name, 1, 1, ad), nil
 }
 
-// freeResources are what is free of a machine, for requirements.
+// freeResources sets the free resources in a machine ad, for requirements that refer to
+// them.
 func freeResources(ad *classad.Ad, r roost.Resources) {
 	ad.SetReal(roost.AttrCpus, r.CPU.Cores())
 	ad.SetReal(roost.AttrMemory, float64(r.Memory)/float64(roost.MiB))
@@ -100,7 +101,7 @@ func freeResources(ad *classad.Ad, r roost.Resources) {
 // requestIndex finds the requests of a checkpoint.
 type requestIndex struct {
 	asks map[match.RequestKey]*cellstate.PendingRequest
-	jobs map[string]uint64 // the request of each job
+	jobs map[string]uint64 // by job: the id of its request
 }
 
 func newIndex(p *cellstate.CellCheckpoint) requestIndex {
@@ -114,8 +115,8 @@ func newIndex(p *cellstate.CellCheckpoint) requestIndex {
 	return x
 }
 
-// request is what a claim's task asks for, and a key that is the same for all that are
-// alike.
+// request returns the request of a claim's task, and a key that is equal for identical
+// requests.
 func (x requestIndex) request(c *match.MachineClaim, id uint64) (r *match.Request, key string, err error) {
 	u, text := c.Resources, ""
 	if s := c.Placement.Shares; len(s) > 0 {

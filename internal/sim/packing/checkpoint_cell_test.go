@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestFromCheckpoint holds that what runs in a cell, as its machines tell of it, is the
-// work of the cell, that its machines are empty, and that the work fits on them.
+// TestFromCheckpoint checks that the running tasks become the work and the machines
+// empty. The work must fit on them.
 func TestFromCheckpoint(t *testing.T) {
 	c := smallCell(t, 12, 60, rand.New(rand.NewSource(4)))
 	p := &cellstate.CellCheckpoint{CellState: cellstate.CellState{Now: time.Unix(1, 0)}}

@@ -14,19 +14,19 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// csvTable reads rows by the names of their columns. The first error stays.
+// csvTable reads rows by the names of their columns. It stores the first error.
 type csvTable struct {
 	file     string
 	csv      *csv.Reader
 	lastByte lastByteReader
-	columns  map[string]int // column by name
+	columns  map[string]int // column number by name
 	row      []string
 	rows     int
-	names    map[string]int // line by name
+	names    map[string]int // line number by unique word
 	err      error
 }
 
-// lastByteReader remembers the last byte that was read.
+// lastByteReader records the last byte that was read.
 type lastByteReader struct {
 	io.Reader
 	last byte
@@ -54,7 +54,7 @@ func newTable(file string, r io.Reader, must, may []string) (*csvTable, error) {
 	return t, t.readHeader(head, must, may)
 }
 
-// readHeader reads which column is where.
+// readHeader reads the header and finds the columns.
 func (t *csvTable) readHeader(head, must, may []string) error {
 	known := slices.Concat(must, may)
 	for i, name := range head {
@@ -85,7 +85,7 @@ func (t *csvTable) readHeader(head, must, may []string) error {
 
 func (t *csvTable) hasColumn(column string) bool { _, ok := t.columns[column]; return ok }
 
-// nextRow reads a row; false at the end, or after an error.
+// nextRow reads a row. It returns false at the end and after an error.
 func (t *csvTable) nextRow() bool {
 	if t.err != nil {
 		return false
@@ -105,7 +105,7 @@ func (t *csvTable) nextRow() bool {
 	return true
 }
 
-// csvError is an error of the CSV reader in our words.
+// csvError rewrites an error of the CSV reader with file, line and column.
 func (t *csvTable) csvError(err error) error {
 	var bad *csv.ParseError
 	if !errors.As(err, &bad) {
@@ -121,7 +121,8 @@ func (t *csvTable) csvError(err error) error {
 	return fmt.Errorf("%s: line %d: %s%w: %s", t.file, line, column, roost.Invalid, why)
 }
 
-// failColumn notes what is wrong in a column of the row, "" for none.
+// failColumn records an error in a column of the current row; column "" means the whole
+// row.
 func (t *csvTable) failColumn(column, format string, args ...any) {
 	if t.err != nil {
 		return
@@ -136,8 +137,8 @@ func (t *csvTable) failColumn(column, format string, args ...any) {
 		fmt.Sprintf(format, args...))
 }
 
-// firstError is the first error. A file whose last line has no end may have been cut off
-// anywhere, as far as anybody can tell.
+// firstError returns the first error. A file whose last line has no newline is an error,
+// since it may be truncated.
 func (t *csvTable) firstError() error {
 	switch {
 	case t.err != nil:
@@ -152,7 +153,7 @@ func (t *csvTable) firstError() error {
 	return nil
 }
 
-// text is what the row has in a column, "" if there is no such column.
+// text returns the row's text in a column, "" if there is no such column.
 func (t *csvTable) text(column string) string {
 	if i, ok := t.columns[column]; ok {
 		return t.row[i]
@@ -160,7 +161,7 @@ func (t *csvTable) text(column string) string {
 	return ""
 }
 
-// number is a whole number from least to most.
+// number reads a whole number from least to most.
 func (t *csvTable) number(column string, least, most int64) int64 {
 	text := t.text(column)
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -175,8 +176,8 @@ func (t *csvTable) number(column string, least, most int64) int64 {
 	return n
 }
 
-// word is something with which requirements and messages can be made: no blanks, quotes
-// or control characters.
+// word reads a name that is safe in requirements and messages: no blanks, quotes or
+// control characters.
 func (t *csvTable) word(column string) string {
 	text := t.text(column)
 	if text == "" {
@@ -191,7 +192,7 @@ func isOddCharacter(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/+[]", r)
 }
 
-// uniqueWord is a word that no other row has.
+// uniqueWord reads a word that no other row may have.
 func (t *csvTable) uniqueWord(column string) string {
 	name := t.word(column)
 	line, _ := t.csv.FieldPos(t.columns[column])
@@ -202,7 +203,7 @@ func (t *csvTable) uniqueWord(column string) string {
 	return name
 }
 
-// words are words with | between them; none if it is empty.
+// words reads words that are separated by |; none if the text is empty.
 func (t *csvTable) words(column string) (list []string) {
 	text := t.text(column)
 	if text == "" {
@@ -220,7 +221,7 @@ func (t *csvTable) words(column string) (list []string) {
 	return list
 }
 
-// choice is one of some words, or "".
+// choice reads one of the given words, or "".
 func (t *csvTable) choice(column string, words []string) string {
 	text := t.text(column)
 	if text == "" {

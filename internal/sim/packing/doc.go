@@ -1,15 +1,16 @@
-// Package pack measures how well the negotiator's matcher fills machines. It drives
-// [match.Matcher] alone: there is no time and no network, tasks come or are all there,
-// and stay. It is pure: randomness comes in, and the same goes out of the same.
+// Package packing measures how well the negotiator's matcher fills machines. It drives
+// [match.Matcher] alone, without time and network: tasks arrive in sequence or are all
+// there at once, and never end. It is pure: the caller passes the random source, and
+// equal input gives equal output.
 //
-//   - [ReadNodes] and [ReadPods] read the openb trace of a GPU cluster; [NewCell] makes a
-//     [CellWorkload] of them. A cell may come from elsewhere, too.
-//   - [FillCell] lets tasks come one by one in random order until more has been asked for
-//     than there is, and says how much was given away and how much of the
-//     rest nobody can use (Weng et al., Beware of Fragmentation, USENIX ATC 2023, §6).
-//   - [Compact] takes machines away at random until the work no longer fits, and says how
-//     few hold it (Verma et al., Large-scale cluster management at
+//   - [ReadNodes] and [ReadPods] read the openb trace of a GPU cluster, and [NewCell]
+//     makes a [CellWorkload] of it. A cell may have other sources.
+//   - [FillCell] lets tasks arrive in random order until they have asked for more than
+//     the cell has. It measures how much was allocated, and how much of the rest is
+//     unusable (Weng et al., Beware of Fragmentation, USENIX ATC 2023, §6).
+//   - [CellCompaction] removes machines at random until the work no longer fits, and so
+//     finds how few machines hold it (Verma et al., Large-scale cluster management at
 //     Google with Borg, EuroSys 2015, §5.1).
-//   - [Variants] are ways of running a cell that cost machines: production apart, users
-//     apart, sizes in powers of two, nothing reclaimed (ibid., §5.2 to §5.5).
+//   - [ArrangementCost] names ways to run a cell that cost machines: production separate,
+//     users separate, sizes in powers of two, no reclamation (ibid., §5.2 to §5.5).
 package packing

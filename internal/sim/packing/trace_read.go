@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The openb trace is of a GPU cluster of Alibaba's in 2023, as published with Weng et
-// al.: a list of nodes and lists of pods, in CSV with a header line. Columns go by their
-// names. An error says file, line and column, and wraps [roost.Invalid].
+// The openb trace is from a GPU cluster of Alibaba in 2023, published with Weng et al. It
+// has a list of nodes and lists of pods, in CSV with a header line. Columns are found by
+// name. An error has file, line and column, and wraps [roost.Invalid].
 
 // TraceNode is a machine of the trace.
 type TraceNode struct {
@@ -16,7 +16,7 @@ type TraceNode struct {
 	CPU      roost.MilliCPU
 	Memory   roost.Bytes
 	GPUs     int
-	GPUModel string // of its GPUs
+	GPUModel string // model of its GPUs
 }
 
 // TracePod is a task of the trace.
@@ -26,16 +26,16 @@ type TracePod struct {
 	Memory    roost.Bytes
 	GPUs      int
 	GPUMilli  int      // thousandths of each of its GPUs; 1000 is a whole one
-	GPUModels []string // of GPUs that it may have; none: any
-	QoS       string   // "LS", "BE", "Burstable", "Guaranteed", or "" if the list says nothing of it
-	Created   int64    // seconds
-	// for how many seconds it was there, from when it got its machine, or from its
-	// creation if it never did; -1: the list does not say
+	GPUModels []string // GPU models that it may use; empty: any
+	QoS       string   // "LS", "BE", "Burstable", "Guaranteed", or "" if not stated
+	Created   int64    // creation time in seconds
+	// seconds of its life, from when it got its machine, or from its creation if it never
+	// got one; -1: not stated
 	Duration int64
-	Line     int // of the list
+	Line     int // line in the list
 }
 
-// What no trace has more of: what is beyond is taken for a mistake.
+// Bounds on the trace. Larger values are treated as errors.
 const (
 	maxListRows = 1_000_000
 	maxCores    = 10_000
@@ -43,7 +43,7 @@ const (
 	maxGPUs     = 64
 )
 
-// ReadNodes reads a list of nodes. The name of the file is for messages.
+// ReadNodes reads a list of nodes. The file name appears in errors.
 func ReadNodes(file string, r io.Reader) (list []TraceNode, err error) {
 	t, err := newTable(file, r, []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadNodes(file string, r io.Reader) (list []TraceNode, err error) {
 	return list, t.firstError()
 }
 
-// ReadPods reads a list of pods. A list need not say more of a pod than what it asks for.
+// ReadPods reads a list of pods. Columns beyond a pod's demand are optional.
 func ReadPods(file string, r io.Reader) (list []TracePod, err error) {
 	t, err := newTable(file, r, []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"},
 		[]string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"})
@@ -91,7 +91,7 @@ func ReadPods(file string, r io.Reader) (list []TracePod, err error) {
 	return list, t.firstError()
 }
 
-// podTimes reads when a pod was there.
+// podTimes reads the creation time and the duration of a pod.
 func (t *csvTable) podTimes(p *TracePod) {
 	p.Line, _ = t.csv.FieldPos(0)
 	p.Duration = -1

@@ -10,7 +10,7 @@ import (
 
 const nodeHeader = "sn,cpu_milli,memory_mib,gpu,model\n"
 
-// TestRefused holds that what is no list is refused, where, and why.
+// TestRefused checks that a malformed list is refused with its place and reason.
 func TestRefused(t *testing.T) {
 	nodes := func(text string) error { _, err := ReadNodes("n.csv", strings.NewReader(text)); return err }
 	pods := func(text string) error { _, err := ReadPods("p.csv", strings.NewReader(text)); return err }
@@ -63,8 +63,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestColumns holds that columns go by their names, and that a list may say no more than
-// what pods ask for.
+// TestColumns checks that columns are found by name, and that only the demand of pods is
+// mandatory.
 func TestColumns(t *testing.T) {
 	pods, err := ReadPods("p.csv",
 		strings.NewReader("gpu_milli,num_gpu,memory_mib,cpu_milli,name\r\n460,1,2048,1500,a\r\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// traceCell makes a cell of a workload of the trace, which is in $ROOST_OPENB, or in
+// traceCell makes a cell of a workload of the trace. The trace is in $ROOST_OPENB, or in
 // shared/data beside the repository.
 func traceCell(tb testing.TB, workload string) *CellWorkload {
 	dir := os.Getenv("ROOST_OPENB")
@@ -43,17 +43,17 @@ func traceCell(tb testing.TB, workload string) *CellWorkload {
 	return c
 }
 
-// seededOrder is the order of a seed, as the published experiment draws it.
+// seededOrder returns the random source of a seed as the published experiment uses it.
 func seededOrder(seed int64) RandomSource {
 	r := rand.New(rand.NewSource(seed))
 	r.Int()
 	return r
 }
 
-// TestPublished holds what is given away of the GPUs of the trace, how much of the rest
-// is useless, and of how much, against what Weng et al. published (medians over the seeds
-// 42 to 51; artifact of ATC 2023). With ROOST_OPENB_SEEDS=10 it takes all ten, else two,
-// which may be a little further off.
+// TestPublished compares allocation and fragmentation with those that Weng et al.
+// published (medians over the seeds 42 to 51; artifact of ATC 2023). With
+// ROOST_OPENB_SEEDS=10 it runs all ten seeds, otherwise two, which may differ a little
+// more.
 func TestPublished(t *testing.T) {
 	c := traceCell(t, "default")
 	seeds, slack := 2, 0.6
@@ -62,8 +62,8 @@ func TestPublished(t *testing.T) {
 	}
 	for _, test := range []struct {
 		by                 match.ScorePolicy
-		full, end          float64 // given away
-		at80, at90, amount float64 // useless of the idle, and of all at 100 %
+		full, end          float64 // percent of the GPUs allocated
+		at80, at90, amount float64 // percent unusable: of the idle GPUs, and of all GPUs at 100 % demand
 	}{
 		{match.BestFit, 92.91, 93.11, 41.08, 73.62, 7.02},
 		{match.Fragmentation, 95.23, 95.40, 29.89, 49.87, 4.73},
@@ -101,8 +101,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestCompactTrace holds that the pool's own score holds the trace's tasks on fewer
-// machines than best fit, and than worst fit, in each order. It takes a minute: it wants
+// TestCompactTrace checks that Roost's score needs fewer machines for the trace than best
+// fit and worst fit, in each order. It takes a minute and runs only with
 // ROOST_OPENB_SEEDS=10.
 func TestCompactTrace(t *testing.T) {
 	if os.Getenv("ROOST_OPENB_SEEDS") != "10" {

@@ -11,23 +11,23 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// taskShape is one kind of typical task.
+// taskShape is a kind of typical task.
 type taskShape struct {
 	gpu.MixRequest
-	class        *match.RequestClass // one of the kind
-	requirements string              // of its Requirements
+	class        *match.RequestClass // class of a request of this kind
+	requirements string              // text of its Requirements
 }
 
-// mayUse reports whether tasks of the kind may have a machine at all.
+// mayUse reports whether a machine satisfies the Requirements of this kind.
 func (n *taskShape) mayUse(m *match.Machine) bool {
 	e, ok := n.class.Ad.Lookup(roost.AttrRequirements)
 	return !ok || classad.Eval(e, n.class.Ad, m.Ad, nil).IsTrue()
 }
 
-// typicalTasks are the most frequent kinds of tasks that make up 95 of 100, those without
-// GPUs among them, by the number of their tasks. Fragmentation is measured by them (Weng
-// et al., §4.1), for every scheduler alike; as there, memory is left out of it. The
-// weights add up to [gpu.MixWeight].
+// typicalTasks returns the most frequent kinds of tasks that together make up 95 % of
+// all. Kinds without GPUs are included. They define fragmentation (Weng et al., §4.1)
+// equally for every scheduler; as there, memory does not count. The weights add up to
+// [gpu.MixWeight].
 func typicalTasks(requests []*match.Request) []taskShape {
 	var kinds []taskShape
 	all := 0
@@ -56,8 +56,8 @@ func typicalTasks(requests []*match.Request) []taskShape {
 		some += kinds[n].Weight
 	}
 	kinds = kinds[:n]
-	// Whole numbers that add up: each gets what it would have of what is left for it and
-	// those behind it.
+	// Whole numbers with an exact sum: each kind gets its part of what is left for it and
+	// the kinds after it.
 	left := gpu.MixWeight
 	for i := range kinds {
 		weight := kinds[i].Weight
