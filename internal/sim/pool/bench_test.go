@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// steadyPool is a pool of machines of 16 cores with four schedds, at which a job of ten
-// tasks of some minutes comes every second, of five users.
+// steadyPool returns a pool of machines with 16 cores and four schedds. A job of ten
+// tasks of a few minutes comes every second, from five users.
 func steadyPool(machines, jobs int) SimulationConfig {
 	r := eventloop.NewRand(1, 7)
 	c := SimulationConfig{Seed: 1, Managers: 1, Schedds: 4, OnlyOnChange: true}
@@ -36,8 +36,7 @@ func steadyPool(machines, jobs int) SimulationConfig {
 	return c
 }
 
-// BenchmarkEvents plays pools of several sizes, and says how many events that makes in a
-// second.
+// BenchmarkEvents simulates pools of several sizes and reports events per second.
 func BenchmarkEvents(b *testing.B) {
 	for _, size := range []struct{ machines, jobs int }{{100, 100}, {1000, 2000}} {
 		b.Run(fmt.Sprintf("machines=%d", size.machines), func(b *testing.B) {

@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestBlackHole: a machine that fails everything at once draws the tasks of four arrays
-// of two users into it, and is drained after a few of them. No other machine is, all
-// tasks come to their end on these, and on trial it gets few.
+// TestBlackHole checks that a machine that fails every task is drained after a few of
+// them. It attracts the tasks of four arrays of two users. No other machine is drained,
+// all tasks complete elsewhere, and on trial the machine gets few.
 func TestBlackHole(t *testing.T) {
 	for _, tt := range []struct{ machines, schedds, managers int }{{2, 1, 1}, {4, 2, 3}} {
 		t.Run(fmt.Sprintf("%d machines, %d submit nodes", tt.machines, tt.schedds), func(t *testing.T) {

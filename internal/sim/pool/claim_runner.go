@@ -13,31 +13,31 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// claimRunner is a claim's directory and its starter.
+// claimRunner is a claim's directory and starter.
 type claimRunner struct {
 	machine       *machineNode
 	id            slot.ClaimID
-	hostLife      uint32              // the life of the host in which it was made
-	claim         slot.Claim          // as it was made
+	hostLife      uint32              // life of the host in which it was created
+	claim         slot.Claim          // the claim at its creation
 	placement     *gpu.SavedPlacement // what it holds, by names; nil: it waits
 	written       bool
 	starter       *starterProcess
-	onStarted     func() // what is to be done when the starter is there
-	suspendReason string // why it is to stand still, as the present startd has it; empty: it is not
+	onStarted     func() // called when the starter is up
+	suspendReason string // why the present startd suspends it; empty: it does not
 }
 
-// attemptPhase is how far a starter is with an attempt.
+// attemptPhase is the phase of a starter's attempt.
 type attemptPhase uint8
 
 const (
 	phaseIdle     attemptPhase = iota
-	phaseStarting              // it was told to run it
+	phaseStarting              // ordered to run
 	phaseRunning               // its processes live
-	phaseOver                  // they do not any more
+	phaseOver                  // its processes have ended
 )
 
-// starterProcess is the process beside a task. It enforces the lease by itself, and keeps
-// how the task has ended until it is told to forget that.
+// starterProcess is the process beside a task. It enforces the lease by itself, and
+// stores the task's exit status until it may forget it.
 type starterProcess struct {
 	runner        *claimRunner
 	isAlive       bool
@@ -45,22 +45,22 @@ type starterProcess struct {
 	attempt       roost.AttemptID
 	program       *wire.Program
 	job           int
-	remaining     time.Duration // for which the task runs yet, as of since
+	remaining     time.Duration // run time left, as of since
 	since         time.Duration
-	initial       bool          // it has since before the beginning
-	wallRemaining time.Duration // for which it may run yet, likewise; 0: for ever
-	frozenByUser  bool          // it stands still for its user
-	heldForOwner  bool          // what is or comes to be on the claim stands still for the owner of the machine
+	initial       bool          // it runs since before the start of the simulation
+	wallRemaining time.Duration // walltime left, as of since; 0: unlimited
+	frozenByUser  bool          // its user has frozen it
+	heldForOwner  bool          // whatever runs or starts on the claim is frozen for the machine owner
 	code          int32
 	output        bool
 	began         slot.BootTime
 	deadline      slot.BootTime
-	version       uint64 // of what is planned
-	leaseWatched  bool   // the lease is
+	version       uint64 // version of the planned events
+	leaseWatched  bool   // an event for the end of the lease is planned
 	exit          *wire.Exited
 }
 
-// What is due of a starter; the rest of the number is the version.
+// Kinds of a starter's due events. The rest of the number is the version.
 const (
 	dueBegin uint64 = iota
 	dueEnd
@@ -70,7 +70,7 @@ const (
 	dueKinds
 )
 
-// setPlacement notes what the claim holds.
+// setPlacement records what the claim holds.
 func (h *claimRunner) setPlacement(c *slot.Claim) {
 	if h.placement = nil; c.HasResources() {
 		saved := h.machine.core.Free().Save(c.Placement)
@@ -95,7 +95,7 @@ func (h *claimRunner) start(a roost.AttemptID, program *wire.Program) {
 	h.launchAttempt(a, program)
 }
 
-// launchAttempt has the starter run an attempt, unless the owner of the machine is there.
+// launchAttempt starts an attempt, unless the machine owner is present.
 func (h *claimRunner) launchAttempt(a roost.AttemptID, program *wire.Program) {
 	if s := h.starter; h.suspendReason != "" {
 		s.attempt, s.phase = a, phaseStarting
@@ -111,7 +111,7 @@ func (h *claimRunner) vacate(e slot.VacateAttempt) {
 	if s.phase == phaseOver {
 		return
 	}
-	if s.phase != phaseRunning { // nothing lives yet
+	if s.phase != phaseRunning { // no process lives yet
 		s.attempt, s.phase = e.Attempt, phaseStarting
 		s.finishAttempt(attemptExit(e.Attempt, wire.Cause(e.Cause), e.Reason))
 		return
@@ -120,8 +120,9 @@ func (h *claimRunner) vacate(e slot.VacateAttempt) {
 		h.machine.pool.ownerStats.Vacated++
 	}
 	wait := h.machine.pool.rand.Between(time.Millisecond, 10*time.Millisecond)
-	if !e.Fast && h.suspendReason == "" { // what stands still for the owner does not run again for that
-		wait += h.machine.pool.rand.Between(0, noticePeriod(s.program)) // a task goes when it likes to, in its time
+	if !e.Fast && h.suspendReason == "" { // a task frozen for the owner does not run again for its vacate
+		// a task exits at some time within its notice period
+		wait += h.machine.pool.rand.Between(0, noticePeriod(s.program))
 	}
 	s.exit = attemptExit(e.Attempt, wire.Cause(e.Cause), e.Reason)
 	s.exit.Status.Signal = 15
@@ -135,7 +136,7 @@ func (h *claimRunner) dropAttempt(a roost.AttemptID) {
 	}
 }
 
-// removeAll removes everything. A starter that is told to go takes what runs with it.
+// removeAll removes the claim. A starter that is told to end takes its task with it.
 func (h *claimRunner) removeAll() {
 	h.starter.killAttempt()
 	h.starter.isAlive = false
@@ -143,14 +144,14 @@ func (h *claimRunner) removeAll() {
 	delete(h.machine.claimRunners, h.id)
 }
 
-// scheduleDue has something due after a while of the host's life.
+// scheduleDue plans an event of the host, which is void after a reboot.
 func (s *starterProcess) scheduleDue(after time.Duration, what uint64) {
 	m := s.runner.machine
 	m.pool.loop.Schedule(eventloop.PlannedEvent{At: m.pool.loop.Now() + after, Place: m.id, Kind: evTask,
 		Generation: m.hostLife, Number: s.version*dueKinds + what, Payload: s})
 }
 
-// watchLease sees to it that the lease is enforced.
+// watchLease plans the check at the end of the lease, unless it is planned.
 func (s *starterProcess) watchLease() {
 	if !s.leaseWatched && s.isAlive {
 		s.leaseWatched = true
@@ -171,7 +172,7 @@ func (s *starterProcess) run(a roost.AttemptID, program *wire.Program) {
 	s.scheduleDue(m.pool.rand.Between(m.pool.cfg.Times.Start, m.pool.cfg.Times.StartMax), dueBegin)
 }
 
-// runDue does what is.
+// runDue handles a due event.
 func (s *starterProcess) runDue(number uint64) {
 	m := s.runner.machine
 	if number%dueKinds == dueLease {
@@ -206,7 +207,7 @@ func (s *starterProcess) runDue(number uint64) {
 	}
 }
 
-// enforceLease kills what lives when the lease is over.
+// enforceLease kills the attempt if its lease has ended.
 func (s *starterProcess) enforceLease() {
 	s.leaseWatched = false
 	if !s.isAlive {
@@ -216,14 +217,14 @@ func (s *starterProcess) enforceLease() {
 		s.watchLease()
 		return
 	}
-	if s.phase == phaseRunning { // which takes as long as a process may take that the kernel is busy with
+	if s.phase == phaseRunning { // takes as long as the kernel may delay a kill
 		s.exit = attemptExit(s.attempt, wire.Cause_CAUSE_LEASE, "its lease ran out")
 		s.version++
 		s.scheduleDue(s.runner.machine.pool.rand.Between(time.Millisecond, time.Second), dueKill)
 	}
 }
 
-// killAttempt ends what lives, and nobody is told.
+// killAttempt ends the attempt without a report to the schedd.
 func (s *starterProcess) killAttempt() {
 	if s.phase == phaseRunning {
 		s.runner.machine.pool.reportEnded(s.runner.machine, s, -1)
@@ -232,7 +233,7 @@ func (s *starterProcess) killAttempt() {
 	s.version++
 }
 
-// attemptEnded takes in that the last process has gone.
+// attemptEnded handles the end of the attempt's last process.
 func (s *starterProcess) attemptEnded(x *wire.Exited, code int32) {
 	x.Status.Code = code
 	x.Status.Wall = int64(s.runner.machine.bootTime() - s.began)
@@ -254,18 +255,18 @@ func (s *starterProcess) finishAttempt(x *wire.Exited) {
 	m.scheduleEvent(m.pool.loop.Now(), evReport, uint64(s.runner.id), &attemptEnded{s.runner.id, x})
 }
 
-// freezeForUser has the task stand still for its user, or not any more.
+// freezeForUser freezes the task for its user, or ends that.
 func (s *starterProcess) freezeForUser(a roost.AttemptID, still bool) {
 	if s.phase == phaseRunning && s.attempt == a && s.exit == nil {
 		s.suspendIfWanted(still, s.heldForOwner)
 	}
 }
 
-// suspendForOwner has what is on the claim stand still for the owner of the machine, or
-// not any more.
+// suspendForOwner freezes what runs or starts on the claim for the machine owner, or ends
+// that.
 func (s *starterProcess) suspendForOwner(on bool) { s.suspendIfWanted(s.frozenByUser, on) }
 
-// suspendIfWanted has the task stand still while anybody wants it to.
+// suspendIfWanted freezes the task while its user or the machine owner wants it.
 func (s *starterProcess) suspendIfWanted(frozen, held bool) {
 	before := s.frozenByUser || s.heldForOwner
 	s.frozenByUser, s.heldForOwner = frozen, held
@@ -277,7 +278,7 @@ func (s *starterProcess) suspendIfWanted(frozen, held bool) {
 		s.runner.machine.pool.ownerStats.Suspended++
 	}
 	s.reportSuspended(still)
-	if s.exit != nil { // it was told to go: it is killed in time
+	if s.exit != nil { // it was ordered to leave: the kill comes in time
 		return
 	}
 	s.version++
@@ -294,8 +295,8 @@ func (s *starterProcess) suspendIfWanted(frozen, held bool) {
 	}
 }
 
-// resumeRun has the task run on for what is left of it, or for as long as it may. Its
-// walltime stands still as it does.
+// resumeRun lets the task run for its remaining time, or up to its walltime. The walltime
+// does not pass while the task is frozen.
 func (s *starterProcess) resumeRun() {
 	s.since = s.runner.machine.pool.loop.Now()
 	s.scheduleDue(s.remaining, dueEnd)
@@ -304,7 +305,7 @@ func (s *starterProcess) resumeRun() {
 	}
 }
 
-// reportSuspended tells the observer that the task does, or does no more.
+// reportSuspended reports to the observer that the task was frozen or resumed.
 func (s *starterProcess) reportSuspended(still bool) {
 	what := audit.Resumed
 	if still {
@@ -315,12 +316,12 @@ func (s *starterProcess) reportSuspended(still bool) {
 		Attempt: s.attempt.Attempt})
 }
 
-// attemptExit is how an attempt ended.
+// attemptExit returns the exit report of an attempt.
 func attemptExit(a roost.AttemptID, cause wire.Cause, reason string) *wire.Exited {
 	return &wire.Exited{Attempt: reference(a), Status: &wire.ExitStatus{Cause: cause, Reason: reason}}
 }
 
-// reportBegan and ends tell the observer of what lives.
+// reportBegan reports to the observer that an attempt's first process lives.
 func (p *Pool) reportBegan(m *machineNode, s *starterProcess) {
 	p.countTask(s, 1)
 	p.reportRunning(m, s)

@@ -9,14 +9,14 @@ import (
 	"github.com/roost-batch/roost/negotiator"
 )
 
-// adUpdate is what a startd says to a collector, and adAnswer what that says to it
-// (package internal/adclient).
+// An adUpdate goes from a startd to a collector, and an adAnswer back (package
+// internal/adclient).
 type (
 	adUpdate struct{ adstore.AdUpdate }
 	adAnswer struct{ resend bool }
 )
 
-// acceptStream takes a stream in.
+// acceptStream accepts a stream.
 func (m *managerNode) acceptStream(on *daemonStream, hello any) {
 	switch x := hello.(type) {
 	case *adUpdate:
@@ -37,7 +37,7 @@ func (m *managerNode) acceptStream(on *daemonStream, hello any) {
 	m.runTurn()
 }
 
-// handleMessage takes in a message.
+// handleMessage handles a message.
 func (m *managerNode) handleMessage(on *daemonStream, x any) {
 	switch x := x.(type) {
 	case *adUpdate:
@@ -46,7 +46,7 @@ func (m *managerNode) handleMessage(on *daemonStream, x any) {
 	case *wire.FromSchedd:
 		for _, c := range m.scheddSessions {
 			if c.stream == on {
-				_ = m.core.HandleMessage(m.wallTime(), c.session, x) // an error ends the conversation
+				_ = m.core.HandleMessage(m.wallTime(), c.session, x) // an error ends the session
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func (m *managerNode) streamBroken(on *daemonStream) {
 	}
 }
 
-// handleAd takes in an ad.
+// handleAd handles an ad.
 func (m *managerNode) handleAd(on *daemonStream, x *adUpdate) {
 	outcome, err := m.store.Update(m.wallTime(), x.AdUpdate)
 	if err != nil {
@@ -79,8 +79,8 @@ func (m *managerNode) handleAd(on *daemonStream, x *adUpdate) {
 	}
 }
 
-// updateMachines tells the negotiator what has changed. Each reads the collector beside
-// it.
+// updateMachines passes changes of ads to the negotiator. Each negotiator reads the
+// collector beside it.
 func (m *managerNode) updateMachines() {
 	var all []negotiator.MachineUpdate
 	synced := false
@@ -106,8 +106,8 @@ func (m *managerNode) updateMachines() {
 	}
 }
 
-// adLease is how long a collector keeps an ad of which it hears nothing more, and restate
-// how often a startd makes its ad anew.
+// adLease is how long a collector stores an ad without renewal. adRestateInterval is how
+// often a startd writes its ad anew.
 const (
 	adLease           = time.Minute
 	adRestateInterval = time.Minute

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// submissionStored takes in that a submission is on disk.
+// submissionStored handles a submission that is on disk.
 func (s *scheddNode) submissionStored(id roost.JobID, sub *queue.SubmittedJob) {
 	_, text, _ := strings.Cut(sub.Key[strings.LastIndex(sub.Key, "job "):], " ")
 	i, err := strconv.Atoi(text)
@@ -31,7 +31,7 @@ func (s *scheddNode) submissionStored(id roost.JobID, sub *queue.SubmittedJob) {
 		Resources: st.Resources})
 }
 
-// taskEnded takes in that a task may have come to its end.
+// taskEnded handles the possible end of a task.
 func (s *scheddNode) taskEnded(id roost.JobID, index int, code int32) {
 	t := id.Task(index)
 	st, ok := s.core.Queue().TaskStatus(t)
@@ -52,14 +52,14 @@ func (s *scheddNode) taskEnded(id roost.JobID, index int, code int32) {
 		return
 	}
 	a := roost.AttemptID{Task: t, Attempt: st.Task.Attempt}
-	if !s.pool.cfg.Jobs[s.jobs[id.Seq]].Output { // there is none, and so all of it is here
+	if !s.pool.cfg.Jobs[s.jobs[id.Seq]].Output { // no output, so all of it is here
 		s.outputStored(a, nil)
 	}
 	s.pool.observe(audit.Event{Type: audit.Completed, Job: id, Index: index, Attempt: a.Attempt, Code: code})
 }
 
-// outputStored tells that all output of an attempt is here, and which of its files nobody
-// has asked for: no job here names any.
+// outputStored reports that all output of an attempt is on disk. Any file in came was not
+// requested, because no job here names output files.
 func (s *scheddNode) outputStored(a roost.AttemptID, came []*wire.FileEntry) {
 	seen := audit.Event{Type: audit.OutputStored, Job: a.Task.Job, Index: a.Task.Index, Attempt: a.Attempt}
 	if len(came) > 0 {
@@ -68,13 +68,13 @@ func (s *scheddNode) outputStored(a roost.AttemptID, came []*wire.FileEntry) {
 	s.pool.observe(seen)
 }
 
-// AllEnded reports whether all jobs were submitted, or refused, and all their tasks have
-// come to their end.
+// AllEnded reports whether all jobs were submitted or refused, and all their tasks have
+// ended.
 func (p *Pool) AllEnded() bool {
 	return p.unfinished == 0
 }
 
-// Refused lists why jobs were not taken.
+// Refused lists the reasons of refused submissions.
 func (p *Pool) Refused() (all []error) {
 	for i := range p.users {
 		if err := p.users[i].refused; err != nil {
@@ -84,7 +84,7 @@ func (p *Pool) Refused() (all []error) {
 	return all
 }
 
-// tasksReopened takes in that tasks of a job are to run again.
+// tasksReopened handles that tasks of a job run again.
 func (s *scheddNode) tasksReopened(id roost.JobID) {
 	s.pool.observe(audit.Event{Type: audit.Reopened, Job: id, Index: audit.AllTasks})
 	u := &s.pool.users[s.jobs[id.Seq]]

@@ -14,39 +14,39 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// guardProcess sees the owner of a machine, as startd/desktop/guard does: a process of the host,
-// beside the startd and independent of it.
+// guardProcess is the guard that observes the owner of a machine, as startd/desktop/guard does.
+// It is a process of the host, independent of the startd.
 type guardProcess struct {
 	machine          *machineNode
-	ownerPresent     bool          // somebody is
-	ownerUntil       time.Duration // and stays, by the clock of the pool
-	lastInput        slot.BootTime // the last; 0: never
-	lastWake         slot.BootTime // the last time that the host did; 0: never
-	asleep           bool          // since then it has not had the time to look
-	sequence         uint64        // of what it has said last
-	lastAcknowledged uint64        // what of that the startd has acted on
-	connected        bool          // the startd listens
-	urgentPending    []uint64      // what cannot wait, and was not acted on
-	// it has stopped tasks itself, and said so first in these signs; 0: or they were
-	// taken over since
+	ownerPresent     bool          // the owner uses the machine
+	ownerUntil       time.Duration // when the owner leaves, in simulation time
+	lastInput        slot.BootTime // last input of the owner; 0: never
+	lastWake         slot.BootTime // last wake of the host; 0: never
+	asleep           bool          // the host has woken and the guard has not yet looked long enough
+	sequence         uint64        // number of the last observations sent
+	lastAcknowledged uint64        // number of the last observations that the startd has applied
+	connected        bool          // the startd is connected
+	urgentPending    []uint64      // urgent observations that are not yet applied
+	// number of the first observations that report that the guard itself has frozen
+	// tasks; 0: it has not, or the startd has taken them over
 	frozeAt   uint64
 	dead      bool
-	restartAt time.Duration // then it is started again
-	unwatched bool          // it is dead, or has not looked since it was started
+	restartAt time.Duration // when a dead guard restarts
+	unwatched bool          // the guard is dead, or has not looked since its restart
 }
 
-// What package guard has them, and how long the startd and it take to find each other.
+// Times of package guard, and of connecting the startd with it.
 const (
 	guardFreezeDelay  = 100 * time.Millisecond
 	guardInterval     = 500 * time.Millisecond
 	guardWakeDelay    = 10 * time.Second
 	guardConnectDelay = 200 * time.Millisecond
-	guardTimeoutDelay = 3 * time.Second // package startd: after so long without it the machine is its owner's
-	guardStartDelay   = 2 * time.Second // it looks at all there is before it says anything
+	guardTimeoutDelay = 3 * time.Second // as in package startd: after this silence the machine counts as in use
+	guardStartDelay   = 2 * time.Second // it looks at everything before its first report
 )
 
-// What is due of a guard; the rest of the number is the signs', or for dueOwnerComes the
-// milliseconds of the visit.
+// Kinds of a guard's due events. The rest of the number is that of the observations; for
+// dueOwnerComes it is the milliseconds of the visit.
 const (
 	dueOwnerComes uint64 = iota
 	dueOwnerLeft
@@ -58,18 +58,18 @@ const (
 	dueGuards
 )
 
-// observationsMsg are what the startd hears of the guard.
+// observationsMsg is what the guard sends to the startd.
 type observationsMsg struct {
 	policy.GuardObservations
 	sequence uint64
 	froze    bool
 }
 
-// guardConnected is the news that the startd and the guard have found each other.
+// guardConnected reports that the startd and the guard have connected.
 type guardConnected struct{}
 
-// OwnerComes has somebody use a machine himself for a while, from now on, or from when it
-// wakes. On a machine that has no policy for that nothing happens.
+// OwnerComes lets the owner use a machine for a duration from now on, or from its next
+// wake. Machines without an owner policy ignore it.
 func (p *Pool) OwnerComes(name string, d time.Duration) {
 	if m, ok := p.nodeByName(name).part.(*machineNode); ok && m.guard != nil && !m.isOff {
 		m.guard.nextDue(0, dueOwnerComes, uint64(d/time.Millisecond))
@@ -107,7 +107,7 @@ func (g *guardProcess) runDue(number uint64) {
 		}
 	case dueWoken:
 		if g.dead {
-			return // who is started after the sleep knows nothing of it
+			return // a guard that started after the sleep does not know of it
 		}
 		g.lastWake, g.asleep = m.bootTime(), true
 		g.nextDue(guardWakeDelay, dueLooked, 0)
@@ -124,7 +124,7 @@ func (g *guardProcess) runDue(number uint64) {
 	}
 }
 
-// ownerTouched takes in that somebody has touched the machine, if it sees that.
+// ownerTouched records input of the owner, if the guard is up to see it.
 func (g *guardProcess) ownerTouched() {
 	if !g.unwatched {
 		g.lastInput = g.machine.bootTime()
@@ -138,8 +138,8 @@ func (g *guardProcess) ownerLeft() {
 	}
 }
 
-// sendObservations says what it sees. What is urgent the startd acts on in time, or else
-// the guard does.
+// sendObservations reports the guard's observations. If the startd does not apply urgent
+// ones in time, the guard freezes the tasks.
 func (g *guardProcess) sendObservations(urgent bool) {
 	if g.unwatched {
 		return
@@ -168,8 +168,7 @@ func (g *guardProcess) observations() *observationsMsg {
 	return s
 }
 
-// freeze stops the tasks of a startd that did not act in time, those that are only about
-// to run included.
+// freeze stops all tasks because the startd did not act in time, starting ones included.
 func (g *guardProcess) freeze() {
 	g.urgentPending = nil
 	anySuspended := false
@@ -185,7 +184,7 @@ func (g *guardProcess) freeze() {
 	g.sendObservations(false)
 }
 
-// acknowledged takes in what the startd has acted on.
+// acknowledged records which observations the startd has applied.
 func (g *guardProcess) acknowledged(sequence uint64) {
 	g.lastAcknowledged = sequence
 	g.urgentPending = slices.DeleteFunc(g.urgentPending, func(n uint64) bool { return n <= sequence })
@@ -194,14 +193,15 @@ func (g *guardProcess) acknowledged(sequence uint64) {
 	}
 }
 
-// startdGone takes in that the startd is gone: what it has not acted on nobody will.
+// startdGone handles the end of the startd. It freezes the tasks if urgent observations
+// are not yet applied.
 func (g *guardProcess) startdGone() {
 	if g.connected = false; len(g.urgentPending) > 0 {
 		g.freeze()
 	}
 }
 
-// reset begins anew, on a machine that nobody has touched.
+// reset restarts the guard's state after a reboot, with no input yet.
 func (g *guardProcess) reset() {
 	g.ownerLeft()
 	if g.unwatched {
@@ -214,13 +214,12 @@ func (g *guardProcess) reset() {
 	*g = guardProcess{machine: g.machine, sequence: g.sequence}
 }
 
-// ownerState follows the owner of a machine, as startd does. It is the machine's hands,
-// for that.
+// ownerState lets the production owner policy control the claims of a machine.
 type ownerState struct {
 	*machineNode
 }
 
-// followOwner begins to, at a start of the startd.
+// followOwner begins to apply the owner policy, at a start of the startd.
 func (m *machineNode) followOwner() {
 	if m.guard == nil {
 		return
@@ -234,8 +233,8 @@ func (m *machineNode) followOwner() {
 	m.connectGuard()
 }
 
-// policyInput is what the owner's policy is weighed with. In a quiet pool that is done
-// less often: what depends on the time of day may be seen a minute late.
+// policyInput returns the input of the owner policy. In a quiet pool the policy is
+// evaluated less often, so a condition on the time of day may take effect a minute late.
 func (m *machineNode) policyInput() policy.PolicyOptions {
 	o := policy.PolicyOptions{Policy: *m.config.OwnerPolicy, Name: m.name, Ad: m.core.Ad()}
 	if m.pool.cfg.OnlyOnChange {
@@ -244,10 +243,10 @@ func (m *machineNode) policyInput() policy.PolicyOptions {
 	return o
 }
 
-// handleObservations takes in what the guard sees.
+// handleObservations handles observations of the guard.
 func (m *machineNode) handleObservations(s *observationsMsg) {
 	m.lastObservations = s.sequence
-	if m.guard.connected { // and not what one has said that is dead by now
+	if m.guard.connected { // otherwise they come from a guard that is dead by now
 		m.guardTimeouts++
 		if m.guardMissReported {
 			m.guardMissReported = false
@@ -257,8 +256,8 @@ func (m *machineNode) handleObservations(s *observationsMsg) {
 	m.enforcer.Observe(m.bootTime(), m.wallTime(), s.GuardObservations, s.froze)
 }
 
-// applyOwnerPolicy asks what the owner's policy says, and has the guard know that it was
-// acted on.
+// applyOwnerPolicy evaluates the owner policy, and confirms to the guard what was
+// applied.
 func (m *machineNode) applyOwnerPolicy() slot.BootTime {
 	did, wake := m.enforcer.Apply(m.bootTime())
 	if did.GuardReported {
@@ -273,8 +272,8 @@ func (m ownerState) RunnerIDs() []slot.ClaimID { return slices.Sorted(maps.Keys(
 // HasRunner implements desktop.ClaimController.
 func (m ownerState) HasRunner(id slot.ClaimID) bool { return m.claimRunners[id] != nil }
 
-// SetSuspended implements desktop.ClaimController. What is only about to run goes in
-// place of standing still: the books see to that.
+// SetSuspended implements desktop.ClaimController. An attempt that is about to start ends
+// instead of being frozen: the claim table handles that.
 func (m ownerState) SetSuspended(id slot.ClaimID, why string) {
 	h := m.claimRunners[id]
 	h.suspendReason = why
@@ -291,10 +290,10 @@ func (m ownerState) ReportSuspended(c *slot.Claim, why string) {
 	}})
 }
 
-// TrimMemory implements desktop.ClaimController: memory that is given back shows nowhere.
+// TrimMemory implements desktop.ClaimController. Memory is not simulated.
 func (m ownerState) TrimMemory(slot.ClaimID) {}
 
-// Kill implements desktop.ClaimController. No starter is stuck here.
+// Kill implements desktop.ClaimController. Simulated starters never hang.
 func (m ownerState) Kill(slot.ClaimID) {}
 
 // TaskUsage implements desktop.ClaimController.
@@ -302,10 +301,10 @@ func (m ownerState) TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool) 
 	return c.Resources.Memory, false
 }
 
-// LogEffect implements desktop.ClaimController: there is no log.
+// LogEffect implements desktop.ClaimController. There is no log.
 func (m ownerState) LogEffect(policy.Effect) {}
 
-// reportAvailability tells the observer whether the machine is lent.
+// reportAvailability reports to the observer whether the machine offers its resources.
 func (m *machineNode) reportAvailability() {
 	offers := m.enforcer == nil || m.enforcer.UnavailableReason() == ""
 	if m.offered && offers == m.offersAll {

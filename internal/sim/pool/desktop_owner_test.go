@@ -12,10 +12,10 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// desktopPool is a pool of one machine of two cores, whose owner has tasks stand still at
-// once, go on 10 s after he has left, and leave when they have stood still for a minute;
-// the machine is lent 20 s after he has left. Two jobs of one task of 30 s and one core
-// come, at first and at second.
+// desktopPool runs a pool of one desktop with two cores and two jobs. The owner policy
+// suspends tasks at once, resumes them 10 s after the owner has left, vacates them after
+// a minute of suspension, and accepts claims 20 s after the owner has left. The jobs have
+// one task of 30 s and one core each, and come at first and at second.
 func desktopPool(t *testing.T, first, second time.Duration, then func(*Pool)) (seen []audit.Event) {
 	t.Helper()
 	policy, err := policy.NewPolicy(policy.PolicySettings{
@@ -58,7 +58,8 @@ func desktopPool(t *testing.T, first, second time.Duration, then func(*Pool)) (s
 	return seen
 }
 
-// nthSeen is when something was seen the nth time, from 1, and how; 0 for never.
+// nthSeen returns the time of the nth event, from 1, whose text contains words; 0 if
+// there is none.
 func nthSeen(seen []audit.Event, n int, words string) time.Duration {
 	for _, s := range seen {
 		if strings.Contains(s.String(), words) {
@@ -70,15 +71,15 @@ func nthSeen(seen []audit.Event, n int, words string) time.Duration {
 	return 0
 }
 
-// TestOwnerComes: tasks stand still while somebody uses their machine, and go on or leave
-// by his policy; it gives no claims then. Whoever stops them: where the startd stands
-// still, or is dead, the guard does.
+// TestOwnerComes checks that tasks are suspended while the owner is present, and then
+// resume or leave by the policy. The machine accepts no claims meanwhile. If the startd
+// is stopped or dead, the guard freezes the tasks.
 func TestOwnerComes(t *testing.T) {
 	const first, second = "attempt 1 of 1[0].schedd0 ", "attempt 1 of 2[0].schedd0 "
 	type at struct {
 		words string
 		n     int
-		at    time.Duration // to the second
+		at    time.Duration // in whole seconds
 	}
 	for name, c := range map[string]struct {
 		second time.Duration // when the second job comes

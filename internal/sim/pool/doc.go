@@ -1,44 +1,45 @@
-// Package pool is a simulated pool: schedds, machines and central managers with a virtual
-// clock, a simulated network, simulated disks and simulated tasks, that are driven by
-// what runs a real one (Verma et al., EuroSys 2015, §3.1: Fauxmaster). The same config is
-// the same run, event for event.
+// Package pool simulates a whole pool: schedds, machines and central managers. Clock,
+// network, disks and tasks are simulated, and the production cores make all decisions, as
+// in Borg's Fauxmaster (Verma et al., EuroSys 2015, §3.1). The same config gives the same
+// run, event for event.
 //
-//	┌─ schedd ────────────────┐        ┌─ central manager ───────────┐        ┌─ machine ───────────────┐
-//	│ schedd.LoopCore             │ grants │ negotiator.LoopCore             │  ads   │ startd/slot             │
-//	│  queue, dispatch        │ ◀────▶ │  match, share, ledger       │ ◀───── │ hands, starters, tasks  │
-//	│ journal on a disk       │        │ collector/adstore           │        │  that outlive it        │
-//	└───────────┬─────────────┘        │ log: internal/sim/consensus │        └───────────┬─────────────┘
-//	            │                      └─────────────────────────────┘                    │
-//	            └──────────────────── sessions: claim, activate, renew, … ────────────────┘
+//	┌─ schedd ──────────┐        ┌─ central manager ─────┐        ┌─ machine ──────────┐
+//	│ schedd.LoopCore   │ grants │ negotiator.LoopCore   │  ads   │ startd/slot        │
+//	│  queue, dispatch  │ ◀────▶ │  match, fairshare,    │ ◀───── │ claim runners      │
+//	│ journal on a disk │        │  ledger               │        │ starters and tasks │
+//	└─────────┬─────────┘        │ collector/adstore     │        │  that outlive it   │
+//	          │                  │ internal/sim/consensus│        └─────────┬──────────┘
+//	          │                  └───────────────────────┘                  │
+//	          └─────────────── sessions: claim, activate, renew, … ─────────┘
 //
-// # What is real
+// # What is production code
 //
-// A negotiator and a schedd are the loops of their daemons, turned by hand
-// (negotiator.LoopCore, schedd.LoopCore), with all that they decide: what is wanted, what
-// is granted, what counts as pending, what a new leader inherits, what is written before
-// it is said, how a session's welcome is compared with the books. Messages are those of
-// the wire, events are encoded and decoded as in the log, grants carry real capabilities,
-// ads are printed and parsed.
+// Negotiators and schedds run the loops of their daemons (negotiator.LoopCore,
+// schedd.LoopCore), called by the simulator. So the real code decides what is requested
+// and granted, which grants are pending, what a new leader inherits, what is written
+// before it is sent, and how a session's welcome is compared with the claim table.
+// Messages are those of the wire, events are encoded and decoded as in the log, grants
+// carry real claim tokens, and ads are printed and parsed.
 //
-// A pool begins empty, or as a cell does whose daemons are all started again: with a
-// ledger, with jobs in the logs of schedds, and with claims that machines adopt
-// (before.go).
+// A pool begins empty, or as a cell whose daemons have all just restarted: with a ledger,
+// with jobs in the logs of schedds, and with claims that machines adopt
+// (initial_state.go).
 //
-// # What stands for something else
+// # What is simulated
 //
-//   - The loop around startd/slot: what it hears, says and does (handleSchedd.go,
-//     perform.go, adopt.go) is written anew after package startd, as that is one with
-//     hands
-//     of processes, files and groups. What owners of machines make of claims is startd's own (startd/desktop/policy, startd/desktop); the guard that
-//     sees them (desktopPool.go) says only what is new. No checkpoints, queues on the node or scripts.
-//   - Raft: internal/sim/consensus. A negotiator reads the collector beside it only, not
-//     all of them merged (internal/adclient).
-//   - How a schedd finds the leader (reach.go) follows schedd/leader_tracker.go, and the
-//     writing of batches and the reading of its log schedd/commit_batch.go and
-//     schedd/journal, without bbolt: a write is on disk as a whole, or not at all.
-//   - A connection keeps the order and loses nothing until it breaks, as gRPC's. What is
-//     sent while the way is cut waits; after 30 seconds of silence either
-//     side gives up.
-//   - A turn of a schedd or a startd takes no time, a negotiator's cycle a fixed one,
-//     unless a node is made slow.
+//   - The loop around startd/slot. Its messages and effects (startd_session.go,
+//     machine_effects.go, machine_adopt.go) are written anew after package startd, which
+//     is one with processes, control groups and files. The owner policy is production
+//     code (startd/desktop/policy, startd/desktop); the guard (desktop_owner.go) only reports
+//     observations. There are no checkpoints, node queues or scripts.
+//   - Raft: internal/sim/consensus. A negotiator reads only the collector beside it,
+//     while internal/adclient merges all of them.
+//   - Finding the leader (schedd_session.go) follows schedd/leader_tracker.go. Writing
+//     batches and reading the log follows schedd/commit_batch.go and schedd/journal,
+//     without bbolt: a write is on disk as a whole or not at all.
+//   - A connection preserves order and loses nothing until it breaks, as gRPC's does.
+//     What is sent during a partition waits; after 30 seconds of silence either side
+//     gives up.
+//   - A turn of a schedd or startd takes no time and a negotiator's cycle a fixed time,
+//     unless a fault slows the node down.
 package pool

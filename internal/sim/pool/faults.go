@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 )
 
-// nodeByName returns a node by its name.
+// nodeByName returns a node by name.
 func (p *Pool) nodeByName(name string) *hostNode {
 	n := p.byName[name]
 	if n == nil {
@@ -18,16 +18,16 @@ func (p *Pool) nodeByName(name string) *hostNode {
 	return n
 }
 
-// CrashDaemon kills a daemon; its master starts it again after a while.
+// CrashDaemon kills a daemon; its master restarts it after a time.
 func (p *Pool) CrashDaemon(name string, away time.Duration) {
 	n := p.nodeByName(name)
 	n.kill()
 	n.restartAfter(away)
 }
 
-// FlipBit kills a central manager, and flips a bit of the log on its disk, or a schedd,
-// and makes an event of its log unreadable; it is started again after a while. Which bit
-// or event is n's matter.
+// FlipBit kills a daemon, damages its log and restarts it after a time. In the log of a
+// central manager it flips a bit; in that of a schedd it makes an event unreadable. n
+// selects the bit or event.
 func (p *Pool) FlipBit(name string, n int, away time.Duration) {
 	p.CrashDaemon(name, away)
 	switch part := p.nodeByName(name).part.(type) {
@@ -38,14 +38,14 @@ func (p *Pool) FlipBit(name string, n int, away time.Duration) {
 	}
 }
 
-// restartAfter has the daemon started after a while, and not before.
+// restartAfter plans the restart of the daemon after a time, and prevents an earlier one.
 func (n *hostNode) restartAfter(after time.Duration) {
 	n.downUntil = max(n.downUntil, n.pool.loop.Now()+after)
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: n.downUntil, Place: n.id, Kind: evStart})
 }
 
-// RebootHost takes a host the power, for a while: its tasks are gone, and its clock of
-// uptime begins at 0. Nobody is told.
+// RebootHost turns a host off for a time without notice. Its tasks are gone, and its boot
+// time begins at 0.
 func (p *Pool) RebootHost(name string, away time.Duration) {
 	n := p.nodeByName(name)
 	n.isOff = true
@@ -71,11 +71,11 @@ func (p *Pool) RebootHost(name string, away time.Duration) {
 	})
 }
 
-// TearNextWrite has the write that is under way when the daemon dies next be on its disk
-// all the same: nobody was told.
+// TearNextWrite lets the write in progress at the daemon's next crash reach the disk,
+// although its completion is never reported.
 func (p *Pool) TearNextWrite(name string) { p.nodeByName(name).tornWrite = true }
 
-// PauseDaemon has a daemon stand still for a while, and not know it (SIGSTOP).
+// PauseDaemon stops a daemon for a time without its notice (SIGSTOP).
 func (p *Pool) PauseDaemon(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	n.stalledUntil = max(n.stalledUntil, p.loop.Now()+d)
@@ -83,7 +83,7 @@ func (p *Pool) PauseDaemon(name string, d time.Duration) {
 	p.breakSilentStreams(n, n.stalledUntil)
 }
 
-// SuspendHost has a host sleep with all that is on it. Its clock of uptime goes on.
+// SuspendHost suspends a host with all that runs on it. Its boot time goes on.
 func (p *Pool) SuspendHost(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	until := p.loop.Now() + d
@@ -107,7 +107,7 @@ func (p *Pool) SuspendHost(name string, d time.Duration) {
 	p.breakSilentStreams(n, until)
 }
 
-// breakSilentStreams breaks the streams of a node that nothing was heard of for too long.
+// breakSilentStreams breaks the streams of a node that stays silent for too long.
 func (p *Pool) breakSilentStreams(n *hostNode, until time.Duration) {
 	if until-p.loop.Now() <= silenceTimeout {
 		return
@@ -123,8 +123,8 @@ func (p *Pool) breakSilentStreams(n *hostNode, until time.Duration) {
 	})
 }
 
-// CutLink has nothing come through from a node to another for a while. What is sent
-// waits, as the transport tries again, until whoever hears nothing gives up.
+// CutLink drops everything from one node to another for a time. Messages wait, as the
+// transport retransmits them, until a side gives up.
 func (p *Pool) CutLink(from, to string, d time.Duration) {
 	a, b := p.nodeByName(from), p.nodeByName(to)
 	l := p.link(a, b)
@@ -145,13 +145,12 @@ func (p *Pool) CutLink(from, to string, d time.Duration) {
 	}
 }
 
-// TakesAddress cuts a machine off for a while, in which another one answers at its
-// address: whoever opens a session there opens one with that. Afterwards these sessions
-// break.
+// TakesAddress cuts a machine off for a time while another one answers at its address.
+// New sessions to the address reach the other machine, and break afterwards.
 func (p *Pool) TakesAddress(name, by string, d time.Duration) {
 	n, taker := p.nodeByName(name), p.nodeByName(by)
 	for _, serial := range sortedKeys(n.streams) {
-		if s := n.streams[serial]; s.kind == sessionStream { // the other's kernel knows nothing of it
+		if s := n.streams[serial]; s.kind == sessionStream { // the other machine's kernel does not know the connection
 			p.breakStream(s, nil)
 		}
 	}
@@ -187,40 +186,40 @@ func (p *Pool) link(a, b *hostNode) *nodeLink {
 	return p.net.links[key]
 }
 
-// DelayLink has messages from a node to another take longer for a while.
+// DelayLink delays messages from one node to another for a time.
 func (p *Pool) DelayLink(from, to string, extra, d time.Duration) {
 	l := p.link(p.nodeByName(from), p.nodeByName(to))
 	l.extraDelay, l.extraUntil = extra, max(l.extraUntil, p.loop.Now()+d)
 }
 
-// BreakSessions breaks all sessions between two nodes, with all that is on its way.
+// BreakSessions breaks all sessions between two nodes, with everything in transit.
 func (p *Pool) BreakSessions(a, b string) {
 	for _, s := range p.streamsBetween(p.nodeByName(a), p.nodeByName(b)) {
 		p.breakStream(s, nil)
 	}
 }
 
-// StepClock puts the wall clock of a node forward, or back, at once. A daemon that runs
-// measures with another clock, as Go does; what it reads and writes down is the new time.
+// StepClock sets the wall clock of a node forward or back. Running daemons measure
+// durations by a monotonic clock, as Go does, but record the new time.
 func (p *Pool) StepClock(name string, by time.Duration) { p.nodeByName(name).wallOffset += by }
 
-// SlowDisk has each write take longer for a while, and FullDisk none succeed.
+// SlowDisk makes each write take longer for a time.
 func (p *Pool) SlowDisk(name string, each, d time.Duration) {
 	n := p.nodeByName(name)
 	n.writeDelay, n.slowWriteUntil = each, max(n.slowWriteUntil, p.loop.Now()+d)
 }
 
-// FullDisk has no write succeed for a while.
+// FullDisk makes every write fail for a time.
 func (p *Pool) FullDisk(name string, d time.Duration) {
 	n := p.nodeByName(name)
 	n.diskFullUntil = max(n.diskFullUntil, p.loop.Now()+d)
 }
 
-// SlowNode has a daemon take so long for whatever it does, for a while.
+// SlowNode makes every event of a daemon take longer for a time.
 func (p *Pool) SlowNode(name string, each, d time.Duration) {
 	n := p.nodeByName(name)
 	n.eventDelay, n.slowUntil = each, max(n.slowUntil, p.loop.Now()+d)
 }
 
-// Failpoints are the named instants (package internal/failpoint) that a daemon passes.
+// Failpoints returns the failpoints (package internal/failpoint) that a daemon passes.
 func (p *Pool) Failpoints(name string) []string { return p.nodeByName(name).part.failpoints() }

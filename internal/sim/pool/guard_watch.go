@@ -6,12 +6,12 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 )
 
-// What becomes of a guard that dies, and of a startd that hears nothing of it (package
-// startd, guard.go). One that is started again knows from its books what it has stopped
-// itself, looks at the machine, and says what it sees: of that everything is news to it.
+// The death of a guard, and the silence that the startd then sees (package startd,
+// guard_client.go). A restarted guard knows from its state file what it has frozen
+// itself. It looks at the machine and reports everything that it sees as new.
 
-// GuardDies kills the guard of a machine; its master starts it again after a while. On a
-// machine that has none nothing happens.
+// GuardDies kills the guard of a machine; its master restarts it after a time. Machines
+// without a guard ignore it.
 func (p *Pool) GuardDies(name string, away time.Duration) {
 	m, ok := p.nodeByName(name).part.(*machineNode)
 	if !ok || m.guard == nil || m.isOff {
@@ -34,7 +34,7 @@ func (g *guardProcess) die() {
 		frozeAt: g.frozeAt, restartAt: g.restartAt, dead: true, unwatched: true}
 }
 
-// restart begins a life of the guard.
+// restart starts the guard again.
 func (g *guardProcess) restart() {
 	if !g.dead || g.machine.pool.loop.Now() < g.restartAt {
 		return
@@ -46,8 +46,8 @@ func (g *guardProcess) restart() {
 	}
 }
 
-// sendFirst says the first signs. Somebody who is there is news that cannot wait; and
-// what an earlier guard has stopped is told of again.
+// sendFirst sends the first observations after a start. The presence of the owner is
+// urgent then, and tasks that an earlier guard froze are reported again.
 func (g *guardProcess) sendFirst() {
 	if g.dead || !g.unwatched {
 		return
@@ -63,17 +63,17 @@ func (g *guardProcess) sendFirst() {
 	g.sendObservations(g.ownerPresent)
 }
 
-// guardTimeout is the news that nothing was heard of the guard for too long, unless
-// something was since it was awaited so.
+// guardTimeout reports that the guard was silent for too long. It is void if the timeout
+// has been restarted since.
 type guardTimeout struct{ awaited uint64 }
 
-// startGuardTimeout begins the time in which the startd has to hear of the guard.
+// startGuardTimeout restarts the timeout within which the guard must report.
 func (m *machineNode) startGuardTimeout() {
 	m.guardTimeouts++
 	m.scheduleEvent(m.pool.loop.Now()+guardTimeoutDelay, evReport, m.guardTimeouts, guardTimeout{m.guardTimeouts})
 }
 
-// connectGuard has the startd and the guard find each other.
+// connectGuard connects the startd with the guard.
 func (m *machineNode) connectGuard() {
 	if !m.guard.dead {
 		m.scheduleEvent(m.pool.loop.Now()+m.pool.rand.Between(time.Millisecond, guardConnectDelay), evReport, 0,
@@ -81,7 +81,7 @@ func (m *machineNode) connectGuard() {
 	}
 }
 
-// guardFound takes in that they have.
+// guardFound handles the connection with the guard.
 func (m *machineNode) guardFound() {
 	if m.guard.dead {
 		return
@@ -91,7 +91,7 @@ func (m *machineNode) guardFound() {
 	}
 }
 
-// guardLost takes in that nothing is heard of the guard.
+// guardLost handles the silence of the guard.
 func (m *machineNode) guardLost() {
 	m.enforcer.GuardLost(m.bootTime())
 	if !m.guardMissReported {

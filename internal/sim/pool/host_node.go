@@ -7,54 +7,54 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 )
 
-// wallStart is the instant 0 on the calendar, unless the config says otherwise.
+// wallStart is the unix time at the start of the simulation, unless the config sets it.
 const wallStart = 1_800_000_000
 
-// bootOffset is how long hosts are up at the instant 0: an instant of CLOCK_BOOTTIME that
-// is 0 often means that there is none.
+// bootOffset is the boot time of hosts at the start. It is not 0, because 0 often means
+// that there is no such instant.
 const bootOffset = time.Hour
 
-// daemon is what a daemon does.
+// daemon is the simulated part of a node that runs as its daemon.
 type daemon interface {
-	start()                               // from what is on its disk
-	stop()                                // it dies: only its disk is left
-	acceptStream(s *daemonStream, m any)  // somebody opens a stream with that message
-	handleMessage(s *daemonStream, m any) // a message on one
-	streamBroken(s *daemonStream)         // a stream has ended, or could not be opened
+	start()                               // starts from what is on its disk
+	stop()                                // the daemon dies: only its disk remains
+	acceptStream(s *daemonStream, m any)  // a peer opens a stream with message m
+	handleMessage(s *daemonStream, m any) // a message on a stream
+	streamBroken(s *daemonStream)         // a stream has ended or could not be opened
 	handleDatagram(from *hostNode, m any)
-	writeDone(number uint64) // what was written is safe
+	writeDone(number uint64) // a write is durable
 	timerFired(a *daemonTimer)
-	handleReport(m any) // of a starter
+	handleReport(m any) // a report of a starter, a guard or a background worker
 	check()
 	failpoints() []string
 }
 
-// hostNode is a host with one daemon that counts, and what a fault can do to it.
+// hostNode is a host with one daemon, and the faults in effect there.
 type hostNode struct {
 	pool       *Pool
 	id         int32
 	name       string
 	part       daemon
-	daemonLife uint32 // of the daemon
+	daemonLife uint32 // number of the daemon's present life
 	isUp       bool
 
-	hostLife   uint32        // life of the host
-	isOff      bool          // the host is
-	offUntil   time.Duration // until then at least
-	bootedAt   time.Duration // when CLOCK_BOOTTIME was 0
-	wallOffset time.Duration // by which the wall clock is ahead
-	downUntil  time.Duration // the daemon is, until then at least
+	hostLife   uint32        // number of the host's present life
+	isOff      bool          // the host is off
+	offUntil   time.Duration // earliest time at which the host starts
+	bootedAt   time.Duration // simulation time at which the host's boot time was 0
+	wallOffset time.Duration // how far the wall clock is ahead
+	downUntil  time.Duration // earliest time at which the daemon starts
 
-	stalledUntil   time.Duration // it stands still until then
-	isAsleep       time.Duration // the whole host does
-	eventDelay     time.Duration // which each event takes
+	stalledUntil   time.Duration // the daemon is stopped until then
+	isAsleep       time.Duration // the host is suspended until then
+	eventDelay     time.Duration // time that each event takes
 	slowUntil      time.Duration
 	deferredEvents []eventloop.PlannedEvent
-	wakeVersion    uint64 // version of the wake that is planned
+	wakeVersion    uint64 // version of the planned wake
 
-	writeDelay, slowWriteUntil time.Duration // that each write takes longer
-	diskFullUntil              time.Duration // until when the disk is
-	tornWrite                  bool          // the write that is under way when it dies is on disk all the same
+	writeDelay, slowWriteUntil time.Duration // time by which each write takes longer, and until when
+	diskFullUntil              time.Duration // until when every write fails
+	tornWrite                  bool          // the write in progress at the next crash reaches the disk
 
 	streams map[uint64]*daemonStream
 }
@@ -67,7 +67,7 @@ func (p *Pool) newNode(name string, of daemon) *hostNode {
 	return n
 }
 
-// similarUnusedName is a name that no machine has, as like the given one as may be.
+// similarUnusedName returns a name close to the given one that no machine has.
 func (p *Pool) similarUnusedName(name string) string {
 	for slices.ContainsFunc(p.cfg.Machines, func(m MachineConfig) bool { return m.Name == name }) {
 		name += "x"
@@ -75,26 +75,27 @@ func (p *Pool) similarUnusedName(name string) string {
 	return name
 }
 
-// wallTime is what the wall clock shows, and boot what CLOCK_BOOTTIME does.
+// wallTime returns the host's clocks as a Go process reads them: wall clock and boot
+// time.
 func (n *hostNode) wallTime() time.Time {
 	return clockReading(n.pool.cfg.StartTime.Add(n.pool.loop.Now()+n.wallOffset), n.bootTime())
 }
 
 func (n *hostNode) bootTime() time.Duration { return n.pool.loop.Now() - n.bootedAt }
 
-// simTime is when an instant is, as time.Until has it: by the clock that nobody sets if
-// it has that, or else when the clock on the wall shows it.
+// simTime converts an instant to simulation time. It uses the monotonic clock if the
+// instant has one, as time.Until does, and otherwise the wall clock.
 func (n *hostNode) simTime(at time.Time) time.Duration {
 	return n.pool.loop.Now() + at.Sub(n.wallTime())
 }
 
-// scheduleEvent has an event of the daemon happen.
+// scheduleEvent plans an event of the daemon's present life.
 func (n *hostNode) scheduleEvent(at time.Duration, kind uint8, number uint64, with any) {
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: kind, Generation: n.daemonLife,
 		Number: number, Payload: with})
 }
 
-// start begins a life of the daemon.
+// start starts the daemon.
 func (n *hostNode) start() {
 	if n.isUp || n.isOff || n.pool.loop.Now() < n.downUntil {
 		return
@@ -103,7 +104,7 @@ func (n *hostNode) start() {
 	n.part.start()
 }
 
-// kill ends it: what is on its way to it is lost, and only its disk is left.
+// kill ends the daemon: what is in transit to it is lost, and only its disk remains.
 func (n *hostNode) kill() {
 	if !n.isUp {
 		return
@@ -127,17 +128,17 @@ func (n *hostNode) kill() {
 	}
 }
 
-// killAndRestart is die with a master who starts the daemon again.
+// killAndRestart ends the daemon; its master restarts it.
 func (n *hostNode) killAndRestart() {
 	n.kill()
 	n.restartAfter(n.pool.cfg.Times.Restart)
 }
 
-// nextDaemonTime is when the daemon can do something next, if that is not now.
+// nextDaemonTime returns when the daemon can next act; a time in the past means now.
 func (n *hostNode) nextDaemonTime() time.Duration { return max(n.stalledUntil, n.isAsleep) }
 
-// nextRunnable is when something of the host can happen next: what is not the daemon's
-// goes on while that stands still.
+// nextRunnable returns when anything on the host can next act. Other processes of the
+// host run while the daemon is stopped.
 func (n *hostNode) nextRunnable() time.Duration {
 	if n.isAsleep > n.pool.loop.Now() {
 		return n.isAsleep
@@ -145,8 +146,7 @@ func (n *hostNode) nextRunnable() time.Duration {
 	return n.stalledUntil
 }
 
-// runDaemonEvent lets an event of the daemon happen, or keeps it while the daemon stands
-// still.
+// runDaemonEvent runs an event of the daemon, or defers it while the daemon is stopped.
 func (n *hostNode) runDaemonEvent(e eventloop.PlannedEvent) {
 	if e.Generation != n.daemonLife || !n.isUp {
 		if e.Kind == evDeliver {
@@ -170,8 +170,8 @@ func (n *hostNode) wakeAt(at time.Duration) {
 	n.pool.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evWake, Number: n.wakeVersion})
 }
 
-// runDeferred has what has waited happen, first what is the host's; and all of it, unless
-// each takes its time.
+// runDeferred runs the deferred events, those of the host first. It goes on later if each
+// of them takes time.
 func (n *hostNode) runDeferred(version uint64) {
 	if version != n.wakeVersion {
 		return
@@ -198,7 +198,7 @@ func (n *hostNode) runDeferred(version uint64) {
 	}
 }
 
-// runEvent lets an event happen to a daemon that can do something.
+// runEvent runs an event of a daemon that can act.
 func (n *hostNode) runEvent(e eventloop.PlannedEvent) {
 	switch e.Kind {
 	case evDeliver:
@@ -225,7 +225,7 @@ func (n *hostNode) runEvent(e eventloop.PlannedEvent) {
 	}
 }
 
-// runHostEvent lets an event of the host's happen. While the host sleeps nothing does.
+// runHostEvent runs an event of the host, or defers it while the host is suspended.
 func (n *hostNode) runHostEvent(e eventloop.PlannedEvent) {
 	if e.Generation != n.hostLife || n.isOff {
 		return
@@ -238,18 +238,17 @@ func (n *hostNode) runHostEvent(e eventloop.PlannedEvent) {
 	e.Payload.(hostProcess).runDue(e.Number)
 }
 
-// hostProcess is what lives beside a daemon, and knows what is due.
+// hostProcess is a process beside the daemon, with due events of its own.
 type hostProcess interface{ runDue(number uint64) }
 
-// daemonTimer is something that a daemon does when it is time. One that comes early does
-// no harm.
+// daemonTimer is a timer of a daemon. It may fire early.
 type daemonTimer struct {
 	at      time.Duration
 	version uint64
 	set     bool
 }
 
-// setTimer sees to it that one comes by an instant.
+// setTimer makes a timer fire at an instant or earlier.
 func (n *hostNode) setTimer(a *daemonTimer, at time.Duration) {
 	if at = max(at, n.pool.loop.Now()); a.set && a.at <= at {
 		return
@@ -259,7 +258,7 @@ func (n *hostNode) setTimer(a *daemonTimer, at time.Duration) {
 	n.scheduleEvent(at, evTick, a.version, a)
 }
 
-// writeTime is how long a write takes now, and ok whether it will succeed.
+// writeTime returns how long a write takes now, and whether it will succeed.
 func (n *hostNode) writeTime() (takes time.Duration, ok bool) {
 	now, t := n.pool.loop.Now(), &n.pool.cfg.Times
 	takes = n.pool.rand.Between(t.Write, t.WriteMax)

@@ -16,14 +16,14 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// What there is at the instant 0 already: jobs in the logs of schedds, and tasks on
-// machines. Naively these would be submitted, and started, in the first seconds; but then
+// The state at the start of the simulation: jobs in the logs of schedds, and tasks on
+// machines. Naively the simulator would submit and start them in the first seconds. Then
 // they would have to find their places anew, against drains, stopped queues and each
-// other. So all daemons begin as after a restart of the whole cell: schedds read what was
-// submitted and assigned, machines adopt the claims that were written down, and the two
-// are compared as they always are.
+// other. So all daemons begin as after a restart of the whole cell: schedds read
+// submissions and assignments from their logs, machines adopt the claims on their disks,
+// and the two are compared as after every restart.
 
-// loadInitialJobs puts what was there before the beginning where it is.
+// loadInitialJobs loads the jobs of the initial state.
 func (p *Pool) loadInitialJobs() error {
 	queues := make([]*queue.Queue, len(p.schedds))
 	var order []int
@@ -41,7 +41,7 @@ func (p *Pool) loadInitialJobs() error {
 				return fmt.Errorf("job %d: %w: a task of it runs on machine %d of %d", i, roost.Invalid, at.Machine,
 					len(p.machines))
 			}
-			m := p.machines[at.Machine] // which is up for longer than what runs there
+			m := p.machines[at.Machine] // the host is up for longer than its tasks run
 			m.bootedAt = min(m.bootedAt, -at.RunningFor-bootOffset)
 		}
 	}
@@ -57,7 +57,7 @@ func (p *Pool) loadInitialJobs() error {
 	return nil
 }
 
-// loadInitialJob puts a job into its schedd's log, and what runs of it onto machines.
+// loadInitialJob writes a job into its schedd's log, and its running tasks onto machines.
 func (p *Pool) loadInitialJob(i int, q *queue.Queue) error {
 	j, u, who := &p.cfg.Jobs[i], &p.users[i], p.callerOf(i)
 	s, then := p.schedds[j.Schedd], func(ago time.Duration) time.Time { return p.cfg.StartTime.Add(-ago) }
@@ -107,7 +107,7 @@ func (p *Pool) loadInitialJob(i int, q *queue.Queue) error {
 	return nil
 }
 
-// hasPlacement reports whether there is what a placement is of.
+// hasPlacement reports whether the machine has the units and devices of a placement.
 func (m *machineNode) hasPlacement(p *gpu.Placement) bool {
 	devices := 0
 	for i := range m.units {
@@ -117,8 +117,8 @@ func (m *machineNode) hasPlacement(p *gpu.Placement) bool {
 		!slices.ContainsFunc(p.Shares, func(x gpu.DeviceShare) bool { return x.Device < 0 || x.Device >= devices })
 }
 
-// startInitial writes a claim down as if it had been given long ago, and has its task
-// run.
+// startInitial writes a claim onto the machine as if it had been granted earlier, and
+// runs its task.
 func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacement, group string,
 	band roost.PriorityBand) {
 	j, who := &m.pool.cfg.Jobs[i], m.pool.callerOf(i)
@@ -152,7 +152,7 @@ func (m *machineNode) startInitial(i int, a roost.AttemptID, at *InitialPlacemen
 	m.pool.users[i].firstStarted = min(m.pool.users[i].firstStarted, -at.RunningFor)
 }
 
-// reportInitial tells the observer of what lives since before the beginning.
+// reportInitial reports to the observer which attempts run at the start.
 func (m *machineNode) reportInitial() {
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
 		if s := m.claimRunners[id].starter; s.initial && s.phase == phaseRunning {

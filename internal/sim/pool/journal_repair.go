@@ -14,18 +14,19 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A schedd whose log is damaged does not start. Here somebody runs roost doctor --repair
-// at once, and lets the jobs go on that it holds, as soon as the schedd allows that.
+// A schedd with a damaged log does not start. The simulated administrator runs roost
+// doctor --repair at once, and releases the jobs that it holds as soon as the schedd
+// permits it.
 
-// releaseInterval is how often he tries.
+// releaseInterval is the time between two attempts of the administrator to release a job.
 const releaseInterval = 10 * time.Second
 
-// damageWindow is of how many of the newest events one is lost: what was long ago says
-// nothing any more.
+// damageWindow is the number of newest events among which one is damaged: older ones no
+// longer matter.
 const damageWindow = 40
 
-// damageEvent makes an event in the log of a schedd that is down unreadable. Submissions
-// are spared, and jobs that have gone into the history since.
+// damageEvent makes an event unreadable in the log of a schedd that is down. It spares
+// submissions and jobs that have moved into the history since.
 func (s *scheddNode) damageEvent(n int) {
 	type place struct{ batch, from, to int }
 	var all []place
@@ -59,7 +60,8 @@ func (s *scheddNode) damageEvent(n int) {
 	s.files.log[at.batch] = slices.Concat(batch[:at.from], []byte{0}, batch[at.to:])
 }
 
-// eventSpan is where an event stands in a batch: its length, its body, and its end.
+// eventSpan is the place of an event in a batch. It has the offsets of the event's
+// length, of its body and of its end.
 type eventSpan struct{ from, body, to int }
 
 func eventSpans(batch []byte) (all []eventSpan) {
@@ -71,8 +73,8 @@ func eventSpans(batch []byte) (all []eventSpan) {
 	return all
 }
 
-// repairLog makes the log anew where events are lost, as roost doctor does, and returns
-// the jobs of which, and those that are held for that.
+// repairLog rebuilds a log with lost events, as roost doctor does. It returns the jobs
+// that lost events, and the jobs that are held because of it.
 func (s *scheddNode) repairLog() (hit, held []uint64) {
 	if hit = s.files.damagedJobs; len(hit) == 0 {
 		return nil, nil
@@ -96,9 +98,8 @@ func (s *scheddNode) repairLog() (hit, held []uint64) {
 	return hit, held
 }
 
-// reportDoubted tells the observer of what a repair says: which jobs are held, and which
-// of their tasks have not come to their end any more, as far as the log knows. That is so
-// of jobs only of which an event was lost.
+// reportDoubted reports to the observer which jobs a repair holds. Of jobs that lost an
+// event it also reports the tasks that are unfinished by the repaired log.
 func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
 	for _, seq := range held {
 		id := roost.JobID{Seq: seq, Host: s.name}
@@ -119,7 +120,7 @@ func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
 	}
 }
 
-// reopenTask takes back that a task has come to its end.
+// reopenTask makes a task unfinished again.
 func (s *scheddNode) reopenTask(id roost.JobID, index int) {
 	if !s.ended[id.Seq][index] {
 		return
@@ -132,7 +133,7 @@ func (s *scheddNode) reopenTask(id roost.JobID, index int) {
 	s.pool.endedTasks--
 }
 
-// releaseHeld has a job released that a repair holds, as soon as the schedd does that.
+// releaseHeld releases a job that a repair holds, as soon as the schedd permits it.
 func (s *scheddNode) releaseHeld(id roost.JobID) {
 	s.pool.loop.Schedule(eventloop.PlannedEvent{At: s.pool.loop.Now() + releaseInterval, Place: s.id, Kind: evFunc,
 		Payload: func() {
@@ -140,7 +141,7 @@ func (s *scheddNode) releaseHeld(id roost.JobID) {
 				s.releaseHeld(id)
 				return
 			}
-			if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // it was released, or is over
+			if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // already released, or ended
 				return
 			}
 			root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}

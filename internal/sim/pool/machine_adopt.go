@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// adopt takes over the claims of earlier starts of the startd, as startd's adoptAll:
-// those of this life of the host that were written down.
+// adopt adopts the claims of earlier lives of the startd, as startd's adoptAll does. It
+// takes those that were written to disk in this life of the host.
 func (m *machineNode) adopt() {
 	var all []*claimRunner
 	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
@@ -29,8 +29,8 @@ func (m *machineNode) adopt() {
 	}
 }
 
-// adoptOrder puts claims on which something runs before those that hold something, and
-// these before those that wait.
+// adoptOrder sorts claims with a running task first, then those with resources, then
+// those that wait.
 func (h *claimRunner) adoptOrder() int {
 	switch {
 	case h.starter.phase == phaseRunning:
@@ -41,7 +41,7 @@ func (h *claimRunner) adoptOrder() int {
 	return 2
 }
 
-// addClaim enters a claim into the books.
+// addClaim adds a claim to the claim table.
 func (m *machineNode) addClaim(h *claimRunner) {
 	c, s := h.claim, h.starter
 	claim := slot.Claim{

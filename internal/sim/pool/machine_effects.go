@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// perform does one effect of the books, as startd's loop.perform.
+// perform performs an effect of the claim table, as startd's performEffect does.
 func (m *machineNode) perform(effect slot.Effect) {
 	if m.enforcer != nil {
 		m.enforcer.OnEffect(effect)
@@ -88,8 +88,8 @@ func (m *machineNode) perform(effect slot.Effect) {
 	}
 }
 
-// renew moves the deadline that a claim's starter enforces. The observer is told the
-// longest that was asked for, whatever the books make of it.
+// renew moves the deadline that a claim's starter enforces. The observer gets the longest
+// deadline that was requested, whatever the claim table decides.
 func (m *machineNode) renew(c *slot.Claim) {
 	h := m.claimRunners[c.ID]
 	if h == nil {
@@ -113,8 +113,8 @@ func (m *machineNode) declineClaim(e slot.RejectActivation) {
 	})
 }
 
-// exitReport is the news of the end of the claim's attempt. One that ended without its
-// hand's doing is the machine's fault.
+// exitReport returns the exit report of the claim's attempt. If the claim runner has
+// none, the machine is at fault.
 func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
 	if x := m.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
 		return x
@@ -124,8 +124,7 @@ func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
 	return x
 }
 
-// sendOnSession puts a message on a session, and tell on the present one of a schedd, if
-// there is one.
+// sendOnSession sends a message on a session, if it still exists.
 func (m *machineNode) sendOnSession(session uint64, message *wire.FromStartd) {
 	if on := m.sessions[session]; on != nil {
 		m.pool.sendOn(on, 1, message)
@@ -138,21 +137,21 @@ func (m *machineNode) sendToSchedd(schedd string, message *wire.FromStartd) {
 	}
 }
 
-// createClaim begins to write a claim down.
+// createClaim begins to write a claim to disk.
 func (m *machineNode) createClaim(c *slot.Claim) {
 	h := &claimRunner{machine: m, id: c.ID, hostLife: m.hostLife, claim: *c}
 	h.starter = &starterProcess{runner: h, deadline: c.Lease}
 	h.setPlacement(c)
 	m.claimRunners[c.ID] = h
 	if m.shown[c.ID] == 0 {
-		m.shown[c.ID] = m.ad.Sequence // the ad was made after the claim was carved
+		m.shown[c.ID] = m.ad.Sequence // the ad was made after the claim was created
 	}
 	takes, ok := m.writeTime()
-	// it is not forced to disk
+	// not synced to disk
 	m.scheduleEvent(m.pool.loop.Now()+takes/10, evReport, uint64(c.ID), &claimCreated{c.ID, ok})
 }
 
-// What hands and starters tell the startd.
+// Reports of claim runners and starters to the startd.
 type (
 	claimCreated struct {
 		claim slot.ClaimID
@@ -169,7 +168,7 @@ type (
 	}
 )
 
-// handleReport takes that in.
+// handleReport handles a report.
 func (m *machineNode) handleReport(x any) {
 	switch x := x.(type) {
 	case *claimCreated:
@@ -217,7 +216,7 @@ func (m *machineNode) handleReport(x any) {
 	m.runEffects()
 }
 
-// noticePeriod is how long a task has that is told to go, as its job asks.
+// noticePeriod returns the time between vacating a task and its kill, as its job asks.
 func noticePeriod(p *wire.Program) time.Duration { return max(time.Duration(p.GetNoticeNs()), 0) }
 
 func (m *machineNode) failpoints() []string {

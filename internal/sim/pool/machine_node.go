@@ -19,47 +19,47 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// machineNode is a machine: the production books of its startd, the loop around them, and
-// its starters, which outlive it.
+// machineNode is a machine: the production claim table of its startd and the simulated
+// loop around it. Its starters outlive the startd.
 type machineNode struct {
 	*hostNode
 	config             *MachineConfig
 	units              []gpu.ResourceUnit
-	initialClaim       slot.ClaimID // the last claim from before the beginning
-	unrequestedOutputs int          // attempts that ended with an output that nobody had asked for
-	failedAttempts     int          // attempts that it was to begin
+	initialClaim       slot.ClaimID // last claim of the initial state
+	unrequestedOutputs int          // number of attempts that ended with an unrequested output
+	failedAttempts     int          // number of attempts that failed to begin
 
-	// What is on its disk, or lives beside the startd.
+	// State on the machine's disk, or of processes beside the startd.
 	claimRunners      map[slot.ClaimID]*claimRunner
 	generation        uint64
-	leased            map[slot.ClaimID]bool // as the observer was told
-	offered           bool                  // the observer was told what it lends
-	offersAll         bool                  // everything, and not nothing
-	guardMissReported bool                  // the observer was told that nothing is heard of the guard
-	guard             *guardProcess         // nil: it is nobody's
+	leased            map[slot.ClaimID]bool // claims that were reported to the observer
+	offered           bool                  // the observer knows what the machine offers
+	offersAll         bool                  // as the observer knows it: offers everything, not nothing
+	guardMissReported bool                  // the silence of the guard was reported to the observer
+	guard             *guardProcess         // nil: the machine has no owner
 
-	// The startd's own.
+	// State of the startd.
 	core             *slot.ClaimTable
 	exits            map[slot.ClaimID]*wire.Exited
 	programs         map[slot.ClaimID]*wire.Activate
-	shown            map[slot.ClaimID]uint64 // the sequence of the first ad that shows the claim
+	shown            map[slot.ClaimID]uint64 // sequence of the first ad that shows the claim
 	sessions         map[uint64]*daemonStream
-	lastSession      uint64 // session
+	lastSession      uint64 // number of the last session
 	links            []adLink
 	key              []byte
 	ad               adstore.AdUpdate
-	version          uint64 // of the books that the ad shows
+	version          uint64 // version of the claim table in the ad
 	restated         time.Duration
 	running          int
 	wake             daemonTimer
 	minor            daemonTimer
-	enforcer         *desktop.PolicyEnforcer // nil: it is nobody's
-	lastObservations uint64                  // the number of the guard's signs that were heard last
-	guardTimeouts    uint64                  // counts the times that are given to the guard to be heard
+	enforcer         *desktop.PolicyEnforcer // nil: the machine has no owner
+	lastObservations uint64                  // number of the last observations received from the guard
+	guardTimeouts    uint64                  // counts restarts of the guard timeout
 }
 
-// adLink keeps a collector told (package internal/adclient): at most one update is on its
-// way.
+// adLink sends ads to a collector (package internal/adclient), at most one update at a
+// time.
 type adLink struct {
 	to         *hostNode
 	stream     *daemonStream
@@ -98,7 +98,7 @@ func newMachine(p *Pool, of *MachineConfig) (*machineNode, error) {
 	return m, nil
 }
 
-// start is what startd.open and its loop's beginning do.
+// start does what startd does when it starts.
 func (m *machineNode) start() {
 	m.generation++
 	m.exits, m.programs, m.shown = map[slot.ClaimID]*wire.Exited{}, map[slot.ClaimID]*wire.Activate{},
@@ -127,7 +127,7 @@ func (m *machineNode) start() {
 	}
 }
 
-// What package startd has them.
+// Constants of package startd.
 const (
 	generationBits      = 32
 	maxExits            = 24 * time.Hour
@@ -142,7 +142,7 @@ func (m *machineNode) stop() {
 	}
 }
 
-// baseAd is what the machine says of itself that does not depend on claims.
+// baseAd returns the part of the machine ad that does not depend on claims.
 func (m *machineNode) baseAd() *classad.Ad {
 	ad := classad.New()
 	if m.config.Ad != nil {
@@ -169,7 +169,7 @@ func (m *machineNode) baseAd() *classad.Ad {
 	return ad
 }
 
-// runEffects does what the books say, and sees to it that they are asked again in time.
+// runEffects performs the effects of the claim table, and plans when to ask it again.
 func (m *machineNode) runEffects() {
 	life := m.daemonLife
 	next := slot.BootTime(math.MaxInt64)
@@ -198,8 +198,8 @@ func (m *machineNode) runEffects() {
 	}
 }
 
-// advertiseAll advertises the machine as it stands. A minor change is worth it only when
-// something differs.
+// advertiseAll advertises the machine's present state. After a minor change it does so
+// only if the ad would differ.
 func (m *machineNode) advertiseAll(major bool) {
 	running := m.core.Running()
 	old := m.pool.loop.Now()-m.restated >= adRestateInterval && !m.pool.cfg.OnlyOnChange
@@ -232,11 +232,11 @@ func (m *machineNode) advertiseAll(major bool) {
 	}
 }
 
-// noCheckpoint is what is known of checkpoints: none are taken.
+// noCheckpoint returns empty checkpoint information: no checkpoints are simulated.
 func noCheckpoint(*slot.Claim) slot.CheckpointInfo { return slot.CheckpointInfo{} }
 
-// advertise tells a collector the ad, if it does not have it, and has answered what it
-// was told before.
+// advertise sends the ad to a collector that lacks it and has answered the previous
+// update.
 func (m *machineNode) advertise(l *adLink) {
 	if l.waiting || l.sent >= m.ad.Sequence {
 		return
@@ -254,7 +254,7 @@ func (m *machineNode) advertise(l *adLink) {
 	}
 }
 
-// renewAd has the lease of the ad start again.
+// renewAd renews the lease of the ad.
 func (m *machineNode) renewAd(l *adLink) {
 	if !l.waiting && l.stream != nil {
 		update := &adUpdate{m.ad}
@@ -265,7 +265,7 @@ func (m *machineNode) renewAd(l *adLink) {
 	m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
 }
 
-// reportLeases tells which claims have their resources.
+// reportLeases reports to the observer which claims hold their resources.
 func (m *machineNode) reportLeases() {
 	if m.pool.cfg.Observe == nil {
 		return

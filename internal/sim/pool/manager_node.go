@@ -29,7 +29,7 @@ type managerNode struct {
 	proposals    map[uint64]pendingProposal
 	writing      *consensus.ReplicaDisk
 	writeFails   bool
-	heldMessages []consensus.Message // until what they rest on is written
+	heldMessages []consensus.Message // messages that wait for the present write
 	elections    daemonTimer
 
 	store       *adstore.Store
@@ -43,8 +43,8 @@ type managerNode struct {
 	period         daemonTimer
 	lastBeat       daemonTimer
 	turnAt         daemonTimer
-	busyUntil      time.Duration // a cycle is under way until then
-	lastCycle      time.Duration // when it was told to look by itself last
+	busyUntil      time.Duration // end of the present cycle
+	lastCycle      time.Duration // when the negotiator last looked for work without an event
 }
 
 type leaderState struct {
@@ -58,12 +58,12 @@ type pendingProposal struct {
 	done func(any, error)
 }
 
-// scheddSession is that with a schedd.
+// scheddSession is a session with a schedd.
 type scheddSession struct {
 	stream      *daemonStream
 	session     *negotiator.ScheddSession
-	unconfirmed []*wire.ToSchedd // that wait until a majority has said that this manager still leads
-	at          time.Duration    // since when
+	unconfirmed []*wire.ToSchedd // messages that wait until a majority confirms the leader
+	at          time.Duration    // since when they wait
 	ended       error
 }
 
@@ -81,7 +81,7 @@ func (m *managerNode) start() {
 	m.core = negotiator.NewCore(m.name, m.name, m)
 	if saved := m.pool.cfg.Ledger; saved != nil {
 		if err := m.core.Restore(saved); err != nil {
-			panic(err) // it was read before
+			panic(err) // it was readable before
 		}
 	}
 	m.period, m.lastBeat, m.turnAt, m.lease, m.elections, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{},
@@ -109,13 +109,12 @@ func (m *managerNode) Propose(entry []byte, done func(any, error)) {
 		return
 	}
 	m.proposals[index] = pendingProposal{m.leaderState.term, done}
-	m.setTimer(&m.elections, m.pool.loop.Now()) // it is to be written, and sent
+	m.setTimer(&m.elections, m.pool.loop.Now()) // the entry must be written and sent
 }
 
 var errNotLeader = errors.New("this replica does not lead")
 
-// runReplica does what follows from what the replica was told: it writes, sends and
-// applies.
+// runReplica performs what the replica has pending: it writes, sends and applies.
 func (m *managerNode) runReplica() {
 	m.flushLog()
 	for index, e, ok := m.replica.NextCommitted(); ok; index, e, ok = m.replica.NextCommitted() {
@@ -156,7 +155,7 @@ func (m *managerNode) runReplica() {
 	m.sendConfirmed()
 }
 
-// flushLog begins to write what is to be written, and sends what waits for nothing.
+// flushLog begins a write if one is pending, and sends the messages that wait for none.
 func (m *managerNode) flushLog() {
 	if m.writing != nil {
 		return
@@ -220,8 +219,7 @@ func (m *managerNode) timerFired(a *daemonTimer) {
 	m.runTurn()
 }
 
-// runTurn has the negotiator do what follows from what it was told, unless a cycle is
-// under way: then that is done after it.
+// runTurn runs a turn of the negotiator, or defers it to the end of the present cycle.
 func (m *managerNode) runTurn() {
 	if m.pool.loop.Now() < m.busyUntil {
 		m.setTimer(&m.turnAt, m.busyUntil)
@@ -249,21 +247,21 @@ func (m *managerNode) runTurn() {
 	}
 }
 
-// canSkipTurn reports whether a negotiator in a quiet pool need not look again by itself:
-// nothing has begun or ended since it did. As long as something waits it does so each
-// minute all the same, since time alone may change what it may do.
+// canSkipTurn reports whether a negotiator in a quiet pool need not look for work by
+// itself. It need not if no task has begun or ended since it last did. While tasks wait
+// it still looks every minute, since time alone may change its decisions.
 func (m *managerNode) canSkipTurn() bool {
 	return m.pool.cfg.OnlyOnChange && m.lastCycle > m.pool.lastChange &&
 		(m.pool.Sample().Waiting == 0 || m.pool.loop.Now()-m.lastCycle < time.Minute)
 }
 
-// passFailpoint is passed only by a manager that grants something.
+// passFailpoint passes a failpoint, on the leading manager only.
 func (m *managerNode) passFailpoint(name string) bool {
 	epoch, _, _ := m.core.LeadingEpoch()
 	return epoch != 0 && m.pool.passFailpoint(m.hostNode, name)
 }
 
-// sendToSchedd sends a schedd what waits for it.
+// sendToSchedd sends the pending messages to a schedd.
 func (m *managerNode) sendToSchedd(c *scheddSession) {
 	if c.unconfirmed != nil {
 		return
@@ -278,8 +276,8 @@ func (m *managerNode) sendToSchedd(c *scheddSession) {
 	m.runCycle(c, messages)
 }
 
-// sendConfirmed sends what is late when a majority has said that this manager still
-// leads; what is too late ends its conversation.
+// sendConfirmed sends late messages after a majority has confirmed that this manager
+// leads. A session whose messages are too late ends.
 func (m *managerNode) sendConfirmed() {
 	if !slices.ContainsFunc(m.scheddSessions, func(c *scheddSession) bool { return c.unconfirmed != nil }) {
 		return
@@ -316,7 +314,7 @@ func (m *managerNode) runCycle(c *scheddSession, messages []*wire.ToSchedd) {
 	}
 }
 
-// sessionEnded takes in that a conversation is over.
+// sessionEnded handles the end of a session.
 func (m *managerNode) sessionEnded(on *daemonStream) {
 	for i, c := range m.scheddSessions {
 		if c.stream == on {
@@ -327,8 +325,8 @@ func (m *managerNode) sessionEnded(on *daemonStream) {
 	}
 }
 
-// reportLeader tells who watches who leads, if that has changed, or it is time to say so
-// again.
+// reportLeader reports the leader to the watching schedds, if it has changed or a beat is
+// due.
 func (m *managerNode) reportLeader(again bool) {
 	epoch, highest, leader := m.core.LeadingEpoch()
 	report := &wire.LeaderNews{Name: m.name, Epoch: highest, Leads: epoch != 0, Leader: leader}
@@ -346,7 +344,8 @@ func (m *managerNode) reportLeader(again bool) {
 	}
 }
 
-// A manager speaks every beat, and promises to do so within silence (package negotiator).
+// A manager reports every leaderBeat, and promises the next report within leaderTimeout
+// (package negotiator).
 const (
 	leaderBeat    = time.Second
 	leaderTimeout = 3 * time.Second
@@ -360,7 +359,7 @@ func (m *managerNode) leaderMessage(of *wire.LeaderNews) *wire.LeaderNews {
 	return report
 }
 
-// reportEntry tells the observer of an entry.
+// reportEntry reports a log entry to the observer.
 func (m *managerNode) reportEntry(index uint64, text []byte) {
 	if m.pool.cfg.Observe == nil {
 		return
@@ -373,7 +372,7 @@ func (m *managerNode) reportEntry(index uint64, text []byte) {
 		m.pool.observe(audit.Event{Type: audit.Digested, Node: m.name, Entry: index, Digest: digestPrefix(sum),
 			Until: at})
 		if inForce, _ := l.Epoch(); err != nil || e.Lead == "" && e.Epoch != inForce {
-			return // of a leader that has been deposed
+			return // from a deposed leader
 		}
 		for _, h := range e.Holds {
 			m.pool.observe(audit.Event{Type: audit.UsageRateSet, Entry: index, Until: at,
@@ -386,7 +385,7 @@ func (m *managerNode) reportEntry(index uint64, text []byte) {
 	})
 }
 
-// digestPrefix is the first eight bytes of a digest.
+// digestPrefix returns the first eight bytes of a digest.
 func digestPrefix(sum []byte) uint64 {
 	if len(sum) < sha256.Size {
 		return 0

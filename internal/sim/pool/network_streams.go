@@ -7,49 +7,49 @@ import (
 	"github.com/roost-batch/roost/internal/sim/eventloop"
 )
 
-// What the connections of a real pool do (packages internal/rpc and net).
+// Times of real connections (packages internal/rpc and net).
 const (
-	silenceTimeout  = 30 * time.Second // after which whoever hears nothing gives up (pings after 20, and waits for 10)
+	silenceTimeout  = 30 * time.Second // silence after which a side gives up (pings after 20 s, and waits 10 s more)
 	connectTime     = 5 * time.Second  // for a connection to be made
-	maxDialInterval = 2 * time.Second  // the longest time between two tries to connect
+	maxDialInterval = 2 * time.Second  // longest time between two attempts to connect
 	minRetry        = 20 * time.Millisecond
 	maxRetry        = 2 * time.Second
-	maxRetransmit   = 3 * time.Second // the longest time after a cut is mended until the transport tries again
-	stableSession   = maxRetry        // one that has lasted so long is none that breaks at once
+	maxRetransmit   = 3 * time.Second // longest time after a partition until the transport retransmits
+	stableSession   = maxRetry        // life of a session after which the backoff starts anew
 )
 
-// networkState is what lies between the nodes.
+// networkState is the state of the network between the nodes.
 type networkState struct {
 	streams   uint64
-	links     map[[2]int32]*nodeLink        // those that something was done to
-	takeovers map[*hostNode]addressTakeover // the nodes at whose addresses others answer
+	links     map[[2]int32]*nodeLink        // links with a fault
+	takeovers map[*hostNode]addressTakeover // by node: who answers at its address
 }
 
-// nodeLink is the way from one node to another.
+// nodeLink is the link from one node to another.
 type nodeLink struct {
-	cutUntil   time.Duration // until then nothing comes through
-	extraDelay time.Duration // that a message takes longer
+	cutUntil   time.Duration // until when nothing gets through
+	extraDelay time.Duration // added delay of each message
 	extraUntil time.Duration
 }
 
-// daemonStream is a connection between two daemons: it keeps the order, and loses nothing
+// daemonStream is a connection between two daemons. It preserves order, and loses nothing
 // until it breaks.
 type daemonStream struct {
 	serial      uint64
 	kind        streamKind
-	ends        [2]*hostNode // who opened it, and the other
+	ends        [2]*hostNode // the opener and the other side
 	daemonLives [2]uint32
-	intended    *hostNode // the one at whose address it was opened
+	intended    *hostNode // the node at whose address it was opened
 	hello       any
-	accepted    bool             // the other side has
-	closed      bool             // nothing can be sent on it any more, though those at its ends may not know yet
-	broken      bool             // what is on its way is lost
-	lastArrival [2]time.Duration // when the last parcel that was sent in this direction arrives
+	accepted    bool             // the other side has accepted it
+	closed      bool             // nothing more can be sent, though the ends may not know yet
+	broken      bool             // what is in transit is lost
+	lastArrival [2]time.Duration // by direction: arrival of the last packet sent
 	stalled     [2][]*packet
-	endState    [2]any // what it means to those at its ends
+	endState    [2]any // by end: the daemon's own state of the stream
 }
 
-// streamKind is what is spoken of on a stream.
+// streamKind is the protocol of a stream.
 type streamKind uint8
 
 const (
@@ -60,24 +60,23 @@ const (
 	consensusDatagram                   // no stream: between replicas
 )
 
-// packet is one message on its way.
+// packet is a message in transit.
 type packet struct {
 	stream    *daemonStream
-	from      *hostNode // of a datagram
+	from      *hostNode // sender of a datagram
 	direction int
 	message   any
-	// it has come as far as the daemon, which stands still: that will read it first, and
-	// then that the stream has ended
+	// it has arrived at a stopped daemon, which reads it before the end of the stream
 	arrived bool
 }
 
-// addressTakeover is who answers at the address of another node, and until when.
+// addressTakeover says which node answers at another one's address, and until when.
 type addressTakeover struct {
 	node  *hostNode
 	until time.Duration
 }
 
-// answeringNode is the node that answers at the address of one.
+// answeringNode returns the node that answers at a node's address.
 func (p *Pool) answeringNode(n *hostNode) *hostNode {
 	if t, ok := p.net.takeovers[n]; ok && t.until > p.loop.Now() {
 		return t.node
@@ -85,7 +84,7 @@ func (p *Pool) answeringNode(n *hostNode) *hostNode {
 	return n
 }
 
-// linkBetween is the link from one node to another; nil: nothing was done to it.
+// linkBetween returns the link from one node to another; nil if it has no fault.
 func (p *Pool) linkBetween(from, to *hostNode) *nodeLink {
 	return p.net.links[[2]int32{from.id, to.id}]
 }
@@ -95,7 +94,7 @@ func (p *Pool) isCut(from, to *hostNode) bool {
 	return l != nil && l.cutUntil > p.loop.Now()
 }
 
-// messageDelay is how long a message is on its way.
+// messageDelay returns how long a message is in transit.
 func (p *Pool) messageDelay(from, to *hostNode) time.Duration {
 	d := p.rand.Between(p.cfg.Times.Message, p.cfg.Times.MessageMax)
 	if l := p.linkBetween(from, to); l != nil && l.extraUntil > p.loop.Now() {
@@ -104,7 +103,7 @@ func (p *Pool) messageDelay(from, to *hostNode) time.Duration {
 	return d
 }
 
-// openStream begins a stream; opened or broken follows.
+// openStream begins to open a stream. The opener later gets a message or streamBroken.
 func (p *Pool) openStream(from, to *hostNode, of streamKind, hello, with any) *daemonStream {
 	p.net.streams++
 	s := &daemonStream{serial: p.net.streams, kind: of, ends: [2]*hostNode{from, to}, intended: to, hello: hello}
@@ -114,7 +113,7 @@ func (p *Pool) openStream(from, to *hostNode, of streamKind, hello, with any) *d
 	return s
 }
 
-// tryOpen sends what opens a stream. While that does not come through it is tried again.
+// tryOpen sends the opening message, and retries while it does not get through.
 func (p *Pool) tryOpen(s *daemonStream) {
 	if s.closed || s.accepted {
 		return
@@ -134,7 +133,7 @@ func (p *Pool) tryOpen(s *daemonStream) {
 		Number: s.serial, Payload: &packet{stream: s, message: s.hello}})
 }
 
-// sendOn puts a message on a stream, from that end.
+// sendOn sends a message on a stream from one end.
 func (p *Pool) sendOn(s *daemonStream, end int, m any) {
 	if s.closed {
 		return
@@ -147,7 +146,7 @@ func (p *Pool) sendOn(s *daemonStream, end int, m any) {
 	p.schedulePacket(c, 0)
 }
 
-// schedulePacket has a parcel arrive, behind those before it.
+// schedulePacket plans the arrival of a packet behind the earlier ones of its direction.
 func (p *Pool) schedulePacket(c *packet, after time.Duration) {
 	s, to := c.stream, c.stream.ends[1-c.direction]
 	at := max(p.loop.Now()+after+p.messageDelay(s.ends[c.direction], to), s.lastArrival[c.direction])
@@ -156,7 +155,7 @@ func (p *Pool) schedulePacket(c *packet, after time.Duration) {
 		Generation: s.daemonLives[1-c.direction], Number: s.serial, Payload: c})
 }
 
-// sendDatagram sends what may be lost.
+// sendDatagram sends a message that may be lost.
 func (p *Pool) sendDatagram(from, to *hostNode, m any) {
 	if p.isCut(from, to) {
 		return
@@ -165,7 +164,7 @@ func (p *Pool) sendDatagram(from, to *hostNode, m any) {
 		Generation: to.daemonLife, Payload: &packet{from: from, message: m}})
 }
 
-// deliver hands a parcel over.
+// deliver delivers a packet.
 func (c *packet) deliver(n *hostNode) {
 	s := c.stream
 	switch {
@@ -182,16 +181,16 @@ func (c *packet) deliver(n *hostNode) {
 	}
 }
 
-// returnToSender is what becomes of a parcel for a daemon that is not there, or another
-// than was meant: whoever sent it hears so.
+// returnToSender breaks the stream of a packet whose receiving daemon is gone or
+// restarted.
 func (c *packet) returnToSender(n *hostNode) {
 	if c.stream != nil && !c.stream.closed {
 		n.pool.breakStream(c.stream, n)
 	}
 }
 
-// closeStream ends a stream from one of its ends; the other hears of it when it has heard
-// all that was sent before.
+// closeStream closes a stream from one end. The other end learns it after everything that
+// was sent before.
 func (p *Pool) closeStream(s *daemonStream, end int) {
 	n := s.ends[end]
 	delete(n.streams, s.serial)
@@ -203,14 +202,14 @@ func (p *Pool) closeStream(s *daemonStream, end int) {
 	p.reportClosed(s, other, max(p.loop.Now()+p.messageDelay(n, other), s.lastArrival[end]))
 }
 
-// reportClosed has one end hear that a stream is over.
+// reportClosed plans the report of a stream's end to one of its sides.
 func (p *Pool) reportClosed(s *daemonStream, n *hostNode, at time.Duration) {
 	p.loop.Schedule(eventloop.PlannedEvent{At: at, Place: n.id, Kind: evStreamDown, Generation: n.daemonLife,
 		Number: s.serial, Payload: s})
 }
 
-// breakStream breaks a stream: what is on its way is lost. gone is the end that does not
-// need to be told, nil for none.
+// breakStream breaks a stream: what is in transit is lost. gone is the end that needs no
+// report, nil for none.
 func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
 	if s.closed {
 		return
@@ -230,8 +229,8 @@ func (p *Pool) breakStream(s *daemonStream, gone *hostNode) {
 	}
 }
 
-// breakStreams breaks all streams of a daemon that has died. Its kernel says so to the
-// others, if it is there and they can hear it.
+// breakStreams breaks all streams of a daemon that has died. Its kernel informs the peers
+// if it is up and reachable.
 func (n *hostNode) breakStreams() {
 	for _, serial := range sortedKeys(n.streams) {
 		n.pool.breakStream(n.streams[serial], n)
@@ -250,7 +249,7 @@ func (p *Pool) streamsBetween(a, b *hostNode) []*daemonStream {
 	return all
 }
 
-// resumeAfterCut has what a cut has kept go on its way.
+// resumeAfterCut delivers the messages that waited for the end of a partition.
 func (p *Pool) resumeAfterCut(from, to *hostNode) {
 	for _, s := range p.streamsBetween(from, to) {
 		end := slices.Index(s.ends[:], from)
@@ -265,8 +264,8 @@ func (p *Pool) resumeAfterCut(from, to *hostNode) {
 	}
 }
 
-// reconnectBackoff is how long to wait before a stream is opened again that has lasted
-// for so long.
+// reconnectBackoff computes the wait before a stream is reopened, from how long it
+// lasted.
 type reconnectBackoff struct{ wait time.Duration }
 
 func (b *reconnectBackoff) nextDelay(lasted time.Duration) time.Duration {

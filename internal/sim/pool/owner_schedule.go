@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// OwnerSchedule is how the owner of a machine comes and goes by himself, whatever faults
-// there are. Where there are both times and hours he comes and goes as the times say, and
-// is there only within the hours. The zero value: he never comes.
+// OwnerSchedule describes how a machine owner comes and goes, independent of faults. With
+// both times and hours the owner follows the times, but is present only within the hours.
+// The zero value is an owner who never comes.
 type OwnerSchedule struct {
 	MeanAway    time.Duration        // from his going until he comes again, on the mean; 0: he is there all the time
 	MeanPresent time.Duration        // for which he stays, on the mean
@@ -20,20 +20,20 @@ type OwnerSchedule struct {
 // minVisit is the shortest visit, and the shortest time between two.
 const minVisit = time.Second
 
-// ownerSchedule is an owner who comes and goes.
+// ownerSchedule is the state of an owner who comes and goes.
 type ownerSchedule struct {
 	OwnerSchedule
 	rand       *eventloop.SplitMix
-	name       string        // the machine's
-	visitStart time.Duration // the visit that was drawn last, whatever the hours
+	name       string        // name of the machine
+	visitStart time.Duration // start of the last drawn visit, regardless of hours
 	visitEnd   time.Duration
 }
 
-// ownerStream makes numbers of their own for owners: what else is drawn is the same
-// whether they come or not.
+// ownerStream seeds a separate stream for owners. What else is drawn is the same with and
+// without owners.
 const ownerStream = 0x6f776e6572
 
-// scheduleOwners has the owners of machines come and go.
+// scheduleOwners plans the first visits of all owners.
 func (p *Pool) scheduleOwners() {
 	for i, m := range p.machines {
 		v := m.config.OwnerSchedule
@@ -48,8 +48,7 @@ func (p *Pool) scheduleOwners() {
 	}
 }
 
-// scheduleVisit has the next visit of an owner happen when it does, and the one after it
-// likewise.
+// scheduleVisit plans the next visit of an owner, which plans the one after it.
 func (p *Pool) scheduleVisit(h *ownerSchedule) {
 	from, to, ok := h.nextVisit(p.loop.Now(), func(at time.Duration) time.Time { return p.cfg.StartTime.Add(at) })
 	if !ok {
@@ -61,7 +60,7 @@ func (p *Pool) scheduleVisit(h *ownerSchedule) {
 	})
 }
 
-// drawVisit draws the visit after the last one, whatever the hours.
+// drawVisit draws the visit after the last one, regardless of hours.
 func (h *ownerSchedule) drawVisit() {
 	if h.MeanAway == 0 {
 		h.visitStart, h.visitEnd = h.visitEnd, ForEver
@@ -71,8 +70,8 @@ func (h *ownerSchedule) drawVisit() {
 	h.visitEnd = h.visitStart + max(h.rand.Exponential(h.MeanPresent), minVisit)
 }
 
-// nextVisit is the first visit that is not over by an instant, or what is left of it; ok
-// is false where there is none any more. Calendar is what the clock on the wall shows.
+// nextVisit returns the first visit that is not over by now, or the rest of it. ok is
+// false if there is none. calendar converts simulation time to the wall clock.
 func (h *ownerSchedule) nextVisit(now time.Duration,
 	calendar func(time.Duration) time.Time) (from, to time.Duration, ok bool) {
 	for from = now; from < ForEver; {
@@ -100,11 +99,11 @@ func (h *ownerSchedule) nextVisit(now time.Duration,
 	return 0, 0, false
 }
 
-// wholeDay is for how long hours are looked ahead: who is there longer comes again as
-// soon as he goes.
+// wholeDay is how far hours are looked ahead. A longer presence is split into visits that
+// follow at once.
 const wholeDay = 24 * time.Hour
 
-// nextMinute is when the clock on the wall shows the next one.
+// nextMinute returns the start of the next minute of the wall clock.
 func nextMinute(at time.Duration, calendar func(time.Duration) time.Time) time.Duration {
 	wall := calendar(at)
 	return at + wall.Truncate(time.Minute).Add(time.Minute).Sub(wall)

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// drawnVisits are those of some days, which begin on a Friday at 8 o'clock.
+// drawnVisits returns the visits of some days, from a Friday at 8 o'clock.
 func drawnVisits(t *testing.T, v OwnerSchedule, days int, hours ...string) (all [][2]time.Duration) {
 	t.Helper()
 	for _, text := range hours {
@@ -33,7 +33,8 @@ func drawnVisits(t *testing.T, v OwnerSchedule, days int, hours ...string) (all 
 	}
 }
 
-// TestOwnerSchedule: owners come and go as often as is said, and only when it is.
+// TestOwnerSchedule checks that owners come as often as configured, and only within their
+// hours.
 func TestOwnerSchedule(t *testing.T) {
 	const h = time.Hour
 	work := drawnVisits(t, OwnerSchedule{}, 7, "Mon-Fri 08:00-12:00", "Mon-Fri 13:00-18:00", "Sat 22:00-02:00")

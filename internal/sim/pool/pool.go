@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Pool is a simulated pool under way.
+// Pool is a running simulation of a pool.
 type Pool struct {
 	cfg    SimulationConfig
 	loop   eventloop.Loop
-	rand   *eventloop.SplitMix // of everything that takes time
+	rand   *eventloop.SplitMix // draws all delays
 	nodes  []*hostNode
 	byName map[string]*hostNode
 	net    networkState
@@ -25,39 +25,39 @@ type Pool struct {
 	machines []*machineNode
 	users    []userSubmission // by job
 
-	unfinished                      int // jobs
+	unfinished                      int // number of unfinished jobs
 	tasks, endedTasks, runningTasks int
 	usedResources                   roost.Resources
 	usedByOwner                     map[string]roost.MilliCPU
 	waits                           []time.Duration
 	coreSeconds                     float64
-	endlessTasks                    int           // of the tasks that live, those that do for ever
-	lastChange                      time.Duration // when a task began or ended last
+	endlessTasks                    int           // running tasks that never end
+	lastChange                      time.Duration // when a task last began or ended
 	lastSubmit                      time.Duration // when the last job is submitted
-	hasOwners                       bool          // some machine has an owner who comes and goes by himself
+	hasOwners                       bool          // some machine has an owner who comes and goes
 	ownerStats                      OwnerStats
 }
 
-// What an event is. Those of a daemon are lost when it dies, and wait while it stands
-// still; those of a host, when the host does.
+// Kinds of events. Those of a daemon are lost when it dies and wait while it is stopped;
+// those of a host do so when the host reboots or is suspended.
 const (
-	evFunc       uint8 = iota // With is a func()
-	evStart                   // of a daemon
-	evSubmit                  // Number is the job's
-	evAction                  // Number is the act's
-	evWake                    // a daemon that stood still, or was busy, goes on
-	evTask                    // of a host: With is a starter, or a guard
-	evDaemon                  // the kinds from here on are a daemon's
-	evDeliver                 // With is a parcel
-	evStreamDown              // With is a stream that has broken
-	evOpen                    // With is a stream that is to be tried again
-	evDisk                    // what was written is safe
-	evTick                    // With is an alarm
-	evReport                  // of a starter, With is news
+	evFunc       uint8 = iota // Payload is a func()
+	evStart                   // start of a daemon
+	evSubmit                  // Number is that of the job
+	evAction                  // Number is that of the action
+	evWake                    // a daemon that was stopped or busy goes on
+	evTask                    // of a host: Payload is a starter or a guard
+	evDaemon                  // from here on the kinds are a daemon's
+	evDeliver                 // Payload is a packet
+	evStreamDown              // Payload is a stream that has broken
+	evOpen                    // Payload is a stream to retry
+	evDisk                    // a write is durable
+	evTick                    // Payload is a timer
+	evReport                  // Payload is a report of a starter or another process
 )
 
-// New returns a pool whose daemons all start at the instant 0. The error says what of the
-// config makes no sense.
+// New returns a pool whose daemons all start at time 0. The error says which part of the
+// config is invalid.
 func New(cfg SimulationConfig) (*Pool, error) {
 	if cfg.Managers < 1 || cfg.Schedds < 1 || len(cfg.Machines) < 1 {
 		return nil, fmt.Errorf("%w: a pool of %d central managers, %d schedds and %d machines", roost.Invalid,
@@ -71,7 +71,7 @@ func New(cfg SimulationConfig) (*Pool, error) {
 	if cfg.StartTime.IsZero() {
 		cfg.StartTime = time.Unix(wallStart, 0)
 	}
-	cfg.StartTime = cfg.StartTime.UTC() // hours are the same wherever it is played
+	cfg.StartTime = cfg.StartTime.UTC() // so that hours are the same in every time zone
 	if cfg.Ledger != nil {
 		if _, err := ledger.Load(cfg.Ledger); err != nil {
 			return nil, err
@@ -123,24 +123,24 @@ func New(cfg SimulationConfig) (*Pool, error) {
 	return p, nil
 }
 
-// Now is how much time has passed.
+// Now returns the simulation time.
 func (p *Pool) Now() time.Duration { return p.loop.Now() }
 
-// Events counts what has happened, and Digest stands for all of it.
+// Events returns the number of events so far.
 func (p *Pool) Events() uint64 { return p.loop.EventCount() }
 
-// Digest stands for all events so far: two runs with the same digest have been the same.
+// Digest returns the digest of all events so far: equal digests mean equal runs.
 func (p *Pool) Digest() uint64 { return p.loop.Digest() }
 
-// NextTime is when the next event happens; ok is false when none does.
+// NextTime returns the time of the next event; ok is false if there is none.
 func (p *Pool) NextTime() (at time.Duration, ok bool) { return p.loop.NextTime() }
 
-// CallAt has f called at an instant, between two events.
+// CallAt calls f at an instant, between two events.
 func (p *Pool) CallAt(at time.Duration, f func()) {
 	p.loop.Schedule(eventloop.PlannedEvent{At: at, Kind: evFunc, Payload: f})
 }
 
-// RunNext lets one event happen; it reports false when there is none.
+// RunNext runs one event; it returns false if there is none.
 func (p *Pool) RunNext() bool {
 	e, ok := p.loop.RunNext()
 	if !ok {
@@ -154,11 +154,11 @@ func (p *Pool) RunNext() bool {
 	return true
 }
 
-// crashed is what a daemon panics with that dies at a named instant: whatever it was at,
-// it does no more of it.
+// crashed is the panic value of a daemon that crashes at a failpoint: its present event
+// is abandoned.
 type crashed struct{ *hostNode }
 
-// runEvent lets an event happen to a node, or as much of it as the node lives to see.
+// runEvent runs an event of a node, up to a crash of the node in it.
 func (p *Pool) runEvent(n *hostNode, e eventloop.PlannedEvent) {
 	if p.cfg.CrashesAt != nil {
 		defer func() {
@@ -191,8 +191,7 @@ func (p *Pool) runEvent(n *hostNode, e eventloop.PlannedEvent) {
 	}
 }
 
-// RunUntil lets everything happen until an instant, or until all jobs are over and
-// nothing is done to the pool any more, whichever comes first.
+// RunUntil runs all events up to an instant, and then sets the clock to it.
 func (p *Pool) RunUntil(until time.Duration) {
 	for at, ok := p.loop.NextTime(); ok && at <= until; at, ok = p.loop.NextTime() {
 		p.RunNext()
@@ -200,8 +199,8 @@ func (p *Pool) RunUntil(until time.Duration) {
 	p.loop.AdvanceTo(until)
 }
 
-// RunToEnd runs until every task of every job has ended, but no longer than until an
-// instant; it reports whether all have.
+// RunToEnd runs until every task has ended, but not beyond an instant. It reports whether
+// all have ended.
 func (p *Pool) RunToEnd(until time.Duration) bool {
 	for at, ok := p.loop.NextTime(); ok && at <= until && !p.AllEnded(); at, ok = p.loop.NextTime() {
 		p.RunNext()
@@ -209,7 +208,7 @@ func (p *Pool) RunToEnd(until time.Duration) bool {
 	return p.AllEnded()
 }
 
-// Nodes are the names of all nodes, in order: managers, schedds, machines.
+// Nodes returns the names of all nodes by type, in order.
 func (p *Pool) Nodes() (managers, schedds, machines []string) {
 	for _, m := range p.managers {
 		managers = append(managers, m.name)
@@ -223,7 +222,7 @@ func (p *Pool) Nodes() (managers, schedds, machines []string) {
 	return managers, schedds, machines
 }
 
-// observe tells the observer.
+// observe passes an event to the observer.
 func (p *Pool) observe(s audit.Event) {
 	if p.cfg.Observe != nil {
 		s.At = p.loop.Now()
@@ -231,7 +230,7 @@ func (p *Pool) observe(s audit.Event) {
 	}
 }
 
-// passFailpoint passes a named instant of a daemon, which may die there.
+// passFailpoint passes a failpoint of a daemon, which may crash there. It returns false.
 func (p *Pool) passFailpoint(n *hostNode, name string) bool {
 	if p.cfg.CrashesAt != nil && p.cfg.CrashesAt(n.name, name) {
 		panic(crashed{n})
@@ -239,7 +238,7 @@ func (p *Pool) passFailpoint(n *hostNode, name string) bool {
 	return false
 }
 
-// sortedKeys are the keys of a map in order.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[K ~uint64, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
 	for k := range m {

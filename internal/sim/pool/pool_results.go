@@ -8,43 +8,43 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// StateSample is how a pool stands at an instant.
+// StateSample is the state of a pool at an instant.
 type StateSample struct {
 	At          time.Duration
-	Waiting     int // tasks that were submitted and do not run
+	Waiting     int // submitted tasks that do not run
 	Running     int
-	Ended       int // tasks that have come to their end
+	Ended       int // tasks that have ended
 	Used        roost.Resources
-	UsedByOwner map[string]roost.MilliCPU // by owner, what runs has of the processors; the caller only reads it
-	Endless     int                       // of those that run, tasks that do for ever
+	UsedByOwner map[string]roost.MilliCPU // CPU of running tasks by job owner; the caller must not modify it
+	Endless     int                       // running tasks that never end
 }
 
-// Sample is how the pool stands now.
+// Sample returns the present state of the pool.
 func (p *Pool) Sample() StateSample {
 	return StateSample{At: p.loop.Now(), Waiting: p.tasks - p.endedTasks - p.runningTasks, Running: p.runningTasks,
 		Ended: p.endedTasks, Used: p.usedResources, UsedByOwner: p.usedByOwner, Endless: p.endlessTasks}
 }
 
-// IsStuck reports whether nothing more is to be expected: all jobs were submitted,
-// nothing runs that will end, and for so long nothing has begun or ended.
+// IsStuck reports whether nothing more will happen. All jobs were submitted, no running
+// task will end, and no task has begun or ended for the given time.
 func (p *Pool) IsStuck(long time.Duration) bool {
 	return p.runningTasks == p.endlessTasks && p.loop.Now()-max(p.lastChange, p.lastSubmit) > long
 }
 
-// JobOutcome is what has become of one job of the config. Times are since the beginning,
-// and -1 for what has not been.
+// JobOutcome is what became of a job of the config. Times are since the start of the
+// simulation, -1 for what has not happened.
 type JobOutcome struct {
 	ID           roost.JobID
-	IDShown      time.Duration // its id, to its user
-	FirstStarted time.Duration // the first of its tasks began
-	LastEnded    time.Duration // the last process of it ended
-	Attempts     int           // that began
-	Unfinished   int           // tasks that have not come to their end
-	Running      int           // tasks that run
+	IDShown      time.Duration // when its id was shown to the user
+	FirstStarted time.Duration // when its first task began
+	LastEnded    time.Duration // when its last process ended
+	Attempts     int           // number of attempts that began
+	Unfinished   int           // number of unfinished tasks
+	Running      int           // number of running tasks
 	Refused      error
 }
 
-// Outcomes are those of all jobs of the config, in its order.
+// Outcomes returns the outcomes of all jobs, in the order of the config.
 func (p *Pool) Outcomes() []JobOutcome {
 	all := make([]JobOutcome, len(p.users))
 	for i := range p.users {
@@ -65,34 +65,33 @@ func (p *Pool) Outcomes() []JobOutcome {
 	return all
 }
 
-// OwnerStats is what owners of machines have made of what ran there.
+// OwnerStats counts what machine owners have done to tasks.
 type OwnerStats struct {
-	Visits    int // of owners
-	Suspended int // tasks that stood still for them, each time
-	Vacated   int // tasks that had to leave
+	Visits    int // visits of owners
+	Suspended int // suspensions of tasks for owners
+	Vacated   int // tasks vacated for owners
 }
 
-// OwnerStats is what it has been so far; ok is false where no machine has an owner.
+// OwnerStats returns the counts so far; ok is false if no machine has an owner.
 func (p *Pool) OwnerStats() (l OwnerStats, ok bool) {
 	return p.ownerStats, slices.ContainsFunc(p.machines, func(m *machineNode) bool { return m.guard != nil })
 }
 
-// HasOwners reports whether owners come and go by themselves: then something happens for
-// ever.
+// HasOwners reports whether some owners come and go: then events never end.
 func (p *Pool) HasOwners() bool { return p.hasOwners }
 
-// StartWaits are how long each task that has begun had waited for that, from when its job
-// was to be submitted, in the order of the beginnings.
+// StartWaits returns how long each started task had waited since its job's submission
+// time. The order is that of the starts.
 func (p *Pool) StartWaits() []time.Duration { return p.waits }
 
-// MachineStatus is how a machine stands.
+// MachineStatus is the state of a machine.
 type MachineStatus struct {
 	Name             string
-	Total, Available roost.Resources // Left is what can be given
-	Running          int             // tasks
+	Total, Available roost.Resources // Available is what can still be claimed
+	Running          int             // number of running tasks
 }
 
-// Machines is how each machine stands, in the order of the config.
+// Machines returns the state of each machine, in the order of the config.
 func (p *Pool) Machines() []MachineStatus {
 	all := make([]MachineStatus, len(p.machines))
 	for i, m := range p.machines {
@@ -101,7 +100,7 @@ func (p *Pool) Machines() []MachineStatus {
 			all[i].Available, all[i].Running = m.core.Free().LeftForBatch(), m.core.Running()
 			continue
 		}
-		all[i].Available = m.config.Resources // its startd is down, or is yet to start
+		all[i].Available = m.config.Resources // its startd is down, or has not started yet
 		for _, h := range m.claimRunners {
 			if all[i].Available = all[i].Available.Sub(h.claim.Resources); h.starter.phase == phaseRunning {
 				all[i].Running++
@@ -111,7 +110,7 @@ func (p *Pool) Machines() []MachineStatus {
 	return all
 }
 
-// Total is what all machines have together.
+// Total returns the resources of all machines together.
 func (p *Pool) Total() (sum roost.Resources) {
 	for _, m := range p.machines {
 		sum = sum.Add(m.config.Resources)
@@ -119,12 +118,12 @@ func (p *Pool) Total() (sum roost.Resources) {
 	return sum
 }
 
-// CoreSeconds is the core-seconds for which tasks have run.
+// CoreSeconds returns the core-seconds that tasks have used.
 func (p *Pool) CoreSeconds() float64 {
 	return p.coreSeconds + p.usedResources.CPU.Cores()*(p.loop.Now()-p.lastChange).Seconds()
 }
 
-// Owners are those who have submitted jobs, in order.
+// Owners lists the users who submit jobs, in order.
 func (p *Pool) Owners() []string {
 	all := map[string]bool{}
 	for i := range p.cfg.Jobs {
@@ -133,7 +132,7 @@ func (p *Pool) Owners() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// countTask takes in that a task begins to live, or lives no more.
+// countTask counts a task that begins (by is 1) or ends (by is -1).
 func (p *Pool) countTask(s *starterProcess, by int) {
 	u, r := &p.users[s.job], s.runner.claim.Resources
 	now := p.loop.Now()

@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// smallPool draws a pool of a seed: some machines, schedds and managers, and jobs of
-// several sizes and lengths that come in the first minute.
+// smallPool draws a pool from a seed. It has a few machines, schedds and managers, and
+// jobs of several sizes and lengths in the first minute.
 func smallPool(seed uint64, jobs int) SimulationConfig {
 	r := eventloop.NewRand(seed, 99)
 	c := SimulationConfig{Seed: seed, Managers: 1 + 2*r.Below(2), Schedds: 1 + r.Below(3), SelfCheck: true}
@@ -48,8 +48,7 @@ func smallPool(seed uint64, jobs int) SimulationConfig {
 	return c
 }
 
-// playPool runs a pool until all its jobs are over, and holds what was seen against the
-// promises.
+// playPool runs a pool until all jobs have ended, and checks the guarantees.
 func playPool(t *testing.T, c SimulationConfig, within time.Duration) *Pool {
 	t.Helper()
 	a := audit.New(audit.DefaultRules())
@@ -72,8 +71,8 @@ func playPool(t *testing.T, c SimulationConfig, within time.Duration) *Pool {
 	return p
 }
 
-// TestFaultless: where nothing goes wrong all jobs come to their end, every promise is
-// kept, and a seed is the same run again, whether or not ads are read as text.
+// TestFaultless checks runs without faults. All jobs end, no guarantee is violated, and a
+// seed gives the same run, whether or not ads are parsed from text.
 func TestFaultless(t *testing.T) {
 	for seed := range uint64(3) {
 		c := smallPool(seed, 40)
@@ -92,10 +91,9 @@ func TestFaultless(t *testing.T) {
 	}
 }
 
-// TestFaults: daemons die, hosts lose their power, sleep or stand still, ways are cut,
-// disks are full; when that is over all jobs come to their end, and no promise was
-// broken. More seeds than a few: ROOST_POOL_SEEDS=1000 go test ./internal/sim/pool -run
-// Blows.
+// TestFaults checks runs with crashes, reboots, suspends, pauses, partitions and full
+// disks. When the faults are over, all jobs end, and no guarantee was violated. For more
+// seeds: ROOST_POOL_SEEDS=1000 go test ./internal/sim/pool -run Faults.
 func TestFaults(t *testing.T) {
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("ROOST_POOL_SEEDS"), "4"), 10, 32)
 	if err != nil {
@@ -133,8 +131,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestQuiet: a quiet pool comes to the same as one that is not, and to months in which
-// little happens in few events.
+// TestQuiet checks that a quiet pool has the same results, and simulates eventless months
+// in few events.
 func TestQuiet(t *testing.T) {
 	c := smallPool(3, 30)
 	for i := range c.Jobs {
@@ -162,9 +160,9 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestInitialState: what runs at the beginning goes on where it is, for as long as is
-// left of it, and is not begun again; what waits has waited, and daemons that die in the
-// first minute change nothing of that.
+// TestInitialState checks that tasks that run at the start go on in place. They run for
+// their remaining time and are not started again. Waiting tasks have waited, and crashes
+// in the first minute change none of it.
 func TestInitialState(t *testing.T) {
 	for seed := range uint64(4) {
 		c := SimulationConfig{Seed: seed, Managers: 1, Schedds: 2, SelfCheck: true,
@@ -229,7 +227,7 @@ func TestInitialState(t *testing.T) {
 			all[2].FirstStarted != -time.Hour || all[1].LastEnded < 20*time.Minute {
 			t.Errorf("seed %d: %+v", seed, all)
 		}
-		// a minute, and until the first leaves
+		// a minute, plus the time until the first task ends
 		if w := p.StartWaits(); len(w) != 1 || w[0] < 160*time.Second || w[0] > 165*time.Second {
 			t.Errorf("seed %d: it has waited for %v", seed, w)
 		}

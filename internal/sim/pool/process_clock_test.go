@@ -7,11 +7,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestReading: an instant has two clocks, as those have that a process reads.
+// TestReading checks that an instant has both clocks of a process.
 func TestReading(t *testing.T) {
 	began := time.Date(2027, 1, 15, 8, 0, 0, 123, time.UTC)
 	first := clockReading(began, time.Hour)
-	second := clockReading(began.Add(-365*24*time.Hour), time.Hour+time.Second) // the clock on the wall was put back
+	second := clockReading(began.Add(-365*24*time.Hour), time.Hour+time.Second) // the wall clock was set back
 	if d := second.Sub(first); d != time.Second || !second.After(first) || !first.Add(time.Second).Equal(second) {
 		t.Errorf("%v passed", d)
 	}
@@ -28,8 +28,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestStep: a clock that is put forward or back is so at once for daemons that run, and
-// what they measure goes on.
+// TestStep checks that running daemons see a step of the wall clock at once. Durations
+// that they measure are not affected.
 func TestStep(t *testing.T) {
 	p, err := New(SimulationConfig{Seed: 1, Managers: 1, Schedds: 1,
 		Machines: []MachineConfig{{Name: "m", Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}})

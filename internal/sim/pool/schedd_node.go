@@ -15,66 +15,65 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// fileSystemDomain is the FileSystemDomain of all nodes: tasks find their files where
-// they are.
+// fileSystemDomain is the FileSystemDomain of all nodes: tasks find their files in place.
 const fileSystemDomain = "pool"
 
-// scheddNode is a submit node: the production loop of a schedd, and what is around it.
+// scheddNode is a submit node: the production loop of a schedd, and its simulated
+// surroundings.
 type scheddNode struct {
 	*hostNode
 	core  *schedd.LoopCore
 	files scheddDisk
-	jobs  map[uint64]int          // by number: the job of the config
-	ended map[uint64]map[int]bool // by number: tasks that have come to their end
+	jobs  map[uint64]int          // by sequence number: index of the job in the config
+	ended map[uint64]map[int]bool // by sequence number: ended tasks by index
 
 	peers         map[string]*startdSession
 	leaders       []leaderReport // by manager
 	leaderSession *schedd.NegotiatorSession
-	leaderStream  *daemonStream // the conversation; nil: there is none
+	leaderStream  *daemonStream // the session with the leader; nil: none
 	retry         reconnectBackoff
-	sessionBegan  time.Duration // the conversation
-	endedEpoch    uint64        // the epoch whose conversation has just ended
+	sessionBegan  time.Duration // start of the session with the leader
+	endedEpoch    uint64        // epoch of the leader of the last session
 	retryTimer    daemonTimer
 
 	writing    *schedd.CommitBatch
-	writeFails bool // and it will not succeed
+	writeFails bool // the present write will fail
 	tick       daemonTimer
-	onlyTicks  bool // a tick is all that has happened: in a quiet pool the next one may be a minute later
+	onlyTicks  bool // only ticks have happened: in a quiet pool the next may come a minute later
 	delayTick  daemonTimer
 }
 
-// startdSession is the upkeep of a session with a startd.
+// startdSession is the connection with a startd.
 type startdSession struct {
 	to         *hostNode
 	stream     *daemonStream
-	session    *schedd.StartdSession // nil: no welcome was heard yet
+	session    *schedd.StartdSession // nil: no welcome yet
 	began      time.Duration
 	retry      reconnectBackoff
 	retryTimer daemonTimer
 }
 
-// leaderReport is what one manager says of who leads.
+// leaderReport is what one manager reports about the leader.
 type leaderReport struct {
 	stream     *daemonStream
 	epoch      uint64
 	isLeader   bool
 	heard      time.Duration
 	retryTimer daemonTimer
-	deadline   daemonTimer // until when it is to speak again
+	deadline   daemonTimer // by when the next report must come
 }
 
-// scheddDisk is what is on the disk of a schedd, as package schedd/journal has it:
-// snapshots, and behind them a log of batches.
+// scheddDisk is the disk of a schedd in the form of package schedd/journal. It has
+// snapshots, followed by a log of batches.
 type scheddDisk struct {
 	snapshots map[uint64][]byte
 	lastSeq   uint64
 	log       [][]byte
 	size      int
 	starts    uint64
-	// jobs of events that a damage has made unreadable, of which nothing but the length 0
-	// stands in the log
+	// jobs with an unreadable event, which is in the log with length 0
 	damagedJobs []uint64
-	history     map[uint64]bool // jobs in the history, and whether they ended well
+	history     map[uint64]bool // by archived job: whether it succeeded
 	keys        map[string][]roost.JobID
 }
 
@@ -90,7 +89,7 @@ func (s *scheddNode) timeOf() schedd.ClockReading {
 	return schedd.ClockReading{Now: s.wallTime(), Boot: s.bootTime()}
 }
 
-// start reads the disk as journal.Open does.
+// start reads the disk, as journal.Open does.
 func (s *scheddNode) start() {
 	hit, held := s.repairLog()
 	q := queue.New(s.name)
@@ -132,7 +131,7 @@ func (s *scheddNode) start() {
 	s.endTurn()
 }
 
-// reportRecovered tells the observer what the disk has.
+// reportRecovered reports to the observer which jobs the disk has.
 func (s *scheddNode) reportRecovered(q *queue.Queue) {
 	if s.pool.cfg.Observe == nil {
 		return
@@ -147,14 +146,13 @@ func (s *scheddNode) reportRecovered(q *queue.Queue) {
 
 func (s *scheddNode) stop() {
 	if s.writing != nil && s.tornWrite && !s.writeFails {
-		s.appendBatch(s.writing) // it was in its place already, and nobody was told
+		s.appendBatch(s.writing) // it had reached the disk without a report
 		s.reportCommitted(s.writing)
 	}
 	s.tornWrite, s.core, s.writing = false, nil, nil
 }
 
-// endTurn ends a turn: what follows from it is done, and what is to be written begins to
-// be.
+// endTurn ends a turn: it performs the consequences and begins a write.
 func (s *scheddNode) endTurn() {
 	m := s.timeOf()
 	s.core.RunTurn(m)
@@ -175,7 +173,7 @@ func (s *scheddNode) endTurn() {
 	s.onlyTicks = false
 }
 
-// sendToLeader sends what is to be said to the leader. It does not wait for the disk.
+// sendToLeader sends the messages to the leader. They do not wait for the disk.
 func (s *scheddNode) sendToLeader() {
 	if s.leaderSession == nil {
 		return
@@ -185,7 +183,7 @@ func (s *scheddNode) sendToLeader() {
 	}
 }
 
-// startWrite begins to write what waits for the disk, unless that is busy.
+// startWrite begins to write the pending batch, unless a write is in progress.
 func (s *scheddNode) startWrite() {
 	if s.writing != nil {
 		return
@@ -209,11 +207,11 @@ func (s *scheddNode) startWrite() {
 	s.scheduleEvent(s.pool.loop.Now()+takes, evDisk, 0, nil)
 }
 
-// writeDone takes in that a batch is safe: now what rests on it leaves.
+// writeDone handles a durable batch and sends what waited for it.
 func (s *scheddNode) writeDone(uint64) {
 	b := s.writing
 	if s.writeFails || s.diskFullUntil > s.pool.loop.Now() && len(b.Events()) > 0 {
-		s.killAndRestart() // a log that cannot be written ends the daemon
+		s.killAndRestart() // a failed write to the log ends the daemon
 		return
 	}
 	if s.pool.passFailpoint(s.hostNode, failpoint.ScheddAfterAppend) {
@@ -249,7 +247,7 @@ func hasAttemptEnd(b *schedd.CommitBatch) bool {
 	return slices.ContainsFunc(b.Events(), func(e queue.JobEvent) bool { return e.Type == queue.Ended })
 }
 
-// appendBatch puts a batch on the disk, as journal.Append does.
+// appendBatch writes a batch to the disk, as journal.Append does.
 func (s *scheddNode) appendBatch(b *schedd.CommitBatch) {
 	s.appendEvents(b.Events())
 	if c := b.Checkpoint(); c != nil {
@@ -264,7 +262,7 @@ func (s *scheddNode) appendBatch(b *schedd.CommitBatch) {
 	}
 }
 
-// appendEvents puts events behind the others.
+// appendEvents appends events to the log.
 func (s *scheddNode) appendEvents(events []queue.JobEvent) {
 	var batch []byte
 	for i := range events {
@@ -292,18 +290,18 @@ func (s *scheddNode) timerFired(a *daemonTimer) {
 	}
 }
 
-// acceptStream and datagram are of other daemons.
+// acceptStream refuses the stream: no daemon opens one to a schedd.
 func (s *scheddNode) acceptStream(on *daemonStream, _ any) { s.pool.closeStream(on, 1) }
 func (s *scheddNode) handleDatagram(*hostNode, any)        {}
 
-// handleReport takes in what was done meanwhile.
+// handleReport handles the result of an effect.
 func (s *scheddNode) handleReport(m any) {
 	switch m := m.(type) {
 	case *schedd.PendingArchive:
 		s.core.Archived(s.timeOf(), m)
 	case *outputCollected:
 		to := s.pool.byName[m.node]
-		// it is tried until the attempt is no more
+		// retry until the attempt no longer exists
 		if s.pool.isCut(s.hostNode, to) || s.pool.isCut(to, s.hostNode) || !to.isUp {
 			s.scheduleEvent(s.pool.loop.Now()+maxRetry, evReport, 0, m)
 			return
@@ -317,7 +315,7 @@ func (s *scheddNode) handleReport(m any) {
 	s.endTurn()
 }
 
-// check has the books check themselves.
+// check runs the self-checks of the cores.
 func (s *scheddNode) check() {
 	s.core.Queue().Check()
 	s.core.Dispatch().Check()
@@ -335,8 +333,8 @@ func (s *scheddNode) Past(seq uint64) (succeeded, known bool) {
 // PastKey implements schedd.EffectRunner.
 func (s *scheddNode) PastKey(key string) []roost.JobID { return s.files.keys[key] }
 
-// Archive implements schedd.EffectRunner: the history is another file, and written by the
-// time.
+// Archive implements schedd.EffectRunner. The history is a separate file, which takes the
+// time of a write.
 func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 	b.Each(func(seq uint64, key string) {
 		st, _ := s.core.Queue().Status(seq)
@@ -348,14 +346,13 @@ func (s *scheddNode) Archive(b *schedd.PendingArchive) {
 	s.scheduleEvent(s.pool.loop.Now(), evReport, 0, b)
 }
 
-// Collect implements schedd.EffectRunner: the output takes as long as a write, and then
-// is here.
+// Collect implements schedd.EffectRunner. The output arrives after two messages' delay.
 func (s *scheddNode) Collect(name string, a roost.AttemptID, exited *wire.Exited) {
 	s.scheduleEvent(s.pool.loop.Now()+2*s.pool.messageDelay(s.hostNode, s.pool.byName[name]), evReport, 0,
 		&outputCollected{name, a, exited})
 }
 
-// outputCollected is output that was brought home.
+// outputCollected reports output that has arrived at the submit side.
 type outputCollected struct {
 	node    string
 	attempt roost.AttemptID

@@ -10,7 +10,7 @@ import (
 func (s *scheddNode) Connect(name, _ string) {
 	to := s.pool.byName[name]
 	if to == nil {
-		return // an address that leads nowhere
+		return // an address without a node
 	}
 	x := &startdSession{to: to}
 	s.peers[name] = x
@@ -26,13 +26,13 @@ func (s *scheddNode) Disconnect(name string) {
 	}
 }
 
-// openSession opens one with a startd.
+// openSession opens a session with a startd.
 func (s *scheddNode) openSession(x *startdSession) {
 	x.stream, x.session, x.began = nil, nil, s.pool.loop.Now()
 	x.stream = s.pool.openStream(s.hostNode, x.to, sessionStream, s.core.GreetingMessage(x.to.name), x)
 }
 
-// reopenSession opens anew what an alarm is about.
+// reopenSession reopens the stream that a timer belongs to.
 func (s *scheddNode) reopenSession(a *daemonTimer) {
 	for i := range s.leaders {
 		switch l := &s.leaders[i]; a {
@@ -52,7 +52,7 @@ func (s *scheddNode) reopenSession(a *daemonTimer) {
 	}
 }
 
-// handleMessage takes in a message.
+// handleMessage handles a message.
 func (s *scheddNode) handleMessage(on *daemonStream, m any) {
 	switch m := m.(type) {
 	case *wire.FromStartd:
@@ -86,7 +86,7 @@ func (s *scheddNode) handleMessage(on *daemonStream, m any) {
 	s.endTurn()
 }
 
-// streamBroken takes in that a stream is over.
+// streamBroken handles the end of a stream.
 func (s *scheddNode) streamBroken(on *daemonStream) {
 	switch on.kind {
 	case sessionStream:
@@ -121,7 +121,7 @@ func (s *scheddNode) streamBroken(on *daemonStream) {
 	s.endTurn()
 }
 
-// watchLeader asks a manager who leads.
+// watchLeader asks a manager to report the leader.
 func (s *scheddNode) watchLeader(i int) {
 	l := &s.leaders[i]
 	if l.stream == nil {
@@ -129,18 +129,18 @@ func (s *scheddNode) watchLeader(i int) {
 	}
 }
 
-// handleLeaderReport takes in what a manager says, as schedd/leader_tracker.go does.
+// handleLeaderReport handles a manager's report, as schedd/leader_tracker.go does.
 func (s *scheddNode) handleLeaderReport(i int, m *wire.LeaderNews) {
 	l := &s.leaders[i]
 	l.epoch, l.isLeader, l.heard = m.GetEpoch(), m.GetLeads(), s.pool.loop.Now()
 	if within := time.Duration(m.GetWithinMs()) * time.Millisecond; within > 0 {
-		l.deadline.set = false // the later one counts
+		l.deadline.set = false // the new deadline replaces the old one
 		s.setTimer(&l.deadline, s.pool.loop.Now()+within)
 	}
 	s.followLeader()
 }
 
-// reconnectSilent connects anew to a manager that has broken its promise to speak.
+// reconnectSilent reconnects to a manager whose promised report did not come.
 func (s *scheddNode) reconnectSilent(i int) {
 	l := &s.leaders[i]
 	if l.stream != nil {
@@ -151,8 +151,8 @@ func (s *scheddNode) reconnectSilent(i int) {
 	s.followLeader()
 }
 
-// followLeader begins a conversation with the leader of the highest epoch where there is
-// none, and ends one with a manager that leads no more.
+// followLeader opens a session with the leader of the highest epoch, and ends one with a
+// deposed leader.
 func (s *scheddNode) followLeader() {
 	var highest uint64
 	leader := -1

@@ -12,35 +12,34 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// SimulationConfig is a pool, what is done to it by its users, and how fast it is. It is
-// data: the same config is the same run, event for event.
+// SimulationConfig describes a pool, the actions of its users, and its speed. It is data:
+// the same config gives the same run, event for event.
 type SimulationConfig struct {
 	Seed     uint64
-	Managers int // central managers: each has a collector, a negotiator and a replica of the log
+	Managers int // central managers, each with a collector, a negotiator and a replica
 	Schedds  int
 	Machines []MachineConfig
-	Jobs     []JobConfig // by the time of their submission
+	Jobs     []JobConfig // in the order of submission
 	Actions  []UserAction
 
-	StartTime time.Time // what calendars show at the instant 0; zero: some day in January 2027
-	Ledger    []byte    // what the negotiators' log amounts to then, as a ledger.Ledger is saved; nil: nothing
+	StartTime time.Time // wall clock at time 0; zero: a day in January 2027
+	Ledger    []byte    // the ledger at time 0, as ledger.Ledger saves it; nil: empty
 
 	Times TimeModel
-	// no beats, ads are neither renewed nor restated, leases hardly ever, and who has
-	// seen that nothing has changed looks less often: for long runs without faults
+	// for long runs without faults: no beats, no renewal of ads, hardly any of leases,
+	// and less polling while nothing changes
 	OnlyOnChange bool
 	SelfCheck    bool // the cores check themselves after each event
-	AdsAsText    bool // collectors read the text of an ad, as real ones do; else they take what it was written from
+	AdsAsText    bool // collectors parse the text of ads, as real ones do; otherwise they take the parsed ad
 
-	// Observe is told what somebody sees who looks into all nodes at once; nil: nobody
-	// looks.
+	// Observe gets every event that an omniscient observer would see; nil: none.
 	Observe func(audit.Event)
-	// CrashesAt is asked at each named instant of a daemon (package internal/failpoint
-	// names them) whether it is to die there; nil: it is not.
+	// CrashesAt reports whether a daemon must crash at a failpoint (package
+	// internal/failpoint); nil: never.
 	CrashesAt func(node, point string) bool
 }
 
-// MachineConfig is one that executes.
+// MachineConfig describes an execute node.
 type MachineConfig struct {
 	Name      string
 	Resources roost.Resources
@@ -48,63 +47,62 @@ type MachineConfig struct {
 	Layout    gpu.LayoutConfig
 	Units     []gpu.ResourceUnit // what is handed out; nil: what Layout makes of Resources and Devices
 	Ad        *classad.Ad        // what it says of itself besides; nil: nothing
-	// when it is lent, and how those that run there go when it is not; nil: it is
-	// nobody's
+	// policy of its owner; nil: the machine has no owner
 	OwnerPolicy   *policy.Policy
 	OwnerSchedule OwnerSchedule // of its owner, where it has one
-	// whatever begins there ends at once, and the machine says that it is its own fault
+	// every attempt ends at once, with the machine at fault
 	FailsAll           bool
-	UnrequestedOutputs int // so many attempts end there with an output that nobody has asked for
+	UnrequestedOutputs int // this many attempts end there with an output file that nobody requested
 }
 
-// JobConfig is what a user submits once.
+// JobConfig describes one submission of a user.
 type JobConfig struct {
-	// below 0: it stands in the log of its schedd at the beginning, as it was submitted
-	// so long before
+	// submission time; below 0: the job is in its schedd's log at the start, submitted
+	// that long before
 	At                time.Duration
 	Schedd            int
-	Spec              queue.SubmitSpec // its ad is copied, and names the program that the simulation looks up
+	Spec              queue.SubmitSpec // its ad is copied and gets the program name that the simulation looks up
 	Owner             string
-	Runtimes          []time.Duration    // how long each task runs, or ForEver; the last stands for those after it
-	InitialPlacements []InitialPlacement // where its first tasks run already, of a job with an At below 0
-	ExitCodes         []int32            // exit code of each, likewise; none: 0
-	Output            bool               // it writes something, that has to be brought home
-	// above 0: so long after its id was shown it is submitted once more with the same key
+	Runtimes          []time.Duration    // run time by task, or ForEver; the last one serves further tasks
+	InitialPlacements []InitialPlacement // where its first tasks run at the start, if At is below 0
+	ExitCodes         []int32            // exit code by task; the last one serves further tasks; empty: 0
+	Output            bool               // its tasks write output that must be fetched
+	// above 0: this long after its id was shown it is submitted again with the same key
 	ResubmitAfter time.Duration
 }
 
-// InitialPlacement is where a task runs at the beginning.
+// InitialPlacement says where a task runs at the start.
 type InitialPlacement struct {
-	Machine          int           // of SimulationConfig.Machines
-	Placement        gpu.Placement // there
+	Machine          int           // index in SimulationConfig.Machines
+	Placement        gpu.Placement // placement on that machine
 	Resources        roost.Resources
-	RunningFor       time.Duration // for how long it has run
-	Remaining        time.Duration // for which it runs yet; ForEver
-	PredictedRuntime time.Duration // that it takes, as tasks like it did; 0: nobody knows
+	RunningFor       time.Duration // time that it has run already
+	Remaining        time.Duration // run time left, or ForEver
+	PredictedRuntime time.Duration // run time of tasks like it; 0: unknown
 }
 
-// ForEver is longer than anything takes.
+// ForEver is longer than any simulation.
 const ForEver = 100 * 365 * 24 * time.Hour
 
-// UserAction is what a user does to a job, as soon as he knows its id.
+// UserAction is an action of a user on a job, done as soon as its id is known.
 type UserAction struct {
 	At   time.Duration
-	Job  int // of SimulationConfig.Jobs
+	Job  int // index in SimulationConfig.Jobs
 	Verb wire.ActRequest_Verb
 }
 
-// TimeModel are how long things take.
+// TimeModel holds the durations of simulated operations.
 type TimeModel struct {
-	Message, MessageMax time.Duration // on its way
-	Write, WriteMax     time.Duration // until it is on disk
-	Start, StartMax     time.Duration // of a task, from the word until its first process lives
-	Cycle               time.Duration // of a negotiator
-	Restart             time.Duration // after which a master starts a daemon again that has ended by itself
-	Lease               time.Duration // of a schedd's running tasks
-	RenewMax            time.Duration // the longest time between two renewals of it; 0: as schedds have it
+	Message, MessageMax time.Duration // transit of a message
+	Write, WriteMax     time.Duration // a durable write
+	Start, StartMax     time.Duration // from the order to a task's first process
+	Cycle               time.Duration // a negotiator's cycle
+	Restart             time.Duration // until a master restarts a daemon that ended by itself
+	Lease               time.Duration // of running tasks, as schedds set it
+	RenewMax            time.Duration // longest time between two renewals of a lease; 0: as schedds do
 }
 
-// DefaultTimes are those of machines in one room.
+// DefaultTimes returns the durations of machines in one room.
 func DefaultTimes() TimeModel {
 	return TimeModel{
 		Message: 100 * time.Microsecond, MessageMax: 500 * time.Microsecond, Write: time.Millisecond,
@@ -115,7 +113,7 @@ func DefaultTimes() TimeModel {
 	}
 }
 
-// runtimeAndCode is how long a task runs, and with which code it ends.
+// runtimeAndCode returns the run time and the exit code of a task.
 func (j *JobConfig) runtimeAndCode(index int) (time.Duration, int32) {
 	var code int32
 	if n := len(j.ExitCodes); n > 0 {

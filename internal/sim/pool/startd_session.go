@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// acceptStream begins a session of a schedd, as startd's loop.open.
+// acceptStream opens a session of a schedd, as startd's openSession does.
 func (m *machineNode) acceptStream(on *daemonStream, hello any) {
 	h := hello.(*wire.SessionHello)
 	id := m.lastSession + 1
@@ -29,7 +29,7 @@ func (m *machineNode) acceptStream(on *daemonStream, hello any) {
 	m.runEffects()
 }
 
-// sessionState lists what is here of a schedd.
+// sessionState returns the machine's state of a schedd's claims.
 func (m *machineNode) sessionState(schedd string) *wire.SessionWelcome {
 	w := &wire.SessionWelcome{Node: m.name, BootId: fmt.Sprint(m.hostLife), FileSystemDomain: fileSystemDomain}
 	for _, c := range m.core.ClaimsOf(schedd) {
@@ -68,7 +68,7 @@ func (m *machineNode) streamBroken(on *daemonStream) {
 	m.runEffects()
 }
 
-// handleMessage takes in a message, as startd's loop.hear.
+// handleMessage handles a message, as startd's loop does.
 func (m *machineNode) handleMessage(on *daemonStream, x any) {
 	switch x := x.(type) {
 	case *adAnswer:
@@ -133,7 +133,7 @@ func (m *machineNode) handleSchedd(session uint64, schedd string, message *wire.
 	}
 }
 
-// requestClaim has a wish for one decided.
+// requestClaim decides a schedd's request for a claim.
 func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimRequest) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: m.name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(),
@@ -176,8 +176,7 @@ func (m *machineNode) requestClaim(session uint64, schedd string, r *wire.ClaimR
 	_, _ = m.core.DecideClaim(m.bootTime(), claimRequest) // the effects answer
 }
 
-// attemptID is the id that a reference of that schedd stands for, and reference the way
-// back.
+// attemptID returns the attempt that a schedd's reference names.
 func attemptID(schedd string, r *wire.AttemptRef) roost.AttemptID {
 	job := roost.JobID{Seq: r.GetJob(), Host: schedd}
 	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.AttemptNumber(r.GetAttempt())}

@@ -14,26 +14,26 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// programPrefix is before the number of a job in the name of its program.
+// programPrefix is the prefix of a simulated program's name; the job's index follows.
 const programPrefix = "/simulated/"
 
-// userSubmission is what became of a submission.
+// userSubmission is the state of a submission.
 type userSubmission struct {
 	id           roost.JobID   // zero: none was shown yet
-	shownAt      time.Duration // when it was
-	firstStarted time.Duration // when the first of its tasks began
-	lastEnded    time.Duration // when the last one ended
-	attempts     int           // attempts
+	shownAt      time.Duration // when the id was shown
+	firstStarted time.Duration // when its first task began
+	lastEnded    time.Duration // when its last process ended
+	attempts     int           // number of attempts
 	running      int
-	unfinished   int // tasks that have not come to their end
+	unfinished   int // number of unfinished tasks
 	stored       bool
 	refused      error
-	askedLife    uint32 // life of the schedd that was asked, and one
+	askedLife    uint32 // life of the schedd that was asked, plus one; 0: none
 	resubmitted  bool
-	releases     int // how often he has asked for that
+	releases     int // number of releases requested
 }
 
-// callerOf is the user that submits a job.
+// callerOf returns the user who submits a job.
 func (p *Pool) callerOf(i int) queue.CallerIdentity {
 	j := &p.cfg.Jobs[i]
 	name := j.Owner
@@ -43,7 +43,7 @@ func (p *Pool) callerOf(i int) queue.CallerIdentity {
 	return queue.CallerIdentity{User: name, UID: 1000, GID: 1000, Host: p.schedds[j.Schedd].name}
 }
 
-// submitSpec is what he submits.
+// submitSpec returns the submission of a job.
 func (p *Pool) submitSpec(i int) queue.SubmitSpec {
 	spec := p.cfg.Jobs[i].Spec
 	spec.Ad = spec.Ad.Copy()
@@ -54,11 +54,11 @@ func (p *Pool) submitSpec(i int) queue.SubmitSpec {
 	return spec
 }
 
-// submitTimeout is how long a user waits for an answer before he asks again, with the
+// submitTimeout is how long a user waits for an answer before submitting again with the
 // same key.
 const submitTimeout = 5 * time.Second
 
-// submitJob has a job submitted. As long as no id was shown it is tried again.
+// submitJob submits a job, and again until its id is shown.
 func (p *Pool) submitJob(i int) {
 	u := &p.users[i]
 	s := p.schedds[p.cfg.Jobs[i].Schedd]
@@ -84,7 +84,7 @@ func (p *Pool) submitJob(i int) {
 	}
 }
 
-// showID shows a user the id of his job.
+// showID shows a user the id of the job.
 func (p *Pool) showID(i int, ids []roost.JobID) {
 	j, u := &p.cfg.Jobs[i], &p.users[i]
 	s := p.schedds[j.Schedd]
@@ -109,7 +109,7 @@ func (p *Pool) showID(i int, ids []roost.JobID) {
 	}
 }
 
-// performAction does what a user wishes, as soon as he knows the id.
+// performAction performs a user's action, as soon as the id is known.
 func (p *Pool) performAction(n int) {
 	a := &p.cfg.Actions[n]
 	u, s := &p.users[a.Job], p.schedds[p.cfg.Jobs[a.Job].Schedd]
@@ -123,7 +123,7 @@ func (p *Pool) performAction(n int) {
 	}
 	id, life, letGo := u.id, s.daemonLife, u.releases
 	if a.Verb == wire.ActRequest_RELEASE {
-		// it is refused for now, and somebody else sees to it
+		// refused for now; the simulated administrator releases it
 		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); unsure {
 			return
 		}
@@ -132,7 +132,7 @@ func (p *Pool) performAction(n int) {
 	}
 	err := s.core.Act(s.timeOf(), a.Verb, p.callerOf(a.Job), queue.TaskSelector{Job: id}, func() {
 		switch {
-		case s.daemonLife != life || u.releases != letGo: // he has let it go since, and is told both
+		case s.daemonLife != life || u.releases != letGo: // released since: that report supersedes this one
 		case a.Verb == wire.ActRequest_HOLD:
 			p.observe(audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks})
 		case a.Verb == wire.ActRequest_REMOVE:
@@ -144,8 +144,7 @@ func (p *Pool) performAction(n int) {
 	}
 }
 
-// reportCommitted tells the observer of facts that are on disk, and counts what has come
-// to its end.
+// reportCommitted reports durable events to the observer, and counts ended tasks.
 func (s *scheddNode) reportCommitted(b *schedd.CommitBatch) {
 	for _, e := range b.Events() {
 		id := roost.JobID{Seq: e.Job, Host: s.name}
@@ -162,7 +161,8 @@ func (s *scheddNode) reportCommitted(b *schedd.CommitBatch) {
 			s.taskEnded(id, e.Index, code)
 		case queue.RemovalRequested, queue.Dropped:
 			s.core.Queue().EachTask(queue.TaskSelector{Job: id}, func(st queue.JobStatus) bool {
-				if st.Task.State == roost.Removed { // one that has ended all the same is told of with its code
+				// a removed task that ended by itself is reported with its exit code
+				if st.Task.State == roost.Removed {
 					s.taskEnded(id, st.Task.Index, 0)
 				}
 				return true
