@@ -19,16 +19,9 @@ func (m *machineNode) perform(effect slot.Effect) {
 	case slot.CreateClaim:
 		m.createClaim(e.Claim)
 	case slot.AcceptClaim:
-		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Claim.Grant.ID, Epoch: e.Claim.Grant.Epoch, Claim: uint64(e.Claim.ID),
-			AdSequence: m.shown[e.Claim.ID], ScratchDomain: fileSystemDomain,
-			Waiting: e.Claim.IsWaiting(), PredictedWait: int64(e.Claim.PredictedWait),
-		}}})
+		m.sendAccepted(e)
 	case slot.RejectClaim:
-		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
-			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: m.ad.Sequence,
-			ScratchDomain: fileSystemDomain,
-		}}})
+		m.sendRejected(e)
 	case slot.RecordPlacement:
 		if h := m.claimRunners[e.Claim.ID]; h != nil {
 			h.setPlacement(e.Claim)
@@ -86,6 +79,23 @@ func (m *machineNode) perform(effect slot.Effect) {
 			m.pool.closeStream(on, 1)
 		}
 	}
+}
+
+// sendAccepted tells the schedd that it has the claim.
+func (m *machineNode) sendAccepted(e slot.AcceptClaim) {
+	m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+		Grant: e.Claim.Grant.ID, Epoch: e.Claim.Grant.Epoch, Claim: uint64(e.Claim.ID),
+		AdSequence: m.shown[e.Claim.ID], ScratchDomain: fileSystemDomain,
+		Waiting: e.Claim.IsWaiting(), PredictedWait: int64(e.Claim.PredictedWait),
+	}}})
+}
+
+// sendRejected tells the schedd why it does not get the claim.
+func (m *machineNode) sendRejected(e slot.RejectClaim) {
+	m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+		Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: m.ad.Sequence,
+		ScratchDomain: fileSystemDomain,
+	}}})
 }
 
 // renew moves the deadline that a claim's starter enforces. The observer gets the longest
