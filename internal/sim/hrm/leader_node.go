@@ -12,26 +12,26 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// leaderNode is the negotiator that leads, with what comes in and goes out.
+// leaderNode is the leading negotiator with its incoming and outgoing messages.
 type leaderNode struct {
 	*simulation
 	core           *negotiator.LoopCore
-	sessions       []*negotiator.ScheddSession // with the schedds
-	inbox          []leaderMessage             // what has come and was not taken in yet
+	sessions       []*negotiator.ScheddSession // sessions with the schedds
+	inbox          []leaderMessage             // messages not yet handled
 	machineReports []negotiator.MachineUpdate
-	entries        []logEntry // proposed in this turn
+	entries        []logEntry // entries proposed in this turn
 	index          uint64
 	busy           bool
-	wakeTime       time.Duration // when it is to be woken; 0: it is not
+	wakeTime       time.Duration // planned wake-up; 0: none
 }
 
-// logEntry is one on its way to the disks.
+// logEntry is a proposed log entry.
 type logEntry struct {
 	text []byte
 	done func(any, error)
 }
 
-// units is how many containers it gives a place.
+// units returns the number of containers that the entry grants.
 func (e *logEntry) units() (n int) {
 	read, err := ledger.Decode(e.text)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *logEntry) units() (n int) {
 	return n
 }
 
-// leaderMessage is something for the leader to take in.
+// leaderMessage is an item in the leader's inbox.
 type leaderMessage struct {
 	do       func()
 	things   int
@@ -55,7 +55,8 @@ func (l *leaderNode) Propose(text []byte, done func(any, error)) {
 	l.entries = append(l.entries, logEntry{text, done})
 }
 
-// newLeader returns a leader that leads, knows all machines, and has all schedds.
+// newLeader returns a node that leads, knows all machines, and has sessions with all
+// schedds.
 func newLeader(w *simulation) (*leaderNode, error) {
 	l := &leaderNode{simulation: w}
 	l.core = negotiator.NewCore("manager", "manager:1", l)
@@ -108,9 +109,9 @@ func newLeader(w *simulation) (*leaderNode, error) {
 	return l, l.warmUp()
 }
 
-// warmUp has each schedd ask once for a container that it does not want, so that the
-// leader and the schedds have read the machines' ads before it counts, as they have where
-// a cell has run for a while.
+// warmUp lets each schedd request one container and withdraw the request. So the leader
+// and the schedds have read the machine ads before the measurement, as in a cell that has
+// run for a while.
 func (l *leaderNode) warmUp() error {
 	const nobody = math.MaxUint32
 	for i, v := range l.sessions {
@@ -163,7 +164,7 @@ func (l *leaderNode) warmUp() error {
 	return l.commitAll()
 }
 
-// commitAll commits at once what the beginning takes.
+// commitAll commits the initial entries at once.
 func (l *leaderNode) commitAll() error {
 	for len(l.entries) > 0 {
 		e := l.entries[0]
@@ -179,13 +180,13 @@ func (l *leaderNode) commitAll() error {
 	return nil
 }
 
-// enqueue puts something into the inbox.
+// enqueue puts an item into the inbox.
 func (l *leaderNode) enqueue(m leaderMessage) {
 	l.inbox = append(l.inbox, m)
 	l.processInbox()
 }
 
-// processInbox takes in all that has come and does what follows, if it is not at it.
+// processInbox handles all items of the inbox, unless the leader is busy.
 func (l *leaderNode) processInbox() {
 	if l.busy {
 		return
@@ -239,7 +240,7 @@ func (l *leaderNode) processInbox() {
 	})
 }
 
-// applyCommitted applies an entry, and tells the loop.
+// applyCommitted applies a committed entry and informs the loop.
 func (l *leaderNode) applyCommitted(e logEntry) {
 	var result any
 	l.runStep(ApplyEntry, -1, func() {
@@ -250,11 +251,11 @@ func (l *leaderNode) applyCommitted(e logEntry) {
 	})
 }
 
-// minSleep is how soon it is woken at most: what is due at once was done in this turn, or
-// waits for entries that are under way.
+// minSleep is the shortest time to the next wake-up. Work that is due at once was done in
+// this turn, or waits for entries that are not committed.
 const minSleep = time.Millisecond
 
-// scheduleWake has the leader woken when something is due, or its period is over.
+// scheduleWake plans the leader's next turn: when something is due, or after a period.
 func (l *leaderNode) scheduleWake() {
 	at := l.eventLoop.Now() + negotiator.CyclePeriod
 	if wake, ok := l.core.NextWake(); ok {

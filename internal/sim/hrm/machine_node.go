@@ -11,17 +11,17 @@ import (
 	"github.com/roost-batch/roost/negotiator"
 )
 
-// containerResources is what one takes.
+// containerResources is what a container takes.
 var containerResources = roost.Resources{CPU: 1000, Memory: roost.GiB}
 
-// machineNode is one that takes what fits and runs containers.
+// machineNode is a machine that accepts what fits and runs containers.
 type machineNode struct {
 	*simulation
 	number    int
 	name      string
-	sequence  uint64 // of its next ad
+	sequence  uint64 // sequence of its newest ad
 	claims    []containerClaim
-	adPending bool // an ad is about to leave
+	adPending bool // an ad is about to be sent
 }
 
 type containerClaim struct {
@@ -38,12 +38,13 @@ func (w *simulation) machineNamed(name string) *machineNode {
 	return w.machines[i]
 }
 
-// privateKey is what machines tell the leader only: here all have the same key.
+// privateKey returns the private attributes that only the leader sees. All machines have
+// the same key.
 func privateKey() map[string]string {
 	return map[string]string{"GrantKey": "5f0e1d2c3b4a59687786a5b4c3d2e1f05f0e1d2c3b4a59687786a5b4c3d2e1f0"}
 }
 
-// startClaim takes a claim, if there is room, and runs its container.
+// startClaim accepts a claim if there is room, and runs its container.
 func (m *machineNode) startClaim(job int, id uint64, ended func()) bool {
 	if len(m.claims) >= m.Cores {
 		return false
@@ -64,8 +65,9 @@ func (m *machineNode) startClaim(job int, id uint64, ended func()) bool {
 	return true
 }
 
-// advertiseChange has the collectors told, which tell the leader and the schedds that
-// place. Meanwhile more may change: only the latest ad counts.
+// advertiseChange sends the machine's ad to the collectors, which pass it to the leader
+// and the schedds that place jobs. Only the latest ad counts, so changes until it leaves
+// are merged.
 func (m *machineNode) advertiseChange() {
 	m.sequence++
 	if m.adPending {
@@ -80,7 +82,7 @@ func (m *machineNode) advertiseChange() {
 			return
 		}
 		sequence := m.sequence
-		m.scheduleAfter(2*m.MessageDelay, messageArrived, m.number, func() { // to a collector, and from there
+		m.scheduleAfter(2*m.MessageDelay, messageArrived, m.number, func() { // to a collector, and on from there
 			for _, s := range m.schedds {
 				s.handleMachineAd(m.name, sequence, ad)
 			}
@@ -91,7 +93,7 @@ func (m *machineNode) advertiseChange() {
 	})
 }
 
-// ad is what the machine says of itself.
+// ad returns the machine ad.
 func (m *machineNode) ad() (*classad.Ad, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text,

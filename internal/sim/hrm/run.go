@@ -7,37 +7,37 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// SchedulingStyle is who places.
+// SchedulingStyle says who places containers.
 type SchedulingStyle uint8
 
 // The styles.
 const (
 	LeaderOnly SchedulingStyle = iota // the leader
-	CellParts                         // the schedds, each in its part of the cell first, as Roost's do
-	WholeCell                         // the schedds, each looking at the whole cell, as HRM's do
+	CellParts                         // the schedds, each in its part of the cell first, as in Roost
+	WholeCell                         // the schedds, each in the whole cell, as in HRM
 )
 
 func (s SchedulingStyle) String() string {
 	return [...]string{"central", "distributed", "undivided"}[s]
 }
 
-// SimulationOptions say what is played. The zero value of none but those that say so
-// makes sense: see [PaperOptions].
+// SimulationOptions holds the parameters of a simulation. Zero is valid only for fields
+// that say so: see [PaperOptions].
 type SimulationOptions struct {
 	Machines, Cores   int
 	Schedds           int
-	Jobs, Containers  int           // so many of each job, of one core each
-	SubmitInterval    time.Duration // the mean time between two jobs, which come at random; 0: all come at once
-	Shortest, Longest time.Duration // for which a container runs, evenly spread
+	Jobs, Containers  int           // number of jobs, and of containers of one core each in a job
+	SubmitInterval    time.Duration // mean time between two jobs, which come at random; 0: all come at once
+	Shortest, Longest time.Duration // run time of a container, uniformly distributed
 	Style             SchedulingStyle
-	MessageDelay      time.Duration // of each message
+	MessageDelay      time.Duration // transit time of each message
 	CommitDelay       time.Duration // until an entry of the ledger is on the disks of a majority
-	ReportInterval    time.Duration // how often a machine tells of itself at most: HRM's heartbeat; 0: at once
+	ReportInterval    time.Duration // shortest time between two ads of a machine: HRM's heartbeat; 0: at once
 	Seed              uint64
 }
 
-// PaperOptions is the paper's simulation, as far as it says: containers run for a time
-// that makes jobs last about 25 s.
+// PaperOptions returns the parameters of the paper as far as it states them. The run
+// times make jobs last about 25 s.
 func PaperOptions(jobs int, style SchedulingStyle) SimulationOptions {
 	return SimulationOptions{
 		Machines: 1050, Cores: 16, Schedds: 6, Jobs: jobs, Containers: 40, Shortest: 15 * time.Second,
@@ -46,7 +46,7 @@ func PaperOptions(jobs int, style SchedulingStyle) SimulationOptions {
 	}
 }
 
-// maxThings bounds what is simulated.
+// maxThings bounds the size of a simulation.
 const maxThings = 1 << 22
 
 func (o *SimulationOptions) validate() error {
@@ -66,33 +66,33 @@ func (o *SimulationOptions) validate() error {
 	return nil
 }
 
-// JobResult is what became of one job, at times since the beginning.
+// JobResult holds the times of one job, since the start of the simulation.
 type JobResult struct {
 	Submitted    time.Duration
-	FirstStarted time.Duration // the first of its containers started
-	LastStarted  time.Duration // the last did
+	FirstStarted time.Duration // when its first container started
+	LastStarted  time.Duration // when its last container started
 	Ended        time.Duration
-	Proposed     int // containers for which its schedd had a place in mind
-	Conflicts    int // of those: that were granted elsewhere, or had to wait
+	Proposed     int // containers for which its schedd proposed a place
+	Conflicts    int // proposed containers that were granted elsewhere or had to wait
 }
 
-// RunResult is what a run came to.
+// RunResult is the result of a simulation.
 type RunResult struct {
 	Jobs   []JobResult
 	Steps  [stepCount]StepTotal
 	Events uint64
-	Digest uint64 // two runs with the same were the same
+	Digest uint64 // equal digests mean equal runs
 }
 
-// StepTotal is what one kind of step took.
+// StepTotal adds up the steps of one kind.
 type StepTotal struct {
 	Count  int
-	Things int // that it dealt with
+	Things int // number of items handled
 	Total  time.Duration
 	Max    time.Duration
 }
 
-// Simulate plays what the options say.
+// Simulate runs a simulation.
 func Simulate(o SimulationOptions, costs StepCosts) (*RunResult, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// RunFigures are a run in numbers. The delay of a job is the time from its submission
-// until the last of its containers has started.
+// RunFigures are the figures of a run. The delay of a job is the time from its submission
+// to the start of its last container.
 type RunFigures struct {
-	MeanDelay, P95Delay, MaxDelay time.Duration // delays
-	FirstStart                    time.Duration // until the first of a job's containers has started, on the mean
-	LastEnd                       time.Duration // from a job's submission to its end, on the mean
-	// of the jobs that have not ended, those that have not been placed, on the mean over
-	// time: how busy the scheduler is (§6.1.3)
+	MeanDelay, P95Delay, MaxDelay time.Duration // delays of jobs
+	FirstStart                    time.Duration // mean time from a job's submission to its first container's start
+	LastEnd                       time.Duration // mean time from a job's submission to its end
+	// of the unfinished jobs the part that is not placed, as a mean over time: how busy
+	// the scheduler is (§6.1.3)
 	Busy                float64
-	Proposed, Conflicts int // containers
+	Proposed, Conflicts int // numbers of containers
 }
 
-// Figures works them out.
+// Figures computes the figures of a run.
 func (r *RunResult) Figures() RunFigures {
 	var f RunFigures
 	var waited, there time.Duration
@@ -39,7 +39,7 @@ func (r *RunResult) Figures() RunFigures {
 	return f
 }
 
-// ConflictRatio is the part of what was proposed that conflicted; 0 where nothing was.
+// ConflictRatio returns the part of the proposals that conflicted; 0 if there were none.
 func (f *RunFigures) ConflictRatio() float64 {
 	if f.Proposed == 0 {
 		return 0

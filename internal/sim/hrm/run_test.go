@@ -26,10 +26,10 @@ func runPaper(tb testing.TB, o SimulationOptions, costs StepCosts) (*RunResult, 
 	return r, r.Figures()
 }
 
-// TestPaper holds the shape of the paper's curves, with stated costs: that a central
-// scheduler falls behind as more jobs come at once, that distributed ones do less, that
-// undivided ones conflict the more the faster jobs come, and Roost's hardly ever; and the
-// paper's bound.
+// TestPaper checks the paper's curves with fixed costs. A central scheduler falls behind
+// as jobs come faster, and distributed ones less. Without parts of the cell, conflicts
+// grow with the rate; with them, as in Roost, they hardly occur. The paper's bound must
+// hold.
 func TestPaper(t *testing.T) {
 	at := func(jobs int, style SchedulingStyle, rate int) RunFigures {
 		o := PaperOptions(jobs, style)
@@ -56,8 +56,8 @@ func TestPaper(t *testing.T) {
 	}
 }
 
-// TestFull holds that all that is wanted is placed in the end though there is too little
-// room, whoever places.
+// TestFull checks for each style that a cell without enough room places everything in the
+// end.
 func TestFull(t *testing.T) {
 	for _, style := range []SchedulingStyle{LeaderOnly, CellParts, WholeCell} {
 		o := SimulationOptions{
@@ -73,8 +73,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestReplayedCosts holds that a run that is given the costs that another has measured is
-// the same in every event, and that one with others, or of another seed, is not.
+// TestReplayedCosts checks that a run with replayed costs is the same in every event.
+// Other costs or another seed must give another run.
 func TestReplayedCosts(t *testing.T) {
 	o, ticks := PaperOptions(12, CellParts), time.Duration(0)
 	o.SubmitInterval = 5 * time.Millisecond
@@ -97,7 +97,7 @@ func TestReplayedCosts(t *testing.T) {
 	}
 }
 
-// TestRefused holds what cannot be played.
+// TestRefused checks that invalid options are refused.
 func TestRefused(t *testing.T) {
 	for i, change := range []func(*SimulationOptions){
 		func(o *SimulationOptions) {
@@ -121,8 +121,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkSteps tells what the steps take by the processor's time, which [DefaultCosts]
-// has in round numbers.
+// BenchmarkSteps measures the processor time of the steps, which [DefaultCosts] has
+// rounded.
 func BenchmarkSteps(b *testing.B) {
 	for _, style := range []SchedulingStyle{LeaderOnly, CellParts, WholeCell} {
 		b.Run(style.String(), func(b *testing.B) {

@@ -10,15 +10,15 @@ import (
 	places "github.com/roost-batch/roost/schedd"
 )
 
-// shrinkInterval is how often the leader hears that less is wanted than before, as
-// schedds do it.
+// shrinkInterval is how often a schedd reports a smaller demand to the leader, as in
+// production.
 const shrinkInterval = 50 * time.Millisecond
 
 // initialContainers is the ad of all jobs.
 const initialContainers = `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`
 
-// scheddNode is one with its jobs: it places them, if it is to, and tells the leader what
-// they want.
+// scheddNode is a schedd with its jobs. It reports their demand to the leader, and in the
+// distributed styles places them itself.
 type scheddNode struct {
 	*simulation
 	number        int
@@ -26,21 +26,21 @@ type scheddNode struct {
 	selfPlacement *places.SelfPlacer
 	out           []*wire.FromSchedd
 	busy          bool
-	lastGrant     uint64 // the highest grant
+	lastGrant     uint64 // highest id of a grant
 	jobs          map[int]*scheddJob
 }
 
-// scheddJob is one as its schedd knows it.
+// scheddJob is a schedd's state of a job.
 type scheddJob struct {
 	*JobResult
-	granted          int // containers, of which the claims were not refused
+	granted          int // containers granted, without refused claims
 	claimed          int
 	ended            int
-	places           map[string]int // that were proposed, by machine: so many
+	places           map[string]int // by machine: number of containers proposed
 	announced        bool
-	announcedWanted  int // as the leader was told
+	announcedWanted  int // demand last reported to the leader
 	announcedAt      time.Duration
-	reductionPending bool // the leader will be told less soon
+	reductionPending bool // a smaller demand will be reported soon
 }
 
 func newSchedd(w *simulation, i int) *scheddNode {
@@ -56,7 +56,7 @@ func (s *scheddNode) submit(i int) {
 	s.reportWanted(i)
 }
 
-// reportWanted tells the leader what a job wants, if that has changed.
+// reportWanted reports a job's demand to the leader if it has changed.
 func (s *scheddNode) reportWanted(i int) {
 	j := s.jobs[i]
 	wanted := s.Containers - j.granted
@@ -81,7 +81,7 @@ func (s *scheddNode) reportWanted(i int) {
 		Resources: wire.FromResources(containerResources), GrantsSeen: &seen,
 	}
 	if unclaimed {
-		m.Claims = 1 // it is not to be forgotten before it is known that nothing was refused
+		m.Claims = 1 // the leader must not forget the request before all claims are answered
 	}
 	if !j.announced {
 		m.Ad = initialContainers
@@ -91,8 +91,8 @@ func (s *scheddNode) reportWanted(i int) {
 	s.sendReports()
 }
 
-// sendReports has places proposed for what is to be told, if the leader wants that, and
-// sends it.
+// sendReports adds proposals of places to the pending reports, if the leader wants them,
+// and sends them.
 func (s *scheddNode) sendReports() {
 	if s.busy || len(s.out) == 0 {
 		return
@@ -114,7 +114,7 @@ func (s *scheddNode) sendReports() {
 	s.recordProposed(out)
 }
 
-// proposedUnits counts the containers that messages propose places for.
+// proposedUnits counts the containers with proposals in some messages.
 func proposedUnits(all []*wire.FromSchedd) (n int) {
 	for _, m := range all {
 		for _, p := range m.GetRequest().GetProposals() {
@@ -124,7 +124,8 @@ func proposedUnits(all []*wire.FromSchedd) (n int) {
 	return n
 }
 
-// recordProposed notes what was proposed with the first word on a job.
+// recordProposed counts the containers that the first report of a job proposes places
+// for.
 func (s *scheddNode) recordProposed(out []*wire.FromSchedd) {
 	for _, m := range out {
 		if r := m.GetRequest(); r.GetAd() != "" {
@@ -137,7 +138,7 @@ func (s *scheddNode) recordProposed(out []*wire.FromSchedd) {
 	}
 }
 
-// leaderReceived is the leader taking messages in.
+// leaderReceived passes messages to the leader.
 func (s *scheddNode) leaderReceived(all []*wire.FromSchedd) {
 	for _, m := range all {
 		if err := s.leader.core.HandleMessage(s.now(), s.leader.sessions[s.number], m); err != nil {
@@ -146,7 +147,7 @@ func (s *scheddNode) leaderReceived(all []*wire.FromSchedd) {
 	}
 }
 
-// handleLeader takes in what the leader says, in its order.
+// handleLeader handles messages of the leader, in order.
 func (s *scheddNode) handleLeader(all []*wire.ToSchedd) {
 	changed := map[int]bool{}
 	for _, m := range all {
@@ -169,8 +170,8 @@ func (s *scheddNode) handleLeader(all []*wire.ToSchedd) {
 	}
 }
 
-// handlePlacement lets the placing take a message in. To look at the whole cell is to be
-// the only one that places.
+// handlePlacement passes a message to the self-placer. For style WholeCell it pretends
+// that the cell has one part.
 func (s *scheddNode) handlePlacement(m *wire.ToSchedd) {
 	if p := m.GetPolicy(); p != nil && s.Style == WholeCell {
 		m = &wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: &wire.Policy{Distributed: p.GetDistributed(), Parts: 1}}}
@@ -178,14 +179,14 @@ func (s *scheddNode) handlePlacement(m *wire.ToSchedd) {
 	s.selfPlacement.LeaderMessage(m)
 }
 
-// handleMachineAd takes in a machine's ad, of which it needs a copy.
+// handleMachineAd passes a copy of a machine's ad to the self-placer.
 func (s *scheddNode) handleMachineAd(name string, sequence uint64, ad *classad.Ad) {
 	if s.Style != LeaderOnly {
 		s.selfPlacement.MachineUpdated(name, 1, sequence, ad.Copy())
 	}
 }
 
-// claimGrant is a machine being asked for what was granted, and the answer.
+// claimGrant claims a grant at its machine and sends the answer to the leader.
 func (s *scheddNode) claimGrant(i int, g *wire.Grant) {
 	j := s.jobs[i]
 	m := s.machineNamed(g.GetNode())
@@ -216,7 +217,7 @@ func (s *scheddNode) claimGrant(i int, g *wire.Grant) {
 	})
 }
 
-// containerEnded notes that a container has.
+// containerEnded records that a container has ended.
 func (s *scheddNode) containerEnded(i int) {
 	j := s.jobs[i]
 	if j.ended++; j.ended == s.Containers {

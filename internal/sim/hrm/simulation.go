@@ -10,25 +10,25 @@ import (
 	"github.com/roost-batch/roost/internal/sim/faults"
 )
 
-// startTime is when the clocks of the cell begin.
+// startTime is the wall clock at the start of the simulation.
 var startTime = time.Unix(1_767_225_600, 0)
 
-// maxSilence is how long a run may last beyond what its containers need, before something
-// is wrong.
+// maxSilence is how much longer than its containers a run may take before it counts as
+// failed.
 const maxSilence = time.Hour
 
 // The kinds of events, for the digest.
 const (
 	jobSubmit      uint8 = iota
-	messageArrived       // a message
-	stepDone             // of what takes time
+	messageArrived       // a message arrives
+	stepDone             // a step ends
 	entryDurable
 	containerEnd
 	advertise
 	leaderWake
 )
 
-// simulation is a cell at work.
+// simulation is a simulated cell.
 type simulation struct {
 	SimulationOptions
 	costs      StepCosts
@@ -38,7 +38,7 @@ type simulation struct {
 	schedds    []*scheddNode
 	machines   []*machineNode
 	jobs       []JobResult
-	unfinished int // jobs that have not ended
+	unfinished int // number of unfinished jobs
 	totals     [stepCount]StepTotal
 	failure    error
 }
@@ -68,8 +68,7 @@ func newWorld(o SimulationOptions, costs StepCosts) (*simulation, error) {
 
 func (w *simulation) now() time.Time { return startTime.Add(w.eventLoop.Now()) }
 
-// schedule has something happen at an instant, and after a while later. Where says at
-// whom, for the digest.
+// schedule plans an event. where is the node's number, for the digest.
 func (w *simulation) schedule(at time.Duration, kind uint8, where int, do func()) {
 	w.eventLoop.Schedule(eventloop.PlannedEvent{At: at, Kind: kind, Place: int32(where), Payload: do})
 }
@@ -78,7 +77,7 @@ func (w *simulation) scheduleAfter(d time.Duration, kind uint8, where int, do fu
 	w.schedule(w.eventLoop.Now()+d, kind, where, do)
 }
 
-// runStep makes a step, and has what follows happen when it is over.
+// runStep executes a step, and plans then for its end.
 func (w *simulation) runStep(s CostStep, where int, do func(), things func() int, then func()) {
 	took := w.costs.Of(s, do, things)
 	n, spent := things(), &w.totals[s]
@@ -90,7 +89,7 @@ func (w *simulation) runStep(s CostStep, where int, do func(), things func() int
 	w.scheduleAfter(took, stepDone, where, then)
 }
 
-// run lets events happen until all jobs have ended.
+// run runs events until all jobs have ended.
 func (w *simulation) run() (*RunResult, error) {
 	rounds := time.Duration(w.Jobs*w.Containers/(w.Machines*w.Cores) + 1)
 	bound := maxSilence + rounds*w.Longest + 2*time.Duration(w.Jobs)*w.SubmitInterval

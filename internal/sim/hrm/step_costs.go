@@ -2,34 +2,33 @@ package hrm
 
 import "time"
 
-// CostStep is something that takes processor time.
+// CostStep is a kind of step that takes processor time.
 type CostStep uint8
 
 // The steps.
 const (
-	// the leader takes in what has come, makes a plan, signs the grants and writes the
-	// entry
+	// the leader handles its inbox, plans, signs the grants and writes the entry
 	PlanCycle      CostStep = iota
-	CheckProposals          // the same where schedds have come with proposals
+	CheckProposals          // the same when schedds have proposed places
 	ApplyEntry              // the leader applies a committed entry to the ledger
-	SelfPlacement           // a schedd brings its copy of the cell up to date and looks for places
+	SelfPlacement           // a schedd updates its copy of the cell and looks for places
 	stepCount
 )
 
 func (s CostStep) String() string { return [...]string{"decide", "arbitrate", "apply", "propose"}[s] }
 
-// StepCosts makes a step and says how long it took. Things says afterwards how many it
-// dealt with: messages and ads taken in, and containers given a place.
+// StepCosts executes a step and returns how long it took. things returns afterwards how
+// many items the step handled: messages and ads read, and containers placed.
 type StepCosts interface {
 	Of(s CostStep, do func(), things func() int) time.Duration
 }
 
-// StatedCosts is costs as they are stated: so long for each step, and for each thing.
-// Runs with them come out the same everywhere.
+// StatedCosts is a fixed cost for each step and item. Runs with it are reproducible
+// everywhere.
 type StatedCosts [stepCount]struct{ Base, Each time.Duration }
 
-// DefaultCosts are the costs of the steps in round numbers, as measured on one core of an
-// AMD EPYC in November 2026. What conflicts cost the leader is not in them.
+// DefaultCosts returns rounded costs as measured on one core of an AMD EPYC in November
+// 2026. They do not include what conflicts cost the leader.
 func DefaultCosts() *StatedCosts {
 	return &StatedCosts{
 		PlanCycle:      {Base: 10 * time.Microsecond, Each: 10 * time.Microsecond},
@@ -45,9 +44,9 @@ func (m *StatedCosts) Of(s CostStep, do func(), things func() int) time.Duration
 	return m[s].Base + time.Duration(things())*m[s].Each
 }
 
-// MeasuredCosts is what the very calls take by a clock. It is kept.
+// MeasuredCosts measures the processor time of the calls, and records it.
 type MeasuredCosts struct {
-	Clock func() time.Duration // of the processor time of this thread
+	Clock func() time.Duration // processor time of this thread
 	Taken []time.Duration
 }
 
@@ -60,11 +59,11 @@ func (m *MeasuredCosts) Of(_ CostStep, do func(), _ func() int) time.Duration {
 	return took
 }
 
-// ReplayedCosts is what another run has measured, in its order.
+// ReplayedCosts returns the costs that another run has measured, in order.
 type ReplayedCosts struct{ Taken []time.Duration }
 
-// Of implements [StepCosts]. A run that makes more steps than the other is not the same,
-// as its digest will tell.
+// Of implements [StepCosts]. A run with more steps than the recorded one is another run,
+// as its digest shows.
 func (a *ReplayedCosts) Of(_ CostStep, do func(), _ func() int) time.Duration {
 	do()
 	if len(a.Taken) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// cloneCell is a checkpoint that can be changed without the one that it is made of: with
-// machines and classes that no matcher has seen, and a ledger of its own.
+// cloneCell returns a copy of a checkpoint that can be modified. Its machines and classes
+// are unknown to every matcher, and its ledger is a copy.
 func cloneCell(of *cellstate.CellCheckpoint) (*cellstate.CellCheckpoint, error) {
 	c := *of
 	var err error
@@ -41,7 +41,7 @@ func cloneCell(of *cellstate.CellCheckpoint) (*cellstate.CellCheckpoint, error) 
 	return &c, nil
 }
 
-// copyAsk is an ask whose class no matcher has seen.
+// copyAsk returns a copy of a request with a class that no matcher knows.
 func copyAsk(a *cellstate.PendingRequest) (*cellstate.PendingRequest, error) {
 	b := *a
 	var err error
@@ -51,17 +51,17 @@ func copyAsk(a *cellstate.PendingRequest) (*cellstate.PendingRequest, error) {
 	return &b, nil
 }
 
-// requestIndex finds asks: the request that the task of a claim is of, where anybody
-// knows. Which request a job is in schedds say ([cellstate.JobRow]). Which task has only
-// just begun no machine says: that is taken to be of the only request that asks for the
-// same, if there is one.
+// requestIndex finds the request that a claim's task belongs to, if it is known. Schedds
+// report the request of each job ([cellstate.JobRow]). The job of a task that has just
+// begun is not in a machine ad yet; the task counts as one of the only request of its
+// shape, if there is just one.
 type requestIndex struct {
 	byKey   map[match.RequestKey]*cellstate.PendingRequest
-	jobs    map[string]uint64                        // the request of each job
-	byShape map[claimShape]*cellstate.PendingRequest // nil where there are several
+	jobs    map[string]uint64                        // by job: the id of its request
+	byShape map[claimShape]*cellstate.PendingRequest // nil if several requests have the shape
 }
 
-// claimShape is what a claim and the request that it is for have alike.
+// claimShape is what a claim has in common with its request.
 type claimShape struct {
 	fairshare.Submitter
 	roost.PriorityBand
@@ -75,7 +75,7 @@ func newIndex(c *cellstate.CellCheckpoint) requestIndex {
 	for _, a := range c.Requests {
 		x.byKey[a.Key] = a
 		like := claimShape{a.Submitter, a.Band, a.Class.Resources, a.Queue}
-		like.GPUMemory = 0 // a claim's ad says it by device
+		like.GPUMemory = 0 // a claim's ad has it by device
 		if _, several := x.byShape[like]; several {
 			x.byShape[like] = nil
 		} else {

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// runCycle makes a plan and lets its grants come about. It reports whether anything has.
+// runCycle makes a plan and starts its grants. It reports whether any has started.
 func (p *Simulation) runCycle() (any bool, err error) {
 	if err := p.chargeLedger(); err != nil {
 		return false, err
@@ -34,7 +34,7 @@ func (p *Simulation) runCycle() (any bool, err error) {
 	return any, nil
 }
 
-// startGrants lets grants come about that belong together: all or none of a gang.
+// startGrants starts grants that belong together: a gang starts as a whole or not at all.
 func (p *Simulation) startGrants(grants []match.Grant) (any bool) {
 	type scriptStep struct {
 		at     int
@@ -73,8 +73,8 @@ func (p *Simulation) startGrants(grants []match.Grant) (any bool) {
 	return len(begun) > 0
 }
 
-// claimOfGrant is the claim that a grant makes of its machine. One that would have to
-// wait there waits where it is.
+// claimOfGrant returns the claim that a grant makes on its machine. A grant that would
+// wait on the node makes none: its task waits where it is.
 func (p *Simulation) claimOfGrant(m *match.Machine, a *cellstate.PendingRequest,
 	g *match.Grant) (c match.MachineClaim, ok bool) {
 	if g.Waiting || a == nil {
@@ -93,7 +93,7 @@ func (p *Simulation) claimOfGrant(m *match.Machine, a *cellstate.PendingRequest,
 	return p.newClaim(a, r, placed, ends), true
 }
 
-// addClaim notes a claim that has begun, and who had to go for it.
+// addClaim adds a claim that has begun, and removes its victims.
 func (p *Simulation) addClaim(a *cellstate.PendingRequest, g *match.Grant, before *match.Machine,
 	c match.MachineClaim) {
 	for i := range before.Claims {
@@ -108,7 +108,7 @@ func (p *Simulation) addClaim(a *cellstate.PendingRequest, g *match.Grant, befor
 	p.startTask(match.ClaimKey{Machine: before.Name, ID: c.ID}, &runningClaim{ask: a, created: p.now}, false)
 }
 
-// startTask notes that a task has started on a claim.
+// startTask records that a task has started on a claim.
 func (p *Simulation) startTask(key match.ClaimKey, h *runningClaim, again bool) {
 	a := h.ask
 	if h.endTime = 0; p.runtime(a) > 0 {
@@ -129,7 +129,7 @@ func (p *Simulation) startTask(key match.ClaimKey, h *runningClaim, again bool) 
 	p.addToDigest('s', key.Machine, a.Key.ID)
 }
 
-// removeEvicted notes that a claim had to go. Its task waits again.
+// removeEvicted removes an evicted claim. Its task waits again.
 func (p *Simulation) removeEvicted(machine string, v *match.MachineClaim, g *match.Grant) {
 	key := match.ClaimKey{Machine: machine, ID: v.ID}
 	e := ClaimEviction{At: p.now, Machine: machine, Claim: *v, Reason: "its machine is taken away"}
@@ -147,12 +147,12 @@ func (p *Simulation) removeEvicted(machine string, v *match.MachineClaim, g *mat
 	p.addToDigest('e', machine, v.ID)
 }
 
-// releaseClaim notes that a request has a claim less.
+// releaseClaim takes one claim from a request's counts.
 func (p *Simulation) releaseClaim(a *cellstate.PendingRequest) {
 	a.Claims, a.RunningCount = max(a.Claims-1, 0), max(a.RunningCount-1, 0)
 }
 
-// endDueTasks ends what is over by now.
+// endDueTasks ends the tasks whose time has come.
 func (p *Simulation) endDueTasks() {
 	over := map[int][]uint64{}
 	var machines []int
@@ -160,7 +160,7 @@ func (p *Simulation) endDueTasks() {
 		e := heap.Pop(&p.ends).(taskEnd)
 		h := p.claims[e.claim]
 		if h == nil || h.endTime != e.at && h.endTime > p.now {
-			continue // it went before, or another task runs there
+			continue // it was evicted, or another task runs there
 		}
 		p.addToDigest('x', e.claim.Machine, e.claim.ID)
 		if p.reuseClaim(e.claim, h) {
@@ -190,8 +190,8 @@ func (p *Simulation) endDueTasks() {
 	}
 }
 
-// reuseClaim puts the next task of a request on a claim, if the claim is young enough,
-// and nothing is kept free there.
+// reuseClaim runs the next task of a request on a claim. The claim must be young, and its
+// machine must not be reserved.
 func (p *Simulation) reuseClaim(key match.ClaimKey, h *runningClaim) bool {
 	a := h.ask
 	if a == nil || a.OwnWanted == 0 || a.Gang > 1 || p.now-h.created >= maxClaimAge || p.runtime(a) == 0 ||
@@ -203,8 +203,8 @@ func (p *Simulation) reuseClaim(key match.ClaimKey, h *runningClaim) bool {
 	return true
 }
 
-// isReserved reports whether a machine is drained or reserved, now or later: then the
-// leader is asked again.
+// isReserved reports whether a machine is drained or reserved, now or later. Then the
+// leader must be asked again.
 func (p *Simulation) isReserved(machine string) bool {
 	if slices.ContainsFunc(p.Drains, func(d match.MachineDrain) bool { return d.Node == machine }) {
 		return true
@@ -217,5 +217,5 @@ func (p *Simulation) isReserved(machine string) bool {
 	return false
 }
 
-// Total is what all machines have.
+// Total returns the resources of all machines.
 func (p *Simulation) Total() roost.Resources { return p.total }

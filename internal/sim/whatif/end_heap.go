@@ -6,13 +6,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// taskEnd is when a claim's task ends.
+// taskEnd is the end of a claim's task.
 type taskEnd struct {
 	at    int64
 	claim match.ClaimKey
 }
 
-// endHeap is a heap.
+// endHeap is a heap of task ends.
 type endHeap []taskEnd
 
 func (e endHeap) Len() int { return len(e) }
@@ -34,7 +34,7 @@ func (e *endHeap) Pop() any {
 	return last
 }
 
-// scheduleEnd notes when the task of a claim ends, if that is known.
+// scheduleEnd plans the end of a claim's task, if it is known.
 func (p *Simulation) scheduleEnd(key match.ClaimKey, at int64) {
 	if at > 0 {
 		heap.Push(&p.ends, taskEnd{max(at, p.now), key})

@@ -15,10 +15,10 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// localSchedd is the schedd of jobs that are not there.
+// localSchedd is the schedd name of jobs that are not submitted.
 const localSchedd = "(not submitted)"
 
-// RequestsOfJobs are the requests that a schedd would make of some jobs if they were
+// RequestsOfJobs returns the requests that a schedd would make if some jobs were
 // submitted now.
 func RequestsOfJobs(now time.Time, who queue.CallerIdentity,
 	jobs []queue.SubmitSpec) ([]*cellstate.PendingRequest, error) {
@@ -60,8 +60,7 @@ func RequestsOfJobs(now time.Time, who queue.CallerIdentity,
 	return asks, nil
 }
 
-// admitToQueue lets a job into its queue, or the default one, of which it may have its
-// band.
+// admitToQueue puts a request into its queue, or the default one, which may set its band.
 func admitToQueue(c *cellstate.CellCheckpoint, a *cellstate.PendingRequest) (*cellstate.PendingRequest, error) {
 	b := *a
 	if b.Queue == "" {
@@ -82,16 +81,16 @@ func admitToQueue(c *cellstate.CellCheckpoint, a *cellstate.PendingRequest) (*ce
 	return copyAsk(&b)
 }
 
-// foundJob is a job of a checkpoint: its request, and where in that its tasks come.
+// foundJob is a job of a checkpoint: its request, and the place of its tasks in it.
 type foundJob struct {
 	ask          *cellstate.PendingRequest
-	earlierTasks int // tasks of other jobs in the same request that come before them
-	tasks        int // that wait
+	earlierTasks int // waiting tasks of other jobs that the request starts first
+	tasks        int // waiting tasks of the job
 }
 
-// findJob finds a job that waits by its id.
+// findJob finds a waiting job by its id.
 func findJob(c *cellstate.CellCheckpoint, id string) (foundJob, error) {
-	// tasks of a job start in their order: nobody knows more of one than of all
+	// the tasks of a job start in order, so one of them is answered as the whole job
 	if at := strings.IndexByte(id, '['); at >= 0 {
 		rest := strings.IndexByte(id, ']')
 		id = id[:at] + id[max(rest, at)+1:]

@@ -14,46 +14,45 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellChange is what could be done to a cell.
+// CellChange is a change of a cell.
 type CellChange struct {
-	AdminCommands []ledger.AdminCommand // in their order
-	Remove        []string              // machines that are taken away with all that runs there
+	AdminCommands []ledger.AdminCommand // in order
+	Remove        []string              // machines to remove with everything that runs there
 	Add           []MachineAddition
 }
 
-// MachineAddition is so many machines like one that is there, with nothing on them.
+// MachineAddition is a number of empty machines that are like an existing one.
 type MachineAddition struct {
 	Like  string
 	Count int
 }
 
-// maxAdded bounds the machines that are added.
+// maxAdded bounds the number of added machines.
 const maxAdded = 100_000
 
-// PlanComparison is a cell that goes on as it is beside one that was changed.
+// PlanComparison compares a cell with a changed copy of it.
 type PlanComparison struct {
 	Before, After Trajectory
-	Evictions     []ClaimEviction // that the change makes at once, beyond those that come about without it
+	Evictions     []ClaimEviction // evictions that the change causes at once, beyond those without it
 	StartChanges  []StartChange   // requests that start earlier or later, the largest difference first
-	Drained       []DrainResult   // the nodes that the change drains
-	Quotas        []QuotaCheck    // that the change sets, and who asks for more
-	// jobs that are held because quotas refused them, and that would be allowed then if
-	// somebody released them
+	Drained       []DrainResult   // nodes that the change drains
+	Quotas        []QuotaCheck    // quotas that the change sets, with the demand on them
+	// jobs that quotas had refused and that could be released after the change
 	AdmittedJobs []string
-	Until        time.Time // to when both were played
-	Digest       uint64    // of both
+	Until        time.Time // end of both simulations
+	Digest       uint64    // digest of both simulations
 }
 
-// Trajectory is how a cell goes on.
+// Trajectory is the course of a simulation.
 type Trajectory struct {
-	Waiting       int          // tasks that wait when what can start at once has
-	Started       int          // of those, and of what waited before, that started by the end
-	StartedInHour int          // of those, within an hour
-	Evicted       int          // claims that had to go, at once and later
-	MeanWait      float64      // seconds from now on, of all that waited; what has not started counts to the end
-	LastStart     time.Time    // when the last started; zero: not by the end
-	EndUnknown    int          // tasks that run, or start meanwhile, of which nobody knows when they end
-	Samples       []CellSample // whenever something changed, in their order
+	Waiting       int          // tasks that wait after those that start at once
+	Started       int          // tasks that started by the end
+	StartedInHour int          // tasks that started within an hour
+	Evicted       int          // number of evicted claims, at once and later
+	MeanWait      float64      // mean wait of all tasks in seconds from now on; unstarted ones count to the end
+	LastStart     time.Time    // start of the last task; zero: not by the end
+	EndUnknown    int          // tasks, running or started later, whose end is unknown
+	Samples       []CellSample // one after each change, in order
 }
 
 // StartChange is a request that starts at another time.
@@ -62,28 +61,28 @@ type StartChange struct {
 	Submitter     fairshare.Submitter
 	Jobs          []string
 	Tasks         int
-	Before, After time.Time // when its last task starts; zero: not by the end
+	Before, After time.Time // start of its last task; zero: not by the end
 }
 
-// DrainResult is a node that is drained.
+// DrainResult is the outcome for a drained node.
 type DrainResult struct {
 	Node       string
-	Running    int       // tasks
-	EndUnknown int       // of those, of which nobody knows when they end
-	LastEnd    time.Time // when the others have ended
+	Running    int       // running tasks
+	EndUnknown int       // running tasks whose end is unknown
+	LastEnd    time.Time // end of the last other task
 }
 
-// QuotaCheck is one, and how much of it is asked for by jobs that are not over.
+// QuotaCheck is a quota with the demand of the jobs that are not over.
 type QuotaCheck struct {
 	Subject  string
 	Band     string
-	Demand   string // in the dimensions that are bounded, as they are written
-	Limit    string // "": nothing is bounded
-	Exceeded bool   // new jobs are refused until less is asked for
+	Demand   string // demand in the bounded dimensions, as text
+	Limit    string // limit as text; "": unlimited
+	Exceeded bool   // new jobs are refused until the demand falls
 }
 
-// CompareChange plays a cell with and without a change, for so long. The error says what
-// cannot be changed so.
+// CompareChange simulates a cell with and without a change. length is the simulated time.
+// The error says why the change is not possible.
 func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths RuntimeModel,
 	length time.Duration) (*PlanComparison, error) {
 	before, err := NewSimulation(of, lengths)
@@ -120,7 +119,7 @@ func CompareChange(of *cellstate.CellCheckpoint, change CellChange, lengths Runt
 	return c, nil
 }
 
-// startSimulation begins a play of a cell that was changed.
+// startSimulation starts a simulation of the changed cell.
 func (c *CellChange) startSimulation(of *cellstate.CellCheckpoint, lengths RuntimeModel) (*Simulation, error) {
 	changed, err := cloneCell(of)
 	if err != nil {
@@ -175,7 +174,7 @@ func ledgerDrains(l *ledger.Ledger) (nodes []string) {
 	return nodes
 }
 
-// applyCommand has a command applied as the leader would.
+// applyCommand applies an admin command to the cell's ledger, as the leader would.
 func applyCommand(c *cellstate.CellCheckpoint, command ledger.AdminCommand) error {
 	command.Trusted = true
 	epoch, _ := c.Ledger.Epoch()
@@ -211,7 +210,7 @@ func addMachines(c *cellstate.CellCheckpoint, add MachineAddition) error {
 	return nil
 }
 
-// removeMachines takes machines away. What runs there waits again.
+// removeMachines removes machines. Their tasks wait again.
 func (p *Simulation) removeMachines(names []string) {
 	for _, name := range names {
 		m := p.Machines[p.machineByName[name]]
@@ -226,7 +225,7 @@ func (p *Simulation) removeMachines(names []string) {
 	}
 }
 
-// runSimulation plays to the end, and returns how many evictions there were at once.
+// runSimulation runs to the end, and returns the number of evictions that happen at once.
 func (c *Trajectory) runSimulation(p *Simulation, until int64) (first int, err error) {
 	waited, now := p.WaitingUnits(), p.now
 	see := func() bool {
@@ -261,7 +260,7 @@ func (c *Trajectory) runSimulation(p *Simulation, until int64) (first int, err e
 	return first, nil
 }
 
-// compareStarts says which requests start at another time.
+// compareStarts computes which requests start at another time.
 func (c *PlanComparison) compareStarts(before, after *Simulation) {
 	last := func(p *Simulation) map[match.RequestKey]int64 {
 		all := map[match.RequestKey]int64{}
@@ -312,7 +311,7 @@ func (c *PlanComparison) compareStarts(before, after *Simulation) {
 	})
 }
 
-// drainResults says how the nodes empty that the change drains.
+// drainResults returns how the nodes empty that the change drains.
 func (c *CellChange) drainResults(p *Simulation) (all []DrainResult) {
 	for _, command := range c.AdminCommands {
 		if command.Kind != ledger.KindDrain || command.Verb != ledger.VerbSet {

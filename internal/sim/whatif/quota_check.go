@@ -15,17 +15,16 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// A quota is looked at when a job is submitted, and never afterwards (Borg §2.5): to set
-// one evicts nobody. What it would do is that new jobs are refused of those who ask for
-// more already.
+// A quota is checked only when a job is submitted (Borg §2.5), so setting one evicts
+// nothing. Its effect is that new jobs are refused of those whose demand exceeds it.
 
-// quotaUse is what somebody's tasks ask for, in one band.
+// quotaUse is the demand of a submitter's tasks in one band.
 type quotaUse struct {
 	roost.Resources
 	tasks int64
 }
 
-// dimension is one dimension, in its unit.
+// dimension returns one dimension, as a number in its unit and as text.
 func (a quotaUse) dimension(dimension string) (n int64, text string) {
 	switch dimension {
 	case "cpus":
@@ -40,25 +39,25 @@ func (a quotaUse) dimension(dimension string) (n int64, text string) {
 	return a.tasks, fmt.Sprint(a.tasks)
 }
 
-// addTasks adds what n tasks hold.
+// addTasks adds the demand of n tasks.
 func (a quotaUse) addTasks(r roost.Resources, n int) quotaUse {
 	many := roost.Bytes(n)
 	r = roost.Resources{CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * many, Disk: r.Disk * many, GPUs: r.GPUs * n}
 	return quotaUse{a.Resources.Add(r), a.tasks + int64(n)}
 }
 
-// quotaKey is whom quotas count something for, and at which band.
+// quotaKey is the submitter and band that a demand counts for.
 type quotaKey struct {
 	fairshare.Submitter
 	roost.PriorityBand
 }
 
-// quotaDemands are what payers ask for.
+// quotaDemands are the demands by submitter and band.
 type quotaDemands map[quotaKey]quotaUse
 
-// quotaDemand is what jobs that are not over ask for, as their schedds tell: what is held
-// by its user counts, and what quotas refused does not. Of a schedd that has not told it
-// is what waits and runs.
+// quotaDemand returns the demand of the jobs that are not over, as their schedds report
+// it. Jobs held by their users count, those refused by quotas do not. For schedds without
+// such reports it counts the waiting and running tasks.
 func quotaDemand(c *cellstate.CellCheckpoint) quotaDemands {
 	all := quotaDemands{}
 	add := func(who fairshare.Submitter, band roost.PriorityBand, r roost.Resources, n int) {
@@ -97,12 +96,12 @@ func payerOf(j *cellstate.JobRow) (quotaKey, bool) {
 	return quotaKey{fairshare.Submitter{Group: j.Group, Owner: j.Owner}, band}, err == nil
 }
 
-// forQuota is what counts for a quota that binds somebody.
+// forQuota returns the demand that counts for a quota of a submitter.
 func (d quotaDemands) forQuota(q ledger.BandQuota, who quotaKey) (sum quotaUse) {
-	for p, a := range d { // a sum: the order does not matter
+	for p, a := range d { // a sum, so the order does not matter
 		switch {
 		case p.PriorityBand != who.PriorityBand:
-		case q.Group == "" && p.Owner != who.Owner: // of each user it is everybody's own
+		case q.Group == "" && p.Owner != who.Owner: // a quota of users counts each user separately
 		case q.Group != "" && p.Group != q.Group && !strings.HasPrefix(p.Group, q.Group+"."):
 		default:
 			sum = quotaUse{sum.Add(a.Resources), sum.tasks + a.tasks}
@@ -111,8 +110,7 @@ func (d quotaDemands) forQuota(q ledger.BandQuota, who quotaKey) (sum quotaUse) 
 	return sum
 }
 
-// quotaChecks says how the quotas that the change sets stand to what is asked for; l is
-// with the change.
+// quotaChecks checks the quotas that the change sets; l is the ledger with the change.
 func (c *CellChange) quotaChecks(of *cellstate.CellCheckpoint, l *ledger.Ledger) (all []QuotaCheck) {
 	sums := quotaDemand(of)
 	for _, command := range c.AdminCommands {
@@ -121,7 +119,7 @@ func (c *CellChange) quotaChecks(of *cellstate.CellCheckpoint, l *ledger.Ledger)
 			json.Unmarshal(command.Object, &like) != nil {
 			continue
 		}
-		for _, q := range l.Quotas() { // with what it says already of other dimensions
+		for _, q := range l.Quotas() { // including dimensions that were set before
 			if sameQuota(q, like) {
 				all = append(all, sums.checkQuota(q, of.Now, l)...)
 			}
@@ -134,13 +132,13 @@ func sameQuota(a, b ledger.BandQuota) bool {
 	return a.User == b.User && a.Group == b.Group && a.Band == b.Band && a.From.Equal(b.From) && a.Until.Equal(b.Until)
 }
 
-// checkQuota is how a quota stands to what those ask for whom it binds.
+// checkQuota compares a quota with the demand of each subject that it binds.
 func (d quotaDemands) checkQuota(q ledger.BandQuota, now time.Time, l *ledger.Ledger) (all []QuotaCheck) {
 	whose := map[string]quotaUse{}
 	if q.User != ledger.EachUser {
 		whose[q.SubjectText()] = quotaUse{}
 	}
-	for who := range d { // each name has one sum
+	for who := range d { // each subject has one sum, so the order does not matter
 		if who.PriorityBand.String() != q.Band || !slices.ContainsFunc(l.QuotasFor(now, who.Owner, who.Group,
 			who.PriorityBand), func(o ledger.BandQuota) bool {
 			return sameQuota(o, q)
@@ -170,8 +168,8 @@ func (d quotaDemands) checkQuota(q ledger.BandQuota, now time.Time, l *ledger.Le
 	return all
 }
 
-// admittableJobs are the jobs that are held because they were refused and that quotas
-// would allow now, in the order in which they came, if each is released.
+// admittableJobs returns the jobs that quotas had refused and would admit now. The order
+// is that of submission, and each admitted job counts for the next.
 func admittableJobs(of *cellstate.CellCheckpoint, l *ledger.Ledger) (ids []string) {
 	sums := quotaDemand(of)
 	for _, j := range slices.SortedStableFunc(slices.Values(of.Jobs), func(a, b cellstate.JobRow) int {
@@ -190,8 +188,8 @@ func admittableJobs(of *cellstate.CellCheckpoint, l *ledger.Ledger) (ids []strin
 	return ids
 }
 
-// isAllowed reports whether quotas allow somebody more, as the leader decides it when a
-// job is submitted.
+// isAllowed reports whether quotas admit more demand, as the leader decides it at
+// submission.
 func (d quotaDemands) isAllowed(l *ledger.Ledger, now time.Time, who quotaKey, more quotaUse) bool {
 	if who.PriorityBand == roost.FreeBand {
 		return true

@@ -10,38 +10,38 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// maxFit is how many of a job are tried, tasks or gangs' tasks.
+// maxFit is the largest number of tasks that RoomNow tries.
 const maxFit = 1_000_000
 
-// RoomAnswer is how many tasks of a job start at once in a cell.
+// RoomAnswer is how many tasks of a job would start at once.
 type RoomAnswer struct {
-	Tasks          int                    // that find room
-	WithPreemption int                    // beyond that, if others make room
-	Evicted        int                    // claims that have to for it
-	Machines       []MachineTasks         // where they go, most first
-	Explanation    *match.WaitExplanation // why no more
+	Tasks          int                    // tasks that find free room
+	WithPreemption int                    // further tasks that find room by preemption
+	Evicted        int                    // number of victims of that preemption
+	Machines       []MachineTasks         // placements by machine, most tasks first
+	Explanation    *match.WaitExplanation // why no more tasks fit
 	Digest         uint64
 }
 
-// MachineTasks is how many tasks go to a machine.
+// MachineTasks is how many tasks a machine gets.
 type MachineTasks struct {
 	Machine        string
-	Tasks          int // that find room
-	WithPreemption int // beyond that, if others make room
+	Tasks          int // tasks that find free room
+	WithPreemption int // further tasks that find room by preemption
 }
 
-// Scope is what of a cell is there for a job.
+// Scope says which resources of a cell a job may use.
 type Scope uint8
 
-// The cells.
+// The scopes.
 const (
-	FreeNow      Scope = iota // what is free
-	AfterWaiting              // what is left when all that waits and comes before it has started
-	EmptyCell                 // all machines, with nothing on them
+	FreeNow      Scope = iota // what is free now
+	AfterWaiting              // what is left after all waiting requests that come first
+	EmptyCell                 // all machines, without claims
 )
 
-// RoomNow says how many tasks of a job would start now, how often it was submitted: where
-// there are several kinds of tasks in it, of the first.
+// RoomNow returns how many tasks of a job would start now if it were submitted
+// repeatedly. For a job with several kinds of tasks the answer is about the first kind.
 func RoomNow(of *cellstate.CellCheckpoint, job *cellstate.PendingRequest, where Scope) (*RoomAnswer, error) {
 	p, err := NewSimulation(of, ByWalltime)
 	if err != nil {
@@ -110,7 +110,7 @@ func RoomNow(of *cellstate.CellCheckpoint, job *cellstate.PendingRequest, where 
 	return room, nil
 }
 
-// evictAll takes everybody off the machines.
+// evictAll removes all claims.
 func (p *Simulation) evictAll() {
 	for i, m := range p.Machines {
 		p.Machines[i] = m.Emptied()

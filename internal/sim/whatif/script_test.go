@@ -19,27 +19,32 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// TestStories plays scripts. Times are in seconds from the checkpoint on. The commands
-// are
+// TestStories runs the scripts of testdata. Times are in seconds since the checkpoint.
+// The commands are
 //
-//	machine NAME cpus=N [gpus=N] [attr=EXPR]     of one GiB a core
-//	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N] [fresh=yes]     fresh: no machine says yet what runs there
-//	request ID owner=O cpus=N wanted=N [walltime=T] [predicted=T] [band=B] [gang=N] [queue=Q] [limit=L] [gpus=N]    with Requirements as input
-//	job ID request=N waiting=N [running=N] [priority=N] [owner=O] [band=B] [open=N] [most=N] [cpus=N] [why=W]    most: so many at once; why: it does not start
+//	machine NAME cpus=N [gpus=N] [attr=EXPR]     one GiB for each core
+//	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N] [fresh=yes]
+//	                              fresh: no machine ad shows the task yet
+//	request ID owner=O cpus=N wanted=N [walltime=T] [predicted=T] [band=B] [gang=N]
+//	           [queue=Q] [limit=L] [gpus=N]      with Requirements as input
+//	job ID request=N waiting=N [running=N] [priority=N] [owner=O] [band=B] [open=N]
+//	       [most=N] [cpus=N] [why=W]
+//	                              most: tasks at once; why: reason that it does not start
 //	set KIND                      with the object as input
-//	fit now|behind|empty cpus=N [owner=O] [band=B] [gang=N] [gpus=N] [limit=L]                      with Requirements as input
+//	fit now|behind|empty cpus=N [owner=O] [band=B] [gang=N] [gpus=N] [limit=L]
+//	                              with Requirements as input
 //	when JOB [predicted]
 //	new cpus=N [tasks=N] [walltime=T] [owner=O]
 //	whatif [remove=M] [add=M*N]   with commands as input, "KIND OBJECT" or "KIND -NAME"
 //
-// Each question is asked twice, and has to be answered alike.
+// Each question is asked twice and must get the same answer.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		return newScriptRunner(t).report
 	})
 }
 
-// startTime is the moment of all checkpoints.
+// startTime is the time of all checkpoints in unix seconds.
 const startTime = 1_000_000
 
 type scriptRunner struct {
@@ -56,7 +61,7 @@ func newScriptRunner(t *testing.T) *scriptRunner {
 	return &scriptRunner{t, c}
 }
 
-// scriptStep is a step with its arguments of the form key=value.
+// scriptStep is a command with its key=value arguments.
 type scriptStep struct {
 	script.ScriptCommand
 	pairs map[string]string
@@ -153,7 +158,7 @@ func (x *scriptRunner) addRunning(s scriptStep) (string, error) {
 	return "", nil
 }
 
-// ask is a request as the words of a step have it.
+// ask returns the request that a command describes.
 func (x *scriptRunner) ask(s scriptStep) (*cellstate.PendingRequest, error) {
 	a := &cellstate.PendingRequest{AdText: "[]", OwnWanted: s.number("wanted", 1), Queue: s.pairs["queue"]}
 	if len(s.Input) > 0 {
@@ -197,7 +202,7 @@ func (x *scriptRunner) setPolicy(s scriptStep) (string, error) {
 		Object: []byte(strings.Join(s.Input, "\n"))})
 }
 
-// runTwice asks twice.
+// runTwice asks a question twice and compares the answers.
 func runTwice[T any](x *scriptRunner, ask func() (T, error), digest func(T) uint64) (T, error) {
 	x.test.Helper()
 	first, err := ask()

@@ -17,49 +17,48 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// RuntimeModel is how long tasks are taken to run.
+// RuntimeModel says how long tasks are assumed to run.
 type RuntimeModel uint8
 
-// The lengths. Where one is not known the other is taken; a task of which nobody knows
-// either is taken to run for ever.
+// The models. If the one is unknown for a task, the other is used; with neither, a task
+// never ends.
 const (
-	ByWalltime   RuntimeModel = iota // as long as their walltimes let them
-	ByPrediction                     // as long as tasks like them took
+	ByWalltime   RuntimeModel = iota // up to the walltime
+	ByPrediction                     // as long as similar tasks took
 )
 
-// maxClaimAge is how old a claim may be to get another task when one has ended, in
-// seconds: as schedds have it (dispatch.TimerOptions).
+// maxClaimAge is the age in seconds up to which a claim gets another task. It is that of
+// schedds (dispatch.TimerOptions).
 const maxClaimAge = 60
 
-// maxEvents bounds a play.
+// maxEvents bounds a simulation.
 const maxEvents = 5_000_000
 
-// TaskStart is so many units of a request that started on a machine.
+// TaskStart is a start of tasks of a request on a machine.
 type TaskStart struct {
 	At          int64 // unix seconds
 	Key         match.RequestKey
 	Machine     string
 	Units       int
-	ClaimReused bool // on a claim that was there, without the leader
+	ClaimReused bool // on an existing claim, without the leader
 }
 
-// ClaimEviction is a claim that had to go.
+// ClaimEviction is the eviction of a claim.
 type ClaimEviction struct {
 	At        int64
 	Machine   string
 	Claim     match.MachineClaim
-	Preemptor fairshare.Submitter // whose task gets the room; none: its machine was taken away
+	Preemptor fairshare.Submitter // submitter of the preemptor; zero: the machine was removed
 	Reason    string
 }
 
-// Simulation is a cell that goes on from a checkpoint, with no new jobs.
+// Simulation runs a cell on from a checkpoint, without new jobs.
 type Simulation struct {
 	*cellstate.CellCheckpoint
 	requestIndex
 	Starts    []TaskStart
 	Evictions []ClaimEviction
-	// tasks of which nobody knows when they end: of those that run at first, and of those
-	// that have started since
+	// tasks whose end is unknown, of those that run at first and those started since
 	EndUnknown int
 	Events     int
 
@@ -67,24 +66,24 @@ type Simulation struct {
 	now              int64
 	ends             endHeap
 	claims           map[match.ClaimKey]*runningClaim
-	machineByName    map[string]int // machines, by name
-	nextClaim        uint64         // claim
+	machineByName    map[string]int // by name: index of the machine
+	nextClaim        uint64         // id of the next claim
 	startedByRequest map[match.RequestKey]int
-	started          int // units, of all requests
+	started          int // tasks started, of all requests
 	total            roost.Resources
 	matcher          *match.Matcher
 	digest           []byte
 }
 
-// runningClaim is a claim that is under way.
+// runningClaim is a claim of the simulation.
 type runningClaim struct {
-	ask     *cellstate.PendingRequest // nil: nobody knows
+	ask     *cellstate.PendingRequest // nil: unknown
 	created int64
-	endTime int64 // 0: nobody knows
+	endTime int64 // 0: unknown
 }
 
-// NewSimulation begins a play. What is promised, and what is about to leave, is taken to
-// have come and gone.
+// NewSimulation starts a simulation. Pending grants count as claimed, and vacating claims
+// as gone.
 func NewSimulation(of *cellstate.CellCheckpoint, lengths RuntimeModel) (*Simulation, error) {
 	c, err := cloneCell(of)
 	if err != nil {
@@ -102,16 +101,16 @@ func NewSimulation(of *cellstate.CellCheckpoint, lengths RuntimeModel) (*Simulat
 	return p, nil
 }
 
-// RunningTask is one that runs.
+// RunningTask is a running task.
 type RunningTask struct {
 	Machine   string
 	Claim     *match.MachineClaim
-	Ask       *cellstate.PendingRequest // of whose request it is; nil: nobody knows
-	Remaining time.Duration             // for which it runs yet; 0: nobody knows
+	Ask       *cellstate.PendingRequest // its request; nil: unknown
+	Remaining time.Duration             // run time left; 0: unknown
 }
 
-// Tasks are those that run, in the order of the machines. A claim on which nothing is
-// known to run is none.
+// Tasks returns the running tasks, in the order of the machines. It leaves out claims on
+// which no task is known to run.
 func (p *Simulation) Tasks() (all []RunningTask) {
 	for _, m := range p.Machines {
 		for i := range m.Claims {
@@ -130,25 +129,25 @@ func (p *Simulation) Tasks() (all []RunningTask) {
 	return all
 }
 
-// Runtime is how long a task of a request runs that has not begun; 0: nobody knows.
+// Runtime returns how long a new task of a request runs; 0: unknown.
 func (p *Simulation) Runtime(a *cellstate.PendingRequest) time.Duration {
 	return time.Duration(p.runtime(a)) * time.Second
 }
 
-// Now is the play's clock.
+// Now returns the simulation's clock.
 func (p *Simulation) Now() time.Time { return time.Unix(p.now, 0) }
 
-// StartedUnits is how many units of a request have started.
+// StartedUnits returns how many tasks of a request have started.
 func (p *Simulation) StartedUnits(k match.RequestKey) int { return p.startedByRequest[k] }
 
-// Digest is of all that happened, in its order: two plays with the same are the same.
+// Digest returns a digest of all events in order: equal digests mean equal simulations.
 func (p *Simulation) Digest() uint64 {
 	h := fnv.New64a()
 	h.Write(p.digest)
 	return h.Sum64()
 }
 
-// addToDigest adds to the digest.
+// addToDigest adds an event to the digest.
 func (p *Simulation) addToDigest(kind byte, machine string, n uint64) {
 	p.Events++
 	p.digest = append(p.digest, kind)
@@ -160,7 +159,7 @@ func (p *Simulation) addToDigest(kind byte, machine string, n uint64) {
 	}
 }
 
-// resolvePending makes of what is under way what it is about to be.
+// resolvePending completes everything that is pending in the checkpoint.
 func (p *Simulation) resolvePending() {
 	for i, m := range p.Machines {
 		p.total = p.total.Add(m.Total)
@@ -183,8 +182,8 @@ func (p *Simulation) resolvePending() {
 	}
 }
 
-// resolvedMachine is a machine whose leaving claims have left, whose heirs have what they
-// wait for, and to which what was promised has come.
+// resolvedMachine returns a machine after everything pending. Vacating claims have left,
+// their preemptors have the resources, and pending grants are claimed.
 func (p *Simulation) resolvedMachine(m *match.Machine) *match.Machine {
 	var leave []uint64
 	for i := range m.Claims {
@@ -231,7 +230,7 @@ func (p *Simulation) resolvedMachine(m *match.Machine) *match.Machine {
 	return next
 }
 
-// pendingClaim is the claim that is made of a promise.
+// pendingClaim returns the claim that a pending grant becomes.
 func (p *Simulation) pendingClaim(m *match.Machine, one match.PendingGrant,
 	ask *cellstate.PendingRequest) (c match.MachineClaim, ok bool) {
 	if one.Waiting || ask == nil {
@@ -242,7 +241,7 @@ func (p *Simulation) pendingClaim(m *match.Machine, one match.PendingGrant,
 	return p.newClaim(ask, one.Resources, placed, one.WalltimeEnd), ok
 }
 
-// newClaim is a new one of a request.
+// newClaim returns a new claim of a request.
 func (p *Simulation) newClaim(a *cellstate.PendingRequest, r roost.Resources, placed gpu.Placement,
 	ends int64) match.MachineClaim {
 	p.nextClaim++
@@ -255,7 +254,7 @@ func (p *Simulation) newClaim(a *cellstate.PendingRequest, r roost.Resources, pl
 	return c
 }
 
-// adoptClaims notes when the claims of a machine end that run already.
+// adoptClaims plans the ends of the claims that run on a machine at the start.
 func (p *Simulation) adoptClaims(m *match.Machine) {
 	for i := range m.Claims {
 		c, key := &m.Claims[i], match.ClaimKey{Machine: m.Name, ID: m.Claims[i].ID}
@@ -264,7 +263,7 @@ func (p *Simulation) adoptClaims(m *match.Machine) {
 			h.created = p.now
 		}
 		switch {
-		case c.WalltimeEnd == 0 && c.TaskStarted == 0 && h.ask != nil: // it has only just begun
+		case c.WalltimeEnd == 0 && c.TaskStarted == 0 && h.ask != nil: // the task has just begun
 			if n := p.runtime(h.ask); n > 0 {
 				h.endTime = p.now + n
 			}
@@ -278,8 +277,8 @@ func (p *Simulation) adoptClaims(m *match.Machine) {
 	}
 }
 
-// predictedEnd is when a claim's task ends by what is known of tasks like it; at its
-// walltime at the latest.
+// predictedEnd returns when a claim's task ends, by the run times of similar tasks. It is
+// never after its walltime.
 func (p *Simulation) predictedEnd(c *match.MachineClaim, a *cellstate.PendingRequest) int64 {
 	at := c.PredictedEnd
 	if at == 0 && a != nil && a.PredictedRuntime > 0 && c.TaskStarted > 0 {
@@ -288,7 +287,7 @@ func (p *Simulation) predictedEnd(c *match.MachineClaim, a *cellstate.PendingReq
 	if at == 0 {
 		return c.WalltimeEnd
 	}
-	if at <= p.now { // it has outlived that; as much again as it has outlived it by is as good a guess as any
+	if at <= p.now { // the task has exceeded its prediction; guess as much again as it has exceeded it by
 		at = 2*p.now - at + 1
 	}
 	if c.WalltimeEnd > 0 {
@@ -299,7 +298,7 @@ func (p *Simulation) predictedEnd(c *match.MachineClaim, a *cellstate.PendingReq
 
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// runtime is how long a task of a request runs; 0: for ever.
+// runtime returns how many seconds a task of a request runs; 0: forever.
 func (p *Simulation) runtime(a *cellstate.PendingRequest) int64 {
 	asked, predicted := wholeSeconds(a.Walltime), wholeSeconds(a.PredictedRuntime)
 	if asked > 0 && predicted > 0 {
@@ -311,14 +310,14 @@ func (p *Simulation) runtime(a *cellstate.PendingRequest) int64 {
 	return asked
 }
 
-// requeueTask has the task of a claim wait again.
+// requeueTask lets the task of a claim wait again.
 func (p *Simulation) requeueTask(c *match.MachineClaim) {
 	if a := p.findAsk(c); a != nil && c.Job != "" {
 		a.OwnWanted++
 	}
 }
 
-// updateUsage notes that a claim holds something, or with sign -1 that it does no more.
+// updateUsage adds a claim to the submitter's usage, or removes it if sign is -1.
 func (p *Simulation) updateUsage(c *match.MachineClaim, sign int) {
 	held := p.ClaimHolders[c.Submitter]
 	if sign > 0 {
@@ -334,7 +333,7 @@ func (p *Simulation) updateUsage(c *match.MachineClaim, sign int) {
 	}
 }
 
-// chargeLedger tells the ledger what submitters use by now.
+// chargeLedger updates the ledger with the submitters' present usage.
 func (p *Simulation) chargeLedger() error {
 	epoch, _ := p.Ledger.Epoch()
 	e := &ledger.LogEntry{At: p.now * int64(time.Second), Epoch: epoch}
@@ -345,7 +344,7 @@ func (p *Simulation) chargeLedger() error {
 	return p.Ledger.Apply(e).Err
 }
 
-// WaitingUnits is how many units wait.
+// WaitingUnits returns how many tasks wait.
 func (p *Simulation) WaitingUnits() (n int) {
 	for _, a := range p.Requests {
 		n += a.OwnWanted
@@ -353,8 +352,8 @@ func (p *Simulation) WaitingUnits() (n int) {
 	return n
 }
 
-// Run goes on until nothing waits, nothing more can happen, the clock shows until (unix
-// seconds), or enough says so.
+// Run runs the simulation. It ends when nothing waits, nothing more can happen, the clock
+// reaches until (unix seconds), or enough returns true.
 func (p *Simulation) Run(until int64, enough func() bool) error {
 	for !enough() && p.WaitingUnits() > 0 {
 		if p.Events > maxEvents {
@@ -364,7 +363,7 @@ func (p *Simulation) Run(until int64, enough func() bool) error {
 		if err != nil || enough() {
 			return err
 		}
-		if granted { // what that leaves is looked at again
+		if granted { // plan again with what is left
 			continue
 		}
 		at, ok := p.nextChange()
@@ -378,7 +377,7 @@ func (p *Simulation) Run(until int64, enough func() bool) error {
 	return nil
 }
 
-// nextChange is when something changes.
+// nextChange returns when something changes next.
 func (p *Simulation) nextChange() (at int64, ok bool) {
 	at = math.MaxInt64
 	look := func(t int64) {

@@ -10,10 +10,10 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestSimulationRandom plays random cells to their ends, and holds what must be whatever
-// is decided: all that asks for something starts once, or once more for each eviction; no
-// machine ever gives more than it has; what ends gives back what it had; and the same
-// cell goes the same way twice, and is left as it was.
+// TestSimulationRandom runs random cells to their ends and checks invariants. Every task
+// starts once, plus once for each eviction. No machine is overcommitted. What ends
+// returns its resources. The same cell gives the same simulation, and its checkpoint is
+// not modified.
 func TestSimulationRandom(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -52,8 +52,7 @@ func TestSimulationRandom(t *testing.T) {
 				started += s.Units
 			}
 			for _, e := range p.Evictions {
-				// it had started in the play: of the others nobody knows which request
-				// they are of
+				// it started in the simulation; the requests of the others are unknown
 				if e.Claim.ID > 1<<62 {
 					again++
 				}
@@ -83,7 +82,7 @@ func TestSimulationRandom(t *testing.T) {
 	}
 }
 
-// checkCapacity holds that of no machine more is given than it has.
+// checkCapacity checks that no machine is overcommitted.
 func (p *Simulation) checkCapacity(t *testing.T, seed uint64) {
 	for _, m := range p.Machines {
 		sum := m.Free
@@ -96,13 +95,13 @@ func (p *Simulation) checkCapacity(t *testing.T, seed uint64) {
 	}
 }
 
-// runLine carries out a line of a story.
+// runLine runs a line of a script.
 func (x *scriptRunner) runLine(text string) {
 	words := strings.Fields(text)
 	x.report(script.ScriptCommand{Command: words[0], Args: words[1:]})
 }
 
-// BenchmarkPlay plays a cell of 500 machines with 5,000 tasks of ten kinds.
+// BenchmarkPlay simulates a cell of 500 machines with 5,000 tasks of ten kinds.
 func BenchmarkPlay(b *testing.B) {
 	x := &scriptRunner{cell: newScriptRunner(&testing.T{}).cell}
 	for i := range 500 {

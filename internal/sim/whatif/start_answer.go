@@ -9,29 +9,28 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// StartAnswer says when a job starts.
+// StartAnswer is the answer to when a job starts.
 type StartAnswer struct {
-	Tasks       int       // of it, that wait
+	Tasks       int       // waiting tasks of the job
 	Ahead       int       // tasks of the same request that start before them
-	First       time.Time // when the first of them starts; zero: not within the time that was looked at
-	Last        time.Time // when the last does; likewise
-	Started     int       // tasks that have started by the end
-	Until       time.Time // until when was looked
-	EndUnknown  int       // tasks that run, or start meanwhile, of which nobody knows when they end
+	First       time.Time // start of its first task; zero: not by Until
+	Last        time.Time // start of its last task; zero: not by Until
+	Started     int       // tasks started by Until
+	Until       time.Time // end of the simulation
+	EndUnknown  int       // tasks, running or started later, whose end is unknown
 	Events      int
 	Digest      uint64
-	StartCounts []StartCount // how many had started when, in order: at first what starts at once
+	StartCounts []StartCount // started tasks over time, in order; the first entry is what starts at once
 
-	// why it does not start, where it does not; nil where its queue, or the pool, is
-	// stopped
+	// why it does not start; nil if it does, or if its queue or the pool is stopped
 	Explanation   *match.WaitExplanation
-	StoppedReason string // that, in words
+	StoppedReason string // the reason why the queue or pool is stopped
 }
 
-// MaxLookAhead is how far ahead a play looks.
+// MaxLookAhead is how far ahead a simulation looks.
 const MaxLookAhead = 366 * 24 * time.Hour
 
-// WhenStarts says when a job of the checkpoint starts, by its id.
+// WhenStarts returns when a job of the checkpoint starts, by its id.
 func WhenStarts(of *cellstate.CellCheckpoint, id string, lengths RuntimeModel) (*StartAnswer, error) {
 	f, err := findJob(of, id)
 	if err != nil {
@@ -40,7 +39,8 @@ func WhenStarts(of *cellstate.CellCheckpoint, id string, lengths RuntimeModel) (
 	return startAnswer(of, []*cellstate.PendingRequest{f.ask}, f.earlierTasks, f.tasks, lengths)
 }
 
-// WhenSubmitted says when a job starts that is submitted at the moment of the checkpoint.
+// WhenSubmitted returns when a job would start if it were submitted at the time of the
+// checkpoint.
 func WhenSubmitted(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest,
 	lengths RuntimeModel) (*StartAnswer, error) {
 	with, tasks := *of, 0
@@ -92,7 +92,7 @@ func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, 
 	return a, err
 }
 
-// infeasibleReason says why no machine could ever run a job, if that is so.
+// infeasibleReason returns why no machine could ever run a job, "" if one could.
 func (p *Simulation) infeasibleReason(job []*cellstate.PendingRequest) string {
 	for _, one := range job {
 		x := p.explainWaiting([]*cellstate.PendingRequest{one})
@@ -113,7 +113,8 @@ func (p *Simulation) infeasibleReason(job []*cellstate.PendingRequest) string {
 	return ""
 }
 
-// explainWaiting says why a job waits now; nil if it does not, or nothing is to be said.
+// explainWaiting returns why a job waits now; nil if it does not wait or has no
+// explanation.
 func (p *Simulation) explainWaiting(job []*cellstate.PendingRequest) *match.WaitExplanation {
 	for _, one := range job {
 		if a := p.byKey[one.Key]; a != nil {

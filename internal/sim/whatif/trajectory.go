@@ -1,15 +1,15 @@
 package whatif
 
-// CellSample is how a cell stands at a moment of a play.
+// CellSample is the state of a cell at an instant of the simulation.
 type CellSample struct {
-	At      int64 // seconds from the checkpoint on
-	Waiting int   // tasks that wait
-	Started int   // tasks that have started since the checkpoint
-	Evicted int   // claims that had to go since then
+	At      int64 // seconds since the checkpoint
+	Waiting int   // waiting tasks
+	Started int   // tasks started since the checkpoint
+	Evicted int   // claims evicted since the checkpoint
 }
 
-// addSample notes how a play stands that began at from: of each second its end, if
-// something has changed by then.
+// addSample records the state of a simulation that began at from. A second has one
+// sample, for its end, and only if something has changed.
 func (c *Trajectory) addSample(p *Simulation, from int64) {
 	now := CellSample{p.now - from, p.WaitingUnits(), p.started, len(p.Evictions)}
 	n := len(c.Samples)
@@ -26,14 +26,13 @@ func (c *Trajectory) addSample(p *Simulation, from int64) {
 	c.Samples = append(c.Samples, now)
 }
 
-// StartCount is so many tasks of a job that have started by a moment.
+// StartCount is the number of a job's tasks that have started by an instant.
 type StartCount struct {
-	At    int64 // seconds from the checkpoint on
+	At    int64 // seconds since the checkpoint
 	Tasks int
 }
 
-// addStartCount notes how many tasks of a job have started, if there are more of them
-// than before.
+// addStartCount records how many tasks of a job have started, if the number has grown.
 func (a *StartAnswer) addStartCount(at int64, tasks int) {
 	n := len(a.StartCounts)
 	switch {

@@ -17,34 +17,33 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// checkpointCell makes a pool of a checkpoint.
+// checkpointCell converts a checkpoint into a simulated pool.
 type checkpointCell struct {
 	from          *cellstate.CellCheckpoint
 	simulation    *whatif.Simulation
 	config        pool.SimulationConfig
-	machine       map[string]int       // by name
-	schedd        map[string]int       // likewise
-	runningJob    map[taskSequence]int // the job of the config that runs on
+	machine       map[string]int       // by name: index of the machine
+	schedd        map[string]int       // by name: index of the schedd
+	runningJob    map[taskSequence]int // by sequence: index of the job in the config
 	jobs          map[match.RequestKey][]cellstate.JobRow
-	request       map[string]uint64        // of a job, by its id
-	tasks         map[match.RequestKey]int // that are played, of each request
+	request       map[string]uint64        // by job id: its request
+	tasks         map[match.RequestKey]int // by request: tasks that are simulated
 	notes         []string
-	unboundedRuns int // tasks that are said to run for ages
+	unboundedRuns int // tasks that run too long to be simulated to their end
 }
 
-// taskSequence is whose tasks go on as one job.
+// taskSequence identifies running tasks that become one job.
 type taskSequence struct {
 	job       string
 	key       match.RequestKey
-	resources string // what it takes, of a request that nobody knows
+	resources string // what the task takes, if its request is unknown
 }
 
-// FromCell makes of a checkpoint of a cell a pool that goes on from there: its machines,
-// with what runs on them where it runs, for as long as is left of what tasks like it
-// took; what waits; and the negotiators' ledger, with all that administrators have set
-// and the accounts of fair share. What is about to happen has happened: see
-// [whatif.NewSimulation]. The notes say, a sentence each, what of the cell is not played.
-// The error is of kind roost.Invalid.
+// FromCell returns a simulated pool that goes on from a checkpoint of a cell. It has the
+// machines with their running tasks, which run on for the rest of their predicted time;
+// the waiting requests; and the ledger with all cell policy and usage. What is pending
+// has happened: see [whatif.NewSimulation]. Each note is a sentence about what of the
+// cell is not simulated. The error is of kind roost.Invalid.
 func FromCell(from *cellstate.CellCheckpoint, seed uint64) (c pool.SimulationConfig, notes []string, err error) {
 	if err := checkTimes(from); err != nil {
 		return c, nil, err
@@ -81,7 +80,7 @@ func FromCell(from *cellstate.CellCheckpoint, seed uint64) (c pool.SimulationCon
 	return x.config, x.notes, nil
 }
 
-// noteSkipped says what is not played, unless there is none of it.
+// noteSkipped adds a note about n things that are not simulated, if n is not 0.
 func (x *checkpointCell) noteSkipped(n int, one, many string) {
 	switch {
 	case n == 1:
@@ -91,7 +90,7 @@ func (x *checkpointCell) noteSkipped(n int, one, many string) {
 	}
 }
 
-// addMachines makes those of the cell, with nothing on them.
+// addMachines adds the machines of the cell, without claims.
 func (x *checkpointCell) addMachines() error {
 	var unclear, closed, queues, lends int
 	domains := map[string]bool{}
@@ -153,15 +152,15 @@ func (x *checkpointCell) addMachines() error {
 	return nil
 }
 
-// takesNothing reports whether a machine takes nothing new, for reasons that are not in
-// the ledger.
+// takesNothing reports whether a machine accepts no claims for reasons outside the
+// ledger.
 func takesNothing(ad *classad.Ad, state string) bool {
 	_, busy := ad.Lookup(roost.AttrOwnerBusyReason)
 	paused, _ := ad.Bool(roost.AttrPaused)
 	return busy || paused || strings.EqualFold(state, "Owner") || strings.EqualFold(state, "Drained")
 }
 
-// addSchedds numbers them by their names, and sorts the jobs by their requests as schedds
+// addSchedds numbers the schedds by name, and sorts the jobs of each request as schedds
 // do.
 func (x *checkpointCell) addSchedds() {
 	names := map[string]bool{}

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// addRunningJobs makes jobs of what runs.
+// addRunningJobs makes jobs of the running tasks.
 func (x *checkpointCell) addRunningJobs() error {
 	endless, reclaimed, lost := 0, 0, 0
 	for _, t := range x.simulation.Tasks() {
@@ -88,7 +88,7 @@ func (x *checkpointCell) addRunningJobs() error {
 	return nil
 }
 
-// job is what a task that runs is of, with no task yet.
+// job returns the job that a running task belongs to, without tasks.
 func (x *checkpointCell) job(t whatif.RunningTask, name string) (j pool.JobConfig, err error) {
 	_, host, _ := strings.Cut(name, ".")
 	r := t.Claim.Resources
@@ -129,12 +129,12 @@ func (x *checkpointCell) job(t whatif.RunningTask, name string) (j pool.JobConfi
 	return j, nil
 }
 
-// relativeTime is when something was submitted, as a pool that begins now has it.
+// relativeTime returns a submission time relative to the start of the simulation.
 func (x *checkpointCell) relativeTime(nanos int64) time.Duration {
 	return min(max(time.Duration(nanos-x.from.Now.UnixNano()), -pool.ForEver), -time.Second)
 }
 
-// adOf is what an ask was made of, as far as it matters.
+// adOf returns the job ad that a request was made of, as far as it matters.
 func (x *checkpointCell) adOf(a *cellstate.PendingRequest) (*classad.Ad, error) {
 	ad, err := classad.Parse(a.AdText)
 	if err != nil {
@@ -162,7 +162,7 @@ func (x *checkpointCell) adOf(a *cellstate.PendingRequest) (*classad.Ad, error) 
 	return setDemand(ad, a.Submitter.Group, a.Band, a.Class.Resources), nil
 }
 
-// setDemand writes into an ad what a task takes, and for whom.
+// setDemand writes what a task takes into an ad, with its group and band.
 func setDemand(ad *classad.Ad, group string, band roost.PriorityBand, r roost.Resources) *classad.Ad {
 	if ad.SetString(roost.AttrBand, band.String()); group != "" {
 		ad.SetString(roost.AttrGroup, group)
@@ -177,8 +177,8 @@ func setDemand(ad *classad.Ad, group string, band roost.PriorityBand, r roost.Re
 	return ad
 }
 
-// setGangSize gives a job so many tasks, of which as many start together as did, or all
-// where that does not come out even.
+// setGangSize gives a job count tasks. It retains the gang size if count is a multiple of
+// it, and otherwise makes one gang of all tasks.
 func setGangSize(s *queue.SubmitSpec, count int) {
 	s.Count = count
 	size, _ := s.Ad.Int(roost.AttrGangSize)
@@ -190,8 +190,8 @@ func setGangSize(s *queue.SubmitSpec, count int) {
 	}
 }
 
-// addWaitingJobs makes jobs of what waits, each of the checkpoint's one, in the order in
-// which its schedd takes them.
+// addWaitingJobs makes a job of each waiting job of the checkpoint, in the order in which
+// its schedd starts them.
 func (x *checkpointCell) addWaitingJobs() error {
 	endless, unlike := 0, 0
 	for _, a := range x.simulation.Requests {
@@ -239,8 +239,8 @@ func (x *checkpointCell) addWaitingJobs() error {
 	return nil
 }
 
-// noteUnseen says what schedds have told of that neither the negotiator nor a machine
-// has.
+// noteUnseen adds a note about tasks that schedds report but neither the negotiator nor a
+// machine has.
 func (x *checkpointCell) noteUnseen() {
 	tasks := 0
 	for _, key := range slices.SortedFunc(maps.Keys(x.jobs), match.RequestKey.Compare) {

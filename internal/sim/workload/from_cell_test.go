@@ -16,10 +16,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// cellNow is the moment of the checkpoints here.
+// cellNow is the time of the checkpoints, in unix seconds.
 const cellNow = 1_790_000_000
 
-// testCheckpoint is of a cell of three machines of four cores and two GPUs.
+// testCheckpoint returns a checkpoint of three machines with four cores and two GPUs
+// each.
 func testCheckpoint(t *testing.T) *cellstate.CellCheckpoint {
 	t.Helper()
 	c := &cellstate.CellCheckpoint{Ledger: ledger.New(), ClaimHolders: map[fairshare.Submitter]roost.Resources{}}
@@ -46,7 +47,7 @@ func testCheckpoint(t *testing.T) *cellstate.CellCheckpoint {
 	return c
 }
 
-// addRunningTask has a task run in a cell.
+// addRunningTask adds a running task to a checkpoint.
 func addRunningTask(t *testing.T, c *cellstate.CellCheckpoint, machine int, claim match.MachineClaim) {
 	t.Helper()
 	m := c.Machines[machine]
@@ -61,7 +62,7 @@ func addRunningTask(t *testing.T, c *cellstate.CellCheckpoint, machine int, clai
 	c.ClaimHolders[claim.Submitter] = c.ClaimHolders[claim.Submitter].Add(claim.Resources)
 }
 
-// newRequest is a request of a cell.
+// newRequest adds a request to a checkpoint.
 func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text string, own int,
 	r roost.Resources) *cellstate.PendingRequest {
 	t.Helper()
@@ -76,9 +77,9 @@ func newRequest(t *testing.T, c *cellstate.CellCheckpoint, id uint64, who, text 
 	return a
 }
 
-// TestCell: a cell goes on from its checkpoint. What runs ends when it is expected to,
-// where it is, also on a machine that is drained, on which nothing new starts; what waits
-// comes in its order, where it may; and what is not played is said.
+// TestCell checks that a cell goes on from its checkpoint. Running tasks end in place
+// when expected, even on a drained machine, where nothing new starts. Waiting tasks start
+// in order where they may, and notes list what is not simulated.
 func TestCell(t *testing.T) {
 	c := testCheckpoint(t)
 	each := roost.Resources{CPU: 2000, Memory: roost.GiB}
@@ -145,8 +146,7 @@ func TestCell(t *testing.T) {
 		for name, want := range map[string][2]time.Duration{
 			"7.s": {-100 * time.Second, 1000 * time.Second}, "9.s": {-50 * time.Second, 50 * time.Second},
 			"8.s": {-5000 * time.Second, -1}, "12.s": {0, 140 * time.Second},
-			// for want of GPUs, and the second pair after it for want of cores in the
-			// south
+			// it lacks GPUs first, and its second pair then lacks cores in the south
 			"13.s": {50 * time.Second, 90 * time.Second},
 		} {
 			got := by[name]
@@ -161,14 +161,14 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// epochOf is the one in force.
+// epochOf returns the present epoch.
 func epochOf(l *ledger.Ledger) uint64 {
 	epoch, _ := l.Epoch()
 	return epoch
 }
 
-// TestCellTimes: instants that make no sense are refused, with whose they are; what would
-// run for ages runs for ever, and that is said.
+// TestCellTimes checks that invalid instants are refused with the name of their object.
+// Endless tasks must run forever, with a note.
 func TestCellTimes(t *testing.T) {
 	each := roost.Resources{CPU: 1000, Memory: roost.GiB}
 	for name, test := range map[string]struct {
@@ -226,7 +226,7 @@ func TestCellTimes(t *testing.T) {
 	}
 }
 
-// TestCellSkips: what a simulated pool has not is said, and none of it is played as
+// TestCellSkips checks that what cannot be simulated is noted, and not simulated as
 // something else.
 func TestCellSkips(t *testing.T) {
 	c := testCheckpoint(t)

@@ -9,19 +9,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-// What a checkpoint says of times comes from clocks that people set, and from numbers
-// that they wrote. A pool that believes all of it would be played for centuries.
+// Times in a checkpoint come from clocks that people set and from numbers that they
+// wrote. A pool with invalid ones would be simulated for centuries.
 const (
-	latestTime      = 7258118400        // the year 2200
-	maxTimeDistance = 100 * 366 * 86400 // seconds: instants are no farther from the checkpoint's than that
-	// seconds by which a clock may be wrong: nothing has begun later than so long after
-	// the checkpoint
+	latestTime      = 7258118400        // the year 2200, in unix seconds
+	maxTimeDistance = 100 * 366 * 86400 // seconds: no instant is farther from the checkpoint
+	// seconds by which a clock may be wrong: no task has begun later than this after the
+	// checkpoint
 	maxClockSkew = 86400
-	maxRuntime   = 10 * 365 * 24 * time.Hour // what runs longer runs for ever
+	maxRuntime   = 10 * 365 * 24 * time.Hour // longer tasks count as endless
 )
 
-// checkTimes refuses a checkpoint of which some instant makes no sense. The error is of
-// kind roost.Invalid, and names the machine and claim, or the request, or the job.
+// checkTimes refuses a checkpoint with an invalid instant. The error is of kind
+// roost.Invalid, and names the machine and claim, the request, or the job.
 func checkTimes(c *cellstate.CellCheckpoint) error {
 	now := c.Now.Unix()
 	if now <= 0 || now >= latestTime {
@@ -63,8 +63,8 @@ func checkTimes(c *cellstate.CellCheckpoint) error {
 	return nil
 }
 
-// boundedRuntime is for how long something runs: what is said to run too long for anybody
-// to see its end runs for ever, and is counted.
+// boundedRuntime returns a run time, and ForEver in place of one that is too long. It
+// counts the latter.
 func (x *checkpointCell) boundedRuntime(d time.Duration) time.Duration {
 	if d <= maxRuntime {
 		return d

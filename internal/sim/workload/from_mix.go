@@ -1,6 +1,6 @@
-// Package workload makes a simulated pool (package pool) of what people have: a
-// checkpoint of a live cell, a mix of jobs that they have written down, or a log of jobs
-// that others have run. It is pure: the same file and the same seed are the same pool.
+// Package workload makes a simulated pool (package pool) from real data: a checkpoint of
+// a live cell, a description of a mix of jobs, or a log of jobs of another system. It is
+// pure: the same file and seed give the same pool.
 package workload
 
 import (
@@ -20,9 +20,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FromMix draws the jobs of a mix. What is submitted when, for how long its tasks run,
-// and by whom depends on the seed and the job's name alone: another load beside it
-// changes nothing.
+// FromMix draws the jobs of a mix. A job's submission times, run times and owners depend
+// only on the seed and its name, so other jobs can be added without changing them.
 func FromMix(m *submit.SimPool, seed uint64) pool.SimulationConfig {
 	c := pool.SimulationConfig{Seed: seed, Managers: m.Managers, Schedds: m.Schedds}
 	for _, k := range m.Machines {
@@ -73,8 +72,8 @@ func mixJob(l *submit.SimLoad, at time.Duration, n int, r *eventloop.SplitMix, s
 	return j
 }
 
-// submitSpec is a job as it is submitted. Those that depend on others of the file come
-// without that: each submission is of one job.
+// submitSpec returns a job as it is submitted. Dependencies on other jobs of the file are
+// left out, because each submission has one job.
 func submitSpec(j *submit.Job) queue.SubmitSpec {
 	s := queue.SubmitSpec{Ad: j.Ad.Copy(), Count: j.Count}
 	s.Ad.Delete(roost.AttrDependsOn)
@@ -84,7 +83,7 @@ func submitSpec(j *submit.Job) queue.SubmitSpec {
 	return s
 }
 
-// mixMachine is one of a kind.
+// mixMachine returns a machine of a kind.
 func mixMachine(name string, r roost.Resources) pool.MachineConfig {
 	m := pool.MachineConfig{Name: name, Resources: r}
 	for i := range r.GPUs {
@@ -96,10 +95,10 @@ func mixMachine(name string, r roost.Resources) pool.MachineConfig {
 	return m
 }
 
-// FromLog makes of a log the jobs of a pool of so many machines, which have its
-// processors together, in even parts. A job that is larger than a machine is a gang of
-// tasks, each of which has a whole one, or what is left. It returns how many jobs were
-// left out: those without a length or a size, and those larger than the pool.
+// FromLog returns a pool with the jobs of a log. Its machines have equal parts of the
+// log's processors. A job larger than a machine becomes a gang, each task with a whole
+// machine or the rest. left counts the jobs left out: those without run time or size, and
+// those larger than the pool.
 func FromLog(log *swf.TraceLog, processors int64, machines int,
 	seed uint64) (c pool.SimulationConfig, left int, err error) {
 	if processors < 1 || processors > math.MaxInt32 || machines < 1 || int64(machines) > processors {
@@ -131,13 +130,13 @@ func FromLog(log *swf.TraceLog, processors int64, machines int,
 	return c, left, nil
 }
 
-// logJob is one job of a log.
+// logJob returns the job of a log entry.
 func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
 	ad := classad.New()
 	ad.SetString(roost.AttrJobName, fmt.Sprintf("%d", j.ID))
 	ad.SetInt(roost.AttrRequestMemory, 1)
 	if j.RequestedTime > 0 {
-		// it is not ended for the second in which it would have ended by itself
+		// one second more, so that the job is not killed at its own end
 		ad.SetInt(roost.AttrWalltime, j.RequestedTime+1)
 	}
 	tasks := (procs + each - 1) / each
@@ -152,7 +151,7 @@ func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
 	}
 }
 
-// nameHash is FNV-1a of a name.
+// nameHash returns the FNV-1a hash of a name.
 func nameHash(name string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(name) {

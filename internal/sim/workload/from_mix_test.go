@@ -46,7 +46,7 @@ load "train" {
 }
 `
 
-// playFor plays a config for so long.
+// playFor simulates a config for a time.
 func playFor(t *testing.T, c pool.SimulationConfig, until time.Duration) *pool.Pool {
 	t.Helper()
 	c.OnlyOnChange = true
@@ -58,7 +58,7 @@ func playFor(t *testing.T, c pool.SimulationConfig, until time.Duration) *pool.P
 	return p
 }
 
-// runToEnd plays a config, and returns the pool when all is over.
+// runToEnd simulates a config until all jobs have ended.
 func runToEnd(t *testing.T, c pool.SimulationConfig) *pool.Pool {
 	t.Helper()
 	p := playFor(t, c, 0)
@@ -68,7 +68,8 @@ func runToEnd(t *testing.T, c pool.SimulationConfig) *pool.Pool {
 	return p
 }
 
-// TestMix: what is written down is what is played, and the seed decides the rest.
+// TestMix checks that a mix is simulated as described, and that the seed decides the
+// rest.
 func TestMix(t *testing.T) {
 	m, diags := submit.ParseSimPool([]byte(testMix), submit.ParseOptions{Filename: "mix.hcl", Dir: "/"})
 	if diags.HasErrors() {
@@ -94,8 +95,8 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestOwnedMix: while the owners are there nothing runs on their machines. Those that are
-// nobody's go on.
+// TestOwnedMix checks that nothing runs on desktops while their owners are present.
+// Machines without owners go on.
 func TestOwnedMix(t *testing.T) {
 	m, diags := submit.ParseSimPool([]byte(`
 machines "desk" {
@@ -135,7 +136,7 @@ load "a" {
 	if !p.RunToEnd(48 * time.Hour) {
 		t.Fatalf("%+v", p.Sample())
 	}
-	if l, ok := p.OwnerStats(); !ok || l.Visits != 10 || l.Vacated != 0 { // all of it is done in the first night
+	if l, ok := p.OwnerStats(); !ok || l.Visits != 10 || l.Vacated != 0 { // everything completes in the first night
 		t.Errorf("%+v", l)
 	}
 	if again := playFor(t, FromMix(m, 1), 0); !again.RunToEnd(48*time.Hour) || again.Digest() != p.Digest() {
@@ -143,8 +144,8 @@ load "a" {
 	}
 }
 
-// TestLog: jobs of a log run for as long as there, on a machine that is large enough as
-// in turn, and as gangs on several.
+// TestLog checks that the jobs of a log run as long as there. They run one after another
+// on a large machine, and as gangs on several small ones.
 func TestLog(t *testing.T) {
 	log, err := swf.Read(strings.NewReader("; MaxProcs: 4\n" +
 		"1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n3 " +
@@ -172,8 +173,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTimeSeries: however long it takes, there are not more instants than that, and they
-// are evenly spread.
+// TestTimeSeries checks that the samples are bounded and evenly spaced.
 func TestTimeSeries(t *testing.T) {
 	c := &TimeSeries{Step: initialStep}
 	for range 10_000 {

@@ -14,11 +14,11 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FromTrace makes of the openb trace a pool of its first so many nodes, 0 for all, and a
-// job of each pod: it comes when the pod was created, and runs for as long as that was on
-// a machine, or was there if it never was on one. The first to come comes at the instant
-// 0. Jobs belong to users named after their classes of service, as the trace knows no
-// others. An error names the line of the list of pods.
+// FromTrace returns a pool of the first nodes of the openb trace, with a job for each
+// pod. machines is the number of nodes, 0 for all. A job comes when its pod was created,
+// and runs as long as the pod was on a machine, or existed if it never was on one. The
+// first one comes at time 0. Users are named after classes of service, since the trace
+// has none. An error has the line in the list of pods.
 func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int,
 	seed uint64) (c pool.SimulationConfig, err error) {
 	if machines == 0 {
@@ -57,7 +57,7 @@ func FromTrace(nodes []packing.TraceNode, pods []packing.TracePod, machines int,
 	return c, nil
 }
 
-// podJob is the job that is made of a pod.
+// podJob returns the job of a pod.
 func podJob(p *packing.TracePod, first int64) pool.JobConfig {
 	r, require, band := p.Demand()
 	r.CPU = max(r.CPU, 1) // a task needs some part of a core
@@ -65,7 +65,7 @@ func podJob(p *packing.TracePod, first int64) pool.JobConfig {
 	ad.SetString(roost.AttrJobName, p.Name)
 	if require != "" {
 		if err := ad.SetExpr(roost.AttrRequirements, require); err != nil {
-			panic(err) // it is made of words
+			panic(err) // its parts were validated
 		}
 	}
 	return pool.JobConfig{

@@ -14,7 +14,7 @@ const (
 	podHeader = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 )
 
-// readLists reads two lists.
+// readLists reads the two lists of a trace.
 func readLists(t *testing.T, nodes, pods string) (n []packing.TraceNode, p []packing.TracePod, err error) {
 	t.Helper()
 	if n, err = packing.ReadNodes("nodes", strings.NewReader(nodes)); err != nil {
@@ -24,16 +24,16 @@ func readLists(t *testing.T, nodes, pods string) (n []packing.TraceNode, p []pac
 	return n, p, err
 }
 
-// TestTrace: pods come when they were created and run for as long as they were there, on
-// the GPUs that they may have, several on one where they fit.
+// TestTrace checks that pods come at their creation and run for their time. They run on
+// GPUs that they may use, several on one where they fit.
 func TestTrace(t *testing.T) {
 	nodes, pods, err := readLists(t, nodeList, podHeader+
-		"p0,1000,1024,1,600,T4,LS,Running,100,160,110\n"+ // for 50 s, and half a T4 is enough
+		"p0,1000,1024,1,600,T4,LS,Running,100,160,110\n"+ // for 50 s on part of a T4
 		"p1,1000,1024,1,400,T4,LS,Running,100,200,100\n"+
 		"p2,1000,1024,1,1000,T4,LS,Running,100,200,100\n"+
 		"p3,1000,1024,1,700,T4,Burstable,Pending,105,205,\n"+ // waits for the first
 		"p4,0,1024,1,1000,G2|V100,,Failed,130,131,130\n"+
-		"p5,1000,1024,8,1000,,LS,Pending,130,150,\n") // which no machine has
+		"p5,1000,1024,8,1000,,LS,Pending,130,150,\n") // no machine has so many GPUs
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestTraceTimes: what makes no sense, or is not there, is refused with its line.
+// TestTraceTimes checks that invalid or missing times are refused with their line.
 func TestTraceTimes(t *testing.T) {
 	for _, test := range []struct{ row, want string }{
 		{"p0,1000,1024,0,0,,LS,Running,100,90,\n",

@@ -9,38 +9,37 @@ import (
 	"github.com/roost-batch/roost/internal/sim/pool"
 )
 
-// PoolSample is how a pool stands at one.
+// PoolSample is the state of a pool at an instant.
 type PoolSample struct {
 	At                     time.Duration
-	Waiting, Running, Over int // tasks
+	Waiting, Running, Over int // numbers of tasks
 	Used                   roost.MilliCPU
-	By                     []roost.MilliCPU // by owner, in the order of TimeSeries.Owners
+	By                     []roost.MilliCPU // CPU in use by owner, in the order of TimeSeries.Owners
 }
 
-// TimeSeries is how a pool has fared, looked at from time to time: at first every few
-// seconds, and at greater distances the longer it takes, so that there are never more
-// than so many instants however long that is.
+// TimeSeries is the course of a pool, sampled at intervals. The interval starts at a few
+// seconds and doubles as time passes, so the number of samples is bounded.
 type TimeSeries struct {
 	Owners  []string
 	Step    time.Duration
 	Samples []PoolSample
 }
 
-// Bounds of a course.
+// Bounds of a time series.
 const (
 	initialStep = 5 * time.Second
 	maxSamples  = 1200
 )
 
-// NewTimeSeries begins one.
+// NewTimeSeries returns a time series without samples.
 func NewTimeSeries(p *pool.Pool) *TimeSeries {
 	return &TimeSeries{Owners: p.Owners(), Step: initialStep}
 }
 
-// NextSample is when the pool is to be looked at next.
+// NextSample returns the time of the next sample.
 func (c *TimeSeries) NextSample() time.Duration { return time.Duration(len(c.Samples)) * c.Step }
 
-// AddSample notes how the pool stands.
+// AddSample adds a sample.
 func (c *TimeSeries) AddSample(s pool.StateSample) {
 	i := PoolSample{At: s.At, Waiting: s.Waiting, Running: s.Running, Over: s.Ended, Used: s.Used.CPU,
 		By: make([]roost.MilliCPU, len(c.Owners))}
@@ -56,13 +55,13 @@ func (c *TimeSeries) AddSample(s pool.StateSample) {
 	c.Samples, c.Step = c.Samples[:maxSamples/2], 2*c.Step
 }
 
-// WaitTimes are how long tasks have waited.
+// WaitTimes is the distribution of tasks' waits.
 type WaitTimes struct {
 	Tasks                       int
 	Mean, Median, P95, P99, Max time.Duration
 }
 
-// SummarizeWaits reads them off.
+// SummarizeWaits computes the distribution of waits.
 func SummarizeWaits(all []time.Duration) (w WaitTimes) {
 	if w.Tasks = len(all); w.Tasks == 0 {
 		return w
