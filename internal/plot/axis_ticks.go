@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// linearTicks are the ticks of a linear scale: at multiples of 1, 2, 2.5 or 5 times a
-// power of ten, of which there are four to nine.
+// linearTicks computes the ticks of a linear scale. They are multiples of 1, 2, 2.5 or 5
+// times a power of ten, four to nine of them.
 type linearTicks struct{}
 
 func (linearTicks) Ticks(from, to float64) (ticks []plot.Tick) {
@@ -27,7 +27,7 @@ func (linearTicks) Ticks(from, to float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// decimalDigits is how many decimals tell apart two numbers that differ by so much.
+// decimalDigits returns how many decimals distinguish two numbers with that difference.
 func decimalDigits(gap float64) int {
 	d := 0
 	for ; d < 12 && gap < 1e9 && math.Abs(gap-math.Round(gap)) > 1e-6*gap; d++ {
@@ -36,8 +36,8 @@ func decimalDigits(gap float64) int {
 	return d
 }
 
-// logTicks are the ticks of a logarithmic scale: 1, 10, 100, …, and 2 and 5 between them
-// where there are few.
+// logTicks computes the ticks of a logarithmic scale: 1, 10, 100, …. If those are few, it
+// adds 2 and 5 between them.
 type logTicks struct{}
 
 func (logTicks) Ticks(from, to float64) (ticks []plot.Tick) {
@@ -58,7 +58,7 @@ func (logTicks) Ticks(from, to float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// roundLog widens a range to the next of 1, 2 and 5 times a power of ten on both sides.
+// roundLog widens a range on both sides to the next of 1, 2 and 5 times a power of ten.
 func roundLog(from, to float64) (float64, float64) {
 	low := math.Pow(10, math.Floor(math.Log10(from)))
 	for _, digit := range []float64{5, 2} {
@@ -87,7 +87,7 @@ func (p nameTicks) Ticks(float64, float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// formatNumber is a number with so many decimals, and with commas between the thousands.
+// formatNumber formats a number with decimals and with commas between thousands.
 func formatNumber(v float64, decimals int) string {
 	sign := ""
 	if v < 0 {
@@ -104,8 +104,8 @@ func formatNumber(v float64, decimals int) string {
 	return sign + whole + rest
 }
 
-// shortNumber is a number with the three digits that count, or what stands before the
-// point.
+// shortNumber formats a number with three significant digits, or with all digits of its
+// integer part.
 func shortNumber(v float64) string {
 	if v == 0 {
 		return "0"

@@ -10,16 +10,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// barSeries are the bars of one series. The library's own begin at zero, which a scale of
-// powers of ten does not have.
+// barSeries draws the bars of one series. The bars of the library begin at zero, which a
+// logarithmic scale does not have.
 type barSeries struct {
 	points        []DataPoint
 	color         color.Color
-	offset, width float64 // where a bar begins beside the middle of its place, and how much of the place it takes
+	offset, width float64 // left edge of a bar relative to its place, and its width
 	logarithmic   bool
 }
 
-// bars are those of a series, at its side of the others.
+// bars returns the bars of a series, beside those of the others.
 func (c *Chart) bars(i int) *barSeries {
 	before, all := 0, 0
 	for k := range c.Series {
@@ -51,8 +51,8 @@ func (b *barSeries) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// DataRange implements [plot.DataRanger]. Above the tallest bar there is room for its
-// value.
+// DataRange implements [plot.DataRanger]. It leaves room for the value above the tallest
+// bar.
 func (b *barSeries) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, xmax, ymin, ymax = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	for _, at := range b.points {

@@ -15,21 +15,21 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Chart is one picture with two axes.
+// Chart is a chart with two axes.
 type Chart struct {
 	Title  string
 	X, Y   ChartAxis
 	Series []ChartSeries
 }
 
-// ChartAxis is one of them.
+// ChartAxis is an axis of a chart.
 type ChartAxis struct {
 	Label string // what it shows, with the unit: "wait (s)"
-	Log   bool   // a scale of powers of ten, for points above 0
-	// Min and Max are the least range that is shown, for a chart that has to compare with
-	// another; where both are 0 the points say what they need.
+	Log   bool   // logarithmic scale, for values above 0
+	// Min and Max are the smallest range that is shown, so that charts can be compared.
+	// If both are 0 the range comes from the points.
 	Min, Max float64
-	// Names are those of the places 0, 1, 2, … on the X axis of a chart of [Bars].
+	// Names are the names of the places 0, 1, 2, … on the X axis of a chart of [Bars].
 	Names []string
 }
 
@@ -39,25 +39,24 @@ type SeriesKind uint8
 // The kinds.
 const (
 	Line         SeriesKind = iota // from point to point
-	Step                           // a value holds until the next: how many wait, how much is used
-	LineWithDots                   // a line with a dot at each point, where there are few and each was measured
-	Dots                           // a dot at each point, and nothing between them: what is known of a few places only
-	// a thin line of dashes behind the others: a bound, or what somebody else has
-	// measured
+	Step                           // a value holds until the next one, such as a queue length
+	LineWithDots                   // a line with a dot at each point, for few measured points
+	Dots                           // dots without lines
+	// a thin dashed line behind the others: a bound, or measurements of others
 	Reference
-	// at each place of the X axis a bar, and its value above it; the bars of several
-	// series stand side by side
+	// a bar at each place of the X axis, with its value above it; the bars of several
+	// series are side by side
 	Bars
 )
 
-// DataPoint is one value.
+// DataPoint is a point of a series.
 type DataPoint struct{ X, Y float64 }
 
-// ChartSeries is what one line, or the bars of one colour, shows.
+// ChartSeries is a line, or the bars of one colour.
 type ChartSeries struct {
 	Name   string
 	Kind   SeriesKind
-	Points []DataPoint // in the order of X, but for lines that lead back
+	Points []DataPoint // in the order of X, except for lines that lead back
 }
 
 // The size of a chart, in points of 1/72 inch.
@@ -66,12 +65,12 @@ const (
 	height = 400
 )
 
-// maxPoints bounds what is worked on for one chart. Nobody plots more by intent.
+// maxPoints bounds the points of a chart.
 const maxPoints = 1 << 26
 
-// Write draws charts one below the other. It is [roost.Invalid] to draw none, a value
-// that is no number or, on a scale of powers of ten, not above zero, and bars without
-// names for their places.
+// Write draws charts one below the other. The error wraps [roost.Invalid] if there is no
+// chart, a value is not a number, a value on a logarithmic scale is not above zero, or
+// bars have no names.
 func Write(w io.Writer, charts ...Chart) error {
 	if len(charts) == 0 {
 		return fmt.Errorf("picture: %w: it has no chart", roost.Invalid)
@@ -93,8 +92,8 @@ func Write(w io.Writer, charts ...Chart) error {
 	if _, err := picture.WriteTo(&text); err != nil {
 		return err
 	}
-	// The library names one font, with which it measured. Where it isn't installed one
-	// that looks alike has to be found, not the serifs of a browser.
+	// The library names one font, which it also used to measure text. Browsers without it
+	// need a similar one, not their default serif font.
 	_, err := w.Write(bytes.ReplaceAll(text.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")))
 	return err
@@ -130,8 +129,8 @@ func (c *Chart) check() error {
 
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// printable is a text as a picture may have it: names come out of files, and XML cannot
-// hold every character.
+// printable replaces the characters of a text that XML cannot hold: names come from
+// files.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -17,7 +17,8 @@ var (
 	gridColor  = color.Gray{Y: 0xdd}
 )
 
-// palette is that of Okabe and Ito, without the yellow, which is lost on white.
+// palette returns a colour of Okabe and Ito's palette. It leaves out yellow, which is
+// invisible on white.
 func palette(i int) color.Color {
 	return [...]color.RGBA{
 		{0x00, 0x72, 0xb2, 0xff}, // blue
@@ -32,14 +33,14 @@ func palette(i int) color.Color {
 
 const colours = 7
 
-// The sizes of letters, in points.
+// The text sizes, in points.
 const (
 	titleSize = 18
 	labelSize = 15
 	tickSize  = 13
 )
 
-// draw draws the chart into a canvas: the plot, and to its right the legend.
+// draw draws the chart into a canvas: the plot, and the legend to its right.
 func (c *Chart) draw(canvas draw.Canvas) {
 	p := plot.New()
 	c.styleAxes(p)
@@ -85,7 +86,7 @@ func (c *Chart) draw(canvas draw.Canvas) {
 	legend.Draw(draw.Crop(canvas, canvas.Max.X-canvas.Min.X-side, 0, 0, -titleSize*2))
 }
 
-// styleAxes chooses letters and lines.
+// styleAxes sets fonts and lines.
 func (c *Chart) styleAxes(p *plot.Plot) {
 	p.Title.Text = printable(c.Title)
 	p.Title.TextStyle.Color = inkColor
@@ -110,8 +111,8 @@ func sansFont(f *font.Font, size vg.Length) {
 	f.Typeface, f.Variant, f.Size = "Liberation", "Sans", size
 }
 
-// setScale gives an axis its scale and the range that was asked for, with zero in it if
-// it has to be.
+// setScale sets the scale of an axis and its requested range, which includes zero if zero
+// is set.
 func (a *ChartAxis) setScale(to *plot.Axis, zero bool) {
 	if a.Min != 0 || a.Max != 0 {
 		to.Min, to.Max = a.Min, a.Max
@@ -130,8 +131,7 @@ func (a *ChartAxis) setScale(to *plot.Axis, zero bool) {
 	}
 }
 
-// setRange widens what the series have left without a width, and rounds it where lines
-// would end in the frame.
+// setRange widens an empty range, and rounds a range whose lines would end in the frame.
 func (c *Chart) setRange(p *plot.Plot) {
 	for _, a := range []struct {
 		from *ChartAxis
@@ -160,7 +160,7 @@ func (c *Chart) setRange(p *plot.Plot) {
 	}
 }
 
-// plotter is what draws a series.
+// plotter returns the plotter of a series.
 func (c *Chart) plotter(i int) plot.Plotter {
 	s := &c.Series[i]
 	if s.Kind == Bars {

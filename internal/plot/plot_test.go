@@ -18,7 +18,7 @@ import (
 
 var chartsFile = flag.String("show", "", "write the charts of the tests to this file, to be looked at")
 
-// sampleCharts has one chart of each kind.
+// sampleCharts returns a chart of each kind.
 func sampleCharts() []Chart {
 	r := rand.New(rand.NewPCG(1, 2))
 	var used, queue []DataPoint
@@ -61,8 +61,7 @@ func sampleCharts() []Chart {
 	}
 }
 
-// TestWrite holds that the pictures are well formed, say what they should, come out the
-// same again, and stay small.
+// TestWrite checks that charts are well-formed, complete, reproducible and small.
 func TestWrite(t *testing.T) {
 	var first, second bytes.Buffer
 	if err := errors.Join(Write(&first, sampleCharts()...), Write(&second, sampleCharts()...)); err != nil {
@@ -103,7 +102,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestRefused holds what cannot be drawn.
+// TestRefused checks what cannot be drawn.
 func TestRefused(t *testing.T) {
 	line := func(p ...DataPoint) []ChartSeries { return []ChartSeries{{Name: "s", Points: p}} }
 	for _, test := range []struct {
@@ -133,8 +132,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestThin holds that what is left of a long series has its extremes, its ends and its
-// order, and few points.
+// TestThin checks that a reduced series has few points, with its extremes and ends in
+// order.
 func TestThin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 1; n < 200_000; n *= 3 {
@@ -168,7 +167,7 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// TestThinPowers holds that on a scale of powers of ten what is small keeps its columns.
+// TestThinPowers checks that small values have their own columns on a logarithmic scale.
 func TestThinPowers(t *testing.T) {
 	points := make([]DataPoint, 100_000)
 	for i := range points {
@@ -185,7 +184,7 @@ func TestThinPowers(t *testing.T) {
 	}
 }
 
-// TestCDF holds a curve against counting.
+// TestCDF compares a distribution with counting.
 func TestCDF(t *testing.T) {
 	values := []float64{3, 1, 1, 7, 3, 3}
 	points := CDF(values)
@@ -210,7 +209,7 @@ func TestCDF(t *testing.T) {
 	}
 }
 
-// TestNumbers holds how numbers are written.
+// TestNumbers checks how numbers are formatted.
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", 0.012345: "0.0123", 99.96: "100", 5: "5",
 		-1500: "-1,500", 1e-9: "1e-09", 2.5: "2.5", 100: "100", 1e12: "1e+12"} {

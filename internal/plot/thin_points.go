@@ -8,14 +8,13 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// thinColumns is into how many a series is cut that has too many points: no picture shows
-// more.
+// thinColumns is the number of columns that a series with too many points is reduced to.
 const thinColumns = 1200
 
-// thinPoints is a series with no more points than a picture can show: of each column's
-// points the first, the lowest, the highest and the last in their order. On a scale of
-// powers of ten columns are as wide as they are there: otherwise all that is small would
-// lie in the first. What leads back is left as it is.
+// thinPoints reduces a series to the points that a chart can show. It retains the first,
+// lowest, highest and last point of each column, in order. On a logarithmic scale the
+// columns are logarithmic, too; otherwise all small values would be in the first. A line
+// that leads back is not reduced.
 func thinPoints(points []DataPoint, powers bool) plotter.XYs {
 	back := func(a, b DataPoint) int { return cmp.Compare(a.X, b.X) }
 	if len(points) <= 4*thinColumns || !slices.IsSortedFunc(points, back) {
@@ -63,8 +62,8 @@ func allPoints(points []DataPoint) plotter.XYs {
 	return out
 }
 
-// CDF is how values are spread: at each value, how many per cent are no larger. It is
-// drawn as a [Step].
+// CDF returns the distribution of values: for each value, the percentage that is not
+// larger. It is drawn as a [Step].
 func CDF(values []float64) []DataPoint {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)

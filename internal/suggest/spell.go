@@ -1,11 +1,11 @@
-// Package spell measures how far a word is from the one that was meant.
+// Package suggest finds the name that a misspelt word was meant to be.
 package suggest
 
 import "strings"
 
-// Distance is the number of edits between two words: an insertion, a deletion, a
-// replacement or a swap of neighbours each count one (optimal string alignment). Words of
-// more than 64 bytes are 64 apart.
+// Distance returns the number of edits between two words. An insertion, a deletion, a
+// replacement and a swap of neighbours each count one (optimal string alignment). Words
+// of more than 64 bytes have distance 64.
 func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
@@ -31,11 +31,11 @@ func Distance(a, b string) int {
 	return last[len(b)]
 }
 
-// maxTypos is how many slips of the finger still make a name recognizable.
+// maxTypos is the distance up to which a name is suggested.
 const maxTypos = 2
 
-// Nearest is the known name that was most likely meant by another word, the first of
-// several, or "". Small and capital letters are the same.
+// Nearest returns the known name that is nearest to a word, the first of several, or "".
+// Case does not matter.
 func Nearest(word string, known []string) string {
 	best, least := "", maxTypos+1
 	for _, k := range known {

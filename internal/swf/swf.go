@@ -11,46 +11,46 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TraceJob is one line of a log. What a log does not know is -1. Times are in seconds.
+// TraceJob is one line of a log. Unknown values are -1. Times are in seconds.
 type TraceJob struct {
-	Line                int   // of the log, from 1; 0: it was in none
+	Line                int   // line in the log, from 1; 0: not from a log
 	ID                  int64 // field 1
-	Submit              int64 // 2, since the log's beginning
-	Wait                int64 // 3
-	RunTime             int64 // 4
-	Processors          int64 // 5, that it got
-	CPU                 int64 // 6, mean used for each processor, rounded down
-	Memory              int64 // 7, mean used for each processor, in KiB, rounded down
-	RequestedProcessors int64 // 8, processors
-	RequestedTime       int64 // 9, how long it asked for
-	RequestedMemory     int64 // 10, memory that it asked for on each processor, in KiB
-	Status              int64 // 11: 1 completed, 0 failed, 5 cancelled
-	User                int64 // 12
-	Group               int64 // 13
-	Program             int64 // 14
-	Queue               int64 // 15
-	Partition           int64 // 16
-	PrecedingJob        int64 // 17, the job that it had to wait for
-	ThinkTime           int64 // 18, between the end of that and its submission
+	Submit              int64 // field 2: submission, since the start of the log
+	Wait                int64 // field 3: wait
+	RunTime             int64 // field 4: run time
+	Processors          int64 // field 5: processors allocated
+	CPU                 int64 // field 6: mean CPU time used on each processor, rounded down
+	Memory              int64 // field 7: mean memory used on each processor, in KiB, rounded down
+	RequestedProcessors int64 // field 8: processors requested
+	RequestedTime       int64 // field 9: run time requested
+	RequestedMemory     int64 // field 10: memory requested on each processor, in KiB
+	Status              int64 // field 11: 1 completed, 0 failed, 5 cancelled
+	User                int64 // field 12
+	Group               int64 // field 13
+	Program             int64 // field 14
+	Queue               int64 // field 15
+	Partition           int64 // field 16
+	PrecedingJob        int64 // field 17: id of the job that it depends on
+	ThinkTime           int64 // field 18: from the end of PrecedingJob to the submission
 }
 
 // HeaderField is a field of a log's header.
 type HeaderField struct{ Name, Value string }
 
-// TraceLog is a whole log, its jobs in the order of its lines.
+// TraceLog is a log with its jobs in the order of the lines.
 type TraceLog struct {
 	Headers []HeaderField
 	Jobs    []TraceJob
 }
 
-// fieldCount is how many numbers a line has.
+// fieldCount is the number of fields in a line.
 const fieldCount = 18
 
 // maxLine bounds a line, in bytes.
 const maxLine = 1 << 20
 
-// Read reads a log. An error names the line; a job with a number twice is none, for
-// archives have such.
+// Read reads a log. An error has the line. Duplicate job numbers are no error, since
+// archives have them.
 func Read(r io.Reader) (*TraceLog, error) {
 	log := &TraceLog{}
 	lines := bufio.NewScanner(r)
@@ -70,7 +70,7 @@ func Read(r io.Reader) (*TraceLog, error) {
 		}
 		job, err := parseJob(text)
 		if err != nil {
-			if !lines.Scan() && lines.Err() != nil { // it is what was left of a line
+			if !lines.Scan() && lines.Err() != nil { // the line is the rest of a truncated one
 				n--
 				break
 			}
@@ -93,14 +93,14 @@ func Read(r io.Reader) (*TraceLog, error) {
 	return log, nil
 }
 
-// parseHeader splits "MaxProcs: 100".
+// parseHeader splits a comment like "MaxProcs: 100".
 func parseHeader(comment string) (HeaderField, bool) {
 	name, value, ok := strings.Cut(comment, ":")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	return HeaderField{name, value}, ok && name != "" && !strings.ContainsAny(name, " \t")
 }
 
-// Header is the last value of a field of the header, "" if there is none.
+// Header returns the last value of a header field, "" if there is none.
 func (l *TraceLog) Header(name string) (value string) {
 	for _, h := range l.Headers {
 		if strings.EqualFold(h.Name, name) {
@@ -110,7 +110,7 @@ func (l *TraceLog) Header(name string) (value string) {
 	return value
 }
 
-// Processors is how many processors the machine had, as the header says.
+// Processors returns the number of processors of the machine, from the header.
 func (l *TraceLog) Processors() (int64, error) {
 	text := l.Header("MaxProcs")
 	if text == "" {
@@ -123,13 +123,13 @@ func (l *TraceLog) Processors() (int64, error) {
 	return n, nil
 }
 
-// maxProcs and maxSeconds are more than any machine and any job has had.
+// maxProcs and maxSeconds are more than any real machine or job has.
 const (
 	maxProcs   = 1 << 30
 	maxSeconds = 1 << 32
 )
 
-// fields lists the fields in order.
+// fields returns pointers to the fields in order.
 func (j *TraceJob) fields() [fieldCount]*int64 {
 	return [fieldCount]*int64{
 		&j.ID, &j.Submit, &j.Wait, &j.RunTime, &j.Processors, &j.CPU, &j.Memory, &j.RequestedProcessors,
@@ -169,7 +169,7 @@ func parseJob(text string) (j TraceJob, err error) {
 	return j, nil
 }
 
-// parseNumber reads an integer. Some logs write means with a fraction, which is cut off.
+// parseNumber reads an integer. Some logs have means with a fraction, which is cut off.
 func parseNumber(word string) (int64, error) {
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
 		return n, nil

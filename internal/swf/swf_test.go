@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRefused: what is no log is refused, and the message says where and why.
+// TestRefused checks that an invalid log is refused with its place and the reason.
 func TestRefused(t *testing.T) {
 	good := "1 0 10 97225 56 -1 -1 56 210000 -1 1 1 -1 -1 -1 -1 -1 -1\n"
 	for text, want := range map[string]string{
@@ -87,15 +87,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile holds that of a file that cannot be read to its end it is said how
-// far it could be, and not that its last line is none.
+// TestTruncatedFile checks that the error of a truncated file says how far it could be
+// read. It must not call the last line invalid.
 func TestTruncatedFile(t *testing.T) {
 	good := "1 0 10 97225 56 -1 -1 56 210000 -1 1 1 -1 -1 -1 -1 -1 -1\n"
 	for cut := range 2 * len(good) {
 		_, err := Read(io.MultiReader(strings.NewReader((good + good)[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		want := fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good))
-		// What is left of a line may be a line: that it is not whole is seen by the
-		// error.
+		// The rest of a line may be valid by itself; then only the error shows the
+		// truncation.
 		if err == nil || err.Error() != want &&
 			err.Error() != fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good)+1) {
 			t.Fatalf("cut after %d bytes: %v, want %s", cut, err, want)

@@ -9,12 +9,12 @@ import (
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 )
 
-// jsonPrinter is -F json, laid out as OpenPBS's library does, a tab a level.
+// jsonPrinter is -F json, formatted as by OpenPBS's library, with a tab for each level.
 type jsonPrinter struct {
 	w                         io.Writer
 	buffer                    []byte
 	summary, jobs, longFormat bool
-	hasNode                   bool // there was a node
+	hasNode                   bool // a node was printed
 }
 
 func newDocument(w io.Writer, o *CommandOptions, h JSONHeader) *jsonPrinter {
@@ -27,7 +27,7 @@ func newDocument(w io.Writer, o *CommandOptions, h JSONHeader) *jsonPrinter {
 	return d
 }
 
-// writeMember adds a name and a value that is JSON already, so many levels deep.
+// writeMember adds a name and a value in JSON, at a depth.
 func (d *jsonPrinter) writeMember(depth int, name, value string, first bool) {
 	if !first {
 		d.buffer = append(d.buffer, ',')
@@ -78,8 +78,8 @@ func (d *jsonPrinter) Print(n *Node) error {
 	return d.endObject()
 }
 
-// writeResources adds what there is of each; of what is assigned only what is not 0, as
-// OpenPBS does.
+// writeResources adds the resources of an attribute. As in OpenPBS, assigned resources of
+// 0 are left out.
 func (d *jsonPrinter) writeResources(list []qstat.ObjectAttribute, first bool) {
 	d.writeMember(3, list[0].Name, "{", first)
 	any := false
@@ -96,7 +96,7 @@ func (d *jsonPrinter) writeResources(list []qstat.ObjectAttribute, first bool) {
 	d.buffer = append(d.buffer, '}')
 }
 
-// writeSummary is -S of one node.
+// writeSummary writes -S of a node.
 func (d *jsonPrinter) writeSummary(n *Node) {
 	r := summaryRowOf(n, d.jobs, d.longFormat)
 	d.writeMember(3, "State", quotedText(r.state), true)
@@ -142,11 +142,11 @@ func quotedText(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(strings.ToValidUTF8(s, "?")) // a text always has a form
+	_ = e.Encode(strings.ToValidUTF8(s, "?")) // a string always encodes
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jsonValue is a number where it is one, else a text.
+// jsonValue returns a number as it is, and other text as a string.
 func jsonValue(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(n, 10) == s {
 		return s

@@ -1,6 +1,6 @@
-// Package pbsnodes lays out what pbsnodes prints of machines, in the formats of OpenPBS
-// (pbsnodes(8B) of its manual, whose columns, attributes and keys clients rely on), and
-// reads its command line. It is pure: what there is to print comes in, text comes out.
+// Package pbsnodes formats the output of pbsnodes as OpenPBS does, and reads its command
+// line. Clients rely on the columns, attributes and keys of OpenPBS's manual
+// (pbsnodes(8B)). It is pure: data in, text out.
 package nodes
 
 import (
@@ -14,48 +14,47 @@ import (
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 )
 
-// Node is a machine, or with a vnode's name a part of one, as its ad and the jobs on it
-// have it.
+// Node is a machine, or a vnode of one, from its ad and the jobs on it.
 type Node struct {
 	Name      string
-	Host      string // the machine that the node is of
+	Host      string // machine that the node is part of
 	Arch      string
-	Version   string // of the software there; so far as it is known
-	CPUs      int    // altogether; so the next two
+	Version   string // version of Roost there, if known
+	CPUs      int    // total, as are the next two
 	GPUs      int
 	Memory    roost.Bytes
-	UsedCPUs  roost.MilliCPU // handed out; so the next two
+	UsedCPUs  roost.MilliCPU // allocated, as are the next two
 	UsedGPUs  int
 	UsedMem   roost.Bytes
-	Disk      roost.Bytes // for files of jobs; 0: none is counted
+	Disk      roost.Bytes // for files of jobs; 0: not counted
 	UsedDisk  roost.Bytes
 	Jobs      []RunningTask
 	Condition NodeCondition
 	Comment   string
-	Changed   time.Time // when it came into its state; so far as it is known
-	Used      time.Time // when a job last started on it; likewise
+	Changed   time.Time // when its state last changed, if known
+	Used      time.Time // when a job last started there, if known
 }
 
-// RunningTask is a task that has a part of a node.
+// RunningTask is a task on a node.
 type RunningTask struct {
-	ID        string // as PBS writes it
+	ID        string // in PBS's form
 	CPUs      int
 	Suspended bool
 }
 
-// NodeCondition is what can be the matter with a node.
+// NodeCondition is the set of conditions that a node's state is computed from.
 type NodeCondition struct {
-	Unknown   bool // nothing was ever heard of it
-	Down      bool // nothing is heard of it
-	Offline   bool // somebody has taken it out of service
-	Exclusive bool // a job has it alone
-	Busy      bool // it is its owner's now
-	Reserved  bool // it is kept for some users
+	Unknown   bool // the node has never reported
+	Down      bool // the node no longer reports
+	Offline   bool // an administrator has taken it out of service
+	Exclusive bool // a job has it exclusively
+	Busy      bool // its owner uses it
+	Reserved  bool // it is reserved for certain users
 	Asleep    bool
 }
 
-// State is the node's state in PBS's words, several with commas between them, in
-// OpenPBS's order. All processors handed out is job-busy.
+// State returns the node's state in PBS's words, separated by commas in OpenPBS's order.
+// A node without a free processor is job-busy.
 func (n *Node) State() string {
 	var list []string
 	for _, s := range []struct {
@@ -87,10 +86,10 @@ func (n *Node) IsUnavailable() bool {
 	return n.Condition.Down || n.Condition.Unknown || n.Condition.Offline
 }
 
-// usedCPUs is how many processors are handed out: a part of one counts as one.
+// usedCPUs returns the number of allocated processors, rounded up.
 func (n *Node) usedCPUs() int { return min(int((n.UsedCPUs+999)/1000), n.CPUs) }
 
-// attributes are what is said of a node, in OpenPBS's order.
+// attributes returns the attributes of a node, in OpenPBS's order.
 func (n *Node) attributes() (list []qstat.ObjectAttribute) {
 	add := func(name, value string) {
 		if value != "" {
@@ -152,8 +151,7 @@ func unixTime(t time.Time) string {
 	return strconv.FormatInt(t.Unix(), 10)
 }
 
-// jobProcessors are the processors that jobs have, one after the other: "12.srv/0,
-// 12.srv/1, 15.srv/2".
+// jobProcessors lists the processors of the jobs: "12.srv/0, 12.srv/1, 15.srv/2".
 func (n *Node) jobProcessors() string {
 	var b strings.Builder
 	next := 0
@@ -171,7 +169,7 @@ func (n *Node) jobProcessors() string {
 	return b.String()
 }
 
-// jobIDs are the jobs on the node, each once, in order.
+// jobIDs lists the jobs on the node, each once, in order.
 func (n *Node) jobIDs() []string {
 	list := make([]string, 0, len(n.Jobs))
 	for _, j := range n.Jobs {

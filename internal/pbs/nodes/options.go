@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// OutputFormat is how nodes are printed.
+// OutputFormat is an output format.
 type OutputFormat int
 
 // The formats.
@@ -15,28 +15,28 @@ const (
 	Lines OutputFormat = iota
 	Delimited
 	JSON
-	Torque // its lines
+	Torque // Torque's default format
 	XML    // Torque's -x
 )
 
-// NodeAction is what is to be done.
+// NodeAction is the action of a command line.
 type NodeAction int
 
-// The deeds.
+// The actions.
 const (
-	ShowNamed       NodeAction = iota // the nodes that are named
-	ShowAll                           // show all
-	ShowVnodes                        // show those that are named with their vnodes: -H
-	ListUnavailable                   // list those that are down or offline: -l
-	MarkOffline                       // take out of service
-	ClearOffline                      // put into service again: -r, and -c of old
+	ShowNamed       NodeAction = iota // show the named nodes
+	ShowAll                           // show all nodes
+	ShowVnodes                        // -H: show the named nodes with their vnodes
+	ListUnavailable                   // -l: list the nodes that are down or offline
+	MarkOffline                       // take nodes out of service
+	ClearOffline                      // -r, formerly -c: put nodes back into service
 	SetComment                        // change the comment
 )
 
-// CommandOptions is what a command line of pbsnodes asks for.
+// CommandOptions is a parsed command line of pbsnodes.
 type CommandOptions struct {
 	Action    NodeAction
-	Vnodes    bool // -v: vnode by vnode
+	Vnodes    bool // -v: by vnode
 	Summary   bool // -S
 	Jobs      bool // -j
 	Long      bool // -L
@@ -44,26 +44,24 @@ type CommandOptions struct {
 	Delimiter string
 	Comment   string
 	Commented bool   // -C was given
-	Appended  bool   // -A of Torque: the comment is added to what there is
-	Notes     bool   // -n of Torque, with -l: with comments
-	Wanted    string // of Torque, behind -l: the state of the nodes that are listed; empty: down or offline
+	Appended  bool   // Torque's -A: append to the present comment
+	Notes     bool   // Torque's -n with -l: with comments
+	Wanted    string // Torque's state after -l, which selects nodes; empty: down or offline
 	Quiet     bool
 	Server    string
 	Nodes     []string
 }
 
-// GivenOption is one option of a command line, 0 for an operand.
+// GivenOption is one option of a command line, or an operand with letter 0.
 type GivenOption struct {
 	Letter byte
 	Value  string
 }
 
-// OptionSpec are the options in getopt's words: those of OpenPBS, and A, n, N and x of
-// Torque.
+// OptionSpec is the getopt string: the options of OpenPBS, and A, n, N and x of Torque.
 const OptionSpec = "aA:cC:dD:F:HjlLnN:oqrs:Svx"
 
-// Usage is what is printed for a command line that makes no sense; the exit status is 1
-// then.
+// Usage is the usage message for an invalid command line, whose exit status is 1.
 const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n" +
 	"\tpbsnodes -l [-s server]\n" +
 	"\tpbsnodes [-s server] -v vnode vnode ...\n" +
@@ -71,18 +69,17 @@ const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n"
 	"\tpbsnodes -[H][S[j][L]][-F format][-D delim] host host ...\n" +
 	"\tpbsnodes --version\n\n"
 
-// TorqueUsage is the same for who speaks Torque.
+// TorqueUsage is the usage message in the Torque dialect.
 const TorqueUsage = "usage:\tpbsnodes [-{c|o|r}] [-s server] [-n] [-N \"note\"] [-A \"append note\"] [-q] node ...\n" +
 	"\tpbsnodes [-{a|x}] [-s server] [-q] [node]\n" +
 	"\tpbsnodes -l [-s server] [-q] [-n] [state] [node ...]\n\n"
 
-// unknownNode is what PBS says of a name that no node has.
+// unknownNode is PBS's message for an unknown node name; the name follows.
 const unknownNode = "Unknown node "
 
-// ParseCommandLine understands a command line; false where it makes no sense. What goes
-// with what is OpenPBS's: it depends on the order of the options, too. In Torque all
-// nodes are shown where nothing is said, and those that are named with -a; -l takes a
-// state before names.
+// ParseCommandLine parses a command line; ok is false if it is invalid. Which options
+// combine is OpenPBS's rule, which depends on their order. In the Torque dialect all
+// nodes are shown by default, and -a shows the named ones; -l takes a state before names.
 func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions, ok bool) {
 	o.Delimiter, ok = "|", len(given) > 0 || d == roost.Torque
 	showing := func() bool { return o.Action == ShowNamed || o.Action == ShowAll || o.Action == ShowVnodes }
@@ -137,7 +134,7 @@ func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions
 		case 'v':
 			ok = ok && (o.Action == ShowNamed || o.Action == ShowAll)
 			o.Vnodes = true
-		default: // -d, which would call nodes dead that are not
+		default: // -d, which would mark down nodes that are not
 			ok = false
 		}
 	}
@@ -149,7 +146,7 @@ func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions
 		o.Action == ListUnavailable != named)
 }
 
-// readTorque makes of a command line what Torque does.
+// readTorque applies the rules of the Torque dialect.
 func (o *CommandOptions) readTorque() {
 	if o.Format == Lines && !o.Summary && !o.Vnodes {
 		o.Format = Torque
@@ -164,7 +161,7 @@ func (o *CommandOptions) readTorque() {
 	}
 }
 
-// torqueStateWords are the words that may stand behind -l.
+// torqueStateWords lists the states that may follow -l.
 func torqueStateWords() []string {
 	return []string{"free", "offline", "down", "reserve", "job-exclusive", "job-sharing", "busy", "time-shared",
 		"state-unknown", "active", "all", "up"}

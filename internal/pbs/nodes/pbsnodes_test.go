@@ -34,7 +34,7 @@ func nodes() []*Node {
 	}
 }
 
-// TestFormats holds every format, byte for byte.
+// TestFormats compares each format byte for byte.
 func TestFormats(t *testing.T) {
 	for name, o := range map[string]CommandOptions{
 		"lines": {}, "dsv": {Format: Delimited, Delimiter: "|"}, "json": {Format: JSON}, "S": {Summary: true},
@@ -82,8 +82,8 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestNoNodes holds that JSON has its key without nodes, too, and that nothing else
-// prints anything.
+// TestNoNodes checks that without nodes JSON still has its key, and that the other
+// formats print nothing.
 func TestNoNodes(t *testing.T) {
 	for _, o := range []CommandOptions{{}, {Summary: true}, {Format: Delimited}, {Format: JSON}} {
 		var got bytes.Buffer
@@ -98,7 +98,7 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
-// TestShort holds how memory is rounded: as OpenPBS does it, from kilobytes up.
+// TestShort checks that memory is rounded as by OpenPBS, up from kilobytes.
 func TestShort(t *testing.T) {
 	for size, want := range map[roost.Bytes]string{
 		0: "0kb", 1: "1kb", 999 * roost.KiB: "999kb", 1000 * roost.KiB: "1mb", 8174924 * roost.KiB: "8gb",
@@ -110,7 +110,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// givenOf is a command line as getopt has it.
+// givenOf returns a command line as getopt would.
 func givenOf(line string) (given []GivenOption) {
 	for _, word := range strings.Fields(line) {
 		if word[0] != '-' {
@@ -123,8 +123,8 @@ func givenOf(line string) (given []GivenOption) {
 	return given
 }
 
-// TestRead holds which command lines make sense. Each is written as letters, "=" and what
-// follows up to a blank being a value, and words operands.
+// TestRead checks which command lines are valid. In a line, "=" separates a letter from
+// its value, and other words are operands.
 func TestRead(t *testing.T) {
 	for line, want := range map[string]string{
 		"":              "usage",
@@ -170,7 +170,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadTorque is TestRead for who speaks Torque.
+// TestReadTorque is TestRead in the Torque dialect.
 func TestReadTorque(t *testing.T) {
 	for line, want := range map[string]string{
 		"":             "all torque []",
@@ -228,8 +228,8 @@ func setFields(o CommandOptions) string {
 	return fmt.Sprint(strings.Join(words, " "), " ", o.Nodes)
 }
 
-// TestExclusiveNode: a machine that a job has alone is told so, though all of it is
-// handed out.
+// TestExclusiveNode checks that an exclusive node without free processors has state
+// job-exclusive.
 func TestExclusiveNode(t *testing.T) {
 	n := Node{CPUs: 4, UsedCPUs: 4000, Condition: NodeCondition{Exclusive: true}}
 	if got, want := n.State(), "job-exclusive"; got != want {

@@ -12,19 +12,19 @@ import (
 // NodePrinter prints nodes in one of the formats.
 type NodePrinter interface {
 	Print(n *Node) error
-	// Unknown says that there is no node of that name. It reports whether that is
-	// printed; else the caller says it.
+	// Unknown reports an unknown name. printed is false if the caller must print the
+	// message.
 	Unknown(name string) (printed bool, err error)
 	Close() error
 }
 
-// JSONHeader is what JSON begins with.
+// JSONHeader is the data at the start of the JSON document.
 type JSONHeader struct {
 	Now             time.Time
 	Version, Server string
 }
 
-// NewPrinter returns the printer that the options ask for.
+// NewPrinter returns the printer that the options select.
 func NewPrinter(w io.Writer, o *CommandOptions, h JSONHeader) NodePrinter {
 	switch {
 	case o.Format == JSON:
@@ -48,7 +48,7 @@ func delimiterOrDefault(o *CommandOptions) string {
 	return ""
 }
 
-// linePrinter is the usual format: the name, and an attribute a line.
+// linePrinter is the default format: the name, and a line for each attribute.
 type linePrinter struct {
 	w    io.Writer
 	zone *time.Location
@@ -75,7 +75,7 @@ func (l *linePrinter) Print(n *Node) error {
 func (l *linePrinter) Unknown(string) (bool, error) { return false, nil }
 func (l *linePrinter) Close() error                 { return nil }
 
-// delimitedPrinter is -F dsv: a node a line.
+// delimitedPrinter is -F dsv: a line for each node.
 type delimitedPrinter struct {
 	w         io.Writer
 	delimiter string

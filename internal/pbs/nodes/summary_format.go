@@ -9,10 +9,10 @@ import (
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 )
 
-const noValue = "--" // for what there is nothing to say of
+const noValue = "--" // for missing values
 
-// The heads of the two tables, with the columns of OpenPBS. There are no MICs, and
-// clients that look for the column find none free.
+// The heads of the two tables, with the columns of OpenPBS. The column of MICs remains
+// for clients that look for it.
 const (
 	jobsHeader = "                                                        mem       ncpus   nmics   ngpus\n" +
 		"vnode           state           njobs   run   susp      f/t        f/t     f/t     f/t   jobs\n" +
@@ -23,7 +23,7 @@ const (
 		"------- ---------\n"
 )
 
-// summaryRow is what the tables say of a node.
+// summaryRow is a node's row in the tables.
 type summaryRow struct {
 	name, state, host, comment string
 	jobs                       []string
@@ -31,8 +31,8 @@ type summaryRow struct {
 	mem, cpus, mics, gpus      string
 }
 
-// summaryRowOf sums a node up. With jobs, what is free stands before what there is;
-// without long only the first word of the state counts.
+// summaryRowOf returns a node's row. With jobs, the free amount is before the total.
+// Without long, only the first word of the state is used.
 func summaryRowOf(n *Node, jobs, long bool) summaryRow {
 	r := summaryRow{name: n.Name, state: n.State(), host: n.Host, comment: n.Comment, jobs: n.jobIDs(), mics: "0"}
 	if first, _, _ := strings.Cut(r.state, ","); !long {
@@ -64,7 +64,7 @@ func summaryRowOf(n *Node, jobs, long bool) summaryRow {
 	return r
 }
 
-// shortSize is an amount of memory in at most three digits, rounded up from kilobytes.
+// shortSize formats memory with at most three digits, rounded up from kilobytes.
 func shortSize(b roost.Bytes) string {
 	n, unit := (b+roost.KiB-1)/roost.KiB, 0
 	for ; n > 999 && unit < 4; unit++ {
@@ -73,8 +73,8 @@ func shortSize(b roost.Bytes) string {
 	return fmt.Sprintf("%d%cb", n, "kmgtp"[unit])
 }
 
-// summaryPrinter is -S: a table, with -j of jobs, with -L as wide as it has to be; or
-// with a delimiter -F dsv of it.
+// summaryPrinter is -S: a table of nodes, with -j of their jobs. -L makes it as wide as
+// needed, and -F dsv delimits the columns.
 type summaryPrinter struct {
 	w                io.Writer
 	jobs, wideFormat bool
@@ -112,7 +112,7 @@ func (s *summaryPrinter) Print(n *Node) error {
 	return err
 }
 
-// jobList are the jobs with commas between them.
+// jobList joins the jobs with commas.
 func (r *summaryRow) jobList() string {
 	if len(r.jobs) == 0 {
 		return noValue

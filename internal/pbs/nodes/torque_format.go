@@ -11,18 +11,18 @@ import (
 	"github.com/roost-batch/roost/internal/pbs/qstat"
 )
 
-// Machines as Torque tells of them (its pbsnodes(8)): fewer attributes, with what was
-// measured in one of them, "status", and other words for two states.
+// The node formats of Torque (its pbsnodes(8)). There are fewer attributes, the measured
+// values are all in "status", and two states have other names.
 
-// TorqueState is the node's state in Torque's words.
+// TorqueState returns the node's state in Torque's words.
 func (n *Node) TorqueState() string {
 	state := strings.NewReplacer("job-busy", "job-exclusive", "resv-exclusive", "reserve", ",sleep", "", "sleep",
 		"free").Replace(n.State())
 	return strings.Replace(state, "state-unknown,down", "down", 1)
 }
 
-// IsWanted reports whether pbsnodes -l lists the node: with a state behind it those that
-// are in that, else as Marked has it.
+// IsWanted reports whether pbsnodes -l lists the node. With a state those in that state
+// are listed, otherwise those that IsUnavailable selects.
 func (o *CommandOptions) IsWanted(n *Node) bool {
 	state := n.TorqueState()
 	switch o.Wanted {
@@ -38,7 +38,7 @@ func (o *CommandOptions) IsWanted(n *Node) bool {
 	return strings.Contains(state, o.Wanted)
 }
 
-// torqueAttributes are the attributes of a node.
+// torqueAttributes returns the attributes of a node.
 func (n *Node) torqueAttributes(now time.Time) (list []qstat.ObjectAttribute) {
 	add := func(name, value string) {
 		if value != "" {
@@ -55,7 +55,7 @@ func (n *Node) torqueAttributes(now time.Time) (list []qstat.ObjectAttribute) {
 	add("ntype", "cluster")
 	add("jobs", n.torqueJobs())
 	if !n.Condition.Unknown && !n.Condition.Down {
-		state := "free" // as the machine itself sees it: one word, because commas part the list
+		state := "free" // the machine's own view, as one word: commas separate the list
 		if n.Condition.Busy || n.isFull() {
 			state = "busy"
 		}
@@ -68,7 +68,7 @@ func (n *Node) torqueAttributes(now time.Time) (list []qstat.ObjectAttribute) {
 	return list
 }
 
-// torqueJobs are the processors that jobs have: "0-1/12.srv,2/15.srv".
+// torqueJobs lists the processors of the jobs: "0-1/12.srv,2/15.srv".
 func (n *Node) torqueJobs() string {
 	var parts []string
 	next := 0
@@ -83,7 +83,7 @@ func (n *Node) torqueJobs() string {
 	return strings.Join(parts, ",")
 }
 
-// torqueLinePrinter is the usual format of Torque.
+// torqueLinePrinter is Torque's default format.
 type torqueLinePrinter struct {
 	w   io.Writer
 	now time.Time
@@ -102,7 +102,7 @@ func (l *torqueLinePrinter) Print(n *Node) error {
 func (l *torqueLinePrinter) Unknown(string) (bool, error) { return false, nil }
 func (l *torqueLinePrinter) Close() error                 { return nil }
 
-// torqueXMLPrinter is -x of Torque.
+// torqueXMLPrinter is Torque's -x.
 type torqueXMLPrinter struct {
 	tree qstat.FullPrinter
 	now  time.Time

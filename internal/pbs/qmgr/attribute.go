@@ -12,35 +12,36 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Object is a queue or the server, whose attributes are told and changed.
+// Object is a queue or the server, whose attributes are printed and changed.
 type Object struct {
-	Queue *ledger.QueuePolicy // nil: it is the server
-	Pool  ledger.PoolLimits   // of the server, as are the next two
-	// DefaultQueue is where jobs go that name none.
+	Queue *ledger.QueuePolicy // nil: the server
+	Pool  ledger.PoolLimits   // the pool's limits; for the server, as are the next two
+	// DefaultQueue is the queue of jobs that name none.
 	DefaultQueue        string
-	MaxTasks            int64    // of an array, where the pool says nothing
-	Managers, Operators []string // each as user@host; a host may be *
-	// names of resources that are attributes of machines, and whether one is true or
-	// false
+	MaxTasks            int64    // pool default for the size of an array
+	Managers, Operators []string // user@host each; the host may be *
+	// names of resources that are machine attributes, and whether each is a boolean
 	Words     map[string]bool
-	Counted   []string         // names of resources that are counted for the pool
-	Available []AttributeValue // of the server: resources that are counted for the pool; Text is how many
+	Counted   []string         // names of resources that the pool counts
+	Available []AttributeValue // server: resources that the pool counts, with the amounts in Text
 }
 
-// AttributeValue is one attribute as it is told. Of a list there is one for each item.
+// AttributeValue is the value of an attribute. A list has one for each item.
 type AttributeValue struct{ Name, Resource, Text string }
 
-// attributeSpec is an attribute: where it stands, and how it is told and changed.
+// attributeSpec describes an attribute: its objects, and how it is read and changed.
 type attributeSpec struct {
-	name          string
-	queue         bool
-	server        bool
-	text          func(o *Object) []string                         // without a resource
-	set           func(o *Object, op, text string) error           // nil: it cannot be changed
-	unset         func(o *Object)                                  // nil: likewise
-	resourceTexts func(o *Object) []AttributeValue                 // of one with resources, instead of the three
-	setResource   func(o *Object, resource, op, text string) error // likewise; op "" takes it away
-	alias         bool                                             // another name of one, which is not told
+	name   string
+	queue  bool
+	server bool
+	text   func(o *Object) []string               // values of an attribute without resources
+	set    func(o *Object, op, text string) error // nil: read-only
+	unset  func(o *Object)                        // nil: read-only
+	// values of an attribute with resources, in place of text
+	resourceTexts func(o *Object) []AttributeValue
+	// sets a resource's value, in place of set; op "" removes it
+	setResource func(o *Object, resource, op, text string) error
+	alias       bool // an older name of another attribute, not printed
 }
 
 func truthText(b bool) []string {
@@ -50,7 +51,7 @@ func truthText(b bool) []string {
 	return []string{"False"}
 }
 
-// boolAttribute is a switch of queues.
+// boolAttribute describes a boolean of queues.
 func boolAttribute(name string, at func(o *Object) *bool, always bool) attributeSpec {
 	return attributeSpec{name: name, queue: true,
 		text: func(o *Object) []string {
@@ -71,7 +72,7 @@ func boolAttribute(name string, at func(o *Object) *bool, always bool) attribute
 	}
 }
 
-// listAttribute is a list of words, in the order in which they were set.
+// listAttribute describes a list of words, in the order in which they were set.
 func listAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	return attributeSpec{name: name, queue: true,
 		text: func(o *Object) []string { return *at(o) },
@@ -95,7 +96,7 @@ func listAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	}
 }
 
-// numberAttribute is a whole number that may be absent.
+// numberAttribute describes an optional whole number.
 func numberAttribute(name string, at func(o *Object) **int64, read func(string) (int64, error),
 	text func(int64) string) attributeSpec {
 	return attributeSpec{name: name, queue: true,
@@ -124,7 +125,7 @@ func numberAttribute(name string, at func(o *Object) **int64, read func(string) 
 	}
 }
 
-// limitAttribute are limits of entities.
+// limitAttribute describes limits by entity.
 func limitAttribute(name string, at func(o *Object) *ledger.CountLimits) attributeSpec {
 	return attributeSpec{name: name, queue: true, server: true,
 		text:  func(o *Object) []string { return limitTexts(*at(o), countText) },
@@ -133,7 +134,7 @@ func limitAttribute(name string, at func(o *Object) *ledger.CountLimits) attribu
 	}
 }
 
-// amountLimitAttribute are limits of entities on resources.
+// amountLimitAttribute describes limits on resources by entity.
 func amountLimitAttribute(name string, at func(o *Object) *ledger.AmountLimits) attributeSpec {
 	return attributeSpec{name: name, queue: true, server: true,
 		resourceTexts: func(o *Object) (all []AttributeValue) {
@@ -184,7 +185,7 @@ func changeAmount(a *ledger.AmountLimits, name, op, text string) error {
 	return nil
 }
 
-// amountsAttribute are amounts of resources.
+// amountsAttribute describes amounts of resources.
 func amountsAttribute(name string, at func(o *Object) *ledger.ResourceRange) attributeSpec {
 	return attributeSpec{name: name, queue: true, server: true,
 		resourceTexts: func(o *Object) (values []AttributeValue) {
@@ -229,7 +230,7 @@ func amountsAttribute(name string, at func(o *Object) *ledger.ResourceRange) att
 	}
 }
 
-// changeWord changes what a job is to ask of machines.
+// changeWord changes which value of a machine attribute jobs require.
 func changeWord(o *Object, e *ledger.ResourceRange, attribute, name, op, text string) error {
 	own := maps.Clone(e.MachineAttrs)
 	switch {
@@ -256,7 +257,7 @@ func changeWord(o *Object, e *ledger.ResourceRange, attribute, name, op, text st
 	return nil
 }
 
-// oldLimitAttribute is an old limit: a single number of the new ones.
+// oldLimitAttribute describes an old limit: one number that sets one of the new limits.
 func oldLimitAttribute(name, entity string, at func(o *Object) *ledger.CountLimits, server bool) attributeSpec {
 	return attributeSpec{name: name, queue: true, server: server, alias: true,
 		text: func(*Object) []string { return nil },
@@ -270,7 +271,7 @@ func oldLimitAttribute(name, entity string, at func(o *Object) *ledger.CountLimi
 	}
 }
 
-// oldAmountLimitAttribute is whole of amounts of resources.
+// oldAmountLimitAttribute describes an old limit on resources, as oldLimitAttribute does.
 func oldAmountLimitAttribute(name, entity string, at func(o *Object) *ledger.AmountLimits) attributeSpec {
 	return attributeSpec{name: name, queue: true, server: true, alias: true,
 		resourceTexts: func(*Object) []AttributeValue { return nil },
@@ -286,7 +287,8 @@ func oldAmountLimitAttribute(name, entity string, at func(o *Object) *ledger.Amo
 	}
 }
 
-// fixedAttribute is what the server always is: setting it so is no error.
+// fixedAttribute describes a server attribute with a constant value. Setting it to that
+// value is no error.
 func fixedAttribute(name, value string) attributeSpec {
 	return attributeSpec{name: name, server: true,
 		text: func(*Object) []string { return []string{value} },
@@ -307,12 +309,12 @@ func priorityText(o *Object) []string {
 	return []string{strconv.Itoa(int(o.Queue.Priority))}
 }
 
-// expressPriority is from which priority on a queue is an express one, whose jobs
-// displace others (OpenPBS, preempt_queue_prio).
+// expressPriority is the lowest priority of an express queue, whose jobs preempt others
+// (OpenPBS, preempt_queue_prio).
 const expressPriority = 150
 
-// setPriority sets the priority of a queue. Express queues are of band production, unless
-// they have a band.
+// setPriority sets the priority of a queue. An express queue without a band gets band
+// production.
 func setPriority(o *Object, op, text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	switch {

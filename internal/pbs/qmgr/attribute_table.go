@@ -34,13 +34,15 @@ func (o *Object) softRunLimits() *ledger.CountLimits {
 	}, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.RunningSoft })
 }
 
-// queueOnly is an attribute that the server has otherwise.
+// queueOnly restricts an attribute to queues, because the server has another one of that
+// name.
 func queueOnly(r attributeSpec) attributeSpec {
 	r.server = false
 	return r
 }
 
-// runAmountLimits is how much may run, or should.
+// runAmountLimits returns the limits, or the soft limits, on the resources of running
+// jobs.
 func runAmountLimits(o *Object, soft bool) *ledger.AmountLimits {
 	switch {
 	case o.Queue != nil && soft:
@@ -53,7 +55,7 @@ func runAmountLimits(o *Object, soft bool) *ledger.AmountLimits {
 	return &o.Pool.RunningAmounts
 }
 
-// extentOf and amountOf choose between what a queue and the pool have alike.
+// extentOf returns an accessor of a resource range that queues and the pool both have.
 func extentOf(queue func(*ledger.QueuePolicy) *ledger.ResourceRange,
 	pool func(*ledger.PoolLimits) *ledger.ResourceRange) func(o *Object) *ledger.ResourceRange {
 	return func(o *Object) *ledger.ResourceRange {
@@ -74,7 +76,7 @@ func amountOf(queue func(*ledger.QueuePolicy) *ledger.AmountLimits,
 	}
 }
 
-// accessOf is a queue's, or the pool's, made if it has none.
+// accessOf returns the access lists of a queue or the pool, and creates them if needed.
 func accessOf(o *Object) *ledger.QueueAccess {
 	at := &o.Pool.Access
 	if o.Queue != nil {
@@ -86,7 +88,7 @@ func accessOf(o *Object) *ledger.QueueAccess {
 	return *at
 }
 
-// attributeTable is the table of all attributes, in the order in which they are told.
+// attributeTable returns all attributes, in the order in which they are printed.
 func attributeTable() []attributeSpec {
 	arrays := numberAttribute("max_array_size", func(o *Object) **int64 {
 		if o.Queue != nil {
@@ -222,7 +224,7 @@ func bandText(o *Object) []string {
 	switch {
 	case o.Queue.Band != "":
 		return []string{o.Queue.Band}
-	case o.Queue.Priority >= expressPriority: // else it would be another's, were this read back
+	case o.Queue.Priority >= expressPriority: // otherwise reading it back would set another band
 		return []string{roost.BatchBand.String()}
 	}
 	return nil
@@ -251,18 +253,18 @@ func setDefault(o *Object, op, text string) error {
 	return nil
 }
 
-// appliesTo reports whether an attribute is one of an object.
+// appliesTo reports whether an object has the attribute.
 func (r *attributeSpec) appliesTo(o *Object) bool {
 	return o.Queue != nil && r.queue || o.Queue == nil && r.server
 }
 
-// Attributes are what an object is set to, in order.
+// Attributes returns the attribute values of an object, in order.
 func Attributes(o *Object) (all []AttributeValue) {
 	if o.Queue != nil {
-		q := *o.Queue // to look at a queue's lists does not give it any
+		q := *o.Queue // a copy: accessors may create missing lists
 		o = &Object{Queue: &q, Counted: o.Counted, Words: o.Words}
 	} else {
-		own := *o // nor the pool
+		own := *o // a copy, for the same reason
 		o = &own
 	}
 	for _, r := range attributeTable() {
@@ -279,10 +281,10 @@ func Attributes(o *Object) (all []AttributeValue) {
 	return all
 }
 
-// ApplyChange makes a change. An error leaves the object as it was.
+// ApplyChange makes a change. An error leaves the object unchanged.
 func ApplyChange(o *Object, c AttributeChange) error {
 	for _, r := range attributeTable() {
-		// OpenPBS looks them up so, and pages on the web write "priority"
+		// as OpenPBS does; many examples on the web write "priority"
 		if !r.appliesTo(o) || !strings.EqualFold(r.name, c.Name) {
 			continue
 		}
@@ -319,7 +321,7 @@ func ApplyChange(o *Object, c AttributeChange) error {
 	return fmt.Errorf("%w: %s", errAttribute, c.Attribute())
 }
 
-// readOnlyAttributes are attributes that are told of objects and that nobody sets.
+// readOnlyAttributes lists attributes that are printed and cannot be set.
 func readOnlyAttributes() []string {
 	return []string{"total_jobs", "state_count", "server_state", "server_host", "pbs_version", "resources_assigned",
 		"hasnodes"}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CommandVerb is what a command does.
+// CommandVerb is the verb of a command.
 type CommandVerb string
 
 // The verbs.
@@ -24,7 +24,7 @@ const (
 	Quit   CommandVerb = "quit"
 )
 
-// ObjectKind is of what sort the objects of a command are.
+// ObjectKind is the kind of a command's objects.
 type ObjectKind string
 
 // The kinds.
@@ -37,24 +37,24 @@ const (
 	Hook     ObjectKind = "hook"
 )
 
-// Command is one line.
+// Command is a parsed command.
 type Command struct {
 	Verb    CommandVerb
-	Kind    ObjectKind        // empty: Help and Quit, and Active that asks
-	Names   []string          // of objects, without what stands behind an @; none for the active ones
-	All     bool              // all there are are meant: an @ stands alone before a server
-	Changes []AttributeChange // Create, Set and Unset; of List and Print the attributes that are wanted, without values
-	Topic   string            // Help
+	Kind    ObjectKind        // empty: Help, Quit, and Active without an object
+	Names   []string          // of objects, without any @server; empty: the active ones
+	All     bool              // all objects of the kind: the name is a single @, with or without a server
+	Changes []AttributeChange // for Create, Set and Unset; for List and Print the selected attributes, without values
+	Topic   string            // of Help
 }
 
-// AttributeChange is one attribute to be set.
+// AttributeChange is a change of one attribute.
 type AttributeChange struct {
 	Name, Resource string
-	Op             string // "=", "+=", "-="; "" of Unset
+	Op             string // "=", "+=", "-="; "" for Unset
 	Value          string
 }
 
-// Attribute is how the change names its attribute.
+// Attribute returns the attribute's name with its resource.
 func (c AttributeChange) Attribute() string {
 	if c.Resource == "" {
 		return c.Name
@@ -62,11 +62,11 @@ func (c AttributeChange) Attribute() string {
 	return c.Name + "." + c.Resource
 }
 
-// SyntaxError is a line that is no command.
+// SyntaxError is the error of an invalid command.
 type SyntaxError struct {
 	Reason string
 	Line   string
-	At     int // in Line, in bytes; below 0 where that says nothing
+	At     int // byte offset in Line; negative: unknown
 }
 
 func (e *SyntaxError) Error() string {
@@ -81,8 +81,8 @@ var (
 	kinds = []ObjectKind{Hook, Node, Queue, Resource, Sched, Server}
 )
 
-// SplitCommands takes a line apart into the commands that are in it, which end with
-// semicolons. A comment begins with a # before which there is nothing or a blank.
+// SplitCommands splits a line into commands, which end with semicolons. A comment begins
+// with # at the start or after a blank.
 func SplitCommands(line string) (commands []string) {
 	start, quote := 0, byte(0)
 	for i := 0; i < len(line); i++ {
@@ -103,7 +103,7 @@ func SplitCommands(line string) (commands []string) {
 	return append(commands, line[start:])
 }
 
-// ParseCommand reads one command. Of an empty one, and of a comment, ok is false.
+// ParseCommand parses one command. For an empty line or a comment, ok is false.
 func ParseCommand(line string) (c Command, ok bool, err error) {
 	p := commandParser{line: line}
 	word := p.nextWord()
@@ -152,12 +152,12 @@ func ParseCommand(line string) (c Command, ok bool, err error) {
 		return c, false, err
 	}
 	if c.Verb == Import || c.Verb == Export {
-		return c, true, nil // what stands behind the name is of no use without hooks
+		return c, true, nil // there are no hooks, so the rest has no meaning
 	}
 	return c, true, p.parseAttributes(&c)
 }
 
-// commandParser is where in a line it is read.
+// commandParser is the position of the parser in a line.
 type commandParser struct {
 	line     string
 	position int
@@ -165,7 +165,7 @@ type commandParser struct {
 
 func (p *commandParser) syntaxError(at int, why string) error { return &SyntaxError{why, p.line, at} }
 
-// nextWord is the next one; empty at the end.
+// nextWord returns the next word; empty at the end.
 func (p *commandParser) nextWord() string {
 	p.skipBlanks()
 	start := p.position
@@ -181,21 +181,20 @@ func (p *commandParser) skipBlanks() {
 	}
 }
 
-// change is the beginning of what is set: an attribute with an operator behind it.
+// change matches the start of an assignment: an attribute and an operator.
 var change = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(\+=|-=|=)\s*`)
 
-// attribute is one that is only named.
+// attribute matches an attribute without an operator.
 var attribute = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(,|$)`)
 
-// parseNames reads the names of objects, if the next word is no attribute with something
-// set.
+// parseNames reads the names of objects, unless the next word begins an assignment.
 func (p *commandParser) parseNames(c *Command) error {
 	if p.skipBlanks(); change.MatchString(p.line[p.position:]) || p.position == len(p.line) {
 		return nil
 	}
 	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.position:], "@") &&
 		attribute.MatchString(p.line[p.position:]) {
-		return nil // there is one server: what is named is an attribute of it
+		return nil // there is one server, so the word is an attribute of it
 	}
 	at := p.position
 	word := p.nextWord()
@@ -216,7 +215,7 @@ func (p *commandParser) parseNames(c *Command) error {
 	return nil
 }
 
-// parseAttributes reads what is behind the names.
+// parseAttributes reads what follows the names.
 func (p *commandParser) parseAttributes(c *Command) error {
 	for p.skipBlanks(); p.position < len(p.line); p.skipBlanks() {
 		if m := change.FindStringSubmatch(p.line[p.position:]); m != nil && (c.Verb == Set || c.Verb == Create) {
@@ -241,8 +240,7 @@ func (p *commandParser) parseAttributes(c *Command) error {
 	return nil
 }
 
-// parseValue reads what an attribute is set to: up to a comma behind which another one is
-// set, or in quotes.
+// parseValue reads a value: quoted, or up to a comma before another assignment.
 func (p *commandParser) parseValue() (string, error) {
 	start := p.position
 	if p.position < len(p.line) && (p.line[p.position] == '"' || p.line[p.position] == '\'') {

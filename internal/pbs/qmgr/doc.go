@@ -1,14 +1,14 @@
-// Package qmgr understands the commands of PBS's qmgr, and says in PBS's attributes what
-// queues, and the pool that is PBS's server, are set to.
+// Package qmgr parses the commands of PBS's qmgr, and maps queues and the pool, which is
+// PBS's server, to PBS's attributes.
 //
-//	line ──▶ ParseCommand ──▶ Command ──▶ AttributeChange on a ledger.QueuePolicy or a ledger.PoolLimits ──▶ what is to be told to the negotiator
-//	                                              │
-//	                                              └──▶ Attributes ──▶ list, print; qstat -Qf, -Bf
+//	line ─▶ ParseCommand ─▶ Command ─▶ AttributeChange on a ledger.QueuePolicy or
+//	                           │       ledger.PoolLimits ─▶ patch for the negotiator
+//	                           └─▶ Attributes ─▶ list, print; qstat -Qf, -Bf
 //
-// What Print writes, ParseCommand reads and AttributeChange makes the same of again. What
-// OpenPBS has beside is refused with what there is instead ([RefuseForeign]). The
-// attributes are those of OpenPBS, pbs_queue_attributes(7B) and
-// pbs_server_attributes(7B), as far as Roost has what they set, and Roost's own: band,
+// ParseCommand reads what PrintCommands writes, and ApplyChange makes the same object of
+// it. Attributes that OpenPBS has and Roost lacks are refused with a replacement
+// ([RefuseForeign]). The supported ones are those of OpenPBS (pbs_queue_attributes(7B),
+// pbs_server_attributes(7B)) for which Roost has a setting, and Roost's own band,
 // allowed_users and allowed_groups of queues.
 //
 // The package is pure.

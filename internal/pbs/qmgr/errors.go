@@ -2,7 +2,7 @@ package qmgr
 
 import "errors"
 
-// refusalReason is why PBS refuses a change, in its words.
+// refusalReason is a reason for which PBS refuses a change.
 type refusalReason string
 
 func (r refusalReason) Error() string { return string(r) }
@@ -15,8 +15,7 @@ const (
 	errSupport   = refusalReason("No support for requested service")
 )
 
-// ErrorNumber is PBS's error number of why a change was refused, and 0 of what is no
-// refusal of this package.
+// ErrorNumber returns PBS's error number of a refusal, and 0 for other errors.
 func ErrorNumber(err error) int {
 	var r refusalReason
 	errors.As(err, &r)

@@ -2,7 +2,7 @@ package qmgr
 
 import "strings"
 
-// HelpText says what a command does, or what there is.
+// HelpText returns the help for a topic, or the list of topics.
 func HelpText(topic string) string {
 	for _, h := range []struct{ word, text string }{
 		{"create", "create queue|resource NAME[,NAME…] [ATTRIBUTE = VALUE[,…]]: make queues, which are neither " +

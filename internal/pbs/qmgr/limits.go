@@ -10,23 +10,23 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Limits are written as lists of "[u:ada=10]": a letter for whom it is (o overall, u of
-// users, g of Unix groups, p of projects, which are our groups), a name, PBS_GENERIC for
-// each that is not named, and PBS_ALL of o (OpenPBS Administrator's Guide, "Managing
-// Resource Usage").
+// Limits are lists like "[u:ada=10]". The letter is o (overall), u (users), g (Unix
+// groups) or p (projects, which are Roost's groups). The name is that of an entity,
+// PBS_GENERIC for each entity without a limit of its own, or PBS_ALL with o (OpenPBS
+// Administrator's Guide, "Managing Resource Usage").
 
 const (
 	anyEntity  = "PBS_ALL"
 	eachEntity = "PBS_GENERIC"
 )
 
-// limitEntry is one in brackets.
+// limitEntry is one bracketed limit.
 type limitEntry struct {
 	who, name string
-	max       string // empty, of what is to be taken away: any
+	max       string // empty in a removal: any value
 }
 
-// readLimits takes a list of limits apart.
+// readLimits parses a list of limits.
 func readLimits(text string) ([]limitEntry, error) {
 	var all []limitEntry
 	for rest := strings.TrimSpace(text); rest != ""; {
@@ -51,7 +51,7 @@ func readLimits(text string) ([]limitEntry, error) {
 	return all, nil
 }
 
-// singleLimit and named are where in counts a limit stands.
+// singleLimit returns the place of a limit that is not of a named entity.
 func singleLimit(c *ledger.CountLimits, l limitEntry) **int64 {
 	switch {
 	case l.who == "o":
@@ -76,7 +76,7 @@ func namedLimit(c *ledger.CountLimits, who string) *map[string]int64 {
 	return &c.UnixGroups
 }
 
-// changeLimits sets, adds to or takes from counts. Amounts are read by parse.
+// changeLimits sets, adds or removes limits. parse reads the amounts.
 func changeLimits(c *ledger.CountLimits, op, text string, parse func(string) (int64, error)) error {
 	list, err := readLimits(text)
 	if err != nil {
@@ -122,7 +122,7 @@ func nextUnquoted(c *ledger.CountLimits, op string, l limitEntry, parse func(str
 	return nil
 }
 
-// limitTexts writes counts, one limit in each text.
+// limitTexts formats limits, each as a text of its own.
 func limitTexts(c ledger.CountLimits, text func(int64) string) (all []string) {
 	add := func(who, name string, n *int64) {
 		if n != nil {

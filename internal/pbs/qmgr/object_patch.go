@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// PatchFor says what makes an object of another, as RFC 7396 has it: fields that neither
-// knows stay as they are.
+// PatchFor returns the RFC 7396 merge patch between two objects. Fields that are in
+// neither are not affected.
 func PatchFor(before, after any) (map[string]any, error) {
 	var docs [2]map[string]any
 	for i, o := range []any{before, after} {

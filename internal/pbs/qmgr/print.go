@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Name is how a value's attribute is written.
+// Attribute returns the attribute's name with its resource.
 func (v AttributeValue) Attribute() string {
 	return AttributeChange{Name: v.Name, Resource: v.Resource}.Attribute()
 }
 
-// isSelected reports whether a value is among the attributes that were asked for; all, if
-// none were.
+// isSelected reports whether a value is among the selected attributes. An empty selection
+// selects all.
 func isSelected(v AttributeValue, only []AttributeChange) bool {
 	for _, c := range only {
 		if strings.EqualFold(c.Name, v.Name) && (c.Resource == "" || c.Resource == v.Resource) {
@@ -21,8 +21,8 @@ func isSelected(v AttributeValue, only []AttributeChange) bool {
 	return len(only) == 0
 }
 
-// PrintCommands writes what makes an object what it is: the items of a list, and limits,
-// each in a line of its own.
+// PrintCommands writes the commands that create an object. Each item of a list and each
+// limit has its own line.
 func PrintCommands(kind ObjectKind, name string, values []AttributeValue, only []AttributeChange) string {
 	var b strings.Builder
 	subject := string(kind)
@@ -44,7 +44,7 @@ func PrintCommands(kind ObjectKind, name string, values []AttributeValue, only [
 	return b.String()
 }
 
-// quotedText puts quotes about what would not be read back otherwise.
+// quotedText quotes text that could not be read back otherwise.
 func quotedText(text string) string {
 	switch {
 	case text == "" || strings.ContainsAny(text, " \t,#'") && !strings.Contains(text, `"`):
@@ -55,10 +55,10 @@ func quotedText(text string) string {
 	return text
 }
 
-// SectionHeading is the comment before the commands that make a part of what there is.
+// SectionHeading returns the comment before a section of commands.
 func SectionHeading(text string) string { return "#\n# " + text + "\n#\n" }
 
-// ListObject writes an object as list does: the items of a list in one line.
+// ListObject formats an object as list does, with the items of a list in one line.
 func ListObject(title string, values []AttributeValue, only []AttributeChange) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, title)
@@ -70,7 +70,7 @@ func ListObject(title string, values []AttributeValue, only []AttributeChange) s
 	return b.String() + "\n"
 }
 
-// JoinedAttributes puts the items of each list together, with commas between them.
+// JoinedAttributes joins the items of each list with commas.
 func JoinedAttributes(values []AttributeValue) (all []AttributeValue) {
 	for _, v := range values {
 		if n := len(all); n > 0 && all[n-1].Attribute() == v.Attribute() {

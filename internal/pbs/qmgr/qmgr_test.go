@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestApply holds what changes make of a queue that has a limit and a list, and what is
+// TestApply checks what changes do to a queue with a limit and a list, and what is
 // refused.
 func TestApply(t *testing.T) {
 	for _, c := range []struct{ change, want string }{
@@ -118,7 +118,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// randomChanges are some that are taken and some that are not.
+// randomChanges returns random changes, valid and invalid ones.
 func randomChanges(rng *rand.Rand) (lines []string) {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	for range rng.IntN(25) {
@@ -134,8 +134,8 @@ func randomChanges(rng *rand.Rand) (lines []string) {
 	return lines
 }
 
-// TestRoundTrip holds that what is printed of a queue makes the same queue again, and
-// that a patch makes one of the other.
+// TestRoundTrip checks that the printed commands recreate a queue, and that patches are
+// correct.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -187,7 +187,7 @@ func objectDocument(t *testing.T, v any) (doc map[string]any) {
 	return doc
 }
 
-// mergePatch is RFC 7396, written down as its section 2 has it.
+// mergePatch implements RFC 7396 literally, after its section 2.
 func mergePatch(t *testing.T, target any, patch map[string]any) map[string]any {
 	doc, ok := target.(map[string]any)
 	if !ok {
@@ -208,7 +208,7 @@ func mergePatch(t *testing.T, target any, patch map[string]any) map[string]any {
 	return doc
 }
 
-// TestSplit holds where one command ends and the next begins, and what is a comment.
+// TestSplit checks where commands end and what is a comment.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -230,7 +230,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestAll holds that all objects are meant only by whoever says so.
+// TestAll checks that a command affects all objects only if it says so explicitly.
 func TestAll(t *testing.T) {
 	for line, want := range map[string]bool{"delete queue": false, "delete queue @default": true,
 		"delete queue a@default": false, "set node @ state = offline": true, "set node state = offline": false} {

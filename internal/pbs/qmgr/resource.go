@@ -13,17 +13,17 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// resourceSpec is one by PBS's name: where it stands in an extent, how it is read and
-// written, and how it is called where amounts are counted.
+// resourceSpec describes a resource by PBS's name. It says where a range has it, how it
+// is read and written, and its name in limits.
 type resourceSpec struct {
 	name   string
-	amount string // in a ledger.AmountLimits; empty: it is not counted there
+	amount string // name in a ledger.AmountLimits; empty: no limits
 	field  func(e *ledger.ResourceRange) (get func() *int64, set func(*int64))
 	parse  func(string) (int64, error)
 	text   func(int64) string
 }
 
-// builtinResources lists them in the order in which they are written.
+// builtinResources lists the resources in the order in which they are written.
 func builtinResources() []resourceSpec {
 	plain := func(at func(*ledger.ResourceRange) **int64) func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
 		return func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
@@ -66,8 +66,7 @@ func builtinResources() []resourceSpec {
 	}
 }
 
-// otherAmount and setOtherAmount are how one of the others of an extent is read and set.
-// The map may be another object's, too.
+// otherAmount returns an accessor for a resource that is not built in.
 func otherAmount(e *ledger.ResourceRange, name string) func() *int64 {
 	return func() *int64 {
 		if n, ok := e.OtherBounds[name]; ok {
@@ -93,7 +92,7 @@ func setOtherAmount(e *ledger.ResourceRange, name string) func(*int64) {
 	}
 }
 
-// countedResource is a resource that is counted for the pool.
+// countedResource describes a resource that the pool counts.
 func countedResource(name string) resourceSpec {
 	name = strings.ToLower(name)
 	field := func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
@@ -102,8 +101,7 @@ func countedResource(name string) resourceSpec {
 	return resourceSpec{name: name, field: field, parse: parseCount, text: countText}
 }
 
-// allResources lists the resources of an extent, with those that are counted for the
-// pool.
+// allResources lists the built-in resources and the counted ones that a range has.
 func allResources(e *ledger.ResourceRange) []resourceSpec {
 	list := builtinResources()
 	for _, name := range slices.Sorted(maps.Keys(e.OtherBounds)) {
@@ -114,7 +112,7 @@ func allResources(e *ledger.ResourceRange) []resourceSpec {
 	return list
 }
 
-// findResource finds one by its name.
+// findResource returns the built-in resource of a name.
 func findResource(name string) (resourceSpec, error) {
 	for _, r := range builtinResources() {
 		if r.name == name {
@@ -124,8 +122,8 @@ func findResource(name string) (resourceSpec, error) {
 	return resourceSpec{}, fmt.Errorf("%w: %s", errResource, name)
 }
 
-// countAccess is how a resource is read and written where amounts of it are counted:
-// cores are whole there.
+// countAccess returns how limits of a resource are read and written: cores are whole
+// there.
 func (r resourceSpec) countAccess() (parse func(string) (int64, error), text func(int64) string) {
 	if r.name == "ncpus" {
 		return parseCount, countText
@@ -141,7 +139,7 @@ func parseSize(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// sizeText writes a size in the largest unit in which it is whole.
+// sizeText formats a size in the largest unit in which it is whole.
 func sizeText(n int64) string {
 	units := []string{"b", "kb", "mb", "gb", "tb", "pb"}
 	at := 0

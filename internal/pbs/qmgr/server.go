@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// schedulingText is whether anything starts in the pool.
+// schedulingText describes scheduling, which is False while the pool is stopped.
 func schedulingText() attributeSpec {
 	return attributeSpec{name: "scheduling", server: true,
 		text: func(o *Object) []string { return truthText(!o.Pool.Stopped) },
@@ -26,7 +26,7 @@ func schedulingText() attributeSpec {
 	}
 }
 
-// serverText is words of the server's.
+// serverText describes a text of the server.
 func serverText(name string, at func(o *Object) *string) attributeSpec {
 	return attributeSpec{name: name, server: true,
 		text: func(o *Object) []string {
@@ -48,7 +48,7 @@ func serverText(name string, at func(o *Object) *string) attributeSpec {
 	}
 }
 
-// usersAttribute are users who may do what others may not, each as user@host.
+// usersAttribute describes a list of privileged users, each as user@host.
 func usersAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	r := listAttribute(name, at)
 	r.queue, r.server = false, true
@@ -67,8 +67,8 @@ func usersAttribute(name string, at func(o *Object) *[]string) attributeSpec {
 	return r
 }
 
-// availableAmounts is how much there is of what is counted for the whole pool. Of what
-// machines have it is how much of it may be in use at once, and so a limit.
+// availableAmounts describes resources_available. For resources that the pool counts it
+// is the total. For machines' resources it is a limit on what may be in use at once.
 func availableAmounts() attributeSpec {
 	return attributeSpec{name: "resources_available", server: true,
 		resourceTexts: func(o *Object) []AttributeValue { return o.Available },
@@ -80,7 +80,7 @@ func availableAmounts() attributeSpec {
 			} else if err == nil {
 				return fmt.Errorf("%w: %s is not counted", errResource, r.name)
 			}
-			resource = strings.ToLower(resource) // as names of limits are
+			resource = strings.ToLower(resource) // like the names of limits
 			now := slices.Clone(o.Available)
 			at := slices.IndexFunc(now, func(v AttributeValue) bool { return v.Resource == resource })
 			if op == "" {

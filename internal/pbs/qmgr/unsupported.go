@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// RefuseForeign refuses an attribute that OpenPBS has and Roost has not, with what there
-// is instead; nil of any other name.
+// RefuseForeign returns an error for an attribute that OpenPBS has and Roost lacks, with
+// a replacement; nil for other names.
 func RefuseForeign(kind ObjectKind, name string) error {
 	for _, f := range foreignAttributes() {
 		if f.kind == kind && strings.EqualFold(f.name, name) {
@@ -21,7 +21,7 @@ type foreignAttribute struct {
 	name, replacement string
 }
 
-// foreignAttributes lists attributes of pbs_server_attributes(7B),
+// foreignAttributes lists unsupported attributes of pbs_server_attributes(7B),
 // pbs_queue_attributes(7B), pbs_node_attributes(7B) and pbs_sched_attributes(7B).
 func foreignAttributes() (all []foreignAttribute) {
 	add := func(instead string, kind ObjectKind, names ...string) {

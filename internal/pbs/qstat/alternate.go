@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// AlternateList is the other list of OpenPBS, that of -a, -i, -r, -u, -n, -s, -H, -G, -M
-// and -T.
+// AlternateList is OpenPBS's alternate list, of -a, -i, -r, -u, -n, -s, -H, -G, -M and
+// -T.
 type AlternateList struct {
 	Writer    io.Writer
-	Server    string // the name above the list
+	Server    string // name above the list
 	Wide      bool
-	Hosts     bool // -n: where each job runs
-	Comments  bool // -s
-	SameLine  bool // -1: both in the job's own line
-	Gigabytes bool // -G
-	Megawords bool // -M
-	Estimates bool // -T: when each starts in place of for how long it has run
+	Hosts     bool // -n: the hosts of each job
+	Comments  bool // -s: comments
+	SameLine  bool // -1: hosts and comments in the line of the job
+	Gigabytes bool // -G: sizes in gigabytes
+	Megawords bool // -M: sizes in megawords
+	Estimates bool // -T: estimated starts in place of elapsed times
 	Now       time.Time
 
 	headPrinted bool
-	pendingRows []*JobRow // -T: they come in the order of their starts
+	pendingRows []*JobRow // -T: rows that are sorted by estimated start before printing
 }
 
-// Print adds a job.
+// Print prints a job.
 func (t *AlternateList) Print(r *JobRow) error {
 	if t.Estimates {
 		pendingRow := *r
@@ -37,8 +37,8 @@ func (t *AlternateList) Print(r *JobRow) error {
 	return t.printRow(r)
 }
 
-// Close prints what was held back for its order: what runs first, by its start, then what
-// is expected to, and last what nobody can say of.
+// Close prints the pending rows in order. Running jobs come first, by start, then those
+// with an estimate, and last those without.
 func (t *AlternateList) Close() error {
 	now := t.Now.Unix()
 	slices.SortStableFunc(t.pendingRows, func(a, b *JobRow) int {
@@ -64,7 +64,8 @@ func (t *AlternateList) Close() error {
 	return nil
 }
 
-// The columns: id, user, queue, name, session, nodes, tasks; the rest is alike in both.
+// The columns: id, user, queue, name, session, nodes, tasks. The others are equal in both
+// lists.
 var (
 	narrowWidths = [7]int{15, 8, 8, 10, 6, 3, 3}
 	wideWidths   = [7]int{30, 15, 15, 15, 8, 4, 5}
@@ -92,7 +93,7 @@ func (t *AlternateList) printHeader() error {
 		last = "Start"
 		above = strings.Repeat(" ", left+15) + "Est\n"
 	}
-	// The two headings differ in how far apart the words stand.
+	// The two heads differ in the spacing of words.
 	wanted := fmt.Sprintf("%-7s%-8s%s\n", "Req'd", "Req'd", last)
 	if t.Wide {
 		wanted = fmt.Sprintf("Req'd  Req'd   %s\n", last)
@@ -107,8 +108,7 @@ func (t *AlternateList) printHeader() error {
 	return err
 }
 
-// noValue stands for what there is not. Columns show as much of it as they have space
-// for.
+// noValue stands for a missing value. Columns cut it to their width.
 const noValue = " -- "
 
 func (t *AlternateList) printRow(r *JobRow) error {
@@ -161,7 +161,7 @@ func (t *AlternateList) printRow(r *JobRow) error {
 	return err
 }
 
-// commentText is as much of a comment as a line of OpenPBS has space for.
+// commentText cuts a comment to the length that a line of OpenPBS has.
 func (t *AlternateList) commentText(text string) string {
 	most := 74
 	if t.Wide {
@@ -173,8 +173,7 @@ func (t *AlternateList) commentText(text string) string {
 	return strings.ToValidUTF8(text[:most-4], "") + "..."
 }
 
-// printHosts prints where a job runs, the machines without their domains, as many to a
-// line as fit.
+// printHosts prints the hosts of a job without domains, as many in a line as fit.
 func (t *AlternateList) printHosts(list string) error {
 	if list == "" {
 		list = noValue

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// sizeText is an amount of memory in the column of the other list: in the unit that it
-// was asked for in, with -G in gigabytes, and with -M in millions of words of 8 bytes; in
-// a larger one where there are more than four digits. It is rounded up.
+// sizeText formats memory for a column, rounded up. The unit is the requested one,
+// gigabytes with -G, or megawords of 8 bytes with -M; a larger one replaces it if there
+// are more than four digits.
 func (t *AlternateList) sizeText(text string) string { return sizeIn(text, t.Gigabytes, t.Megawords) }
 
 func sizeIn(text string, gigabytes, megawords bool) string {
@@ -46,8 +46,8 @@ func sizeIn(text string, gigabytes, megawords bool) string {
 	return strings.ReplaceAll(fmt.Sprintf("%d%c%s", n, " kmgtp"[out], suffix), " ", "")
 }
 
-// estimateText is when a job is expected to start, in five columns: the hour of today,
-// the day of this week, the month of this year, or the year.
+// estimateText formats an estimated start in five columns. It shows the hour if it is
+// today, the day in this week, the month in this year, or the year.
 func estimateText(unix int64, now time.Time) string {
 	at := time.Unix(unix, 0).In(now.Location())
 	switch {

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestNoFormatPassesControlCharacters prints values that move the cursor of a terminal in
-// all formats: nothing of them gets through, be it short enough for a line, folded, or in
-// a list.
+// TestNoFormatPassesControlCharacters prints control characters in all formats. None may
+// get through, in short values, folded ones or lists.
 func TestNoFormatPassesControlCharacters(t *testing.T) {
 	evil := "/tmp/e\x1b[31m\x9bx\u009b2J\x07\r\x9b\x9b\xff\x9by é\x80"
 	long := strings.Repeat("p", 100) + evil + strings.Repeat(",q", 50) + evil

@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// FullPrinter prints everything about objects, one after the other. Nothing is kept of
-// what was printed, however many there are. Close ends the text.
+// FullPrinter prints all attributes of objects, one object after the other. It does not
+// buffer objects. Close ends the document.
 type FullPrinter interface {
 	Print(o *Object) error
 	Close() error
 }
 
-// linePrinter is the format of qstat -f: an attribute a line, and an empty line behind
-// each object.
+// linePrinter is the format of qstat -f: a line for each attribute, and an empty line
+// after each object.
 type linePrinter struct {
 	w        io.Writer
-	unfolded bool // nothing is folded
+	unfolded bool // lines are not folded
 	buffer   []byte
 }
 
-// NewLines returns what prints an attribute a line. Lines are folded unless it is wide.
+// NewLines returns a printer with a line for each attribute. Lines are folded unless wide
+// is set.
 func NewLines(w io.Writer, wide bool) FullPrinter { return &linePrinter{w: w, unfolded: wide} }
 
 func (l *linePrinter) Print(o *Object) error {
@@ -47,18 +48,17 @@ func (l *linePrinter) Print(o *Object) error {
 
 func (l *linePrinter) Close() error { return nil }
 
-// The column at which lines of qstat -f end, and the one at which what is folded begins,
-// as OpenPBS counts: a tab is 8.
+// Columns of qstat -f: where lines end, and where folded ones begin. A tab counts 8, as
+// in OpenPBS.
 const (
 	lastColumn  = 78
 	tabColumn   = 8
 	afterColumn = 9
 )
 
-// foldValue adds a value behind the column of what stands before it. It is broken behind
-// commas, and a piece that is too long for a line by itself at its last column, as
-// OpenPBS does: what follows stands behind a newline and a tab, which clients take out
-// again.
+// foldValue appends a value from a column on. It folds after commas, and folds a piece
+// that is longer than a line at the last column, as OpenPBS does. A fold is a newline and
+// a tab, which clients remove.
 func foldValue(b []byte, column int, value string) []byte {
 	for first := true; ; first = false {
 		piece, rest, more := strings.Cut(value, ",")
@@ -71,7 +71,7 @@ func foldValue(b []byte, column int, value string) []byte {
 			for i := 0; i < len(piece); {
 				n := 1
 				for i+n < len(piece) && piece[i+n]&0xc0 == 0x80 {
-					n++ // a character is not torn apart
+					n++ // never within a character
 				}
 				b = appendVisible(b, piece[i:i+n])
 				if i, column = i+n, column+n; column > lastColumn {
@@ -86,14 +86,14 @@ func foldValue(b []byte, column int, value string) []byte {
 	}
 }
 
-// delimitedPrinter is the format of qstat -f -F dsv: an object a line.
+// delimitedPrinter is the format of qstat -f -F dsv: a line for each object.
 type delimitedPrinter struct {
 	w         io.Writer
 	delimiter string
 	buffer    []byte
 }
 
-// NewDelimited returns what prints an object a line, with that between the attributes.
+// NewDelimited returns a printer with a line for each object and the given delimiter.
 func NewDelimited(w io.Writer, delimiter string) FullPrinter {
 	return &delimitedPrinter{w: w, delimiter: delimiter}
 }

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// jsonPrinter is the format of qstat -f -F json, laid out as OpenPBS's library does, a
-// tab a level.
+// jsonPrinter is the format of qstat -f -F json. Its layout is that of OpenPBS's library,
+// with a tab for each level.
 type jsonPrinter struct {
 	w         io.Writer
 	buffer    []byte
-	hasObject bool // there was an object
+	hasObject bool // an object was printed
 }
 
-// NewJSON returns what prints one JSON document of all objects. The key of their kind is
-// not there when there are none. Begin is written at once.
+// NewJSON returns a printer of one JSON document. Without objects the key of their kind
+// is missing. The head is written at once.
 func NewJSON(w io.Writer, now time.Time, version, server string) FullPrinter {
 	d := &jsonPrinter{w: w}
 	d.buffer = append(d.buffer, "{\n\t\"timestamp\":\t"...)
@@ -66,7 +66,7 @@ func (d *jsonPrinter) Print(o *Object) error {
 	return d.flush()
 }
 
-// beginEntry begins an entry of an object, so many levels deep.
+// beginEntry begins an entry of an object at a depth.
 func (d *jsonPrinter) beginEntry(depth int, name string) {
 	d.buffer = append(d.buffer, '\n')
 	for range depth {
@@ -114,14 +114,14 @@ func (d *jsonPrinter) flush() error {
 	return err
 }
 
-// isAlwaysText reports whether an attribute is a string even if it looks like a number:
-// people call jobs 1 and true.
+// isAlwaysText reports whether an attribute is a string even if it looks like a number.
+// Users name jobs 1 and true.
 func isAlwaysText(name string) bool {
 	return name == "Job_Name" || name == "project" || name == "Account_Name"
 }
 
-// appendValue adds what is JSON by itself as it is, and everything else as a string.
-// Numbers keep their digits; one with an exponent that no computer holds is a string.
+// appendValue appends valid JSON as it is, and other text as a string. Numbers keep their
+// digits; one with an exponent out of range is a string.
 func appendValue(b []byte, value string) []byte {
 	if value == "" {
 		return append(b, `""`...)
@@ -143,8 +143,7 @@ func appendValue(b []byte, value string) []byte {
 	return appendString(b, value)
 }
 
-// isNumber reports whether a text is a number of JSON (RFC 8259, section 6) that has a
-// value.
+// isNumber reports whether a text is a JSON number (RFC 8259, section 6) within range.
 func isNumber(s string) bool {
 	if digits := strings.TrimPrefix(s, "-"); strings.Trim(digits, "0123456789") == "" {
 		return digits != "" && (digits[0] != '0' || len(digits) == 1)
@@ -156,8 +155,7 @@ func isNumber(s string) bool {
 	return err == nil && !math.IsInf(f, 0)
 }
 
-// appendString adds a string. What is no UTF-8 is replaced, because it cannot stand in
-// JSON.
+// appendString appends a string. Invalid UTF-8 is replaced, because JSON cannot hold it.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	if !utf8.ValidString(s) {

@@ -1,6 +1,6 @@
-// Package qstat lays out what qstat prints: jobs, queues and servers, in the formats of
-// OpenPBS (qstat(1B) of its manual, whose columns, widths and folding clients rely on)
-// and the XML of Torque. It is pure: what there is to print comes in, text comes out.
+// Package qstat formats the output of qstat as OpenPBS does, and in the formats of
+// Torque. It prints jobs, queues and servers. Clients rely on the columns, widths and
+// folding of OpenPBS's manual (qstat(1B)). It is pure: data in, text out.
 package qstat
 
 import (
@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// ObjectAttribute is something that is known of an object, as PBS names it: "Priority",
-// or with a resource "Resource_List" and "ncpus".
+// ObjectAttribute is an attribute in PBS's names, such as "Priority". With a resource it
+// is like "Resource_List" and "ncpus".
 type ObjectAttribute struct {
 	Name     string
 	Resource string
 	Value    string
-	List     []string // instead of Value: items, each "name=value", as in Variable_List
+	List     []string // in place of Value: items "name=value", as in Variable_List
 }
 
-// Text is the value in one piece. Commas within items are told from those between them by
-// a backslash, as in OpenPBS.
+// Text returns the value as one text. Commas within items are escaped with a backslash,
+// as in OpenPBS.
 func (a *ObjectAttribute) Text() string {
 	if a.List == nil {
 		return a.Value
@@ -33,7 +33,7 @@ func (a *ObjectAttribute) Text() string {
 	return b.String()
 }
 
-// ObjectKind is what an object is.
+// ObjectKind is the kind of an object.
 type ObjectKind int
 
 // The kinds.
@@ -41,25 +41,23 @@ const (
 	Jobs ObjectKind = iota
 	Queues
 	Servers
-	Nodes // of pbsnodes -x only
+	Nodes // for pbsnodes -x only
 )
 
-// heading is what stands before an object's name, and key what holds all of a kind in
-// JSON.
+// heading returns the text before an object's name.
 func (k ObjectKind) heading() string { return [...]string{"Job Id", "Queue", "Server"}[k] }
 func (k ObjectKind) jsonKey() string { return [...]string{"Jobs", "Queue", "Server"}[k] }
 
-// Object is a job, a queue or a server, with everything about it.
+// Object is a job, a queue or a server with all its attributes.
 type Object struct {
 	Kind       ObjectKind
 	Name       string
 	Attributes []ObjectAttribute
 }
 
-// appendVisible adds a text with what moves the cursor of a terminal made visible:
-// control characters as ^X, as in OpenPBS, but line feed and form feed as \n and \f,
-// because a value that begins a line of its own could pass for another attribute, or
-// another job.
+// appendVisible appends a text with control characters made visible. They become ^X as in
+// OpenPBS, but line feed and form feed become \n and \f, because a value that began a new
+// line could pass for another attribute or another job.
 func appendVisible(b []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -78,7 +76,7 @@ func appendVisible(b []byte, text string) []byte {
 			switch {
 			case r >= 0x80 && r < 0xa0: // the control characters above ASCII
 				b = append(b, '^', '[', byte(r)-64)
-			case n == 1 && c < 0xa0: // the same for a terminal that knows no UTF-8
+			case n == 1 && c < 0xa0: // the same for a terminal without UTF-8
 				b = append(b, '^', '[', c-64)
 			default:
 				b = append(b, text[i:i+n]...)
@@ -89,7 +87,7 @@ func appendVisible(b []byte, text string) []byte {
 	return b
 }
 
-// VisibleText is a text that moves no terminal's cursor.
+// VisibleText returns a text without control characters.
 func VisibleText(text string) string {
 	for i := 0; i < len(text); i++ {
 		if c := text[i]; c < ' ' || c >= 0x7f {
@@ -99,7 +97,7 @@ func VisibleText(text string) string {
 	return text
 }
 
-// ShortHost is the name of a host up to its first point; an address stays whole.
+// ShortHost returns the name of a host up to the first dot; an address is not cut.
 func ShortHost(name string) string {
 	if short, _, ok := strings.Cut(name, "."); ok && short != "" && strings.Trim(name, "0123456789.") != "" {
 		return short
@@ -107,8 +105,8 @@ func ShortHost(name string) string {
 	return name
 }
 
-// ShortHosts is a list of places, as in "n1.pool/0*4+n2.pool/0", with short names of
-// hosts.
+// ShortHosts returns a list of places such as "n1.pool/0*4+n2.pool/0" with short host
+// names.
 func ShortHosts(places string) string {
 	if !strings.Contains(places, ".") {
 		return places

@@ -6,13 +6,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CommandOptions are what a command line asks for.
+// CommandOptions is a parsed command line.
 type CommandOptions struct {
 	Mode          ListMode
 	Full          bool   // -f
 	Format        string // of -f: "", "json" or "dsv"
 	Delimiter     string // of dsv
-	Alternate     bool   // the other list
+	Alternate     bool   // alternate list
 	Wide          bool
 	SameLine      bool // -1
 	Hosts         bool
@@ -21,16 +21,16 @@ type CommandOptions struct {
 	Megawords     bool
 	Estimates     bool
 	PercentDone   bool // -p
-	Arrays        bool // -J: only those
+	Arrays        bool // -J: only arrays
 	Subjobs       bool // -t
-	ArrayElements bool // of Torque, where jobs are chosen: the tasks of arrays in their place
-	Ended         bool // -x, -H: those, too
+	ArrayElements bool // Torque with a selection of jobs: list the tasks of arrays in place of the array
+	Ended         bool // -x, -H: include ended jobs
 	OnlyEnded     bool
-	States        string   // only jobs in these; empty: any
-	Users         []string // only theirs; none: everybody's
+	States        string   // only jobs in these states; empty: any
+	Users         []string // only jobs of these users; empty: any
 	Limits        bool     // -q
-	JobIDsOnly    bool     // -E: operands are ids of jobs
-	ExcludeEnded  bool     // -c of Torque: none that have ended
+	JobIDsOnly    bool     // -E: operands are job ids
+	ExcludeEnded  bool     // Torque's -c: without ended jobs
 
 	Dialect roost.PBSDialect
 	XML     bool // Torque's -x
@@ -39,24 +39,23 @@ type CommandOptions struct {
 // ListMode is what is listed.
 type ListMode int
 
-// The modes: jobs, -Q and -q, -B.
+// The modes: jobs; -Q and -q; -B.
 const (
 	ListJobs ListMode = iota
 	ListQueues
 	ListServers
 )
 
-// OptionSpec are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e,
-// l and R of Torque.
+// OptionSpec is the getopt string: the options of OpenPBS, and c, e, l and R of Torque.
 const OptionSpec = "ainpqrstwxu:fGHJMQEBW:T1F:D:celR"
 
-// GivenOption is what getopt found: the letters in their order, each with its value.
+// GivenOption is one option that getopt returned.
 type GivenOption struct {
 	Letter byte
 	Value  string
 }
 
-// The marks of options that may conflict.
+// Bits of options that may conflict.
 const (
 	markA = 1 << iota
 	markI
@@ -73,10 +72,10 @@ const (
 	markW
 )
 
-// ParseCommandLine understands a command line. The messages are those of options that do
-// not go together; with any the command is not done. They are OpenPBS's but for -f -1,
-// which in Torque folds nothing, and for -f with -u, -i, -r and -H, which shows
-// everything about the jobs that these choose.
+// ParseCommandLine parses a command line. The messages report options that conflict; if
+// there are any, the command is not run. The rules are OpenPBS's with two exceptions: -f
+// -1 does not fold lines, as in Torque, and -f with -u, -i, -r or -H shows all attributes
+// of the selected jobs.
 func ParseCommandLine(given []GivenOption) (o CommandOptions, messages []string) {
 	r := optionParser{CommandOptions: o}
 	for _, g := range given {
@@ -120,10 +119,9 @@ func ParseCommandLine(given []GivenOption) (o CommandOptions, messages []string)
 	return r.CommandOptions, nil
 }
 
-// InDialect makes of a command line what it means in a dialect. In Torque's -x asks for
-// XML, which has everything about jobs, and not for those that have ended: these are
-// shown for a while in any case. The formats of -F are OpenPBS's, and with them everybody
-// speaks that.
+// InDialect adapts a command line to a dialect. Torque's -x means XML, which has all
+// attributes of jobs, and not ended jobs: those are shown for a while in any case. The
+// formats of -F exist only in OpenPBS, so with -F its dialect is used.
 func (o *CommandOptions) InDialect(d roost.PBSDialect) {
 	if o.Dialect = d; o.Format != "" {
 		o.Dialect = roost.OpenPBS
@@ -139,19 +137,19 @@ func (o *CommandOptions) InDialect(d roost.PBSDialect) {
 	}
 }
 
-// optionParser is a command line that is being understood.
+// optionParser is the state of parsing a command line.
 type optionParser struct {
 	CommandOptions
 	marks     int
 	messages  []string
-	isInvalid bool // something makes no sense, and the usage says enough
+	isInvalid bool // invalid: the usage message suffices
 	queues    bool // -Q
 	servers   bool // -B
 }
 
 func (r *optionParser) conflict() { r.messages = append(r.messages, "qstat: conflicting options.") }
 
-// plainOptions are the options that only set something.
+// plainOptions are the options that only set a field.
 var plainOptions = map[byte]func(r *optionParser){
 	'f': func(r *optionParser) { r.Full = true },
 	't': func(r *optionParser) { r.Subjobs = true },
@@ -162,11 +160,11 @@ var plainOptions = map[byte]func(r *optionParser){
 	'B': func(r *optionParser) { r.Mode, r.servers = ListServers, true },
 	'Q': func(r *optionParser) { r.Mode, r.queues = ListQueues, true },
 	'c': func(r *optionParser) { r.ExcludeEnded = true },
-	// of Torque: only jobs in execution queues, where those are that are shown
+	// Torque: only jobs in execution queues, which all shown jobs are in
 	'e': func(*optionParser) {},
-	// likewise: with aliases of servers, of which there are none
+	// Torque: with aliases of servers, which do not exist
 	'l': func(*optionParser) {},
-	// likewise: it adds columns about disks of machines that are no more
+	// Torque: adds columns about kinds of disks that no longer exist
 	'R': func(r *optionParser) { r.takeAlternateOption('a') },
 }
 
@@ -177,7 +175,7 @@ func (r *optionParser) takeOption(letter byte, value string) {
 	}
 	switch letter {
 	case 'n', 's':
-		r.Full = false // of these and -f the last counts
+		r.Full = false // the last of these and -f wins
 	case 'u':
 		r.readUsers(value)
 	case 'F':
@@ -202,7 +200,7 @@ func (r *optionParser) readUsers(list string) {
 	}
 }
 
-// readWords reads -W of POSIX: letters of options in one word, of which u takes the rest.
+// readWords reads the value of POSIX's -W: option letters in one word; u takes the rest.
 func (r *optionParser) readWords(value string) {
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
@@ -219,7 +217,7 @@ func (r *optionParser) readWords(value string) {
 	}
 }
 
-// alternateOptions are the options of the other list: their marks, and what they set.
+// alternateOptions are the options of the alternate list: their bits, and what they set.
 var alternateOptions = map[byte]struct {
 	mark int
 	set  func(o *CommandOptions)
@@ -239,8 +237,7 @@ var alternateOptions = map[byte]struct {
 	'T': {markT, func(o *CommandOptions) { o.Estimates = true }},
 }
 
-// takeAlternateOption takes an option of the other list; any other is none of its
-// business.
+// takeAlternateOption applies an option of the alternate list, and ignores others.
 func (r *optionParser) takeAlternateOption(letter byte) {
 	if a, ok := alternateOptions[letter]; ok {
 		r.marks |= a.mark

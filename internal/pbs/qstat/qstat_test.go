@@ -20,8 +20,8 @@ var updateGolden = flag.Bool("update", false, "write the golden files instead of
 
 var testNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// testObjects are jobs with whatever makes trouble: values that are folded, that look
-// like something else, that hold what terminals obey.
+// testObjects returns jobs with difficult values: folded ones, ambiguous ones, and ones
+// with control characters.
 func testObjects() []*Object {
 	long := make([]string, 40)
 	for i := range long {
@@ -95,8 +95,7 @@ func TestFull(t *testing.T) {
 	compareGolden(t, "nothing", b.Bytes())
 }
 
-// What is folded is as it was when newlines with tabs are taken out, and no line is
-// longer than it may be.
+// TestFold checks that unfolding gives the value back, and that no line is too long.
 func TestFold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -118,7 +117,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// Whatever a value holds, the document is JSON and gives it back.
+// TestJSONRoundTrip checks that every value gives valid JSON, and is read back unchanged.
 func TestJSONRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	alphabet := []rune("ab01\"\\\n\t\r\f\b\x00\x1f\x7f{}[]:,.-+eE é\u2028\U0001f600")
@@ -150,8 +149,8 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever a value holds, the document is XML and gives it back, but for characters that
-// XML cannot hold.
+// TestXMLRoundTrip checks that every value gives valid XML, and is read back unchanged.
+// Characters that XML cannot hold are replaced.
 func TestXMLRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	alphabet := []rune("ab<>&'\"\n\t =]]>é\u2028\U0001f600")
@@ -188,7 +187,7 @@ func TestXMLRoundTrip(t *testing.T) {
 	}
 }
 
-// testRows are jobs in each state.
+// testRows returns a job in each state.
 func testRows() []*JobRow {
 	all := []*JobRow{
 		{ID: "1.pool.example.org", Name: "short", User: "ann", State: "R", CPU: "00:00:30", Wall: "00:01:00",

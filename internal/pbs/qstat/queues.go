@@ -6,23 +6,23 @@ import (
 	"strconv"
 )
 
-// StateCounts are the jobs of a queue or of a server by their states. Each task of an
-// array counts, as in OpenPBS.
+// StateCounts counts the jobs of a queue or a server by state. As in OpenPBS, each task
+// of an array counts.
 type StateCounts struct{ Transit, Queued, Held, Waiting, Running, Exiting, Begun int }
 
-// Total is how many there are.
+// Total returns the number of all jobs.
 func (c StateCounts) Total() int {
 	return c.Transit + c.Queued + c.Held + c.Waiting + c.Running + c.Exiting + c.Begun
 }
 
-// Text is the value of state_count.
+// Text returns the value of state_count.
 func (c StateCounts) Text() string {
 	return fmt.Sprintf("Transit:%d Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", c.Transit, c.Queued,
 		c.Held, c.Waiting, c.Running, c.Exiting, c.Begun)
 }
 
-// Add counts one more in a state, by its letter. Those that are suspended run, in the
-// eyes of who counts.
+// Add counts n more jobs in a state, given by its letter. Suspended jobs count as
+// running.
 func (c *StateCounts) Add(letter string, n int) {
 	switch letter {
 	case "T":
@@ -42,18 +42,18 @@ func (c *StateCounts) Add(letter string, n int) {
 	}
 }
 
-// QueueRow is a queue in a table.
+// QueueRow is a queue's row in a table.
 type QueueRow struct {
 	Name             string
 	Enabled, Started bool
-	MaxRun           string // empty: no bound
-	Memory, CPU      string // the most that a job may ask for; empty: no bound
+	MaxRun           string // empty: unlimited
+	Memory, CPU      string // most that a job may request; empty: unlimited
 	Walltime, Nodes  string
 	Type             string
 	StateCounts
 }
 
-// QueueTable prints qstat -Q.
+// QueueTable prints the table of qstat -Q.
 func QueueTable(w io.Writer, rows []QueueRow) error {
 	_, err := io.WriteString(w, "Queue              Max   Tot Ena Str   Que   Run   Hld   Wat   Trn   Ext Type\n"+
 		"---------------- ----- ----- --- --- ----- ----- ----- ----- ----- ----- ----\n")
@@ -85,7 +85,7 @@ func yesOrNo(is bool) string {
 	return "no"
 }
 
-// QueueLimits prints qstat -q.
+// QueueLimits prints the table of qstat -q.
 func QueueLimits(w io.Writer, server string, rows []QueueRow, gigabytes, megawords bool) error {
 	_, err := fmt.Fprintf(w, "\nserver: %s\n\nQueue            Memory CPU Time Walltime Node   Run   Que   Lm  State\n"+
 		"---------------- ------ -------- -------- ---- ----- ----- ----  -----\n", server)
@@ -124,14 +124,14 @@ func QueueLimits(w io.Writer, server string, rows []QueueRow, gigabytes, megawor
 	return err
 }
 
-// ServerRow is a server in the table of qstat -B.
+// ServerRow is a server's row in the table of qstat -B.
 type ServerRow struct {
 	Name, Status string
-	MaxRun       string // empty: no bound
+	MaxRun       string // empty: unlimited
 	StateCounts
 }
 
-// ServerTable prints qstat -B.
+// ServerTable prints the table of qstat -B.
 func ServerTable(w io.Writer, rows []ServerRow) error {
 	_, err := io.WriteString(w, "Server             Max   Tot   Que   Run   Hld   Wat   Trn   Ext Status\n"+
 		"---------------- ----- ----- ----- ----- ----- ----- ----- ----- -----------\n")

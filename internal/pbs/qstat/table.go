@@ -6,39 +6,39 @@ import (
 	"strings"
 )
 
-// JobRow is a job in a table. Texts that are empty stand for what there is not.
+// JobRow is a job's row in a table. Empty texts are missing values.
 type JobRow struct {
 	ID, Name, User, Queue, State string
-	CPU, Wall                    string // used, "00:00:59"
+	CPU, Wall                    string // time used, as "00:00:59"
 	RequestedCPU, RequestedWall  string
 	Session, Nodes, Tasks        string
-	Memory                       string // asked for, as PBS writes sizes
+	Memory                       string // memory requested, in PBS's format
 	Host                         string // exec_host
 	Comment                      string
-	Started, Estimate            int64 // unix seconds; 0 for unknown
-	Subjobs, Expired             int   // of an array
+	Started, Estimate            int64 // unix seconds; 0: unknown
+	Subjobs, Expired             int   // of an array: number of tasks, and of ended ones
 }
 
-// JobTable is the list that qstat prints without options.
+// JobTable is the list of qstat without options.
 type JobTable struct {
 	w           io.Writer
 	wide        bool
-	percentDone bool // with how much is done in place of the time that was used
+	percentDone bool // show the completed part in place of the time used
 	torque      bool
 	headPrinted bool
 }
 
-// NewTable returns a list, a job a line. Done is -p.
+// NewTable returns the list with a line for each job. done is -p.
 func NewTable(w io.Writer, wide, done bool) *JobTable {
 	return &JobTable{w: w, wide: wide, percentDone: done}
 }
 
-// NewTorqueTable returns the list of Torque, which has other widths, and of a long name
-// the end.
+// NewTorqueTable returns Torque's list. It has other widths, and shows the end of a long
+// name.
 func NewTorqueTable(w io.Writer) *JobTable { return &JobTable{w: w, torque: true} }
 
-// Print adds a line. The first has the heading before it, so that nothing is printed when
-// there is nothing.
+// Print prints a job. The head comes before the first job, so an empty list prints
+// nothing.
 func (t *JobTable) Print(r *JobRow) error {
 	used := r.CPU
 	if used == "" {
@@ -86,7 +86,7 @@ func (t *JobTable) printHeader() error {
 	return err
 }
 
-// shortHostName leaves the first part of the host's name.
+// shortHostName cuts the host of a job id at its first dot.
 func shortHostName(id string) string {
 	seq, host, ok := strings.Cut(id, ".")
 	if !ok {
@@ -96,7 +96,7 @@ func shortHostName(id string) string {
 	return seq + "." + host
 }
 
-// cutText makes a text fit a column. That something is missing a star at the end says.
+// cutText cuts a text to the width of a column and marks the cut with a star.
 func cutText(text string, width int) string {
 	if len(text) <= width {
 		return text
@@ -104,7 +104,7 @@ func cutText(text string, width int) string {
 	return text[:width-1] + "*"
 }
 
-// cutJobName is cut for the names of jobs, which in PBS's list do not fill their column.
+// cutJobName cuts a job name, which must be shorter than its column in PBS's list.
 func cutJobName(name string, width int) string {
 	if len(name) < width {
 		return name
@@ -112,11 +112,10 @@ func cutJobName(name string, width int) string {
 	return name[:width-1] + "*"
 }
 
-// truncateText is as much of a text as a column of Torque's shows.
+// truncateText cuts a text to the width of a column of Torque's list.
 func truncateText(text string, width int) string { return text[:min(len(text), width)] }
 
-// cutTail is the end of a text that is too long for a column of Torque's, behind three
-// points.
+// cutTail cuts the start of a text that is longer than a column of Torque's list.
 func cutTail(text string, width int) string {
 	if len(text) <= width {
 		return text
@@ -124,8 +123,8 @@ func cutTail(text string, width int) string {
 	return "..." + text[len(text)-width+3:]
 }
 
-// percentDone is how much of a job is done: of an array the subjobs that have ended, of
-// others the time, whichever of its limits is nearer.
+// percentDone returns the completed part of a job. For an array it is that of its ended
+// tasks, for other jobs the larger part of its time limits.
 func percentDone(r *JobRow) string {
 	switch {
 	case r.State == "Q" || r.State == "T" || r.State == "W":
@@ -148,7 +147,7 @@ func percentDone(r *JobRow) string {
 	return fmt.Sprintf("%3d ", most)
 }
 
-// parseSeconds reads "01:02:03".
+// parseSeconds parses a time like "01:02:03" into seconds.
 func parseSeconds(text string) (n int, ok bool) {
 	if text == "" {
 		return 0, false

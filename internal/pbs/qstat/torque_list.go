@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// TorqueList is the other list of Torque, that of -a, -i, -r, -u, -n, -s, -G, -M and -R:
-// the columns of OpenPBS's, other widths, and times with their seconds.
+// TorqueList is Torque's alternate list, of -a, -i, -r, -u, -n, -s, -G, -M and -R. It has
+// OpenPBS's columns with other widths, and times with seconds.
 type TorqueList struct {
 	AlternateList
 }
@@ -18,7 +18,7 @@ const torqueHead = "\n                                                          
 	"----------------------- ----------- -------- ---------------- ------ ----- ------ --------- --------- " +
 	"- ---------\n"
 
-// Print adds a job.
+// Print prints a job.
 func (t *TorqueList) Print(r *JobRow) error {
 	if !t.headPrinted {
 		t.headPrinted = true

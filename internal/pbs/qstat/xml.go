@@ -7,35 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// xmlPrinter is the format of Torque's qstat -x and pbsnodes -x: one document, in one
-// line behind its declaration.
+// xmlPrinter is the format of Torque's qstat -x and pbsnodes -x: one document in one line
+// after its declaration.
 type xmlPrinter struct {
 	w               io.Writer
 	encoder         *xml.Encoder
 	hasObject       bool
-	omitDeclaration bool // without a declaration
-	alwaysDocument  bool // also of nothing there is a document
+	omitDeclaration bool // no XML declaration
+	alwaysDocument  bool // print a document even without objects
 }
 
-// NewXML returns what prints one XML document of all objects, as Torque does. Of nothing
-// it prints nothing, unless it must.
+// NewXML returns a printer of one XML document, as Torque prints it. Without objects it
+// prints nothing unless must is set.
 func NewXML(w io.Writer, must bool) FullPrinter {
 	return &xmlPrinter{w: w, encoder: xml.NewEncoder(w), alwaysDocument: must}
 }
 
-// NewNodeXML is NewXML for nodes, of which the document has no declaration.
+// NewNodeXML returns NewXML for nodes, without an XML declaration.
 func NewNodeXML(w io.Writer, must bool) FullPrinter {
 	return &xmlPrinter{w: w, encoder: xml.NewEncoder(w), alwaysDocument: must, omitDeclaration: true}
 }
 
-// The element that stands for an object of each kind, and the one in it that names it.
+// elementNames returns the XML element of an object of the kind, and the one with its
+// name.
 func (k ObjectKind) elementNames() (object, name string) {
 	return [...]string{"Job", "Queue", "Server", "Node"}[k], [...]string{"Job_Id", "name", "name", "name"}[k]
 }
 
 func startElement(name string) xml.StartElement { return xml.StartElement{Name: xml.Name{Local: name}} }
 
-// beginDocument writes what stands before the first object.
+// beginDocument writes the start of the document before the first object.
 func (t *xmlPrinter) beginDocument() error {
 	if t.hasObject {
 		return nil
@@ -77,8 +78,8 @@ func (t *xmlPrinter) Print(o *Object) error {
 	return err
 }
 
-// elementText is the value of an attribute without the control characters above ASCII,
-// which XML may hold; it replaces those below by itself.
+// elementText returns the value of an attribute without the control characters above
+// ASCII, which XML permits. The encoder replaces those of ASCII.
 func elementText(a *ObjectAttribute) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x7f && r < 0xa0 {
@@ -88,7 +89,7 @@ func elementText(a *ObjectAttribute) string {
 	}, a.Text())
 }
 
-// writeResources writes attributes of one name, a resource each, into one element.
+// writeResources writes the attributes of one name as resources in one element.
 func (t *xmlPrinter) writeResources(list []ObjectAttribute) error {
 	err := t.encoder.EncodeToken(startElement(list[0].Name))
 	for i := 0; err == nil && i < len(list); i++ {
