@@ -2,6 +2,7 @@ package qmgr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -32,27 +33,6 @@ func (o *Object) softRunLimits() *ledger.CountLimits {
 	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits {
 		return &q.RunningSoft
 	}, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.RunningSoft })
-}
-
-// queueOnly restricts an attribute to queues, because the server has another one of that
-// name.
-func queueOnly(r attributeSpec) attributeSpec {
-	r.server = false
-	return r
-}
-
-// runAmountLimits returns the limits, or the soft limits, on the resources of running
-// jobs.
-func runAmountLimits(o *Object, soft bool) *ledger.AmountLimits {
-	switch {
-	case o.Queue != nil && soft:
-		return &o.Queue.RunningSoftAmounts
-	case o.Queue != nil:
-		return &o.Queue.RunningAmounts
-	case soft:
-		return &o.Pool.RunningSoftAmounts
-	}
-	return &o.Pool.RunningAmounts
 }
 
 // extentOf returns an accessor of a resource range that queues and the pool both have.
@@ -90,21 +70,19 @@ func accessOf(o *Object) *ledger.QueueAccess {
 
 // attributeTable returns all attributes, in the order in which they are printed.
 func attributeTable() []attributeSpec {
-	arrays := numberAttribute("max_array_size", func(o *Object) **int64 {
-		if o.Queue != nil {
-			return &o.Queue.MaxArray
-		}
-		return &o.Pool.MaxArray
-	}, parseCount, countText)
-	arrays.server = true
-	own := arrays.text
-	arrays.text = func(o *Object) []string {
-		if ownValues := own(o); ownValues != nil || o.Queue != nil || o.MaxTasks == 0 {
-			return ownValues
-		}
-		return []string{countText(o.MaxTasks)}
-	}
-	all := []attributeSpec{
+	return slices.Concat(generalAttributes(), accessAttributes(), routingAttributes(), rangeAttributes(),
+		runLimitAttributes(), oldLimitAttributes(), []attributeSpec{
+			fixedAttribute("job_history_enable", "True"),
+			boolAttribute("enabled", func(o *Object) *bool {
+				return &o.Queue.Enabled
+			}, true), boolAttribute("started", func(o *Object) *bool { return &o.Queue.Started }, true),
+		})
+}
+
+// generalAttributes returns the type and band of queues, the settings of the server, and
+// the limits on queued jobs.
+func generalAttributes() []attributeSpec {
+	return []attributeSpec{
 		{name: "queue_type", queue: true, text: typeText, set: setType, unset: func(o *Object) {
 			o.Queue.Routing, o.Queue.Destinations = false, nil
 		}},
@@ -127,6 +105,10 @@ func attributeTable() []attributeSpec {
 			return &q.QueuedAmounts
 		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.QueuedAmounts })),
 	}
+}
+
+// accessAttributes returns the access lists, each with its switch.
+func accessAttributes() (all []attributeSpec) {
 	for _, r := range []struct {
 		name string
 		at   func(o *Object) *ledger.ACL
@@ -142,8 +124,12 @@ func attributeTable() []attributeSpec {
 		enable.server, entries.server = true, true
 		all = append(all, enable, entries)
 	}
-	running := func(o *Object) *ledger.CountLimits { return o.runLimits() }
-	return append(all,
+	return all
+}
+
+// routingAttributes returns who may use a queue, and which jobs it routes.
+func routingAttributes() []attributeSpec {
+	return []attributeSpec{
 		listAttribute("allowed_users", func(o *Object) *[]string {
 			return &o.Queue.Users
 		}), listAttribute("allowed_groups", func(o *Object) *[]string { return &o.Queue.Groups }),
@@ -151,6 +137,13 @@ func attributeTable() []attributeSpec {
 			return &o.Queue.RouteHeld
 		}, false), boolAttribute("route_waiting_jobs", func(o *Object) *bool { return &o.Queue.RouteWaiting }, false),
 		boolAttribute("from_route_only", func(o *Object) *bool { return &o.Queue.FromRouteOnly }, false),
+	}
+}
+
+// rangeAttributes returns the bounds and defaults of a job's resources, and what bounds a
+// single job.
+func rangeAttributes() []attributeSpec {
+	return []attributeSpec{
 		amountsAttribute("resources_max", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange {
 			return &q.MaxResources
 		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MaxResources })),
@@ -164,40 +157,29 @@ func attributeTable() []attributeSpec {
 			return &q.DefaultChunk
 		}, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.DefaultChunk })),
 		listAttribute("route_destinations", func(o *Object) *[]string { return &o.Queue.Destinations }),
-		arrays,
+		arraySizeAttribute(),
 		numberAttribute("kill_delay", func(o *Object) **int64 { return &o.Queue.KillDelay }, parseCount, countText),
-		limitAttribute("max_run", running),
-		amountLimitAttribute("max_run_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits {
-			return &q.RunningAmounts
-		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningAmounts })),
-		limitAttribute("max_run_soft", (*Object).softRunLimits),
-		amountLimitAttribute("max_run_res_soft", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits {
-			return &q.RunningSoftAmounts
-		}, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningSoftAmounts })),
-		queueOnly(oldAmountLimitAttribute("resources_available", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits {
-			return runAmountLimits(o, false)
-		})),
-		oldLimitAttribute("max_user_run_soft", "u:"+eachEntity, (*Object).softRunLimits, true),
-		oldLimitAttribute("max_group_run_soft", "g:"+eachEntity, (*Object).softRunLimits, true),
-		oldAmountLimitAttribute("max_user_res", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits {
-			return runAmountLimits(o, false)
-		}), oldAmountLimitAttribute("max_group_res", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits {
-			return runAmountLimits(o, false)
-		}),
-		oldAmountLimitAttribute("max_user_res_soft", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits {
-			return runAmountLimits(o, true)
-		}), oldAmountLimitAttribute("max_group_res_soft", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits {
-			return runAmountLimits(o, true)
-		}),
-		oldLimitAttribute("max_running", "o:"+anyEntity, running, true), oldLimitAttribute("max_user_run",
-			"u:"+eachEntity, running, true), oldLimitAttribute("max_group_run", "g:"+eachEntity, running, true),
-		oldLimitAttribute("max_queuable", "o:"+anyEntity, (*Object).queueLimits, false),
-		oldLimitAttribute("max_user_queuable", "u:"+eachEntity, (*Object).queueLimits, false),
-		fixedAttribute("job_history_enable", "True"),
-		boolAttribute("enabled", func(o *Object) *bool {
-			return &o.Queue.Enabled
-		}, true), boolAttribute("started", func(o *Object) *bool { return &o.Queue.Started }, true),
-	)
+	}
+}
+
+// arraySizeAttribute returns max_array_size. On a server without one it is the pool's
+// default.
+func arraySizeAttribute() attributeSpec {
+	arrays := numberAttribute("max_array_size", func(o *Object) **int64 {
+		if o.Queue != nil {
+			return &o.Queue.MaxArray
+		}
+		return &o.Pool.MaxArray
+	}, parseCount, countText)
+	arrays.server = true
+	own := arrays.text
+	arrays.text = func(o *Object) []string {
+		if ownValues := own(o); ownValues != nil || o.Queue != nil || o.MaxTasks == 0 {
+			return ownValues
+		}
+		return []string{countText(o.MaxTasks)}
+	}
+	return arrays
 }
 
 func typeText(o *Object) []string {
