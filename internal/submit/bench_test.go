@@ -12,8 +12,8 @@ const wideJob = `job "wide" {
 }
 `
 
-// TestAlikeTasksAreCheap holds that alike tasks are never looked at one by one: a hundred
-// thousand within 20 ms, with room for a slow machine.
+// TestAlikeTasksAreCheap checks that identical tasks are never handled one by one. A
+// hundred thousand take at most 20 ms, with room for a slow machine.
 func TestAlikeTasksAreCheap(t *testing.T) {
 	start := time.Now()
 	jobs, diags := ParseFile([]byte(wideJob), testOptions("wide.hcl"))

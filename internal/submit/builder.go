@@ -12,8 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// jobSettings are the names of what can be set in a job, and where roost-job(5) is silent
-// about one a test fails.
+// jobSettings are the names of a job's settings. A test fails if roost-job(5) lacks one.
 var jobSettings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin",
 	"stdout", "stderr",
@@ -39,7 +38,7 @@ type jobBuilder struct {
 	workingDirectory taskText
 	inputs           []inputFile
 	dependencies     []jobDependency
-	position         int // among the jobs of the file, once they are in order
+	position         int // among the jobs of the file in their final order
 }
 
 func newBuilder(p *fileParser, block *hclsyntax.Block, name string) *jobBuilder {
@@ -53,7 +52,7 @@ func (b *jobBuilder) reportProblem(at hcl.Range, summary, detail string) {
 }
 
 // buildJob reads the block into the ad. The order matters: columns need the tasks, and
-// paths the directory.
+// paths need the directory.
 func (b *jobBuilder) buildJob() {
 	b.parser.refuseUnknown(b.block, "a job", jobSettings, []string{"override", "checkpoint"})
 	b.readTasks()
@@ -76,14 +75,15 @@ func (b *jobBuilder) buildJob() {
 	b.readOverrides()
 }
 
-// attribute returns an attribute that is set, with the names in it checked.
+// attribute returns a setting of the block if it is set and the names in its expression
+// are valid.
 func (b *jobBuilder) attribute(name string, roots ...string) (*hclsyntax.Attribute, bool) {
 	a := b.body.Attributes[name]
 	return a, a != nil && b.parser.checkNames(a.Expr, roots)
 }
 
-// constantValue returns the value of a setting that is the same for all tasks; null
-// counts as unset.
+// constantValue returns the value of a setting that is equal for all tasks; null counts
+// as unset.
 func (b *jobBuilder) constantValue(name string) (v cty.Value, at hcl.Range, ok bool) {
 	a, ok := b.attribute(name)
 	if !ok {
@@ -93,7 +93,7 @@ func (b *jobBuilder) constantValue(name string) (v cty.Value, at hcl.Range, ok b
 	return v, a.Expr.Range(), ok && !v.IsNull()
 }
 
-// constantText, constantBool and constantInt read settings of one type.
+// constantText returns the value of a text setting.
 func (b *jobBuilder) constantText(name, hint string) (s string, at hcl.Range, ok bool) {
 	v, at, ok := b.constantValue(name)
 	if ok && v.Type() != cty.String {

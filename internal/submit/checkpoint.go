@@ -10,19 +10,19 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// checkpointSettings are what a checkpoint block can say.
+// checkpointSettings are the settings of a checkpoint block.
 var checkpointSettings = []string{"enabled", "every", "on_vacate", "before_walltime", "method", "signal",
 	"exit_code", "files"}
 
-// minInterval is how soon one checkpoint may follow another: each stops the task for a
-// moment and sends all of its memory away.
+// minInterval is the shortest time between two checkpoints. Each freezes the task for a
+// moment and transfers all of its memory.
 const minInterval = 10 * time.Second
 
 const intervalHint = "Write a length of time (every = \"30m\"), \"auto\" (the machine chooses), or \"never\" (only " +
 	"when the task has to leave its machine, and when you ask)."
 
-// readCheckpoint reads the checkpoint block: whether and how the work of a task is kept
-// when it has to leave its machine.
+// readCheckpoint reads the checkpoint block. It says whether and how the work of a task
+// is saved when it must leave its machine.
 func (b *jobBuilder) readCheckpoint() {
 	var block *hclsyntax.Block
 	for _, inner := range b.body.Blocks {
@@ -60,8 +60,8 @@ func (b *jobBuilder) readCheckpoint() {
 	inner.readMethod()
 }
 
-// refuseCheckpointSettings is for a job that forbids checkpoints: whatever else the block
-// says would mean nothing.
+// refuseCheckpointSettings handles a job that forbids checkpoints. Other settings of the
+// block have no meaning then.
 func (b *jobBuilder) refuseCheckpointSettings() {
 	b.ad.SetBool(roost.AttrCheckpoint, false)
 	for _, name := range checkpointSettings {
@@ -138,7 +138,7 @@ func (b *jobBuilder) readMethod() {
 	b.readCheckpointFiles()
 }
 
-// readCheckpointFiles reads which files have the program's state.
+// readCheckpointFiles reads which files contain the program's state.
 func (b *jobBuilder) readCheckpointFiles() {
 	v, at, ok := b.constantValue("files")
 	if !ok {

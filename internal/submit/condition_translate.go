@@ -14,13 +14,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// conditionTranslator turns a condition of HCL over "machine" into ClassAd:
+// conditionTranslator translates a condition in HCL over "machine" into ClassAd:
 //
-//	machine.memory >= "4GiB" && machine.arch == "x86_64"   becomes   TARGET.Memory >= 4096 && TARGET.Arch == "x86_64"
+//	machine.memory >= "4GiB" && machine.arch == "x86_64"
+//	     becomes   TARGET.Memory >= 4096 && TARGET.Arch == "x86_64"
 //
-// What does not speak of a machine is folded to its value first, so variables, locals,
-// each and every function can stand in it. Only what ClassAd can say too can be said
-// about a machine.
+// Parts that do not refer to a machine are evaluated first, so they may use variables,
+// locals, each and every function. Parts that refer to a machine may use only what
+// ClassAd has, too.
 type conditionTranslator struct {
 	builder   *jobBuilder
 	scope     *hcl.EvalContext
@@ -35,7 +36,7 @@ func (t *conditionTranslator) reportProblem(at hcl.Range, summary, detail string
 	return "undefined"
 }
 
-// The precedence of operators in ClassAd; an operand of a lower one needs parentheses.
+// The precedence of operators in ClassAd. An operand with a lower one needs parentheses.
 const (
 	precConditional = 1 + iota
 	precOr
@@ -74,8 +75,8 @@ func operatorOf(op *hclsyntax.Operation) (adOperator, bool) {
 	return adOperator{}, false
 }
 
-// translateExpr translates, in parentheses when an operator of precedence outer could
-// tear the result apart.
+// translateExpr translates an expression. It adds parentheses if an operator of
+// precedence outer would bind tighter.
 func (t *conditionTranslator) translateExpr(e hclsyntax.Expression, outer int) string {
 	if t.hasFailed {
 		return ""
@@ -126,7 +127,7 @@ func (t *conditionTranslator) parenthesize(s string, prec, outer int) string {
 	return s
 }
 
-// translateOperand translates one side of an operator whose other side is measured in u.
+// translateOperand translates one side of an operator whose other side has unit u.
 func (t *conditionTranslator) translateOperand(e hclsyntax.Expression, u attributeUnit, outer int) string {
 	if t.builder.usesMachine(e) {
 		return t.translateExpr(e, outer)
@@ -134,7 +135,7 @@ func (t *conditionTranslator) translateOperand(e hclsyntax.Expression, u attribu
 	return t.evalConstant(e, u)
 }
 
-// comparisonUnit is the unit of the one side that is an attribute with a unit.
+// comparisonUnit returns the unit of the side that is an attribute with a unit.
 func (t *conditionTranslator) comparisonUnit(sides ...hclsyntax.Expression) attributeUnit {
 	for _, e := range sides {
 		for {
@@ -179,7 +180,7 @@ func (t *conditionTranslator) translateAttribute(e *hclsyntax.ScopeTraversalExpr
 	return "TARGET." + name
 }
 
-// evalConstant evaluates what does not speak of a machine.
+// evalConstant evaluates an expression that does not refer to a machine.
 func (t *conditionTranslator) evalConstant(e hclsyntax.Expression, u attributeUnit) string {
 	v, ok := t.builder.parser.evaluate(e, t.scope)
 	if !ok {
@@ -189,7 +190,8 @@ func (t *conditionTranslator) evalConstant(e hclsyntax.Expression, u attributeUn
 	return t.literalText(v, e.Range(), u)
 }
 
-// literalText writes a value in ClassAd; a text becomes a number where a size is wanted.
+// literalText writes a value in ClassAd; a text becomes a number where a size is
+// expected.
 func (t *conditionTranslator) literalText(v cty.Value, at hcl.Range, u attributeUnit) string {
 	switch ty := v.Type(); {
 	case v.IsNull():
@@ -232,7 +234,7 @@ func (t *conditionTranslator) sizeLiteral(v cty.Value, at hcl.Range, u attribute
 	return realText(new(big.Float).Quo(new(big.Float).SetInt64(n), new(big.Float).SetInt64(int64(per))))
 }
 
-// realText writes a number so that ClassAd reads an integer when it is whole.
+// realText writes a number, in a form that ClassAd reads as an integer if it is whole.
 func realText(f *big.Float) string {
 	if n, acc := f.Int64(); acc == big.Exact {
 		return strconv.FormatInt(n, 10)
@@ -241,7 +243,7 @@ func realText(f *big.Float) string {
 	return classad.RealValue(g).String()
 }
 
-// translateCall translates the functions that ClassAd has too.
+// translateCall translates the functions that ClassAd has, too.
 func (t *conditionTranslator) translateCall(e *hclsyntax.FunctionCallExpr) string {
 	arg := func(i int) string { return t.translateExpr(e.Args[i], 0) }
 	if want := map[string]int{"contains": 2, "startswith": 2, "endswith": 2, "regex": 2, "lower": 1, "upper": 1,
@@ -280,8 +282,8 @@ func (t *conditionTranslator) translateCall(e *hclsyntax.FunctionCallExpr) strin
 			"A ClassAd expression in quotes can say more.")
 }
 
-// translateAffix translates startswith and endswith by comparing a piece of the text. ==
-// of texts does not look at case in ClassAd, so =?= is used.
+// translateAffix translates startswith and endswith by comparing a part of the text. In
+// ClassAd == ignores the case of texts, so it uses =?=.
 func (t *conditionTranslator) translateAffix(e *hclsyntax.FunctionCallExpr) string {
 	if t.builder.usesMachine(e.Args[1]) {
 		return t.reportProblem(e.Args[1].Range(), "this has to be a fixed text",

@@ -7,20 +7,20 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// diagnosticExtra is what our diagnostics carry in Extra beyond hcl's own fields.
+// diagnosticExtra is the Extra field of this package's diagnostics.
 type diagnosticExtra struct {
-	job  string          // the job that the place is in
-	kind roost.ErrorKind // Invalid, or NoInput for a file that is not there
+	job  string          // job that the place is in
+	kind roost.ErrorKind // Invalid, or NoInput for a missing file
 }
 
-// newDiagnostic makes a diagnostic: what is wrong in a few words, and why and how to mend
-// it in sentences.
+// newDiagnostic returns a diagnostic. The summary says what is wrong, and the detail why
+// and how to fix it.
 func newDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: at,
 		Extra: &diagnosticExtra{kind: roost.Invalid}}
 }
 
-// missingFileDiagnostic makes the diagnostic of a file that is not there or cannot be
+// missingFileDiagnostic returns the diagnostic of a file that is missing or cannot be
 // read.
 func missingFileDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnostic {
 	d := newDiagnostic(at, summary, detail)
@@ -28,9 +28,9 @@ func missingFileDiagnostic(at *hcl.Range, summary, detail string) *hcl.Diagnosti
 	return d
 }
 
-// ExitKind returns the kind of error that diags amount to: NoInput when all that is wrong
-// is a file that is missing or cannot be read, Invalid for everything else, and 0 when
-// there is no error.
+// ExitKind returns the kind of error of some diagnostics. It is NoInput if the only
+// problems are files that are missing or cannot be read, Invalid for any others, and 0
+// without errors.
 func ExitKind(diags hcl.Diagnostics) roost.ErrorKind {
 	kind := roost.ErrorKind(0)
 	for _, d := range diags {
@@ -46,8 +46,7 @@ func ExitKind(diags hcl.Diagnostics) roost.ErrorKind {
 	return kind
 }
 
-// hclWordings replaces the words of hcl for the mistakes that people make most; an empty
-// detail keeps hcl's.
+// hclWordings replaces hcl's texts of frequent mistakes; an empty detail leaves hcl's.
 var hclWordings = map[string]struct{ summary, detail string }{
 	"Invalid multi-line string": {"this text has no closing quote",
 		"The line ends before the text does. Put a \" at its end, or write text of several lines as\n\n  script " +
@@ -100,7 +99,7 @@ var hclWordings = map[string]struct{ summary, detail string }{
 	"Inconsistent conditional result types": {"the two results of this condition are of different types", ""},
 }
 
-// rewordDiagnostic puts a diagnostic of hcl into our words.
+// rewordDiagnostic replaces the text of a diagnostic of hcl by this package's own.
 func rewordDiagnostic(d *hcl.Diagnostic) {
 	if _, ours := d.Extra.(*diagnosticExtra); ours {
 		return
@@ -116,9 +115,8 @@ func rewordDiagnostic(d *hcl.Diagnostic) {
 	d.Extra = &diagnosticExtra{kind: roost.Invalid}
 }
 
-// finishDiagnostics makes the diagnostics of a file ready to be seen: in our words, with
-// the job that each is in, one for each place and in the order of the file, and not more
-// of them than anybody reads.
+// finishDiagnostics completes the diagnostics of a file. It rewords them, adds the job of
+// each, leaves one for each place in the order of the file, and bounds their number.
 func (p *fileParser) finishDiagnostics() hcl.Diagnostics {
 	sortByPlace(p.diags)
 	var mergedDiags hcl.Diagnostics

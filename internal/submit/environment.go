@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readEnvironment reads getenv, which takes variables of the submitter along, and
-// environment, which wins over it.
+// readEnvironment reads getenv, which copies variables of the submitter, and environment,
+// which overrides it.
 func (b *jobBuilder) readEnvironment() {
 	values := map[string]taskText{}
 	b.readGetenv(values)
@@ -110,8 +110,7 @@ func (b *jobBuilder) textMap(expr hclsyntax.Expression, what string) (map[string
 	return b.computeMap(expr, what)
 }
 
-// readMapLiteral reads a map that is written out, of which each value is taken apart on
-// its own.
+// readMapLiteral reads a literal map, and splits each value separately.
 func (b *jobBuilder) readMapLiteral(e *hclsyntax.ObjectConsExpr, what string) (map[string]taskText, bool) {
 	out, all := map[string]taskText{}, true
 	for _, item := range e.Items {

@@ -12,8 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// evaluate evaluates an expression that was checked. ok is false when it has no value,
-// which has then been reported.
+// evaluate evaluates an expression whose names were checked. If it has no value the error
+// is reported and ok is false.
 func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
 	p.hasUnreadFile = false
 	v, diags, err := p.meter.evaluate(expr, ctx)
@@ -45,15 +45,13 @@ func (p *fileParser) evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (
 
 var callErrorPrefix = regexp.MustCompile(`^(Invalid value for "[^"]*" parameter|Call to function "[^"]*" failed): `)
 
-// functionErrorText leaves of a function's failure what happened; where it happened shows
-// the caret.
+// functionErrorText returns the cause of a function's error; the caret shows the place.
 func functionErrorText(detail string) string {
 	rest := callErrorPrefix.ReplaceAllString(detail, "")
 	return strings.ToUpper(rest[:min(1, len(rest))]) + rest[min(1, len(rest)):]
 }
 
-// constantExpr checks and evaluates an expression in which only var and local mean
-// something.
+// constantExpr checks and evaluates an expression that may refer only to var and local.
 func (p *fileParser) constantExpr(expr hclsyntax.Expression) (cty.Value, bool) {
 	if !p.checkNames(expr, nil) {
 		return cty.DynamicVal, false
@@ -62,7 +60,8 @@ func (p *fileParser) constantExpr(expr hclsyntax.Expression) (cty.Value, bool) {
 }
 
 // freeReferences returns the references of an expression that its own for clauses do not
-// bind. The first answer is kept, because the meter changes what is evaluated.
+// bind. The first answer is cached, because the step counter changes expressions before
+// evaluating them.
 func (p *fileParser) freeReferences(expr hclsyntax.Expression) []hcl.Traversal {
 	if list, ok := p.freeRefs[expr]; ok {
 		return list
@@ -72,8 +71,8 @@ func (p *fileParser) freeReferences(expr hclsyntax.Expression) []hcl.Traversal {
 	return list
 }
 
-// checkNames reports names in expr that mean nothing there, and functions that do not
-// exist. Beside var and local those of roots are allowed: "task", "each", "job" and
+// checkNames reports names in expr that are not defined there, and unknown functions.
+// Beside var and local, the names in roots are allowed: "task", "each", "job" and
 // "machine".
 func (p *fileParser) checkNames(expr hclsyntax.Expression, roots []string) bool {
 	if ok, done := p.checkedExprs[expr]; done {
@@ -129,7 +128,7 @@ func (p *fileParser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic 
 
 func (p *fileParser) checkMember(at *hcl.Range, noun, hint, name string, named bool, names []string) *hcl.Diagnostic {
 	if !named {
-		return nil // the whole object, or an index that is computed
+		return nil // the whole object, or a computed index
 	}
 	for _, n := range names {
 		if n == name {
@@ -143,7 +142,7 @@ func (p *fileParser) checkMember(at *hcl.Range, noun, hint, name string, named b
 		"The file declares no "+noun+" of that name. "+hint+didYouMean(name, names))
 }
 
-// explainRoot explains a name that means nothing where it stands.
+// explainRoot returns the diagnostic of a name that is not defined in its place.
 func (p *fileParser) explainRoot(t hcl.Traversal, at *hcl.Range, roots []string) *hcl.Diagnostic {
 	root := t.RootName()
 	first := t[0].SourceRange().Ptr()
@@ -199,7 +198,7 @@ func (p *fileParser) isPerTask(expr hclsyntax.Expression) bool {
 	return false
 }
 
-// describeValue says what a value is, for messages.
+// describeValue describes a value for messages.
 func describeValue(v cty.Value) string {
 	ty := v.Type()
 	switch {

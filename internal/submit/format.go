@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Format prints diagnostics for people, each with its place, the line of src, a caret
-// under the very columns, the cause and the cure. Lines are folded at width (0: not at
-// all). The form is Terraform's:
+// Format formats diagnostics for people. Each has its place, the line of src, carets
+// under the columns, the cause and the remedy. Lines are folded at width (0: not at all).
+// The form is Terraform's:
 //
 //	Error: there is no setting "memmory"
 //
@@ -61,7 +61,7 @@ func formatDiagnostic(out *strings.Builder, d *hcl.Diagnostic, src []byte, width
 	}
 }
 
-// formatLine prints the source line of a range, and the carets under it.
+// formatLine prints the source line of a range, with carets under it.
 func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p textColorizer) {
 	start := min(at.Start.Byte, len(src))
 	begin := bytes.LastIndexByte(src[:start], '\n') + 1
@@ -78,7 +78,7 @@ func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p te
 	lead := printableText(line[:from])
 	marked := printableText(line[from:to])
 	rest := printableText(line[to:])
-	if cellWidth(lead) > room/2 { // a window on a long line
+	if cellWidth(lead) > room/2 { // a part of a long line
 		runes := []rune(lead)
 		lead = "…" + string(runes[len(runes)-min(len(runes), room/3):])
 	}
@@ -92,7 +92,7 @@ func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p te
 		p.wrap("1;31", strings.Repeat("^", carets)) + "\n")
 }
 
-// clipText shortens s to so many cells; what is cut shows as "…".
+// clipText shortens s to a number of cells; a cut shows as "…".
 func clipText(s string, room int) string {
 	if cellWidth(s) <= room {
 		return s
@@ -106,8 +106,8 @@ func clipText(s string, room int) string {
 	return s
 }
 
-// printableText replaces what would move the cursor: a job file may come from a stranger,
-// and escape sequences with it.
+// printableText replaces characters that move the cursor: a job file may contain escape
+// sequences from other people.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -121,7 +121,7 @@ func printableText(s string) string {
 	}, s)
 }
 
-// cellWidth is how many columns of a terminal s takes.
+// cellWidth returns how many columns of a terminal s takes.
 func cellWidth(s string) int {
 	n := 0
 	for _, r := range s {
@@ -130,8 +130,8 @@ func cellWidth(s string) int {
 	return n
 }
 
-// runeWidth follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two
-// cells, combining marks none.
+// runeWidth returns the width of a rune, roughly by Unicode Annex 11. CJK and emoji take
+// two cells, combining marks none.
 func runeWidth(r rune) int {
 	switch {
 	case r >= 0x300 && r <= 0x36f || r == 0xfe0f:
@@ -145,8 +145,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// foldLine breaks a line at blanks, so that each part has at most width cells where that
-// can be. Indented lines are left alone.
+// foldLine breaks a line at blanks into parts of at most width cells, where possible.
+// Indented lines are not folded.
 func foldLine(line string, width int) []string {
 	if width <= 0 || cellWidth(line) <= width || strings.HasPrefix(line, " ") {
 		return []string{line}

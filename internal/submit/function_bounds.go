@@ -10,11 +10,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxResult bounds the text that one function makes.
+// maxResult bounds the text that one function returns, in bytes.
 const maxResult = 16 << 20
 
-// boundedFunc wraps a function of the standard library that makes much out of little:
-// size estimates the bytes of the result, and is asked before any work is done.
+// boundedFunc wraps a function of the standard library whose result can be far larger
+// than its arguments. size estimates the bytes of the result before any work is done.
 func (p *fileParser) boundedFunc(f function.Function, size func(args []cty.Value) (int, error)) function.Function {
 	check := func(args []cty.Value) error {
 		for _, a := range args {
@@ -48,8 +48,7 @@ func textLen(v cty.Value) int {
 	return len(v.AsString())
 }
 
-// joinSize is the separator as often as there are elements; the elements themselves are
-// there already.
+// joinSize returns the size of all separators; the elements exist already.
 func joinSize(args []cty.Value) (int, error) {
 	n := 0
 	for _, list := range args[1:] {
@@ -82,7 +81,7 @@ func indentSize(args []cty.Value) (int, error) {
 
 var formatWidth = regexp.MustCompile(`[0-9]{4,}|\*`)
 
-// formatSize refuses widths that nobody prints with.
+// formatSize refuses widths that no output needs.
 func formatSize(args []cty.Value) (int, error) {
 	if s := args[0].AsString(); strings.Contains(s, "%") {
 		for _, w := range formatWidth.FindAllString(s, -1) {
@@ -97,7 +96,7 @@ func formatSize(args []cty.Value) (int, error) {
 	return textLen(args[0]), nil
 }
 
-// widthAt reports whether digits of a format belong to a verb, and are not text.
+// widthAt reports whether digits of a format belong to a verb and are not text.
 func widthAt(format, digits string) bool {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
@@ -115,7 +114,7 @@ func widthAt(format, digits string) bool {
 	return false
 }
 
-// jsonDepth refuses nesting that would exhaust the stack of a recursive decoder.
+// jsonDepth refuses nesting that would overflow the stack of a recursive decoder.
 func jsonDepth(args []cty.Value) (int, error) {
 	depth := 0
 	for _, c := range []byte(args[0].AsString()) {

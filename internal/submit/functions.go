@@ -14,15 +14,15 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Bounds on what single functions make.
+// Bounds on the results of single functions.
 const (
 	maxRange     = 1_000_000
 	maxMatrix    = 1_000_000
 	maxFileBytes = 1 << 20
 )
 
-// functions are what expressions may call. None of them knows the time or makes a random
-// number: a job file means the same whenever it is read.
+// functions returns the functions that expressions may call. None depends on the time or
+// on random numbers, so a job file always means the same.
 func (p *fileParser) functions() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
@@ -66,7 +66,7 @@ func functionNames(table map[string]function.Function) []string {
 	return names
 }
 
-// textPredicate makes a function of texts that returns a truth.
+// textPredicate returns a function of two texts that gives a boolean.
 func textPredicate(names [2]string, holds func(a, b string) bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: names[0], Type: cty.String}, {Name: names[1], Type: cty.String}},
@@ -92,7 +92,7 @@ func pathFunc(f func(string) string) function.Function {
 	})
 }
 
-// length counts the characters of a text or the elements of anything else.
+// length counts the characters of a text, or the elements of any other value.
 var length = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true}},
 	Type:   function.StaticReturnType(cty.Number),
@@ -149,7 +149,7 @@ var rangeFunc = function.New(&function.Spec{
 	},
 })
 
-// setproduct is the standard one, bounded.
+// setproduct is the function of the standard library with a bound.
 func (p *fileParser) setproduct() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "sets", Type: cty.DynamicPseudoType},
@@ -169,15 +169,15 @@ func (p *fileParser) setproduct() function.Function {
 	})
 }
 
-// matrix makes the list of all combinations: matrix({a = [1, 2], b = ["x", "y"]}) is
-// [{a=1, b="x"}, {a=1, b="y"}, {a=2, b="x"}, {a=2, b="y"}]. The names count in the order
-// of the alphabet; the last one changes fastest.
+// matrix returns the list of all combinations of named lists. matrix({a = [1, 2], b =
+// ["x", "y"]}) is [{a=1, b="x"}, {a=1, b="y"}, {a=2, b="x"}, {a=2, b="y"}]. Names are in
+// alphabetical order; the last one changes fastest.
 func (p *fileParser) matrix() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "lists", Type: cty.DynamicPseudoType}},
 		Type:   function.StaticReturnType(cty.DynamicPseudoType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if !args[0].IsWhollyKnown() { // files are not looked at
+			if !args[0].IsWhollyKnown() { // files are not accessed
 				return cty.DynamicVal, nil
 			}
 			if ty := args[0].Type(); !ty.IsObjectType() && !ty.IsMapType() {
@@ -225,7 +225,7 @@ func combinations(lists map[string]cty.Value, rows int) cty.Value {
 	return cty.TupleVal(out)
 }
 
-// unifyTypes converts values to one type where there is one that all fit.
+// unifyTypes converts values to a common type, if they have one.
 func unifyTypes(list []cty.Value) []cty.Value {
 	types := make([]cty.Type, len(list))
 	for i, v := range list {
@@ -241,8 +241,8 @@ func unifyTypes(list []cty.Value) []cty.Value {
 	return list
 }
 
-// filesFunc lists the files that a pattern matches, relative to the submit directory,
-// sorted.
+// filesFunc lists the files that match a pattern, sorted, relative to the submit
+// directory.
 func (p *fileParser) filesFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "pattern", Type: cty.String}},
@@ -296,8 +296,8 @@ func (p *fileParser) fileFunc() function.Function {
 	})
 }
 
-// innermostCause is the innermost words of a file's error, without the path, which the
-// message has already.
+// innermostCause returns the cause of a file error without the path, which the message
+// has already.
 func innermostCause(err error) error {
 	if pe, ok := err.(*fs.PathError); ok {
 		return pe.Err
@@ -305,8 +305,8 @@ func innermostCause(err error) error {
 	return err
 }
 
-// absolutePath makes a path absolute and clean: "~/" is the home directory, and anything
-// relative starts at dir.
+// absolutePath makes a path absolute and clean. "~/" is the home directory, and other
+// relative paths start at dir.
 func absolutePath(name, dir, home string) string {
 	if name == "~" || strings.HasPrefix(name, "~/") {
 		return path.Join(home, name[1:])

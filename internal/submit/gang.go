@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxGang is how many tasks can start together: the schedd's bound.
+// maxGang is the largest number of tasks that can start together, as in the schedd.
 const maxGang = 2048
 
 // readGang reads which tasks start together, and in which reservation.
@@ -44,8 +44,7 @@ func (b *jobBuilder) readGang() {
 	}
 }
 
-// readMPIGang reads whether the first task of a gang is a program that has what the
-// others hold, and where they may lie.
+// readMPIGang reads whether a gang is an MPI gang, and how its tasks may be placed.
 func (b *jobBuilder) readMPIGang() {
 	size, _ := b.ad.Int(roost.AttrGangSize)
 	if led, ok := b.constantBool("led"); ok && led {
@@ -68,7 +67,7 @@ func (b *jobBuilder) readMPIGang() {
 	b.readPlacementShape(size)
 }
 
-// readPlacementShape reads whether tasks have their machines alone, and what the machines
+// readPlacementShape reads whether tasks have exclusive machines, and what the machines
 // of a gang have in common.
 func (b *jobBuilder) readPlacementShape(size int64) {
 	if alone, ok := b.constantBool("exclusive"); ok && alone {

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// resolveGPUs makes the number of GPUs and the memory of each agree: who asks for memory
-// and says no number means one GPU, and who says none cannot mean any memory. Where only
-// some tasks have GPUs, gpu_memory is for those.
+// resolveGPUs makes the number of GPUs and the memory of each consistent. A job with
+// gpu_memory and no number gets one GPU, and one with gpus = 0 cannot have gpu_memory. If
+// only some tasks have GPUs, gpu_memory is for those.
 func (b *jobBuilder) resolveGPUs() {
 	size := b.body.Attributes["gpu_memory"]
 	if size == nil {
@@ -66,10 +66,10 @@ func (b *jobBuilder) resolveOverrideGPUs(block *hclsyntax.Block, columns map[str
 	}
 }
 
-// appClasses are the kinds of job, of which the first is the usual one.
+// appClasses are the application classes; the first one is the default.
 var appClasses = []string{roost.AppBatch, roost.AppStream}
 
-// readAppClass reads which of the queues of a resource unit the tasks go to.
+// readAppClass reads which queue of a resource unit the tasks go to.
 func (b *jobBuilder) readAppClass() {
 	const hint = "A batch job may wait on a machine for its turn; a stream job, such as a server, starts at once " +
 		"and goes before batch jobs on its processors."

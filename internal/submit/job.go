@@ -8,14 +8,14 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Job is one job, ready to be sent: internal/wire's JobSpec in Go.
+// Job is one job, ready to be sent: the Go form of internal/wire's JobSpec.
 type Job struct {
 	Name    string       // JobName
-	Label   string       // what the job file calls it; "job.LABEL" there refers to it
+	Label   string       // label in the job file, which "job.LABEL" refers to
 	Ad      *classad.Ad  // one ad for all its tasks
-	Count   int          // of tasks: 1 <= Count <= roost.MaxTasks
+	Count   int          // number of tasks: 1 <= Count <= roost.MaxTasks
 	Columns []TaskColumn // what differs between tasks
-	Array   bool         // asked for as several tasks, even if there is only one
+	Array   bool         // several tasks were requested, even if there is only one
 }
 
 // TaskColumn holds the values of "$(Name)", one for each task: len(Values) == Job.Count.
@@ -24,36 +24,36 @@ type TaskColumn struct {
 	Values []string
 }
 
-// ParseOptions says who submits, from where, and what may be looked at.
+// ParseOptions says who submits, from where, and which files may be accessed.
 type ParseOptions struct {
 	Filename string            // as the user wrote it, for messages
-	Vars     map[string]string // --var name=value: text, read as the variable's type
+	Vars     map[string]string // --var name=value: text, converted to the variable's type
 	Dir      string            // absolute working directory of the submitter
 	Home     string            // absolute home directory, for "~/"
 	User     string            // login name
-	Environ  []string          // the submitter's "NAME=value", for getenv
-	Files    FileAccess        // how to look at files; nil: nothing is looked at, and every file is taken to be there
+	Environ  []string          // environment of the submitter as "NAME=value", for getenv
+	Files    FileAccess        // access to files; nil: none is accessed, and every file counts as present
 	Now      time.Time         // for start_after; its location is the user's time zone
-	Defaults JobDefaults       // zero fields are filled from StandardDefaults
+	Defaults JobDefaults       // zero fields are taken from StandardDefaults
 }
 
-// FileAccess is how the package looks at the submitter's files, with the submitter's
-// rights. Paths are absolute and clean.
+// FileAccess gives access to the submitter's files with the submitter's rights. Paths are
+// absolute and clean.
 type FileAccess interface {
-	// Stat follows symbolic links. Its error wraps fs.ErrNotExist when nothing is there.
+	// Stat follows symbolic links. Its error wraps fs.ErrNotExist if nothing is there.
 	Stat(path string) (fs.FileInfo, error)
-	// Access returns nil when the user may read the file (and, with exec, may run it).
+	// Access returns nil if the user may read the file (and, with exec, may run it).
 	Access(path string, exec bool) error
-	// Glob returns the sorted paths that a pattern of path.Match matches.
+	// Glob returns the sorted paths that match a pattern of path.Match.
 	Glob(pattern string) ([]string, error)
-	// Read returns a whole file, or an error when it has more than limit bytes.
+	// Read returns a whole file, or an error if it has more than limit bytes.
 	Read(path string, limit int64) ([]byte, error)
 	// LookPath finds a program by its bare name along the user's PATH, as an absolute
 	// path.
 	LookPath(name string) (string, error)
 }
 
-// JobDefaults is what a job gets where it says nothing.
+// JobDefaults are the values of settings that a job does not set.
 type JobDefaults struct {
 	CPU      roost.MilliCPU
 	Memory   roost.Bytes

@@ -12,17 +12,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// jobDependency is one thing that a job waits for.
+// jobDependency is one condition that a job waits for.
 type jobDependency struct {
 	dependencyType string // one of dependencyTypes, or on or synccount
-	id             string // of a job elsewhere, or empty
-	job            string // of this file
+	id             string // id of a job elsewhere, or empty
+	job            string // label of a job of this file, or empty
 	sourceRange    hcl.Range
 }
 
-// dependencyTypes are the ways in which a job stands to another one, and numberTypes
-// those in which it waits for so many jobs that are to come (OpenPBS and Torque, qsub -W
-// depend).
+// The relations of dependencies (OpenPBS and Torque, qsub -W depend). dependencyTypes
+// relate two jobs, and numberTypes wait for a number of later jobs.
 var (
 	dependencyTypes = []string{
 		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone",
@@ -32,14 +31,13 @@ var (
 	numberTypes = []string{"on", "synccount"}
 )
 
-// maxDependencies bounds how many jobs may be waited for that are to come: the schedd's
-// bound.
+// maxDependencies bounds the number of later jobs that a job waits for, as in the schedd.
 const maxDependencies = 1_000_000
 
 const dependsOnHint = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when " +
 	"= \"afterany\" }]."
 
-// readDependsOn reads depends_on. In it job.NAME is an object that only this function
+// readDependsOn reads depends_on. In it, job.NAME is an object that only this function
 // understands.
 func (b *jobBuilder) readDependsOn() {
 	a, ok := b.attribute("depends_on", "job")
@@ -122,7 +120,7 @@ func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
 	}
 }
 
-// addID takes "123", "123.host" and "afterany:123".
+// addID adds a dependency in the form "123", "123.host" or "afterany:123".
 func (b *jobBuilder) addID(s string, at hcl.Range) {
 	dep, err := parseDependency(s)
 	if err != nil {
@@ -138,8 +136,8 @@ func (b *jobBuilder) addID(s string, at hcl.Range) {
 	b.dependencies = append(b.dependencies, dep)
 }
 
-// parseDependency reads "[type:]id" and "on:N". Behind the id of an array can stand of
-// how many tasks it has to be true: "afterokarray:12[][3]".
+// parseDependency parses "[type:]id" and "on:N". After the id of an array a number of
+// tasks may follow for which the condition must hold: "afterokarray:12[][3]".
 func parseDependency(s string) (jobDependency, error) {
 	dep := jobDependency{dependencyType: "afterok", id: s}
 	if when, id, ok := strings.Cut(s, ":"); ok {
@@ -162,7 +160,7 @@ func parseDependency(s string) (jobDependency, error) {
 	return dep, err
 }
 
-// taskDependency is the number of tasks behind the id of an array.
+// taskDependency matches the number of tasks after the id of an array.
 var taskDependency = regexp.MustCompile(`\[\]\[[1-9][0-9]{0,7}\]`)
 
 func (b *jobBuilder) addJob(when, name string, at hcl.Range) {
@@ -180,8 +178,8 @@ func (b *jobBuilder) addJob(when, name string, at hcl.Range) {
 	b.dependencies = append(b.dependencies, jobDependency{dependencyType: when, job: name, sourceRange: at})
 }
 
-// sortJobs sorts jobs so that each comes after those that it depends on, and in the order
-// of the file where that leaves a choice.
+// sortJobs sorts jobs so that each comes after those that it depends on. Otherwise the
+// order is that of the file.
 func (p *fileParser) sortJobs(builders []*jobBuilder) []*jobBuilder {
 	byName := map[string]*jobBuilder{}
 	for _, b := range builders {
@@ -221,7 +219,7 @@ func (p *fileParser) sortJobs(builders []*jobBuilder) []*jobBuilder {
 	return order
 }
 
-// cyclePath writes the part of a path from name back to name.
+// cyclePath formats the part of a path that leads from name back to name.
 func cyclePath(path []string, name string) string {
 	start := 0
 	for i, n := range path {
@@ -232,7 +230,7 @@ func cyclePath(path []string, name string) string {
 	return strings.Join(append(append([]string(nil), path[start:]...), name), " waits for ")
 }
 
-// setDependsOn writes the dependencies, once every job has its place.
+// setDependsOn writes the dependencies into the ad, once the order of the jobs is fixed.
 func (b *jobBuilder) setDependsOn() {
 	list := make([]string, 0, len(b.dependencies))
 	for _, d := range b.dependencies {

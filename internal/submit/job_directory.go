@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// readDirectory reads the directory that relative paths start from, and that the task
-// runs in where it can.
+// readDirectory reads the directory that relative paths start from. The task runs in it
+// if the machine has it.
 func (b *jobBuilder) readDirectory() {
 	b.workingDirectory = fixedText(b.parser.options.Dir, b.block.DefRange())
 	if a, ok := b.attribute("directory", b.taskRoots()...); ok {
@@ -40,7 +40,7 @@ func (b *jobBuilder) checkDirectory() {
 	}
 }
 
-// absoluteText makes a path that may differ between tasks absolute, by its first piece.
+// absoluteText makes a path absolute that may differ between tasks, by its first piece.
 func (b *jobBuilder) absoluteText(t taskText, dir string) taskText {
 	if s, fixed := t.fixedText(); fixed {
 		return fixedText(absolutePath(s, dir, b.parser.options.Home), t.sourceRange)
@@ -53,7 +53,7 @@ func (b *jobBuilder) absoluteText(t taskText, dir string) taskText {
 		rest := append([]textPiece{{fixed: first.fixed[1:]}}, t.pieces[1:]...)
 		return taskText{rest, t.sourceRange}.withAffixes(b.parser.options.Home, "")
 	}
-	// one that may hold absolute paths
+	// a column that may hold absolute paths
 	if first.column != "" && !containsName([]string{taskIndex, arrayIndex, jobSequence}, first.column) {
 		values := make([]string, b.tasks.count)
 		outside := false

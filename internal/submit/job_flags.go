@@ -11,10 +11,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// JobFlags is what the flags of a command say about a job; text is in the same form as in
-// a job file, empty for unset.
+// JobFlags are the flags of a command that describe a job. Texts have the form of a job
+// file; empty means unset.
 type JobFlags struct {
-	Name         string // empty: the program's
+	Name         string // empty: the program's name
 	Directory    string
 	CPUs         string // "1.5" or "500m"
 	Memory       string // "4GiB"
@@ -39,7 +39,7 @@ type JobFlags struct {
 	Inputs       []string
 	Outputs      []string
 	Environment  []string // "NAME=value"
-	GetEnv       bool     // take the whole environment along
+	GetEnv       bool     // copy the whole environment
 	Labels       map[string]string
 	Notice       string
 	Lease        string
@@ -48,9 +48,9 @@ type JobFlags struct {
 	Hold         bool
 }
 
-// Command returns the job that runs argv. It is read like a job block whose settings are
-// all plain values, so the same rules hold and the same words are said. Its errors wrap
-// roost.Invalid or roost.NoInput.
+// Command returns the job that runs argv. It is read like a job block with constant
+// settings, so the rules and messages are the same. Its errors wrap roost.Invalid or
+// roost.NoInput.
 func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 	if len(argv) == 0 {
 		return Job{}, fmt.Errorf("there is no command to run: write it behind --: %w", roost.Usage)
@@ -81,7 +81,7 @@ func Command(argv []string, request JobFlags, opts ParseOptions) (Job, error) {
 		nil
 }
 
-// jobName is the job's name: the one that is set, or one made of the program's.
+// jobName returns the job's name: the one that is set, or one made of the program's.
 func (r JobFlags) jobName(argv []string) string {
 	if r.Name != "" {
 		return r.Name
@@ -99,7 +99,7 @@ func (r JobFlags) jobName(argv []string) string {
 	return name[:min(len(name), 230)]
 }
 
-// attributes are the settings of a job block that say the same.
+// attributes returns the settings of an equivalent job block.
 func (r JobFlags) attributes(argv []string) hclsyntax.Attributes {
 	set := map[string]cty.Value{"command": textValues(argv)}
 	for name, s := range map[string]string{

@@ -4,7 +4,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// attributeUnit says what a text compared with an attribute of a machine means.
+// attributeUnit says what a text means when it is compared with a machine attribute.
 type attributeUnit int
 
 const (
@@ -14,14 +14,13 @@ const (
 )
 
 type machineAttribute struct {
-	name      string // as written behind "machine."
+	name      string // as written after "machine."
 	attribute string
 	unit      attributeUnit
 }
 
-// machineAttrs are the attributes of machines that can be had by a plain name. Any other
-// name is taken to be that of an attribute that an administrator has put into the
-// machines' ads.
+// machineAttrs are the machine attributes with plain names. Any other name must be an
+// attribute that an administrator has added to machine ads.
 var machineAttrs = []machineAttribute{
 	{"cpus", roost.AttrCpus, unitText},
 	{"memory", roost.AttrMemory, unitMiB},
@@ -45,7 +44,7 @@ var machineAttrs = []machineAttribute{
 	{"num_running", roost.AttrNumRunning, unitText},
 }
 
-// findMachineAttr finds an attribute by its name, whatever its case and underscores.
+// findMachineAttr finds an attribute by its name, ignoring case and underscores.
 func findMachineAttr(name string) (machineAttribute, bool) {
 	for _, m := range machineAttrs {
 		if normalizeName(m.name) == normalizeName(name) {

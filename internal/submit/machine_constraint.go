@@ -10,9 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readConstraint reads requirements or rank: a text that is a ClassAd expression, or an
-// expression of HCL that is translated into one. The ad gets only what the user asked
-// for; whether the resources fit is looked at elsewhere.
+// readConstraint reads requirements or rank. The value is a text that is a ClassAd
+// expression, or an HCL expression that is translated into one. The ad gets only what the
+// user asked for; the negotiator checks resources separately.
 func (b *jobBuilder) readConstraint(name, attr string) {
 	a, ok := b.attribute(name, b.taskRoots("machine")...)
 	if !ok {
@@ -62,8 +62,8 @@ func (b *jobBuilder) condition(expr hclsyntax.Expression, scope *hcl.EvalContext
 	return s, ok && s != "" && b.checkClassAd(s, expr, name)
 }
 
-// translateExpression makes ClassAd text of an expression. One that does not speak of
-// machines is evaluated: its text is ClassAd already.
+// translateExpression returns the ClassAd text of an expression. One that does not refer
+// to machines is evaluated, because its value is ClassAd text.
 func (b *jobBuilder) translateExpression(expr hclsyntax.Expression, scope *hcl.EvalContext,
 	name string) (string, bool) {
 	if b.usesMachine(expr) {
@@ -93,8 +93,8 @@ func (b *jobBuilder) usesMachine(expr hclsyntax.Expression) bool {
 	return false
 }
 
-// checkClassAd parses the text, and shows where it is wrong: inside the quotes, when they
-// hold the very text.
+// checkClassAd parses the text and reports a mistake at its place: inside the quotes, if
+// they contain exactly that text.
 func (b *jobBuilder) checkClassAd(s string, expr hclsyntax.Expression, name string) bool {
 	_, err := classad.ParseExpr(s)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// mailEvents are what somebody can be told of, in the order of qsub -m's letters.
+// mailEvents are the events that can be mailed, in the order of qsub -m's letters.
 var mailEvents = []struct{ name, letter string }{{"abort", "a"}, {"begin", "b"}, {"end", "e"}, {"tasks", "j"}}
 
 const (
@@ -17,8 +17,8 @@ const (
 	mailUsersHint  = "Write a list of addresses: mail_to = [\"ann@example.org\"]."
 )
 
-// readMail reads what is told of the job, and to whom. Who says only to whom means what
-// goes wrong, as with qsub.
+// readMail reads which events are mailed, and to whom. With only a recipient, failures
+// are mailed, as with qsub.
 func (b *jobBuilder) readMail() {
 	users, at, named := b.constantTextList("mail_to")
 	for _, u := range users {
@@ -45,7 +45,7 @@ func (b *jobBuilder) readMail() {
 			"It says that each task is told of by itself: add what of them is to be told. "+mailEventsHint)
 		return
 	case on == "":
-		return // an empty list: nothing is told
+		return // an empty list: no mail
 	}
 	if strings.Contains(on, "j") && !b.tasks.array {
 		b.reportProblem(at, "mail_on has tasks, and the job has one task only",
@@ -56,7 +56,7 @@ func (b *jobBuilder) readMail() {
 	b.ad.SetString(roost.AttrMailUsers, strings.Join(users, ","))
 }
 
-// readChoices reads a list of words of a few.
+// readChoices reads a list of words, each one of the given words.
 func (b *jobBuilder) readChoices(name, hint string, words []string) ([]string, hcl.Range, bool) {
 	list, at, ok := b.constantTextList(name)
 	if !ok {

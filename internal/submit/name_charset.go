@@ -2,13 +2,13 @@ package submit
 
 import "strings"
 
-// nameCharset says of what a name is made: of ASCII letters, and of these besides. It is
-// no regular expression because of what compiling those with such lengths costs each
-// command that starts.
+// nameCharset describes the valid names of a kind: ASCII letters, and the other
+// characters listed. It is no regular expression, because compiling one with such lengths
+// would slow the start of each command.
 type nameCharset struct {
-	firstChars string // that it may begin with
-	otherChars string // that may follow
-	maxBytes   int    // bytes
+	firstChars string // other characters that may be first
+	otherChars string // other characters that may follow
+	maxBytes   int    // longest name in bytes
 }
 
 const digits = "0123456789"
@@ -16,8 +16,8 @@ const digits = "0123456789"
 var (
 	jobName   = nameCharset{digits, digits + "_.+-", 230}
 	groupName = nameCharset{digits + "_", digits + "_.-", 128}
-	// what groupadd(8) takes before a dollar sign at its end, and a number where a group
-	// has no name
+	// what groupadd(8) accepts except a final dollar sign, and a number for a group
+	// without a name
 	unixGroup     = nameCharset{digits + "_", digits + `_.@\-`, 64}
 	envName       = nameCharset{"_", digits + "_", 1 << 20}
 	attributeName = nameCharset{"_", digits + "_", 128}

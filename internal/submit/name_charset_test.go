@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCharsets compares the words with the regular expressions that they stand for.
+// TestCharsets compares the character sets with the equivalent regular expressions.
 func TestCharsets(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -27,7 +27,7 @@ func TestCharsets(t *testing.T) {
 			for i := range s {
 				s[i] = some[r.IntN(len(some))]
 			}
-			if n%10 == 0 { // about as long as it may be
+			if n%10 == 0 { // near the longest valid length
 				s = append(s, make([]byte, []int{64, 128, 230}[r.IntN(3)]-r.IntN(6))...)
 				for i := range s {
 					s[i] = "aZ9_"[r.IntN(4)]

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// didYouMean returns a sentence that offers the nearest of the names, or lists them when
-// none is near and they are few.
+// didYouMean returns a sentence that suggests the nearest of the names. If none is near
+// and they are few, it lists them.
 func didYouMean(name string, names []string) string {
 	if best := nearestName(name, names); best != "" {
 		return " Did you mean \"" + best + "\"?"
@@ -21,8 +21,8 @@ func didYouMean(name string, names []string) string {
 	return ""
 }
 
-// nearestName returns the one of names that name was most likely meant to be, or "". Case
-// and underscores weigh nothing.
+// nearestName returns the name that a misspelt one was most likely meant to be, or "".
+// Case and underscores do not matter.
 func nearestName(name string, names []string) string {
 	plain := normalizeName(name)
 	best, least := "", 1+max(1, len(plain)/3)
@@ -38,7 +38,7 @@ func normalizeName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// sortByPlace orders diagnostics by line and column; those without a place come first.
+// sortByPlace sorts diagnostics by line and column; those without a place come first.
 func sortByPlace(diags hcl.Diagnostics) {
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return diagnosticPlace(a) - diagnosticPlace(b) })
 }

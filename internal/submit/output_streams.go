@@ -27,7 +27,7 @@ func (b *jobBuilder) readStreams() {
 	if out && err && b.ad != nil {
 		o, _ := b.ad.Str(roost.AttrOut)
 		if e, _ := b.ad.Str(roost.AttrErr); e == o && e != "/dev/null" && e != "" {
-			join = true // two descriptors on one file would overwrite each other
+			join = true // two descriptors of one file would overwrite each other
 			b.ad.Delete(roost.AttrErr)
 		}
 	}
@@ -38,10 +38,10 @@ func (b *jobBuilder) readStreams() {
 	b.readRemoval(join)
 }
 
-// streamSettings are what remove_output can name.
+// streamSettings are the values of remove_output.
 var streamSettings = []struct{ name, letter string }{{"stdout", "o"}, {"stderr", "e"}}
 
-// readRemoval reads which files of output go when a task has succeeded.
+// readRemoval reads which output files are removed after success.
 func (b *jobBuilder) readRemoval(joined bool) {
 	const hint = "Write a list of stdout and stderr: remove_output = [\"stderr\"]."
 	list, at, ok := b.readChoices("remove_output", hint, quotedNames(streamSettings))
@@ -117,7 +117,7 @@ func (b *jobBuilder) checkParentExists(where, name string, at hcl.Range) bool {
 	}
 	parent := path.Dir(where)
 	if iwd, _ := b.workingDirectory.fixedText(); parent == iwd {
-		return true // was checked, or is where the submitter stands
+		return true // was checked, or is the submit directory
 	}
 	if info, err := b.parser.options.Files.Stat(parent); err != nil || !info.IsDir() {
 		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the directory of %s is not there", name),

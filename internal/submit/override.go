@@ -66,8 +66,8 @@ func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]s
 	}
 }
 
-// setColumnValues puts values into a column, which starts as what the tasks have without
-// the override.
+// setColumnValues sets values in a column. A new column starts with the values without
+// overrides.
 func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, chosen []int, values []string) {
 	if columns[attr] == nil {
 		columns[attr] = b.baseColumn(attr)
@@ -81,7 +81,7 @@ func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, c
 	}
 }
 
-// baseColumn is the column of an attribute as the job alone sets it.
+// baseColumn returns the column of an attribute as the job sets it without overrides.
 func (b *jobBuilder) baseColumn(attr string) []string {
 	for _, c := range b.columns {
 		if c.Name == attr {
@@ -90,7 +90,7 @@ func (b *jobBuilder) baseColumn(attr string) []string {
 	}
 	text := "undefined"
 	if attr == roost.AttrProcesses {
-		text = "1" // of a led gang
+		text = "1" // of an MPI gang
 	}
 	if e, ok := b.ad.Lookup(attr); ok {
 		text = e.String()
@@ -114,7 +114,7 @@ func (b *jobBuilder) baseColumn(attr string) []string {
 	return slices.Repeat([]string{text}, b.tasks.count)
 }
 
-// readTaskList reads [0, 5] or "0-9,20".
+// readTaskList reads a list of tasks such as [0, 5] or "0-9,20".
 func (b *jobBuilder) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	var list []int
 	add := func(first, last int64) bool {

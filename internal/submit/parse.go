@@ -10,14 +10,14 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a
-// file is submitted whole or not at all. Jobs come in an order in which each depends only
-// on earlier ones; DependsOn names those as "@0", "@1", ….
+// ParseFile reads a job file. If the diagnostics contain an error there are no jobs: a
+// file is submitted as a whole or not at all. Each job depends only on earlier ones;
+// DependsOn names those as "@0", "@1", ….
 func ParseFile(src []byte, opts ParseOptions) ([]Job, hcl.Diagnostics) {
 	return parseFile(src, opts, nil)
 }
 
-// parseFile is ParseFile for a file that may have the blocks of a mix, too.
+// parseFile is ParseFile for a file that may also have the blocks of a simulated pool.
 func parseFile(src []byte, opts ParseOptions, mix *simPoolParser) ([]Job, hcl.Diagnostics) {
 	opts.Defaults = opts.Defaults.withDefaults()
 	if diags := checkSource(src, opts.Filename); diags != nil {
@@ -26,7 +26,7 @@ func parseFile(src []byte, opts ParseOptions, mix *simPoolParser) ([]Job, hcl.Di
 	file, diags := hclsyntax.ParseConfig(src, opts.Filename, hcl.InitialPos)
 	p := newParser(src, opts)
 	p.simPool = mix
-	if diags.HasErrors() { // one mistake of syntax makes others out of what follows it
+	if diags.HasErrors() { // one syntax error causes others after it
 		sortByPlace(diags)
 		for _, d := range diags {
 			if d.Severity == hcl.DiagError {
@@ -55,7 +55,7 @@ type fileParser struct {
 	localNames    []string
 	jobNames      []string
 	blocks        []*hclsyntax.Block     // of jobs
-	builtJobs     map[string]*jobBuilder // the jobs by name, once they are in order
+	builtJobs     map[string]*jobBuilder // the jobs by name, once their order is fixed
 	freeRefs      map[hclsyntax.Expression][]hcl.Traversal
 	checkedExprs  map[hclsyntax.Expression]bool
 	reportedOnce  map[string]bool
@@ -74,8 +74,8 @@ func newParser(src []byte, opts ParseOptions) *fileParser {
 
 func (p *fileParser) report(d *hcl.Diagnostic) { p.diags = append(p.diags, d) }
 
-// reportOnce reports something that would otherwise be said of every expression that
-// follows.
+// reportOnce reports a problem that would otherwise be repeated for every later
+// expression.
 func (p *fileParser) reportOnce(key string, d *hcl.Diagnostic) {
 	if !p.reportedOnce[key] {
 		p.reportedOnce[key] = true
@@ -83,7 +83,7 @@ func (p *fileParser) reportOnce(key string, d *hcl.Diagnostic) {
 	}
 }
 
-// sourceText is the text of a range.
+// sourceText returns the text of a range.
 func (p *fileParser) sourceText(r hcl.Range) string { return string(p.source[r.Start.Byte:r.End.Byte]) }
 
 // readBlocks reads the blocks: variables, then locals, then jobs.
@@ -139,8 +139,8 @@ func nearestHint(name string, names []string) string {
 	return ""
 }
 
-// readJobs reads the job blocks, and puts them into an order in which each comes after
-// those that it depends on.
+// readJobs reads the job blocks, and sorts them so that each comes after those that it
+// depends on.
 func (p *fileParser) readJobs() []Job {
 	builders := make([]*jobBuilder, 0, len(p.blocks))
 	lines := map[string]int{}
@@ -180,7 +180,7 @@ func (p *fileParser) readJobs() []Job {
 	return jobs
 }
 
-// blockLabel returns the one label of a block, checked to be a name.
+// blockLabel returns the only label of a block, which must be a valid name.
 func (p *fileParser) blockLabel(b *hclsyntax.Block, noun, example string) (string, bool) {
 	switch {
 	case len(b.Labels) == 0:
@@ -209,8 +209,8 @@ func (p *fileParser) refuseLabels(b *hclsyntax.Block, example string) bool {
 	return true
 }
 
-// refuseUnknown reports what does not belong into a block. names are the settings that
-// do; nil allows all.
+// refuseUnknown reports unknown settings and blocks in a block. names are the known
+// settings; nil allows all.
 func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, blocks []string) bool {
 	ok := true
 	for _, name := range sortedKeys(b.Body.Attributes) {
@@ -243,7 +243,7 @@ func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, block
 	return ok
 }
 
-// foreignSettings names what other systems call our settings.
+// foreignSettings maps the names of settings in other systems to Roost's.
 var foreignSettings = map[string]string{
 	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus",
 	"mem": "memory", "ram": "memory", "gpu": "gpus",
@@ -275,7 +275,7 @@ func unknownHint(name, noun string, names []string) string {
 	return fmt.Sprintf("It means nothing in %s.", noun) + didYouMean(name, names)
 }
 
-// jobAtOffset is the name of the job block around an offset.
+// jobAtOffset returns the name of the job block around an offset.
 func (p *fileParser) jobAtOffset(offset int) string {
 	for _, b := range p.blocks {
 		if b.Range().Start.Byte <= offset && offset <= b.CloseBraceRange.End.Byte && len(b.Labels) > 0 {

@@ -15,9 +15,9 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the expected results in testdata")
 
-// testTree is a directory that exists only in the test: paths to contents. A name ending
-// in "/" is a directory; a leading "!" of the contents means that the file cannot be
-// read, and "#" that it can be executed.
+// testTree is a directory tree that exists only in the test: paths to contents. A name
+// ending in "/" is a directory. Contents that begin with "!" make the file unreadable,
+// and with "#" executable.
 type testTree map[string]string
 
 type testTreeNode struct {
@@ -102,7 +102,7 @@ func testOptions(name string) ParseOptions {
 	}
 }
 
-// dumpJobs writes jobs for people to review.
+// dumpJobs formats jobs for review.
 func dumpJobs(jobs []Job) string {
 	var s strings.Builder
 	for _, j := range jobs {
@@ -121,7 +121,7 @@ func dumpJobs(jobs []Job) string {
 	return s.String()
 }
 
-// fileFlags reads a first line "# --var a=b --var c=d".
+// fileFlags reads flags from a first line "# --var a=b --var c=d".
 func fileFlags(src []byte, opts *ParseOptions) {
 	line, _, _ := strings.Cut(string(src), "\n")
 	if rest, ok := strings.CutPrefix(line, "# --var "); ok {
@@ -133,9 +133,8 @@ func fileFlags(src []byte, opts *ParseOptions) {
 	}
 }
 
-// TestGolden reads each job file of testdata. Beside testdata/jobs/x.hcl stand the jobs
-// that it makes, and beside testdata/errors/x.hcl what is said about it and the exit
-// status.
+// TestGolden reads each job file of testdata. Beside testdata/jobs/x.hcl are the jobs
+// that it makes, and beside testdata/errors/x.hcl the messages and the exit status.
 func TestGolden(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*/*.hcl")
 	if len(files) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// readPlacement reads what decides when and where a job runs.
+// readPlacement reads the settings that decide when and where a job runs.
 func (b *jobBuilder) readPlacement() {
 	b.ad.SetString(roost.AttrBand, b.parser.options.Defaults.Band.String())
 	const bandHint = "The bands are free, batch, production and monitoring, from low to high."
@@ -101,7 +101,7 @@ func (b *jobBuilder) readUmask() {
 	b.ad.SetInt(roost.AttrUmask, int64(n))
 }
 
-// readLabels reads a map of texts that are there for people and their scripts.
+// readLabels reads labels, a map of texts for users and their scripts.
 func (b *jobBuilder) readLabels() {
 	v, at, ok := b.constantValue("labels")
 	if !ok {
@@ -123,7 +123,7 @@ func (b *jobBuilder) readLabels() {
 	b.ad.SetAd(roost.AttrLabels, ad)
 }
 
-// readStartAfter reads a time of day, a date with a time, or a length of time from now.
+// readStartAfter reads a time of day, a date with a time, or a duration from now.
 func (b *jobBuilder) readStartAfter() {
 	const hint = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of " +
 		"time from now (\"2h\")."

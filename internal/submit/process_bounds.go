@@ -10,12 +10,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// usageBound is a setting that says how much the processes of a task may use, and the
-// attribute that holds it. Those of time are in seconds, and those of sizes in KiB.
+// usageBound is a setting that bounds what the processes of a task may use, and its
+// attribute. Times are in seconds, sizes in KiB.
 type usageBound struct{ name, attribute string }
 
-// times and sizes are what qsub -l asks for as cput, pcput, vmem, pvmem, pmem and file
-// (OpenPBS pbs_resources(7)); setrlimit(2) and the starter hold them.
+// The bounds that qsub -l calls cput, pcput, vmem, pvmem, pmem and file (OpenPBS
+// pbs_resources(7)). setrlimit(2) and the starter enforce them.
 var (
 	timeBounds = []usageBound{{"cpu_time", roost.AttrCPUTime}, {"process_cpu_time", roost.AttrProcessCPU}}
 	sizeBounds = []usageBound{
@@ -25,15 +25,15 @@ var (
 	}
 )
 
-// Of nice(2) the values that processes can have, and how many attempts a job may be said
-// to have had (OpenPBS, run_count).
+// The range of nice(2), and a bound on the number of attempts that a job may state
+// (OpenPBS, run_count).
 const (
 	minNice     = -20
 	maxNice     = 19
 	maxRunCount = math.MaxInt32
 )
 
-// readBounds reads what the processes of a task may use beside memory and walltime.
+// readBounds reads the bounds of a task's processes other than memory and walltime.
 func (b *jobBuilder) readBounds() {
 	for _, t := range timeBounds {
 		if d, _, ok := b.constantDuration(t.name, time.Second); ok {

@@ -63,8 +63,8 @@ func (b *jobBuilder) readProgram() {
 	}
 }
 
-// setProgram finds the program, as the user's shell would: a bare name in the job's
-// directory or else along PATH.
+// setProgram finds the program as the user's shell would: in the job's directory, or for
+// a bare name along PATH.
 func (b *jobBuilder) setProgram(t taskText, arguments []taskText) {
 	b.setArguments(arguments)
 	name, fixed := t.fixedText()
@@ -104,9 +104,9 @@ func (b *jobBuilder) setPrograms(t taskText) {
 	b.ad.SetString(roost.AttrCmd, "$("+b.addColumn("program", "", values)+")")
 }
 
-// findProgram returns the Cmd for a program: what is below the job's directory stays
-// relative to it and is sent along when files are transferred, so that it is found in
-// both ways of running.
+// findProgram returns the Cmd of a program. A program below the job's directory stays
+// relative to it, and is sent along when files are transferred, so it is found in both
+// ways of running.
 func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	if strings.TrimSpace(name) == "" {
 		b.reportProblem(at, "the executable is empty",
@@ -159,8 +159,8 @@ func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	return "", false
 }
 
-// localName is the name of a file relative to the job's directory, or "" when it is
-// outside of it.
+// localName returns the name of a file relative to the job's directory, or "" if it is
+// outside.
 func localName(name, where, iwd string) string {
 	if strings.HasPrefix(where, strings.TrimSuffix(iwd, "/")+"/") && !path.IsAbs(name) &&
 		!strings.HasPrefix(name, "~") {

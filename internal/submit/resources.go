@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// resourceQuantity is a resource that a task takes: how it is written, and how an ad and
-// a column hold it. Values are texts in the column's unit: cores, bytes, pieces, seconds.
+// resourceQuantity is a resource of a task: how it is written, and how an ad and a column
+// hold it. Values are texts in the column's unit: cores, bytes, pieces, seconds.
 type resourceQuantity struct {
 	name      string // of the setting
 	attribute string // of the ad and of the column
@@ -46,13 +46,13 @@ func quantities() []resourceQuantity {
 	}
 }
 
-// valueError is a mistake in a value, found by a reader that does not know where the
-// value stands.
+// valueError is a mistake in a value, found by a reader that does not know the place of
+// the value.
 type valueError struct{ summary, detail string }
 
 func (w *valueError) Error() string { return w.summary + ". " + w.detail }
 
-// readResources reads the quantities; what is not set gets the default.
+// readResources reads the quantities; unset ones get their defaults.
 func (b *jobBuilder) readResources() {
 	d := b.parser.options.Defaults
 	b.setCores(strconv.FormatFloat(d.CPU.Cores(), 'f', -1, 64))
@@ -75,8 +75,8 @@ func (b *jobBuilder) readResources() {
 	b.resolveGPUs()
 }
 
-// readQuantity reads a value that may differ between tasks: one text when it does not,
-// else one for each task.
+// readQuantity reads a value that may differ between tasks: one text if it does not,
+// otherwise one for each task.
 func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression) ([]string, bool) {
 	one := func(v cty.Value) (string, bool) {
 		s, err := q.parse(v)
@@ -116,7 +116,7 @@ func (b *jobBuilder) setCores(cores string) {
 	b.ad.SetReal(roost.AttrRequestCpus, f)
 }
 
-// setSize sets bytes in the unit of the ad, rounded up.
+// setSize sets a number of bytes in the unit of the ad, rounded up.
 func (b *jobBuilder) setSize(attr, bytes string, unit roost.Bytes) {
 	n, _ := strconv.ParseInt(bytes, 10, 64)
 	units := n / int64(unit)
@@ -134,7 +134,7 @@ func (b *jobBuilder) setWhole(attr, value string) {
 // maxCores bounds the cores of one task.
 const maxCores = 1 << 16
 
-// readCores reads 2, 0.5, "0.5" and "500m".
+// readCores reads a number of cores such as 2, 0.5, "0.5" or "500m".
 func readCores(v cty.Value) (string, error) {
 	const hint = "Write a number of cores, of which parts are allowed: cpus = 2, cpus = 0.5 or cpus = \"500m\"."
 	var cores float64
@@ -207,8 +207,7 @@ func readSize(name string) func(v cty.Value) (string, error) {
 	}
 }
 
-// guessUnit adds the unit that a size was likely meant in: nobody asks for thousands of
-// GiB.
+// guessUnit adds the unit that was probably meant: requests of thousands of GiB are rare.
 func guessUnit(number string) string {
 	if f, err := strconv.ParseFloat(number, 64); err == nil && f >= 1024 {
 		return truncateText(number) + "MiB"
@@ -230,7 +229,7 @@ func readGpus(v cty.Value) (string, error) {
 	return strconv.FormatInt(n, 10), nil
 }
 
-// maxProcesses bounds the lines of one task in the file of nodes.
+// maxProcesses bounds the lines of one task in the node file.
 const maxProcesses = 1 << 16
 
 func readProcesses(v cty.Value) (string, error) {
@@ -247,10 +246,10 @@ func readProcesses(v cty.Value) (string, error) {
 	return strconv.FormatInt(n, 10), nil
 }
 
-// maxDuration bounds walltime and the other lengths of time: ten years.
+// maxDuration bounds walltime and other durations: ten years.
 const maxDuration = 10 * 366 * 24 * time.Hour
 
-// readDuration reads a length of time, written as a text.
+// readDuration reads a duration written as a text.
 func readDuration(name string, v cty.Value) (time.Duration, error) {
 	hint := fmt.Sprintf("Write a length of time with units: %s = \"90s\", \"1h30m\", \"2d\" or \"01:30:00\".", name)
 	if !v.IsNull() && v.Type() == cty.Number {
@@ -291,7 +290,7 @@ func readWalltime(v cty.Value) (string, error) {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10), nil
 }
 
-// constantDuration reads a length of time that is the same for all tasks.
+// constantDuration reads a duration that is equal for all tasks.
 func (b *jobBuilder) constantDuration(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
 	v, at, ok := b.constantValue(name)
 	if !ok {

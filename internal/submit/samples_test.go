@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSamples holds that the job files that come along are right.
+// TestSamples checks that the sample job files are valid.
 func TestSamples(t *testing.T) {
 	names, _ := filepath.Glob("../../etc/jobs/*.hcl")
 	if len(names) == 0 {
@@ -31,7 +31,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestManual holds roost-job(5) against the settings and functions that there are.
+// TestManual compares roost-job(5) with the settings and functions.
 func TestManual(t *testing.T) {
 	page, err := os.ReadFile("../../man/roost-job.5")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 type hclDiags = hcl.Diagnostics
 
-// readVariables reads the variable blocks, and gives each its value: from --var, else its
+// readVariables reads the variable blocks, and sets each variable from --var or its
 // default.
 func (p *fileParser) readVariables(blocks []*hclsyntax.Block) {
 	values := map[string]cty.Value{}
@@ -79,8 +79,8 @@ func (p *fileParser) readVariable(b *hclsyntax.Block, name string) cty.Value {
 	return got
 }
 
-// parseVarFlag reads the text of --var. A variable without a type takes text as it
-// stands, unless its default is a number or a truth.
+// parseVarFlag converts the text of --var. A variable without a type gets the text
+// itself, unless its default is a number or a boolean.
 func (p *fileParser) parseVarFlag(b *hclsyntax.Block, name, text string, ty cty.Type) cty.Value {
 	if len(text) > maxFileBytes || firstInvalidByte([]byte(text)) >= 0 {
 		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("--var %s: the value is not text of at most 1MiB",
@@ -128,8 +128,8 @@ func (p *fileParser) reportVarFlag(b *hclsyntax.Block, name, text string, ty cty
 			"--var '%s=[1, 2]'.", truncateText(text), typeexpr.TypeString(ty), name))
 }
 
-// evalLocals evaluates the locals blocks; locals may refer to each other in any order,
-// but not in a ring.
+// evalLocals evaluates the locals blocks. Locals may refer to each other in any order,
+// but not in a cycle.
 func (p *fileParser) evalLocals(blocks []*hclsyntax.Block) {
 	attrs := map[string]*hclsyntax.Attribute{}
 	for _, b := range blocks {
@@ -184,8 +184,8 @@ func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribut
 		state[name] = 2
 		return
 	}
-	// only with what is used: an object of all locals for each local would take the
-	// square of them
+	// only the locals used: an object of all locals for each local would take quadratic
+	// time
 	ctx := p.root.NewChild()
 	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(uses)}
 	if v, ok := p.evaluate(a.Expr, ctx); ok {
@@ -194,8 +194,8 @@ func (p *fileParser) evalLocal(name string, attrs map[string]*hclsyntax.Attribut
 	state[name] = 2
 }
 
-// traversalStepName returns the name at a place of a traversal: of var.x the name at 1 is
-// x.
+// traversalStepName returns the name at a position of a traversal: in var.x the name at 1
+// is x.
 func traversalStepName(t hcl.Traversal, i int) (string, bool) {
 	if i >= len(t) {
 		return "", false

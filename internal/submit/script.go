@@ -10,13 +10,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxInlineScript bounds a script that travels as an argument: Linux takes no argument of
-// more than 128 KiB (MAX_ARG_STRLEN).
+// maxInlineScript bounds a script that is passed as an argument. Linux accepts no
+// argument of more than 128 KiB (MAX_ARG_STRLEN).
 const maxInlineScript = 100 << 10
 
 // readScript reads an inline script. The text of a script cannot refer to columns,
-// because "$" means something else to a shell: a script that differs between tasks is
-// handed to its shell as an argument instead.
+// because a shell uses "$", too. A script that differs between tasks is passed to its
+// shell as an argument.
 func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	t, ok := b.readText(a.Expr, "script")
 	if !ok {
@@ -66,8 +66,8 @@ func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
 	b.setArguments(append(list, arguments...))
 }
 
-// inlineFlag is the option with which an interpreter takes its program as an argument, or
-// "".
+// inlineFlag returns the option with which an interpreter takes its program as an
+// argument, or "".
 func inlineFlag(shell string) string {
 	switch base := path.Base(shell); {
 	case base == "sh" || base == "bash" || base == "dash" || base == "ash" || base == "ksh" || base == "zsh" ||
@@ -79,8 +79,8 @@ func inlineFlag(shell string) string {
 	return ""
 }
 
-// interpreter finds the interpreter: the shell that is set, the one that the first line
-// names with "#!", or the default.
+// interpreter returns the interpreter of a script. It is the shell that is set, the one
+// that the first line names with "#!", or the default.
 func (b *jobBuilder) interpreter(first string, at hcl.Range) (shell string, options []string, ok bool) {
 	words := []string{b.parser.options.Defaults.Shell}
 	if s, where, set := b.constantText("shell", "Write the path of a program: shell = \"/bin/bash\"."); set {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// SimPool is a pool that is to be simulated, and the jobs that come to it: a job file
-// with three kinds of blocks more.
+// SimPool is a pool to be simulated, and the jobs that come to it. Its file is a job file
+// with three more kinds of blocks.
 //
 //	pool { managers = 3 }
 //	machines "node" { count = 100, cpus = 16, memory = "64GiB" }
@@ -28,7 +28,7 @@ type SimPool struct {
 	Loads             []SimLoad
 }
 
-// SimMachines are some that are alike.
+// SimMachines is a number of identical machines.
 type SimMachines struct {
 	Name      string
 	Count     int
@@ -37,16 +37,16 @@ type SimMachines struct {
 	Schedule  OwnerSchedule   // of the owner of each
 }
 
-// SimLoad is how jobs of a kind come.
+// SimLoad describes how jobs of a kind arrive.
 type SimLoad struct {
 	Job          Job
-	Jobs         int           // so many submissions at most
-	Interval     time.Duration // between two, on the mean; 0: all at once
-	Start        time.Duration // the first comes no earlier, since the beginning
-	End          time.Duration // and none later; 0: no matter when
-	RunTime      time.Duration // for which a task runs, the median
-	RunTimeSigma float64       // standard deviation of the logarithm of that; 0: all run alike
-	Users        int           // by whom they are submitted, in turn
+	Jobs         int           // maximum of submissions
+	Interval     time.Duration // mean time between two submissions; 0: all at once
+	Start        time.Duration // earliest submission, since the start of the simulation
+	End          time.Duration // latest submission; 0: unlimited
+	RunTime      time.Duration // median run time of a task
+	RunTimeSigma float64       // standard deviation of the logarithm of the run time; 0: all equal
+	Users        int           // number of users who submit in turn
 }
 
 // Bounds of a simulated pool.
@@ -58,8 +58,8 @@ const (
 	maxUsers    = 100_000
 )
 
-// ParseSimPool reads a file that describes a pool and the jobs that come to it. When the
-// diagnostics hold an error it means nothing.
+// ParseSimPool reads a file that describes a pool and the jobs that come to it. If the
+// diagnostics contain an error the result is nil.
 func ParseSimPool(src []byte, opts ParseOptions) (*SimPool, hcl.Diagnostics) {
 	m := &simPoolParser{simPool: SimPool{Managers: 1, Schedds: 1}}
 	jobs, diags := parseFile(src, opts, m)
@@ -69,17 +69,17 @@ func ParseSimPool(src []byte, opts ParseOptions) (*SimPool, hcl.Diagnostics) {
 	return m.linkLoads(src, opts.Filename, jobs)
 }
 
-// simPoolParser collects the blocks that a job file has not.
+// simPoolParser collects the blocks that a job file does not have.
 type simPoolParser struct {
 	simPool      SimPool
 	loads        map[string]*hclsyntax.Block
 	pendingLoads map[string]SimLoad
 }
 
-// simPoolBlocks are the kinds of blocks that a mix has more than a job file.
+// simPoolBlocks are the kinds of blocks that a job file does not have.
 var simPoolBlocks = []string{"pool", "machines", "load"}
 
-// readBlocks reads the blocks of a mix, when the variables and locals are known.
+// readBlocks reads the blocks of a simulated pool, once variables and locals are known.
 func (m *simPoolParser) readBlocks(p *fileParser, blocks []*hclsyntax.Block) {
 	m.loads, m.pendingLoads = map[string]*hclsyntax.Block{}, map[string]SimLoad{}
 	pools := 0
@@ -194,7 +194,7 @@ func readSpread(v cty.Value) (string, error) {
 	return strconv.FormatFloat(f, 'g', -1, 64), nil
 }
 
-// linkLoads puts jobs and loads together.
+// linkLoads assigns jobs to loads.
 func (m *simPoolParser) linkLoads(src []byte, file string, jobs []Job) (*SimPool, hcl.Diagnostics) {
 	p := newParser(src, ParseOptions{Filename: file})
 	known := map[string]bool{}
@@ -219,8 +219,8 @@ func (m *simPoolParser) linkLoads(src []byte, file string, jobs []Job) (*SimPool
 	return &m.simPool, p.finishDiagnostics()
 }
 
-// evalSetting evaluates a setting of a block; ok is false where it is not there, or has
-// no value.
+// evalSetting evaluates a setting of a block; ok is false if it is not set or has no
+// value.
 func (p *fileParser) evalSetting(b *hclsyntax.Block, name string) (a *hclsyntax.Attribute, v cty.Value, ok bool) {
 	if a = b.Body.Attributes[name]; a == nil {
 		return nil, v, false
@@ -260,7 +260,7 @@ func (p *fileParser) readInteger(b *hclsyntax.Block, name string, low, high int,
 	}, func(text string) { *to, _ = strconv.Atoi(text) })
 }
 
-// readDuration reads a setting that is a time.
+// readDuration reads a setting that is a duration.
 func (p *fileParser) readDuration(b *hclsyntax.Block, name string, to *time.Duration) {
 	p.readQuantity(b, name, func(v cty.Value) (string, error) {
 		hint := fmt.Sprintf("Write a number and a unit: %s = \"90s\", \"5m\", \"2h\" or \"1d\".", name)

@@ -11,25 +11,24 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/policy"
 )
 
-// OwnerSchedule is how the owner of a machine comes and goes. Where both times and hours
-// are given he comes as the times say, and is there only within the hours. The zero
-// value: he never comes.
+// OwnerSchedule describes how the owner of a machine comes and goes. With both times and
+// hours the owner follows the times, but is present only within the hours. The zero value
+// is an owner who never comes.
 type OwnerSchedule struct {
 	MeanAway    time.Duration        // from his going until he comes again, on the mean; 0: he is there all the time
 	MeanPresent time.Duration        // for which he stays, on the mean; 0 where MeanAway is
 	Hours       []policy.WeeklyHours // by the clock on the wall; none: whenever
 }
 
-// minVisit is the shortest mean of how long an owner is there, and is away.
+// minVisit is the shortest mean of an owner's presence and absence.
 const minVisit = time.Second
 
-// policySettings are those of a startd block in a node file (package config) that say
-// when a machine is lent.
+// policySettings are the settings of a startd block in a node file (package config) that
+// form the owner policy.
 var policySettings = []string{"policy", "start", "suspend", "continue", "preempt", "kill", "start_after",
 	"resume_after", "leave_after", "vacate_time"}
 
-// readAvailability reads when machines of a kind are lent, and how their owners come and
-// go.
+// readAvailability reads the owner policy of machines, and how their owners come and go.
 func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *SimMachines) {
 	before := len(p.diags)
 	policy := p.readPolicy(b)
@@ -61,7 +60,7 @@ func (m *simPoolParser) readAvailability(p *fileParser, b *hclsyntax.Block, k *S
 	}
 }
 
-// readPolicy reads a policy, in the words of a node file.
+// readPolicy reads an owner policy, with the settings of a node file.
 func (p *fileParser) readPolicy(b *hclsyntax.Block) policy.Policy {
 	var s policy.PolicySettings
 	p.readText(b, "policy", &s.Preset, func(text string) (string, string) {
@@ -98,13 +97,13 @@ func (p *fileParser) readPolicy(b *hclsyntax.Block) policy.Policy {
 	}
 	policy, err := policy.NewPolicy(s)
 	if err != nil {
-		panic(err) // all of it was looked at
+		panic(err) // everything was checked
 	}
 	return policy
 }
 
-// readText reads a setting that is a text; check says what is not right with it, and how
-// to mend that.
+// readText reads a setting that is a text. check returns what is wrong with it, and how
+// to fix that.
 func (p *fileParser) readText(b *hclsyntax.Block, name string, to *string,
 	check func(text string) (summary, detail string)) {
 	p.readQuantity(b, name, func(v cty.Value) (string, error) {

@@ -26,7 +26,7 @@ load "a" {
 }
 `
 
-// TestSimPool reads a mix, and what is wrong with others is said at its place.
+// TestSimPool reads a simulated pool, and checks the messages for invalid ones.
 func TestSimPool(t *testing.T) {
 	m, diags := ParseSimPool([]byte(validSimPool), ParseOptions{Filename: "mix.hcl", Dir: "/"})
 	if diags.HasErrors() {
@@ -87,8 +87,8 @@ job "a" { command = ["/bin/true"] }
 load "a" { jobs = 10 }
 `
 
-// TestSimPoolOwners: machines are lent as a node file would say it, and what is wrong
-// with that is said at its place.
+// TestSimPoolOwners checks that owner policies are those of a node file, and the messages
+// for invalid ones.
 func TestSimPoolOwners(t *testing.T) {
 	m, diags := ParseSimPool([]byte(ownedSimPool), ParseOptions{Filename: "mix.hcl", Dir: "/"})
 	if diags.HasErrors() {

@@ -10,15 +10,15 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Bounds on what a job may wish for; the negotiator has them too.
+// Bounds on the soft constraints of a job; the negotiator has them, too.
 const (
 	maxPrefer      = 16
 	maxPackages    = 64
 	maxPreferBytes = 4096 // bytes of one of them
 )
 
-// readSoftConstraints reads which licences a job takes, and what it would like of
-// machines without needing it.
+// readSoftConstraints reads the concurrency limits of a job, and its preferences for
+// machines.
 func (b *jobBuilder) readSoftConstraints() {
 	b.readConcurrencyLimits()
 	if s, at, ok := b.constantText("spread", spreadHint); ok {
@@ -37,7 +37,7 @@ func (b *jobBuilder) readSoftConstraints() {
 const spreadHint = "Write the attribute of machines over whose values the tasks are to be spread, as in spread " +
 	"= \"Rack\"."
 
-// constantTextList reads a list of texts that is the same for all tasks.
+// constantTextList reads a list of texts that is equal for all tasks.
 func (b *jobBuilder) constantTextList(name string) ([]string, hcl.Range, bool) {
 	v, at, ok := b.constantValue(name)
 	if !ok {
@@ -47,7 +47,7 @@ func (b *jobBuilder) constantTextList(name string) ([]string, hcl.Range, bool) {
 	return list, at, ok
 }
 
-// readConcurrencyLimits reads limits = ["matlab", "ansys:2"].
+// readConcurrencyLimits reads a list such as limits = ["matlab", "ansys:2"].
 func (b *jobBuilder) readConcurrencyLimits() {
 	list, at, ok := b.constantTextList("limits")
 	if !ok || len(list) == 0 {

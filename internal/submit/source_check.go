@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Bounds on the source, checked before it is parsed. The parser of hclsyntax is
-// recursive, and so is the evaluation of what it builds: both go as deep as brackets nest
-// and as operators follow each other, and a stack that overflows ends a Go program.
+// Bounds on the source, checked before it is parsed. The parser of hclsyntax and the
+// evaluation of its expressions are recursive. Both go as deep as brackets nest and
+// operators follow each other, and a stack overflow ends a Go program.
 const (
 	maxNesting          = 100
 	maxChainedOperators = 1000    // operators, dots and indexes in one expression, at one level of brackets
@@ -21,8 +21,8 @@ const (
 	maxFailures         = 20      // diagnostics of one file
 )
 
-// checkSource checks that src is text of a bearable size and depth. What it returns is
-// nil when src may be parsed.
+// checkSource checks that src is text of an acceptable size and depth. It returns nil if
+// src may be parsed.
 func checkSource(src []byte, filename string) hcl.Diagnostics {
 	if len(src) > roost.MaxJobFileBytes {
 		return hcl.Diagnostics{newDiagnostic(nil, "the job file is too big",
@@ -63,7 +63,7 @@ func checkSource(src []byte, filename string) hcl.Diagnostics {
 const emptyHint = "A job file has at least one job:\n\n  job \"hello\" {\n    command = [\"echo\", \"hello\"]\n  }"
 
 // checkDepth refuses source that nests or chains too deeply. A chain ends at a comma and,
-// unless it stands in parentheses or square brackets, at the end of its line.
+// outside of parentheses and square brackets, at the end of its line.
 func checkDepth(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	chain, opener := []int{0}, []hclsyntax.TokenType{hclsyntax.TokenOBrace}
@@ -129,7 +129,7 @@ func firstInvalidByte(src []byte) int {
 	return -1
 }
 
-// rangeAt is the range of size bytes at an offset of src.
+// rangeAt returns the range of size bytes at an offset of src.
 func rangeAt(src []byte, filename string, offset, size int) *hcl.Range {
 	line := 1 + bytes.Count(src[:offset], []byte{'\n'})
 	column := offset - bytes.LastIndexByte(src[:offset], '\n')

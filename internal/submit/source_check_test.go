@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestHostileSource holds that source which is too big or too deep is refused before
-// anything recursive sees it.
+// TestHostileSource checks that source that is too big or too deep is refused before
+// recursive code reads it.
 func TestHostileSource(t *testing.T) {
 	for name, src := range map[string]string{
 		"100 MB":           strings.Repeat("# junk\n", 15<<20),
@@ -34,7 +34,7 @@ func TestHostileSource(t *testing.T) {
 	}
 }
 
-// TestCommand reads commands like job blocks.
+// TestCommand checks that commands are read like job blocks.
 func TestCommand(t *testing.T) {
 	opts := testOptions("")
 	job, err := Command([]string{"echo", "$HOME"}, JobFlags{Memory: "1GiB", Count: 3, Environment: []string{"A=1"},

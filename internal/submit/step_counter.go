@@ -9,39 +9,40 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxSteps bounds the work of all expressions of one file. A step is a value that some
+// maxSteps bounds the work of all expressions of one file. A step is a value that an
 // expression makes or takes, or sixteen bytes of text; a million of them take about a
 // tenth of a second.
 const maxSteps = 10_000_000
 
 // stepCounter counts the steps of evaluations.
 //
-// hclsyntax evaluates without any bound: for expressions nest, and a list of ten lists of
+// hclsyntax evaluates without bounds: for expressions nest, and a list of ten lists of
 // ten lists … costs ten times more with every line of the file, though it takes hardly
-// any memory because its parts are shared. So every place in an expression where a value
-// is made is wrapped in a counter before the expression is evaluated ([meter.wrapExpr]),
-// which charges for the whole of each value. No value with more than maxSteps parts can
-// then exist, however much of it is shared.
+// any memory because its parts are shared. So every place in an expression that makes a
+// value is wrapped in a counter before the evaluation ([stepCounter.wrapExpr]), which
+// charges for the whole of each value. So no value with more than maxSteps parts can
+// exist, however much of it is shared.
 type stepCounter struct {
 	steps     int
 	wrapped   map[hclsyntax.Expression]bool
 	functions map[string]function.Function
 }
 
-// stepsExhausted is panicked with when the steps are used up: for expressions of
-// hclsyntax go on to their end whatever errors the parts report, so an error would not
-// stop the work. Only [meter.evaluate] sees it. The same holds for boundless.
+// stepsExhausted is the panic value when the steps are used up. An error would not stop
+// the work, because for expressions of hclsyntax run to their end whatever errors their
+// parts report. Only [stepCounter.evaluate] recovers it. The same holds for
+// numberTooLarge.
 type stepsExhausted struct{}
 
 func newMeter() *stepCounter {
 	return &stepCounter{steps: maxSteps, wrapped: map[hclsyntax.Expression]bool{}}
 }
 
-// numberTooLarge is panicked with when a number gets beyond what a float64 can hold: hcl
-// computes with any exponent, and to print such a number would take for ever.
+// numberTooLarge is the panic value when a number exceeds the range of float64. hcl
+// computes with any exponent, and printing such a number would take forever.
 type numberTooLarge struct{}
 
-// evaluate evaluates an expression. The error is exhausted or boundless.
+// evaluate evaluates an expression. The error is stepsExhausted or numberTooLarge.
 func (m *stepCounter) evaluate(expr hclsyntax.Expression,
 	ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, err error) {
 	defer func() {
@@ -67,14 +68,14 @@ func (m *stepCounter) evaluate(expr hclsyntax.Expression,
 func (stepsExhausted) Error() string { return "too many steps" }
 func (numberTooLarge) Error() string { return "a number beyond all bounds" }
 
-// spend takes n steps.
+// spend consumes n steps.
 func (m *stepCounter) spend(n int) {
 	if m.steps -= n; m.steps < 0 {
 		panic(stepsExhausted{})
 	}
 }
 
-// chargeValue pays for every part of v.
+// chargeValue consumes a step for every part of v.
 func (m *stepCounter) chargeValue(v cty.Value) {
 	m.spend(1)
 	if !v.IsKnown() || v.IsNull() {
@@ -102,11 +103,11 @@ func (m *stepCounter) chargeValue(v cty.Value) {
 type countedExpression struct {
 	hclsyntax.Expression
 	meter         *stepCounter
-	isNumeric     bool // what it gives is turned into a number
+	isNumeric     bool // its value is converted to a number
 	stepsPerRound int  // steps of one round of a for clause
 }
 
-// Value evaluates the expression and charges for what it made.
+// Value evaluates the expression and charges for the value.
 func (c *countedExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := c.Expression.Value(ctx)
 	c.meter.spend(c.stepsPerRound)
@@ -117,8 +118,8 @@ func (c *countedExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnost
 	return v, diags
 }
 
-// hasHugeExponent reports whether a text that is a number has an exponent of more than
-// three digits: reading it could take for ever.
+// hasHugeExponent reports whether a number in text form has an exponent of more than
+// three digits. Reading it could take forever.
 func hasHugeExponent(number string) bool {
 	i := strings.LastIndexAny(number, "eEpP")
 	return i >= 0 && len(strings.TrimLeft(number[i+1:], "+-0")) > 3
@@ -135,8 +136,8 @@ func (m *stepCounter) wrapExpr(slot *hclsyntax.Expression) {
 	*slot = &countedExpression{Expression: *slot, meter: m}
 }
 
-// wrapParts wraps the expressions that expr is made of. What only refers to a value that
-// is there, and is not consumed whole (the list in list[3]), is not charged for.
+// wrapParts wraps the parts of expr. A reference to an existing value that is not
+// consumed as a whole (the list in list[3]) is not charged.
 func (m *stepCounter) wrapParts(expr hclsyntax.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -194,7 +195,7 @@ func (m *stepCounter) wrapAll(list []hclsyntax.Expression) {
 	}
 }
 
-// numericArgs marks the arguments that a function wants as numbers.
+// numericArgs marks the arguments that a function takes as numbers.
 func (m *stepCounter) numericArgs(e *hclsyntax.FunctionCallExpr) {
 	f := m.functions[e.Name]
 	for i, arg := range e.Args {

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// reservedColumns are the names that mean something in every ad, and those whose columns
+// reservedColumns are the names with a meaning in every ad, and those whose columns
 // override an attribute.
 var reservedColumns = []string{
 	taskIndex, "JobId", jobSequence, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory,
@@ -16,8 +16,8 @@ var reservedColumns = []string{
 	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
-// addColumn adds a column under a name like want, and remembers the source text that it
-// stands for. It returns its name.
+// addColumn adds a column under a name like want, and records the source text that it
+// replaces. It returns the column's name.
 func (b *jobBuilder) addColumn(want, source string, values []string) string {
 	name := uniqueColumnName(want, b.columns)
 	if len(b.columns) == roost.MaxColumns {
@@ -34,8 +34,8 @@ func (b *jobBuilder) addColumn(want, source string, values []string) string {
 	return name
 }
 
-// uniqueColumnName makes a column's name of want: letters, digits and underscores, and
-// like no name that is taken, whatever its case.
+// uniqueColumnName makes a column name of want. It has letters, digits and underscores,
+// and differs from the taken names in more than case.
 func uniqueColumnName(want string, taken []TaskColumn) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -67,8 +67,8 @@ func isNameTaken(name string, taken []TaskColumn) bool {
 	return false
 }
 
-// overrideColumn makes a column that overrides an attribute for each task, or says that
-// all tasks have the same value.
+// overrideColumn makes a column that overrides an attribute for each task. It makes none
+// and returns true if all tasks have the same value.
 func (b *jobBuilder) overrideColumn(attr string, values []string) (same bool) {
 	same = true
 	for _, v := range values {

@@ -14,11 +14,11 @@ import (
 type taskSet struct {
 	count   int
 	array   bool
-	keys    []cty.Value // of for_each; nil without
+	keys    []cty.Value // keys of for_each; nil without
 	values  []cty.Value
-	indexes *roost.ArrayIndexes // what the tasks are called by; nil: they are counted from 0
-	// the number could not be found out, which was reported: nothing is to be said about
-	// single tasks
+	indexes *roost.ArrayIndexes // indexes of the tasks; nil: counted from 0
+	// the number could not be determined, which was reported: nothing more is reported
+	// about single tasks
 	isInvalid bool
 }
 
@@ -121,8 +121,8 @@ func (b *jobBuilder) readForEach(a *hclsyntax.Attribute) {
 	}
 }
 
-// readIndexes reads what the tasks of an array are called by, as qsub -J and -t do. They
-// are kept as they were written, however many there are.
+// readIndexes reads the indexes of an array, as qsub -J and -t have them. They are stored
+// in their written form, so their number does not matter.
 func (b *jobBuilder) readIndexes(a *hclsyntax.Attribute) {
 	b.tasks.array, b.tasks.isInvalid = true, true
 	v, ok := b.parser.constantExpr(a.Expr)
@@ -143,7 +143,7 @@ func (b *jobBuilder) readIndexes(a *hclsyntax.Attribute) {
 	b.ad.SetString(roost.AttrArrayIndex, x.String())
 }
 
-// taskRoots are the names that may differ between the tasks of this job.
+// taskRoots returns the names that may differ between the tasks of this job.
 func (b *jobBuilder) taskRoots(more ...string) []string {
 	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil {
 		return append(more, "task", "each")
@@ -151,7 +151,7 @@ func (b *jobBuilder) taskRoots(more ...string) []string {
 	return append(more, "task")
 }
 
-// taskScope is where the expressions of one task are evaluated.
+// taskScope returns the scope of the expressions of one task.
 func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
 	ctx := b.parser.root.NewChild()
 	ctx.Variables = map[string]cty.Value{
@@ -168,7 +168,7 @@ func (b *jobBuilder) taskScope(i int) *hcl.EvalContext {
 	return ctx
 }
 
-// forEachTask evaluates an expression for every task, in their order, until use returns
+// forEachTask evaluates an expression for every task in order. It stops when use returns
 // false or there is no value.
 func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
 	if b.tasks.isInvalid || b.refuseComputedJobNumber(expr) {
@@ -191,8 +191,8 @@ func (b *jobBuilder) forEachTask(expr hclsyntax.Expression, use func(i int, v ct
 	return true
 }
 
-// refuseComputedJobNumber reports task.job where it is computed with: nobody knows the
-// number of a job before it has one.
+// refuseComputedJobNumber reports task.job in a computation: a job has no number before
+// it is submitted.
 func (b *jobBuilder) refuseComputedJobNumber(expr hclsyntax.Expression) bool {
 	for _, t := range b.parser.freeReferences(expr) {
 		if first, _ := traversalStepName(t, 1); t.RootName() == "task" && first == "job" {

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// taskText is a text that may differ between tasks: pieces that are fixed, and pieces
-// that stand for a column.
+// taskText is a text that may differ between tasks. It has fixed pieces and pieces that
+// stand for a column.
 type taskText struct {
 	pieces      []textPiece
 	sourceRange hcl.Range
@@ -25,7 +25,7 @@ type textPiece struct {
 
 func fixedText(s string, at hcl.Range) taskText { return taskText{[]textPiece{{fixed: s}}, at} }
 
-// fixedText returns the text itself when it is the same for all tasks.
+// fixedText returns the text itself if it is equal for all tasks.
 func (t taskText) fixedText() (string, bool) {
 	var s strings.Builder
 	for _, piece := range t.pieces {
@@ -37,8 +37,8 @@ func (t taskText) fixedText() (string, bool) {
 	return s.String(), true
 }
 
-// adText is the text as a job ad holds it: columns as "$(Name)", and each dollar sign of
-// the user doubled.
+// adText returns the text in the form of a job ad. Columns become "$(Name)", and each
+// dollar sign of the user is doubled.
 func (t taskText) adText() string {
 	var s strings.Builder
 	for _, piece := range t.pieces {
@@ -51,22 +51,23 @@ func (t taskText) adText() string {
 	return s.String()
 }
 
-// EscapeLiteral doubles the dollar signs of a text that is to stand in an ad as it is.
+// EscapeLiteral doubles the dollar signs of a text, which then has no references in an
+// ad.
 func EscapeLiteral(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// isSameForAll reports whether all tasks have the same text, although the job's number
-// may stand in it.
+// isSameForAll reports whether all tasks have the same text, apart from the job's number.
 func (t taskText) isSameForAll() bool {
 	return !slices.ContainsFunc(t.pieces, func(p textPiece) bool { return p.column != "" && p.column != jobSequence })
 }
 
-// hasJobNumber reports whether the job's number stands in it, which it gets when it is
-// submitted.
+// hasJobNumber reports whether the text contains the job's number, which is assigned at
+// submission.
 func (t taskText) hasJobNumber() bool {
 	return slices.ContainsFunc(t.pieces, func(p textPiece) bool { return p.column == jobSequence })
 }
 
-// taskValue is what a text without the job's number is for one task.
+// taskValue returns the value of a text for one task. The text must not contain the job's
+// number.
 func (b *jobBuilder) taskValue(t taskText, i int) string {
 	var s strings.Builder
 	for _, piece := range t.pieces {
@@ -91,15 +92,16 @@ func (t taskText) withAffixes(before, after string) taskText {
 	return taskText{append(pieces, textPiece{fixed: after}), t.sourceRange}
 }
 
-// What the schedd puts into texts beside columns.
+// The references beside columns that the schedd replaces.
 const (
 	taskIndex   = "TaskIndex"
 	arrayIndex  = "ArrayIndex"
 	jobSequence = "JobSeq"
 )
 
-// readText reads an expression that gives a text, taking it apart rather than evaluating
-// it for each task where it can. what names the place in messages: "an argument".
+// readText reads an expression that gives a text. Where possible it splits the expression
+// instead of evaluating it for each task. what names the place in messages: "an
+// argument".
 func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText, bool) {
 	if !b.parser.isPerTask(expr) {
 		v, ok := b.parser.evaluate(expr, b.parser.root)
@@ -134,8 +136,8 @@ func (b *jobBuilder) readText(expr hclsyntax.Expression, what string) (taskText,
 	return taskText{[]textPiece{{column: name}}, expr.Range()}, ok
 }
 
-// columnReference is a plain task.index, task.job, each.key or each.value.…: a column
-// that nothing has to be computed for.
+// columnReference handles a plain task.index, task.job, each.key or each.value.…, which
+// needs no computation.
 func (b *jobBuilder) columnReference(e *hclsyntax.ScopeTraversalExpr, what string) (taskText, bool) {
 	first, _ := traversalStepName(e.Traversal, 1)
 	if e.Traversal.RootName() == "task" {
@@ -187,7 +189,7 @@ func (b *jobBuilder) columnReference(e *hclsyntax.ScopeTraversalExpr, what strin
 	return taskText{[]textPiece{{column: name}}, e.Range()}, true
 }
 
-// columnNameOf is what a traversal's column is best called.
+// columnNameOf returns a good column name for a traversal.
 func columnNameOf(t hcl.Traversal) string {
 	for i := len(t) - 1; i > 0; i-- {
 		if name, ok := traversalStepName(t, i); ok {
@@ -214,7 +216,7 @@ func (b *jobBuilder) computeColumn(expr hclsyntax.Expression, what string) (colu
 	return b.addColumn("computed", b.parser.sourceText(expr.Range()), values), true
 }
 
-// valueText turns a number, a truth or a text into a text.
+// valueText converts a number, a boolean or a text to a text.
 func (b *jobBuilder) valueText(v cty.Value, at hcl.Range, what string) (string, bool) {
 	switch {
 	case v.IsNull():

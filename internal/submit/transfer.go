@@ -10,18 +10,18 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxCheckedInputs bounds how many files of one setting are looked at when each task
-// names its own.
+// maxCheckedInputs bounds the files of a setting that are checked if each task names its
+// own.
 const maxCheckedInputs = 2000
 
-// inputFile is a file that goes to where the task runs, and what it is called there.
+// inputFile is a file that is sent to the task's machine, and its name there.
 type inputFile struct {
 	sourcePath taskText // absolute
 	name       taskText // relative, below the task's directory
 	program    bool
 }
 
-// similarFile offers a file beside the missing one whose name is like its.
+// similarFile suggests an existing file with a name similar to that of a missing one.
 func (b *jobBuilder) similarFile(where string) string {
 	beside, err := b.parser.options.Files.Glob(path.Join(path.Dir(where), "*"))
 	if err != nil || len(beside) > 10_000 {
@@ -119,9 +119,9 @@ func (b *jobBuilder) isMapExpr(expr hclsyntax.Expression) bool {
 	return ok && !v.IsNull() && (v.Type().IsMapType() || v.Type().IsObjectType())
 }
 
-// listInput adds one path, or all that a pattern matches. A relative one keeps its name,
-// so that the task finds it under the same name whether it runs in place or elsewhere;
-// any other goes by its last element.
+// listInput adds one path, or all that a pattern matches. A relative path keeps its name,
+// so the task finds it under the same name in both ways of running; any other gets its
+// last element as name.
 func (b *jobBuilder) listInput(t taskText) {
 	name, fixed := t.fixedText()
 	if !fixed {
@@ -163,7 +163,7 @@ func (b *jobBuilder) addInput(from, name taskText) {
 	b.inputs = append(b.inputs, inputFile{sourcePath: from, name: name})
 }
 
-// inputName is what an input of a list is called where the task runs.
+// inputName returns the name of a listed input on the task's machine.
 func (b *jobBuilder) inputName(t taskText) taskText {
 	if s, fixed := t.fixedText(); fixed {
 		if s = path.Clean(s); isLocalPath(s) && !strings.HasPrefix(s, "~") {
@@ -242,8 +242,8 @@ func (b *jobBuilder) checkEachFile(t taskText, what string, exec bool) bool {
 	return true
 }
 
-// refuseJobNumber reports the job's number in the name of a file that has to be there
-// before the job has one.
+// refuseJobNumber reports the job's number in the name of a file that must exist before
+// the job is submitted.
 func (b *jobBuilder) refuseJobNumber(t taskText, what string) bool {
 	if !t.hasJobNumber() {
 		return false
@@ -272,7 +272,7 @@ func (b *jobBuilder) fileDiagnostic(where, what string, at hcl.Range, exec bool)
 	return nil
 }
 
-// capitalized begins an error's words with a capital.
+// capitalized returns an error's text with a capital first letter.
 func capitalized(err error) string {
 	s := err.Error()
 	if s == "" {
@@ -281,8 +281,8 @@ func capitalized(err error) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// readOutputs reads the names and patterns of what comes back: a list, or a map to the
-// names that it gets here.
+// readOutputs reads which files are output. They are a list of names and patterns, or a
+// map to the names at the submit side.
 func (b *jobBuilder) readOutputs() {
 	if a, ok := b.attribute("outputs", b.taskRoots()...); ok && b.isMapExpr(a.Expr) {
 		b.renameOutputs(a)
@@ -294,8 +294,8 @@ func (b *jobBuilder) readOutputs() {
 	}
 }
 
-// renameOutputs reads a map of outputs. A task that runs where its files are would leave
-// them as they are called there, so it does not.
+// renameOutputs reads a map of outputs. It requires a transfer, since a task that runs in
+// place would not rename them.
 func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 	named, ok := b.textMap(a.Expr, "outputs")
 	if !ok || len(named) == 0 {
@@ -325,7 +325,7 @@ func (b *jobBuilder) renameOutputs(a *hclsyntax.Attribute) {
 	b.ad.SetStrings(roost.AttrTransferOut, list)
 }
 
-// checkOutputsLocal reports those that are not below the task's directory.
+// checkOutputsLocal reports outputs that are not below the task's directory.
 func (b *jobBuilder) checkOutputsLocal(list []taskText) bool {
 	before := len(b.parser.diags)
 	for _, t := range list {
