@@ -10,14 +10,14 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// condorSubmitFile is a submit description of HTCondor as far as it has been read
-// (condor_submit(1)): what is set holds for the queue commands below it.
+// condorSubmitFile is the part of an HTCondor submit description read so far
+// (condor_submit(1)). What is set applies to the queue commands below it.
 type condorSubmitFile struct {
 	*fileTranslation
-	set         map[string]submitSetting // by name in small letters
-	names       []string                 // the same in order
-	usedAsMacro map[string]bool          // as macros
-	tasksBefore int                      // tasks of the queue commands above; -1 where that is not known
+	set         map[string]submitSetting // by name in lower case
+	names       []string                 // the same names in order
+	usedAsMacro map[string]bool          // names that were used as macros
+	tasksBefore int                      // tasks of the queue commands above; -1: unknown
 }
 
 type submitSetting struct {
@@ -25,7 +25,7 @@ type submitSetting struct {
 	source      string // the whole line
 	name        string
 	value       string
-	isAttribute bool // +Name: an attribute of the job's ad
+	isAttribute bool // +Name: an attribute of the job ad
 }
 
 var (
@@ -85,9 +85,9 @@ func (t *fileTranslation) translateCondor(text string) error {
 	return nil
 }
 
-// splitInlineItems finds the lines of a queue command that has its items in parentheses
-// over several lines; end is the index of the line with the closing one, or i where there
-// are no such lines.
+// splitInlineItems finds the items of a queue command that are in parentheses over
+// several lines. end is the index of the line with the closing one, or i if there are no
+// such lines.
 func splitInlineItems(rest string, lines []string, i int) (string, int) {
 	open := strings.LastIndexByte(rest, '(')
 	if open < 0 || strings.Contains(rest[open:], ")") {
@@ -112,7 +112,7 @@ func (f *condorSubmitFile) readAssignment(s submitSetting) {
 	f.set[key] = s
 }
 
-// commandValue returns what a command was set to, under any of its names.
+// commandValue returns the value of a command under any of its names.
 func (f *condorSubmitFile) commandValue(names ...string) (submitSetting, bool) {
 	for _, n := range names {
 		if s, ok := f.set[n]; ok {
@@ -125,8 +125,7 @@ func (f *condorSubmitFile) commandValue(names ...string) (submitSetting, bool) {
 	return submitSetting{}, false
 }
 
-// noteUnused notes what nobody asked for: commands that are not known, and macros that
-// nothing uses.
+// noteUnused records the unknown commands, and the macros that nothing uses.
 func (f *condorSubmitFile) noteUnused() {
 	for _, key := range f.names {
 		s := f.set[key]
@@ -150,7 +149,7 @@ func (f *condorSubmitFile) noteUnused() {
 	}
 }
 
-// queueJob makes a job of what has been set so far.
+// queueJob makes a job of the settings so far.
 func (f *condorSubmitFile) queueJob(line int, source, rest string, items []string) {
 	q := &condorJob{condorSubmitFile: f, line: line, source: source, job: newJob(), jobsPerItem: 1}
 	q.parseQueueCommand(strings.TrimSpace(rest), items)
@@ -166,7 +165,7 @@ func (f *condorSubmitFile) queueJob(line int, source, rest string, items []strin
 	f.carried++
 }
 
-// setName calls the job by its batch name, or by the name of the file.
+// setName names the job after its batch name or the file.
 func (q *condorJob) setName() {
 	name := q.baseName()
 	if s, ok := q.commandValue("batch_name", "jobbatchname", "+jobbatchname"); ok {
@@ -182,7 +181,7 @@ func (q *condorJob) setName() {
 	}
 }
 
-// note and remark speak of one command.
+// noteCommandLost records a command that could not be carried over.
 func (q *condorJob) noteCommandLost(s submitSetting, why string) { q.noteLost(s.line, s.source, why) }
 func (q *condorJob) noteDifferenceAt(s submitSetting, why string) {
 	q.noteDifference(s.line, s.source, why)
@@ -192,7 +191,7 @@ func (q *condorJob) noteCommandDifference(why string) {
 	q.noteDifference(q.current.line, q.current.source, why)
 }
 
-// parseBool reads a truth.
+// parseBool parses a boolean.
 func parseBool(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "true", "yes", "t", "y", "1":

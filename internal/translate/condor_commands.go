@@ -20,7 +20,7 @@ func (q *condorJob) carryOver(do func(s submitSetting), names ...string) {
 	}
 }
 
-// setProgram says what is run.
+// setProgram sets the program.
 func (q *condorJob) setProgram() {
 	j := q.job
 	q.carryOver(func(s submitSetting) {
@@ -104,7 +104,7 @@ func (q *condorJob) setEnvironment(s submitSetting) {
 	}
 }
 
-// setFiles says what is read and written.
+// setFiles sets the files that are read and written.
 func (q *condorJob) setFiles() {
 	j := q.job
 	q.carryOver(func(s submitSetting) { j.setSource("stdin", q.expandMacros(s.value).hclSource()) }, "input", "stdin")
@@ -162,7 +162,7 @@ func (q *condorJob) setFiles() {
 	}, "transfer_output_files")
 }
 
-// setStream sets the file of a standard stream; tasks that are several get files of their
+// setStream sets the file of a standard stream. Each of several tasks gets a file of its
 // own.
 func (q *condorJob) setStream(name string, s submitSetting) {
 	t := q.expandMacros(strings.Trim(s.value, `"`))
@@ -177,7 +177,7 @@ func (q *condorJob) setStream(name string, s submitSetting) {
 	q.job.setSource(name, t.hclSource())
 }
 
-// setResources says what is asked for.
+// setResources sets the requested resources.
 func (q *condorJob) setResources() {
 	q.carryOver(func(s submitSetting) { q.setResource("cpus", s) }, "request_cpus", "requestcpus")
 	q.carryOver(func(s submitSetting) { q.setResource("gpus", s) }, "request_gpus", "requestgpus")
@@ -224,7 +224,7 @@ func (q *condorJob) setSize(name string, s submitSetting, unit roost.Bytes, word
 	q.job.setText(name, sizeText(n))
 }
 
-// setPlacement says where and when it runs.
+// setPlacement sets where and when the job runs.
 func (q *condorJob) setPlacement() {
 	j := q.job
 	q.carryOver(func(s submitSetting) { q.passExpression("requirements", s) }, "requirements")
@@ -260,7 +260,7 @@ func (q *condorJob) setPlacement() {
 
 var adWord = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_.]*[ \t]*\(?`)
 
-// machineAttributes are those that machines have here as they have there.
+// machineAttributes are the machine attributes that Roost and HTCondor both have.
 var machineAttributes = strings.Fields("arch opsys memory disk cpus gpus machine name loadavg state activity " +
 	"totalcpus totalmemory totaldisk totalgpus filesystemdomain keyboardidle consoleidle clockmin clockday gpumodels " +
 	"gpumemorymax hascheckpoint " +
@@ -290,7 +290,7 @@ func (q *condorJob) passExpression(name string, s submitSetting) {
 	}
 }
 
-// setPolicies says what happens in the end and in between.
+// setPolicies sets what happens while the job runs and at its end.
 func (q *condorJob) setPolicies() {
 	j := q.job
 	whole := func(to string, least int) func(s submitSetting) {
@@ -321,7 +321,7 @@ func (q *condorJob) setPolicies() {
 	}, "checkpoint_exit_code")
 }
 
-// setMail says what is told of the job, and whom.
+// setMail sets which events are mailed, and to whom.
 func (q *condorJob) setMail() {
 	letters, to := "", []string(nil)
 	q.carryOver(func(s submitSetting) {
@@ -333,12 +333,12 @@ func (q *condorJob) setMail() {
 		letters = l
 	}, "notification")
 	q.carryOver(func(s submitSetting) { to = splitCommas(s.value) }, "notify_user")
-	if letters != "" { // without it HTCondor sends none
+	if letters != "" { // without notification HTCondor sends no mail
 		q.job.setMail(letters, to)
 	}
 }
 
-// setLabels makes labels of attributes of one's own.
+// setLabels makes labels of custom attributes.
 func (q *condorJob) setLabels() {
 	for _, key := range q.names {
 		s := q.set[key]

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// exprMark stands for an expression in a text that is still to be taken apart: no text
-// that is read holds a NUL.
+// exprMark encloses an expression in a text that is not yet split. No input contains a
+// NUL.
 const exprMark = "\x00"
 
 // maxMacros bounds how deep macros refer to macros.
 const maxMacros = 20
 
-// expandMacros replaces macros: those of the file by their text, and what differs between
-// tasks by expressions.
+// expandMacros replaces the macros of a text. Those of the file become their text, and
+// those that differ between tasks become expressions.
 func (q *condorJob) expandMacros(s string) templateText {
 	return q.assembleText(q.flatText(s, 0))
 }
 
-// flatText is the text with each expression between two marks.
+// flatText returns the text with each expression between two marks.
 func (q *condorJob) flatText(s string, depth int) string {
 	var b strings.Builder
 	for s != "" {
@@ -75,7 +75,7 @@ func closingParen(s string, open int) int {
 	return -1
 }
 
-// macroText is what stands for $(name) or $(name:default).
+// macroText returns the replacement of $(name) or $(name:default).
 func (q *condorJob) macroText(name string, depth int) string {
 	name, fallback, _ := strings.Cut(name, ":")
 	key := strings.ToLower(strings.TrimSpace(name))
@@ -127,7 +127,7 @@ func (q *condorJob) parseEnvironment(name string) string {
 	return ""
 }
 
-// assembleText makes a text of what flat returns.
+// assembleText converts a result of flatText.
 func (q *condorJob) assembleText(s string) templateText {
 	var out templateText
 	for i, part := range strings.Split(s, exprMark) {
@@ -143,9 +143,9 @@ func (q *condorJob) assembleText(s string) templateText {
 	return out
 }
 
-// splitWords reads arguments or an environment: in double quotes separated by blanks,
-// with single quotes around what holds some, and each quote twice for itself; else
-// separated by blanks, with \" for a double quote.
+// splitWords splits arguments or an environment. Within double quotes, words are
+// separated by blanks, a word with blanks has single quotes, and a doubled quote stands
+// for itself. Without them, words are separated by blanks, and \" is a double quote.
 func (q *condorJob) splitWords(s string) (out []templateText) {
 	s = strings.TrimSpace(q.flatText(s, 0))
 	quoted := len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"'
@@ -185,7 +185,7 @@ func (q *condorJob) splitWords(s string) (out []templateText) {
 	return out
 }
 
-// sourceList are texts as source.
+// sourceList returns the HCL sources of texts.
 func sourceList(list []templateText) []string {
 	out := make([]string, len(list))
 	for i, t := range list {

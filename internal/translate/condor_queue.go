@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// condorJob is one queue command, and the job that it becomes.
+// condorJob is a queue command and the job that it becomes.
 type condorJob struct {
 	*condorSubmitFile
 	line            int
 	source          string
 	job             *jobBlock
-	current         submitSetting     // what is being carried over
+	current         submitSetting     // the command being carried over
 	jobsPerItem     int               // jobs for each item
-	itemVariables   map[string]string // the variables of the items, in small letters, and the expressions that they are
+	itemVariables   map[string]string // by variable of the items in lower case: its expression
 	itemExpr        string            // the expression of the items, or empty
-	itemCount       int               // how many items there are; -1 if that is not known
-	expansionBudget int               // bytes that macros may still become
-	isSeveral       bool              // it may be more than one task
+	itemCount       int               // number of items; -1: unknown
+	expansionBudget int               // bytes that macros may still expand to
+	isSeveral       bool              // it may have more than one task
 }
 
 var queueForm = regexp.MustCompile(
 	`^(?:([0-9]+|\$\([^)]*\))\s*)?(?:([A-Za-z_][A-Za-z0-9_, \t]*?)??\s*\b(?i:(in|from|matching))\b\s*(.*))?$`,
 )
 
-// parseQueueCommand reads what stands behind the word queue.
+// parseQueueCommand parses what follows the word queue.
 func (q *condorJob) parseQueueCommand(rest string, lines []string) {
 	q.itemVariables, q.itemCount, q.expansionBudget = map[string]string{}, 1, 1<<20
 	q.current = submitSetting{line: q.line, source: q.source}
@@ -57,7 +57,7 @@ func (q *condorJob) parseQueueCommand(rest string, lines []string) {
 
 var slicePattern = regexp.MustCompile(`^\[[-0-9: ]*\]\s*`)
 
-// setItems says what the tasks are for.
+// setItems sets the items that tasks are made for.
 func (q *condorJob) setItems(how string, names []string, rest string, lines []string) {
 	if how == "matching" {
 		if kind, after, ok := strings.Cut(rest+" ", " "); ok &&
@@ -127,7 +127,7 @@ func (q *condorJob) setItemList(names, values []string) {
 	q.bindVariable(names[0], "each.value")
 }
 
-// setItemTable makes a task for each row of a table; the last variable has the rest of
+// setItemTable makes a task for each row of a table. The last variable gets the rest of
 // the line.
 func (q *condorJob) setItemTable(names, rows []string) {
 	if len(names) == 1 {
@@ -171,7 +171,7 @@ func (q *condorJob) list2(names, rows []string) {
 	q.bindVariable(names[0], "each.value")
 }
 
-// splitCells splits a row at commas, or else at blanks, into at most n parts.
+// splitCells splits a row at commas, or otherwise at blanks, into at most n parts.
 func splitCells(row string, n int) []string {
 	var out []string
 	for len(out) < n-1 {
@@ -186,7 +186,7 @@ func splitCells(row string, n int) []string {
 	return append(out, strings.TrimSpace(row))
 }
 
-// listRows is a list, on several lines where it is long.
+// listRows returns the source of a list, on several lines if it is long.
 func listRows(sources []string) string {
 	one := listSource(sources)
 	if len(one) <= 100 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unsupportedCondorCommands are commands without a counterpart, and those that need none,
-// which have no reason here.
+// unsupportedCondorCommands returns the commands without a counterpart, with reasons.
+// Commands that need none have an empty reason.
 func unsupportedCondorCommands() map[string]string {
 	all := map[string]string{}
 	for why, names := range map[string]string{
@@ -53,7 +53,7 @@ func unsupportedCondorCommands() map[string]string {
 	return all
 }
 
-// knownCondorCommands are all commands that are known.
+// knownCondorCommands returns all known commands.
 func knownCondorCommands() []string {
 	names := strings.Fields("executable arguments initialdir getenv environment universe machine_count input output " +
 		"error log should_transfer_files when_to_transfer_output transfer_input_files transfer_output_files " +

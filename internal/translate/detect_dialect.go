@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// checkReadable checks that src is a text that can stand in a job file.
+// checkReadable checks that src is a text that a job file can contain.
 func checkReadable(src []byte) (string, error) {
 	if len(src) > MaxSize {
 		return "", &translateError{roost.Invalid,
@@ -63,7 +63,7 @@ var (
 	)
 )
 
-// detectDialect tells what a text is written for, or "".
+// detectDialect returns the dialect of a text, or "".
 func detectDialect(text string) Dialect {
 	slurm, pbs := len(slurmLine.FindAllString(text, -1)), len(pbsLine.FindAllString(text, -1))
 	switch {

@@ -1,18 +1,16 @@
-// Package translate turns what people wrote for other batch systems into job files of
-// HCL: scripts of PBS (OpenPBS and Torque) and Slurm, and submit descriptions of
-// HTCondor.
+// Package translate turns jobs of other batch systems into job files in HCL: scripts of
+// PBS (OpenPBS and Torque) and Slurm, and submit descriptions of HTCondor.
 //
 //	text ──▶ directives ──▶ job (settings, script, notes) ──▶ HCL ──▶ internal/submit
 //	                                   ▲                                   │
 //	                                   └──── what it refuses: a note ◀─────┘
 //
-// The commands of a script stay as they are. Whatever has no counterpart, or means
-// something slightly different here, becomes a comment with the line that it stood in and
-// what to do about it; nothing is dropped silently. What the script reads of the other
-// system's environment is set under the same names, so that it works unchanged where that
-// is possible.
+// The commands of a script are not changed. Whatever has no counterpart, or a slightly
+// different meaning, becomes a comment with its line and with advice; nothing is dropped
+// silently. Variables of the other system that the script reads are set under the same
+// names, so the script works unchanged where that is possible.
 //
-// The result is given to internal/submit before it is returned, and a setting that is
+// The result is parsed by internal/submit before it is returned, and a setting that is
 // refused there becomes a comment, too: the text always parses. The sources are the
 // manuals: sbatch(1) of Slurm 24.11, qsub(1B) of OpenPBS and Torque, condor_submit(1).
 //
@@ -30,8 +28,8 @@ import (
 // Dialect is a language that can be translated.
 type Dialect string
 
-// The dialects. Torque's scripts are told from those of OpenPBS by what only Torque has;
-// most mean the same in both.
+// The dialects. Scripts of Torque are recognized by what only Torque has; most mean the
+// same in OpenPBS.
 const (
 	PBS    Dialect = "pbs"
 	Torque Dialect = "torque"
@@ -39,26 +37,25 @@ const (
 	Condor Dialect = "condor"
 )
 
-// Dialects returns the names of all of them.
+// Dialects returns the names of all dialects.
 func Dialects() []string {
 	return []string{string(PBS), string(Torque), string(Slurm), string(Condor)}
 }
 
-// displayName is what people call the system.
+// displayName returns the usual name of the system.
 func (d Dialect) displayName() string {
 	return map[Dialect]string{PBS: "PBS", Torque: "Torque", Slurm: "Slurm", Condor: "HTCondor"}[d]
 }
 
-// MaxSize bounds what is translated, in bytes.
+// MaxSize bounds the text to translate, in bytes.
 const MaxSize = 1 << 20
 
-// ErrNothing is what TranslateFile returns where the text holds nothing that could be
-// translated.
+// ErrNothing is the error of TranslateFile for a text without anything to translate.
 var ErrNothing = errors.New("there is nothing to translate")
 
-// translateError is an error in words for people, with what kind of error it is.
+// translateError is an error with a text for users and a kind.
 type translateError struct {
-	kind error // ErrNothing or a roost.Kind
+	kind error // ErrNothing or a roost.ErrorKind
 	text string
 }
 
@@ -71,24 +68,24 @@ func unreadableError(line int, text string) error {
 	return &translateError{roost.Invalid, fmt.Sprintf("line %d: %s", line, text)}
 }
 
-// SourceOptions says what is translated.
+// SourceOptions describes the text to translate.
 type SourceOptions struct {
-	Name string  // of the file as the user wrote it; empty for standard input
-	From Dialect // empty: found out by looking at the text
+	Name string  // file name as the user wrote it; empty for standard input
+	From Dialect // empty: detected from the text
 }
 
-// TranslatedFile is a job file.
+// TranslatedFile is the resulting job file.
 type TranslatedFile struct {
 	Text        string // HCL
 	From        Dialect
-	Jobs        int // in it
-	CarriedOver int // directives that were carried over
-	Lost        int // directives and other things that were not, each of which a comment tells about
-	Different   int // those that mean something else here, likewise
+	Jobs        int // number of jobs in it
+	CarriedOver int // number of directives that were carried over
+	Lost        int // number of directives and other things that were not; a comment explains each
+	Different   int // number of those with another meaning here; a comment explains each
 }
 
-// TranslateFile translates one file. Its errors wrap ErrNothing where the text holds no
-// job, and are of kind roost.Invalid where it is no text that could be read.
+// TranslateFile translates one file. Its errors wrap ErrNothing if the text has no job,
+// and are of kind roost.Invalid if it is no readable text.
 func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
 	text, err := checkReadable(src)
 	if err != nil {
@@ -130,11 +127,11 @@ type fileTranslation struct {
 	request requestSize
 }
 
-// noteLost notes a line that could not be carried over, and why or what to do instead.
+// noteLost records a line that could not be carried over, and why or what to do instead.
 // Line 0 is the file as a whole.
 func (t *fileTranslation) noteLost(line int, source, why string) { t.addNote(line, source, why, true) }
 
-// noteDifference notes something that means something else here.
+// noteDifference records something that has another meaning here.
 func (t *fileTranslation) noteDifference(line int, source, why string) {
 	t.addNote(line, source, why, false)
 }

@@ -1,6 +1,6 @@
 package translate
 
-// appendJobNumber appends the number of the job to the name of a file.
+// appendJobNumber appends the job's number to a file name.
 func appendJobNumber(out templateText) templateText {
 	return append(out, templatePiece{expr: "task.job"})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// FuzzFile holds that any input either becomes a job file that can be read or is refused
-// with a reason.
+// FuzzFile checks that any input either becomes a readable job file or is refused with a
+// reason.
 func FuzzFile(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*")
 	for _, file := range files {
@@ -48,7 +48,7 @@ func FuzzFile(f *testing.F) {
 			parseJobFile(t, r.Text)
 			return
 		}
-		if !manyTasksSource.MatchString(r.Text) { // a million tasks are right, but take seconds
+		if !manyTasksSource.MatchString(r.Text) { // a million tasks are valid, but take seconds
 			checkScripts(t, src, r.Text)
 		}
 	})
@@ -56,8 +56,8 @@ func FuzzFile(f *testing.F) {
 
 var manyTasksSource = regexp.MustCompile(`(count|gang|range|for_each|indexes).*[0-9]{5}`)
 
-// checkScripts holds that the text can be read, and that the last command of a script
-// comes out of it as it went in.
+// checkScripts checks that the text can be read, and that the last command of a script is
+// unchanged in it.
 func checkScripts(t *testing.T, src, text string) {
 	jobs := parseJobFile(t, text)
 	last := ""
@@ -67,7 +67,7 @@ func checkScripts(t *testing.T, src, text string) {
 		}
 	}
 	script, ok := jobs[0].Ad.Str(roost.AttrScript)
-	if !ok { // it travels as an argument
+	if !ok { // it is passed as an argument
 		args, _ := jobs[0].Ad.Strings(roost.AttrArguments)
 		script = strings.ReplaceAll(strings.Join(args, "\n"), "$$", "$")
 	}
@@ -76,8 +76,8 @@ func checkScripts(t *testing.T, src, text string) {
 	}
 }
 
-// isNormalized reports whether a line is of characters that HCL, which composes accents
-// with their letters, leaves as they are.
+// isNormalized reports whether HCL leaves the characters of a line unchanged. It
+// normalizes accented letters.
 func isNormalized(l string) bool {
 	return !strings.ContainsFunc(l, func(r rune) bool { return r > 0x7f })
 }

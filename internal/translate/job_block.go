@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// jobBlock is one job block in the making.
+// jobBlock is a job block under construction.
 type jobBlock struct {
 	name       string
-	settings   map[string]string       // the source text of single values
-	maps       map[string][]blockEntry // of settings that are maps
+	settings   map[string]string       // source of single values
+	maps       map[string][]blockEntry // elements of settings that are maps
 	checkpoint []blockEntry
 	overrides  [][]blockEntry // other values for some tasks
 	script     string
-	variables  []foreignVariable // of the other system that the script reads
-	index      string            // the expression that is the index of an array, or ""
-	gang       int               // tasks that start together; 0 or 1 for none
-	small      map[string]string // for the check: settings as of a job of a few tasks
+	variables  []foreignVariable // variables of the other system that the script reads
+	index      string            // expression for the index of an array, or ""
+	gang       int               // tasks that start together; 0 or 1: no gang
+	small      map[string]string // for verify: replacements for a job of a few tasks
 }
 
-// blockEntry is one element of a map, or one setting of a block, with its value as source
-// text.
+// blockEntry is an element of a map, or a setting of a block, with the source of its
+// value.
 type blockEntry struct{ name, value string }
 
-// lineNote is something that people have to know about a line of the original.
+// lineNote is a note for the user about a line of the original.
 type lineNote struct {
-	line   int // 0 for none
+	line   int // 0: none
 	source string
 	reason string
-	isLost bool // not carried over; else it means something else here
+	isLost bool // not carried over; otherwise it has another meaning here
 }
 
 func newJob() *jobBlock {
 	return &jobBlock{settings: map[string]string{}, maps: map[string][]blockEntry{}}
 }
 
-// setSource sets a value of which the source text is given.
+// setSource sets a value given as source.
 func (j *jobBlock) setSource(name, source string) { j.settings[name] = source }
 
 func (j *jobBlock) setText(name, value string) { j.settings[name] = quotedText(value) }
@@ -56,12 +56,12 @@ func (j *jobBlock) addToMap(setting, name, source string) {
 	j.maps[setting] = append(list, blockEntry{name, source})
 }
 
-// templateText is a text of which parts are expressions.
+// templateText is a text with expressions in it.
 type templateText []templatePiece
 
-type templatePiece struct{ fixed, expr string } // one of them
+type templatePiece struct{ fixed, expr string } // one of fixed and expr is set
 
-// hclSource is the text as HCL: in quotes, with the expressions in ${}.
+// hclSource returns the text in HCL: in quotes, with the expressions in ${}.
 func (t templateText) hclSource() string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -82,7 +82,7 @@ func (t templateText) hclSource() string {
 	return b.String()
 }
 
-// fixedText returns the text where no part of it is an expression.
+// fixedText returns the text if no part of it is an expression.
 func (t templateText) fixedText() (string, bool) {
 	var b strings.Builder
 	for _, p := range t {
@@ -99,7 +99,7 @@ func (t templateText) isSameForAll() bool {
 	return !slices.ContainsFunc(t, func(p templatePiece) bool { return p.expr != "" && p.expr != "task.job" })
 }
 
-// appendFixed appends fixed text, to the last piece where that is fixed, too.
+// appendFixed appends fixed text, to the last piece if that is fixed, too.
 func (t templateText) appendFixed(s string) templateText {
 	if s == "" {
 		return t
@@ -113,7 +113,7 @@ func (t templateText) appendFixed(s string) templateText {
 
 var notInJobName = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
 
-// newJobName makes a name for a job of what the other system or the file calls it.
+// newJobName makes a valid job name of a name in the other system, or of the file's.
 func newJobName(want string) string {
 	name := strings.TrimLeft(notInJobName.ReplaceAllString(want, "_"), "_.+-")
 	if len(name) > 230 {
@@ -125,7 +125,7 @@ func newJobName(want string) string {
 	return name
 }
 
-// baseName is the last element of the file's name, without what follows the last dot.
+// baseName returns the last element of the file name without its extension.
 func (t *fileTranslation) baseName() string {
 	name := t.file[strings.LastIndexByte(t.file, '/')+1:]
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
@@ -139,8 +139,8 @@ func (t *fileTranslation) baseName() string {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// setMail sets what is told of the job, by the letters of qsub -m, and whom. Addresses
-// alone mean what goes wrong.
+// setMail sets which events are mailed, by the letters of qsub -m, and to whom. Addresses
+// alone select failures.
 func (j *jobBlock) setMail(letters string, to []string) {
 	if letters == "n" {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// durationText writes a length of time as job files do: "1d12h", "1h30m", "90s".
+// durationText formats a duration as in job files: "1d12h", "1h30m", "90s".
 func durationText(d time.Duration) string {
 	secs := int64((d + time.Second - 1) / time.Second)
 	if secs < 120 {
@@ -28,10 +28,10 @@ func durationText(d time.Duration) string {
 	return b.String()
 }
 
-// parseSlurmTime reads what --time takes: "minutes", "minutes:seconds",
+// parseSlurmTime parses the value of --time. The forms are "minutes", "minutes:seconds",
 // "hours:minutes:seconds", "days-hours", "days-hours:minutes" and
-// "days-hours:minutes:seconds". None is no limit, which sbatch writes as 0, UNLIMITED or
-// INFINITE.
+// "days-hours:minutes:seconds". none means no limit, which sbatch writes as 0, UNLIMITED
+// or INFINITE.
 func parseSlurmTime(s string) (d time.Duration, none, ok bool) {
 	switch strings.ToUpper(s) {
 	case "UNLIMITED", "INFINITE", "-1":
@@ -72,12 +72,12 @@ func parseSlurmTime(s string) (d time.Duration, none, ok bool) {
 	return d, d == 0, true
 }
 
-// parseSlurmSize reads "4G", "500" (MiB) and the like.
+// parseSlurmSize parses a size such as "4G", or "500" (MiB).
 func parseSlurmSize(s string) (roost.Bytes, bool) { return parseSize(s, roost.MiB) }
 
-// parseSize reads a size in powers of 1024, with a bare number in the given unit. One
-// letter is enough for a unit, and so are all the spellings of PBS: 4gb, 512MiB, 2kw
-// (words of eight bytes).
+// parseSize parses a size in powers of 1024; a bare number has the given unit. One letter
+// is enough for a unit, and all spellings of PBS work: 4gb, 512MiB, 2kw (words of eight
+// bytes).
 func parseSize(s string, unit roost.Bytes) (roost.Bytes, bool) {
 	end := strings.LastIndexAny(s, "0123456789.") + 1
 	n, err := strconv.ParseFloat(s[:end], 64)
@@ -107,7 +107,7 @@ func parseSize(s string, unit roost.Bytes) (roost.Bytes, bool) {
 	return roost.Bytes(n), true
 }
 
-// sizeText writes a size as job files do, with a unit that leaves a whole number.
+// sizeText formats a size as in job files, with a unit that leaves a whole number.
 func sizeText(n roost.Bytes) string {
 	units := []string{"", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
@@ -120,8 +120,8 @@ func sizeText(n roost.Bytes) string {
 	return fmt.Sprintf("%d%s", n, units[i])
 }
 
-// parseCount reads a number that is at least 1, and of a range as "2-4" the first. Slurm
-// also writes 4k for 4096.
+// parseCount parses a number of at least 1; of a range such as "2-4" it takes the first.
+// Slurm also writes 4k for 4096.
 func parseCount(s string) (n int, ranged, ok bool) {
 	low, _, ranged := strings.Cut(s, "-")
 	times := 1
@@ -132,8 +132,8 @@ func parseCount(s string) (n int, ranged, ok bool) {
 	return int(v) * times, ranged, err == nil && v > 0
 }
 
-// arrayIndexes is the indexes of an array job, in the order in which they were written,
-// and how many tasks may run at once.
+// arrayIndexes are the indexes of an array job in their written order, and its limit on
+// running tasks.
 type arrayIndexes struct {
 	rows       []indexRange
 	maxRunning int
@@ -147,7 +147,7 @@ func (r indexRange) count() int { return (r.last-r.first)/r.step + 1 }
 // maxIndexRanges bounds the parts of a list of indexes.
 const maxIndexRanges = 10_000
 
-// parseArray reads "0-9", "1-99:2", "1,3,7-9" and "0-999%20".
+// parseArray parses indexes such as "0-9", "1-99:2", "1,3,7-9" and "0-999%20".
 func parseArray(s string) (arrayIndexes, bool) {
 	s, most, limited := strings.Cut(s, "%")
 	var a arrayIndexes
@@ -210,7 +210,7 @@ func (a arrayIndexes) indexBounds() (least, most int) {
 	return least, most
 }
 
-// indexesText is the list as indexes has it.
+// indexesText returns the list in the form of the setting indexes.
 func (a arrayIndexes) indexesText() string {
 	parts := make([]string, len(a.rows))
 	for i, r := range a.rows {
@@ -226,13 +226,13 @@ func (a arrayIndexes) indexesText() string {
 	return strings.Join(parts, ",")
 }
 
-// isPlainList reports whether it is a list that job files take.
+// isPlainList reports whether job files accept the list.
 func (a arrayIndexes) isPlainList() bool {
 	_, err := roost.ParseArrayIndexes(a.indexesText())
 	return err == nil
 }
 
-// elementsExpr is the list of the indexes as an expression.
+// elementsExpr returns the list of indexes as an expression.
 func (a arrayIndexes) elementsExpr() string {
 	var parts []string
 	var numbers []string
@@ -265,11 +265,12 @@ func (a arrayIndexes) elementsExpr() string {
 	return "concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// maxComputedIndexes is up to how many tasks an index is computed for each.
+// maxComputedIndexes is the largest number of tasks whose indexes are computed one by
+// one.
 const maxComputedIndexes = 200_000
 
-// setTasks says how many tasks the job has, of which each array index has so many that
-// start together, and what the index is. It is false where the job would have too many.
+// setTasks sets the number of tasks and the expression of the index. Each array index has
+// together tasks that start together. It returns false if the job would have too many.
 func (j *jobBlock) setTasks(a *arrayIndexes, together int) bool {
 	n := 1
 	if a != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/pbs/qsub"
 )
 
-// pbsScript gathers what the options of a qsub script say.
+// pbsScript collects the options of a qsub script.
 type pbsScript struct {
 	*fileTranslation
 	job         *jobBlock
@@ -23,20 +23,20 @@ type pbsScript struct {
 	remove      string // letters of -R
 	array       *arrayIndexes
 	parts       []chunkRequest // of -l select and nodes
-	jobWide     chunkRequest   // what is asked for beside them
-	currentPart *chunkRequest  // the one of them that is being read
-	// process and processVirtual are what a process may hold and address.
+	jobWide     chunkRequest   // what is requested for the whole job
+	currentPart *chunkRequest  // the request being read
+	// process and processVirtual bound the memory and address space of a process.
 	process, processVirtual roost.Bytes
 	limits                  []string
 	getenv                  []string
-	mail                    string // points of -m
+	mail                    string // letters of -m
 	mailTo                  string
 	account                 string
 	project                 string
 	layoutLine              scriptDirective
-	initialDirectory        bool // -d says where it starts
-	// arrangement is how the chunks may lie, and group the attribute of machines that is
-	// the same for all.
+	initialDirectory        bool // -d sets the directory
+	// arrangement says how the chunks may be placed, and group names the machine
+	// attribute that must be equal for all.
 	arrangement, group string
 }
 
@@ -129,7 +129,7 @@ func (x *pbsScript) noteDirectiveDifference(why string) {
 	x.noteDifference(x.directive.line, x.directive.text, why)
 }
 
-// setOption carries one option over, and says whether it could.
+// setOption carries one option over, and reports whether it could.
 func (x *pbsScript) setOption(letter byte, v string) bool {
 	j := x.job
 	switch letter {
@@ -198,7 +198,7 @@ func (x *pbsScript) setOption(letter byte, v string) bool {
 	return true
 }
 
-// noteUnsupported is for options without a counterpart, and those that need none.
+// noteUnsupported handles options without a counterpart, and those that need none.
 func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 	switch letter {
 	case 'm':
@@ -235,7 +235,7 @@ func (x *pbsScript) noteUnsupported(letter byte, v string) bool {
 	return x.noteDirectiveLost(noControl)
 }
 
-// setExports reads -v A,B=2,C="x,y".
+// setExports reads the value of -v, such as A,B=2,C="x,y".
 func (x *pbsScript) setExports(v string) bool {
 	for _, item := range qsub.SplitList(v) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
@@ -252,8 +252,8 @@ func (x *pbsScript) setExports(v string) bool {
 	return true
 }
 
-// setStartAfter reads -a: what it leaves away is that of the next such time, which only a
-// time of day is here.
+// setStartAfter reads -a. Omitted parts mean the next such time, which job files have
+// only for a time of day.
 func (x *pbsScript) setStartAfter(v string) bool {
 	digits, secs, _ := strings.Cut(v, ".")
 	for _, c := range digits + secs {
@@ -311,7 +311,7 @@ func (x *pbsScript) setShell(v string) bool {
 	return x.noteDirectiveLost("These shells are for single machines; a job has one: shell = \"/bin/bash\".")
 }
 
-// finishJob settles what depends on several options.
+// finishJob handles what depends on several options.
 func (x *pbsScript) finishJob() {
 	j := x.job
 	j.name = newJobName(x.name)
@@ -370,7 +370,7 @@ func (x *pbsScript) finishJob() {
 	x.request.perNode = max(parts[0].perNode, 1)
 }
 
-// setTasks says how many tasks there are beside those of a led gang.
+// setTasks sets the number of tasks, except that of an MPI gang.
 func (x *pbsScript) setTasks(together int) {
 	j := x.job
 	if !j.setTasks(x.array, together) {
@@ -388,7 +388,7 @@ func (x *pbsScript) setTasks(together int) {
 	}
 }
 
-// setMail says what is told of the job.
+// setMail sets which events are mailed.
 func (x *pbsScript) setMail() {
 	points := x.mail
 	if x.array == nil {

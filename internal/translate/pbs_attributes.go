@@ -15,7 +15,7 @@ func (x *pbsScript) setAttributes(v string) bool {
 		name, value, _ := strings.Cut(strings.TrimSpace(items[i]), "=")
 		switch name {
 		case "depend", "stagein", "stageout", "group_list", "x":
-			for i+1 < len(items) && !strings.Contains(items[i+1], "=") { // commas of a list stand for themselves
+			for i+1 < len(items) && !strings.Contains(items[i+1], "=") { // commas within a list
 				i++
 				value += "," + items[i]
 			}
@@ -82,7 +82,8 @@ func (x *pbsScript) setAttributes(v string) bool {
 	return carried
 }
 
-// setDependency carries over what names no other job; ids are those of the other system.
+// setDependency carries over dependencies without job ids; others have ids of the other
+// system.
 func (x *pbsScript) setDependency(v string) bool {
 	var own, others []string
 	for _, group := range strings.Split(v, ",") {
@@ -102,8 +103,7 @@ func (x *pbsScript) setDependency(v string) bool {
 	return len(own) > 0
 }
 
-// setStaging reads "here@host:there,…": files that are brought, under the name that they
-// get.
+// setStaging reads "here@host:there,…": files to stage, with their names on the machine.
 func (x *pbsScript) setStaging(setting, v string) bool {
 	for _, item := range strings.Split(v, ",") {
 		local, remote, ok := strings.Cut(item, "@")

@@ -10,12 +10,12 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// chunkRequest is what a chunk asks for of one machine, and how many there are of it. The
-// tasks that start together are those of all chunks, in their order.
+// chunkRequest is what a chunk requests of one machine, and the number of such chunks. A
+// gang has the tasks of all chunks, in order.
 type chunkRequest struct {
 	count     int
 	cpus      int
-	perNode   int // lines in the file of nodes
+	perNode   int // lines in the node file
 	gpus      int
 	memory    roost.Bytes
 	virtual   roost.Bytes
@@ -23,7 +23,8 @@ type chunkRequest struct {
 	require   []machineCondition
 }
 
-// readChunks reads select=2:ncpus=4:mem=8gb+1:ncpus=1 and nodes=2:ppn=4:gpus=1.
+// readChunks reads chunks such as select=2:ncpus=4:mem=8gb+1:ncpus=1 and
+// nodes=2:ppn=4:gpus=1.
 func (x *pbsScript) readChunks(v string, nodes bool) bool {
 	x.layoutLine, x.parts = x.directive, nil
 	if nodes {
@@ -57,7 +58,7 @@ func (x *pbsScript) readChunk(c string, nodes bool) bool {
 				return x.noteDirectiveLost("From 1 to 2048 tasks start together.")
 			}
 			x.currentPart.count = int(number)
-		case !set && nodes && name == "shared": // as it is done in any case
+		case !set && nodes && name == "shared": // the default
 		case !set && nodes && (name == "excl" || name == "exclusive"):
 			x.setExclusive()
 		case !set && nodes && i == 0 && hostName.MatchString(name):
@@ -73,11 +74,11 @@ func (x *pbsScript) readChunk(c string, nodes bool) bool {
 	return true
 }
 
-// maxGang is how many tasks can start together.
+// maxGang is the largest number of tasks that can start together.
 const maxGang = 2048
 
-// placeChunks settles the chunks: what the job as a whole asks for is parted among them,
-// and those that lie together become one.
+// placeChunks completes the chunks. It divides what the job as a whole requests among
+// them, and merges those that must be on one machine.
 func (x *pbsScript) placeChunks() []chunkRequest {
 	parts := slices.Clone(x.parts)
 	if len(parts) == 0 {
@@ -115,7 +116,7 @@ func (x *pbsScript) placeChunks() []chunkRequest {
 	return parts
 }
 
-// mergeChunks is one part with all that some have.
+// mergeChunks returns one chunk with everything that some chunks request.
 func mergeChunks(parts []chunkRequest) chunkRequest {
 	sum := chunkRequest{count: 1}
 	for _, p := range parts {
@@ -126,13 +127,13 @@ func mergeChunks(parts []chunkRequest) chunkRequest {
 			max(sum.gpuMemory, p.gpuMemory)
 		sum.require = append(sum.require, p.require...)
 	}
-	if len(parts) == 1 && parts[0].count == 1 { // what was not said stays so
+	if len(parts) == 1 && parts[0].count == 1 { // leave unset what was not requested
 		sum.cpus, sum.perNode = parts[0].cpus, parts[0].perNode
 	}
 	return sum
 }
 
-// largestChunk asks for the most that one of the parts does.
+// largestChunk returns the largest request of any of the parts for each resource.
 func largestChunk(parts []chunkRequest) chunkRequest {
 	most := chunkRequest{}
 	for _, p := range parts {
@@ -146,7 +147,7 @@ func largestChunk(parts []chunkRequest) chunkRequest {
 	return most
 }
 
-// chunkSettings are what the part asks for, as a job or an override says it.
+// chunkSettings returns the part's requests as settings of a job or an override.
 func (p *chunkRequest) chunkSettings() []blockEntry {
 	var list []blockEntry
 	add := func(name, source string, set bool) {
@@ -165,7 +166,7 @@ func (p *chunkRequest) chunkSettings() []blockEntry {
 	return list
 }
 
-// withoutDuplicates leaves conditions away that were there before.
+// withoutDuplicates removes repeated conditions.
 func withoutDuplicates(all []machineCondition) (out []machineCondition) {
 	for _, c := range all {
 		if !slices.Contains(out, c) {
@@ -175,8 +176,8 @@ func withoutDuplicates(all []machineCondition) (out []machineCondition) {
 	return out
 }
 
-// overrideSettings says in what the part differs from the first one, for tasks from so
-// many on.
+// overrideSettings returns the settings in which the part differs from the first one.
+// They are for its tasks, which begin at index from.
 func (p *chunkRequest) overrideSettings(first *chunkRequest, from int) []blockEntry {
 	usual := map[string]string{"cpus": "1", "memory": `"256MiB"`, "gpus": "0", "processes": "1", "requirements": "true"}
 	list := []blockEntry{{"tasks", quotedText(fmt.Sprintf("%d-%d", from, from+p.count-1))}}
@@ -201,7 +202,7 @@ func (p *chunkRequest) overrideSettings(first *chunkRequest, from int) []blockEn
 	return list
 }
 
-// setGang lays the parts out as tasks that start together, the first of which runs the
+// setGang lays the parts out as tasks that start together. The first task runs the
 // script.
 func (x *pbsScript) setGang(parts []chunkRequest) {
 	j, n := x.job, 0

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// setStreams says where the output goes.
+// setStreams sets the output files.
 func (x *pbsScript) setStreams() {
 	j := x.job
 	out, err := x.streamPath('o', x.out), x.streamPath('e', x.err)
-	j.setSource("empty_output", "true") // clients take the files' being there for the end of the job
+	j.setSource("empty_output", "true") // clients take the files' existence for the end of the job
 	if x.join != "" {
 		if x.join == "eo" {
 			out = err
@@ -25,8 +25,8 @@ func (x *pbsScript) setStreams() {
 	x.setRemoval()
 }
 
-// streamPath is where a stream goes: -k keeps it at home, -o or -e names a file, and
-// without them it is called after the job.
+// streamPath returns the file of a stream. -k puts it into the home directory, -o or -e
+// names it, and otherwise it is named after the job.
 func (x *pbsScript) streamPath(letter byte, given string) string {
 	usual := x.name + "." + string(letter) + "$PBS_JOBSEQ"
 	if x.array != nil {
@@ -41,8 +41,8 @@ func (x *pbsScript) streamPath(letter byte, given string) string {
 	return given
 }
 
-// setRemoval says whose file goes when a task has succeeded: of joined streams that of
-// the letter that gave it its name.
+// setRemoval sets which output is removed after success. For joined streams it is that of
+// the first letter of -j.
 func (x *pbsScript) setRemoval() {
 	var gone []string
 	if strings.Contains(x.remove, cmp.Or(x.join, "o")[:1]) {
@@ -56,7 +56,7 @@ func (x *pbsScript) setRemoval() {
 	}
 }
 
-// pbsReference is what stands for something in the name of a file.
+// pbsReference matches a reference in a file name.
 var pbsReference = regexp.MustCompile(
 	`\$\{?(?:PBS_JOBID|PBS_JOBSEQ|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`,
 )
@@ -105,7 +105,7 @@ func (x *pbsScript) setStream(setting, path string) templateText {
 	return out
 }
 
-// pbsPath is the name of a file in the making.
+// pbsPath is a file name under construction.
 type pbsPath struct {
 	script  *pbsScript
 	indexed bool
@@ -113,10 +113,10 @@ type pbsPath struct {
 
 func (p *pbsPath) remark(why string) { p.script.noteDifference(0, "-o, -e", why) }
 
-// appendReference appends what stands for one reference.
+// appendReference appends the replacement of one reference.
 func (p *pbsPath) appendReference(out templateText, name string) templateText {
 	switch name {
-	case "PBS_JOBSEQ": // what the usual names have
+	case "PBS_JOBSEQ": // in the default names
 		return appendJobNumber(out)
 	case "PBS_JOBID":
 		p.remark("$PBS_JOBID is the number of the job in the name of a file here, without the server.")

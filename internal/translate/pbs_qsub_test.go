@@ -12,9 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// directives are those of qsub's tables, each with what a comment has to say of it where
-// it is not carried over. Attributes of the job that may be otherwise than with qsub are
-// named behind the line.
+// directives are those of qsub's tables, each with a part of the comment if it is not
+// carried over. except names job attributes that may differ from qsub's.
 var directives = []struct{ line, why, except string }{
 	{"-a 203012241830", "", ""}, {"-a 203012241830.15", "", "DeferralTime"}, {"-a 3012241830", "", ""},
 	{"-a 1830", "", ""}, {"-a 241830", "the day with its year", "DeferralTime"},
@@ -63,8 +62,8 @@ var directives = []struct{ line, why, except string }{
 		""}, {"-W Rerunable=False", "", ""}, {"-W Account_Name=a,umask=077", "", ""},
 }
 
-// comparedAttributes are the attributes of a job that have to be as qsub would have made
-// them; what is usual is as good as nothing.
+// comparedAttributes are the job attributes that must equal qsub's, with their defaults,
+// which may be unset.
 var comparedAttributes = map[string]string{
 	roost.AttrJobName: "", roost.AttrGroup: "", roost.AttrPriority: "0", roost.AttrQueue: "", roost.AttrOut: "",
 	roost.AttrErr: "", roost.AttrJoinOutput: "false", roost.AttrKeepEmptyFiles: "", roost.AttrRemoveOutput: "",
@@ -82,8 +81,8 @@ var comparedAttributes = map[string]string{
 	roost.AttrTransfer: `"auto"`, roost.AttrUnixGroup: "", roost.AttrShell: "",
 }
 
-// TestSameAsQsub holds that a directive of each kind becomes what qsub would have made of
-// it, or a comment that says why not.
+// TestSameAsQsub checks that each directive becomes what qsub makes of it, or a comment
+// with the reason.
 func TestSameAsQsub(t *testing.T) {
 	now := time.Date(2030, 12, 1, 12, 0, 0, 0, time.UTC)
 	for _, d := range directives {
@@ -97,7 +96,7 @@ func TestSameAsQsub(t *testing.T) {
 			t.Errorf("%s: nothing says %q:\n%s", d.line, d.why, r.Text)
 		}
 		if d.why == "interactive" {
-			continue // a job file is none
+			continue // a job file is not interactive
 		}
 		if d.why == "" && r.Lost > 0 {
 			t.Errorf("%s: it was not carried over:\n%s", d.line, r.Text)
@@ -116,7 +115,7 @@ func TestSameAsQsub(t *testing.T) {
 			if d.why == "" {
 				t.Errorf("%s: qsub: %v", d.line, err)
 			}
-			continue // qsub takes it no more than a job file does
+			continue // qsub refuses it, too
 		}
 		if !strings.Contains(d.line, "-N") && !strings.Contains(d.line, "Job_Name") {
 			script = "#PBS -N run\n" + script
@@ -131,7 +130,7 @@ func TestSameAsQsub(t *testing.T) {
 	}
 }
 
-// jobDifference says in what one job is not like another.
+// jobDifference lists the differences between two jobs.
 func jobDifference(line, except string, got, want submit.Job) (all []string) {
 	addLine := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if got.Count != want.Count || got.Array != want.Array {

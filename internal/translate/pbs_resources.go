@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// pbsResources are the names that -l knows.
+// pbsResources are the resource names of -l.
 var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem", "pmem", "vmem", "pvmem", "walltime",
 	"cput", "pcput", "ngpus", "gpus", "gpu_mem", "file", "host", "vnode", "arch", "mpiprocs", "ompthreads",
 	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn",
@@ -41,7 +41,7 @@ func (x *pbsScript) readResources(v string) bool {
 	return carried
 }
 
-// parseNumber reads a whole number of a resource.
+// parseNumber parses a whole number of a resource.
 func (x *pbsScript) parseNumber(name, v string, to *int) bool {
 	n, err := strconv.ParseUint(v, 10, 24)
 	if err != nil {
@@ -51,7 +51,7 @@ func (x *pbsScript) parseNumber(name, v string, to *int) bool {
 	return true
 }
 
-// setResource carries one resource over, into the chunk that is being read.
+// setResource carries one resource over, into the present chunk.
 func (x *pbsScript) setResource(name, v string) bool {
 	switch name {
 	case "ncpus":
@@ -112,7 +112,7 @@ func (x *pbsScript) setResource(name, v string) bool {
 
 const countedResource = "It becomes a limit: the administrator says with roost limit set how many there are."
 
-// setDuration carries a length of time over.
+// setDuration carries a duration over.
 func (x *pbsScript) setDuration(name, v string) bool {
 	d, err := roost.ParseDuration(v)
 	if err != nil {
@@ -132,8 +132,8 @@ func (x *pbsScript) setDuration(name, v string) bool {
 	return true
 }
 
-// noteUnsupportedResource is for resources without a counterpart, and for those that only
-// administrators know.
+// noteUnsupportedResource handles resources without a counterpart, and those that depend
+// on the site.
 func (x *pbsScript) noteUnsupportedResource(name, v string) bool {
 	switch name {
 	case "soft_walltime":
@@ -167,12 +167,12 @@ func (x *pbsScript) noteUnsupportedResource(name, v string) bool {
 	return x.noteDirectiveLost(why)
 }
 
-// setCustomResource carries a resource over that a site has made: a number is counted for
-// the pool, and anything else is an attribute of machines.
+// setCustomResource carries over a resource that a site has defined. A number becomes a
+// concurrency limit, and anything else a machine attribute.
 func (x *pbsScript) setCustomResource(name, v string) bool {
 	if n, err := strconv.ParseUint(v, 10, 24); err == nil && roost.IsLimitName(strings.ToLower(name)) {
 		if near := suggest.Nearest(name, pbsResources); near != "" {
-			return false // a word of PBS, with a mistake in it
+			return false // a misspelt name of PBS
 		}
 		if n > 0 {
 			x.limits = append(x.limits, fmt.Sprintf("%s:%d", strings.ToLower(name), n*uint64(x.currentPart.count)))
@@ -239,13 +239,13 @@ func (x *pbsScript) setFeature(name string) {
 	}
 }
 
-// setExclusive has the job have its machines alone.
+// setExclusive gives the job exclusive machines.
 func (x *pbsScript) setExclusive() bool {
 	x.job.setSource("exclusive", "true")
 	return true
 }
 
-// setPlace reads place=scatter:excl.
+// setPlace reads a placement such as place=scatter:excl.
 func (x *pbsScript) setPlace(v string) bool {
 	carried := false
 	for _, part := range strings.Split(v, ":") {
@@ -253,7 +253,7 @@ func (x *pbsScript) setPlace(v string) bool {
 		case part == "free" || part == "pack" || part == "scatter" || part == "vscatter":
 			x.arrangement, carried = part, true
 		case part == "shared":
-			carried = true // as it is done in any case
+			carried = true // the default
 		case part == "excl" || part == "exclhost":
 			carried = x.setExclusive()
 		case strings.HasPrefix(part, "group="):
@@ -265,7 +265,7 @@ func (x *pbsScript) setPlace(v string) bool {
 	return carried
 }
 
-// setPlacementSet says in what the machines of the job are alike.
+// setPlacementSet sets the attribute that the job's machines must have in common.
 func (x *pbsScript) setPlacementSet(name string) bool {
 	switch name {
 	case "host", "vnode":

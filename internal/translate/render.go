@@ -21,10 +21,10 @@ var settingGroups = [][]string{
 		"run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
 }
 
-// quotedText is a text as HCL writes it in quotes.
+// quotedText returns a text in HCL's quotes.
 func quotedText(s string) string { return templateText{{fixed: s}}.hclSource() }
 
-// escapedText is what stands between the quotes.
+// escapedText returns a text escaped for HCL's quotes.
 func escapedText(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -52,8 +52,8 @@ func escapedText(s string) string {
 	return escapeTemplate(b.String())
 }
 
-// escapeTemplate makes "${" and "%{" mean themselves. The escape "$${" is known to HCL,
-// but "$$${" is none for "$${".
+// escapeTemplate escapes "${" and "%{". HCL has the escape "$${", but "$$${" does not
+// mean "$${".
 func escapeTemplate(s string) string {
 	if !strings.Contains(s, "${") && !strings.Contains(s, "%{") {
 		return s
@@ -82,10 +82,10 @@ func escapeTemplate(s string) string {
 	return b.String()
 }
 
-// listSource is a list of source texts.
+// listSource returns the source of a list.
 func listSource(sources []string) string { return "[" + strings.Join(sources, ", ") + "]" }
 
-// textListSource is a list of fixed texts as source.
+// textListSource returns the source of a list of fixed texts.
 func textListSource(values []string) string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -94,9 +94,9 @@ func textListSource(values []string) string {
 	return listSource(out)
 }
 
-// writeBlock writes the job, or for a check one of a few tasks that is the same
-// otherwise. where tells at which lines of the whole text, which has so many before it,
-// each setting stands.
+// writeBlock writes the job. For verify it can write one of a few tasks that is otherwise
+// the same. where has the lines of each setting in the whole text, with before lines
+// ahead of the block.
 func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[string][2]int) {
 	w := &lineWriter{line: before + 1, settingLines: map[string][2]int{}}
 	w.writeLine("job " + quotedText(j.name) + " {")
@@ -127,8 +127,8 @@ func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[str
 	return w.buffer.String(), w.settingLines
 }
 
-// writeGroup writes settings that belong together; single lines that follow each other
-// are aligned at their =.
+// writeGroup writes settings that belong together. Consecutive single lines are aligned
+// at their =.
 func (j *jobBlock) writeGroup(w *lineWriter, names []string, small bool) {
 	var chain []blockEntry
 	first := true
@@ -174,7 +174,7 @@ func (j *jobBlock) writeGroup(w *lineWriter, names []string, small bool) {
 // lineWriter counts the lines that it writes.
 type lineWriter struct {
 	buffer       strings.Builder
-	line         int // the number of the next one
+	line         int // number of the next line
 	settingLines map[string][2]int
 }
 
@@ -183,7 +183,7 @@ func (w *lineWriter) writeLine(line string) {
 	w.line += 1 + strings.Count(line, "\n")
 }
 
-// writeGap is an empty line, but not at the beginning of the block.
+// writeGap writes an empty line, except at the beginning of the block.
 func (w *lineWriter) writeGap() {
 	if !strings.HasSuffix(w.buffer.String(), "{\n") {
 		w.writeLine("")
@@ -205,7 +205,7 @@ func (w *lineWriter) writeAligned(indent string, chain []blockEntry) {
 	}
 }
 
-// mapKey is a name as it stands before an =.
+// mapKey returns a name as it is written before an =.
 func mapKey(name string) string {
 	if identifier.MatchString(name) {
 		return name
@@ -213,9 +213,9 @@ func mapKey(name string) string {
 	return quotedText(name)
 }
 
-// writeHeredoc writes the script, indented where that changes nothing: HCL takes as many
-// blanks from all lines as the one with the fewest has, and counts characters as they are
-// seen, of which a blank with an accent behind it is one.
+// writeHeredoc writes the script, indented if that changes nothing. HCL removes the
+// smallest common indentation of all lines. It counts visible characters, and a blank
+// with a combining accent is one.
 func (w *lineWriter) writeHeredoc(script string) {
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 	mark, indent, least := "END", "    ", false
@@ -252,7 +252,7 @@ func (w *lineWriter) writeHeredoc(script string) {
 	w.settingLines["script"] = [2]int{from, w.line - 1}
 }
 
-// writeComment writes words as comment lines.
+// writeComment writes a text as comment lines.
 func (w *lineWriter) writeComment(indent, words string) {
 	const width = 110
 	line := ""
@@ -271,7 +271,7 @@ func (w *lineWriter) writeComment(indent, words string) {
 	}
 }
 
-// commentText is what of a text may stand in a comment.
+// commentText returns a text without characters that a comment may not contain.
 func commentText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -281,7 +281,7 @@ func commentText(s string) string {
 	}, s)
 }
 
-// shownLine is a line of the original in a comment.
+// shownLine returns a line of the original for a comment.
 func shownLine(source string) string {
 	source = strings.TrimSpace(commentText(source))
 	if r := []rune(source); len(r) > 160 {

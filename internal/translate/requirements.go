@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// machineCondition is one thing that a machine has to be: in the words of job files, or
-// where they have none as a ClassAd expression.
+// machineCondition is a condition on the machine: in HCL, or if HCL cannot say it as a
+// ClassAd expression.
 type machineCondition struct{ hcl, ad string }
 
-// joinConditions joins conditions that all have to hold.
+// joinConditions joins conditions that must all hold.
 func joinConditions(all []machineCondition) string {
 	plain := true
 	for _, c := range all {
@@ -52,14 +52,14 @@ func (c machineCondition) classAdText() string {
 	})
 }
 
-// adString is a text as ClassAd writes it.
+// adString returns a text as a ClassAd literal.
 func adString(s string) string { return classad.StringValue(s).String() }
 
 func escapeRegexp(s string) string { return regexp.QuoteMeta(s) }
 
-// parseFeatures reads a constraint of Slurm: features with & and |, and parentheses. The
-// administrator says in attributes of the node file what a machine is, and a feature
-// becomes the attribute of its name.
+// parseFeatures translates a constraint of Slurm: features with & and |, and parentheses.
+// A feature becomes the machine attribute of its name, which an administrator sets in the
+// node file.
 func parseFeatures(v string) (hcl, why string) {
 	if strings.ContainsAny(v, "[]*") {
 		return "", "That all machines of a job are alike in a feature, or how many have it, cannot be asked for. Ask " +
@@ -137,7 +137,7 @@ func (x *slurmScript) setConstraint(v string) bool {
 	return true
 }
 
-// setHosts asks for, or against, machines by their names.
+// setHosts requires or excludes machines by name.
 func (x *slurmScript) setHosts(v, operator string) bool {
 	names, ok := parseHostList(v)
 	if !ok || len(names) == 0 {
@@ -156,12 +156,12 @@ func (x *slurmScript) setHosts(v, operator string) bool {
 	return true
 }
 
-// maxHosts bounds how many names a host list stands for.
+// maxHosts bounds the names of a host list.
 const maxHosts = 64
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// parseHostList reads "n1,n[3-5,8],gpu[01-04]".
+// parseHostList parses a host list such as "n1,n[3-5,8],gpu[01-04]".
 func parseHostList(v string) (names []string, ok bool) {
 	for v != "" {
 		end, depth := 0, 0
@@ -212,12 +212,11 @@ func parseHostList(v string) (names []string, ok bool) {
 	return names, true
 }
 
-// dependTypes are the types of dependency that job files have, and those of Slurm that
-// are the same.
+// dependTypes are the types of dependencies of job files, some of which Slurm has, too.
 var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone " +
 	"syncwith afterstartarray afterokarray afternotokarray afteranyarray")
 
-// parseDependsOn says what to write for a dependency: its ids are those of the other
+// parseDependsOn returns advice for a dependency, whose ids are those of the other
 // system.
 func parseDependsOn(v, separators string) string {
 	var parts []string

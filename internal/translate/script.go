@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// parsedScript is a script taken apart.
+// parsedScript is a script split into its parts.
 type parsedScript struct {
-	shebang        string // its first line, if that begins with #!, else empty
+	shebang        string // first line if it begins with #!, otherwise empty
 	lines          []string
-	numbers        []int             // of lines in the file
-	directives     []scriptDirective // those that count, in order
-	lateDirectives []scriptDirective // those behind the first command, which both systems ignore
+	numbers        []int             // line numbers in the file
+	directives     []scriptDirective // valid directives, in order
+	lateDirectives []scriptDirective // directives after the first command, which both systems ignore
 }
 
-// scriptDirective is what a line says behind its prefix.
+// scriptDirective is the text of a line after its prefix.
 type scriptDirective struct {
 	line int
-	text string // the whole line, for people
+	text string // whole line, for messages
 	args string
 }
 
-// parseScript separates the directives, which have been translated then and go, from the
-// commands. Lines that end in a backslash go on in the next one, if joined says so.
+// parseScript separates the directives, which are translated and removed, from the
+// commands. If joined is set, a line that ends in a backslash continues in the next one.
 func parseScript(source string, prefix func(line string) (args string, ok bool), joined bool) parsedScript {
 	var s parsedScript
 	begun := false
@@ -56,7 +56,7 @@ func parseScript(source string, prefix func(line string) (args string, ok bool),
 	return s
 }
 
-// hasCommands reports whether anything is left to run.
+// hasCommands reports whether the script has commands.
 func (s *parsedScript) hasCommands() bool {
 	for _, l := range s.lines {
 		if t := strings.TrimSpace(l); t != "" && t[0] != '#' {
@@ -66,9 +66,9 @@ func (s *parsedScript) hasCommands() bool {
 	return false
 }
 
-// scriptShell is what runs the script, as its first line says.
+// scriptShell is the interpreter in the script's first line.
 type scriptShell struct {
-	path    string // empty where the first line does not say
+	path    string // empty if the first line has none
 	options bool   // the first line has options for it
 }
 
@@ -86,7 +86,7 @@ func (s *parsedScript) scriptShell() scriptShell {
 	return scriptShell{w[0], len(w) > 1}
 }
 
-// shellFamily is "sh", "csh" or "", for another language.
+// shellFamily returns "sh", "csh", or "" for another language.
 func (s scriptShell) shellFamily() string {
 	switch base := path.Base(s.path); base {
 	case "sh", "bash", "dash", "ash", "ksh", "zsh", "ksh93", "mksh":
@@ -97,8 +97,8 @@ func (s scriptShell) shellFamily() string {
 	return ""
 }
 
-// takesInline reports whether the shell can be given options and the script as an
-// argument, as internal/submit does it.
+// takesInline reports whether the shell accepts options and the script as an argument, as
+// internal/submit does it.
 func (s scriptShell) takesInline() bool {
 	base := path.Base(s.path)
 	switch base {
@@ -108,12 +108,12 @@ func (s scriptShell) takesInline() bool {
 	return strings.HasPrefix(base, "python")
 }
 
-// maxInline bounds a script whose first line has options: it travels as an argument
-// (internal/submit has the same bound).
+// maxInline bounds a script whose first line has options: it is passed as an argument
+// (internal/submit has a similar bound).
 const maxInline = 90 << 10
 
-// setScript gives the job its script: the commands as they were, with what sets the
-// variables that they read before them.
+// setScript sets the job's script: the commands, after lines that set the variables that
+// they read.
 func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 	sh := s.scriptShell()
 	var prelude []string
@@ -164,12 +164,12 @@ func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
 	}
 }
 
-// launcher finds the commands of the other systems that a script calls.
+// launcher matches the commands of the other systems that a script calls.
 var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" +
 	`{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
 
-// noteCommands notes what the script calls that is not there. A plain srun of a job of
-// single tasks only starts the program, which a function of the shell does as well.
+// noteCommands records the called commands that do not exist here. A plain srun in a job
+// of single tasks only starts the program, so a shell function replaces it.
 func (t *fileTranslation) noteCommands(j *jobBlock, s *parsedScript, family string) (prelude []string) {
 	plain, seen, plainLine := true, map[string]bool{}, 0
 	for i, l := range s.lines {
@@ -220,7 +220,7 @@ func hasLauncher(s *parsedScript, name string) bool {
 func (t *fileTranslation) noteCommand(j *jobBlock, name string, line int, source string) {
 	switch name {
 	case "pbsdsh", "pbs_tmrsh", "pbsnodes":
-		return // they are here, too
+		return // they exist here, too
 	case "mpirun", "mpiexec", "aprun":
 		if j.gang > 1 {
 			t.noteDifference(line, source,

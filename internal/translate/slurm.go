@@ -9,12 +9,12 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// slurmScript gathers what the options of an sbatch script say; what depends on several
-// of them is settled at the end.
+// slurmScript collects the options of an sbatch script. What depends on several of them
+// is handled at the end.
 type slurmScript struct {
 	*fileTranslation
 	job       *jobBlock
-	directive scriptDirective // the one that is being read
+	directive scriptDirective // directive being read
 	name      string
 	output    string // patterns
 	errors    string
@@ -29,9 +29,10 @@ type slurmScript struct {
 	memory, memoryPerCPU           roost.Bytes
 	memoryPerGPU                   roost.Bytes
 	require                        []machineCondition
-	mail                           string // points, as letters of qsub -m
+	mail                           string // events as letters of qsub -m
 	mailTo                         []string
-	optionLines                    map[string]scriptDirective // where an option stood that is settled later
+	// by option: the line of an option that is handled at the end
+	optionLines map[string]scriptDirective
 }
 
 // translateSlurm translates an sbatch script (sbatch(1) of Slurm 24.11).
@@ -53,7 +54,7 @@ func (t *fileTranslation) translateSlurm(text string) error {
 	return nil
 }
 
-// withoutComment is a directive without the comment that follows a blank and a #.
+// withoutComment removes the comment from a directive, which follows a blank and a #.
 func withoutComment(s string) string {
 	quote := byte(0)
 	for i := 0; i < len(s); i++ {
@@ -104,8 +105,8 @@ func (x *slurmScript) readDirective(d scriptDirective) {
 	}
 }
 
-// readOption finds the option that a word begins, long or short, whole or, as getopt
-// allows, as far as it is told from all others.
+// readOption finds the option that a word begins: long or short, in full or, as getopt
+// allows, an unambiguous prefix.
 func (x *slurmScript) readOption(word string) (o slurmOption, value string, given, ok bool) {
 	all := slurmOptions()
 	if name, isLong := strings.CutPrefix(word, "--"); isLong {
@@ -150,7 +151,7 @@ func (x *slurmScript) noteUnknown(name string, all []slurmOption) {
 	x.noteDirectiveLost(why)
 }
 
-// noteDirectiveLost notes that the present line was not carried over.
+// noteDirectiveLost records that the present line was not carried over. It returns false.
 func (x *slurmScript) noteDirectiveLost(why string) bool {
 	x.noteLost(x.directive.line, x.directive.text, why)
 	return false
@@ -160,8 +161,7 @@ func (x *slurmScript) noteDirectiveDifference(why string) {
 	x.noteDifference(x.directive.line, x.directive.text, why)
 }
 
-// returnToLine goes back to the line of an option, for what is found out about it in the
-// end.
+// returnToLine returns to the line of an option, for a note at the end.
 func (x *slurmScript) returnToLine(names ...string) *slurmScript {
 	x.directive = scriptDirective{}
 	for _, n := range names {
@@ -173,7 +173,7 @@ func (x *slurmScript) returnToLine(names ...string) *slurmScript {
 	return x
 }
 
-// finishJob settles what depends on several options.
+// finishJob handles what depends on several options.
 func (x *slurmScript) finishJob() {
 	j := x.job
 	if j.name = newJobName(x.name); j.name != x.name && x.optionLines["job-name"].line > 0 {
@@ -200,7 +200,7 @@ func (x *slurmScript) finishJob() {
 	if x.array == nil {
 		x.mail = strings.ReplaceAll(x.mail, "j", "")
 	}
-	if x.mail != "" && x.mail != "j" { // without a kind of it Slurm sends none
+	if x.mail != "" && x.mail != "j" { // without an event Slurm sends no mail
 		x.job.setMail(x.mail, x.mailTo)
 	}
 	x.setEnvironment()
@@ -278,8 +278,8 @@ func (x *slurmScript) setMemory() {
 	x.request.memory = int64(memory)
 }
 
-// setEnvironment says what of the submitter's environment goes along: all of it, unless
-// --export says otherwise.
+// setEnvironment sets which variables of the submitter are copied: all, unless --export
+// says otherwise.
 func (x *slurmScript) setEnvironment() {
 	j := x.job
 	if x.export == "" {
@@ -308,7 +308,7 @@ func (x *slurmScript) setEnvironment() {
 	}
 }
 
-// setStreams says where the output goes.
+// setStreams sets the output files.
 func (x *slurmScript) setStreams() {
 	j := x.job
 	if x.output == "" {

@@ -13,8 +13,8 @@ type slurmOption struct {
 	name       string
 	short      byte
 	value      optionWithValue
-	lostReason string // it is never carried over, and this says why
-	// whether it was carried over; nil: nothing has to be done for it
+	lostReason string // why it is never carried over, if that is so
+	// reports whether it was carried over; nil: nothing is needed
 	apply func(x *slurmScript, value string) bool
 }
 
@@ -23,7 +23,7 @@ type optionWithValue int
 const (
 	noValue       optionWithValue = iota
 	valueRequired                 // a value follows
-	valueOptional                 // a value can follow an =
+	valueOptional                 // a value may follow an =
 )
 
 const (
@@ -38,8 +38,8 @@ const (
 	noClusters = "A job file is submitted to one pool."
 )
 
-// slurmOptions are the options of sbatch. Those without an action mean here what happens
-// anyway.
+// slurmOptions returns the options of sbatch. One without an action asks for Roost's
+// default.
 func slurmOptions() []slurmOption {
 	set := func(setting string) func(*slurmScript, string) bool {
 		return func(x *slurmScript, v string) bool { x.job.setText(setting, v); return true }
@@ -178,7 +178,7 @@ func slurmOptions() []slurmOption {
 	}, unsupportedSlurmOptions()...)
 }
 
-// unsupportedSlurmOptions are the options that are never carried over, and those that
+// unsupportedSlurmOptions returns the options that are never carried over, and those that
 // need not be.
 func unsupportedSlurmOptions() []slurmOption {
 	var all []slurmOption
@@ -213,7 +213,7 @@ func unsupportedSlurmOptions() []slurmOption {
 var slurmShort = map[string]byte{"distribution": 'm', "core-spec": 'S', "extra-node-info": 'B', "overcommit": 'O',
 	"oversubscribe": 's', "clusters": 'M', "wait": 'W', "quiet": 'Q', "verbose": 'v'}
 
-// setMailType reads BEGIN,END,FAIL,ALL,ARRAY_TASKS and the like.
+// setMailType reads the value of --mail-type, such as BEGIN,END,FAIL,ALL,ARRAY_TASKS.
 func (x *slurmScript) setMailType(v string) bool {
 	letters := map[string]string{"NONE": "", "BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "", "ALL": "abe",
 		"TIME_LIMIT": "a", "ARRAY_TASKS": "j", "INVALID_DEPEND": "a"}
@@ -254,7 +254,7 @@ func (x *slurmScript) setTimeLimit(v string) bool {
 	return true
 }
 
-// parseGPUs reads "2", "a100:2" and "a100:1,v100:1".
+// parseGPUs parses a number of GPUs such as "2", "a100:2" and "a100:1,v100:1".
 func (x *slurmScript) parseGPUs(v string, to *int) bool {
 	total := 0
 	for _, part := range strings.Split(v, ",") {
@@ -279,7 +279,7 @@ func (x *slurmScript) parseGPUs(v string, to *int) bool {
 	return true
 }
 
-// requireGPUModel asks for a kind of GPU: a word of the card's name.
+// requireGPUModel requires a GPU model: a word of the device's name.
 func (x *slurmScript) requireGPUModel(kind string) {
 	x.require = append(x.require,
 		machineCondition{ad: `regexp(` + adString(escapeRegexp(kind)) + `, join(",", TARGET.GpuModels), "i")`})
@@ -337,8 +337,8 @@ func (x *slurmScript) setConcurrencyLimits(v string) bool {
 	return true
 }
 
-// setSignal reads "[R:][B:]signal[@seconds]": here it is always SIGTERM, and the seconds
-// are between it and SIGKILL.
+// setSignal reads "[R:][B:]signal[@seconds]". The signal is always SIGTERM here, and the
+// seconds are the notice period.
 func (x *slurmScript) setSignal(v string) bool {
 	name, secs, timed := strings.Cut(v[strings.LastIndexByte(v, ':')+1:], "@")
 	n := uint64(60)

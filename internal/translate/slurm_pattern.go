@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// slurmPattern reads the names of files as sbatch writes them ("filename pattern" in
+// slurmPattern translates file names with sbatch's patterns ("filename pattern" in
 // sbatch(1)).
 type slurmPattern struct {
 	script  *slurmScript
 	index   string // of an array, or empty
 	remarks []string
-	differs bool // between the tasks
+	differs bool // differs between the tasks
 }
 
 func (p *slurmPattern) noteDifference(why string) { p.remarks = append(p.remarks, why) }
 
-// parsePattern turns a pattern into a text. A backslash in it turns patterns off.
+// parsePattern turns a pattern into a text. A backslash in it disables patterns.
 func (p *slurmPattern) parsePattern(s string) templateText {
 	var out templateText
 	if strings.Contains(s, `\`) {
@@ -37,7 +37,7 @@ func (p *slurmPattern) parsePattern(s string) templateText {
 	return p.addIndex(out)
 }
 
-// appendField appends what stands for one % with its width and letter.
+// appendField appends the replacement of one % with its width and letter.
 func (p *slurmPattern) appendField(out templateText, width string, letter byte) templateText {
 	switch letter {
 	case '%':
@@ -71,7 +71,7 @@ func (p *slurmPattern) appendField(out templateText, width string, letter byte) 
 	return trimSeparator(out)
 }
 
-// paddedExpr is an expression, with zeros before a number where a width is given.
+// paddedExpr returns an expression, padded with zeros if a width is given.
 func paddedExpr(expr, width string) templatePiece {
 	if len(width) == 1 && width != "0" {
 		return templatePiece{expr: fmt.Sprintf(`format("%%0%sd", %s)`, width, expr)}
@@ -79,7 +79,7 @@ func paddedExpr(expr, width string) templatePiece {
 	return templatePiece{expr: expr}
 }
 
-// trimSeparator takes the separator away before what is left out.
+// trimSeparator removes the separator before an omitted part.
 func trimSeparator(out templateText) templateText {
 	if n := len(out); n > 0 && out[n-1].expr == "" {
 		s := out[n-1].fixed
@@ -90,8 +90,8 @@ func trimSeparator(out templateText) templateText {
 	return out
 }
 
-// addIndex makes sure that tasks that are several have files of their own, and that there
-// is a name.
+// addIndex ensures that each of several tasks has a file of its own, and that there is a
+// name.
 func (p *slurmPattern) addIndex(out templateText) templateText {
 	j := p.script.job
 	if s, fixed := out.fixedText(); fixed && strings.HasSuffix(s, "/") || len(out) == 0 {

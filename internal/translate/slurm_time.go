@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// parseSlurmBegin reads --begin.
+// parseSlurmBegin parses the value of --begin.
 func parseSlurmBegin(v string) (string, bool) {
 	switch strings.ToLower(v) {
 	case "now":

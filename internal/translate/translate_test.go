@@ -20,7 +20,8 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the expected results in testdata")
 
-// TestGolden holds what becomes of realistic scripts; -update writes it.
+// TestGolden compares the translations of realistic scripts with testdata; -update
+// rewrites it.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -61,11 +62,11 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// parseJobFile gives a job file to what reads job files.
+// parseJobFile parses a job file.
 func parseJobFile(t *testing.T, text string) []submit.Job {
 	t.Helper()
 	environ := []string{}
-	// whatever getenv may name
+	// everything that getenv may name
 	for _, name := range regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`).FindAllString(text, -1) {
 		environ = append(environ, name+"=x")
 	}
@@ -77,7 +78,7 @@ func parseJobFile(t *testing.T, text string) []submit.Job {
 	return jobs
 }
 
-// twoLineFiles is a directory in which every file holds two lines.
+// twoLineFiles is a directory in which every file has two lines.
 type twoLineFiles struct{ submit.FileAccess }
 
 func (twoLineFiles) Read(string, int64) ([]byte, error) { return []byte("a  b\n c,d \n"), nil }
@@ -90,7 +91,7 @@ func (twoLineFiles) Stat(name string) (fs.FileInfo, error) {
 	return fstest.MapFS{"x": {}}.Stat("x")
 }
 
-// TestItems holds what the tasks of queue commands are for, where files say it.
+// TestItems checks the items of queue commands that come from files.
 func TestItems(t *testing.T) {
 	for _, test := range []struct{ queue, want string }{
 		{"queue x, y from list.txt", "x=a y=b p=0; x=c y=d p=1; "},
@@ -126,8 +127,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestGPUModel holds that the condition for a kind of GPU is met by a machine that has
-// one, and by no other.
+// TestGPUModel checks that the condition for a GPU model holds on a machine that has one,
+// and on no other.
 func TestGPUModel(t *testing.T) {
 	r, err := TranslateFile([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\nx\n"), SourceOptions{})
 	if err != nil {
@@ -149,7 +150,7 @@ func TestGPUModel(t *testing.T) {
 	}
 }
 
-// TestAmounts holds lengths of time and sizes in the spellings of the other systems.
+// TestAmounts checks durations and sizes in the spellings of the other systems.
 func TestAmounts(t *testing.T) {
 	for in, want := range map[string]string{"90": "1h30m", "5:30": "5m30s", "1:00:00": "1h", "2-3": "2d3h",
 		"2-3:30": "2d3h30m", "1-0:0:1": "1d1s", "UNLIMITED": "none", "0": "none", "1:2:3:4": "bad", "x": "bad",

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// foreignVariable is one that the other system sets and the script reads.
+// foreignVariable is a variable that the other system sets and the script reads.
 type foreignVariable struct {
 	name        string
-	value       string // an expression of the job file, where the value is known before the job runs
-	runtime     string // a word of the shell, where it is not
-	roostName   string // the variable of Roost that holds the same
-	preparation string // a line of the shell that has to come first
-	meaning     string // for people
+	value       string // an expression of the job file, if the value is known before the job runs
+	runtime     string // a word of the shell, otherwise
+	roostName   string // variable of Roost with the same value
+	preparation string // a line of the shell that must come first
+	meaning     string // for the user
 }
 
-// assignment sets the variable in a shell of that family, or is empty.
+// assignment returns the line that sets the variable in a shell of that family, or "".
 func (v foreignVariable) assignment(family string) string {
 	if v.value != "" || v.runtime == "" {
 		return ""
@@ -31,18 +31,18 @@ func (v foreignVariable) assignment(family string) string {
 	return ""
 }
 
-// jobContext are what of a job is known before it runs, for its environment.
+// jobContext holds the variables whose values are known before the job runs, with their
+// expressions.
 type jobContext map[string]string
 
-// read finds variables in a script: whatever looks like one of the other system's, in any
-// language.
+// The variables of the other systems, as they appear in scripts of any language.
 var (
 	slurmVariable = regexp.MustCompile(`\bSLURM(?:D)?_[A-Z0-9_]+\b`)
 	pbsVariable   = regexp.MustCompile(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
 )
 
-// variablesReadBy lists the variables of the other system that the script reads, by name,
-// with what they are here. The index of an array is set in any case: programs that the
+// variablesReadBy lists the variables of the other system that the script reads, with
+// their values here. The index of an array is always set, because programs that the
 // script starts may read it.
 func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []foreignVariable {
 	pattern := slurmVariable
@@ -90,7 +90,8 @@ func assignsVariable(line, name string) bool {
 	return regexp.MustCompile(`\b` + name + `=`).MatchString(line)
 }
 
-// explainVariable says what a variable is here; means is empty where it is nothing.
+// explainVariable returns the value of a variable here; its meaning is empty if it has
+// none.
 func (t *fileTranslation) explainVariable(name string, known jobContext) foreignVariable {
 	v := foreignVariable{name: name}
 	if value, ok := known[name]; ok {
@@ -114,8 +115,8 @@ func (t *fileTranslation) explainVariable(name string, known jobContext) foreign
 	return v
 }
 
-// runtimeValue says how a shell finds out what the variable holds, and from which
-// variable of ours.
+// runtimeValue returns how a shell computes the variable, and which variable of Roost it
+// comes from.
 func (t *fileTranslation) runtimeValue(name string, known jobContext) (word, here, before string) {
 	_, several := known["array"]
 	switch name {
@@ -131,7 +132,7 @@ func (t *fileTranslation) runtimeValue(name string, known jobContext) (word, her
 	case "PBS_ARRAY_ID":
 		return `"$ROOST_JOB_ID"`, "ROOST_JOB_ID", ""
 	case "SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "PBS_O_INITDIR", "PBS_JOBDIR":
-		return `"$PWD"`, "PWD", "" // where a task starts, also on a machine that does not see the submitter's files
+		return `"$PWD"`, "PWD", "" // where a task starts, even on a machine without the submitter's files
 	case "SLURM_SUBMIT_HOST", "PBS_O_HOST", "PBS_SERVER":
 		return `"$ROOST_SUBMIT_HOST"`, "ROOST_SUBMIT_HOST", ""
 	case "SLURMD_NODENAME":
@@ -162,10 +163,11 @@ func (t *fileTranslation) runtimeValue(name string, known jobContext) (word, her
 	return "", "", ""
 }
 
-// nodeFile is the variable by which a task finds the lines that processes asks for.
+// nodeFile is the variable that names the file with a task's lines, whose number is
+// processes.
 const nodeFile = "PBS_NODEFILE"
 
-// size of what is asked for, as the request of one job says it.
+// requestSize is the size of one job's request.
 type requestSize struct {
 	nodes, tasks, perNode, cpus, gpus int // gpus of one machine; tasks of the whole job
 	memory                            int64
@@ -173,7 +175,7 @@ type requestSize struct {
 	array                             *arrayIndexes
 }
 
-// knownVariables lists the variables whose values are known before the job runs.
+// knownVariables returns the variables whose values are known before the job runs.
 func (t *fileTranslation) knownVariables(j *jobBlock) jobContext {
 	r := t.request
 	f := jobContext{}

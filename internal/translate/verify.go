@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// verify writes the job file, and gives it to the parser of job files. What that refuses
-// becomes a note, as long as there is something to refuse: values are checked in one
-// place only, and that is where they are used.
+// verify writes the job file and parses it. What the parser refuses becomes a note,
+// repeatedly until nothing is refused. So values are validated in one place only, where
+// they are used.
 func (t *fileTranslation) verify() (TranslatedFile, error) {
 	jobs, environ := t.jobs, t.testEnvironment()
 	for range 40 * len(jobs) {
@@ -36,7 +36,7 @@ func (t *fileTranslation) verify() (TranslatedFile, error) {
 	return TranslatedFile{}, nothingError("none of it means anything in a job file")
 }
 
-// withdrawSetting takes the setting away that stands at a line, and notes it.
+// withdrawSetting removes the setting at a line, and records it.
 func (t *fileTranslation) withdrawSetting(where []map[string][2]int, line int, why string) bool {
 	for i, lines := range where {
 		for _, name := range settingNames() {
@@ -84,8 +84,8 @@ func (t *fileTranslation) newResult(out string) TranslatedFile {
 	return r
 }
 
-// writeFile writes the whole file, for a check with jobs of a few tasks, and says where
-// in it the settings of each job stand.
+// writeFile writes the whole file, and returns where the settings of each job are in it.
+// With small, the jobs have a few tasks, for verify.
 func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	w := &lineWriter{line: 1}
 	what := "a script"
@@ -111,8 +111,8 @@ func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
 	return w.buffer.String(), where
 }
 
-// writeNotes writes the notes of one kind in the order of their lines, those about the
-// whole file last, and each line once.
+// writeNotes writes the notes of one kind, each line once. The order is that of the
+// lines, with those about the whole file last.
 func (t *fileTranslation) writeNotes(w *lineWriter, lost bool, title string) {
 	var some []lineNote
 	for _, n := range t.notes {
@@ -164,8 +164,8 @@ func (t *fileTranslation) writeVariables(w *lineWriter) {
 	}
 }
 
-// testEnvironment sets every variable that getenv names: what the submitter's environment
-// holds is not known here.
+// testEnvironment sets every variable that getenv names, because the submitter's
+// environment is not known.
 func (t *fileTranslation) testEnvironment() []string {
 	var out []string
 	for _, j := range t.jobs {
