@@ -51,15 +51,7 @@ func (x *pbsScript) setAttributes(v string) bool {
 			}
 			carried = true
 		case "group_list":
-			for _, item := range strings.Split(value, ",") {
-				if name, host, _ := strings.Cut(strings.TrimSpace(item), "@"); host == "" {
-					x.job.setText("unix_group", name)
-					carried = true
-				}
-			}
-			if x.job.settings["unix_group"] == "" {
-				x.noteDirectiveLost("These groups are for single machines; a job has one: unix_group = \"NAME\".")
-			}
+			carried = x.setUnixGroup(value) || carried
 		case "Rerunable":
 			x.job.setSource("rerunnable", strconv.FormatBool(!strings.HasPrefix(strings.ToLower(value), "f") &&
 				value != "n"))
@@ -78,6 +70,20 @@ func (x *pbsScript) setAttributes(v string) bool {
 			}
 			x.noteDirectiveLost(fmt.Sprintf("-W %s: %s", shownLine(name), noControl))
 		}
+	}
+	return carried
+}
+
+// setUnixGroup reads group_list: the group without a host counts.
+func (x *pbsScript) setUnixGroup(v string) (carried bool) {
+	for _, item := range strings.Split(v, ",") {
+		if name, host, _ := strings.Cut(strings.TrimSpace(item), "@"); host == "" {
+			x.job.setText("unix_group", name)
+			carried = true
+		}
+	}
+	if x.job.settings["unix_group"] == "" {
+		x.noteDirectiveLost("These groups are for single machines; a job has one: unix_group = \"NAME\".")
 	}
 	return carried
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,40 +42,53 @@ const (
 // slurmOptions returns the options of sbatch. One without an action asks for Roost's
 // default.
 func slurmOptions() []slurmOption {
-	set := func(setting string) func(*slurmScript, string) bool {
-		return func(x *slurmScript, v string) bool { x.job.setText(setting, v); return true }
-	}
-	truth := func(setting, value string) func(*slurmScript, string) bool {
-		return func(x *slurmScript, _ string) bool { x.job.setSource(setting, value); return true }
-	}
-	number := func(to func(x *slurmScript) *int) func(*slurmScript, string) bool {
-		return func(x *slurmScript, v string) bool {
-			n, ranged, ok := parseCount(v)
-			if !ok {
-				return x.noteDirectiveLost("It wants a number of at least 1.")
-			}
-			if ranged {
-				x.noteDirectiveDifference("Of a range the smaller number is taken.")
-			}
-			*to(x) = n
-			return true
+	return slices.Concat(slurmRequestOptions(), slurmTaskOptions(), slurmPolicyOptions(), unsupportedSlurmOptions())
+}
+
+// textSetting returns an action that sets a text.
+func textSetting(name string) func(*slurmScript, string) bool {
+	return func(x *slurmScript, v string) bool { x.job.setText(name, v); return true }
+}
+
+// sourceSetting returns an action that sets a fixed value.
+func sourceSetting(name, value string) func(*slurmScript, string) bool {
+	return func(x *slurmScript, _ string) bool { x.job.setSource(name, value); return true }
+}
+
+// countOption returns an action that reads a number of at least 1.
+func countOption(to func(x *slurmScript) *int) func(*slurmScript, string) bool {
+	return func(x *slurmScript, v string) bool {
+		n, ranged, ok := parseCount(v)
+		if !ok {
+			return x.noteDirectiveLost("It wants a number of at least 1.")
 		}
-	}
-	amount := func(to func(x *slurmScript) *roost.Bytes) func(*slurmScript, string) bool {
-		return func(x *slurmScript, v string) bool {
-			n, ok := parseSlurmSize(v)
-			if !ok {
-				return x.noteDirectiveLost("It wants a size, as 4G; a number alone is in MiB.")
-			}
-			if n == 0 {
-				return x.noteDirectiveLost("0 asks Slurm for all memory of the machine. Say here how much it is: " +
-					"memory = \"64GiB\".")
-			}
-			*to(x) = n
-			return true
+		if ranged {
+			x.noteDirectiveDifference("Of a range the smaller number is taken.")
 		}
+		*to(x) = n
+		return true
 	}
-	return append([]slurmOption{
+}
+
+// sizeOption returns an action that reads a size above 0.
+func sizeOption(to func(x *slurmScript) *roost.Bytes) func(*slurmScript, string) bool {
+	return func(x *slurmScript, v string) bool {
+		n, ok := parseSlurmSize(v)
+		if !ok {
+			return x.noteDirectiveLost("It wants a size, as 4G; a number alone is in MiB.")
+		}
+		if n == 0 {
+			return x.noteDirectiveLost("0 asks Slurm for all memory of the machine. Say here how much it is: " +
+				"memory = \"64GiB\".")
+		}
+		*to(x) = n
+		return true
+	}
+}
+
+// slurmRequestOptions returns the options that name the job and request resources.
+func slurmRequestOptions() []slurmOption {
+	return []slurmOption{
 		{"job-name", 'J', valueRequired, "", func(x *slurmScript, v string) bool { x.name = v; return v != "" }},
 		{"partition", 'p', valueRequired, "", (*slurmScript).setPartition},
 		{"account", 'A', valueRequired, "", func(x *slurmScript, v string) bool {
@@ -83,21 +97,21 @@ func slurmOptions() []slurmOption {
 			return true
 		}},
 		{"time", 't', valueRequired, "", (*slurmScript).setTimeLimit},
-		{"nodes", 'N', valueRequired, "", number(func(x *slurmScript) *int { return &x.nodes })},
-		{"ntasks", 'n', valueRequired, "", number(func(x *slurmScript) *int { return &x.tasks })},
-		{"ntasks-per-node", 0, valueRequired, "", number(func(x *slurmScript) *int { return &x.perNode })},
-		{"tasks-per-node", 0, valueRequired, "", number(func(x *slurmScript) *int { return &x.perNode })},
-		{"cpus-per-task", 'c', valueRequired, "", number(func(x *slurmScript) *int { return &x.cpus })},
+		{"nodes", 'N', valueRequired, "", countOption(func(x *slurmScript) *int { return &x.nodes })},
+		{"ntasks", 'n', valueRequired, "", countOption(func(x *slurmScript) *int { return &x.tasks })},
+		{"ntasks-per-node", 0, valueRequired, "", countOption(func(x *slurmScript) *int { return &x.perNode })},
+		{"tasks-per-node", 0, valueRequired, "", countOption(func(x *slurmScript) *int { return &x.perNode })},
+		{"cpus-per-task", 'c', valueRequired, "", countOption(func(x *slurmScript) *int { return &x.cpus })},
 		{"mincpus", 0, valueRequired, "", func(x *slurmScript, v string) bool {
 			if x.cpus > 0 {
 				return true
 			}
-			return number(func(x *slurmScript) *int { return &x.cpus })(x, v)
+			return countOption(func(x *slurmScript) *int { return &x.cpus })(x, v)
 		}},
-		{"cpus-per-gpu", 0, valueRequired, "", number(func(x *slurmScript) *int { return &x.cpusPerGPU })},
-		{"mem", 0, valueRequired, "", amount(func(x *slurmScript) *roost.Bytes { return &x.memory })},
-		{"mem-per-cpu", 0, valueRequired, "", amount(func(x *slurmScript) *roost.Bytes { return &x.memoryPerCPU })},
-		{"mem-per-gpu", 0, valueRequired, "", amount(func(x *slurmScript) *roost.Bytes { return &x.memoryPerGPU })},
+		{"cpus-per-gpu", 0, valueRequired, "", countOption(func(x *slurmScript) *int { return &x.cpusPerGPU })},
+		{"mem", 0, valueRequired, "", sizeOption(func(x *slurmScript) *roost.Bytes { return &x.memory })},
+		{"mem-per-cpu", 0, valueRequired, "", sizeOption(func(x *slurmScript) *roost.Bytes { return &x.memoryPerCPU })},
+		{"mem-per-gpu", 0, valueRequired, "", sizeOption(func(x *slurmScript) *roost.Bytes { return &x.memoryPerGPU })},
 		{"tmp", 0, valueRequired, "", func(x *slurmScript, v string) bool {
 			n, ok := parseSlurmSize(v)
 			if ok && n > 0 {
@@ -113,6 +127,12 @@ func slurmOptions() []slurmOption {
 		{"gpus-per-task", 0, valueRequired, "", func(x *slurmScript, v string) bool {
 			return x.parseGPUs(v, &x.gpusPerTask)
 		}},
+	}
+}
+
+// slurmTaskOptions returns the options about the tasks, their files and their machines.
+func slurmTaskOptions() []slurmOption {
+	return []slurmOption{
 		{"array", 'a', valueRequired, "", func(x *slurmScript, v string) bool {
 			a, ok := parseArray(v)
 			if !ok {
@@ -127,8 +147,8 @@ func slurmOptions() []slurmOption {
 		{"error", 'e', valueRequired, "", func(x *slurmScript, v string) bool { x.errors = v; return true }},
 		{"input", 'i', valueRequired, "", func(x *slurmScript, v string) bool { x.setStream("stdin", v); return true }},
 		{"export", 0, valueRequired, "", func(x *slurmScript, v string) bool { x.export = v; return true }},
-		{"chdir", 'D', valueRequired, "", set("directory")},
-		{"workdir", 0, valueRequired, "", set("directory")},
+		{"chdir", 'D', valueRequired, "", textSetting("directory")},
+		{"workdir", 0, valueRequired, "", textSetting("directory")},
 		{"constraint", 'C', valueRequired, "", (*slurmScript).setConstraint},
 		{"prefer", 0, valueRequired, "", func(x *slurmScript, v string) bool {
 			c, why := parseFeatures(v)
@@ -140,8 +160,14 @@ func slurmOptions() []slurmOption {
 		}},
 		{"nodelist", 'w', valueRequired, "", func(x *slurmScript, v string) bool { return x.setHosts(v, "==") }},
 		{"exclude", 'x', valueRequired, "", func(x *slurmScript, v string) bool { return x.setHosts(v, "!=") }},
-		{"requeue", 0, noValue, "", truth("rerunnable", "true")},
-		{"no-requeue", 0, noValue, "", truth("rerunnable", "false")},
+	}
+}
+
+// slurmPolicyOptions returns the options about when and how the job runs.
+func slurmPolicyOptions() []slurmOption {
+	return []slurmOption{
+		{"requeue", 0, noValue, "", sourceSetting("rerunnable", "true")},
+		{"no-requeue", 0, noValue, "", sourceSetting("rerunnable", "false")},
 		{"begin", 'b', valueRequired, "", func(x *slurmScript, v string) bool {
 			at, ok := parseSlurmBegin(v)
 			if !ok {
@@ -153,8 +179,8 @@ func slurmOptions() []slurmOption {
 			}
 			return true
 		}},
-		{"hold", 'H', noValue, "", truth("hold", "true")},
-		{"reservation", 0, valueRequired, "", set("reservation")},
+		{"hold", 'H', noValue, "", sourceSetting("hold", "true")},
+		{"reservation", 0, valueRequired, "", textSetting("reservation")},
 		{"licenses", 'L', valueRequired, "", (*slurmScript).setConcurrencyLimits},
 		{"signal", 0, valueRequired, "", (*slurmScript).setSignal},
 		{"nice", 0, valueOptional, "", (*slurmScript).setNice},
@@ -174,8 +200,8 @@ func slurmOptions() []slurmOption {
 			return true
 		}},
 		{"qos", 'q', valueRequired, noQOS, nil},
-		{"exclusive", 0, valueOptional, "", truth("exclusive", "true")},
-	}, unsupportedSlurmOptions()...)
+		{"exclusive", 0, valueOptional, "", sourceSetting("exclusive", "true")},
+	}
 }
 
 // unsupportedSlurmOptions returns the options that are never carried over, and those that
