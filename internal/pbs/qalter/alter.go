@@ -12,28 +12,28 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// JobAlteration is what a command line of qalter says.
+// JobAlteration is a parsed command line of qalter.
 type JobAlteration struct {
 	Operands []string
 	options  []qsub.OptionValue
 	caller   qsub.QsubCaller
 }
 
-// CurrentJob is a job as it is before qalter has changed it.
+// CurrentJob is a job before qalter changes it.
 type CurrentJob struct {
-	Ad    *classad.Ad // all of it
+	Ad    *classad.Ad // the whole job ad
 	Owner string
-	Host  string // in whose queue it is
+	Host  string // submit node of the job
 	Tasks int
 	Array bool
-	Runs  bool // and is no array
+	Runs  bool // running, and not an array
 }
 
-// JobChange is what an alteration makes of a job.
+// JobChange is the change that an alteration makes.
 type JobChange struct {
-	Ad         *classad.Ad         // the attributes that change; undefined: it is to have none
-	Count      int                 // of its tasks, where that changes; else 0
-	Columns    []submit.TaskColumn // with Count
+	Ad         *classad.Ad         // changed attributes; undefined: the attribute is removed
+	Count      int                 // number of tasks, if it changes; otherwise 0
+	Columns    []submit.TaskColumn // columns, if Count is set
 	HoldAction string              // "hold", "release" or neither
 }
 
@@ -42,8 +42,8 @@ const (
 	alterFlagsWithValue = "aAcehjklmMNopPrRSuvW"
 )
 
-// ParseQalter reads the arguments of qalter, without its name: those of OpenPBS, and -v
-// of Torque. What no job could have is refused at once, with an *Error.
+// ParseQalter parses the arguments of qalter, without its name: those of OpenPBS, and -v
+// of Torque. What is invalid for every job is refused at once, with a *RefusalError.
 func ParseQalter(args []string, caller qsub.QsubCaller) (*JobAlteration, error) {
 	a := &JobAlteration{caller: caller}
 	var command []string
@@ -67,7 +67,7 @@ func ParseQalter(args []string, caller qsub.QsubCaller) (*JobAlteration, error) 
 	return a, nil
 }
 
-// asQalterError puts qalter's name before a refusal that begins with qsub's.
+// asQalterError replaces qsub's name by qalter's in a refusal.
 func asQalterError(err error) error {
 	if e, ok := err.(*qsub.RefusalError); ok {
 		if rest, cut := strings.CutPrefix(e.Text, "qsub: "); cut {
@@ -77,7 +77,7 @@ func asQalterError(err error) error {
 	return err
 }
 
-// applyOption folds one option into a submission.
+// applyOption applies one option to a submission.
 func (a *JobAlteration) applyOption(s *qsub.JobSubmission, o qsub.OptionValue) error {
 	switch v := strings.TrimSpace(o.Value); o.Letter {
 	case 'h':
@@ -89,7 +89,7 @@ func (a *JobAlteration) applyOption(s *qsub.JobSubmission, o qsub.OptionValue) e
 		if v == "u" { // OpenPBS: a job cannot go back to what was never said
 			return qsub.IllegalValueError('c')
 		}
-	case 'o', 'e': // relative to where qalter runs
+	case 'o', 'e': // relative to the directory of qalter
 		if v != "" {
 			from := qsub.JobSubmission{Caller: a.caller, Server: s.Server}
 			o.Value = from.LocalPath(v)
@@ -101,7 +101,7 @@ func (a *JobAlteration) applyOption(s *qsub.JobSubmission, o qsub.OptionValue) e
 	return s.ApplyOptions([]qsub.OptionValue{o})
 }
 
-// parseHold reads the value of -h: "n" releases, and other letters hold.
+// parseHold parses the value of -h: "n" releases, and other letters hold.
 func parseHold(v string) (word string, ok bool) {
 	switch {
 	case v == "n":
@@ -112,9 +112,9 @@ func parseHold(v string) (word string, ok bool) {
 	return "hold", true
 }
 
-// ChangeFor says what becomes of a job, which messages call id. What a job of qsub says
-// is taken apart and put together twice, as it is and with the options: what differs is
-// the change. So an alteration touches what its options are about, and nothing else.
+// ChangeFor returns the change of a job that messages call id. It reconstructs the
+// submission from the job, and builds the job twice: as it is, and with the options. The
+// difference is the change. So an alteration affects only what its options are about.
 func (a *JobAlteration) ChangeFor(j CurrentJob, id string) (JobChange, error) {
 	if err := a.checkRunningJob(j, id); err != nil {
 		return JobChange{}, err
@@ -139,7 +139,7 @@ func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
 		return JobChange{}, err
 	}
 	was.Caller.Inventory = was.Caller.Inventory.WithNamesOnly()
-	// a word may be gone with its machine
+	// a machine with the attribute may be gone
 	if !slices.ContainsFunc(a.options, func(o qsub.OptionValue) bool { return o.Letter == 'l' }) {
 		is.Caller.Inventory = was.Caller.Inventory
 	}
@@ -188,7 +188,7 @@ func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
 	if before.Job.Count != after.Job.Count {
 		c.Count, c.Columns = after.Job.Count, after.Job.Columns
 	}
-	for _, name := range c.Ad.Names() { // what is so already
+	for _, name := range c.Ad.Names() { // drop what would not change
 		e, _ := c.Ad.Lookup(name)
 		if has, ok := j.Ad.Lookup(name); ok && has.String() == e.String() || !ok && e.String() == "undefined" {
 			c.Ad.Delete(name)
@@ -199,8 +199,9 @@ func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
 
 func isSet(s *qsub.JobSubmission, attribute string) bool { _, ok := s.Attributes[attribute]; return ok }
 
-// changedAttributes is what changes of the ad that a job has, where what it would be
-// submitted as now differs from what it would have been.
+// changedAttributes returns the changes of the ad that a job has. They are the
+// differences between before and after: the ads of its submission without and with the
+// options.
 func (a *JobAlteration) changedAttributes(has, before, after *classad.Ad) *classad.Ad {
 	changes := classad.New()
 	for _, name := range differingAttributes(before, after) {
@@ -226,7 +227,7 @@ func (a *JobAlteration) changedAttributes(has, before, after *classad.Ad) *class
 	return changes
 }
 
-// differingAttributes lists the attributes that are not the same in two ads, in order.
+// differingAttributes lists the attributes that differ between two ads, in order.
 func differingAttributes(before, after *classad.Ad) []string {
 	var names []string
 	for _, name := range after.Names() {
@@ -243,7 +244,7 @@ func differingAttributes(before, after *classad.Ad) []string {
 	return names
 }
 
-// mergeEnvironment puts what differs between two environments into a third.
+// mergeEnvironment applies the differences between two environments to a third.
 func mergeEnvironment(own, was, is []string) []string {
 	byName := func(list []string) map[string]string {
 		m := map[string]string{}
@@ -271,8 +272,8 @@ func mergeEnvironment(own, was, is []string) []string {
 	return out
 }
 
-// mergeRecord puts what differs between the records of two ads into the one that a job
-// has.
+// mergeRecord applies the differences between the records of two ads to the record of a
+// job.
 func mergeRecord(record, before, after *classad.Ad) *classad.Ad {
 	record = record.Copy()
 	was, _ := before.Sub(roost.AttrPBS)
@@ -287,7 +288,7 @@ func mergeRecord(record, before, after *classad.Ad) *classad.Ad {
 	return record
 }
 
-// dropFromRecord takes a word out of the record, as it is or is to become.
+// dropFromRecord removes a word from the record, in its changed or present form.
 func dropFromRecord(changes, has *classad.Ad, name string) {
 	record, ok := changes.Sub(roost.AttrPBS)
 	if !ok {
@@ -301,8 +302,8 @@ func dropFromRecord(changes, has *classad.Ad, name string) {
 	}
 }
 
-// dropReplacedResources takes out of a submission what options ask for in other words: a
-// select replaces what nodes or ncpus said.
+// dropReplacedResources removes from a submission what the options request in other
+// words. A select replaces what nodes or ncpus requested.
 func (a *JobAlteration) dropReplacedResources(s *qsub.JobSubmission) {
 	stated := &qsub.JobSubmission{ResourceValues: map[string]string{}}
 	for _, o := range a.options {
@@ -328,7 +329,7 @@ func (a *JobAlteration) dropReplacedResources(s *qsub.JobSubmission) {
 	}
 }
 
-// currentSubmission takes a job apart into what was said of it.
+// currentSubmission reconstructs the submission of a job.
 func (a *JobAlteration) currentSubmission(j CurrentJob) (*qsub.JobSubmission, error) {
 	text := func(name string) string { t, _ := j.Ad.Str(name); return t }
 	plain := func(name string) string { return strings.ReplaceAll(text(name), "$$", "$") }
@@ -387,12 +388,12 @@ func (a *JobAlteration) currentSubmission(j CurrentJob) (*qsub.JobSubmission, er
 	return s, nil
 }
 
-// hasOwnDirectory reports whether the job has a directory to itself.
+// hasOwnDirectory reports whether the job has a directory of its own.
 func hasOwnDirectory(s *qsub.JobSubmission) bool {
 	return s.Attributes["sandbox"] == "PRIVATE" || isSet(s, "stagein") || isSet(s, "stageout")
 }
 
-// preservePaths keeps where output goes as it is.
+// preservePaths leaves the output paths unchanged.
 func preservePaths(s *qsub.JobSubmission, ad *classad.Ad) {
 	out, _ := ad.Str(roost.AttrOut)
 	err, _ := ad.Str(roost.AttrErr)
@@ -402,8 +403,7 @@ func preservePaths(s *qsub.JobSubmission, ad *classad.Ad) {
 	}
 }
 
-// resetJoinedStream has a stream that went where the other does go where it would have by
-// itself.
+// resetJoinedStream gives a stream that was joined to the other its default path again.
 func resetJoinedStream(s *qsub.JobSubmission) {
 	for letter, path := range s.Paths {
 		if path == "" {
@@ -412,7 +412,7 @@ func resetJoinedStream(s *qsub.JobSubmission) {
 	}
 }
 
-// readCurrentArray says what array the job is, if it is one.
+// readCurrentArray reads the indexes of the job, if it is an array.
 func readCurrentArray(s *qsub.JobSubmission, j CurrentJob) {
 	if !j.Array {
 		return
@@ -426,8 +426,8 @@ func readCurrentArray(s *qsub.JobSubmission, j CurrentJob) {
 	}
 }
 
-// recordedResources are those of the record, without what was only made of others; a job
-// that has no record has those of its ad.
+// recordedResources reads the resources of the record, without derived ones. A job
+// without a record has those of its ad.
 func recordedResources(s *qsub.JobSubmission, ad, record *classad.Ad, ofQsub bool) {
 	s.ResourceValues = map[string]string{}
 	if !ofQsub {

@@ -15,13 +15,13 @@ const alterUsage = "usage: qalter [-a date_time] [-A account] [-c n|s|c|w|c=min|
 	"shell] [-u user]\n" +
 	"              [-v variables] [-W attributes] job..."
 
-// The exit statuses of qalter beside those of qsub.
+// The exit statuses of qalter that qsub does not have.
 const (
 	exitReadOnly = 155
 	exitRuns     = 167
 )
 
-// attributes are PBS's names for what the options set.
+// optionAttributes returns PBS's name of the attribute that an option sets.
 func optionAttributes(letter byte) string {
 	for name, l := range qsub.NamedAttributes {
 		if l == letter {
@@ -31,9 +31,9 @@ func optionAttributes(letter byte) string {
 	return map[byte]string{'h': "Hold_Types", 'r': "Rerunable"}[letter]
 }
 
-// jobContinues are the attributes that can be changed while a job runs (OpenPBS: those
-// with ATR_DFLAG_ALTRUN in master_job_attr_def.xml; but not the paths of its output,
-// which POSIX has stand), and below the resources.
+// jobContinues are the attributes that can be changed while a job runs, and below them
+// the resources. In OpenPBS they have ATR_DFLAG_ALTRUN in master_job_attr_def.xml; the
+// output paths are left out, since POSIX forbids changing them.
 var (
 	jobContinues = []string{
 		"Execution_Time", "Checkpoint", "Hold_Types", "Mail_Points", "Mail_Users", "Job_Name", "Priority", "Rerunable",
@@ -43,10 +43,10 @@ var (
 	jobContinuesWith = []string{"cput", "walltime", "min_walltime", "max_walltime"}
 )
 
-// readOnlyAttributes are the attributes that a job is submitted with once and for all.
+// readOnlyAttributes are the attributes that cannot be changed after submission.
 var readOnlyAttributes = []string{"block", "group_list", "interactive"}
 
-// touchedAttributes lists the attributes that the options are about, by PBS's names.
+// touchedAttributes lists the attributes that the options set, by PBS's names.
 func (a *JobAlteration) touchedAttributes() (names []string) {
 	for _, o := range a.options {
 		stated := &qsub.JobSubmission{ResourceValues: map[string]string{}, Attributes: map[string]string{}}

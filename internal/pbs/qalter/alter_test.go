@@ -15,10 +15,10 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestAlterScripts runs the tables of what qalter makes of a job: "job ARGUMENT…" submits
-// it with these options of qsub; "native [ATTRIBUTE = …]" is one of a job file; then
-// "qalter OPTION…" tells what changes, or the refusal, and "running OPTION…" the same
-// while the job runs. Nothing is changed by it.
+// TestAlterScripts runs the tables of qalter. "job ARGUMENT…" submits a job with these
+// options of qsub, and "native [ATTRIBUTE = …]" is one of a job file. Then "qalter
+// OPTION…" prints the changes or the refusal, and "running OPTION…" those for a running
+// job. The job itself is not changed.
 func TestAlterScripts(t *testing.T) {
 	script.Run(t, "testdata/qalter/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		var job CurrentJob
@@ -54,7 +54,7 @@ func TestAlterScripts(t *testing.T) {
 	})
 }
 
-// alterationText tells what a command line changes of a job.
+// alterationText describes what a command line changes of a job.
 func alterationText(t *testing.T, args []string, j CurrentJob) string {
 	who := alterCaller()
 	who.Dir = "/data/ann/elsewhere"
@@ -122,8 +122,8 @@ func alterationText(t *testing.T, args []string, j CurrentJob) string {
 	return strings.Join(lines, "\n")
 }
 
-// What an alteration does not touch stays, and one that says what is so already changes
-// nothing, whatever the job is.
+// FuzzQalter checks that an alteration changes only what it is about. One that states the
+// present values changes nothing.
 func FuzzQalter(f *testing.F) {
 	f.Add("-lselect=2:ncpus=1\n-joe\nrun.sh", "-N\nx")
 	f.Add("-J\n1-3\n-Wstagein=a@srv:b\n-", "-Wdepend=\n-lmem=1gb")

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// setArray reads OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and
+// setArray parses OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and
 // single indexes.
 func (s *JobSubmission) setArray(letter byte, v string) error {
 	bad := IllegalValueError(letter)
@@ -37,7 +37,7 @@ func (s *JobSubmission) setArray(letter byte, v string) error {
 	return nil
 }
 
-// indexReference stands for the array index in the texts of the ad, or is empty.
+// indexReference returns the reference to the array index in texts of the ad, or "".
 func (s *JobSubmission) indexReference() string {
 	switch {
 	case s.Array == nil:

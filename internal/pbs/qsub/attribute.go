@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// listAttributes are the keys of -W whose values are lists: what follows a comma and has
-// no "=" belongs to them.
+// listAttributes are the keys of -W whose values are lists. An item after a comma without
+// "=" belongs to them.
 var listAttributes = []string{"comment", "depend", "stagein", "stageout", "group_list"}
 
-// NamedAttributes are the attributes of a job that -W sets as an option of their own
-// does.
+// namedAttributes are the attributes for which -W works like an option of their own.
 var NamedAttributes = map[string]byte{
 	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j',
 	"Keep_Files": 'k', "Mail_Points": 'm',
@@ -19,15 +18,15 @@ var NamedAttributes = map[string]byte{
 	"User_List": 'u', "Variable_List": 'v',
 }
 
-// AttributeOption is the option that sets the same attribute of a job as -W does under
-// this name.
+// AttributeOption returns the option that sets the same attribute as -W does under this
+// name.
 func AttributeOption(attribute string) (letter byte, ok bool) {
 	letter, ok = NamedAttributes[attribute]
 	return letter, ok
 }
 
-// AddAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its
-// value.
+// addAttributes parses the value of -W: "key=value[,key=value…]". A repeated key replaces
+// its value.
 func (s *JobSubmission) AddAttributes(value string) error {
 	key := ""
 	for _, item := range SplitList(value) {
@@ -45,8 +44,8 @@ func (s *JobSubmission) AddAttributes(value string) error {
 	return nil
 }
 
-// entryOf is an entry of a list as the list has it. A comma in the name of a file is no
-// end of its entry.
+// entryOf returns an entry in the form that a list needs. Commas in file names are
+// escaped.
 func entryOf(key, entry string) string {
 	if key == "stagein" || key == "stageout" {
 		return strings.ReplaceAll(entry, ",", `\,`)
@@ -54,7 +53,7 @@ func entryOf(key, entry string) string {
 	return entry
 }
 
-// parseAttributes understands what -W said.
+// parseAttributes applies the attributes of -W.
 func (s *JobSubmission) parseAttributes() error {
 	s.umask = -1
 	for _, key := range SortedNames(s.Attributes) {
@@ -109,7 +108,7 @@ func (s *JobSubmission) parseAttribute(key, v string) (err error) {
 		return s.setInteractive(v)
 	case "create_resv_from_job":
 		return refusalf("-W "+key+" is not supported yet: roost reservation makes one", ExitUsage)
-	// they are about the other machines of a job, of which there are none
+	// about the other machines of a job, which it does not have
 	case "release_nodes_on_stageout", "tolerate_node_failures":
 	default:
 		if letter, known := NamedAttributes[key]; known {
@@ -123,9 +122,8 @@ func (s *JobSubmission) parseAttribute(key, v string) (err error) {
 	return nil
 }
 
-// setAccess reads Moab's words: with whom the job shares its machines. They are in the
-// list that -W x= has, with semicolons between them. Others mean nothing to Torque
-// itself, which takes them, and OpenPBS knows none.
+// setAccess parses Moab's words about sharing machines. They are in the list of -W x=,
+// separated by semicolons. Torque itself ignores other words, and OpenPBS knows none.
 func (s *JobSubmission) setAccess(v string) error {
 	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		name, policy, _ := strings.Cut(strings.ReplaceAll(strings.ToUpper(word), "=", ":"), ":")
@@ -139,8 +137,8 @@ func (s *JobSubmission) setAccess(v string) error {
 	return nil
 }
 
-// setGroup reads "group[@host],…": the group that the job runs in, which its user has to
-// be in. Where it will run is not known yet, so that of the server counts, or else the
+// setGroup parses "group[@host],…": the group that the job runs in, which its user must
+// be in. Its host is not known yet, so the group of the server counts, or otherwise the
 // one without a host.
 func (s *JobSubmission) setGroup(v string) error {
 	seen := map[string]bool{}

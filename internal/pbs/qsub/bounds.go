@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setBounds says in the ad what the job's processes may use beside walltime and memory
+// setBounds writes the bounds of the job's processes other than walltime and memory
 // (OpenPBS pbs_resources(7)).
 func (s *JobSubmission) setBounds(ad *classad.Ad) {
 	for _, b := range []struct {

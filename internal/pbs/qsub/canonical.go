@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// CanonicalValue is the value of a resource as OpenPBS shows it, however it was spelled:
-// lengths of time as 01:02:03, sizes in small letters with a b at the end. A value that
-// makes no sense stays as it is.
+// CanonicalValue returns the value of a resource in the form in which OpenPBS shows it.
+// Times become 01:02:03, and sizes have lower-case units with a b. An invalid value is
+// returned unchanged.
 func CanonicalValue(resource, value string) string {
 	check := JobWideResources[resource]
 	if check == nil {

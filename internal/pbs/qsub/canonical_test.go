@@ -2,7 +2,7 @@ package qsub
 
 import "testing"
 
-// TestCanonical holds that a value is shown in one spelling, however it was written.
+// TestCanonical checks that a value has one form, however it was written.
 func TestCanonical(t *testing.T) {
 	for _, c := range [][3]string{
 		{"walltime", "0:5:0", "00:05:00"}, {"walltime", "3600", "01:00:00"}, {"walltime", "123:4:5.6", "123:04:06"},

@@ -11,9 +11,9 @@ import (
 // maxMinutes bounds an interval of -c: a hundred years.
 const maxMinutes = 100 * 365 * 24 * 60
 
-// setCheckpoint reads -c (POSIX XCU qsub; w as in OpenPBS): n never, s only when the task
-// has to leave its machine, c and w from time to time, with "=minutes" so often. c counts
-// CPU time there; here both count the time that the task runs.
+// setCheckpoint parses -c (POSIX XCU qsub; w as in OpenPBS). n means never, s when the
+// task must leave its machine, c and w periodically, with "=minutes" as the period. c is
+// CPU time there; here both are the time that the task runs.
 func (s *JobSubmission) setCheckpoint(v string) error {
 	kind, minutes, timed := strings.Cut(v, "=")
 	switch {
@@ -32,7 +32,7 @@ func (s *JobSubmission) setCheckpoint(v string) error {
 	return nil
 }
 
-// setCheckpointAttributes says in the ad what -c said.
+// setCheckpointAttributes writes the value of -c into the ad.
 func (s *JobSubmission) setCheckpointAttributes(ad *classad.Ad) {
 	switch s.checkpointOption {
 	case "":

@@ -9,37 +9,36 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// resourceChunk is a set of resources that lies on one machine, and how many such there
-// are.
+// resourceChunk is a set of resources on one machine, and the number of such sets.
 type resourceChunk struct {
 	count         int
 	cpus          int
 	gpus          int
-	noGpus        bool // ngpus=0 was said
-	processes     int  // mpiprocs: lines of the node file; below 0: unsaid
-	threads       int  // ompthreads: of each process; 0: as many as CPUs
+	noGpus        bool // ngpus=0 was stated
+	processes     int  // mpiprocs: lines of the node file; below 0: unset
+	threads       int  // ompthreads of each process; 0: as many as CPUs
 	memory        roost.Bytes
 	virtualMemory roost.Bytes
 	gpuMemory     roost.Bytes    // of each GPU
-	disk          roost.Bytes    // of the machine, for the job's own files there
+	disk          roost.Bytes    // for the job's files on the machine
 	hosts         []string       // named machines
 	counted       map[string]int // custom resources, by lower-case name
-	requirements  []string       // more of what the machine has to be, as expressions
-	selectWords   []string       // all but the CPUs, as -l select would say it
+	requirements  []string       // further requirements, as expressions
+	selectWords   []string       // everything but the CPUs, in the form of -l select
 
-	customWords []string       // words of machines that it wants, and that PBS does not know
-	properties  []nodeProperty // what it wants that may be a machine
+	customWords []string       // machine attributes that PBS does not know
+	properties  []nodeProperty // words that may name a machine
 }
 
 func newChunk() resourceChunk { return resourceChunk{count: 1, cpus: 1, processes: -1} }
 
-// selectText writes the chunk as -l select would, as OpenPBS does with what older options
-// asked for.
+// selectText returns the chunk in the form of -l select. OpenPBS does so for older
+// options.
 func (c *resourceChunk) selectText() string {
 	return strings.Join(append([]string{strconv.Itoa(c.count), "ncpus=" + strconv.Itoa(c.cpus)}, c.selectWords...), ":")
 }
 
-// parseSelect reads "[N:]name=value[:name=value…][+…]".
+// parseSelect parses "[N:]name=value[:name=value…][+…]".
 func parseSelect(v string) ([]resourceChunk, error) {
 	bad := illegalResourceError("select", "")
 	var all []resourceChunk
@@ -69,8 +68,8 @@ func parseSelect(v string) ([]resourceChunk, error) {
 	return all, nil
 }
 
-// parseNodes reads Torque's "N[:ppn=M][:property…][+…][#excl|#shared]"; for a number
-// there can be the name of a machine.
+// parseNodes parses Torque's "N[:ppn=M][:property…][+…][#excl|#shared]". The number may
+// be replaced by the name of a machine.
 func parseNodes(v string) ([]resourceChunk, error) {
 	bad := illegalResourceError("nodes", "")
 	spec, suffix, suffixed := strings.Cut(v, "#")
@@ -111,8 +110,8 @@ func parseNodes(v string) ([]resourceChunk, error) {
 	return all, nil
 }
 
-// setResource sets one resource of the chunk. What PBS does not know itself is custom
-// (custom.go).
+// setResource sets one resource of the chunk. A resource that PBS does not know is custom
+// (custom_resources.go).
 func (c *resourceChunk) setResource(name, v string) error {
 	if check := ChunkResources[name]; check != nil {
 		if !check(v) {
@@ -144,7 +143,7 @@ func (c *resourceChunk) setResource(name, v string) error {
 	return nil
 }
 
-// setKnownResource sets a resource whose value was checked.
+// setKnownResource sets a resource whose value was validated.
 func (c *resourceChunk) setKnownResource(name, v string) {
 	n, _ := parseCount(v)
 	size, _ := parseSize(v)
@@ -171,14 +170,14 @@ func (c *resourceChunk) setKnownResource(name, v string) {
 	case "host", "vnode":
 		c.hosts = append(c.hosts, v)
 	case "arch":
-		if !strings.EqualFold(v, "linux") { // as all machines are
+		if !strings.EqualFold(v, "linux") { // all machines have it
 			c.requirements = append(c.requirements, "TARGET.Arch == "+classad.StringValue(v).String())
 		}
 	}
 }
 
-// addProperty asks for what stands alone in -l nodes: a machine of that name, or one of
-// which an administrator has said so.
+// addProperty adds a single word of -l nodes. It names a machine or an attribute of
+// machines.
 func (c *resourceChunk) addProperty(name string) {
 	c.properties, c.selectWords = append(c.properties, nodeProperty{name, len(c.selectWords)}),
 		append(c.selectWords, name+"=true")
@@ -189,20 +188,20 @@ func isMachineName(name string) string {
 	return "TARGET.Machine == " + text + " || TARGET.Name == " + text
 }
 
-// chunkPlacement is how chunks may lie.
+// chunkPlacement is how chunks may be placed.
 type chunkPlacement struct {
 	arrangement string // "free", "pack", "scatter", "vscatter"
-	sharingMode string // "shared", "excl", "exclhost", or "" where it is not said
-	group       string // the resource of which all their machines have the same value; "" for none
+	sharingMode string // "shared", "excl", "exclhost", or "" if not stated
+	group       string // resource whose value all machines must share; "" for none
 }
 
-// isExclusive reports whether the job has its machines alone: a machine is a host and its
+// isExclusive reports whether the job has exclusive machines. A machine is a host with
 // one vnode.
 func (p *chunkPlacement) isExclusive() bool {
 	return p.sharingMode == "excl" || p.sharingMode == "exclhost"
 }
 
-// groupAttribute is the attribute of machines that has the values of the group.
+// groupAttribute returns the machine attribute with the values of the group.
 func (p *chunkPlacement) groupAttribute() string {
 	switch p.group {
 	case "host", "vnode": // several on one host have names of their own
@@ -213,7 +212,7 @@ func (p *chunkPlacement) groupAttribute() string {
 	return p.group
 }
 
-// parsePlace reads
+// parsePlace parses
 // "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
 func parsePlace(v string) (p chunkPlacement, err error) {
 	p.arrangement = "free"

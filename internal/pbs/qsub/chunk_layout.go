@@ -9,17 +9,18 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// A job of several chunks is a gang of tasks, one for each chunk, in their order: the
-// first runs the script, and the others hold what they have of their machines for it.
-// Chunks that are to lie together (place=pack) are added up to one.
+// A job of several chunks is an MPI gang with a task for each chunk, in order. The first
+// task runs the script, and the others hold the resources of their machines for it.
+// Chunks that must be on one machine (place=pack) are added up to one.
 
-// maxChunks is how many chunks can start together: the schedd's bound.
+// maxChunks is the largest number of chunks that can start together, as in the schedd.
 const maxChunks = 2048
 
-// maxParts is how many chunks an array of jobs of several may have: likewise.
+// maxParts is the largest number of chunks in an array of jobs with several, as in the
+// schedd.
 const maxParts = 40_000
 
-// layOutChunks lays the chunks out as the job's place wants it.
+// layOutChunks lays out the chunks as the job's place requires.
 func (s *JobSubmission) layOutChunks(chunks []resourceChunk, at chunkPlacement) ([]resourceChunk, error) {
 	n := 0
 	for _, c := range chunks {
@@ -57,7 +58,7 @@ func (s *JobSubmission) layOutChunks(chunks []resourceChunk, at chunkPlacement) 
 	return all, nil
 }
 
-// packChunks is one chunk with all that some chunks have.
+// packChunks returns one chunk with the resources of all.
 func packChunks(chunks []resourceChunk) (sum resourceChunk, err error) {
 	host := ""
 	sum.count, sum.threads = 1, chunks[0].threads
@@ -94,7 +95,7 @@ func packChunks(chunks []resourceChunk) (sum resourceChunk, err error) {
 	return sum, nil
 }
 
-// nodeFileLines is how many lines of the node file a chunk has.
+// nodeFileLines returns the number of lines that a chunk has in the node file.
 func (c *resourceChunk) nodeFileLines() int {
 	if c.processes < 0 {
 		return min(c.cpus, 1)
@@ -102,8 +103,8 @@ func (c *resourceChunk) nodeFileLines() int {
 	return c.processes
 }
 
-// ProcessCount is how many processes the chunks of a select are for together; said is
-// false if none of them says.
+// ProcessCount returns the number of processes of all chunks of a select. stated is false
+// if no chunk states one.
 func ProcessCount(selection string) (n int, stated bool) {
 	chunks, err := parseSelect(selection)
 	if err != nil {
@@ -115,8 +116,8 @@ func ProcessCount(selection string) (n int, stated bool) {
 	return n, stated
 }
 
-// RequestsNoCPU reports whether a select asks for no processor, though a job of Roost has
-// one to begin with.
+// RequestsNoCPU reports whether a select requests no processor. A job of Roost has one by
+// default.
 func RequestsNoCPU(selection string) bool {
 	chunks, err := parseSelect(selection)
 	return err == nil && selection != "" && !slices.ContainsFunc(chunks, func(c resourceChunk) bool {
@@ -124,16 +125,16 @@ func RequestsNoCPU(selection string) bool {
 	})
 }
 
-// memoryLimit is what memory a chunk holds at most; 0 for what is usual.
+// memoryLimit returns the memory limit of a chunk; 0 means the default.
 func (c *resourceChunk) memoryLimit() roost.Bytes {
 	if c.memory == 0 {
-		return c.virtualMemory // a bound of what is addressed bounds what is held
+		return c.virtualMemory // a limit on address space limits memory
 	}
 	return c.memory
 }
 
-// machineConditions is what the machine of a chunk has to be, as an expression; "" for
-// anything.
+// machineConditions returns the requirements on the machine of a chunk, as an expression;
+// "" for none.
 func (c *resourceChunk) machineConditions() string {
 	all := slices.Clone(c.requirements)
 	for _, h := range c.hosts {
@@ -145,7 +146,7 @@ func (c *resourceChunk) machineConditions() string {
 	return "(" + strings.Join(all, ") && (") + ")"
 }
 
-// gangColumns says of the chunks of a gang in what they differ.
+// gangColumns returns the columns in which the chunks of a gang differ.
 func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, of := range []struct {
@@ -179,7 +180,7 @@ func gangColumns(chunks []resourceChunk) (list []submit.TaskColumn) {
 	return list
 }
 
-// memoryRequest is what memory a chunk gets, in whole MiB.
+// memoryRequest returns the memory of a chunk in whole MiB.
 func (c *resourceChunk) memoryRequest() roost.Bytes {
 	memory := c.memoryLimit()
 	if memory == 0 {
@@ -188,9 +189,9 @@ func (c *resourceChunk) memoryRequest() roost.Bytes {
 	return (memory + roost.MiB - 1) / roost.MiB * roost.MiB
 }
 
-// addJobWideShare gives what the job as a whole asks for to its chunks: of memory, disk
-// and GPUs to each the same (PBS User's Guide, conversion of node specifications), of all
-// else to the first.
+// addJobWideShare distributes what the whole job requests over its chunks. Memory, disk
+// and GPUs are divided equally (PBS User's Guide, conversion of node specifications); the
+// rest goes to the first chunk.
 func addJobWideShare(chunks []resourceChunk, name, v string) {
 	n := 0
 	for _, c := range chunks {

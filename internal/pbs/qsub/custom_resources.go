@@ -9,15 +9,15 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Resources that PBS does not know itself are custom (OpenPBS Administrator's Guide,
-// "Custom resources"). One with a number is counted for the whole pool, as licences are,
-// and the schedd knows which there are. All others are attributes of machines that their
-// administrators have set: true or false, or a word.
+// Resources that PBS does not know are custom (OpenPBS Administrator's Guide, "Custom
+// resources"). One with a number is counted for the whole pool, like licenses; the schedd
+// knows which exist. All others are machine attributes that administrators have set:
+// booleans or words.
 
-// identifier is what can be the name of an attribute without quotes.
+// identifier matches an attribute name that needs no quotes.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// ParseCustomCount reads how many of a counted resource are asked for.
+// parseCustomCount parses the requested number of a counted resource.
 func ParseCustomCount(name, v string) (n int, ok bool) {
 	if !roost.IsLimitName(strings.ToLower(name)) || strings.Trim(v, "0123456789") != "" {
 		return 0, false
@@ -26,13 +26,13 @@ func ParseCustomCount(name, v string) (n int, ok bool) {
 	return n, err == nil && n <= roost.MaxLimitCount
 }
 
-// isMachineAttribute reports whether a custom resource can be one.
+// isMachineAttribute reports whether a custom resource can be a machine attribute.
 func isMachineAttribute(name, v string) bool {
 	return identifier.MatchString(name) && v != "" && (v[0] < '0' || v[0] > '9')
 }
 
-// machineAttributes lists the attributes of machines that the job asks for as a whole;
-// without a select all its chunks have them.
+// machineAttributes lists the machine attributes that the job requests as a whole.
+// Without a select they apply to all its chunks.
 func (s *JobSubmission) machineAttributes() (names []string) {
 	for _, name := range SortedNames(s.ResourceValues) {
 		if _, counted := ParseCustomCount(name, s.ResourceValues[name]); !counted && JobWideResources[name] == nil &&
@@ -43,8 +43,7 @@ func (s *JobSubmission) machineAttributes() (names []string) {
 	return names
 }
 
-// setCountedResources says in the ad what the job takes of what is counted, its chunks
-// together.
+// setCountedResources writes the counted resources of all chunks into the ad.
 func (s *JobSubmission) setCountedResources(ad *classad.Ad) error {
 	all := map[string]int{}
 	for name, v := range s.ResourceValues {
@@ -52,7 +51,7 @@ func (s *JobSubmission) setCountedResources(ad *classad.Ad) error {
 			all[strings.ToLower(name)] += n
 		}
 	}
-	chunks, _, _ := s.requestedChunks() // they were read before
+	chunks, _, _ := s.requestedChunks() // they were valid before
 	for i := range chunks {
 		for name, n := range chunks[i].counted {
 			all[name] += n * chunks[i].count

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// dependTypes are the types of dependency of OpenPBS and Torque, and what stands behind
-// each.
+// dependTypes returns the types of dependencies of OpenPBS and Torque, with their kinds
+// of operands.
 func dependTypes() map[string]dependencyKind {
 	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs,
 		"syncwith": takesJobs}
@@ -23,17 +23,17 @@ func dependTypes() map[string]dependencyKind {
 	return kinds
 }
 
-// dependencyKind says what stands behind the name of a type.
+// dependencyKind says what follows the name of a dependency type.
 type dependencyKind int
 
 const (
-	takesJobs   dependencyKind = iota + 1 // ids
-	takesArrays                           // ids, each of which may say of how many subjobs: "12[][3]"
+	takesJobs   dependencyKind = iota + 1 // job ids
+	takesArrays                           // array ids, which may have a number of subjobs: "12[][3]"
 	takesNumber
 )
 
-// setDepend reads "type:id[:id…][,type:…]" and "on:N". A job waits for whole jobs: a
-// subjob or a range of them is none. Each id goes into the ad with its type before it.
+// setDepend parses "type:id[:id…][,type:…]" and "on:N". A dependency is on whole jobs,
+// not on a subjob or a range. In the ad each id has its type before it.
 func (s *JobSubmission) setDepend(value string) error {
 	for _, group := range strings.Split(value, ",") {
 		kind, ids, _ := strings.Cut(strings.TrimSpace(group), ":")
@@ -58,9 +58,9 @@ func (s *JobSubmission) setDepend(value string) error {
 	return nil
 }
 
-// parseDependencyID reads the id of a job with or without a server, and of an array with
-// how many of its subjobs where that is allowed: "12", "12[].host", "12[3].host@server"
-// and "12[][3]". The queue reads it again, and knows more.
+// parseDependencyID parses a job id with or without a server. If counted is set, an array
+// may have a number of subjobs. Examples are "12", "12[].host", "12[3].host@server" and
+// "12[][3]". The schedd parses it again, with more checks.
 func parseDependencyID(id string, counted bool) (name string, ok bool) {
 	id, server, _ := strings.Cut(id, "@")
 	plain, count := id, ""

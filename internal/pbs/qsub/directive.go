@@ -2,11 +2,11 @@ package qsub
 
 import "strings"
 
-// maxPrefix is OpenPBS's bound for what directives begin with.
+// maxPrefix is OpenPBS's bound on the prefix of directives.
 const maxPrefix = 32
 
-// directivePrefix is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty
-// means that there are none.
+// directivePrefix returns the prefix of directives: -C, otherwise PBS_DPREFIX, otherwise
+// "#PBS". An empty one means no directives.
 func directivePrefix(line []OptionValue, environ []string) string {
 	prefix := "#PBS"
 	if p, ok := LookUpVariable(environ, "PBS_DPREFIX"); ok {
@@ -20,9 +20,9 @@ func directivePrefix(line []OptionValue, environ []string) string {
 	return prefix[:min(len(prefix), maxPrefix)]
 }
 
-// findDirectives finds the directives of a script: the lines that begin with the prefix,
-// up to the first line that a shell would execute. A directive that ends in a backslash
-// goes on in the next line; the script that is stored has them joined.
+// findDirectives returns the directives of a script. They are the lines that begin with
+// the prefix, before the first line that a shell would execute. A directive that ends in
+// a backslash continues in the next line; in the stored script they are joined.
 func findDirectives(text, prefix string) (script string, directives []string, err error) {
 	if strings.Contains(text, "\r\n") {
 		return "", nil, refusalf("script contains cr, lf", exitScript)

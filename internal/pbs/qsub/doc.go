@@ -1,14 +1,15 @@
-// Package pbs understands the command line and the script of qsub as OpenPBS has them,
-// with the options of Torque that collide with none of its. POSIX XCU chapter 3 is the
-// base of both.
+// Package pbs parses the command line and the script of qsub as OpenPBS does, and the
+// options of Torque that do not collide with OpenPBS's. POSIX XCU chapter 3 is the base
+// of both.
 //
-//	arguments ──▶ options ─┐
-//	                       ├─▶ one value an option, the command line wins ──▶ a request ──▶ submit.Job, with PBS's names, paths and
-//	script ──▶ #PBS lines ─┘     (of -l one a resource, of -W one a key)                    environment
+//	arguments ─▶ options ──┐
+//	                       ├─▶ one value for each option, ──▶ a request ──▶ submit.Job with
+//	script ─▶ #PBS lines ──┘   the command line wins                        PBS's names, paths
+//	                           (-l by resource, -W by key)                  and environment
 //
-// A job is one program that has one chunk, or a gang of them, each on one machine. What
-// cannot be had is refused with a sentence, and never taken silently; roost-pbs(7) lists
-// what is taken and has no effect.
+// A job is one program with one chunk, or a gang of chunks, each on one machine. What is
+// not available is refused with a message and never ignored silently; roost-pbs(7) lists
+// what is accepted without effect.
 //
 // The package is pure: scripts are read through [QsubCaller].
 package qsub

@@ -1,7 +1,7 @@
 package qsub
 
-// RefusalError is a refusal in PBS's own words, with the exit status that clients of PBS
-// test for.
+// RefusalError is a refusal in PBS's words, with the exit status that clients of PBS test
+// for.
 type RefusalError struct {
 	Text       string // whole lines for stderr, "qsub: illegal -N value"
 	ExitStatus int
@@ -9,8 +9,7 @@ type RefusalError struct {
 
 func (e *RefusalError) Error() string { return e.Text }
 
-// IsServerError reports whether it is OpenPBS's server that would have refused, and not
-// the command.
+// isServerError reports whether OpenPBS's server would have refused, and not the command.
 func (e *RefusalError) IsServerError() bool {
 	return e.ExitStatus != exitScript && e.ExitStatus != ExitUsage && e.ExitStatus != exitUnreadable
 }

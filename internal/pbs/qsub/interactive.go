@@ -8,23 +8,22 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// What qsub says on standard error of options that mean nothing to an interactive job,
-// and goes on (OpenPBS).
+// Warnings of qsub about options without meaning for an interactive job (OpenPBS).
 const (
 	warnBlock = "qsub (Warning) : setting \"block\" attribute as \"true\" for an interactive job will not return " +
 		"job's exit status"
 	warnRerun = "qsub (Warning): Interactive jobs will be treated as not rerunnable"
 )
 
-// asksInteractive reports whether the command line wants an interactive job: then nothing
-// is read from standard input, which is the terminal.
+// asksInteractive reports whether the command line asks for an interactive job. Then
+// standard input is the terminal, and no script is read from it.
 func asksInteractive(line []OptionValue) bool {
 	return slices.ContainsFunc(line, func(o OptionValue) bool {
 		return o.Letter == 'I' || o.Letter == 'W' && slices.Contains(SplitList(o.Value), "interactive=true")
 	})
 }
 
-// checkInteractive looks whether the other options go with a terminal.
+// checkInteractive checks that the other options are valid for an interactive job.
 func (s *JobSubmission) checkInteractive() error {
 	if s.x11Forwarding {
 		return s.refuseX11()
@@ -45,8 +44,8 @@ func (s *JobSubmission) checkInteractive() error {
 	return nil
 }
 
-// setTerminal sets what runs on the terminal: the command behind "--", or else a login
-// shell. A script is of no use but for its directives.
+// setTerminal sets what runs on the terminal: the command after "--", or otherwise a
+// login shell. Of a script only the directives matter.
 func (s *JobSubmission) setTerminal(ad *classad.Ad) {
 	ad.SetBool(roost.AttrInteractive, true)
 	if s.Command == nil {
@@ -74,7 +73,7 @@ func (s *JobSubmission) setInteractive(v string) error {
 	return nil
 }
 
-// refuseX11 refuses -X in OpenPBS's words where it would, too.
+// refuseX11 refuses -X, with OpenPBS's error where OpenPBS would refuse it, too.
 func (s *JobSubmission) refuseX11() error {
 	if display, ok := LookUpVariable(s.Caller.Environ, "DISPLAY"); !ok || display == "" {
 		return refusalf("DISPLAY not set", ExitUsage)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// What a job names of the pool is looked up when it is submitted, where the pool can be
-// asked: a machine may be named by what stands before the first point of its name, and a
-// word that no machine has and no administrator has made is refused, as OpenPBS does, and
-// not waited for.
+// Names of machines and attributes in a job are looked up at submission, if the pool can
+// be asked. A machine may be named by the first label of its name. A word that is neither
+// an attribute of a machine nor defined by an administrator is refused, as in OpenPBS,
+// instead of waiting.
 
-// PoolInventory is what qsub can ask the pool. An error means that nobody knows: then
-// what the job names is taken as it is.
+// PoolInventory is what qsub can ask the pool. After an error a name is accepted as it
+// is.
 type PoolInventory struct {
-	Machines func() ([]string, error) // the names of all machines
-	// whether a machine has it as an attribute, or an administrator has made it
+	Machines func() ([]string, error) // names of all machines
+	// reports whether a machine has the attribute, or an administrator has defined it
 	IsDeclared func(resource string) (bool, error)
 }
 
-// fullMachineName is the whole name of a machine; ok is false where there is none of that
-// name, or nobody knows.
+// fullMachineName returns the full name of a machine. ok is false if there is none, or
+// the pool cannot be asked.
 func (v *PoolInventory) fullMachineName(name string) (whole string, ok bool, err error) {
 	if v == nil {
 		return name, false, nil
@@ -38,8 +38,8 @@ func (v *PoolInventory) fullMachineName(name string) (whole string, ok bool, err
 	return name, false, illegalResourceError("host", name+" may be "+strings.Join(found, " or "))
 }
 
-// MatchingMachines are the machines that a name may mean: the one of that name, or else
-// all whose names begin with it up to their first point.
+// MatchingMachines returns the machines that a name may mean. It is the one of that name,
+// or otherwise all with that first label.
 func MatchingMachines(name string, all []string) (found []string) {
 	for _, whole := range all {
 		short, _, _ := strings.Cut(whole, ".")
@@ -53,8 +53,8 @@ func MatchingMachines(name string, all []string) (found []string) {
 	return found
 }
 
-// resolveMachines gives chunks the whole names of the machines that they name, and says
-// which of the words of -l nodes are names.
+// resolveMachines replaces the machine names in chunks by full names. It decides which
+// words of -l nodes are names.
 func (s *JobSubmission) resolveMachines(chunks []resourceChunk) error {
 	for i := range chunks {
 		c := &chunks[i]
@@ -70,7 +70,7 @@ func (s *JobSubmission) resolveMachines(chunks []resourceChunk) error {
 			if err != nil {
 				return err
 			}
-			if ok || !identifier.MatchString(p.name) { // no attribute can be called so
+			if ok || !identifier.MatchString(p.name) { // not a valid attribute name
 				c.hosts, c.selectWords[p.wordIndex] = append(c.hosts, whole), "host="+p.name
 				continue
 			}
@@ -82,7 +82,7 @@ func (s *JobSubmission) resolveMachines(chunks []resourceChunk) error {
 	return nil
 }
 
-// checkProperties refuses chunks that want words which nobody knows.
+// checkProperties refuses chunks with unknown words.
 func (s *JobSubmission) checkProperties(chunks []resourceChunk) error {
 	if s.Caller.Inventory == nil || s.Caller.Inventory.IsDeclared == nil {
 		return nil
@@ -103,14 +103,13 @@ func (s *JobSubmission) checkProperties(chunks []resourceChunk) error {
 	return nil
 }
 
-// nodeProperty is a word of -l nodes that is the name of a machine or of an attribute of
-// machines.
+// nodeProperty is a word of -l nodes that names a machine or a machine attribute.
 type nodeProperty struct {
 	name      string
-	wordIndex int // among the chunk's words
+	wordIndex int // index among the chunk's words
 }
 
-// WithNamesOnly knows the names of machines, and any word.
+// withNamesOnly returns an inventory that knows the machine names and accepts any word.
 func (v *PoolInventory) WithNamesOnly() *PoolInventory {
 	if v == nil {
 		return nil

@@ -48,7 +48,7 @@ func (s *JobSubmission) NewResult() (QsubResult, error) {
 		Interactive: s.interactive, Warnings: s.warnings}, nil
 }
 
-// setProgram sets the script with its shell, or the command behind "--".
+// setProgram sets the script with its shell, or the command after "--".
 func (s *JobSubmission) setProgram(ad *classad.Ad) {
 	where := s.workingDirectory()
 	if s.ownDirectory {
@@ -86,7 +86,8 @@ func (s *JobSubmission) setProgram(ad *classad.Ad) {
 	ad.SetStrings(roost.AttrArguments, list)
 }
 
-// shellPath is -S, else PBS_SHELL, else the user's login shell, else sh.
+// shellPath returns -S, otherwise PBS_SHELL, otherwise the user's login shell, otherwise
+// sh.
 func (s *JobSubmission) shellPath() string {
 	if s.Shell != "" {
 		return s.Shell
@@ -99,7 +100,7 @@ func (s *JobSubmission) shellPath() string {
 	return "/bin/sh"
 }
 
-// setAccounting sets on whose account the job runs, and what decides when.
+// setAccounting sets the account of the job, and what decides when it runs.
 func (s *JobSubmission) setAccounting(ad *classad.Ad) {
 	d := submit.StandardDefaults()
 	ad.SetString(roost.AttrBand, d.Band.String())

@@ -5,8 +5,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setNotices says in the ad what somebody is to be told of: what -m says, or a where only
-// -M says whom. Without both it is nothing, where OpenPBS has a: who wants mail says so.
+// setNotices writes which events are mailed: those of -m, or a if only -M is given.
+// Without both there is no mail, unlike in OpenPBS, where the default is a.
 func (s *JobSubmission) setNotices(ad *classad.Ad) {
 	points := s.Mail
 	if points == "" && s.MailTo != "" {

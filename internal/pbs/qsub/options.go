@@ -13,14 +13,15 @@ const (
 	flagsWithValue = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
 )
 
-// splitOptions reads options as getopt does: combined ("-hz"), with the value in the same
-// word ("-joe", "-lnodes=1") or the next. What stands behind "--" is a command. With
-// permute options may follow operands, as clients write them.
+// splitOptions splits arguments as getopt does. Options may be combined ("-hz"), with the
+// value in the same word ("-joe", "-lnodes=1") or the next. What follows "--" is a
+// command. With permute, options may follow operands, as some clients write them.
 func splitOptions(args []string, permute bool) (options []OptionValue, operands, command []string, err error) {
 	return SplitOptionsFor(args, permute, flags, flagsWithValue, usage)
 }
 
-// SplitOptionsFor is split with the options, and the help, of another command.
+// splitOptionsFor is splitOptions with the options and the usage message of another
+// command.
 func SplitOptionsFor(args []string, permute bool,
 	flags, valued, usage string) (options []OptionValue, operands, command []string, err error) {
 	for i := 0; i < len(args); i++ {

@@ -18,7 +18,7 @@ func (s *JobSubmission) setJoin(v string) error {
 	return nil
 }
 
-// setKeep reads -k: o, e, both, each with d, or n.
+// setKeep parses -k: o, e, both, each with d, or n.
 func (s *JobSubmission) setKeep(v string) error {
 	if v == "" || v != "n" && strings.Trim(v, "oed") != "" {
 		return IllegalValueError('k')
@@ -27,7 +27,7 @@ func (s *JobSubmission) setKeep(v string) error {
 	return nil
 }
 
-// setRemove reads -R.
+// setRemove parses -R.
 func (s *JobSubmission) setRemove(v string) error {
 	if v == "" || strings.Trim(v, "oe") != "" {
 		return IllegalValueError('R')
@@ -43,8 +43,8 @@ func (s *JobSubmission) absolutePath(p string) string {
 	return path.Join(s.Caller.Dir, p)
 }
 
-// workingDirectory is where the job starts: home, as everywhere in PBS, unless Torque's
-// -d or -w says otherwise.
+// workingDirectory returns the directory where the job starts. As everywhere in PBS it is
+// the home directory, unless Torque's -d or -w sets it.
 func (s *JobSubmission) workingDirectory() string {
 	if s.Dir != "" {
 		return s.absolutePath(s.Dir)
@@ -52,7 +52,7 @@ func (s *JobSubmission) workingDirectory() string {
 	return s.Caller.Home
 }
 
-// setPaths says where output goes. With -j the streams meet in the file of the first
+// setPaths writes the output paths. With -j both streams go to the file of the first
 // letter.
 func (s *JobSubmission) setPaths(ad *classad.Ad) {
 	out, err := s.outputPath(s.out, 'o', ".OU"), s.outputPath(s.err, 'e', ".ER")
@@ -66,14 +66,14 @@ func (s *JobSubmission) setPaths(ad *classad.Ad) {
 	ad.SetString(roost.AttrOut, out)
 	ad.SetBool(roost.AttrJoinOutput, join)
 	s.setRemoval(ad, join)
-	ad.SetBool(roost.AttrKeepEmptyFiles, true) // clients take the files' being there for the end of the job
+	ad.SetBool(roost.AttrKeepEmptyFiles, true) // clients take the files' existence for the end of the job
 	if s.umask >= 0 {
 		ad.SetInt(roost.AttrUmask, s.umask)
 	}
 }
 
-// setRemoval says which files go when the job has succeeded. Joined streams go with the
-// file of the letter that gave it its name.
+// setRemoval writes which files are removed after success. For joined streams it is that
+// of the first letter of -j.
 func (s *JobSubmission) setRemoval(ad *classad.Ad, join bool) {
 	gone := ""
 	if strings.Contains(s.Remove, cmp.Or(s.Join, "o")[:1]) {
@@ -87,10 +87,10 @@ func (s *JobSubmission) setRemoval(ad *classad.Ad, join bool) {
 	}
 }
 
-// outputPath is where one stream goes, as an ad holds it: -k keeps it in the home
-// directory, and else -o or -e names a file, or a directory in which the file is called
-// after the job's id, or in Torque as it is without them. Without any it is called after
-// the job and lies where qsub ran.
+// outputPath returns the path of one stream in the form of the ad. With -k the file is in
+// the home directory. Otherwise -o or -e names a file, or a directory in which the file
+// is named after the job's id, or in Torque with its default name. Without any of them
+// the file is named after the job, in the directory of qsub.
 func (s *JobSubmission) outputPath(given string, letter byte, suffix string) string {
 	if standing, ok := s.Paths[letter]; ok {
 		return standing
@@ -118,15 +118,15 @@ func (s *JobSubmission) outputPath(given string, letter byte, suffix string) str
 	return s.expandPath(full)
 }
 
-// joinBelow puts a name that is written as an ad has it into a directory.
+// joinBelow appends a name in the form of the ad to a directory.
 func joinBelow(dir, name string) string {
 	return submit.EscapeLiteral(strings.TrimSuffix(dir, "/")) + "/" + name
 }
 
-// LocalPath makes "[host:]path" absolute. A path that is relative is meant from where
-// qsub ran, or with a host from home there (POSIX XCU qsub). Files go to the machine in
-// whose queue the job is, whatever host is named. What begins with "./" or has a slash
-// before its colon has no host.
+// localPath makes "[host:]path" absolute. A relative path starts at the directory of
+// qsub, or with a host at the home directory there (POSIX XCU qsub). Files go to the
+// submit node, whatever host is named. A path that begins with "./" or has a slash before
+// its colon has no host.
 func (s *JobSubmission) LocalPath(given string) string {
 	host, p, ok := strings.Cut(given, ":")
 	switch {
@@ -137,13 +137,13 @@ func (s *JobSubmission) LocalPath(given string) string {
 	case strings.EqualFold(host, s.serverHost()) || host == "localhost":
 		return path.Join(s.Caller.Home, p)
 	}
-	return s.absolutePath(given) // a name with a colon in it, as that of no host that we know
+	return s.absolutePath(given) // a name with a colon, since the host is unknown
 }
 
-// serverHost is the server that gives the job its id.
+// serverHost returns the server that gives the job its id.
 func (s *JobSubmission) serverHost() string { return cmp.Or(s.Server, s.Caller.Server, s.Caller.Host) }
 
-// expandPath replaces what OpenPBS replaces in a path.
+// expandPath replaces the references in a path as OpenPBS does.
 func (s *JobSubmission) expandPath(p string) string {
 	index := s.indexReference()
 	return strings.NewReplacer("${PBS_JOBID}", s.pbsJobID(), "$PBS_JOBID", s.pbsJobID(), "^array_index^", index,
@@ -152,7 +152,7 @@ func (s *JobSubmission) expandPath(p string) string {
 		submit.EscapeLiteral(s.Name), "$", "$$").Replace(p)
 }
 
-// pbsJobID is PBS's id of the job, or of the subjob.
+// pbsJobID returns the reference to PBS's id of the job or subjob.
 func (s *JobSubmission) pbsJobID() string {
 	if ref := s.indexReference(); ref != "" {
 		return "$(JobSeq)[" + ref + "].$(JobHost)"

@@ -6,11 +6,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ParseSizeValue reads an amount of memory as PBS writes it, in whole KiB.
+// ParseSizeValue parses a size in PBS's form, in whole KiB.
 func ParseSizeValue(text string) (roost.Bytes, bool) { return parseSize(text) }
 
-// ParseDuration reads a length of time as PBS writes it.
+// ParseDuration parses a duration in PBS's form.
 func ParseDuration(text string) (time.Duration, bool) { return parseDuration(text) }
 
-// ParseBool reads a boolean as PBS writes it.
+// ParseBool parses a boolean in PBS's form.
 func ParseBool(text string) (value, ok bool) { return parseBool(text) }

@@ -11,37 +11,36 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// QsubCaller is who runs qsub and how the outside world is reached.
+// QsubCaller describes who runs qsub, and gives access to the outside world.
 type QsubCaller struct {
 	Dir     string // absolute working directory
 	Home    string
 	User    string
-	Group   string // the name of the user's own group
-	Host    string // where qsub runs, and the host part of the ids that the schedd there gives
-	Server  string // the node in whose queue jobs go unless -q names one; empty: Host
+	Group   string // name of the user's primary group
+	Host    string // host of qsub, and the host part of the ids of its schedd
+	Server  string // submit node for jobs unless -q names one; empty: Host
 	Environ []string
 	Now     time.Time // its location is the user's time zone
-	// reads a script of at most MaxScript bytes; the path is absolute. Its error is
-	// roost.Exhausted if there is more
+	// reads a script of at most MaxScript bytes; the path is absolute. The error is
+	// roost.Exhausted for a longer one
 	Read      func(path string) ([]byte, error)
-	Stdin     func() ([]byte, error)               // reads the script from standard input, likewise
-	IsDir     func(path string) bool               // whether an absolute path is a directory
+	Stdin     func() ([]byte, error)               // reads the script from standard input, with the same bound
+	IsDir     func(path string) bool               // reports whether an absolute path is a directory
 	LookPath  func(program string) (string, error) // finds a program along PATH
 	Inventory *PoolInventory                       // nil: the pool cannot be asked
-	// that the user speaks; it is asked only where it matters. Nil: OpenPBS
+	// the user's dialect; asked only where it matters. nil: OpenPBS
 	Dialect func() roost.PBSDialect
 }
 
-// isTorque reports whether what the user says is meant as Torque has it, where that
-// differs.
+// isTorque reports whether the user's dialect is Torque.
 func (c *QsubCaller) isTorque() bool { return c.Dialect != nil && c.Dialect() == roost.Torque }
 
-// QsubResult is what qsub is to do.
+// QsubResult is what qsub must do.
 type QsubResult struct {
 	Job   submit.Job
-	Queue string // "", or the destination of -q
+	Queue string // "", or the queue of -q
 
-	Server string // "", or the node behind the @ of -q
+	Server string // "", or the node after the @ of -q
 	Quiet  bool   // -z: do not print the id
 	Block  bool   // -W block=true: wait, and exit with the job's exit status
 
@@ -49,11 +48,11 @@ type QsubResult struct {
 	Warnings    []string // for stderr
 }
 
-// MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
+// MaxScript is the largest size of a script in bytes (OpenPBS, jobscript_max_size).
 const MaxScript = 100 << 20
 
-// ParseQsub reads the arguments of qsub (without its name) and the script that they name.
-// Its errors are of type *Error.
+// ParseQsub parses the arguments of qsub (without its name) and the script that they
+// name. Its errors are of type *RefusalError.
 func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 	line, operands, command, err := splitOptions(args, true)
 	if err != nil {
@@ -81,11 +80,11 @@ func ParseQsub(args []string, caller QsubCaller) (QsubResult, error) {
 	return result, err
 }
 
-// stdinJobName is the name of a job whose script has none.
+// stdinJobName is the name of a job whose script comes from standard input.
 const stdinJobName = "STDIN"
 
-// readScript reads the script, and applies its directives; those of the command line come
-// after and win.
+// readScript reads the script and applies its directives. The options of the command line
+// are applied later and win.
 func (s *JobSubmission) readScript(operands []string, line []OptionValue) error {
 	text, err := s.scriptText(operands)
 	if err != nil {
@@ -133,8 +132,8 @@ func (s *JobSubmission) scriptText(operands []string) (text []byte, err error) {
 	return text, nil
 }
 
-// errorCause leaves the path away that an error of the file system begins with: the
-// message names it as the user did.
+// errorCause returns a file error without its path: the message has the path as the user
+// wrote it.
 func errorCause(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -142,9 +141,9 @@ func errorCause(err error) string {
 	return err.Error()
 }
 
-// isOverridden reports whether the command line gives an option that a directive gives,
-// too. -l and -W are merged, resource by resource and key by key; -J and -t are two ways
-// to say the same; -C has no meaning in a script.
+// isOverridden reports whether the command line overrides an option of a directive. -l
+// and -W are merged by resource and key; -J and -t override each other; -C has no meaning
+// in a script.
 func isOverridden(o OptionValue, line []OptionValue) bool {
 	if o.Letter == 'C' {
 		return true

@@ -34,13 +34,15 @@ func testCaller(script string) QsubCaller {
 
 const helloScript = "#!/bin/sh\necho hello\n"
 
-// TestStories runs the tables of what qsub makes of its arguments and its script: "qsub
-// ARGUMENT…", the script in the lines below it if there are any, and what comes of it:
-// the refusal with the exit status, or what is other than for the plain script. Below
-// "quoted ARGUMENT…" stands the script as one text of Go's; "with NAME=value ARGUMENT…"
-// is qsub with that in its environment, "torque ARGUMENT…" that of who speaks Torque, and
-// "pool ARGUMENT…" that where a pool can be asked, with the machines n1.vm, n2.vm, n7.a,
-// n7.b and gpu, of which some have bigmem and model.
+// TestStories runs the tables of qsub. "qsub ARGUMENT…", with a script in the lines below
+// it, prints the refusal with the exit status, or the differences to the plain script.
+// Variants are
+//
+//	quoted ARGUMENT…            the script is a quoted text of Go
+//	with NAME=value ARGUMENT…   with a variable in the environment of qsub
+//	torque ARGUMENT…            in the Torque dialect
+//	pool ARGUMENT…              with a pool that can be asked: it has the machines n1.vm,
+//	                            n2.vm, n7.a, n7.b and gpu, some with bigmem and model
 func TestStories(t *testing.T) {
 	plain, err := ParseQsub(nil, testCaller(helloScript))
 	if err != nil {
@@ -84,7 +86,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// resultText tells what qsub does, as far as it is other than plain.
+// resultText describes the result of qsub as its differences to plain.
 func resultText(t *testing.T, args []string, who QsubCaller, script string, plain QsubResult) string {
 	got, err := ParseQsub(args, who)
 	var refused *RefusalError
@@ -151,9 +153,9 @@ func resultText(t *testing.T, args []string, who QsubCaller, script string, plai
 	return strings.Join(lines, "\n")
 }
 
-// TestNoticeIsUnset holds that a job of qsub says nothing of how long it gets between
-// SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's ten seconds, which a
-// job without a notice gets.
+// TestNoticeIsUnset checks that a job of qsub does not set a notice period. It comes from
+// kill_delay of the queue, and otherwise is PBS's ten seconds, which a job without one
+// gets.
 func TestNoticeIsUnset(t *testing.T) {
 	got, err := ParseQsub([]string{"f"}, testCaller("true"))
 	if err != nil {
@@ -180,7 +182,7 @@ func FuzzQsub(f *testing.F) {
 	f.Add("-t1,2-3%4\n-Wdepend=afterok:1\n-", "#PBS -l select=1:ncpus=2\n")
 	f.Fuzz(func(t *testing.T, args, script string) {
 		if strings.Contains(args, "-t") && len(args) > 40 {
-			return // large arrays take time, not correctness
+			return // large arrays only take time
 		}
 		got, err := ParseQsub(strings.Split(args, "\n"), testCaller(script))
 		var e *RefusalError
@@ -206,8 +208,8 @@ func FuzzQsub(f *testing.F) {
 	})
 }
 
-// FuzzWords holds that what is quoted for a directive comes back as it was, whatever it
-// is, and that no line makes the splitter fail.
+// FuzzWords checks that a quoted text is split back into itself, and that the splitter
+// never fails.
 func FuzzWords(f *testing.F) {
 	f.Add("a b", "c'd")
 	f.Add(`x\`, `"`)
@@ -222,9 +224,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzDirectives holds that directives are lines of the script with the prefix, that
-// lines are joined and otherwise left as they are, and that finding them again in the
-// stored script gives the same.
+// FuzzDirectives checks that directives are lines of the script with the prefix. Joined
+// lines are otherwise unchanged, and the stored script has the same directives.
 func FuzzDirectives(f *testing.F) {
 	f.Add("#!/bin/sh\n#PBS -N x \\\n-p 3\n# c \\\ntrue\n#PBS -h\n")
 	f.Add("  #PBS\\")

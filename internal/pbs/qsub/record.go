@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// setRecord keeps in the ad what was asked for in PBS's own words, by the names of PBS's
-// attributes, so that qstat -f can show it as it was written (a select of several
-// kilobytes, too). Nothing decides by it.
+// setRecord stores the request in the ad in PBS's words, by the names of PBS's
+// attributes. qstat -f shows it as it was written, even a select of several kilobytes.
+// Nothing else uses it.
 func (s *JobSubmission) setRecord(ad *classad.Ad) {
 	record, resources := classad.New(), classad.New()
 	for _, name := range SortedNames(s.ResourceValues) {

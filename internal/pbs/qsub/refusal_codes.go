@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// RefusalFor puts a schedd's refusal of a job into PBS's words, with PBS's exit status:
-// clients test for both. The schedd's own words follow, for they say what to do. Of other
-// failures ok is false.
+// RefusalFor returns a schedd's refusal of a job in PBS's words, with PBS's exit status,
+// because clients test for both. The schedd's own text follows, since it says what to do.
+// For other errors ok is false.
 func RefusalFor(kind roost.ErrorKind, text string) (refusal *RefusalError, ok bool) {
 	words, code := "", 0
 	switch ofQueue := strings.HasPrefix(text, "queue "); {
@@ -50,8 +50,8 @@ func RefusalFor(kind roost.ErrorKind, text string) (refusal *RefusalError, ok bo
 	return refusalf(words+": "+text, code), true
 }
 
-// parseLimitRefusal takes the negotiator's refusal apart of what would be too much in a
-// queue, or in the pool.
+// parseLimitRefusal matches the negotiator's refusal because of a limit of a queue or the
+// pool.
 func parseLimitRefusal() *regexp.Regexp {
 	return regexp.MustCompile(
 		`^limit reached: (?:queue (\S+)|pool): .* and not done, .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$|` +
@@ -59,8 +59,8 @@ func parseLimitRefusal() *regexp.Regexp {
 	)
 }
 
-// limitErrorText is what OpenPBS says of it. Of users each of whom may have so much it
-// speaks of a queue called generic, whatever the queue's name is.
+// limitErrorText returns OpenPBS's text for it. For a limit of each user OpenPBS names
+// the queue generic, whatever the queue's name is.
 func limitErrorText(m []string) (words string, code int) {
 	queue, each, of, name, resource := m[1], m[2], m[3], m[4], ""
 	if m[6] != "" {

@@ -10,7 +10,7 @@ import (
 func TestRefusalFor(t *testing.T) {
 	for _, c := range []struct {
 		kind  roost.ErrorKind
-		text  string // as the schedd says it
+		text  string // as the schedd writes it
 		words string
 		code  int
 	}{

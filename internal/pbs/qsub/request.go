@@ -10,23 +10,24 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// resourceRequest is what the job takes of machines.
+// resourceRequest is what the job requests of machines.
 type resourceRequest struct {
-	gangParts     []resourceChunk // of a machine each, the first of which runs the script
-	scatter       bool            // on a machine each
-	exclusive     bool            // on machines that the job has alone
-	placementSet  string          // the attribute in which their machines are the same; "" for none
+	gangParts     []resourceChunk // one for each machine; the first one runs the script
+	scatter       bool            // each part on a machine of its own
+	exclusive     bool            // on exclusive machines
+	placementSet  string          // attribute that the machines must share; "" for none
 	processes     int             // lines of the node file
 	threads       int             // of the first process
 	chunks        int
-	selection     string      // the chunks, as -l select would say it
-	place         string      // likewise -l place
-	virtualMemory roost.Bytes // that the processes of the first of them address; 0: no bound
+	selection     string      // the chunks in the form of -l select
+	place         string      // the placement in the form of -l place
+	virtualMemory roost.Bytes // address space of the first part's processes; 0: unlimited
 	walltime      time.Duration
 	appClass      string // app_class
 }
 
-// buildRequest understands the chunks. Their resources were checked one by one.
+// buildRequest builds the request from the chunks. Their resources were validated one by
+// one.
 func (s *JobSubmission) buildRequest() error {
 	chunks, at, err := s.requestedChunks()
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *JobSubmission) buildRequest() error {
 	if r.gangParts, err = s.layOutChunks(chunks, at); err != nil {
 		return err
 	}
-	r.gangParts[0].processes = max(r.gangParts[0].nodeFileLines(), 1) // whoever runs has a line
+	r.gangParts[0].processes = max(r.gangParts[0].nodeFileLines(), 1) // the part that runs the script has a line
 	for i := range r.gangParts {
 		c := &r.gangParts[i]
 		if c.cpus > maxCount || c.gpus > maxCount {
@@ -60,8 +61,8 @@ func (s *JobSubmission) buildRequest() error {
 	return s.buildJobWideRequest()
 }
 
-// requestedChunks are those of -l select or -l nodes, else the one that the other
-// resources make up.
+// requestedChunks returns the chunks of -l select or -l nodes. Otherwise it is one chunk
+// of the other resources.
 func (s *JobSubmission) requestedChunks() (chunks []resourceChunk, at chunkPlacement, err error) {
 	if v, ok := s.ResourceValues["select"]; ok {
 		if chunks, err = parseSelect(v); err != nil {
@@ -117,8 +118,7 @@ func (s *JobSubmission) requestedChunks() (chunks []resourceChunk, at chunkPlace
 	return chunks, at, nil
 }
 
-// makeExclusive does as Torque's -n says, unless it is said otherwise with whom the
-// machines are shared.
+// makeExclusive applies Torque's -n, unless the sharing of machines is stated otherwise.
 func (s *JobSubmission) makeExclusive(at *chunkPlacement) {
 	if s.exclusive && at.sharingMode == "" {
 		at.sharingMode = "excl"
@@ -126,7 +126,7 @@ func (s *JobSubmission) makeExclusive(at *chunkPlacement) {
 	}
 }
 
-// buildJobWideRequest understands the resources of the job as a whole.
+// buildJobWideRequest builds the part of the request that is about the whole job.
 func (s *JobSubmission) buildJobWideRequest() error {
 	r := &s.request
 	length := func(name string) time.Duration { d, _ := parseDuration(s.ResourceValues[name]); return d }
@@ -171,8 +171,8 @@ func (s *JobSubmission) buildJobWideRequest() error {
 	return nil
 }
 
-// setRequest says in the ad what the job takes of the machine of its first chunk, and
-// returns in what the others differ.
+// setRequest writes the request of the first chunk into the ad, and returns the columns
+// in which the others differ.
 func (s *JobSubmission) setRequest(ad *classad.Ad) []submit.TaskColumn {
 	r, first := &s.request, &s.request.gangParts[0]
 	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))
@@ -190,7 +190,7 @@ func (s *JobSubmission) setRequest(ad *classad.Ad) []submit.TaskColumn {
 	if text := first.machineConditions(); text != "" {
 		e, err := classad.ParseExpr(text)
 		if err != nil {
-			panic(err) // it is made of names and quoted texts
+			panic(err) // made of names and quoted texts
 		}
 		ad.Insert(roost.AttrRequirements, e)
 	}

@@ -8,25 +8,25 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ReservationRequest is what pbs_rsub or pbs_ralter ask to be kept, and when.
+// ReservationRequest is what pbs_rsub or pbs_ralter asks to reserve, and when.
 type ReservationRequest struct {
-	Start, End time.Time     // zero: not said
-	Duration   time.Duration // 0: not said
-	HasSize    bool          // Nodes or the amounts were said
-	Nodes      []string      // these machines, whole
-	CPUs, GPUs int           // or so much, wherever it is
+	Start, End time.Time     // zero: not stated
+	Duration   time.Duration // 0: not stated
+	HasSize    bool          // Nodes or the amounts are stated
+	Nodes      []string      // these machines as a whole
+	CPUs, GPUs int           // or these amounts on any machines
 	Memory     roost.Bytes
 }
 
-// ReservationName reports whether a destination is the reservation of that name, as
-// pbs_rsub names them, and not a queue.
+// ReservationName reports whether a destination is a reservation in the naming of
+// pbs_rsub, and not a queue.
 func ReservationName(name string) bool {
 	digits, ok := strings.CutPrefix(name, "R")
 	return ok && digits != "" && len(digits) <= 9 && strings.Trim(digits, "0123456789") == ""
 }
 
-// ParseReservation reads the values of -R, -E and -D, each empty if it was not given, and
-// those of -l. Its errors are of type *Error.
+// ParseReservation parses the values of -R, -E and -D, each empty if not given, and those
+// of -l. Its errors are of type *RefusalError.
 func ParseReservation(start, end, duration string, resources []string,
 	caller QsubCaller) (w ReservationRequest, err error) {
 	ok := true
@@ -59,8 +59,8 @@ func ParseReservation(start, end, duration string, resources []string,
 	return w, w.sumChunks(s)
 }
 
-// sumChunks says what of the pool the chunks are together. A reservation is of amounts
-// wherever they are, or of machines that are whole.
+// sumChunks computes the resources of all chunks. A reservation is of amounts on any
+// machines, or of whole machines.
 func (w *ReservationRequest) sumChunks(s *JobSubmission) error {
 	const reservationHelp = "a reservation keeps ncpus, mem and ngpus wherever they are, or machines that host= " +
 		"names, whole"
@@ -104,8 +104,8 @@ func (w *ReservationRequest) sumChunks(s *JobSubmission) error {
 	return nil
 }
 
-// Period is from when until when a reservation is to be, which has been from one time
-// until another so far, or not at all.
+// Period returns the times of a reservation. from and until are its present times, or
+// zero for a new one.
 func (w *ReservationRequest) Period(from, until, now time.Time) (start, end time.Time, err error) {
 	start, end = w.Start, w.End
 	switch starts, ends := !start.IsZero(), !end.IsZero(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TestReservations holds what pbs_rsub and pbs_ralter understand: the options -R, -E and
-// -D, "-" for none, then those of -l.
+// TestReservations checks what pbs_rsub and pbs_ralter accept: the options -R, -E and -D,
+// "-" for none, then those of -l.
 func TestReservations(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	caller := QsubCaller{Now: now, Inventory: &PoolInventory{Machines: func() ([]string, error) {
@@ -76,7 +76,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestReservationChanges holds what of a reservation's period one option changes.
+// TestReservationChanges checks what one option changes of a reservation's period.
 func TestReservationChanges(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	from, until := now.Add(-time.Hour), now.Add(time.Hour)
@@ -103,7 +103,7 @@ func TestReservationChanges(t *testing.T) {
 	}
 }
 
-// TestReservationNames holds which destinations are reservations.
+// TestReservationNames checks which destinations are reservations.
 func TestReservationNames(t *testing.T) {
 	for name, want := range map[string]bool{"R1": true, "R123456789": true, "R1234567890": false, "R": false,
 		"r1": false, "R1x": false, roost.DefaultQueueName: false, "": false} {

@@ -8,7 +8,7 @@ import (
 
 func SortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// JobWideResources are the resources that a job has as a whole, with what reads their
+// jobWideResources are the resources of a job as a whole, with the checks of their
 // values.
 var JobWideResources = map[string]func(v string) bool{
 	"walltime": isDurationResource, "min_walltime": isDurationResource, "max_walltime": isDurationResource,
@@ -19,16 +19,16 @@ var JobWideResources = map[string]func(v string) bool{
 	"nodes":  isTextResource, "procs": isCountResource, "neednodes": isTextResource,
 }
 
-// ChunkResources are the resources of a chunk. Without -l select they are those of the
-// one chunk that there is.
+// chunkResources are the resources of a chunk. Without -l select they are those of the
+// only chunk.
 var ChunkResources = map[string]func(v string) bool{
 	"ncpus": isCountResource, "mem": isSizeResource, "vmem": isSizeResource, "ngpus": isCountResource,
 	"gpu_mem": isSizeResource, "mpiprocs": isCountResource, "ompthreads": isCountResource, "host": isPlainName,
 	"vnode": isPlainName, "arch": isPlainName, scratchLocal: isDiskResource,
 }
 
-// scratchLocal is the resource by which sites of PBS have the room for files on each
-// machine counted, which Roost counts as disk.
+// scratchLocal is the resource by which sites of PBS count disk space on each machine.
+// Roost counts it as disk.
 const scratchLocal = "scratch_local"
 
 // maxDisk bounds the disk of a chunk, as queues of Roost do.
@@ -36,8 +36,8 @@ const maxDisk = 1 << 52
 
 func isDiskResource(v string) bool { n, ok := parseSize(v); return ok && n <= maxDisk }
 
-// IsBuiltinResource reports whether a resource is one that needs not be made: Roost knows
-// what it is.
+// IsBuiltinResource reports whether a resource exists without being defined by an
+// administrator.
 func IsBuiltinResource(name string) bool {
 	return JobWideResources[name] != nil || ChunkResources[name] != nil
 }
@@ -66,8 +66,8 @@ func parseCount(v string) (int, bool) {
 	return n, n <= maxCount
 }
 
-// AddResources reads -l: "name=value[,name=value…]". A resource that comes again replaces
-// its value.
+// addResources parses the value of -l: "name=value[,name=value…]". A repeated resource
+// replaces its value.
 func (s *JobSubmission) AddResources(value string) error {
 	for _, item := range SplitList(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
@@ -93,7 +93,7 @@ func (s *JobSubmission) AddResources(value string) error {
 	return nil
 }
 
-// parseResources understands what -l said.
+// parseResources validates the resources of -l.
 func (s *JobSubmission) parseResources() error {
 	_, chunks := s.ResourceValues["select"]
 	_, placed := s.ResourceValues["place"]
@@ -128,6 +128,6 @@ func (s *JobSubmission) parseResources() error {
 	return s.buildRequest()
 }
 
-// refusalTexts says what a value should have been where PBS's own words do not help:
-// these resources are Roost's.
+// refusalTexts are the reasons for refusing Roost's own resources, for which PBS has no
+// text.
 var refusalTexts = map[string]string{"gpu_mem": "gpu_mem is memory of each GPU, as in gpu_mem=10gb"}

@@ -9,9 +9,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// parseSize reads an amount as PBS writes it: a whole number, of bytes or of words of 8
-// bytes, with k, m, g, t or p before that for powers of 1024, in letters of any case. The
-// result is rounded up to a KiB.
+// parseSize parses a size in PBS's form. It is a whole number of bytes or of words of 8
+// bytes, with k, m, g, t or p before the unit for powers of 1024, in any case. The result
+// is rounded up to a KiB.
 func parseSize(s string) (roost.Bytes, bool) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
@@ -36,12 +36,12 @@ func parseSize(s string) (roost.Bytes, bool) {
 	return (roost.Bytes(n*size) + roost.KiB - 1) / roost.KiB * roost.KiB, true
 }
 
-// maxDuration bounds lengths of time: a hundred years.
+// maxDuration bounds durations: a hundred years.
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// parseDuration reads a length of time as PBS writes it: seconds, or
-// [[[days:]hours:]minutes:]seconds (days: Torque), each of any width, the seconds with a
-// fraction or not.
+// parseDuration parses a duration in PBS's form: seconds, or
+// [[[days:]hours:]minutes:]seconds (days: Torque). Fields may have any width, and seconds
+// may have a fraction.
 func parseDuration(s string) (time.Duration, bool) {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	if dotted && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
@@ -73,10 +73,10 @@ func parseDuration(s string) (time.Duration, bool) {
 	return time.Duration(math.Round(total * 1e9)), true
 }
 
-// wholeSeconds is a length of time in whole seconds, rounded up.
+// wholeSeconds returns a duration in whole seconds, rounded up.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// parseBool reads a boolean as PBS writes it.
+// parseBool parses a boolean in PBS's form.
 func parseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "t", "true", "y", "1":

@@ -5,8 +5,8 @@ import "strings"
 // maxWords bounds the words of one directive, as OpenPBS does.
 const maxWords = 128
 
-// SplitWords splits a directive as a shell would, without expanding anything: quotes of
-// both kinds, and backslashes.
+// SplitWords splits a directive as a shell would, without expansions: quotes of both
+// kinds, and backslashes.
 func SplitWords(s string) (words []string, ok bool) {
 	var word strings.Builder
 	quote, open := byte(0), false
@@ -40,8 +40,8 @@ func SplitWords(s string) (words []string, ok bool) {
 	return words, quote == 0
 }
 
-// SplitList splits at commas outside of quotes and not behind a backslash; the quotes
-// themselves go.
+// SplitList splits at commas that are not in quotes and have no backslash before them. It
+// removes the quotes.
 func SplitList(s string) []string {
 	var out []string
 	var part strings.Builder
@@ -65,7 +65,7 @@ func SplitList(s string) []string {
 	return append(out, part.String())
 }
 
-// listItems are the entries of a list without the blanks around them.
+// listItems returns the entries of a list without the blanks around them.
 func listItems(s string) []string {
 	parts := SplitList(s)
 	for i, p := range parts {
@@ -74,7 +74,7 @@ func listItems(s string) []string {
 	return parts
 }
 
-// isPlainName reports whether s is made of the characters that PBS allows in names.
+// isPlainName reports whether s consists of characters that PBS allows in names.
 func isPlainName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+.-") == ""
 }

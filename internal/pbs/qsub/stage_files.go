@@ -11,16 +11,16 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// stageFile is what travels: its name below the job's directory, which may be a pattern
-// on the way out, and its path on the submit side, which may be one on the way in. Of a
-// pattern, and of what goes into a directory, the other end is that directory.
+// stageFile is a file to stage. name is below the job's directory, and path is on the
+// submit side. The source of the copy may be a pattern. For a pattern, or if destination
+// is set, the other end is a directory.
 type stageFile struct {
 	name, path  string
 	destination bool
 }
 
-// setStage reads "name@host:path[,…]". The files go to a directory that the job has to
-// itself, or come from it, so names are relative; the host is this one.
+// setStage parses "name@host:path[,…]". Names are relative to the job's own directory;
+// the host must be this one.
 func (s *JobSubmission) setStage(key, v string) error {
 	var all []stageFile
 	for _, item := range listItems(v) {
@@ -64,8 +64,8 @@ func (s *JobSubmission) setStage(key, v string) error {
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// outputDirectory is the directory below which the outputs of a job come back that has a
-// directory to itself: the one that holds all of them.
+// outputDirectory returns the common directory of all outputs of a job with a directory
+// of its own.
 func (s *JobSubmission) outputDirectory() string {
 	if len(s.stageOut) == 0 {
 		return s.Caller.Dir
@@ -83,7 +83,7 @@ func (s *JobSubmission) outputDirectory() string {
 	return dir
 }
 
-// adEntry is what the ad says of a file that comes back to below a directory.
+// adEntry returns the entry in the ad for a file that is copied back below a directory.
 func (f stageFile) adEntry(landing string) string {
 	to := strings.TrimPrefix(strings.TrimPrefix(f.path, landing), "/")
 	switch {
@@ -95,7 +95,7 @@ func (f stageFile) adEntry(landing string) string {
 	return submit.EscapeLiteral(f.name) + " => " + submit.EscapeLiteral(to)
 }
 
-// setStaging says in the ad which files travel.
+// setStaging writes into the ad which files are staged.
 func (s *JobSubmission) setStaging(ad *classad.Ad) {
 	ad.SetString(roost.AttrTransfer, "auto")
 	if !s.ownDirectory {

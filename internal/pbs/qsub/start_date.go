@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// setStart reads -a.
+// setStart parses -a.
 func (s *JobSubmission) setStart(v string) error {
 	at, ok := parseDate(v, s.Caller.Now)
 	if !ok {
@@ -15,9 +15,9 @@ func (s *JobSubmission) setStart(v string) error {
 	return nil
 }
 
-// parseDate reads "[[[[CC]YY]MM]DD]hhmm[.SS]", as touch -t does (POSIX XCU touch). Of a
-// time without a day, and of a day without a month, the next is meant; a time in the past
-// stays in the past.
+// parseDate parses "[[[[CC]YY]MM]DD]hhmm[.SS]", as touch -t does (POSIX XCU touch). A
+// time without a day, and a day without a month, mean the next one; a time in the past is
+// not moved.
 func parseDate(s string, now time.Time) (time.Time, bool) {
 	digits, seconds, dotted := strings.Cut(s, ".")
 	layout := map[int]string{4: "1504", 6: "021504", 8: "01021504", 10: "0601021504", 12: "200601021504"}[len(digits)]

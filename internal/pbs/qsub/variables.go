@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it
-// has where qsub runs.
+// setVariables parses -v: "A,B=2,C='a,b'". A name without a value gets its value in the
+// environment of qsub.
 func (s *JobSubmission) setVariables(value string) error {
 	s.export = map[string]string{}
 	for _, item := range SplitList(value) {
@@ -35,9 +35,9 @@ func (s *JobSubmission) setVariables(value string) error {
 	return nil
 }
 
-// jobEnvironment is what the job finds: what -V and -v take along, and the variables of
-// POSIX, OpenPBS and Torque. What is known only where the job runs (PBS_NODEFILE,
-// PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE) is not among them.
+// jobEnvironment returns the environment of the job: what -V and -v copy, and the
+// variables of POSIX, OpenPBS and Torque. It leaves out those that are known only on the
+// machine (PBS_NODEFILE, PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE).
 func (s *JobSubmission) jobEnvironment() []string {
 	set := map[string]string{}
 	put := func(name, value string) {
@@ -68,7 +68,7 @@ func (s *JobSubmission) jobEnvironment() []string {
 		put("PBS_O_"+name, from(name))
 	}
 	s.addPBSVariables(put)
-	set["PBS_JOBID"], set["PBS_SERVER"] = s.pbsJobID(), "$(JobHost)" // qsub does not know what the node calls itself
+	set["PBS_JOBID"], set["PBS_SERVER"] = s.pbsJobID(), "$(JobHost)" // the node's own name is not known here
 	if ref := s.indexReference(); ref != "" {
 		set["PBS_ARRAY_INDEX"], set["PBS_ARRAYID"] = ref, ref
 		set["PBS_ARRAY_ID"] = "$(JobSeq)[].$(JobHost)"
@@ -83,11 +83,11 @@ func (s *JobSubmission) jobEnvironment() []string {
 	return out
 }
 
-// addPBSVariables sets what PBS itself tells the job.
+// addPBSVariables adds PBS's own variables.
 func (s *JobSubmission) addPBSVariables(put func(name, value string)) {
 	queue := cmp.Or(s.Queue, s.reservation, roost.DefaultQueueName) // as qstat shows it
 	r := &s.request
-	put("PBS_O_SYSTEM", "Linux") // as uname(1) has it
+	put("PBS_O_SYSTEM", "Linux") // as uname(1) prints it
 	put("PBS_VERSION", "Roost-"+roost.Version)
 	put("PBS_O_LOGNAME", s.Caller.User)
 	put("PBS_O_HOME", s.Caller.Home)
