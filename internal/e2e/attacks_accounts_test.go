@@ -15,9 +15,10 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// TestAccountAttacks has a submit node name groups and users that are not its to name,
-// and a user have tasks fail that are the user's own fault. Nobody gets another's rights,
-// every refusal says why, and no execute node loses its good name for it.
+// TestAccountAttacks checks two abuses of accounts. A submit node names groups and users
+// that are not its own, and a user's tasks fail through the user's own fault. Nobody may
+// get another's rights, every refusal must have a reason, and no execute node may be
+// blamed.
 func TestAccountAttacks(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -53,7 +54,7 @@ func TestAccountAttacks(t *testing.T) {
 	}
 }
 
-// restartHostile has the submit node attack in another way.
+// restartHostile restarts the submit node with other attacks.
 func (h *hostPool) restartHostile(attacks ...attack.AttackKind) {
 	n := h.nodes["submit"]
 	n.stopMaster()
@@ -62,7 +63,7 @@ func (h *hostPool) restartHostile(attacks ...attack.AttackKind) {
 	h.awaitTrue("the submit node", func() bool { _, _, code := h.runAs(someone, "jobs"); return code == 0 })
 }
 
-// namesAnotherGroup asks for claims in group 42, shadow.
+// namesAnotherGroup requests claims in group 42, shadow.
 func (h *hostPool) namesAnotherGroup() {
 	stdout, stderr, _ := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec1"`, "--", "sh", "-c",
 		"id -u; id -g; id -G; head -1 /etc/shadow")
@@ -71,8 +72,8 @@ func (h *hostPool) namesAnotherGroup() {
 	}
 }
 
-// runsAsSlotUser is no attack: on a machine with slot users a task has nobody's rights,
-// and its output is its user's all the same.
+// runsAsSlotUser is no attack. On a machine with slot users a task has the rights of no
+// user, and its output still belongs to its user.
 func (h *hostPool) runsAsSlotUser() {
 	h.restartHostile()
 	stdout, stderr, code := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec2"`, "--", "sh", "-c",
@@ -91,7 +92,7 @@ func (h *hostPool) runsAsSlotUser() {
 	}
 }
 
-// namesAnImpossibleUser asks for claims for a uid that setuid(2) refuses.
+// namesAnImpossibleUser requests claims for a uid that setuid(2) refuses.
 func (h *hostPool) namesAnImpossibleUser() {
 	h.restartHostile(attack.ImpossibleUID)
 	id := h.submitJob(`job "impossible" { command = ["true"] }`)
@@ -105,7 +106,7 @@ func (h *hostPool) namesAnImpossibleUser() {
 	h.mustAs("rm", id)
 }
 
-// executableIsBusy has jobs of one user whose program that user keeps open for writing.
+// executableIsBusy submits jobs of a user who keeps the program open for writing.
 func (h *hostPool) executableIsBusy() {
 	h.restartHostile()
 	path := filepath.Join(h.dir, "busy")

@@ -9,10 +9,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// TestANodeAtAnothersAddress: an execute node is cut off while it runs a task, and an
-// honest one of the same pool comes up at its address. The schedd does not take the one
-// for the other: it starts no second attempt there, and goes on with the first when its
-// node is back.
+// TestANodeAtAnothersAddress cuts off an execute node with a running task, and starts
+// another node of the pool at its address. The schedd must not confuse them: it starts no
+// second attempt there, and goes on with the first one when its node is back.
 func TestANodeAtAnothersAddress(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -30,8 +29,7 @@ func TestANodeAtAnothersAddress(t *testing.T) {
 	taker.start()
 	h.awaitTrue("the third node", func() bool { return strings.Contains(strings.Join(h.machineNames(), " "), "exec3") })
 	h.net.runIP("-n", h.net.namespaceName("submit"), "neigh", "flush", "all")
-	// the schedd says something to the node, whose connection the other host knows
-	// nothing of
+	// the schedd sends a message to the node; the other host does not know the connection
 	h.runAs(someone, "suspend", id)
 	submit := h.nodes["submit"]
 	h.awaitTrue("the schedd finds somebody else", func() bool {

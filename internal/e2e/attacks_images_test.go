@@ -11,10 +11,10 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// TestHostileImages has a node forge the images of its tasks, whose key it has, so that
-// they come back with the rights of root. The next node refuses each before a process of
-// it runs, the task starts again from the beginning, and the submit node suspects the
-// node that made the image, not the one that refused it alone.
+// TestHostileImages lets a node forge the images of its tasks so that they restore with
+// root's rights. The node has the images' key. The next node must refuse each image
+// before running any of its processes. The task starts again from the beginning, and the
+// submit node blames the node that made the image, not the one that refused it.
 func TestHostileImages(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

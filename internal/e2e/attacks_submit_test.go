@@ -17,14 +17,13 @@ import (
 // hostileSubmit is a pool in which one of two submit nodes is hostile.
 type hostileSubmit struct {
 	*hostPool
-	rogue  *hostPool // the pool as the hostile submit node's users see it
-	victim string    // a job of the other submit node's, which is nobody else's business
+	rogue  *hostPool // the pool as users of the hostile submit node see it
+	victim string    // id of a job of the other submit node
 }
 
-// TestHostileSubmitNodes has a submit node do to execute nodes, to the leader and to the
-// other submit node what is not its to do. None of it touches the other's task, gets
-// anything of it, or keeps its jobs from running, and each refusal is logged where it was
-// made.
+// TestHostileSubmitNodes lets a submit node attack execute nodes, the leader and the
+// other submit node. No attack may affect the other's task, reveal anything of it, or
+// stop its jobs. Each refusal is logged where it was made.
 func TestHostileSubmitNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -88,8 +87,8 @@ func startHostileSubmit(t *testing.T) *hostileSubmit {
 	return s
 }
 
-// in runs a part with a hostile submit node of its own, and looks whether the other's
-// task has come to harm.
+// in runs a part with one attack of the hostile submit node, and checks that the other's
+// task is unharmed.
 func (h *hostileSubmit) in(t *testing.T, a attack.AttackKind, part func(*hostileSubmit)) {
 	now := *h
 	now.hostPool = h.hostPool.forSubtest(t)
@@ -113,7 +112,7 @@ func (h *hostileSubmit) in(t *testing.T, a attack.AttackKind, part func(*hostile
 	}
 }
 
-// saysOn waits until a node has logged all of these.
+// saysOn waits until a node has logged all of these texts.
 func (h *hostileSubmit) saysOn(node string, parts ...string) {
 	h.Helper()
 	for _, part := range parts {
@@ -121,7 +120,7 @@ func (h *hostileSubmit) saysOn(node string, parts ...string) {
 	}
 }
 
-// goesOn holds that the other submit node's next job runs.
+// goesOn checks that the next job of the other submit node runs.
 func (h *hostileSubmit) goesOn() {
 	h.Helper()
 	if out := h.mustAs("run", "-q", "--", "echo", "well"); out != "well\n" {
@@ -129,7 +128,7 @@ func (h *hostileSubmit) goesOn() {
 	}
 }
 
-// finishes runs a job of the hostile submit node's own: what is its own it may do.
+// finishes runs a job of the hostile submit node, which it may do.
 func (h *hostileSubmit) finishes() {
 	h.Helper()
 	if out := h.rogue.mustAs("run", "-q", "--", "echo", "own"); out != "own\n" {
@@ -160,7 +159,7 @@ func (h *hostileSubmit) usesGrantsAgain() {
 }
 
 func (h *hostileSubmit) ordersOthersTasks() {
-	h.awaitTrue("exec1 logs it", func() bool { // of many refusals in a second it logs some only
+	h.awaitTrue("exec1 logs it", func() bool { // of many refusals in a second, only some are logged
 		h.finishes()
 		said := h.nodes["exec1"].logText()
 		return strings.Contains(said, "refused to give up a claim") && strings.Contains(said, "activation refused")
@@ -189,8 +188,8 @@ func (h *hostileSubmit) ordersTooMuch() {
 	h.goesOn()
 }
 
-// ordersWithoutEnd: who asks for more than a startd can do waits for it, and others do
-// not.
+// ordersWithoutEnd checks that a sender of more orders than a startd can handle waits,
+// and others do not.
 func (h *hostileSubmit) ordersWithoutEnd() {
 	id := h.rogue.submitJob(singleTaskOn("own", `["sleep", "600"]`, "exec1"))
 	h.awaitTrue("its task runs", func() bool { return h.rogue.showTask(id).State == "running" })
@@ -215,8 +214,8 @@ func (h *hostileSubmit) asksWithoutEnd() {
 	}
 }
 
-// asksInAHigherBand: nobody of the pool has a quota of monitoring, and the task of
-// another in batch is not displaced.
+// asksInAHigherBand checks that band monitoring needs a quota. The task of another user
+// in batch must not be preempted.
 func (h *hostileSubmit) asksInAHigherBand() {
 	h.administer("central", "cell", "set", "default_quota", "none")
 	defer h.administer("central", "cell", "set", "default_quota", "unlimited")
@@ -253,7 +252,7 @@ func (h *hostileSubmit) actsOnOthersJobs() {
 	}
 }
 
-// resident is how much memory a process has.
+// resident returns the resident memory of a process.
 func resident(t *testing.T, pid int) (bytes int64) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

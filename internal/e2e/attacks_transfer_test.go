@@ -13,10 +13,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// TestHostileNodes has execute nodes, of which all but one are hostile, say and send what
-// is not theirs to say. None of it touches what runs on the good one, comes to a user's
-// directory, or ends the schedd; and users' tasks that write more than they may touch
-// nobody else's there.
+// TestHostileNodes lets all execute nodes but one report and send what they may not. No
+// attack may affect the tasks of the honest node, write to a user's directory, or end the
+// schedd. Users' tasks that write more than they may must not affect others.
 func TestHostileNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -39,7 +38,7 @@ func TestHostileNodes(t *testing.T) {
 		h.nodes[name].start()
 	}
 	h.awaitTrue("all execute nodes", func() bool { return len(h.machineNames()) == len(all)-2 })
-	// the first job, of which hostile nodes speak
+	// the first job, which hostile nodes refer to
 	victim := h.submitJob(singleTaskOn("victim", `["sleep", "600"]`, "exec1"))
 	h.awaitTrue("it runs", func() bool { return h.showTask(victim).State == "running" })
 	for _, part := range []struct {
@@ -64,14 +63,14 @@ func TestHostileNodes(t *testing.T) {
 	h.mustAs("rm", victim)
 }
 
-// singleTaskOn is a job of one task for one node.
+// singleTaskOn returns a job of one task for one node.
 func singleTaskOn(name, command, node string) string {
 	return fmt.Sprintf("job %q {\n  command = %s\n  requirements = \"Machine == \\\"%s\\\"\"\n}", name, command, node)
 }
 
-// sendsExtraOutputs: a node that sends files that nobody has asked for brings none of
-// them to the user's directory. Its attempts are not completed, the log says what came,
-// and another node runs the tasks.
+// sendsExtraOutputs checks that files that nobody requested do not reach the user's
+// directory. The node's attempts are not completed, the log says what came, and another
+// node runs the tasks.
 func (h *hostPool) sendsExtraOutputs() {
 	id := h.submitJob(`job "work" {
   script  = "echo $ROOST_NODE > result-$ROOST_TASK_INDEX.txt"
@@ -95,7 +94,7 @@ func (h *hostPool) sendsExtraOutputs() {
 		"file=.ssh/authorized_keys", "nobody has asked for it")
 }
 
-// expectLogged holds that the submit node has logged all of these.
+// expectLogged checks that the submit node has logged all of these texts.
 func (h *hostPool) expectLogged(parts ...string) {
 	h.Helper()
 	for _, part := range parts {
@@ -105,8 +104,8 @@ func (h *hostPool) expectLogged(parts ...string) {
 	}
 }
 
-// reportsForeignTasks: a node tells of the attempts and claims of others, tells the ends
-// of its own more than once and otherwise, and those of attempts to come.
+// reportsForeignTasks checks a node that reports attempts and claims of others. It also
+// reports ends of its own attempts twice and differently, and ends of future attempts.
 func (h *hostPool) reportsForeignTasks() {
 	for i := range 2 {
 		id := h.submitJob(singleTaskOn("own", `["sh", "-c", "exit 3"]`, "exec3"))
@@ -121,7 +120,7 @@ func (h *hostPool) reportsForeignTasks() {
 	h.expectLogged("a node speaks of a checkpoint of a task that it does not have")
 }
 
-// usesAnothersName: a node welcomes the schedd in the name of another.
+// usesAnothersName checks a node that welcomes the schedd in another node's name.
 func (h *hostPool) usesAnothersName() {
 	id := h.submitJob(singleTaskOn("named", `["true"]`, "exec4"))
 	h.expectLogged("node=exec4", "answers in its place")
@@ -131,8 +130,8 @@ func (h *hostPool) usesAnothersName() {
 	h.mustAs("rm", id)
 }
 
-// sendsOversizedMessage: a node sends a message of more bytes than are taken. The session
-// with it ends, and its task goes where it is well.
+// sendsOversizedMessage checks a node that sends a message of more bytes than are
+// accepted. Its session ends, and its task runs elsewhere.
 func (h *hostPool) sendsOversizedMessage() {
 	id := h.submitJob(singleTaskOn("long", `["true"]`, "exec5"))
 	h.expectLogged(`level=WARN msg="session ended" daemon=schedd node=exec5`,
@@ -143,7 +142,8 @@ func (h *hostPool) sendsOversizedMessage() {
 	h.mustAs("rm", id)
 }
 
-// writesEndlessOutput: users' tasks with endless output, and with more files than a task may have, end by themselves and touch nobody else's.
+// writesEndlessOutput checks tasks with endless output or too many files. They must end
+// without affecting others.
 func (h *hostPool) writesEndlessOutput() {
 	for name, text := range map[string]string{
 		"output": "head -c 10G /dev/zero",
@@ -160,7 +160,7 @@ func (h *hostPool) writesEndlessOutput() {
 	}
 }
 
-// outputFiles are the files that came home.
+// outputFiles returns the output files at the submit side.
 func (h *hostPool) outputFiles() (names []string) {
 	found, _ := filepath.Glob(filepath.Join(h.home, "result-*.txt"))
 	for _, path := range found {

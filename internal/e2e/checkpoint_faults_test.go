@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A host loses its power: its tasks go on elsewhere from their checkpoints.
+// hostIsLost crashes a host: its tasks go on elsewhere from their checkpoints.
 func (s *checkpointPool) hostIsLost() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -18,14 +18,14 @@ func (s *checkpointPool) hostIsLost() {
 	s.nodes[node].start()
 }
 
-// endProcesses ends everything on the host, as a loss of power does.
+// endProcesses kills everything on the host, as a power loss does.
 func (n *testHost) endProcesses() {
 	n.net.crashHost(n.name)
 	<-n.done
 }
 
-// A host is stopped in order: its tasks are saved on the way out, frozen, so that nothing
-// is lost at all.
+// hostIsStopped shuts a host down. Its tasks are checkpointed while frozen, so no work is
+// lost.
 func (s *checkpointPool) hostIsStopped() {
 	node, list := s.busyHost()
 	least := map[*checkpointedTask]int{}
@@ -37,8 +37,8 @@ func (s *checkpointPool) hostIsStopped() {
 	s.nodes[node].start()
 }
 
-// The startd is killed with its starters and tasks, and comes again at once: the tasks
-// may go on on the same host.
+// startdAndTasksAreKilled kills the startd with its starters and tasks, and restarts it
+// at once. The tasks may go on on the same host.
 func (s *checkpointPool) startdAndTasksAreKilled() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -50,7 +50,7 @@ func (s *checkpointPool) startdAndTasksAreKilled() {
 	s.checkResumed(least, "")
 }
 
-// The starters die, and with them the tasks.
+// startersAreKilled kills the starters, and with them the tasks.
 func (s *checkpointPool) startersAreKilled() {
 	node, list := s.busyHost()
 	least := s.takeCheckpoints(list)
@@ -74,8 +74,8 @@ func (s *checkpointPool) starters(node string) (pids []int) {
 	return pids
 }
 
-// The startd is killed at some moment of a checkpoint: its tasks run on in the same
-// attempt, and nothing stays frozen.
+// startdIsKilledAtCheckpoint kills the startd during a checkpoint. Its tasks go on in the
+// same attempt, and none stays frozen.
 func (s *checkpointPool) startdIsKilledAtCheckpoint() {
 	node, list := s.busyHost()
 	for _, task := range list {
@@ -97,7 +97,7 @@ func (s *checkpointPool) startdIsKilledAtCheckpoint() {
 	}
 }
 
-// Jobs are held, which saves them, and released.
+// heldJobsAreCheckpointed holds jobs, which checkpoints them, and releases them.
 func (s *checkpointPool) heldJobsAreCheckpointed() {
 	_, list := s.busyHost()
 	least := map[*checkpointedTask]int{}
@@ -112,8 +112,8 @@ func (s *checkpointPool) heldJobsAreCheckpointed() {
 	s.checkResumed(least, "")
 }
 
-// A suspended job is saved, stays suspended, and goes on from there elsewhere or where it
-// is.
+// suspendedJobIsCheckpointed checkpoints a suspended job. It stays suspended, and later
+// goes on there or elsewhere.
 func (s *checkpointPool) suspendedJobIsCheckpointed() {
 	node, list := s.busyHost()
 	for _, task := range list {
@@ -138,7 +138,7 @@ func (s *checkpointPool) suspendedJobIsCheckpointed() {
 	}
 	s.nodes[node].endProcesses()
 	for i, task := range list {
-		if i%2 != 0 { // it is idle, or suspended as long as its lease is believed
+		if i%2 != 0 { // it is idle, or counts as suspended while its lease lasts
 			s.awaitFor(3*awaitTimeout, task.name+" is given up", func() bool {
 				return s.showTask(task.id).State != "suspended"
 			})

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// The programs whose work is saved. Each prints the attempt that it was started in, then
-// "line i v" for i from 1 until its gate opens, v being the square of i modulo 1000003,
-// and at last how many lines those were and their sum; it appends each i to a file
-// besides. What is lost is missing then, what was done twice is there twice, and a
-// program that began anew tells of another attempt than the first.
+// The programs that are checkpointed. Each prints the attempt in which it was started,
+// then lines "line i v" for i from 1 until its gate opens, where v is the square of i
+// modulo 1000003. Finally it prints the number of lines and their sum. It also appends
+// each i to a file. So lost work leaves a gap, repeated work appears twice, and a program
+// that started again shows another attempt than the first.
 
 // savedShell is a pipeline of subshells that fork all the time.
 const savedShell = `echo "attempt $ROOST_ATTEMPT"
@@ -22,7 +22,7 @@ while read x; do echo $x >>"$2"; echo $x $((x*x%1000003)); done |
 { n=0; s=0; while read x y; do n=$((n+1)); s=$((s+y)); echo "line $x $y"; done; echo "end $n $s"; }
 `
 
-// savedPython has three processes of two threads, spoken to through pipes.
+// savedPython has three processes of two threads each, connected by pipes.
 const savedPython = `import os, sys, time, threading, queue
 
 def serve(r, w):
@@ -64,9 +64,9 @@ with open(sys.argv[2], "a") as grown:
 print("end", n, s)
 `
 
-// savedGo has goroutines, of which one serves on a pipe, a TCP listener that nobody calls
-// (a connection may be closed by a restore, and what a program makes of that is its own
-// affair), and a file.
+// savedGo has goroutines, one of which reads a pipe, an unused TCP listener, and a file.
+// It has no connection, because a restore may close it, and the effect depends on the
+// program.
 const savedGo = `package main
 
 import (
@@ -131,8 +131,8 @@ func main() {
 }
 `
 
-// writeCheckpointPrograms writes them down where all hosts see them, and returns what
-// runs each, before the paths of its gate and of its file.
+// writeCheckpointPrograms writes the programs where all hosts see them. It returns the
+// command of each, to be followed by the paths of its gate and its file.
 func (h *hostPool) writeCheckpointPrograms() map[string]string {
 	dir := filepath.Join(h.dir, "programs")
 	for name, text := range map[string]string{"shell.sh": savedShell, "python.py": savedPython, "worker.go": savedGo} {
@@ -148,14 +148,14 @@ func (h *hostPool) writeCheckpointPrograms() map[string]string {
 		h.Fatalf("%v\n%s", err, out)
 	}
 	all := map[string]string{"shell": `"/bin/sh", "` + dir + `/shell.sh"`, "go": `"` + dir + `/worker"`}
-	if python, err := exec.LookPath("/usr/bin/python3"); err == nil { // that of PATH may be somebody's own
+	if python, err := exec.LookPath("/usr/bin/python3"); err == nil { // that of PATH may be a private one
 		all["python"] = `"` + python + `", "` + dir + `/python.py"`
 	}
 	return all
 }
 
-// outputErrors says what is not as it must be in all that a saved program has printed;
-// empty when nothing is.
+// outputErrors describes what is wrong in the output of a checkpointed program; "" if
+// nothing is.
 func outputErrors(output, grown string) string {
 	lines := strings.Split(strings.TrimSuffix(output, "\n"), "\n")
 	if lines[0] != "attempt 1" {

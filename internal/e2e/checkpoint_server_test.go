@@ -45,7 +45,7 @@ func storedImages(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// awaitNoImages waits until nothing is stored any more.
+// awaitNoImages waits until no image is stored.
 func awaitNoImages(t *testing.T, dir string) {
 	t.Helper()
 	if !pollUntil(t.Context(), time.Minute, func() bool { return len(storedImages(t, dir)) == 0 }) {
@@ -53,7 +53,7 @@ func awaitNoImages(t *testing.T, dir string) {
 	}
 }
 
-// mustRun runs a command that has to end well.
+// mustRun runs a command that must succeed.
 func (p *Pool) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	stdout, stderr, code := p.Command(t.Context(), args...)
@@ -63,8 +63,8 @@ func (p *Pool) mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// vacateAndResume runs ownState, makes it leave its machine, and returns a function that
-// lets it go on to its end.
+// vacateAndResume runs ownState and vacates it. It returns a function that lets the task
+// complete.
 func (p *Pool) vacateAndResume(t *testing.T) (finish func()) {
 	t.Helper()
 	file := filepath.Join(openDir(t), "own.hcl")
@@ -84,8 +84,8 @@ func (p *Pool) vacateAndResume(t *testing.T) (finish func()) {
 	}
 }
 
-// TestCheckpointServer: images go to the server and not to the submit node, tasks go on
-// from there on another machine, and they are gone in the end.
+// TestCheckpointServer checks that images go to the server and not to the submit node.
+// Tasks go on from there on another machine, and the images are removed in the end.
 func TestCheckpointServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -119,8 +119,8 @@ func TestCheckpointServer(t *testing.T) {
 	awaitNoImages(t, images)
 }
 
-// TestNoCheckpointServer: where the server does not answer, images go to the submit node,
-// and the log says so.
+// TestNoCheckpointServer checks that without a reachable server images go to the submit
+// node, and that this is logged.
 func TestNoCheckpointServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -147,8 +147,7 @@ func TestNoCheckpointServer(t *testing.T) {
 	awaitNoImages(t, spool)
 }
 
-// killStarters kills the starters of the pool that have a task, as a machine that fails
-// does.
+// killStarters kills the pool's starters that have a task, as a failing machine does.
 func (p *Pool) killStarters(t *testing.T) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

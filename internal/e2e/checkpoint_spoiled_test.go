@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 )
 
-// images lists the checkpoints of a task in the schedd's spool, oldest first.
+// images lists the checkpoints of a task in the schedd's spool, the oldest first.
 func (s *checkpointPool) images(task *checkpointedTask) []string {
 	seq, _, _ := strings.Cut(task.id, ".")
 	all, _ := filepath.Glob(filepath.Join(s.dir, "submit", "schedd", "checkpoints", seq, "0.*"))
@@ -20,9 +20,9 @@ func (s *checkpointPool) images(task *checkpointedTask) []string {
 	return all
 }
 
-// TestSpoiledImages edits a checkpoint in the schedd's spool, and puts one in another's
-// place. Both are refused, the tasks' logs say so, and the tasks go on from what they had
-// before.
+// TestSpoiledImages edits a checkpoint in the schedd's spool, and replaces one by another
+// task's. Both are refused, the tasks' logs say so, and the tasks go on from earlier
+// checkpoints.
 func TestSpoiledImages(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {
@@ -83,7 +83,7 @@ func TestSpoiledImages(t *testing.T) {
 	}
 }
 
-// unsavable listens on Multipath TCP, as Go does where nothing is said, and prints lines.
+// unsavable listens on Multipath TCP, as Go does by default, and prints lines.
 const unsavable = `import socket, sys, os, time
 s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
 s.bind(("127.0.0.1", 0)); s.listen(5)
@@ -92,8 +92,8 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.03)
 `
 
-// TestUndumpable asks for checkpoints of a program that cannot be dumped: it runs on
-// unharmed, and its owner is told why, before he asks too.
+// TestUndumpable requests checkpoints of a program that cannot be dumped. It runs on
+// unharmed, and its owner is told the reason without asking.
 func TestUndumpable(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {

@@ -17,30 +17,30 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// root is who needs no user namespace.
+// root is the user that needs no user namespace.
 var root = commandUser{0, 0}
 
-// checkpointPool is a pool whose tasks lose their machines again and again, and what is
-// known of these tasks.
+// checkpointPool is a pool whose tasks lose their machines repeatedly, with the state of
+// these tasks.
 type checkpointPool struct {
 	*hostPool
 	tasks []*checkpointedTask
 	rng   *rand.Rand
 }
 
-// checkpointedTask is one of them.
+// checkpointedTask is one of the pool's tasks.
 type checkpointedTask struct {
 	id, name string
 	who      commandUser
 	home     string
 	gate     *taskGate
-	attempt  int // the last that was seen running
+	attempt  int // the last attempt seen running
 }
 
-// TestCheckpoints takes checkpoints of real programs of root and of another user, all of
-// them at the same time, takes their machines away in every way there is, and expects
-// each to end with the right answer, with nothing lost that a checkpoint had and nothing
-// done twice. So many rounds as ROOST_CHECKPOINT_ROUNDS says.
+// TestCheckpoints checkpoints real programs of root and of another user, all at once. It
+// takes their machines away in every possible way. Each program must end with the right
+// answer, without losing checkpointed work or repeating any. ROOST_CHECKPOINT_ROUNDS sets
+// the number of rounds.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
@@ -96,14 +96,14 @@ func checkpointRounds(t *testing.T, grouped bool) {
 	s.finishTasks()
 }
 
-// endAll ends all hosts, before their directories are removed.
+// endAll ends all hosts before their directories are removed.
 func (h *hostPool) endAll() {
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
 		h.nodes[name].endProcesses()
 	}
 }
 
-// submitTask submits a task whose work is to be saved.
+// submitTask submits a task that is to be checkpointed.
 func (s *checkpointPool) submitTask(name, command string, who commandUser, home string) {
 	s.Helper()
 	if who == root {
@@ -146,8 +146,8 @@ func (s *checkpointPool) mustAsOwner(task *checkpointedTask, args ...string) str
 	return string(out)
 }
 
-// printedLines counts what the present attempt of a task has printed, on the host where
-// it runs; -1 while there is nothing.
+// printedLines counts the lines that the present attempt of a task has printed on its
+// host. It returns -1 if there is no file yet.
 func (s *checkpointPool) printedLines(task *checkpointedTask, attempt int, node string) int {
 	claims, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "claims", "*", "attempt"))
 	for _, path := range claims {
@@ -172,7 +172,8 @@ func (s *checkpointPool) printedLines(task *checkpointedTask, attempt int, node 
 	return -1
 }
 
-// awaitRunning waits until a task runs and gets on, and returns where, and how far it is.
+// awaitRunning waits until a task runs and progresses. It returns its host and the number
+// of its lines.
 func (s *checkpointPool) awaitRunning(task *checkpointedTask) (node string, lines int) {
 	s.Helper()
 	s.awaitFor(2*awaitTimeout, task.name+" runs", func() bool {
@@ -202,8 +203,8 @@ func (s *checkpointPool) busyHost() (node string, list []*checkpointedTask) {
 	return node, s.tasksOn(node)
 }
 
-// takeCheckpoints takes checkpoints of tasks, and returns how far each was for sure when
-// it was saved.
+// takeCheckpoints checkpoints tasks, and returns for each a lower bound of its lines at
+// the checkpoint.
 func (s *checkpointPool) takeCheckpoints(list []*checkpointedTask) map[*checkpointedTask]int {
 	s.Helper()
 	least := map[*checkpointedTask]int{}
@@ -214,8 +215,8 @@ func (s *checkpointPool) takeCheckpoints(list []*checkpointedTask) map[*checkpoi
 	return least
 }
 
-// checkResumed checks that tasks run in a new attempt, not on that node unless it is
-// empty, with all that was saved.
+// checkResumed checks that tasks run in a new attempt with all checkpointed work. They
+// must not run on the node not, unless it is empty.
 func (s *checkpointPool) checkResumed(least map[*checkpointedTask]int, not string) {
 	s.Helper()
 	for _, task := range s.tasks {
@@ -240,7 +241,7 @@ func (s *checkpointPool) checkResumed(least map[*checkpointedTask]int, not strin
 
 type shownTask = taskRecord
 
-// finishTasks opens all gates and looks at what the tasks have done.
+// finishTasks opens all gates and checks what the tasks have done.
 func (s *checkpointPool) finishTasks() {
 	for _, task := range s.tasks {
 		task.gate.openGate()
@@ -258,9 +259,8 @@ func (s *checkpointPool) finishTasks() {
 	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", medianAndMax(frozen), medianAndMax(restored))
 }
 
-// checkLog holds what a task's log says against what is promised: each attempt goes on
-// from the last checkpoint that was kept before it. It returns for how long the task
-// stood still, and how long it took to bring it back.
+// checkLog checks a task's log: each attempt goes on from the last checkpoint before it.
+// It returns how long the task was frozen each time, and how long each restore took.
 func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []time.Duration) {
 	var all struct {
 		Events []struct {
@@ -301,7 +301,7 @@ func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []ti
 	return frozen, restored
 }
 
-// medianAndMax is the median and the largest of some times.
+// medianAndMax formats the median and the largest of some durations.
 func medianAndMax(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"

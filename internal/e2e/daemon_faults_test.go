@@ -24,9 +24,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// script is what every task of the fault test runs. The lock tells an overlap of two
-// attempts of one task apart from everything else: it is held as long as any process of
-// the attempt lives (P4). Standard output is checked for completeness afterwards (P11).
+// script is run by every task of the fault test. Its lock detects two overlapping
+// attempts of a task: any process of the attempt holds it (P4). Standard output is
+// checked for completeness afterwards (P11).
 const script = `exec 9>"$LEDGER/lock.$TASK"
 flock -n 9 || { echo "overlap $TASK $ROOST_ATTEMPT" >> "$LEDGER/violations"; exit 99; }
 echo "start $TASK $ROOST_ATTEMPT" >> "$LEDGER/runs"
@@ -36,7 +36,7 @@ echo "end $TASK $ROOST_ATTEMPT" >> "$LEDGER/runs"
 exit $CODE
 `
 
-// faultPool is a pool under fire, and what its users were told.
+// faultPool is a pool with injected faults, and what its users were told.
 type faultPool struct {
 	*testing.T
 	ctx    context.Context
@@ -46,13 +46,13 @@ type faultPool struct {
 	rng    *rand.Rand
 
 	mu            sync.Mutex
-	acknowledged  map[string]int    // job id -> tasks
-	idBySubmitKey map[string]string // submit key -> id
-	killed        map[string]int    // what was killed -> how often
+	acknowledged  map[string]int    // by job id: number of tasks
+	idBySubmitKey map[string]string // by submit key: job id
+	killed        map[string]int    // by target: number of kills
 }
 
-// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at
-// random, so often as ROOST_KILLS says, and at every named instant.
+// TestKilledAtRandom checks every guarantee of DESIGN §5 about crashes. It kills daemons
+// at random, as often as ROOST_KILLS says, and at every failpoint.
 func TestKilledAtRandom(t *testing.T) {
 	kills := 60
 	if n, err := strconv.Atoi(os.Getenv("ROOST_KILLS")); err == nil {
@@ -97,7 +97,7 @@ func TestKilledAtRandom(t *testing.T) {
 	t.Logf("killed: %v; %d jobs acknowledged", s.killed, len(s.acknowledged))
 }
 
-// runUser submits one job after the other, the same key again until it has an answer.
+// runUser submits one job after the other, each with the same key until it is answered.
 func (s *faultPool) runUser(ctx context.Context, u int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		key := fmt.Sprintf("user%d-%d-%d", u, n, os.Getpid())
@@ -122,8 +122,8 @@ func (s *faultPool) runUser(ctx context.Context, u int) {
 	}
 }
 
-// holdJob holds a job for a moment. From when that is acknowledged to the release no
-// attempt starts (P8) but those that had been assigned and were on their way.
+// holdJob holds a job for a moment. Between the acknowledgement and the release no
+// attempt starts (P8), except those that had been assigned before.
 func (s *faultPool) holdJob(ctx context.Context, key, id string) {
 	if !s.changeJob(ctx, wire.ActRequest_HOLD, id) {
 		return
@@ -140,8 +140,8 @@ func (s *faultPool) holdJob(ctx context.Context, key, id string) {
 	s.changeJob(s.ctx, wire.ActRequest_RELEASE, id)
 }
 
-// assigned are the attempts of a job that its log tells of; an error when the schedd was
-// killed meanwhile.
+// assigned returns the attempts in a job's log; an error means that the schedd was killed
+// meanwhile.
 func (s *faultPool) assigned(id string) (map[attemptRecord]bool, error) {
 	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
 	all := map[attemptRecord]bool{}
@@ -157,8 +157,8 @@ func (s *faultPool) assigned(id string) (map[attemptRecord]bool, error) {
 	return all, err
 }
 
-// changeJob does something to a job until it is acknowledged, and reports whether it was:
-// a job that has ended cannot be held.
+// changeJob acts on a job until that is acknowledged. It reports whether it was: an ended
+// job cannot be held.
 func (s *faultPool) changeJob(ctx context.Context, verb wire.ActRequest_Verb, id string) bool {
 	for ctx.Err() == nil {
 		reply, err := s.pool.Client.Act(s.ctx,
@@ -171,7 +171,7 @@ func (s *faultPool) changeJob(ctx context.Context, verb wire.ActRequest_Verb, id
 	return false
 }
 
-// startedAttempts are the attempts of a job that have written that they began.
+// startedAttempts returns the attempts of a job that have written that they began.
 func (s *faultPool) startedAttempts(key string) (all []attemptRecord) {
 	for line := range s.countRuns() {
 		var a attemptRecord
@@ -195,7 +195,7 @@ func (s *faultPool) acknowledgedJobs(key, id string, tasks int) {
 	s.acknowledged[id] = tasks
 }
 
-// newJob makes a job whose task i exits with i%3.
+// newJob returns a job whose task i exits with i%3.
 func (s *faultPool) newJob(key string, tasks int) *wire.JobSpec {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
@@ -216,8 +216,8 @@ func (s *faultPool) newJob(key string, tasks int) *wire.JobSpec {
 	return &wire.JobSpec{Ad: ad.String(), Count: uint32(tasks), Columns: []*wire.Column{code, tenth}}
 }
 
-// injectFaults kills something at random so many times, and arms every named point at
-// least once.
+// injectFaults kills a random process the given number of times, and arms every failpoint
+// at least once.
 func (s *faultPool) injectFaults(kills int) {
 	points := failpoint.Names()
 	var over time.Time // when all kills were done
@@ -252,7 +252,7 @@ func (s *faultPool) armedFailpoints() []string {
 
 func (s *faultPool) unusedFailpoints() bool { return len(s.armedFailpoints()) == 0 }
 
-// killRandom kills a daemon, all of them, or a starter.
+// killRandom kills a daemon, all daemons, or a starter.
 func (s *faultPool) killRandom() {
 	state, err := s.pool.State()
 	if err != nil {
@@ -308,8 +308,8 @@ func (s *faultPool) processes(want func(args, env string) bool) []int {
 	return pids
 }
 
-// awaitFinal waits until every acknowledged job is final, which P9 promises within a
-// minute of the last fault.
+// awaitFinal waits until every acknowledged job is final, within a minute of the last
+// fault (P9).
 func (s *faultPool) awaitFinal() {
 	deadline := time.Now().Add(time.Minute)
 	for id := range s.acknowledged {
@@ -348,7 +348,7 @@ func (s *faultPool) rows(q *wire.QueryRequest) (rows []*wire.JobStatus, err erro
 	return nil, rpc.FromStatus(err)
 }
 
-// jobLog is the log of a job, for a failure's message.
+// jobLog returns the log of a job, for error messages.
 func (s *faultPool) jobLog(id string) string {
 	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
 	var b strings.Builder
@@ -361,7 +361,7 @@ func (s *faultPool) jobLog(id string) string {
 	return b.String()
 }
 
-// auditJobs holds what the daemons say against what the tasks wrote.
+// auditJobs compares the reports of the daemons with what the tasks wrote.
 func (s *faultPool) auditJobs() {
 	if text, err := os.ReadFile(filepath.Join(s.ledger, "violations")); err == nil {
 		s.Errorf("P4: %s", text)
@@ -423,7 +423,7 @@ func (s *faultPool) checkOutput(id string) string {
 	return b.String()
 }
 
-// auditLog counts the completions that the job's log tells.
+// auditLog counts the completions in the job's log.
 func (s *faultPool) auditLog(id string, tasks int) {
 	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
 	completed := map[string]int{}
@@ -461,8 +461,8 @@ func (s *faultPool) countRuns() map[string]int {
 	return lines
 }
 
-// checkNoProcesses checks that no process of the pool or of a task is there after the
-// pool was stopped (P10).
+// checkNoProcesses checks that no process of the pool or a task is left after the pool
+// was stopped (P10).
 func (s *faultPool) checkNoProcesses() {
 	if pids := s.processes(func(string, string) bool { return true }); len(pids) > 0 {
 		for _, pid := range pids {
@@ -473,7 +473,7 @@ func (s *faultPool) checkNoProcesses() {
 	}
 }
 
-// waitReal waits in real time: the processes under test live in it.
+// waitReal waits in real time, in which the tested processes live.
 func waitReal(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

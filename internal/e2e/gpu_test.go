@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// startGPUPool is a whole pool on one machine with one card of 16 GiB, and the library
-// that serves the card.
+// startGPUPool starts a pool on one machine with a GPU of 16 GiB. It also returns the
+// library that simulates the GPU.
 func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 	t.Helper()
 	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test",
@@ -57,7 +57,7 @@ func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 	return p, m
 }
 
-// awaitOutput runs a command until it prints that.
+// awaitOutput repeats a command until it prints a text.
 func (p *Pool) awaitOutput(t *testing.T, want string, args ...string) string {
 	t.Helper()
 	var stdout, stderr string
@@ -102,7 +102,7 @@ func (p *Pool) timeKernels(t *testing.T, name, memory, script string) time.Durat
 	return time.Since(start)
 }
 
-// TestGPUs has one pool for what is to be seen of a machine with a card.
+// TestGPUs runs all tests of a machine with a GPU on one pool.
 func TestGPUs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -113,10 +113,10 @@ func TestGPUs(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { testMemory(t, p, m) })
 }
 
-// testSharing: three tasks that need a third of a card each are on it at once, and so are
-// done sooner than three that take it whole, one after the other (HRM, section 3.2). None
-// of this is told from the clock, whose ratio is printed and no more: those that share
-// wait until they have seen each other; those that do not take a lock that is free.
+// testSharing checks that three tasks that need a third of a GPU each run at once. Three
+// that need a whole one run one after the other, so sharing is faster (HRM, section 3.2).
+// The test does not depend on the clock, and only prints the ratio: sharing tasks wait
+// until they have seen each other, and the others take a lock that must be free.
 func testSharing(t *testing.T, p *Pool) {
 	const kernel = "sleep 1"
 	whole := p.timeKernels(t, "whole", "", "mkdir lock || exit 9\n"+kernel+"\nrmdir lock")
@@ -128,8 +128,8 @@ func testSharing(t *testing.T, p *Pool) {
 		whole.Round(time.Millisecond), shared.Round(time.Millisecond), float64(whole)/float64(shared))
 }
 
-// testMemory: a task that takes more of a card than it asked for ends with a sentence
-// that its user can act on.
+// testMemory checks that a task that exceeds its GPU memory ends with a message that its
+// user can act on.
 func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	dir := t.TempDir()
 	if stdout, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpus", "1", "--gpu-memory", "4GiB",
@@ -139,7 +139,7 @@ func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	}
 	p.awaitOutput(t, "running", "jobs", "--all")
 	var pids []int
-	// the shell has to become it first
+	// the shell must first become it by exec
 	if !pollUntil(t.Context(), awaitTimeout, func() bool { pids = sleepingProcesses(dir); return len(pids) > 0 }) {
 		t.Fatal("its process is not found")
 	}
@@ -159,8 +159,8 @@ func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	p.awaitOutput(t, "6/16 GiB", "nodes", "--gpus")
 }
 
-// sleepingProcesses are the processes that sleep in that directory, by the numbers of
-// this process's namespace.
+// sleepingProcesses returns the processes that sleep in a directory, by their ids in this
+// process's namespace.
 func sleepingProcesses(dir string) []int {
 	var pids []int
 	names, _ := filepath.Glob("/proc/[0-9]*")

@@ -28,23 +28,23 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// mallory is a user of the submit node, who means no good.
+// mallory is a malicious user of the submit node.
 var mallory = commandUser{54321, 54321}
 
-// attackedPool is a pool of real daemons on this machine, with certificates, and a job in
-// it that is nobody else's business.
+// attackedPool is a pool of real daemons on this machine with certificates, and a job
+// that is attacked.
 type attackedPool struct {
 	*hostPool
-	addresses map[string]string // the addresses of the daemons, by role; the second startd's is "other"
+	addresses map[string]string // addresses of the daemons by role; the second startd's is "other"
 	ca        string
-	ids       map[string]*rpc.Identity // of nodes that the attacker has
+	ids       map[string]*rpc.Identity // identities of nodes that the attacker has
 	job       string
 	seq       uint64
 }
 
-// TestAttacks does what a user of a node, somebody outside, and one rooted node can do,
-// to the real programs. Each attack is refused, and the daemon's log says so. What needs
-// the inside of a daemon is in the tests of its package.
+// TestAttacks attacks the real programs as a local user, as an outsider, and as one
+// compromised node. Each attack must be refused, and the daemon must log it. Attacks that
+// need the inside of a daemon are in the tests of its package.
 func TestAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be; attacks are not tried")
@@ -149,7 +149,7 @@ func (a *attackedPool) dialDaemon(daemon string, id *rpc.Identity) *grpc.ClientC
 	return conn
 }
 
-// dialSchedd connects to the schedd as that user.
+// dialSchedd connects to the schedd as a user.
 func (a *attackedPool) dialSchedd(who commandUser) *grpc.ClientConn {
 	a.Helper()
 	conn, err := rpc.DialTransport("schedd", nil, "", func(context.Context, string) (net.Conn, error) {
@@ -162,14 +162,14 @@ func (a *attackedPool) dialSchedd(who commandUser) *grpc.ClientConn {
 	return conn
 }
 
-// dialAs connects to a unix socket as a user: the kernel tells the other end whose the
-// connecting thread is.
+// dialAs connects to a unix socket as a user: the kernel gives the connecting thread's
+// user to the other end.
 func dialAs(who commandUser, path string) (net.Conn, error) {
 	runtime.LockOSThread()
 	const keep = ^uintptr(0)
 	for _, set := range [][2]uintptr{{unix.SYS_SETRESGID, uintptr(who.gid)}, {unix.SYS_SETRESUID, uintptr(who.uid)}} {
 		if _, _, e := syscall.RawSyscall(set[0], keep, set[1], keep); e != 0 {
-			return nil, e // the thread stays locked, and nobody else runs on it; so below
+			return nil, e // the thread stays locked and is not reused; as below
 		}
 	}
 	conn, err := net.Dial("unix", path)
@@ -182,7 +182,7 @@ func dialAs(who commandUser, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// awaitLogged waits until a node's log has all of these.
+// awaitLogged waits until a node's log has all of these texts.
 func (a *attackedPool) awaitLogged(node string, words ...string) {
 	a.Helper()
 	for _, w := range words {
@@ -194,13 +194,13 @@ func (a *attackedPool) awaitLogged(node string, words ...string) {
 	}
 }
 
-// nodeOfDaemon is the node of a daemon.
+// nodeOfDaemon returns the node of a daemon.
 func nodeOfDaemon(daemon string) string {
 	return map[string]string{"startd": "exec1", "other": "exec2"}[daemon] +
 		map[bool]string{true: "central"}[daemon != "startd" && daemon != "other"]
 }
 
-// testConnections come without a certificate that counts.
+// testConnections connects without a valid certificate.
 func (a *attackedPool) testConnections() {
 	foreign := a.startAuthority("foreign")
 	theirs := a.issueCertificate(foreign, "exec1", peer.DaemonRoles()...)
@@ -233,8 +233,8 @@ func (a *attackedPool) testConnections() {
 	}
 }
 
-// testMethods calls everything that there is with every certificate that is not for it,
-// and as a user.
+// testMethods calls every method with every certificate that is not valid for it, and as
+// a user.
 func (a *attackedPool) testMethods() {
 	table := peer.MethodAccess()
 	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator",
@@ -247,7 +247,7 @@ func (a *attackedPool) testMethods() {
 				service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
 				if here := served[service] == daemon || service == "Startd" &&
 					daemon == "other"; slices.Contains(table[method], role) && here {
-					continue // it is for this role: what it may ask for is looked at below
+					continue // permitted for this role: its requests are tested below
 				}
 				if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) &&
 					!strings.Contains(fmt.Sprint(err), "unknown") {
@@ -280,7 +280,7 @@ func invokeMethod(ctx context.Context, conn *grpc.ClientConn, method string) err
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	if err == nil {
-		stream.SendMsg(&wire.HealthRequest{}) // its outcome is Recv's
+		stream.SendMsg(&wire.HealthRequest{}) // Recv returns its result
 		stream.CloseSend()
 		err = stream.RecvMsg(&wire.HealthReply{})
 	}
@@ -290,8 +290,8 @@ func invokeMethod(ctx context.Context, conn *grpc.ClientConn, method string) err
 	return rpc.FromStatus(err)
 }
 
-// testRevoked is what the attacker is when the administrator has found out: the daemons
-// hang up on the node as soon as they have the list.
+// testRevoked checks an attacker whose certificate is revoked. The daemons must close its
+// connections as soon as they have the list.
 func (a *attackedPool) testRevoked() {
 	files := a.issueCertificate(a.ca, "caught", peer.Negotiator)
 	id, err := pki.Load(files)

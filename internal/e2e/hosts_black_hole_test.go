@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// On a node every task fails at once. While one user alone meets with that it is that
-// user's jobs that are kept from there; when another does, too, the node is drained by
-// itself, with the reason in the negotiator's log. All jobs end well on the other node.
+// TestNodeSwallows checks a node on which every task fails at once. While one user is
+// affected, that user's jobs are kept away from it. When another user is, too, the node
+// is drained automatically, with the reason in the negotiator's log. All jobs complete on
+// the other node.
 func TestNodeSwallows(t *testing.T) {
 	t.Parallel()
 	h := startHosts(t)

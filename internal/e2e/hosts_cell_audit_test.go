@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// The pool of the cell test has two nodes of eight cores, and so many licences of a
-// program.
+// The pool of the cell test has two nodes of eight cores, and this many units of a
+// concurrency limit.
 const (
 	coresOfNode           = 8
 	concurrencyLimitUnits = 5
 )
 
-// batchScript is what each task of a batch runs. The lock tells two attempts of a task
-// that live at the same time; the lines, when which ran where.
+// batchScript is run by each task of a batch. Its lock detects two overlapping attempts,
+// and its lines say which attempt ran when and where.
 const batchScript = `exec 9>%[2]s.$ROOST_TASK_INDEX
 flock -n 9 || { echo "overlap $ROOST_TASK_INDEX $ROOST_ATTEMPT 0 -" >> %[1]s; exit 99; }
 echo "start $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s
@@ -31,8 +31,8 @@ i=0; while [ $i -lt 20 ]; do echo "line $i of $ROOST_TASK_INDEX"; i=$((i+1)); do
 sleep 0.1
 echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s`
 
-// auditedArray is an array job of which each task writes down when it began and ended.
-// The tasks of every other one take a licence each.
+// auditedArray is an array job whose tasks record when they began and ended. In every
+// second array each task takes a unit of the concurrency limit.
 type auditedArray struct{ id, name string }
 
 const batchSize = 24
@@ -73,9 +73,8 @@ func (h *hostPool) taskLogLines(name string) (all []taskLogLine) {
 	return all
 }
 
-// awaitArray waits until a batch has been run, which P9 gives a minute after the last
-// fault, and holds what its tasks wrote against the promises. No execute node has failed,
-// so each task has one attempt.
+// awaitArray waits until a batch has run, at most a minute after the last fault (P9), and
+// checks the guarantees. No execute node has failed, so each task has one attempt.
 func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.Helper()
 	state := ""
@@ -92,7 +91,7 @@ func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.checkOutput(b, batchSize-1)
 }
 
-// checkRanOnce holds that each of so many tasks of a batch began once and ended once, and
+// checkRanOnce checks that each of size tasks of a batch began once and ended once. It
 // returns what they wrote.
 func (h *hostPool) checkRanOnce(name string, size int) []taskLogLine {
 	h.Helper()
@@ -115,7 +114,7 @@ func (h *hostPool) checkRanOnce(name string, size int) []taskLogLine {
 	return all
 }
 
-// checkOutput checks that what a task wrote is complete at the submit node (P11).
+// checkOutput checks that a task's output is complete at the submit node (P11).
 func (h *cellHostPool) checkOutput(b auditedArray, index int) {
 	var want strings.Builder
 	for i := range 20 {
@@ -127,8 +126,9 @@ func (h *cellHostPool) checkOutput(b auditedArray, index int) {
 	}
 }
 
-// auditCell looks, when all is over, at the whole: nodes and licences were never
-// overcommitted, no two leaders' claims were mixed, and the replicas agree.
+// auditCell checks the whole cell at the end. Nodes and concurrency limits were never
+// overcommitted, no claims were made by grants of different leaders in the wrong order,
+// and the replicas agree.
 func (h *cellHostPool) auditCell() {
 	h.Helper()
 	h.checkFences()
@@ -138,8 +138,8 @@ func (h *cellHostPool) auditCell() {
 	h.checkUsage()
 }
 
-// checkCapacity holds that no node ever ran more tasks than it has cores (P5), and no
-// more tasks ran than there are licences.
+// checkCapacity checks that no node ever ran more tasks than it has cores (P5), and that
+// the concurrency limit held.
 func (h *cellHostPool) checkCapacity() {
 	var changes []taskLogLine
 	licensed := map[taskLogLine]bool{}
@@ -175,8 +175,8 @@ var (
 	leadsPattern = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
 )
 
-// checkEpochs holds that no two leaders had the same epoch; that machines made claims by
-// grants of leaders alone, by each once; and that none followed one of a later leader.
+// checkEpochs checks that no two leaders had the same epoch. Machines made claims by
+// grants of leaders alone, each grant once, and none after a grant of a later leader.
 func (h *cellHostPool) checkEpochs() {
 	leader := map[uint64]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
@@ -209,8 +209,8 @@ func (h *cellHostPool) checkEpochs() {
 	}
 }
 
-// awaitAgreement waits until all replicas stand at the same entry, and holds that they
-// have the same state then (P7): usage too, bit for bit.
+// awaitAgreement waits until all replicas have applied the same entry. Their states must
+// then be equal (P7), usage bit for bit.
 func (h *cellHostPool) awaitAgreement() {
 	h.Helper()
 	var last cellStatus
@@ -230,17 +230,17 @@ func (h *cellHostPool) awaitAgreement() {
 	}
 }
 
-// submitterRecord is what roost shares prints of one.
+// submitterRecord is a submitter in the output of roost shares.
 type submitterRecord struct {
 	User  string
 	Hours float64 `json:"core_hours"`
 	Real  float64 `json:"real_priority"`
 }
 
-// formerLog is somebody who has used the pool before the test.
+// formerLog is a user who has used the pool before the test.
 const formerLog = "former"
 
-// checkUsage holds that what was used was charged to the one who used it (P6).
+// checkUsage checks that usage was charged to the right user (P6).
 func (h *cellHostPool) checkUsage() {
 	var all struct{ Submitters []submitterRecord }
 	text := h.mustAs("shares", "--json")
@@ -255,7 +255,7 @@ func (h *cellHostPool) checkUsage() {
 	}
 }
 
-// submitSteadyTask submits a task that writes a line every few moments until its gate is
+// submitSteadyTask submits a task that writes a line at short intervals until its gate is
 // open.
 func (h *cellHostPool) submitSteadyTask(name string) (id string, g *taskGate) {
 	h.Helper()
@@ -268,8 +268,8 @@ func (h *cellHostPool) submitSteadyTask(name string) (id string, g *taskGate) {
 	return id, g
 }
 
-// checkUndisturbed ends a steady task, and holds that it was never disturbed: it is its
-// first attempt, and there is no gap in what it wrote.
+// checkUndisturbed ends a steady task. It must be in its first attempt, with no gap in
+// what it wrote.
 func (h *cellHostPool) checkUndisturbed(id, name string, g *taskGate) {
 	h.Helper()
 	g.openGate()

@@ -15,17 +15,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fencedArray is an array job that is held or removed while something is at fault.
+// fencedArray is an array job that is held or removed during a fault.
 type fencedArray struct {
 	id, name string
-	stopped  int64 // unix nanoseconds: when the hold or the removal had been acknowledged
+	stopped  int64 // unix nanoseconds of the acknowledgement of the hold or removal
 	released bool
 }
 
 const fencedSize = 40
 
-// submitFencedArray submits one for a node, and waits until some of its tasks have begun.
-// The others find no room yet, or are on their way.
+// submitFencedArray submits such a job for a node, and waits until some of its tasks have
+// begun. The others have no room yet, or are in transit.
 func (h *cellHostPool) submitFencedArray(name, node string) *fencedArray {
 	h.Helper()
 	f := &fencedArray{name: "fenced-" + name}
@@ -45,7 +45,7 @@ echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[2]s
 	return f
 }
 
-// stopArray holds or removes one, and remembers when that was acknowledged.
+// stopArray holds or removes such a job, and records when that was acknowledged.
 func (h *cellHostPool) stopArray(f *fencedArray, verb string) {
 	h.Helper()
 	h.mustAs(verb, "--yes", f.id)
@@ -59,9 +59,9 @@ func (h *cellHostPool) releaseArray(f *fencedArray) {
 	f.released = true
 }
 
-// checkFences holds that nothing of a job was begun after it was held, or removed, until
-// it was released (P8), that no two attempts of a task overlapped (P4), and that what was
-// released has been done once (P3).
+// checkFences checks that no attempt of a job began between its hold or removal and its
+// release (P8). No two attempts of a task may overlap (P4), and released tasks must run
+// once (P3).
 func (h *cellHostPool) checkFences() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")
@@ -84,7 +84,7 @@ func (h *cellHostPool) checkFences() {
 	}
 }
 
-// attemptRecord is one of a task.
+// attemptRecord identifies an attempt of a task.
 type attemptRecord struct{ index, number int }
 
 func attemptOfEvent(e *wire.JobEvent) attemptRecord {
@@ -96,7 +96,7 @@ func attemptOfEvent(e *wire.JobEvent) attemptRecord {
 }
 
 func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
-	// assigned: and whether that was after a release
+	// assigned: true if assigned after a release
 	assigned, lost := map[attemptRecord]bool{}, map[attemptRecord]bool{}
 	fence := false
 	for _, e := range events {
@@ -124,12 +124,12 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 		case !known:
 			h.Errorf("P8: %s: attempt %d of task %d was begun on %s and never assigned", f.name, m.attempt,
 				m.index, m.node)
-		// one that ends behind a cut is not known to, and is run again
+		// an attempt that ended during a partition is unknown, and the task runs again
 		case m.what == "end" && !lost[attemptRecord{m.index, m.attempt}]:
 			ends[m.index]++
 		case m.what == "start" && m.at > f.stopped && !late:
-			begun++ // it was on its way
-			// a node that is cut off then hears of it at the end of a lease
+			begun++ // assigned before the hold
+			// a node that is cut off learns of it at the end of a lease
 			if after := time.Duration(m.at - f.stopped); after > shortLease+deathDelay {
 				h.Errorf("P8: %s: attempt %d of task %d was begun on %s %v after the job was stopped", f.name,
 					m.attempt, m.index, m.node, after)
@@ -147,7 +147,7 @@ func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
 	h.Logf("%s: %d attempts, %d of them on their way when it was stopped", f.name, len(assigned), begun)
 }
 
-// jobEvents are all of a job, in order.
+// jobEvents returns all events of a job, in order.
 func (h *hostPool) jobEvents(client wire.ScheddClient, id string) (all []*wire.JobEvent) {
 	h.Helper()
 	stream, err := client.Events(h.Context(), &wire.EventsRequest{Id: id})
@@ -163,16 +163,15 @@ func (h *hostPool) jobEvents(client wire.ScheddClient, id string) (all []*wire.J
 	return all
 }
 
-// The lease of a task on a node that is cut off, and how long its processes may take to
-// die when it is over.
+// The lease of a task on a node that is cut off, and the time until its processes are
+// dead.
 const (
 	shortLease = 10 * time.Second // the shortest
-	deathDelay = 3 * time.Second  // what the schedd waits for is longer
+	deathDelay = 3 * time.Second  // the schedd waits for longer
 )
 
-// clingingScript is a task whose processes do not go when they are told to: each has a
-// session of its own and writes down when it was alive, on the clock that leases are
-// measured with.
+// clingingScript is a task whose processes ignore signals. Each has a session of its own
+// and records when it was alive, on the clock that measures leases.
 const clingingScript = `beat() { trap "" TERM HUP INT; while [ ! -e %[2]s ]; do read up idle < /proc/uptime; echo "$1 $ROOST_ATTEMPT $ROOST_NODE $up" >> %[1]s; sleep 0.05; done; }
 export ROOST_ATTEMPT ROOST_NODE
 beat child &
@@ -181,8 +180,8 @@ beat main
 exit 6`
 
 // nodeIsCutOff cuts a node off from the schedd for longer than a lease. No process of its
-// tasks outlives that (P10), nothing begins before they are dead (P4), and what is held
-// or removed meanwhile begins nowhere (P8).
+// tasks may outlive that (P10). No attempt may begin before they are dead (P4), or at all
+// if the job is held or removed meanwhile (P8).
 func (h *cellHostPool) nodeIsCutOff() {
 	g := h.newGate("clinging")
 	id := h.submitJob(fmt.Sprintf("job \"clinging\" {\n  script = <<-END\n%s\n  END\n  lease = %q\n}",
@@ -207,7 +206,7 @@ func (h *cellHostPool) nodeIsCutOff() {
 	h.checkNoOverlap(first.Attempt, cut)
 }
 
-// processSample is when a process of a task was, and which.
+// processSample is an observation of a task's process.
 type processSample struct {
 	who           string
 	attempt       int
@@ -227,8 +226,8 @@ func (h *cellHostPool) submitDetached() (all []processSample) {
 	return all
 }
 
-// checkNoOverlap holds that all processes of the first attempt were dead when its lease
-// was over, which was renewed for the last time before the cut.
+// checkNoOverlap checks that all processes of the first attempt were dead at the end of
+// its lease. The lease was last renewed before the partition.
 func (h *cellHostPool) checkNoOverlap(first int, cut float64) {
 	last, next := map[string]float64{}, 0.0
 	for _, a := range h.submitDetached() {
@@ -252,7 +251,7 @@ func (h *cellHostPool) checkNoOverlap(first int, cut float64) {
 	}
 }
 
-// uptime is the time since the machine has started, in seconds.
+// uptime returns the seconds since the machine has booted.
 func uptime() (up float64) {
 	text, err := os.ReadFile("/proc/uptime")
 	if _, scan := fmt.Sscan(string(text), &up); errors.Join(err, scan) != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// diskSize is of a central manager's replica, and holds a few pieces of its log, of 4 MiB
-// each.
+// diskSize is the size of a central manager's replica disk. It holds a few segments of
+// the log, of 4 MiB each.
 const diskSize = 24 << 20
 
 // mountSmallDisk gives the replica of a central manager a disk of its own.
@@ -19,7 +19,7 @@ func (h *cellHostPool) mountSmallDisk(name string) {
 	h.mountFileSystem(h.replicaDisk(name), diskSize, 0o700)
 }
 
-// mountFileSystem makes a directory that is a file system of so many bytes.
+// mountFileSystem mounts a file system of size bytes on a directory.
 func (h *hostPool) mountFileSystem(at string, size int, mode os.FileMode) {
 	h.Helper()
 	if err := os.MkdirAll(at, mode); err != nil {
@@ -39,8 +39,7 @@ func (h *cellHostPool) replicaDisk(name string) string {
 	return filepath.Join(h.nodes[name].dir, "negotiator", "replica")
 }
 
-// fillDisk takes all that is free on a central manager's disk, and returns what gives it
-// back.
+// fillDisk fills a central manager's disk, and returns a function that frees the space.
 func (h *cellHostPool) fillDisk(name string) (free func()) {
 	give, err := fillFileSystem(h.replicaDisk(name))
 	if err != nil {
@@ -53,8 +52,8 @@ func (h *cellHostPool) fillDisk(name string) (free func()) {
 	}
 }
 
-// fillFileSystem takes all that is free on the file system of a directory, and returns
-// what gives it back.
+// fillFileSystem fills the file system of a directory, and returns a function that frees
+// the space.
 func fillFileSystem(dir string) (free func() error, err error) {
 	path := filepath.Join(dir, "ballast")
 	f, err := os.Create(path)
@@ -75,9 +74,9 @@ func (zeroReader) Read(p []byte) (int, error) { return len(p), nil }
 func (h *cellHostPool) followerIsFull() { h.testFullDisk(otherCentrals(h.awaitLeader())[0]) }
 func (h *cellHostPool) leaderIsFull()   { h.testFullDisk(h.awaitLeader()) }
 
-// testFullDisk fills a central manager's disk and has more decided than has room there.
-// It says what is wrong, the two others go on, and when there is room again it goes on by
-// itself with all that it had.
+// testFullDisk fills a central manager's disk and commits more than fits. The replica
+// must log the problem while the two others go on. When there is space again it must go
+// on by itself with all of its state.
 func (h *cellHostPool) testFullDisk(victim string) {
 	other := otherCentrals(victim)[0]
 	said := len(h.nodes[victim].logText())
@@ -94,7 +93,7 @@ func (h *cellHostPool) testFullDisk(victim string) {
 			return err == nil
 		})
 	}
-	// the others may decide much in the time that it takes to stop
+	// the others may commit a lot while it stops
 	h.awaitTrue("it says that its disk is full", complains)
 	h.awaitArray(h.submitArray("full-" + victim))
 	h.awaitTrue("two are enough", func() bool { s := h.status(other); return s.leader() != "" && s.leader() != victim })
@@ -102,10 +101,11 @@ func (h *cellHostPool) testFullDisk(victim string) {
 	h.awaitThreeVoters()
 	h.awaitAgreement()
 	h.nodes[victim].killMaster()
-	h.nodes[victim].start() // from what is on that disk
+	h.nodes[victim].start() // from what is on its disk
 }
 
-// manyUsers fill an entry of more than a hundred kilobytes, another one each time.
+// manyUsers returns names for an entry of more than a hundred kilobytes, different ones
+// in each round.
 func manyUsers(round int) (all []string) {
 	for i := range 10000 {
 		all = append(all, fmt.Sprintf("u%d.%d", 100+round, i))

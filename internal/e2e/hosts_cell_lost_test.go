@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestCellLost takes from three central managers what they have on disk: a disk fills up,
-// and two of three are lost for good. What they had kept of the time before there was a
-// log stands in it from the first start on.
+// TestCellLost damages the disks of three central managers: one disk fills up, and two of
+// three are lost for good. State from before the replicated log existed must be in the
+// log from the first start on.
 func TestCellLost(t *testing.T) {
 	t.Parallel()
 	h := makeCell(t)
@@ -47,7 +47,7 @@ func TestCellLost(t *testing.T) {
 	h.auditCell()
 }
 
-// What a negotiator kept before there was a log, and for whom.
+// formerSeconds is the usage in a negotiator's state from before the replicated log.
 const formerSeconds = 7200000 // core-seconds
 
 var formerFiles = map[string]string{
@@ -57,8 +57,7 @@ var formerFiles = map[string]string{
 	"epoch": "1767225600\n",
 }
 
-// writeFormerState leaves in a central manager's directory what one of that time has left
-// there.
+// writeFormerState writes such state into a central manager's directory.
 func (h *cellHostPool) writeFormerState(name string) {
 	for file, text := range formerFiles {
 		path := filepath.Join(h.nodes[name].dir, "negotiator", file)
@@ -69,8 +68,8 @@ func (h *cellHostPool) writeFormerState(name string) {
 	}
 }
 
-// usageOf is what roost shares says that somebody has used, in core-hours; negative where
-// it knows nobody of that name.
+// usageOf returns a user's usage from roost shares, in core-hours; negative if the user
+// is unknown.
 func (h *cellHostPool) usageOf(user string) float64 {
 	h.Helper()
 	var all struct{ Submitters []submitterRecord }
@@ -85,8 +84,8 @@ func (h *cellHostPool) usageOf(user string) float64 {
 	return -1
 }
 
-// formerStateIsTakenOver holds that what one of three kept before is taken over when that
-// one leads, whoever has led before, and only once.
+// formerStateIsTakenOver checks that the former state of one manager is adopted when it
+// leads. That must happen whoever led before, and only once.
 func (h *cellHostPool) formerStateIsTakenOver() {
 	taken := func() bool { return h.usageOf(formerLog) == formerSeconds/3600 }
 	for tries := 0; h.awaitLeader() != "central3"; tries++ {
@@ -155,12 +154,12 @@ func (h *cellHostPool) majorityIsLost() {
 	})
 	h.awaitArray(before)
 	h.awaitArray(during)
-	if now := h.lastEpoch(); now <= epoch+1000 { // others may have led of whom nobody is left to tell
+	if now := h.lastEpoch(); now <= epoch+1000 { // others may have led without leaving a trace
 		h.Errorf("epoch %d after %d", now, epoch)
 	}
 	h.checkNothingLost(survivor, used)
 
-	// One that is not dead at all comes back with what it has on disk.
+	// A manager that is not dead after all comes back with its disk.
 	stray := h.nodes[gone[0]]
 	stray.start()
 	h.awaitTrue("the stray one finds that it is of another cell", func() bool {
@@ -184,7 +183,7 @@ func (h *cellHostPool) majorityIsLost() {
 		return err == nil
 	})
 
-	// It bears the loss of one again.
+	// The cell tolerates the loss of one manager again.
 	h.awaitTrue("a whole cell", func() bool {
 		s := h.status(survivor)
 		return s.Spare == 1 && len(s.Members) == 3 && s.leader() != ""
@@ -195,7 +194,7 @@ func (h *cellHostPool) majorityIsLost() {
 	h.checkNothingLost(stray.name, used)
 }
 
-// expectRefusal holds that a command is refused with those words.
+// expectRefusal checks that a command is refused with certain words.
 func (h *cellHostPool) expectRefusal(on, words string, args ...string) {
 	h.Helper()
 	if out, err := h.runCell(on, args...); err == nil || !strings.Contains(out, words) {
@@ -203,7 +202,7 @@ func (h *cellHostPool) expectRefusal(on, words string, args ...string) {
 	}
 }
 
-// checkNothingLost holds that nothing is lost of what was used and set.
+// checkNothingLost checks that no usage and no setting is lost.
 func (h *cellHostPool) checkNothingLost(on string, used float64) {
 	h.Helper()
 	h.awaitTrue("the schedd hears of what was used", func() bool { return h.usageOf(formerLog) == used })
@@ -214,7 +213,7 @@ func (h *cellHostPool) checkNothingLost(on string, used float64) {
 	}
 }
 
-// lastEpoch is the highest in which any of the central managers has led.
+// lastEpoch returns the highest epoch in which a central manager has led.
 func (h *cellHostPool) lastEpoch() (last uint64) {
 	for _, n := range h.nodes {
 		for _, m := range leadsPattern.FindAllStringSubmatch(n.logText(), -1) {
@@ -226,7 +225,7 @@ func (h *cellHostPool) lastEpoch() (last uint64) {
 	return last
 }
 
-// emptyDirectory removes what is in a directory.
+// emptyDirectory removes the contents of a directory.
 func (h *cellHostPool) emptyDirectory(dir string) {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {

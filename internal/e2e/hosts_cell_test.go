@@ -16,23 +16,22 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// centrals are the central managers of the pool, and where they are.
+// centrals maps the central managers of the pool to their addresses.
 var centrals = map[string]string{"central1": "10.111.0.1", "central2": "10.111.0.3", "central3": "10.111.0.4",
 	"central4": "10.111.0.5"}
 
 // cellHostPool is a pool with three central managers. The fourth has not joined.
 type cellHostPool struct {
 	*hostPool
-	addresses map[string]string // addresses of all hosts
+	addresses map[string]string // by host
 
 	batches        int
 	fences         []*fencedArray
-	steadyDuration time.Duration // for how long the steady task did
+	steadyDuration time.Duration // how long the steady task ran
 }
 
-// TestCell lets three central managers decide together while they die and are cut off
-// from each other in every way: jobs are run, a task that runs notices nothing, and each
-// task of a job is run once.
+// TestCell runs three central managers that die and are cut off from each other in every
+// way. Jobs run, a running task is not disturbed, and each task of a job runs once.
 func TestCell(t *testing.T) {
 	t.Parallel()
 	h := startCell(t)
@@ -61,7 +60,7 @@ func TestCell(t *testing.T) {
 			part.awaitAgreement()
 			h.batches, h.fences = part.batches, part.fences
 		}) {
-			t.FailNow() // the rest would wait for what does not come
+			t.FailNow() // the rest would wait in vain
 		}
 	}
 	h.checkUndisturbed(steady, "steady", g)
@@ -74,11 +73,11 @@ func startCell(t *testing.T) *cellHostPool {
 	return h
 }
 
-// makeCell makes the pool, of which nothing runs yet.
+// makeCell creates the pool without starting it.
 func makeCell(t *testing.T) *cellHostPool { return makeCellOn(t, newNetwork(t), hostPoolOptions{}) }
 
 func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPool {
-	dir := openDir(t) // it goes after all that runs
+	dir := openDir(t) // removed after everything that runs has ended
 	h := &cellHostPool{hostPool: &hostPool{T: t, net: net, dir: dir, nodes: map[string]*testHost{},
 		hostPoolOptions: as}, addresses: map[string]string{}}
 	h.roost, h.home = program(t, as.tags...), filepath.Join(h.dir, "home")
@@ -100,7 +99,7 @@ func makeCellOn(t *testing.T, net *testNetwork, as hostPoolOptions) *cellHostPoo
 	return h
 }
 
-// addServer adds an execute node that nobody sits at.
+// addServer adds an execute node without an owner.
 func (h *cellHostPool) addServer(name, address string) {
 	h.addCellHost(name, address, h.issueCertificate(filepath.Join(h.dir, "ca"), name, peer.Startd),
 		func(n *config.Node) {
@@ -110,7 +109,7 @@ func (h *cellHostPool) addServer(name, address string) {
 		})
 }
 
-// startAll starts all of it, and waits until everybody is there.
+// startAll starts everything, and waits until all nodes are known.
 func (h *cellHostPool) startAll() {
 	h.Helper()
 	for _, n := range h.nodes {
@@ -135,7 +134,7 @@ func (h *cellHostPool) addCellHost(name, address string, tls *config.TLSFiles, r
 	h.addHost(name, address, tls, func(n *config.Node) {
 		n.Collectors, n.Negotiators = nil, nil
 		for _, c := range []string{"central1", "central2", "central3", "central4"} {
-			if c != "central4" || name == c { // the fourth is added later, and nobody else is told
+			if c != "central4" || name == c { // the fourth is added later, and the others do not know it
 				n.Collectors = append(n.Collectors, centrals[c]+":9701")
 				n.Negotiators = append(n.Negotiators, centrals[c]+":9702")
 			}
@@ -144,7 +143,7 @@ func (h *cellHostPool) addCellHost(name, address string, tls *config.TLSFiles, r
 	})
 }
 
-// cellStatus is what roost cell says.
+// cellStatus is the output of roost cell.
 type cellStatus struct {
 	Leader  string
 	Spare   int
@@ -163,13 +162,13 @@ func (s cellStatus) leader() string {
 	return ""
 }
 
-// setConcurrencyLimit says on a central manager how many licences there are.
+// setConcurrencyLimit sets the concurrency limit on a central manager.
 func (h *cellHostPool) setConcurrencyLimit() {
 	h.administer("central1", "limit", "set", "program", fmt.Sprint(concurrencyLimitUnits))
 }
 
-// administer runs a command of administrators on a central manager, and returns what it
-// prints.
+// administer runs an administrator's command on a central manager, and returns its
+// output.
 func (h *hostPool) administer(on string, args ...string) string {
 	h.Helper()
 	out, err := h.tryAdminister(on, args...)
@@ -207,7 +206,7 @@ func (h *cellHostPool) status(on string) (s cellStatus) {
 	return s
 }
 
-// awaitThreeVoters waits until there are three that vote, and all are there.
+// awaitThreeVoters waits until there are three voters, and all are up.
 func (h *cellHostPool) awaitThreeVoters() {
 	h.Helper()
 	h.awaitTrue("a whole cell", func() bool {
@@ -216,20 +215,20 @@ func (h *cellHostPool) awaitThreeVoters() {
 	})
 }
 
-// awaitLeader waits until there is a leader, and says who: a central manager that has
-// just been started does not know it for a moment.
+// awaitLeader waits until there is a leader, and returns it. A central manager that has
+// just started does not know it for a moment.
 func (h *cellHostPool) awaitLeader() (name string) {
 	h.Helper()
 	h.awaitTrue("somebody leads", func() bool { name = h.status("central1").leader(); return name != "" })
 	return name
 }
 
-// otherCentrals are the three but for one.
+// otherCentrals returns the other two of three.
 func otherCentrals(but string) []string {
 	return slices.DeleteFunc([]string{"central1", "central2", "central3"}, func(c string) bool { return c == but })
 }
 
-// setPartition drops what the hosts send to those others, or lets it pass again.
+// setPartition drops what the hosts send to others, or ends that.
 func (h *cellHostPool) setPartition(from, to []string, drop bool) {
 	verb := "del"
 	if drop {

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// timeToNextGrant measures how long nobody gets anything after the leader was killed: a
-// job is submitted then, and its schedd has the claim.
+// timeToNextGrant measures how long no grants are made after the leader was killed. A job
+// is submitted then, and the time ends when its schedd has the claim.
 func (h *cellHostPool) timeToNextGrant() {
 	rounds := 11
 	if testing.Short() {
@@ -34,7 +34,7 @@ func (h *cellHostPool) timeToNextGrant() {
 		h.awaitThreeVoters()
 		leader := h.nodes[h.awaitLeader()]
 		killed := time.Now()
-		leader.killMaster() // with its master, which would restart it: then it leads again, and no other
+		leader.killMaster() // with its master, which would otherwise restart it as leader again
 		id := h.submitJob(fmt.Sprintf(`job "next-%d" { command = ["true"] }`, round))
 		h.awaitFor(time.Minute, id+" completes", func() bool { return h.showTask(id).State == "completed" })
 		granted = append(granted, h.eventTime(client, id, "assigned").Sub(killed))
@@ -52,7 +52,7 @@ func median(all []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(all))[len(all)/2].Round(time.Millisecond)
 }
 
-// eventTime is the time of an event in a job's log.
+// eventTime returns the time of an event in a job's log.
 func (h *cellHostPool) eventTime(client wire.ScheddClient, id, what string) time.Time {
 	h.Helper()
 	stream, err := client.Events(h.Context(), &wire.EventsRequest{Id: id})
@@ -69,8 +69,8 @@ func (h *cellHostPool) eventTime(client wire.ScheddClient, id, what string) time
 	return time.Time{}
 }
 
-// timeToFirstGrant is how long after a moment one of the nodes' negotiators first said
-// something.
+// timeToFirstGrant returns how long after a moment one of the nodes' negotiators first
+// logged a message.
 func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, message string) time.Duration {
 	h.Helper()
 	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="` + message)
@@ -87,9 +87,9 @@ func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, messag
 	return first
 }
 
-// leaderIsStopped stops the leader in the middle of what it does, and lets it go on when
-// another has led for long. It takes no part in what follows until it has heard of that,
-// and what it had decided before reaches nobody.
+// leaderIsStopped stops the leader in the middle of its work, and resumes it long after
+// another has taken over. It must take no further part until it knows that, and none of
+// its earlier decisions may take effect.
 func (h *cellHostPool) leaderIsStopped() {
 	old := h.awaitLeader()
 	pid := h.nodes[old].daemonPID("negotiator")
@@ -101,7 +101,7 @@ func (h *cellHostPool) leaderIsStopped() {
 	during := h.submitArray("stopped-during")
 	h.awaitArray(before)
 	h.awaitArray(during)
-	stopped := 15 * time.Second // longer than the next leader counts with what was on its way
+	stopped := 15 * time.Second // longer than the next leader counts pending grants
 	if testing.Short() {
 		stopped = 3 * time.Second
 	}

@@ -12,11 +12,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// countingProgram counts: up to so many steps, or until its gate opens. At each it writes
-// down what it has reached, on which host it is, whatever anybody has told it, and the
-// time: on the wall, for the clocks that cannot be set go on in a program that is
-// restored from where they were when it was saved. Nothing that another attempt could
-// have changed is kept open.
+// countingProgram counts up to a number of steps, or until its gate opens. At each step
+// it writes its count, the name of its host, and the time. It uses the wall clock,
+// because the other clocks of a restored program continue from the time of the
+// checkpoint. It keeps no file open that another attempt could have changed.
 const countingProgram = `package main
 
 import (
@@ -74,16 +73,16 @@ func main() {
 type countingTask struct {
 	id, name string
 	gate     *taskGate
-	// images are taken now and then, and not only when it leaves: one that leaves may
-	// have left without
+	// images are taken periodically, and not only at a vacate, which may happen without
+	// one
 	periodicImages bool
 }
 
 // endlessSteps is more steps than any test has time for.
 const endlessSteps = 1 << 30
 
-// submitCounter submits a task that counts to so many, on any machine; one that is a
-// desktop if there is.
+// submitCounter submits a task that counts to steps, on any machine, preferably a
+// desktop.
 func (h *desktopPool) submitCounter(name string, steps int, more string) *countingTask {
 	h.Helper()
 	c := &countingTask{name: name, gate: h.newGate(name)}
@@ -120,10 +119,10 @@ func (h *desktopPool) countingSteps(c *countingTask) (all []countingStep) {
 	return all
 }
 
-// checkSteps holds what a task that has ended wrote against the promises: its output is
-// complete and right (P11), two attempts never counted at the same time (P4), and it
-// counted nothing twice but what an attempt that was lost had reached after its last
-// image. It returns how much that is, and on how many machines it was.
+// checkSteps checks what an ended task wrote. Its output must be complete and right
+// (P11), and two attempts must never have counted at the same time (P4). It may have
+// repeated only what a lost attempt had counted after its last image. It returns the
+// number of repeated steps, and of machines that it ran on.
 func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twice, machines int) {
 	h.Helper()
 	ended, losses, saved := 0, 0, map[uint32]bool{}
@@ -149,8 +148,8 @@ func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twic
 	for _, s := range all {
 		seen[s.node] = true
 		switch {
-		// else it was about to be written when its image was taken, from which two
-		// attempts have gone on
+		// otherwise the step was about to be written when the image was taken from which
+		// two attempts have gone on
 		case s.at.Before(last.at) && !written[s]:
 			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node,
 				clockText(s.at), last.n, last.node, clockText(last.at), jobLogText(events))
@@ -180,10 +179,10 @@ func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twic
 	return twice, len(seen)
 }
 
-// clockText is a time as the logs have it.
+// clockText formats a time as the logs do.
 func clockText(at time.Time) string { return at.Format("15:04:05.000") }
 
-// jobLogText is a job's log, for people.
+// jobLogText formats a job's log.
 func jobLogText(events []*wire.JobEvent) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -193,7 +192,7 @@ func jobLogText(events []*wire.JobEvent) string {
 	return b.String()
 }
 
-// printDelays prints the median, the 99th of 100, and the longest of some times.
+// printDelays formats the median, the 99th percentile, and the longest of some durations.
 func printDelays(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"

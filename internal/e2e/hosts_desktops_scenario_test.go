@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fillWithCounters has every desktop full of tasks that count until they are told to end.
+// fillWithCounters fills every desktop with tasks that count until they are ended.
 func (h *desktopPool) fillWithCounters() {
 	h.Helper()
 	h.awaitAvailable()
@@ -34,7 +34,7 @@ func (h *desktopPool) fillWithCounters() {
 		}
 		for _, c := range came {
 			h.awaitFor(starvedLimit, c.name+" runs", func() bool { return h.showTask(c.id).State == "running" })
-			if h.showTask(c.id).Node == "server" { // no desktop was free in that moment
+			if h.showTask(c.id).Node == "server" { // no desktop was free at that moment
 				c.gate.openGate()
 				h.awaitFor(starvedLimit, c.name+" ends", func() bool { return h.showTask(c.id).State == "completed" })
 			}
@@ -47,7 +47,7 @@ func (h *desktopPool) fillWithCounters() {
 	}
 }
 
-// awaitAvailable waits until all machines that are awake are.
+// awaitAvailable waits until all machines that are awake accept claims.
 func (h *desktopPool) awaitAvailable() {
 	h.Helper()
 	h.awaitFor(starvedLimit, "all machines are lent", func() bool {
@@ -85,7 +85,7 @@ func (h *desktopPool) tasksAt(d *ownedDesktop) map[*countingTask]int {
 	return on
 }
 
-// checkSameAttempts holds that tasks are in the attempt that they were in.
+// checkSameAttempts checks that tasks are still in the same attempts.
 func (h *desktopPool) checkSameAttempts(before map[*countingTask]int) {
 	h.Helper()
 	for c, attempt := range before {
@@ -95,7 +95,7 @@ func (h *desktopPool) checkSameAttempts(before map[*countingTask]int) {
 	}
 }
 
-// cpuTimes is the processor time that tasks have had.
+// cpuTimes returns the sum of the tasks' processor time.
 func cpuTimes(groups []cgroup.TaskDir) (sum uint64) {
 	for _, g := range groups {
 		ns, _ := cgroup.CPUTime(string(g))
@@ -104,8 +104,8 @@ func cpuTimes(groups []cgroup.TaskDir) (sum uint64) {
 	return sum
 }
 
-// pressKeysFrozen presses keys for a while, and holds that the tasks of the desktop get
-// no processor time meanwhile.
+// pressKeysFrozen presses keys for a while, and checks that the desktop's tasks get no
+// processor time meanwhile.
 func (d *ownedDesktop) pressKeysFrozen(for_ time.Duration) {
 	d.Helper()
 	groups := d.taskCgroups()
@@ -160,8 +160,8 @@ func (h *desktopPool) workIsSuspendedAndResumed() {
 	}
 }
 
-// An owner stays: what runs there leaves with what it has reached, and goes on elsewhere.
-// When he has gone the machine is lent again.
+// ownerStays checks an owner who stays. Tasks leave with their progress and go on
+// elsewhere. After the owner has left, the machine accepts claims again.
 func (h *desktopPool) ownerStays() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
@@ -188,8 +188,8 @@ func (h *desktopPool) ownerStays() {
 	h.fillWithCounters()
 }
 
-// An owner says no, by a name that his file knows; nobody else may, and his yes lets
-// tasks come again.
+// ownerPausesMachine checks a pause by an owner whom the owner file names. Others may not
+// pause, and a resume lets tasks come again.
 func (h *desktopPool) ownerPausesMachine() {
 	d, owner := h.desks[1], commandUser{65534, 65534}
 	if out, ok := d.deskCommand(someone, "pause", "1h"); ok || !strings.Contains(out, "owner") {
@@ -213,7 +213,7 @@ func (h *desktopPool) ownerPausesMachine() {
 	h.awaitFor(starvedLimit, "the tasks have left "+d.name, func() bool {
 		return len(d.taskCgroups()) == 0 && h.tasksByMachine()[d.name] == 0
 	})
-	// it comes before those that have left
+	// it comes before those that were vacated
 	asked := h.submitCounter("asked", endlessSteps, "priority = 9\n  requirements = \"TARGET.Name == \\\"desk2\\\"\"")
 	h.tasks = append(h.tasks, asked)
 	h.awaitFor(starvedLimit, "roost why names the pause", func() bool {
@@ -232,8 +232,8 @@ func (h *desktopPool) ownerPausesMachine() {
 	h.fillWithCounters()
 }
 
-// A startd that hangs is no way around the owner: the guard's own hand stops what runs
-// there. A pause works, too, and so does the way back.
+// startdIsHung checks that the guard itself freezes tasks when the startd hangs. A pause
+// and a resume work, too.
 func (h *desktopPool) startdIsHung() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
@@ -256,8 +256,8 @@ func (h *desktopPool) startdIsHung() {
 	h.checkSameAttempts(on)
 }
 
-// A key while no startd is there stops its tasks, and the next startd leaves them so
-// until the owner has gone.
+// startdIsKilledAtKey checks a key press while no startd runs. The guard freezes the
+// tasks, and the next startd leaves them frozen until the owner has gone.
 func (h *desktopPool) startdIsKilledAtKey() {
 	d := h.desks[0]
 	on := h.tasksAt(d)
@@ -269,7 +269,7 @@ func (h *desktopPool) startdIsKilledAtKey() {
 	h.checkSameAttempts(on)
 }
 
-// The next guard sees who is there, and what the last has left.
+// guardIsKilled checks that a new guard sees the owner, and what the old one has frozen.
 func (h *desktopPool) guardIsKilled() {
 	d := h.desks[1]
 	on := h.tasksAt(d)
@@ -281,8 +281,8 @@ func (h *desktopPool) guardIsKilled() {
 	h.checkSameAttempts(on)
 }
 
-// A desktop is cut off from all others for less than a lease while its owner is there:
-// the tasks notice nothing of it.
+// desktopIsCutOff cuts a desktop off from all others for less than a lease while its
+// owner is present. The tasks are not affected.
 func (h *desktopPool) desktopIsCutOff() {
 	d := h.desks[1]
 	on := h.tasksAt(d)
@@ -295,20 +295,19 @@ func (h *desktopPool) desktopIsCutOff() {
 	h.checkSameAttempts(on)
 }
 
-// A desktop falls asleep, from one moment to the next for all that runs there: its clock
-// goes on, and nothing else.
+// desktopSleeps suspends a desktop. For everything on it only the clock goes on.
 func (h *desktopPool) desktopSleeps() {
 	h.sleepingDesk = h.desks[2]
 	h.sleepingTasks = h.tasksAt(h.sleepingDesk)
-	h.sleepingDesk.timeFreeze() // as its guard does when it hears that sleep is near
+	h.sleepingDesk.timeFreeze() // as its guard does when it learns that the host is about to suspend
 	h.processSpace = namespaceProcesses(h.net.namespaceName(h.sleepingDesk.name))
 	for _, pid := range h.processSpace {
 		syscall.Kill(pid, syscall.SIGSTOP)
 	}
 }
 
-// It wakes after the leases of what ran there: nothing of it goes on there, and all of it
-// is done elsewhere, once.
+// desktopWakes wakes the desktop after the leases of its tasks. None of them goes on
+// there; each completes elsewhere, once.
 func (h *desktopPool) desktopWakes() {
 	for _, c := range h.tasks {
 		if h.showTask(c.id).Node == "server" {
@@ -318,7 +317,7 @@ func (h *desktopPool) desktopWakes() {
 	for c, attempt := range h.sleepingTasks {
 		h.awaitFor(starvedLimit, c.name+" runs elsewhere", func() bool {
 			now := h.showTask(c.id)
-			// it may have been there, and told to end
+			// it may have been there already, and completed
 			return now.Attempt > attempt && (now.State == "running" || now.State == "completed")
 		})
 	}
@@ -333,7 +332,7 @@ func (h *desktopPool) desktopWakes() {
 	})
 }
 
-// finishCounters has all tasks end, and holds what they wrote against the promises.
+// finishCounters ends all tasks, and checks the guarantees on what they wrote.
 func (h *desktopPool) finishCounters() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")

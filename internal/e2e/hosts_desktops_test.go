@@ -23,43 +23,43 @@ const (
 	leaveAfter  = 5 * time.Second
 )
 
-// promptLimit bounds what is promised within 250 ms, on a machine that may be busy with
-// other tests: above all it is less than resumeAfter.
+// promptLimit bounds what must happen within 250 ms, on a machine that may be busy with
+// other tests. Above all it is less than resumeAfter.
 const promptLimit = 2 * time.Second
 
-// starvedLimit is how long one thing may take on desktops, where everything else that
-// runs on the machine comes before tasks and what starts them: the minute of P9.
+// starvedLimit is how long one step may take on desktops. Everything else on the machine
+// has a higher priority than tasks and what starts them, so it is the minute of P9.
 const starvedLimit = time.Minute
 
-// coresOfDesk is what each desktop lends, and the server has.
+// coresOfDesk is the number of cores that each desktop offers, and that the server has.
 const coresOfDesk = 2
 
-// desktopPool is a pool of a server and of three people's machines.
+// desktopPool is a pool of a server and three desktops.
 //
 //	central 10.111.0.1   collector, negotiator
 //	submit  10.111.0.2   schedd
 //	server  10.111.0.11  startd
-//	desk1   10.111.0.21  startd, guard; so desk2, desk3
+//	desk1   10.111.0.21  startd, guard; desk2 and desk3 likewise
 type desktopPool struct {
 	*hostPool
 	desks  []*ownedDesktop
-	worker string // the program of the tasks
+	worker string // program of the tasks
 	tasks  []*countingTask
 
-	sleepingDesk  *ownedDesktop         // nil: none is
-	sleepingTasks map[*countingTask]int // what ran there, with its attempts
+	sleepingDesk  *ownedDesktop         // nil: none
+	sleepingTasks map[*countingTask]int // tasks that ran there, with their attempts
 	processSpace  []int                 // all processes there
 }
 
-// ownedDesktop is a desktop and the person at it.
+// ownedDesktop is a desktop with its owner.
 type ownedDesktop struct {
 	*testHost
 	address  string
 	terminal *OwnerTerminal
-	opened   int // the process whose terminals it is one of
+	opened   int // process that has the terminal
 }
 
-// startDesktops builds the pool and waits until all machines are lent.
+// startDesktops builds the pool and waits until all machines accept claims.
 func startDesktops(t *testing.T) *desktopPool {
 	if os.Getenv("ROOST_OWNER_MINUTES") == "" {
 		t.Skip("SKIPPED: desktops whose owners come and go take minutes of a machine on which nothing else runs: " +
@@ -86,7 +86,8 @@ func startDesktops(t *testing.T) *desktopPool {
 			n.Startds = []config.StartdSettings{own}
 		})
 		if n.onlyTerminals = private; private {
-			// What the other machines do would be somebody's work, as they are all one.
+			// All machines are one host, so the load of the others would count as foreign
+			// load.
 			if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"),
 				0o644); err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func (h *desktopPool) buildWorker() string {
 	return program
 }
 
-// openTerminal opens a terminal on the desktop, as somebody does who has sat down there.
+// openTerminal opens a terminal on the desktop, as an owner who sits down does.
 func (d *ownedDesktop) openTerminal() {
 	d.Helper()
 	if d.terminal != nil && d.opened == d.cmd.Process.Pid {
@@ -153,23 +154,23 @@ func (d *ownedDesktop) pressKey() {
 	}
 }
 
-// taskCgroups are those of the tasks on the desktop.
+// taskCgroups returns the control groups of the desktop's tasks.
 func (d *ownedDesktop) taskCgroups() []cgroup.TaskDir { return TaskCgroups(d.dir) }
 
-// isFrozen reports whether there are tasks on the desktop and all of them stand still.
+// isFrozen reports whether the desktop has tasks and all of them are frozen.
 func (d *ownedDesktop) isFrozen() bool {
 	all := d.taskCgroups()
 	return len(all) > 0 && cgroup.CountFrozen(all) == len(all)
 }
 
-// isRunning reports whether there are tasks on the desktop and all of them run.
+// isRunning reports whether the desktop has tasks and all of them run.
 func (d *ownedDesktop) isRunning() bool {
 	all := d.taskCgroups()
 	return len(all) > 0 && cgroup.CountFrozen(all) == 0
 }
 
 // timeFreeze presses a key, and returns how long it takes until all of the desktop's
-// tasks stand still.
+// tasks are frozen.
 func (d *ownedDesktop) timeFreeze() time.Duration {
 	d.Helper()
 	groups := d.taskCgroups()
@@ -191,7 +192,7 @@ func (d *ownedDesktop) timeFreeze() time.Duration {
 	return time.Since(began)
 }
 
-// deskCommand runs a command as somebody on the desktop.
+// deskCommand runs a command as a user of the desktop.
 func (d *ownedDesktop) deskCommand(who commandUser, args ...string) (out string, ok bool) {
 	cmd := exec.CommandContext(d.Context(), d.roost, args...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ROOST_DIR=" + d.dir, "HOME=/"}
@@ -210,7 +211,7 @@ func (d *ownedDesktop) signalDaemon(role string, sig syscall.Signal) (pid int) {
 	return pid
 }
 
-// awaitRestarted waits until another process than that does what a daemon does.
+// awaitRestarted waits until a daemon has another process id.
 func (d *ownedDesktop) awaitRestarted(role string, than int) {
 	d.Helper()
 	d.awaitFor(starvedLimit, "another "+role+" serves "+d.name, func() bool {
@@ -219,10 +220,9 @@ func (d *ownedDesktop) awaitRestarted(role string, than int) {
 	})
 }
 
-// TestDesktops lends three people's machines to a pool: work flows there while they are
-// away, stands still when they press a key, leaves with what it has reached when they
-// stay, and is done right elsewhere. A person's no holds whatever state the daemons are
-// in.
+// TestDesktops runs a pool with the desktops of three owners. Tasks come while owners are
+// away, freeze when a key is pressed, leave with their progress when the owner stays, and
+// complete elsewhere. An owner's pause holds in any state of the daemons.
 func TestDesktops(t *testing.T) {
 	h := startDesktops(t)
 	for _, part := range []struct {

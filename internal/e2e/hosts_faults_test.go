@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// submitGated submits a task that waits at a gate on a node, or any node, and then exits
-// with a code; it returns when it runs.
+// submitGated submits a task that waits at a gate and then exits with a code. It runs on
+// the given node, or any, and the function returns when it runs.
 func (h *hostPool) submitGated(name, node string, lease string, code int) (id string, g *taskGate) {
 	h.Helper()
 	g = h.newGate(name)
@@ -31,7 +31,7 @@ func (h *hostPool) submitGated(name, node string, lease string, code int) (id st
 	return id, g
 }
 
-// newTaskLog is a file beside the pool to which tasks on all hosts can write.
+// newTaskLog creates a file beside the pool that tasks on all hosts can write to.
 func (h *hostPool) newTaskLog(name string) string {
 	path := filepath.Join(h.dir, "ledger-"+name)
 	f, err := os.OpenFile(path, os.O_CREATE, 0o666)
@@ -58,7 +58,7 @@ func (h *hostPool) awaitCompleted(id, name string, code int) {
 	}
 }
 
-// A task outlives a cable that is pulled for less than its lease.
+// linkIsCut checks that a task outlives a cut link for less than its lease.
 func (h *hostPool) linkIsCut() {
 	id, g := h.submitGated("cut", "exec1", "60s", 7)
 	h.net.unplug("exec1")
@@ -74,7 +74,7 @@ func (h *hostPool) linkIsCut() {
 	h.awaitCompleted(id, "cut", 7)
 }
 
-// A task outlives its startd and is adopted by the next.
+// startdIsKilled checks that a task outlives its startd and is adopted by the next one.
 func (h *hostPool) startdIsKilled() {
 	id, g := h.submitGated("adopt", "exec1", "60s", 9)
 	before := h.nodes["exec1"].daemonPID("startd")
@@ -89,21 +89,21 @@ func (h *hostPool) startdIsKilled() {
 	h.awaitCompleted(id, "adopt", 9)
 }
 
-// Tasks outlive the submit node's daemons.
+// submitNodeIsKilled checks that tasks outlive the submit node's daemons.
 func (h *hostPool) submitNodeIsKilled() {
 	id, g := h.submitGated("submit", "exec1", "60s", 3)
 	during, g2 := h.submitGated("submit-during", "exec2", "60s", 4)
 	n := h.nodes["submit"]
 	n.killMaster()
-	g2.openGate() // ends while nobody listens
+	g2.openGate() // it ends while no schedd runs
 	n.start()
 	g.openGate()
 	h.awaitCompleted(id, "submit", 3)
 	h.awaitCompleted(during, "submit-during", 4)
 }
 
-// Without a central manager what runs goes on, jobs are accepted, and they are run when
-// it is back.
+// centralIsDown stops the central manager. Running tasks go on, jobs are accepted, and
+// they run when it is back.
 func (h *hostPool) centralIsDown() {
 	id, g := h.submitGated("central", "exec1", "60s", 5)
 	n := h.nodes["central"]
@@ -122,8 +122,8 @@ func (h *hostPool) centralIsDown() {
 	h.awaitTrue("the queued job ends", func() bool { return h.showTask(queued).State == "completed" })
 }
 
-// submitHeartbeat submits a task that writes a line to its ledger again and again, until
-// its gate is open, and can run anywhere.
+// submitHeartbeat submits a task that writes a line to its log repeatedly until its gate
+// is open. It can run anywhere.
 func (h *hostPool) submitHeartbeat(name, node string) (b heartbeatAttempt) {
 	var id string
 	g := h.newGate(name)
@@ -143,16 +143,16 @@ func (h *hostPool) submitHeartbeat(name, node string) (b heartbeatAttempt) {
 	return b
 }
 
-// heartbeatAttempt is a task that beats runs, and its attempt: one before it may have met
-// a claim that was just being given back.
+// heartbeatAttempt is a running heartbeat task and its attempt. An earlier attempt may
+// have met a claim that was just being released.
 type heartbeatAttempt struct {
 	id      string
 	gate    *taskGate
 	attempt int
 }
 
-// checkRestarted checks that a task runs once more on another node, and that nothing was
-// heard of the attempt before from then on (P4).
+// checkRestarted checks that a task runs again on another node. The attempt before must
+// have written nothing from then on (P4).
 func (h *hostPool) checkRestarted(b heartbeatAttempt, name, node string, limit time.Duration) {
 	next := b.attempt + 1
 	h.awaitFor(limit, name+" runs on "+node, func() bool {
@@ -196,7 +196,7 @@ func (h *hostPool) starters(node string) (pids []int) {
 	return pids
 }
 
-// stopProcesses stops processes of a node, until the test ends or f is called.
+// stopProcesses stops processes of a node, until the test ends or the result is called.
 func (h *hostPool) stopProcesses(pids ...int) (goOn func()) {
 	h.Helper()
 	signal := func(s syscall.Signal) {
@@ -210,9 +210,9 @@ func (h *hostPool) stopProcesses(pids ...int) (goOn func()) {
 	return goOn
 }
 
-// A node that dies loses its task, and one that is cut off for longer than the lease
-// kills it: both run again on a node that has just joined. So does a task whose startd
-// and starter are stopped: the kernel lets the starter go on when the lease is over.
+// nodesAreLost checks a node that dies, and one that is cut off for longer than the
+// lease. Their tasks run again on a node that has just joined. So does a task whose
+// startd and starter are stopped: the kernel resumes the starter at the end of the lease.
 func (h *hostPool) nodesAreLost() {
 	dead := h.submitHeartbeat("dead", "exec2")
 	stopped := h.submitHeartbeat("stopped", "exec1")

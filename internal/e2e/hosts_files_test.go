@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// workScript is the program that is brought along: it shows what it was given, and makes
-// files of all sizes with their digests in its output.
+// workScript is the transferred program. It prints its input, and writes files of all
+// sizes with their digests in its output.
 const workScript = `#!/bin/sh
 set -e
 echo "node $ROOST_NODE"
@@ -30,8 +30,8 @@ sha256sum big-$1.bin result-$1.txt deep/$1/one deep/$1/er/two deep/$1/er/empty
 echo "to stderr" >&2
 `
 
-// Input files and the program go to each node, and everything that a task names comes
-// back to the user's directory, complete and the user's.
+// filesAreTransferred checks that input files and the program go to each node. Every file
+// that a task names comes back to the user's directory, complete and owned by the user.
 func (h *hostPool) filesAreTransferred() {
 	h.writeUserFile("bin/work.sh", workScript, 0o755)
 	h.writeUserFile("table.csv", "a,b", 0o600)
@@ -76,8 +76,8 @@ func (h *hostPool) readOutputFile(name string) string {
 	return string(text)
 }
 
-// checkDigests compares the files at home with lines of sha256sum that the task wrote,
-// and their owners.
+// checkDigests compares the files at the submit side with the task's lines of sha256sum,
+// and checks their owners.
 func (h *hostPool) checkDigests(said string) (n int) {
 	for line := range strings.Lines(said) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
@@ -99,8 +99,8 @@ func (h *hostPool) checkDigests(said string) (n int) {
 	return n
 }
 
-// Without outputs what is new at the top comes back, and output that no file was named
-// for is kept, however large it is.
+// undeclaredOutput checks a job without outputs. New files at the top come back, and
+// output without a file name is stored, however large it is.
 func (h *hostPool) undeclaredOutput() {
 	id := h.submitJob(`job "kept" {
   script = <<-END
@@ -122,7 +122,7 @@ func (h *hostPool) undeclaredOutput() {
 	}
 }
 
-// A task on another host can be followed while it runs.
+// outputIsFollowed checks that a task on another host can be followed while it runs.
 func (h *hostPool) outputIsFollowed() {
 	gate := h.newGate("follow")
 	id := h.submitJob(fmt.Sprintf(`job "follow" {
@@ -155,7 +155,8 @@ func (h *hostPool) outputIsFollowed() {
 	}
 }
 
-// A job whose files are not to travel waits, and says why.
+// fixedFilesJobWaits checks that a job whose files must not be transferred waits, and
+// says why.
 func (h *hostPool) fixedFilesJobWaits() {
 	id := h.submitJob("job \"never\" {\n  command  = [\"true\"]\n  transfer = \"never\"\n}")
 	h.awaitTrue("roost why speaks of the files", func() bool {
@@ -169,8 +170,8 @@ func (h *hostPool) fixedFilesJobWaits() {
 	h.mustAs("rm", id)
 }
 
-// An input file that is gone when the task is to start holds the job, with the file's
-// name.
+// inputIsMissing checks that an input file that is missing at the start holds the job,
+// with the file's name.
 func (h *hostPool) inputIsMissing() {
 	path := h.writeUserFile("soon-gone", "x", 0o600)
 	id := h.submitJob("job \"missing\" {\n  command = [\"cat\", \"soon-gone\"]\n  inputs  = [\"soon-gone\"]\n  " +
@@ -191,8 +192,8 @@ func (h *hostPool) inputIsMissing() {
 	}
 }
 
-// taskGate is what a task waits at until the test opens it: all hosts are one machine in
-// truth.
+// taskGate is what a task waits for until the test opens it. It is a file, because all
+// hosts are really one machine.
 type taskGate struct {
 	hosts *hostPool
 	path  string

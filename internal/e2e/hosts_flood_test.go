@@ -14,18 +14,18 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The flood, at each of three daemons at once.
+// The flood against each of three daemons at once.
 const (
 	halfOpenConnections = 2000
 	slowConnections     = 500
 	floodClients        = 8
 	honestInterval      = 50 * time.Millisecond
-	floodCalls          = 100 // of the honest client, while it goes on
+	floodCalls          = 100 // of the honest client, during the flood
 	maxHonestDelay      = time.Second
 )
 
-// floodConnections opens connections and leaves them, begins requests and does not end
-// them, and asks without a pause, while an honest client asks, too.
+// floodConnections opens idle connections, starts requests without ending them, and calls
+// without pause. Meanwhile an honest client must be served.
 func (a *attackedPool) floodConnections() {
 	ctx, cancel := context.WithCancel(a.Context())
 	var running sync.WaitGroup
@@ -84,7 +84,7 @@ func (a *attackedPool) floodConnections() {
 		})
 	}
 	honest := a.newIdentity("honest", "schedd")
-	// Each question comes over a connection of its own, as each command's does.
+	// Each call has a connection of its own, as each command does.
 	asks := map[string]func(context.Context) error{
 		"schedd": func(ctx context.Context) error {
 			_, err := wire.NewScheddClient(a.dialSchedd(someone)).Health(ctx, &wire.HealthRequest{})
@@ -131,8 +131,8 @@ func (a *attackedPool) floodConnections() {
 	}
 }
 
-// unfinishedRequest is the beginning of a call over HTTP/2, with five bytes of a message
-// of a million (RFC 9113, RFC 7541: literals without an index).
+// unfinishedRequest returns the start of a call over HTTP/2, with five bytes of a message
+// of a million. The format is that of RFC 9113 and RFC 7541 (literals without an index).
 func unfinishedRequest(method string) []byte {
 	frame := func(kind, flags, stream byte, payload []byte) []byte {
 		n := len(payload)

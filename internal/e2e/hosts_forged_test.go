@@ -17,9 +17,10 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// testForgedAds are what a rooted node may say of itself, and of others.
+// testForgedAds sends what a compromised node may advertise about itself, and about
+// others.
 func (a *attackedPool) testForgedAds() {
-	rogue := a.newIdentity("exec2", "startd") // its own certificate: the node is its own, and nobody else's
+	rogue := a.newIdentity("exec2", "startd") // its own certificate, which is valid for its own node only
 	conn := a.dialDaemon("collector", rogue)
 	advertise := func(updates ...*wire.AdUpdate) error { return a.advertiseForged(conn, updates...) }
 	alike := a.dialDaemon("collector", a.newIdentity("exec1.exec2", "startd"))
@@ -36,7 +37,7 @@ func (a *attackedPool) testForgedAds() {
 		a.Error(err)
 	}
 	var slots []*wire.AdUpdate
-	for i := range 2000 { // of the million that it would like to say
+	for i := range 2000 { // a part of the million that it would like to send
 		slots = append(slots, machine(fmt.Sprintf("slot%d.exec2", i), "[Cpus = 1]"))
 	}
 	for _, tt := range []struct {
@@ -76,7 +77,7 @@ func (a *attackedPool) testForgedAds() {
 		"refused a message that is too long")
 }
 
-// advertiseForged says what somebody says of machines, and returns the first refusal.
+// advertiseForged sends machine ads, and returns the first refusal.
 func (a *attackedPool) advertiseForged(conn *grpc.ClientConn, updates ...*wire.AdUpdate) (err error) {
 	ctx, cancel := context.WithTimeout(a.Context(), 2*awaitTimeout)
 	defer cancel()
@@ -84,14 +85,14 @@ func (a *attackedPool) advertiseForged(conn *grpc.ClientConn, updates ...*wire.A
 	for _, u := range updates {
 		if err == nil {
 			u.LeaseMs = 5000
-			stream.Send(u) // its outcome is Recv's
+			stream.Send(u) // Recv returns its result
 			_, err = stream.Recv()
 		}
 	}
 	return rpc.FromStatus(err)
 }
 
-// exponentialAd is an ad whose Cpus takes 2^n steps to know.
+// exponentialAd returns an ad whose Cpus takes 2^n steps to evaluate.
 func exponentialAd(n int) string {
 	var b strings.Builder
 	b.WriteString("[Cpus = a0; ")
@@ -102,7 +103,8 @@ func exponentialAd(n int) string {
 	return b.String()
 }
 
-// testForeignAttempts are what the certificate of one submit node opens of another's.
+// testForeignAttempts checks what the certificate of one submit node gives access to of
+// another's.
 func (a *attackedPool) testForeignAttempts() {
 	startd := wire.NewStartdClient(a.dialDaemon("startd", a.ids["schedd"]))
 	for _, who := range []struct {
@@ -174,12 +176,12 @@ func (a *attackedPool) testForeignAttempts() {
 		"refused a call of /roost.wire.CheckpointServer/Remove")
 }
 
-// testForeignImages are what a node wants of a checkpoint server without the right to it:
-// to put an image of an attempt that it does not have, and to get one.
+// testForeignImages uses a checkpoint server without the right to it. A node stores an
+// image of an attempt that it does not have, and fetches one.
 func (a *attackedPool) testForeignImages() {
 	images, ref := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["startd"])),
 		&wire.AttemptRef{Job: a.seq, Attempt: 1}
-	// it shows no right, or one that it has made
+	// without a right, and with a forged one
 	for _, want := range []roost.ErrorKind{roost.Unavailable, roost.Invalid} {
 		right := map[bool][]byte{true: []byte("right")}[want == roost.Invalid]
 		get, err := images.Get(a.Context(),
@@ -189,7 +191,7 @@ func (a *attackedPool) testForeignImages() {
 		}
 		put, err := images.Put(a.Context())
 		if err == nil {
-			// its outcome is CloseAndRecv's
+			// CloseAndRecv returns its result
 			put.Send(&wire.FileChunk{Schedd: "submit", Attempt: ref, Entry: &wire.FileEntry{Name: "1", Size: 5},
 				Capability: right})
 			_, err = put.CloseAndRecv()
@@ -200,7 +202,7 @@ func (a *attackedPool) testForeignImages() {
 	}
 }
 
-// firstStreamError is the error of a stream's first message, if it does not come.
+// firstStreamError returns the error of a stream's first message, if it does not come.
 func firstStreamError[T any](s interface{ Recv() (*T, error) }, err error) error {
 	if err == nil {
 		_, err = s.Recv()
@@ -208,7 +210,7 @@ func firstStreamError[T any](s interface{ Recv() (*T, error) }, err error) error
 	return err
 }
 
-// openSession opens a conversation with a startd as a schedd.
+// openSession opens a session with a startd as a schedd.
 func (a *attackedPool) openSession(daemon, name string, id *rpc.Identity) wire.Startd_SessionClient {
 	a.Helper()
 	s, err := wire.NewStartdClient(a.dialDaemon(daemon, id)).Session(a.Context())
@@ -222,7 +224,7 @@ func (a *attackedPool) openSession(daemon, name string, id *rpc.Identity) wire.S
 	return s
 }
 
-// testForgedClaims are asked for without a grant, with one that was used, and for what
+// testForgedClaims requests claims without a grant, with a used grant, and for what
 // others have.
 func (a *attackedPool) testForgedClaims() {
 	s := a.openSession("startd", "submit", a.ids["schedd"])
@@ -295,8 +297,8 @@ func (a *attackedPool) testForgedClaims() {
 			a.Errorf("%s: got %v", name, got)
 		}
 	}
-	// With the key that only negotiators have, the grant is good: once, and not for
-	// whoever has overheard it, nor after a newer negotiator has spoken.
+	// With the negotiators' key the grant is valid once, but not for another schedd, and
+	// not after a grant of a newer negotiator.
 	if got := claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")); got.GetClaim() == 0 {
 		a.Fatalf("a grant: got %v", got)
 	}
@@ -311,7 +313,7 @@ func (a *attackedPool) testForgedClaims() {
 		!strings.Contains(got.GetReason(), "epoch") {
 		a.Errorf("of an epoch that is over: got %v", got)
 	}
-	// A negotiator that gives away more than the machine has.
+	// A negotiator that grants more than the machine has.
 	over := &wire.Grant{Id: grant.Id + 2, Epoch: grant.Epoch, Owner: "ann", Node: "exec1",
 		Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}
 	if got := claim(s, over, wire.ClaimToken(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 ||
@@ -321,7 +323,7 @@ func (a *attackedPool) testForgedClaims() {
 	a.awaitLogged("exec1", `msg="claim refused"`)
 }
 
-// testNegotiatorKeys are what negotiators alone know of the machines.
+// testNegotiatorKeys returns what only negotiators know of the machines.
 func (a *attackedPool) testNegotiatorKeys() map[string][]byte {
 	a.Helper()
 	stream, err := wire.NewCollectorClient(a.dialDaemon("collector", a.ids["negotiator"])).Watch(a.Context(),
@@ -338,7 +340,7 @@ func (a *attackedPool) testNegotiatorKeys() map[string][]byte {
 		if d.GetSynced() {
 			return keys
 		}
-		key, err := hex.DecodeString(d.GetPrivate()["GrantKey"]) // none in what was forged
+		key, err := hex.DecodeString(d.GetPrivate()["GrantKey"]) // forged ads have none
 		if err != nil {
 			a.Fatal(err)
 		}
@@ -346,7 +348,7 @@ func (a *attackedPool) testNegotiatorKeys() map[string][]byte {
 	}
 }
 
-// testUserAccess try what commands there are, and look into every directory.
+// testUserAccess tries all commands as another user, and reads every directory.
 func (a *attackedPool) testUserAccess() {
 	for _, verb := range []string{"rm", "hold", "release", "suspend", "resume", "checkpoint", "retry"} {
 		if _, stderr, code := a.runAs(mallory, verb, a.job); code == 0 || !strings.Contains(stderr, "it belongs to") {

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// unjoinedHosts are machines of which nothing is known to each other but an address, with
-// the programs on them.
+// unjoinedHosts are hosts with the programs on them that know only an address of each
+// other.
 type unjoinedHosts struct {
 	*testing.T
 	net        *testNetwork
@@ -25,19 +25,19 @@ type unjoinedHosts struct {
 	masters    []*exec.Cmd
 }
 
-// hostDirectory is where a machine's files are.
+// hostDirectory returns the directory of a host's files.
 func (b *unjoinedHosts) hostDirectory(host string) enroll.NodePaths {
 	return enroll.NodePaths{Root: filepath.Join(b.dir, host)}
 }
 
-// command is a command on a machine. No systemd is running there.
+// command returns a command on a host, where no systemd runs.
 func (b *unjoinedHosts) command(host string, args ...string) *exec.Cmd {
 	cmd := exec.Command("ip", append([]string{"netns", "exec", b.net.namespaceName(host), b.roost}, args...)...)
 	cmd.Dir = "/"
 	return cmd
 }
 
-// runCommand runs one to its end.
+// runCommand runs a command to its end.
 func (b *unjoinedHosts) runCommand(host string, args ...string) (stdout, stderr string, code int) {
 	b.Helper()
 	cmd := b.command(host, args...)
@@ -59,7 +59,7 @@ func (b *unjoinedHosts) mustRun(host string, args ...string) string {
 	return stdout
 }
 
-// expectRefusal runs one that has to fail with those words.
+// expectRefusal runs a command that must fail with certain words.
 func (b *unjoinedHosts) expectRefusal(wantText, host string, args ...string) {
 	b.Helper()
 	_, stderr, code := b.runCommand(host, args...)
@@ -68,8 +68,7 @@ func (b *unjoinedHosts) expectRefusal(wantText, host string, args ...string) {
 	}
 }
 
-// startMaster starts the daemons of a machine, as its owner does where there is no
-// systemd.
+// startMaster starts the daemons of a host, as its owner does without systemd.
 func (b *unjoinedHosts) startMaster(host string) {
 	b.Helper()
 	cmd := b.command(host, "master", "--config", b.hostDirectory(host).NodeFile())
@@ -93,7 +92,7 @@ func (b *unjoinedHosts) startMaster(host string) {
 	})
 }
 
-// tokenLine is what a token prints, in words, with what else the machine says of itself.
+// tokenLine returns the command line that a token prints, with further words of the host.
 func (b *unjoinedHosts) tokenLine(text, host string, more ...string) []string {
 	words := strings.Fields(text)
 	if len(words) < 4 || words[0] != "roost" {
@@ -102,8 +101,8 @@ func (b *unjoinedHosts) tokenLine(text, host string, more ...string) []string {
 	return append(append(words[1:], "--root", b.hostDirectory(host).Root, "--name", host), more...)
 }
 
-// From nothing to a second machine that runs a job, over a network that nobody trusts;
-// and every way in that is none.
+// TestMachinesJoin starts with nothing and ends with a second machine that runs a job,
+// over an untrusted network. Every invalid way to join must fail.
 func TestMachinesJoin(t *testing.T) {
 	t.Parallel()
 	b := &unjoinedHosts{T: t, net: newNetwork(t), dir: openDir(t), roost: program(t)}
@@ -115,7 +114,7 @@ func TestMachinesJoin(t *testing.T) {
 	b.startMaster("first")
 	deadline := time.Now().Add(awaitTimeout)
 	joined := b.tokenLine(first, "second")
-	for { // as a person does who is faster than the first machine
+	for { // as a user does who is faster than the first machine
 		_, stderr, code := b.runCommand("second", joined...)
 		if code == 0 {
 			break
@@ -147,7 +146,7 @@ func TestMachinesJoin(t *testing.T) {
 	t.Run("revoked", func(t *testing.T) { part := *b; part.checkRevocation() })
 }
 
-// runJob has a job run that somebody submits on the first machine.
+// runJob runs a job that is submitted on the first machine.
 func (b *unjoinedHosts) runJob(home string) ([]byte, error) {
 	cmd := exec.Command(b.roost, "run", "--", "sh", "-c", "echo done")
 	cmd.Dir = home
@@ -187,14 +186,14 @@ func (b *unjoinedHosts) testInvalidTokens(used []string) {
 	b.expectRefusal("belongs to the pool lab, as second already", "second", "join", words[2], words[3], "--root",
 		b.hostDirectory("second").Root)
 
-	// A token of another pool, shown to this one's authority.
+	// A token of another pool, shown to this pool's authority.
 	other := filepath.Join(b.dir, "other")
 	b.mustRun("third", "init", "--name", "other", "--root", other)
 	foreign := strings.Fields(b.mustRun("third", "init", "--name", "another", "--root", other+"2"))
 	b.expectRefusal("is not the one that made the token", "third", "join", words[2], foreign[3], "--root",
 		b.hostDirectory("third").Root)
 
-	// None of it has made the machine a member, and the token is as good as before.
+	// None of it has made the machine a member, and the token is still valid.
 	if _, err := os.Stat(b.hostDirectory("third").NodeFile()); err == nil {
 		b.Errorf("third has a node file")
 	}
@@ -225,14 +224,15 @@ func changeLetter(token string) string {
 	return token[:20] + other + token[21:]
 }
 
-// checkRevocation holds that the list of revoked certificates travels by itself.
+// checkRevocation checks that the list of revoked certificates is distributed
+// automatically.
 func (b *unjoinedHosts) checkRevocation() {
 	files := &config.TLSFiles{CA: b.hostDirectory("first").TLS().CA}
 	b.mustRun("first", "revoke", "second", "--reason", "lost", "--config", b.hostDirectory("first").NodeFile())
 	began := time.Now()
 	listed := pollUntil(b.Context(), time.Minute, func() bool {
 		list, err := pki.ReadRevocations(files)
-		// the third machine's first is on it, too
+		// the third machine's first certificate is on it, too
 		return err == nil && list != nil && len(list.RevokedCertificateEntries) == 2
 	})
 	if !listed {

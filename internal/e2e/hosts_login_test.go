@@ -17,9 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/identity/pki"
 )
 
-// TestLogins lets a user act on his jobs at s2 from other machines: from s1, which has a
-// schedd, and from a laptop that has none and is not in the pool. Who has no login
-// cannot, and neither can any node of the pool.
+// TestLogins lets a user manage jobs at s2 from other machines. These are s1, which has a
+// schedd, and a laptop outside the pool. Without a login neither a user nor any node of
+// the pool can.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	h := startSubmitNodes(t)
@@ -41,8 +41,8 @@ func TestLogins(t *testing.T) {
 	h.loginIsRevoked(laptop)
 }
 
-// addLaptop is a machine in the network, with commands as the user and a home of its own.
-// It has no daemons.
+// addLaptop adds a machine to the network with commands as the user and a home directory
+// of its own. It has no daemons.
 func (h *submitNodesPool) addLaptop(address string) *hostPool {
 	h.net.attachHost("laptop", address)
 	l := h.forSubtest(h.T)
@@ -78,8 +78,7 @@ func (h *submitNodesPool) tokenExpires() {
 	}
 }
 
-// fromLaptop holds that the only login is meant without being named, and what can be done
-// with it.
+// fromLaptop checks that the only login is used by default, and what can be done with it.
 func (h *submitNodesPool) fromLaptop(laptop *hostPool) {
 	id := h.ids["s2"]
 	if out := laptop.mustAs("jobs"); !strings.Contains(out, id) {
@@ -114,8 +113,8 @@ func (h *submitNodesPool) fromLaptop(laptop *hostPool) {
 	h.localFilesJob(laptop)
 }
 
-// localFilesJob submits from a directory that is on the laptop, in a file system of its
-// own, and not at s2.
+// localFilesJob submits from a directory on the laptop, in its own file system, that s2
+// does not have.
 func (h *submitNodesPool) localFilesJob(laptop *hostPool) {
 	away, job := filepath.Join(h.dir, "only-there"), filepath.Join(laptop.home, "job.hcl")
 	if err := os.Mkdir(away, 0o755); err != nil {
@@ -135,8 +134,8 @@ func (h *submitNodesPool) localFilesJob(laptop *hostPool) {
 	}
 }
 
-// fromNode logs in on s1, where the user has a schedd: jobs of s2 are found by their ids,
-// and everything else stays where it was.
+// fromNode logs in on s1, where the user has a schedd. Jobs of s2 are found by their ids,
+// and everything else stays local.
 func (h *submitNodesPool) fromNode() {
 	s1, s2 := h.at["s1"], h.at["s2"]
 	id := s2.submitJob("job \"far\" {\n  command = [\"sleep\", \"1000\"]\n}")
@@ -158,7 +157,7 @@ func (h *submitNodesPool) fromNode() {
 	}
 	s1.mustAs(strings.Fields(s2.mustAs("token", "--user"))[1:]...)
 	s1.mustAs("rm", id, h.ids["s1"])
-	h.awaitTrue("both are removed", func() bool { // one that was starting is so when its node has answered
+	h.awaitTrue("both are removed", func() bool { // a starting job is removed when its node has answered
 		return s2.showTask(id).State == "removed" && s1.showTask(h.ids["s1"]).State == "removed"
 	})
 	if out := s1.mustAs("--schedd", "s2", "run", "--", "echo", "from s1"); out != "from s1\n" {
@@ -166,9 +165,9 @@ func (h *submitNodesPool) fromNode() {
 	}
 }
 
-// othersHaveNoAccess holds that no node of the pool can do anything to the jobs of
-// another one's users, whatever its roles are, and that s2's users are nobody at s3: who
-// does without the checks on his own side is refused by s3.
+// othersHaveNoAccess checks that no node of the pool can act on the jobs of another
+// node's users. That holds whatever its roles are. Users of s2 are unknown at s3: if a
+// client skips its own checks, s3 refuses it.
 func (h *submitNodesPool) othersHaveNoAccess(laptop *hostPool) {
 	dir := filepath.Join(laptop.home, ".config", "roost", "logins")
 	e, err := login.Load(dir, "s2")
@@ -198,7 +197,7 @@ func (h *submitNodesPool) othersHaveNoAccess(laptop *hostPool) {
 		if err := os.Chown(filepath.Join(dir, "s3.json"), int(someone.uid), int(someone.gid)); err != nil {
 			h.Fatal(err)
 		}
-		// s3 hangs up
+		// s3 closes the connection
 		if out, errs, code := laptop.runAs(someone, "rm", h.ids["s3"]); code != roost.Unavailable.ExitCode() {
 			h.Errorf("%s removes a job of s3: exit %d, %s%s", who, code, out, errs)
 		}

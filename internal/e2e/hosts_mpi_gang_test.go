@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A machine that loses its power takes the whole of a program with it that has a part of
-// it: what ran on the others is ended, and all starts again when there are machines
-// enough, once, and nothing of the first time is heard from then on (P4).
+// machineOfProgramIsLost crashes a machine of an MPI gang. The processes on the others
+// are ended, and the whole gang starts again once there are enough machines. The first
+// attempt writes nothing from then on (P4).
 func (h *hostPool) machineOfProgramIsLost() {
 	pbsdsh := filepath.Join(h.home, "pbsdsh")
 	if err := os.Symlink(h.roost, pbsdsh); err != nil {
@@ -65,7 +65,7 @@ func (h *hostPool) machineOfProgramIsLost() {
 	}
 }
 
-// matchingProcesses lists the processes on a host whose command line has a text in it.
+// matchingProcesses lists the processes on a host whose command line contains a text.
 func (h *hostPool) matchingProcesses(host, text string) (list []int) {
 	for _, pid := range namespaceProcesses(h.net.namespaceName(host)) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// testNetwork is a switch and the hosts on it, each in a network namespace of its own, so
-// that nothing of it is to be seen on the machine itself and two of them never meet.
-// Namespaces are named after the process that made them, and numbered.
+// testNetwork is a switch and its hosts, each in a network namespace of its own. The
+// machine itself sees nothing of it, and two networks are separate. Namespaces are
+// numbered and named after the process that made them.
 type testNetwork struct {
 	*testing.T
 	prefix        string
 	spaces        []string
-	virtualSwitch *virtualSwitch // nil: the hosts are on a bridge of the kernel's
+	virtualSwitch *virtualSwitch // nil: the hosts are on a kernel bridge
 }
 
 const namespacePrefix = "roost-test-"
 
-// newNetwork makes the switch, or skips the test where that cannot be. What an earlier
-// test left that was killed is removed.
+// newNetwork creates the switch, or skips the test where that is not possible. It removes
+// what a killed test has left.
 func newNetwork(t *testing.T) *testNetwork {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: several hosts need network namespaces, which only root can make; nothing over the " +
@@ -62,7 +62,7 @@ func (n *testNetwork) runIP(args ...string) {
 	}
 }
 
-// attachHost makes a host with that address.
+// attachHost creates a host with an address.
 func (n *testNetwork) attachHost(host, address string) {
 	n.Helper()
 	at, sw := n.namespaceName(host), n.namespaceName("switch")
@@ -79,7 +79,7 @@ func (n *testNetwork) attachHost(host, address string) {
 	n.runIP("-n", at, "link", "set", "lo", "up")
 }
 
-// unplug pulls a host's plug out of the switch; mend puts it back.
+// unplug takes down a host's link at the switch; replug restores it.
 func (n *testNetwork) unplug(host string) {
 	n.runIP("-n", n.namespaceName("switch"), "link", "set", host, "down")
 }
@@ -87,7 +87,7 @@ func (n *testNetwork) replug(host string) {
 	n.runIP("-n", n.namespaceName("switch"), "link", "set", host, "up")
 }
 
-// namespaceProcesses lists what runs in a namespace.
+// namespaceProcesses lists the processes in a namespace.
 func namespaceProcesses(space string) (pids []int) {
 	out, _ := exec.Command("ip", "netns", "pids", space).Output()
 	for _, field := range strings.Fields(string(out)) {
@@ -98,14 +98,15 @@ func namespaceProcesses(space string) (pids []int) {
 	return pids
 }
 
-// crashHost ends all that runs on a host, as a loss of power does.
+// crashHost kills everything on a host, as a power loss does.
 func (n *testNetwork) crashHost(host string) {
 	if !killNamespace(n.namespaceName(host)) {
 		n.Errorf("%s: processes cannot be killed", host)
 	}
 }
 
-// killNamespace kills until nothing is left, for what is being killed may fork.
+// killNamespace kills until nothing is left, because a process may fork while it is
+// killed.
 func killNamespace(space string) bool {
 	late := time.NewTimer(10 * time.Second)
 	defer late.Stop()
@@ -138,7 +139,7 @@ func (n *testNetwork) removeNetwork() {
 	}
 }
 
-// removeStale removes the namespaces of tests that are not there any more.
+// removeStale removes the namespaces of tests that no longer run.
 func (n *testNetwork) removeStale() {
 	left, _ := filepath.Glob("/run/netns/" + namespacePrefix + "*")
 	for _, path := range left {

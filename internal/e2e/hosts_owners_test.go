@@ -17,24 +17,24 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ownerDay is what happens at the desktops while their owners come and go as they like.
+// ownerDay is the state of desktops whose owners come and go at random.
 type ownerDay struct {
 	*desktopPool
 	rng *rand.Rand
 
 	mu     sync.Mutex
-	keys   map[string][]time.Time   // when somebody pressed a key, by desktop
-	pauses map[string][]desktopSpan // when a desktop was paused
-	counts map[string]int           // what happened how often
+	keys   map[string][]time.Time   // by desktop: times of key presses
+	pauses map[string][]desktopSpan // by desktop: when it was paused
+	counts map[string]int           // by action: how often it happened
 }
 
-// desktopSpan is some time of a desktop.
+// desktopSpan is a period of time.
 type desktopSpan struct{ from, to time.Time }
 
-// TestOwners has three people come and go at random, touch a key in passing, stay and
-// type, say no and yes, while jobs flow, startds and guards are killed and cables are
-// pulled; for so many minutes as ROOST_OWNER_MINUTES says. Whatever they do, nothing runs
-// on a machine whose owner is there, and no work is lost or done twice.
+// TestOwners simulates three owners for ROOST_OWNER_MINUTES. They come and go at random,
+// press single keys, stay and type, pause and resume. Meanwhile jobs run, startds and
+// guards are killed and links cut. Nothing may run on a machine whose owner is present,
+// and no work may be lost or repeated.
 func TestOwners(t *testing.T) {
 	length := 10 * time.Second
 	if n, err := strconv.ParseFloat(os.Getenv("ROOST_OWNER_MINUTES"), 64); err == nil {
@@ -68,7 +68,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// countAction counts something.
+// countAction counts an action.
 func (h *ownerDay) countAction(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,12 +86,12 @@ func (h *ownerDay) pressKey(d *ownedDesktop) {
 	h.keys[d.name] = append(h.keys[d.name], at)
 }
 
-// randomMillis is some time of so many milliseconds.
+// randomMillis returns a random duration in milliseconds.
 func randomMillis(rng *rand.Rand, least, most int) time.Duration {
 	return time.Duration(least+rng.IntN(most-least)) * time.Millisecond
 }
 
-// simulateOwner is what an owner does.
+// simulateOwner simulates an owner.
 func (h *ownerDay) simulateOwner(d *ownedDesktop, rng *rand.Rand, end time.Time) {
 	for time.Now().Before(end) && !h.Failed() {
 		waitReal(h.Context(), randomMillis(rng, 500, 9000))
@@ -112,7 +112,7 @@ func (h *ownerDay) simulateOwner(d *ownedDesktop, rng *rand.Rand, end time.Time)
 	}
 }
 
-// pauseDesktop keeps a desktop paused for a while.
+// pauseDesktop pauses a desktop for a while.
 func (h *ownerDay) pauseDesktop(d *ownedDesktop, length time.Duration) {
 	out, ok := d.deskCommand(root, "pause", "1h")
 	from := time.Now()
@@ -129,10 +129,10 @@ func (h *ownerDay) pauseDesktop(d *ownedDesktop, length time.Duration) {
 	h.pauses[d.name] = append(h.pauses[d.name], desktopSpan{from, to})
 }
 
-// lease is that of the tasks: a cable may be out for more.
+// leaseOfCount is the lease of the tasks: a link may be cut for longer.
 const leaseOfCount = 10 * time.Second
 
-// injectFaults kills daemons and pulls cables.
+// injectFaults kills daemons and cuts links.
 func (h *ownerDay) injectFaults(rng *rand.Rand, end time.Time) {
 	for {
 		waitReal(h.Context(), randomMillis(rng, 2000, 8000))
@@ -173,10 +173,10 @@ func (h *ownerDay) cutCable(host string, length time.Duration) {
 	h.net.replug(host)
 }
 
-// maxActiveTasks is how many tasks are kept in the queue, or running.
+// maxActiveTasks is the number of tasks that are queued or running.
 const maxActiveTasks = 9
 
-// submitWork submits tasks so that there is always something to do.
+// submitWork submits tasks so that there is always work.
 func (h *ownerDay) submitWork(end time.Time) {
 	open := []*countingTask{}
 	for time.Now().Before(end) && !h.Failed() {
@@ -190,9 +190,9 @@ func (h *ownerDay) submitWork(end time.Time) {
 	}
 }
 
-// awaitAllEnded waits until everything has ended with no hand laid on (P9). Where others
-// keep the machine busy, before whose work that of a desktop's tasks never comes, they
-// may take thirty times as long.
+// awaitAllEnded waits until everything has ended without help (P9). On a machine that is
+// busy with other work, which has priority over a desktop's tasks, they may take thirty
+// times as long.
 func (h *ownerDay) awaitAllEnded() {
 	h.Helper()
 	limit := starvedLimit
@@ -206,15 +206,15 @@ func (h *ownerDay) awaitAllEnded() {
 	}
 }
 
-// loadAverage is the average number of processes of the last minute that would run.
+// loadAverage returns the load average of the last minute.
 func loadAverage() (average float64) {
 	text, _ := os.ReadFile("/proc/loadavg")
 	fmt.Sscan(string(text), &average)
 	return average
 }
 
-// auditTasks holds what the tasks wrote against what the owners did, and against the
-// promises.
+// auditTasks compares what the tasks wrote with the owners' actions, and checks the
+// guarantees.
 func (h *ownerDay) auditTasks() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")
@@ -250,19 +250,19 @@ func (h *ownerDay) auditTasks() {
 	}
 }
 
-// writtenStep is a step, and the task that it is of.
+// writtenStep is a step with its task.
 type writtenStep struct {
 	countingStep
 	by     *countingTask
 	events []*wire.JobEvent
 }
 
-// running is how far a step is back at most of a task that runs.
+// running is the greatest age of the last step of a running task.
 const running = 200 * time.Millisecond
 
-// checkOwnerRespected holds that nothing ran at a desktop while its owner was there, and
-// returns how long the last step of a task came after a key that found some running, 0
-// where none came. Steps are sorted.
+// checkOwnerRespected checks that nothing ran at a desktop while its owner was present.
+// It returns how long after each key that found running tasks their last step came, 0 if
+// none came. Steps are sorted.
 func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (late []time.Duration) {
 	keys := h.keys[d.name]
 	from := func(at time.Time) int {
@@ -271,7 +271,7 @@ func (h *ownerDay) checkOwnerRespected(d *ownedDesktop, steps []writtenStep) (la
 	}
 	said := map[*countingTask]bool{}
 	for _, key := range keys {
-		quiet := key.Add(resumeAfter - 100*time.Millisecond) // until then nothing may go on
+		quiet := key.Add(resumeAfter - 100*time.Millisecond) // no task may resume earlier
 		first, worst := from(key), time.Duration(0)
 		for _, s := range steps[first:] {
 			if !s.at.Before(quiet) {

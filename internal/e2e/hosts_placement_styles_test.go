@@ -16,21 +16,21 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// placementStylePool is a pool with two submit nodes: submit is the one whose pool this
-// is, and second is the other's.
+// placementStylePool is a pool with two submit nodes. The embedded pool belongs to
+// submit, and second to the other one.
 type placementStylePool struct {
 	*hostPool
 	second *hostPool
-	cores  map[string]int // of a task, by the name of its batch
+	cores  map[string]int // cores of a task, by the name of its batch
 }
 
 // TestStyles lets two submit nodes place their batch tasks themselves, on copies of the
-// same two machines, which have room for a part of them only: what both have chosen comes
-// back and is placed elsewhere, nothing is granted twice, and each task runs once. Then
-// the leader places the same tasks, and the same have completed.
+// same two machines. The machines have room for some of the tasks. What both have chosen
+// comes back and is placed elsewhere, nothing is granted twice, and each task runs once.
+// Then the leader places the same tasks, and the same ones complete.
 func TestStyles(t *testing.T) {
 	t.Parallel()
-	debug := hostPoolOptions{env: []string{"ROOST_DEBUG=1"}} // the negotiator says what was proposed
+	debug := hostPoolOptions{env: []string{"ROOST_DEBUG=1"}} // the negotiator logs what was proposed
 	h := &placementStylePool{hostPool: startHostsAs(t, debug), cores: map[string]int{}}
 	h.addHost("submit2", "10.111.0.3", h.issueCertificate(filepath.Join(h.dir, "ca"), "submit2", peer.Schedd),
 		func(n *config.Node) {
@@ -73,10 +73,10 @@ func TestStyles(t *testing.T) {
 	h.checkCapacity()
 }
 
-// submitHosts are the submit nodes.
+// submitHosts returns the submit nodes.
 func (h *placementStylePool) submitHosts() []*hostPool { return []*hostPool{h.hostPool, h.second} }
 
-// awaitPlacing waits until both schedds know the machines, and place.
+// awaitPlacing waits until both schedds know the machines and place tasks.
 func (h *placementStylePool) awaitPlacing() {
 	h.Helper()
 	for i, at := range h.submitHosts() {
@@ -88,9 +88,9 @@ func (h *placementStylePool) awaitPlacing() {
 	}
 }
 
-// bothChooseTheSame has both schedds place tasks on the one machine that all like better,
-// in the same moment: the leader hears of them when it wakes. All run at once in the end,
-// half of them elsewhere. It returns how many places came back.
+// bothChooseTheSame lets both schedds place tasks on the machine that all prefer, at the
+// same moment. The leader sees the proposals when it resumes. In the end all tasks run at
+// once, half of them elsewhere. It returns how many proposals came back.
 func (h *placementStylePool) bothChooseTheSame(round int) (conflicts int) {
 	h.Helper()
 	h.awaitTrue("nothing holds a core", func() bool {
@@ -115,7 +115,7 @@ func (h *placementStylePool) bothChooseTheSame(round int) (conflicts int) {
   rank   = "TARGET.Name == \"exec1\""
 }`, g.wait, coresOfNode)))
 	}
-	waitReal(h.Context(), time.Second) // what they say is on its way
+	waitReal(h.Context(), time.Second) // their messages are in transit
 	if err := syscall.Kill(leader, syscall.SIGCONT); err != nil {
 		h.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (h *placementStylePool) bothChooseTheSame(round int) (conflicts int) {
 	return conflicts
 }
 
-// stateCounts is how many tasks of a job are in each state.
+// stateCounts returns how many tasks of a job are in each state.
 func (h *hostPool) stateCounts(id string) map[string]int {
 	var shown struct {
 		Job struct{ Counts map[string]int }
@@ -183,7 +183,7 @@ func (h *placementStylePool) runLoad(style string) map[string]bool {
 	return done
 }
 
-// proposalCounts counts what a schedd has proposed: units, and how many of them
+// proposalCounts counts what a schedd has proposed: tasks, and how many of them
 // conflicted.
 type proposalCounts struct{ units, conflicts int }
 
@@ -201,7 +201,7 @@ func (h *placementStylePool) proposals() map[string]proposalCounts {
 
 var grantMade = regexp.MustCompile(`msg="claim made" .*\bgrant=(\d+) epoch=(\d+)`)
 
-// checkGrantsUsedOnce holds that no grant made two claims.
+// checkGrantsUsedOnce checks that no grant made two claims.
 func (h *placementStylePool) checkGrantsUsedOnce() {
 	seen := map[string]string{}
 	for _, name := range []string{"exec1", "exec2"} {
@@ -218,7 +218,7 @@ func (h *placementStylePool) checkGrantsUsedOnce() {
 	}
 }
 
-// checkCapacity holds that no machine ever ran tasks on more cores than it has (P5).
+// checkCapacity checks that no machine ever ran tasks on more cores than it has (P5).
 func (h *placementStylePool) checkCapacity() {
 	type change struct {
 		taskLogLine

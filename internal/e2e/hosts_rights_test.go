@@ -18,8 +18,8 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// Whoever may reach the socket may submit, and tasks have the user's rights and no
-// others; users of the system are told that they may not.
+// usersAreThemselves checks that every user who can reach the socket may submit, and that
+// tasks have exactly the user's rights. System users are refused with a reason.
 func (h *hostPool) usersAreThemselves() {
 	for _, refused := range []commandUser{{0, 0}, {33, 33}, {999, 999}} {
 		_, stderr, code := h.runAs(refused, "run", "--", "id")
@@ -59,9 +59,8 @@ func (h *hostPool) usersAreThemselves() {
 	}
 }
 
-// Strangers are refused: an execute node with the certificate of another pool's
-// authority, one without any, and one whose certificate is for another part. None of them
-// becomes a machine of the pool.
+// foreignNodesAreRefused checks nodes with invalid certificates: one of another pool's
+// authority, none at all, and one for another role. None becomes a machine of the pool.
 func (h *hostPool) foreignNodesAreRefused() {
 	ours, foreign := filepath.Join(h.dir, "ca"), h.startAuthority("foreign-ca")
 	theirs := h.issueCertificate(foreign, "rogue1", peer.Startd)
@@ -70,9 +69,10 @@ func (h *hostPool) foreignNodesAreRefused() {
 	mixed := &config.TLSFiles{CA: filepath.Join(ours, "ca.pem"), Certificate: theirs.Certificate, Key: theirs.Key}
 	h.addExecuteNode("rogue3", "10.111.0.23", mixed).start()
 	for rogue, why := range map[string]string{
-		"rogue1": "the certificate was signed by another pool's authority", // is what it says of the collector's
+		// what it logs about the collector's certificate
+		"rogue1": "the certificate was signed by another pool's authority",
 		"rogue2": "the certificate of rogue2 is for [schedd]",
-		"rogue3": "the certificate was signed by another pool's authority", // is what it says of its own
+		"rogue3": "the certificate was signed by another pool's authority", // what it logs about its own certificate
 	} {
 		h.awaitTrue(rogue+" is told why", func() bool { return strings.Contains(h.nodes[rogue].logText(), why) })
 	}
@@ -103,8 +103,8 @@ func (h *hostPool) foreignNodesAreRefused() {
 	}
 }
 
-// probeDaemon connects from a host to a daemon and waits for the first bytes of HTTP/2: a
-// server of TLS 1.3 refuses a client after the client's part of the handshake is over.
+// probeDaemon connects from a host to a daemon and waits for the first bytes of HTTP/2. A
+// TLS 1.3 server refuses a client only after the client's part of the handshake.
 func (h *hostPool) probeDaemon(from, addr string, files *config.TLSFiles) error {
 	own := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
 	if files != nil {
@@ -129,9 +129,9 @@ func (h *hostPool) probeDaemon(from, addr string, files *config.TLSFiles) error 
 	return err
 }
 
-// dialFrom connects from inside of a namespace. The thread goes there and comes back: it
-// may be the process's first one, which cannot end before the process does and by which
-// others judge where that is.
+// dialFrom connects from inside a namespace. Its thread enters the namespace and returns.
+// It cannot simply end, because it may be the process's first thread, whose namespace
+// also counts as the process's.
 func dialFrom(space, addr string) (net.Conn, error) {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")
@@ -149,7 +149,7 @@ func dialFrom(space, addr string) (net.Conn, error) {
 	}
 	conn, err := net.DialTimeout("tcp", addr, awaitTimeout)
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err // the thread stays locked, and nobody else runs on it
+		return nil, err // the thread stays locked and is not reused
 	}
 	runtime.UnlockOSThread()
 	return conn, err

@@ -2,8 +2,8 @@ package e2e
 
 import "testing"
 
-// The same daemons form a pool over several hosts: files travel, what breaks between them
-// is survived, and strangers are refused.
+// TestHosts runs the daemons as a pool over several hosts. Files are transferred,
+// failures between hosts are survived, and nodes with invalid certificates are refused.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	h := startHosts(t)

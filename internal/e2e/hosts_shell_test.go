@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// A task of a host far away is entered as its owner, by its owner and by root, and by
-// nobody else; and what runs there dies with the daemon that watches over it.
+// shellsAreTheOwners checks that only its owner and root can enter a task on another
+// host, with its owner's rights. What runs there dies with the daemon that supervises it.
 func (h *hostPool) shellsAreTheOwners() {
 	id, g := h.submitGated("entered", "exec1", "60s", 8)
 	who := fmt.Sprintf("%d %d %d exec1\n", someone.uid, someone.gid, someone.gid)
@@ -74,7 +74,7 @@ func (h *hostPool) shellIsOrphaned(id string) {
 	})
 }
 
-// shellOfANodeThatIsAway asks for one while the node's daemons are stopped dead.
+// shellOfANodeThatIsAway asks for a shell while the node's daemons are stopped.
 func (h *hostPool) shellOfANodeThatIsAway(id string) {
 	n := h.nodes["exec1"]
 	n.killMaster()

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// auditRound holds what was seen of a round, by the tasks themselves above all, against
-// the promises.
+// auditRound checks the guarantees on what was observed in a round, above all by the
+// tasks themselves.
 func (s *soakPool) auditRound(calm time.Time) {
 	s.Helper()
 	o := &soakObserver{soakPool: s, claims: map[heartbeatSpan]uint64{}, diskFullAttempts: map[heartbeatSpan]bool{}}
@@ -71,7 +71,7 @@ func (s *soakPool) roundStart() time.Time {
 	return began
 }
 
-// availableCores are what the machines lend.
+// availableCores returns the cores that the machines offer.
 func (s *soakPool) availableCores() map[string]int {
 	all := map[string]int{s.desk.name: coresOfDesk}
 	for _, name := range soakServers {
@@ -80,20 +80,19 @@ func (s *soakPool) availableCores() map[string]int {
 	return all
 }
 
-// soakObserver puts together what was seen.
+// soakObserver collects the observations.
 type soakObserver struct {
 	*soakPool
 	records []audit.Event
 	lives   []attemptLifetime
 	claims  map[heartbeatSpan]uint64
-	// attempts that were told that their machine's disk is full: their output is what
-	// they could write
+	// attempts whose machine's disk was full: their output is what they could write
 	diskFullAttempts map[heartbeatSpan]bool
-	queuedJobs       map[string][]roost.JobID // by submit node: what its schedd still knows
+	queuedJobs       map[string][]roost.JobID // by submit node: jobs that its schedd still has
 }
 
-// attemptLifetime is an attempt from its first line to its last, or to when one of its
-// processes was last seen.
+// attemptLifetime is an attempt from its first line to its last one. If that is unknown
+// it ends with the last observation of one of its processes.
 type attemptLifetime struct {
 	heartbeatSpan
 	w          *soakJob
@@ -108,7 +107,7 @@ func (o *soakObserver) addRecord(at time.Time, seen audit.Event) {
 	o.records = append(o.records, seen)
 }
 
-// violations holds all that was seen until now against the promises.
+// violations checks the guarantees on all observations until now.
 func (o *soakObserver) violations(now time.Time) []audit.Violation {
 	rules := audit.DefaultRules()
 	rules.StartWait, rules.KillGrace = scaledTimeout(), time.Duration(float64(deathDelay)*scaledTimeout().Minutes())
@@ -121,7 +120,7 @@ func (o *soakObserver) violations(now time.Time) []audit.Violation {
 	return auditor.Violations()
 }
 
-// addJob sees what became of a job.
+// addJob records what became of a job.
 func (o *soakObserver) addJob(w *soakJob) {
 	o.Helper()
 	id, err := roost.ParseJobID(w.id, w.submitNode)
@@ -154,7 +153,7 @@ func (o *soakObserver) addJob(w *soakJob) {
 	o.countOutcomes(w, rows, events)
 }
 
-// addAcknowledged sees what the job's owner was told.
+// addAcknowledged records what the job's owner was told.
 func (o *soakObserver) addAcknowledged(w *soakJob, id roost.JobID, submitted time.Time) {
 	of := audit.Event{Key: w.key, Job: id, Node: w.submitNode, Tasks: w.count, Resources: roost.Resources{CPU: 1000}}
 	taken := of
@@ -172,7 +171,7 @@ func (o *soakObserver) addAcknowledged(w *soakJob, id roost.JobID, submitted tim
 	}
 }
 
-// addLogEvents sees what the job's log says of attempts.
+// addLogEvents records what the job's log says about attempts.
 func (o *soakObserver) addLogEvents(id roost.JobID, events []*wire.JobEvent) {
 	for _, e := range events {
 		a := attemptOfEvent(e)
@@ -189,12 +188,12 @@ func (o *soakObserver) addLogEvents(id roost.JobID, events []*wire.JobEvent) {
 	}
 }
 
-// addTaskLines sees what the job's tasks wrote down. One of which nothing tells when it
-// died lived as long as one of its processes was seen, and as long as its lock kept
-// another from beginning.
+// addTaskLines records what the job's tasks wrote. An attempt without a known end lived
+// as long as one of its processes was seen, and as long as its lock kept another from
+// beginning.
 func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	first := len(o.lives)
-	open := func(index int) *attemptLifetime { // the last of a task of whose end nothing is known
+	open := func(index int) *attemptLifetime { // the last attempt of a task whose end is not known
 		for i := len(o.lives) - 1; i >= first; i-- {
 			if l := &o.lives[i]; l.index == index && !l.ended {
 				return l
@@ -239,21 +238,21 @@ func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	}
 }
 
-// checkCounter holds the record of a task that was saved against the promises, which says
-// more of it than a beginning and an end.
+// checkCounter checks the lines of a checkpointed task, which say more than a start and
+// an end.
 func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*wire.JobEvent) {
 	o.Helper()
 	if row.State != "completed" {
 		return
 	}
-	if !o.isDiskFullEnd(events) { // or what it printed may not have been kept, and it does not look
+	if !o.isDiskFullEnd(events) { // its output may not have been stored, and it does not check that
 		view := *o.hostPool
 		view.nodes = maps.Clone(o.nodes)
 		view.nodes["submit"] = o.nodes[w.submitNode]
 		(&desktopPool{hostPool: &view}).checkSteps(&countingTask{id: w.id, name: w.key, periodicImages: true}, events)
 	}
 	for _, e := range events {
-		if a := attemptOfEvent(e); e.GetWhat() == "completed" { // the steps are there: it ran
+		if a := attemptOfEvent(e); e.GetWhat() == "completed" { // the steps exist: it ran
 			began := audit.Event{Type: audit.Began, Job: roost.JobID{}, Attempt: roost.AttemptNumber(a.number),
 				Node: e.GetNode()}
 			began.Job, _ = roost.ParseJobID(w.id, w.submitNode)
@@ -267,8 +266,8 @@ func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*w
 	}
 }
 
-// isDiskFullEnd reports whether the disk of a machine on which a job was run was full
-// since it was submitted.
+// isDiskFullEnd reports whether the disk of a machine of the job has been full since its
+// submission.
 func (o *soakObserver) isDiskFullEnd(events []*wire.JobEvent) bool {
 	return slices.ContainsFunc(o.absences, func(a hostSilence) bool {
 		return a.diskOnly && a.to.UnixNano() > events[0].GetTime() &&
@@ -278,7 +277,7 @@ func (o *soakObserver) isDiskFullEnd(events []*wire.JobEvent) bool {
 	})
 }
 
-// addTask sees how a task stands, and whether all of its output is there.
+// addTask records the state of a task, and whether all of its output is there.
 func (o *soakObserver) addTask(w *soakJob, id roost.JobID, row *wire.JobStatus, events []*wire.JobEvent) {
 	index := int(row.Index)
 	switch row.State {
@@ -303,8 +302,8 @@ func (o *soakObserver) addTask(w *soakJob, id roost.JobID, row *wire.JobStatus, 
 	}
 }
 
-// outputErrors says what is wrong with the output of a task that has completed; empty
-// when nothing is.
+// outputErrors describes what is wrong with the output of a completed task; "" if nothing
+// is.
 func (o *soakObserver) outputErrors(w *soakJob, row *wire.JobStatus) string {
 	var want, got strings.Builder
 	for i := range w.lines {
@@ -331,8 +330,7 @@ func (o *soakObserver) outputErrors(w *soakJob, row *wire.JobStatus) string {
 	return ""
 }
 
-// checkDependency holds that a job which waits for another began when that one had
-// completed.
+// checkDependency checks that a dependent job began after the other one had completed.
 func (o *soakObserver) checkDependency(w *soakJob) {
 	if w.dependsOn == nil {
 		return
@@ -375,14 +373,14 @@ func (o *soakObserver) countOutcomes(w *soakJob, rows []*wire.JobStatus, events 
 	}
 }
 
-// addSilence sees when the leases of those end who run where nobody is heard of, and that
-// they may be longer again afterwards; or that a machine slept.
+// addSilence records that leases end while a host is unreachable and may be renewed
+// afterwards. For a suspended host it records that.
 func (o *soakObserver) addSilence(a hostSilence) {
 	if a.wasAsleep && slices.Contains(append(slices.Clone(soakServers), o.desk.name), a.host) {
 		o.addRecord(a.from, audit.Event{Type: audit.Slept, Node: a.host})
 		o.addRecord(a.to, audit.Event{Type: audit.Woke, Node: a.host})
 	}
-	const slack = time.Second // what was on its way still arrives
+	const slack = time.Second // what was in transit still arrives
 	lease := shortLease + shortLease/100 + slack
 	if a.wasAsleep || a.diskOnly || a.to.Sub(a.from) < lease {
 		return

@@ -15,17 +15,17 @@ import (
 	"github.com/roost-batch/roost/internal/failpoint"
 )
 
-// soakFault is one fault: what happens to whom, for how long.
+// soakFault is one fault: its kind, its target and its duration.
 type soakFault struct {
 	number   int
 	kind     string
 	host     string
 	other    string // the other end
-	target   string // the role of a daemon, or the name of an instant
+	target   string // role of a daemon, or name of a failpoint
 	duration time.Duration
 	loss     float64
 	delay    time.Duration
-	chance   float64 // which of those that are there
+	chance   float64 // selects one of those that exist
 	run      func(context.Context, *soakFault)
 }
 
@@ -45,7 +45,7 @@ func (b *soakFault) String() string {
 	return text
 }
 
-// drawFault draws the next fault. All that it depends on is what was drawn before.
+// drawFault draws the next fault. It depends only on what was drawn before.
 func (s *soakPool) drawFault(rng *rand.Rand, number int) *soakFault {
 	all := slices.Concat(soakCentrals, soakSubmits, soakServers, []string{s.desk.name})
 	of := func(hosts []string) string { return hosts[rng.IntN(len(hosts))] }
@@ -117,7 +117,7 @@ func (s *soakPool) drawFault(rng *rand.Rand, number int) *soakFault {
 	return b
 }
 
-// daemonRoles are the daemons of a host.
+// daemonRoles returns the daemons of a host.
 func (s *soakPool) daemonRoles(host string) []string {
 	switch n := s.nodes[host]; {
 	case n.node.Negotiator != nil:
@@ -130,13 +130,13 @@ func (s *soakPool) daemonRoles(host string) []string {
 	return []string{"startd"}
 }
 
-// runFaults has faults until the round is over, and returns when the last of them is.
+// runFaults injects faults until the round is over, and returns when the last of them is.
 func (s *soakPool) runFaults(ctx context.Context, rng *rand.Rand) {
 	var running sync.WaitGroup
 	defer func() {
 		running.Wait()
 		points, _ := filepath.Glob(filepath.Join(s.failpointDir, "*", "*"))
-		for _, path := range points { // nobody has passed there
+		for _, path := range points { // no daemon has passed it
 			os.Remove(path)
 		}
 	}()
@@ -160,13 +160,13 @@ func (s *soakPool) runFaults(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// hostSilence is some time in which a host heard and said nothing: no lease of what it
-// runs, or of what it has run elsewhere, was made longer.
+// hostSilence is a time in which a host was unreachable. No lease of what it runs, or of
+// what it has run elsewhere, was renewed.
 type hostSilence struct {
 	from, to  time.Time
 	host      string
-	wasAsleep bool // nothing of it ran at all
-	diskOnly  bool // it is its disk alone that was not there: nothing could be written
+	wasAsleep bool // the whole host was suspended
+	diskOnly  bool // only its disk failed: nothing could be written
 }
 
 func (s *soakPool) noteFault(a hostSilence) {
@@ -175,7 +175,7 @@ func (s *soakPool) noteFault(a hostSilence) {
 	s.absences = append(s.absences, a)
 }
 
-// lockHost has the processes of a host dealt with by one fault at a time.
+// lockHost lets only one fault at a time handle the processes of a host.
 func (s *soakPool) lockHost(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +200,8 @@ func (s *soakPool) countFault(b *soakFault) {
 	s.faults[b.kind]++
 }
 
-// daemonPID is that of a daemon of a host, 0 while it has none. A number in the master's
-// notes may be another's by now.
+// daemonPID returns the process id of a host's daemon, 0 if there is none. It checks the
+// id, since the one in the master's file may have been reused.
 func (s *soakPool) daemonPID(host, role string) int {
 	pid := s.nodes[host].daemonPID(role)
 	if args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); pid > 1 &&
@@ -222,7 +222,7 @@ func (s *soakPool) starterKilled(_ context.Context, b *soakFault) {
 	}
 }
 
-// crashAt has a daemon or starter kill itself when it passes a named instant.
+// crashAt lets a daemon or starter kill itself when it passes a failpoint.
 func (s *soakPool) crashAt(ctx context.Context, b *soakFault) {
 	path := filepath.Join(s.failpointDir, b.host, b.target)
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -232,7 +232,7 @@ func (s *soakPool) crashAt(ctx context.Context, b *soakFault) {
 	os.Remove(path)
 }
 
-// powerLost ends all that runs on a host, and starts it a while later.
+// powerLost kills everything on a host, and starts it a while later.
 func (s *soakPool) powerLost(ctx context.Context, b *soakFault) {
 	n := s.nodes[b.host]
 	n.endProcesses()
@@ -240,7 +240,7 @@ func (s *soakPool) powerLost(ctx context.Context, b *soakFault) {
 	s.startHost(n)
 }
 
-// masterKilled ends a master with SIGKILL, and its daemons with it; what runs under
+// masterKilled ends a master with SIGKILL, and its daemons with it. What runs under
 // starters lives on.
 func (s *soakPool) masterKilled(ctx context.Context, b *soakFault) {
 	n := s.nodes[b.host]
@@ -249,8 +249,7 @@ func (s *soakPool) masterKilled(ctx context.Context, b *soakFault) {
 	s.startHost(n)
 }
 
-// startHost starts a host again. What it printed to the terminal before is in nobody's
-// interest any more.
+// startHost starts a host again. Its earlier terminal output is dropped if it is long.
 func (s *soakPool) startHost(n *testHost) {
 	n.mu.Lock()
 	if n.output.Len() > 1<<20 {
@@ -260,7 +259,7 @@ func (s *soakPool) startHost(n *testHost) {
 	n.start()
 }
 
-// daemonStopped has a daemon stand still for a while.
+// daemonStopped stops a daemon for a while.
 func (s *soakPool) daemonStopped(ctx context.Context, b *soakFault) {
 	pid := s.daemonPID(b.host, b.target)
 	if pid == 0 {
@@ -283,15 +282,14 @@ func (s *soakPool) freezeProcesses(ctx context.Context, b *soakFault, pids ...in
 	}
 }
 
-// machineAsleep has everything on a host stand still, from one moment to the next for all
-// that runs there: the clocks go on, and nothing else.
+// machineAsleep stops everything on a host, which sees only that its clocks have gone on.
 func (s *soakPool) machineAsleep(ctx context.Context, b *soakFault) {
 	from := time.Now()
 	s.freezeProcesses(ctx, b, namespaceProcesses(s.net.namespaceName(b.host))...)
 	s.noteFault(hostSilence{from: from, to: time.Now(), host: b.host, wasAsleep: true})
 }
 
-// runLinkFault lets weather pass.
+// runLinkFault applies link faults for a while.
 func (s *soakPool) runLinkFault(ctx context.Context, b *soakFault, all ...*linkFault) {
 	for _, w := range all {
 		s.newSwitch().setFault(w)
@@ -357,7 +355,7 @@ func (s *soakPool) diskFull(ctx context.Context, b *soakFault) {
 	s.noteFault(hostSilence{from: from, to: time.Now(), host: b.host, diskOnly: true})
 }
 
-// ownerBack has the desktop's owner type for a while.
+// ownerBack lets the desktop's owner type for a while.
 func (s *soakPool) ownerBack(ctx context.Context, b *soakFault) {
 	t, err := OpenTerminal(s.desk.cmd.Process.Pid)
 	if err != nil {

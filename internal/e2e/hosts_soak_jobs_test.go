@@ -18,9 +18,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// soakScript is what a task runs. The lock tells two attempts that live at the same time;
-// the lines, when which ran where; the output is as long as it was told to be, unless the
-// task was told in its turn that its machine's disk is full.
+// soakScript is run by a task. Its lock detects two overlapping attempts, and its lines
+// say which attempt ran when and where. The output has the requested length, unless the
+// task was told that its machine's disk is full.
 const soakScript = `#!/bin/bash
 key=$1 ledger=$2 lock=$3 seconds=$4 lines=$5 codes=$6
 index=${ROOST_TASK_INDEX:-0}
@@ -39,31 +39,31 @@ exit $((index % codes))
 // maxQueuedTasks bounds how many tasks of the users are in the queues.
 const maxQueuedTasks = 30
 
-// soakJob is a job of the soak, and what its owner was told of it.
+// soakJob is a job of the soak, and what its owner was told about it.
 type soakJob struct {
 	key, id        string
 	user           *soakUser
-	submitNode     string // its submit node
+	submitNode     string // submit node of the job
 	count          int
 	lines          int
 	codes          int // task i exits with i modulo this
 	dependsOn      *soakJob
-	countsSteps    bool // it counts, and leaves machines with what it has reached
+	countsSteps    bool // it counts, and leaves machines with its progress
 	requestedAt    time.Time
-	acknowledgedAt time.Time // when its id was
+	acknowledgedAt time.Time // when its id was returned
 
-	removed time.Time // when a removal was acknowledged; zero: there was none
+	removed time.Time // when a removal was acknowledged; zero: none
 	holds   []holdInterval
 
 	isFinal bool
-	state   string // how far it is
+	state   string // state of the job
 }
 
-// holdInterval is when a hold was acknowledged, and when the release was asked for.
+// holdInterval is from the acknowledgement of a hold to the request of the release.
 type holdInterval struct{ from, to time.Time }
 
-// runUser has somebody submit jobs and do things to them until the round is over. It
-// returns when all that was asked for has been acknowledged.
+// runUser submits jobs and acts on them until the round is over. It returns when all its
+// requests have been acknowledged.
 func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *rand.Rand) {
 	var last *soakJob
 	for n := 0; ctx.Err() == nil && !s.Failed(); n++ {
@@ -87,7 +87,7 @@ func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *ran
 			w.dependsOn, w.submitNode = last, last.submitNode
 		case act < 12 && s.counting != nil && u.commandUser == someone:
 			w.countsSteps, w.count = true, 1
-			if act >= 9 { // it leaves with what it has reached
+			if act >= 9 { // it leaves with its progress
 				act = 14
 			}
 		}
@@ -113,8 +113,8 @@ func (s *soakPool) runUser(ctx context.Context, u *soakUser, round int, rng *ran
 	}
 }
 
-// submitJob asks for a job, again and again with the same key, until its id is told; and
-// now and then once more (P2).
+// submitJob submits a job, repeatedly with the same key, until it has an id; sometimes
+// once more after that (P2).
 func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 	ledger := s.hostPool.newTaskLog(w.key)
 	more := "checkpoint { enabled = false }\n"
@@ -167,10 +167,10 @@ func (s *soakPool) submitJob(w *soakJob, seconds float64) bool {
 	}
 }
 
-// taskMarker is what a task's processes have in their environment.
+// taskMarker returns a text that a task's processes have in their environment.
 func (s *soakPool) taskMarker(key string) string { return s.dir + "/" + key }
 
-// submitFile submits a job file, and returns the id or why there is none.
+// submitFile submits a job file, and returns the id or the reason of a failure.
 func (s *soakPool) submitFile(w *soakJob, path string) (id, why string) {
 	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 	defer cancel()
@@ -186,7 +186,7 @@ func (s *soakPool) submitFile(w *soakJob, path string) (id, why string) {
 	return reply.Jobs[0].ID, ""
 }
 
-// runOutput runs a command, and says what it has printed and its exit code.
+// runOutput runs a command, and returns its output and exit code.
 func runOutput(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -197,8 +197,8 @@ func runOutput(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// changeJob does something to a job until that is acknowledged, and notes when; it
-// reports false where it could not be done any more.
+// changeJob acts on a job until that is acknowledged, and records when. It returns false
+// if it was no longer possible.
 func (s *soakPool) changeJob(w *soakJob, verb wire.ActRequest_Verb, acknowledged *time.Time) bool {
 	for late := time.Now().Add(5 * time.Minute); ; {
 		ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
@@ -220,7 +220,7 @@ func (s *soakPool) changeJob(w *soakJob, verb wire.ActRequest_Verb, acknowledged
 	}
 }
 
-// pollJobs learns which jobs are over.
+// pollJobs finds out which jobs are over.
 func (s *soakPool) pollJobs() {
 	for name, client := range s.clients {
 		var ids []string
@@ -253,7 +253,7 @@ func (s *soakPool) pollJobs() {
 	}
 }
 
-// jobOf is the job that an id is of, of a task or not.
+// jobOf returns the job of an id, which may be that of a task.
 func jobOf(id string) string {
 	before, after, found := strings.Cut(id, "[")
 	if !found {
@@ -263,7 +263,7 @@ func jobOf(id string) string {
 	return before + host
 }
 
-// maxActiveTasks is how many tasks of this round have not ended, at most.
+// maxActiveTasks returns an upper bound of the unfinished tasks of this round.
 func (s *soakPool) maxActiveTasks() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +275,7 @@ func (s *soakPool) maxActiveTasks() (n int) {
 	return n
 }
 
-// queryRows asks a schedd.
+// queryRows queries a schedd.
 func (s *soakPool) queryRows(client wire.ScheddClient, q *wire.QueryRequest) (rows []*wire.JobStatus, err error) {
 	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 	defer cancel()

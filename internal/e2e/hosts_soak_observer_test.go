@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestObserver has the auditor of soaks look at what tasks and logs tell of a pool that
-// keeps its promises, and of some that break one each.
+// TestObserver gives the soak's auditor the lines and logs of pools: one without
+// violations, and some with one violation each.
 func TestObserver(t *testing.T) {
 	id := roost.JobID{Seq: 1, Host: "submit"}
 	began := time.Unix(1_000_000, 0)
@@ -35,7 +35,7 @@ func TestObserver(t *testing.T) {
 		alive   float64 // when a process of the first attempt was last seen
 		errand  soakJob
 		absent  hostSilence
-		promise audit.Guarantee // 0: all are kept
+		promise audit.Guarantee // 0: no violation
 	}{
 		{name: "a task runs", events: once, lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1")},
 		{name: "it is lost with its node and runs again", events: twice, alive: 12,

@@ -18,17 +18,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The hosts of a soak by what they do.
+// The hosts of a soak by role.
 var (
 	soakCentrals = []string{"central1", "central2", "central3"}
 	soakSubmits  = []string{"submit", "submit2"}
 	soakServers  = []string{"exec1", "exec2", "exec3"}
 )
 
-// soakDisk is the size of what schedds and startds keep their books on.
+// soakDisk is the size of the disks of schedds and startds.
 const soakDisk = 192 << 20
 
-// startSoak builds the pool on a switch of its own and waits until everybody is there.
+// startSoak builds the pool on a switch of its own and waits until all nodes are known.
 func startSoak(t *testing.T) *soakPool {
 	net := newNetwork(t)
 	net.virtualSwitch = newSwitch(t)
@@ -50,7 +50,7 @@ func startSoak(t *testing.T) *soakPool {
 		func(n *config.Node) {
 			n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 		})
-	for _, name := range soakSubmits { // what was looked at goes, or the disks would be full for good
+	for _, name := range soakSubmits { // remove audited jobs, or the disks would fill up for good
 		n := s.nodes[name]
 		n.node.Schedd.KeepHistory = 10 * time.Minute
 		if err := os.WriteFile(n.dir+".hcl", config.Write(n.node), 0o600); err != nil {
@@ -96,7 +96,7 @@ func startSoak(t *testing.T) *soakPool {
 
 func (s *soakPool) newSwitch() *virtualSwitch { return s.net.virtualSwitch }
 
-// newDisk is the directory of a host that has a file system of its own, which can be
+// newDisk returns the directory of a host that has a file system of its own, which can be
 // full.
 func (s *soakPool) newDisk(name string) string {
 	switch n := s.nodes[name]; {
@@ -109,7 +109,7 @@ func (s *soakPool) newDisk(name string) string {
 	}
 }
 
-// addDesktop adds an execute node with a person at it.
+// addDesktop adds an execute node with an owner.
 func (s *soakPool) addDesktop(name, address string) {
 	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, peer.Startd),
 		func(n *config.Node) {
@@ -122,7 +122,7 @@ func (s *soakPool) addDesktop(name, address string) {
 		})
 	n := s.nodes[name]
 	n.onlyTerminals = true
-	// What the other machines do would be somebody's work, as they are all one.
+	// All machines are one host, so the load of the others would count as foreign load.
 	if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"),
 		0o644); err != nil {
 		s.Fatal(err)
@@ -130,13 +130,13 @@ func (s *soakPool) addDesktop(name, address string) {
 	s.desk = &ownedDesktop{testHost: n, address: address}
 }
 
-// soakUser is somebody who works with the pool.
+// soakUser is a user of the pool.
 type soakUser struct {
 	commandUser
 	home string
 }
 
-// makeUsers gives people directories, and what their tasks are run by.
+// makeUsers creates the users' directories, and the program of their tasks.
 func (s *soakPool) makeUsers() {
 	s.users = []*soakUser{{someone, s.home}}
 	for uid := someone.uid + 1; uid < someone.uid+3; uid++ {

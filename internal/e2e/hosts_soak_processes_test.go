@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// heartbeatSpan is an attempt by the words of the tasks themselves.
+// heartbeatSpan is an attempt as the tasks themselves report it.
 type heartbeatSpan struct {
 	key string
 	attemptRecord
 }
 
-// checkNoProcesses holds that no process of a task is left when all have ended and every
+// checkNoProcesses checks that no process of a task is left when all have ended and every
 // lease is over (P10).
 func (s *soakPool) checkNoProcesses() {
 	s.Helper()
@@ -37,8 +37,8 @@ func (s *soakPool) checkNoProcesses() {
 	}
 }
 
-// recordProcesses notes twice a second which attempts have processes, by what stands in
-// these processes' environment, until it is told to stop.
+// recordProcesses records twice a second which attempts have processes, by the
+// environment of the processes. It runs until ctx is done.
 func (s *soakPool) recordProcesses(ctx context.Context) {
 	for ; ctx.Err() == nil; waitReal(ctx, 500*time.Millisecond) {
 		now := s.taskProcesses()
@@ -48,7 +48,7 @@ func (s *soakPool) recordProcesses(ctx context.Context) {
 	}
 }
 
-// taskProcesses are the attempts that have processes, and when that was seen of each.
+// taskProcesses returns the attempts that have processes, and when each was seen.
 func (s *soakPool) taskProcesses() map[heartbeatSpan]time.Time {
 	all := map[heartbeatSpan]time.Time{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -77,8 +77,7 @@ func (s *soakPool) taskProcesses() map[heartbeatSpan]time.Time {
 	return all
 }
 
-// checkUsageGrowth holds that what users have used only grows, by no more than the pool
-// has (P6).
+// checkUsageGrowth checks that usage only grows, and by no more than the pool has (P6).
 func (s *soakPool) checkUsageGrowth() {
 	s.Helper()
 	var all struct{ Submitters []submitterRecord }
@@ -102,7 +101,7 @@ func (s *soakPool) checkUsageGrowth() {
 	}
 }
 
-// askUntilAnswered asks until there is an answer.
+// askUntilAnswered repeats a query until there is an answer.
 func (s *soakPool) askUntilAnswered(into any, what string) bool {
 	for late := time.Now().Add(scaledTimeout()); ; waitReal(s.Context(), 200*time.Millisecond) {
 		if s.hostPool.queryJSON(into, what) {
@@ -115,7 +114,7 @@ func (s *soakPool) askUntilAnswered(into any, what string) bool {
 	}
 }
 
-// removeRoundFiles removes what the tasks of the round have left, which was looked at.
+// removeRoundFiles removes the files of the round's tasks, which have been audited.
 func (s *soakPool) removeRoundFiles() {
 	for _, pattern := range []string{"ledger-soak*", "gate-soak*", "locks/*", "home*/*"} {
 		all, _ := filepath.Glob(filepath.Join(s.dir, pattern))

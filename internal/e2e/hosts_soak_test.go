@@ -22,8 +22,7 @@ import (
 )
 
 // soakPool is a pool of three central managers, two submit nodes, three servers and a
-// desktop, whose users work while everything that can break does; and what is known of
-// both.
+// desktop. Its users work while everything that can fail does. It records both.
 //
 //	central1 10.111.0.1, central2 .3, central3 .4   collector, negotiator
 //	submit   10.111.0.2, submit2 .6                 schedd
@@ -34,51 +33,48 @@ type soakPool struct {
 	desk     *ownedDesktop
 	clients  map[string]wire.ScheddClient // by submit node
 	users    []*soakUser
-	counting *desktopPool // for the tasks that are saved; nil where they cannot be
+	counting *desktopPool // for the checkpointed tasks; nil where checkpoints are not possible
 	seed     uint64
 	began    time.Time
-	faultLog *os.File // what was done to the pool, a line each
+	faultLog *os.File // the injected faults, a line each
 
 	mu                sync.Mutex
-	lockedHosts       map[string]bool // hosts whose processes are being dealt with
+	lockedHosts       map[string]bool // hosts whose processes a fault is handling
 	faults            map[string]int  // by kind
 	skipped           int
 	jobs              []*soakJob // of this round
 	absences          []hostSilence
-	lastSeen          map[heartbeatSpan]time.Time // when a process of it was last seen
+	lastSeen          map[heartbeatSpan]time.Time // by attempt: when a process of it was last seen
 	totals            soakTotals
 	slowestCompletion time.Duration
-	faultTime         time.Duration      // for how long there were faults
+	faultTime         time.Duration      // how long faults were injected
 	lastUsed          map[string]float64 // core-hours
 }
 
-// soakTotals are over all rounds.
+// soakTotals are the totals of all rounds.
 type soakTotals struct {
 	rounds, jobs, tasks, attempts, restarted, removed, held, restored, askedAgain int
 
-	// what was found: tasks that have not been done, or were not right; that were done
-	// twice, or beside themselves; and what else was broken
+	// errors found: lost or wrong tasks, tasks that ran twice or overlapped, and others
 	lostTasks, duplicateTasks, otherErrors int
 }
 
-// longestRound is for how long there are faults before they stop until everything has
-// ended and was looked at.
+// longestRound is how long faults are injected before they stop, everything ends and is
+// audited.
 const longestRound = time.Minute
 
-// TestSoak has real processes go through what the simulator has simulated ones go
-// through, at hundreds of faults an hour, for so many minutes as ROOST_SOAK_MINUTES says:
-// daemons, starters and machines that are killed, stand still or sleep, crash at each
-// named instant, cables that are cut, cut one way, between some, or flap, networks that
-// lose, delay, double and reorder frames, disks that are full, and an owner who comes and
-// goes. After each minute of that it stops; everything has to end within a minute then
-// (P9), and all that the tasks have written themselves, the logs of the jobs, the
-// replicas and the processes that are left are held against the promises of the design,
-// §5.
+// TestSoak does to real processes what the simulator does to simulated ones, with
+// hundreds of faults an hour, for ROOST_SOAK_MINUTES. Daemons, starters and machines are
+// killed, stopped or suspended, or crash at each failpoint. Links are cut, cut in one
+// direction, between some hosts or repeatedly. Networks lose, delay, duplicate and
+// reorder frames. Disks are full, and an owner comes and goes. After each minute of that
+// the faults stop, and everything must end within a minute (P9). Then the guarantees of
+// the design, §5, are checked against what the tasks have written, the logs of the jobs,
+// the replicas, and the remaining processes.
 //
-// ROOST_SOAK_SEED draws the faults of a former run again: the same in the same order at
-// the same times, as far as the processes let them. Clocks on the wall are not set: the
-// machine has one for all, and no namespace has its own. Clocks that are, are what
-// internal/sim is for.
+// ROOST_SOAK_SEED repeats the faults of an earlier run: the same ones in the same order
+// at the same times, as far as the processes permit. Wall clocks are not set, because all
+// hosts share one; internal/sim does that.
 func TestSoak(t *testing.T) {
 	minutes, err := strconv.ParseFloat(os.Getenv("ROOST_SOAK_MINUTES"), 64)
 	if err != nil {
@@ -102,7 +98,7 @@ func TestSoak(t *testing.T) {
 	s.finishSoak()
 }
 
-// runRound has faults for a while, then none, and then looks at what has become of
+// runRound injects faults for a while, then waits without faults, and then audits
 // everything.
 func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 	began := time.Now()
@@ -120,7 +116,7 @@ func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 	breaking.Wait()
 	calm := time.Now()
 	s.logLine("round %d: the last fault is over", n)
-	working.Wait() // everybody has been told what became of what he asked for
+	working.Wait() // all users have their answers
 	s.awaitRoundEnd(max(0, time.Since(calm)), calm)
 	recovered := time.Since(calm)
 	stopWatching()
@@ -139,15 +135,13 @@ func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 		map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], loadAverage())
 }
 
-// scaledTimeout is how long something may take that a machine with nothing else to do has
-// a minute for (P9). Where others keep this one busy it is as much longer as they make
-// everything, and three times at most.
+// scaledTimeout is how long something may take that takes at most a minute on an idle
+// machine (P9). It grows with the load of this machine, up to three times.
 func scaledTimeout() time.Duration {
 	return time.Duration(float64(time.Minute) * min(max(1, loadAverage()/float64(2*runtime.NumCPU())), 3))
 }
 
-// awaitRoundEnd waits until every job of the round has come to its end with no hand laid
-// on (P9).
+// awaitRoundEnd waits until every job of the round has ended without help (P9).
 func (s *soakPool) awaitRoundEnd(after time.Duration, calm time.Time) {
 	late := calm.Add(after + scaledTimeout())
 	for {
@@ -177,7 +171,7 @@ func (s *soakPool) awaitRoundEnd(after time.Duration, calm time.Time) {
 	}
 }
 
-// faultCount is how many faults there were.
+// faultCount returns the number of faults.
 func (s *soakPool) faultCount() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +187,7 @@ func (s *soakPool) printLine(format string, args ...any) {
 	s.logLine(format, args...)
 }
 
-// logLine writes a line into the story.
+// logLine writes a line into the fault log.
 func (s *soakPool) logLine(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +195,7 @@ func (s *soakPool) logLine(format string, args ...any) {
 		append([]any{clockText(time.Now()), time.Since(s.began).Seconds()}, args...)...)
 }
 
-// finishSoak stops the pool, holds that nothing is left of it (P10), and prints what
+// finishSoak stops the pool, checks that no process is left (P10), and prints what
 // happened.
 func (s *soakPool) finishSoak() {
 	if s.Failed() {
@@ -256,8 +250,7 @@ func (s *soakPool) printTable() {
 	fmt.Fprint(s.Output(), b.String())
 }
 
-// saveEvidence saves what is known of a soak that has found something, where it outlives
-// the test.
+// saveEvidence saves the data of a failed soak where it outlives the test.
 func (s *soakPool) saveEvidence() {
 	if !s.Failed() {
 		return

@@ -17,11 +17,11 @@ import (
 // submitNodesPool is a pool with three submit nodes.
 type submitNodesPool struct {
 	*hostPool
-	at  map[string]*hostPool // each as the one that commands are run at
-	ids map[string]string    // of a job at each
+	at  map[string]*hostPool // by submit node: the pool with commands run there
+	ids map[string]string    // by submit node: the id of a job
 }
 
-// submitNodes are their names and addresses.
+// submitNodes maps the names of the submit nodes to their addresses.
 var submitNodes = map[string]string{"s1": "10.111.0.21", "s2": "10.111.0.22", "s3": "10.111.0.23"}
 
 func startSubmitNodes(t *testing.T) *submitNodesPool {
@@ -45,7 +45,7 @@ func startSubmitNodes(t *testing.T) *submitNodesPool {
 	return h
 }
 
-// jobListing is what roost jobs prints of them.
+// jobListing is the output of roost jobs.
 type jobListing struct {
 	Jobs        []struct{ ID, State string }
 	Unreachable []struct{ Node, Why string }
@@ -55,7 +55,7 @@ func (l *jobListing) containsJob(id string) bool {
 	return slices.ContainsFunc(l.Jobs, func(j struct{ ID, State string }) bool { return j.ID == id })
 }
 
-// listJobs lists the jobs of the pool from a node, and says how long that took.
+// listJobs lists the jobs of the pool from a node, and returns how long that took.
 func (h *submitNodesPool) listJobs(from string) (l jobListing, took time.Duration) {
 	h.Helper()
 	began := time.Now()
@@ -63,8 +63,8 @@ func (h *submitNodesPool) listJobs(from string) (l jobListing, took time.Duratio
 	return l, time.Since(began)
 }
 
-// TestManySchedds shows the jobs of all schedds from each of them; one that is dead, or
-// stands still, or is cut off, is named and holds nobody up for long.
+// TestManySchedds lists the jobs of all schedds from each of them. A schedd that is dead,
+// stopped or cut off is named, and delays no list for long.
 func TestManySchedds(t *testing.T) {
 	h := startSubmitNodes(t)
 	for from := range h.at {
@@ -87,8 +87,8 @@ func TestManySchedds(t *testing.T) {
 	h.nodeIsCutOff()
 }
 
-// remoteJobCommands holds what can be done to the job of another node without being known
-// there: nothing, and its secrets are not shown.
+// remoteJobCommands checks what a user who is unknown at another node can do to a job
+// there: nothing. The job's secrets are not shown.
 func (h *submitNodesPool) remoteJobCommands() {
 	id := h.ids["s2"]
 	if out := h.at["s1"].mustAs("show", "--ad", id); strings.Contains(out, "hunter2") ||
@@ -115,11 +115,11 @@ func (h *submitNodesPool) remoteJobCommands() {
 	}
 }
 
-// checkUnreachable holds that a list from s1 comes soon, has the job of s2, and names s3;
-// and that a second one is quick.
+// checkUnreachable checks that a list from s1 comes soon, has the job of s2, and names
+// s3. A second list must be quick.
 func (h *submitNodesPool) checkUnreachable(how string) {
 	h.Helper()
-	// two seconds, and one and a half to start programs on a busy machine
+	// two seconds, plus one and a half to start programs on a busy machine
 	limits := []time.Duration{4 * time.Second, 1500 * time.Millisecond}
 	for i, limit := range limits {
 		l, took := h.listJobs("s1")

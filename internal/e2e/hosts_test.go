@@ -24,18 +24,18 @@ import (
 	"github.com/roost-batch/roost/internal/master"
 )
 
-// Patience is how long one thing may take that should happen at once.
+// awaitTimeout is how long one step may take that normally happens at once.
 const awaitTimeout = time.Minute
 
-// someone is an ordinary user that no host has an account for.
+// someone is an ordinary user for whom no host has an account.
 var someone = commandUser{12345, 12345}
 
-// commandUser is whose rights a command has.
+// commandUser is the user with whose rights a command runs.
 type commandUser struct{ uid, gid uint32 }
 
-// hostPool is a pool of several hosts: each is a network namespace with a directory of
-// its own, a file system domain of its own and a certificate of its own. The users'
-// commands reach the submit node by its socket.
+// hostPool is a pool of several hosts. Each is a network namespace with a directory, a
+// file system domain and a certificate of its own. Users' commands reach the submit node
+// by its socket.
 //
 //	central 10.111.0.1   collector, negotiator
 //	submit  10.111.0.2   schedd
@@ -45,37 +45,36 @@ type hostPool struct {
 	*testing.T
 	net   *testNetwork
 	roost string
-	dir   string // all of it is below
+	dir   string // parent directory of everything
 	home  string // the user's directory at the submit node
 	nodes map[string]*testHost
-	// the host in whose network commands are run; empty: in the machine's own, where only
+	// host in whose network commands run; empty: the machine's own, where only unix
 	// sockets of the pool can be reached
 	commandHost string
 
 	hostPoolOptions
 }
 
-// hostPoolOptions is how a pool differs from what is usual.
+// hostPoolOptions are the deviations of a pool from the default.
 type hostPoolOptions struct {
 	sharesCgroups bool // its daemons see the machine's control groups, which "ip netns exec" hides
-	root          bool // jobs of root are taken
+	root          bool // jobs of root are accepted
 
-	env  []string // of its daemons, beside this process's
-	tags []string // that the programs are built with, at least
-	// the directory of the named instants at which a host's daemons kill themselves
-	// (internal/failpoint), one below it for each; empty: there are none
+	env  []string // of its daemons, added to this process's
+	tags []string // minimal build tags of the programs
+	// directory of the failpoints at which a host's daemons kill themselves
+	// (internal/failpoint), with a subdirectory for each host; empty: none
 	failpointDir string
 }
 
-// testHost is one node and the master on it.
+// testHost is one node with its master.
 type testHost struct {
 	*hostPool
 	name, dir string
 	node      *config.Node
-	// what its daemons do to the others; the pool's programs are built with -tags attacks
-	// then
+	// attacks of its daemons; the pool's programs are then built with -tags attacks
 	attackName    []attack.AttackKind
-	onlyTerminals bool // it has terminals, and nothing else that a person could touch; see SetsidCommand
+	onlyTerminals bool // it has terminals, and no other device that a person could touch; see SetsidCommand
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -88,8 +87,8 @@ const (
 	negotiatorAddr = "10.111.0.1:9702"
 )
 
-// startHosts builds the programs, the network and the pool, and waits until everybody is
-// there.
+// startHosts builds the programs, the network and the pool, and waits until all nodes are
+// known.
 func startHosts(t *testing.T) *hostPool { return startHostsAs(t, hostPoolOptions{}) }
 
 func startHostsAs(t *testing.T, as hostPoolOptions) *hostPool {
@@ -104,10 +103,10 @@ func startHostsAs(t *testing.T, as hostPoolOptions) *hostPool {
 	return h
 }
 
-// bareHosts makes the central manager and the submit node, and the authority below ca.
+// bareHosts creates the central manager, the submit node, and the authority below ca.
 // Nothing runs yet.
 func bareHosts(t *testing.T, as hostPoolOptions) *hostPool {
-	dir := openDir(t) // it goes after all that runs
+	dir := openDir(t) // removed after everything that runs has ended
 	h := &hostPool{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*testHost{}, hostPoolOptions: as}
 	h.roost, h.home = program(t, as.tags...), filepath.Join(h.dir, "home")
 	if err := os.Mkdir(h.home, 0o700); err != nil {
@@ -128,16 +127,16 @@ func bareHosts(t *testing.T, as hostPoolOptions) *hostPool {
 	return h
 }
 
-// forSubtest is the pool for a part of the test.
+// forSubtest returns the pool for a subtest.
 func (h *hostPool) forSubtest(t *testing.T) *hostPool {
 	part := *h
 	part.T = t
 	return &part
 }
 
-// openDir makes a directory that every user can enter, as t.TempDir's are not.
+// openDir creates a directory that every user can enter, unlike those of t.TempDir.
 func openDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/var/tmp", "roost-hosts-") // tasks have a /tmp of their own
+	dir, err := os.MkdirTemp("/var/tmp", "roost-hosts-") // tasks have a private /tmp
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +167,7 @@ func (h *hostPool) issueCertificate(ca, name string, roles ...peer.Role) *config
 	return &files
 }
 
-// addHost makes a node's namespace, directory and file. Its master is not started.
+// addHost creates a node's namespace, directory and file. Its master is not started.
 func (h *hostPool) addHost(name, address string, tls *config.TLSFiles, roles func(*config.Node)) *testHost {
 	n := &testHost{hostPool: h, name: name, dir: filepath.Join(h.dir, name)}
 	n.node = &config.Node{
@@ -194,8 +193,8 @@ func (h *hostPool) addExecuteNode(name, address string, tls *config.TLSFiles) *t
 	})
 }
 
-// start starts the node's master inside of its namespace, or on the machine itself if it
-// has none.
+// start starts the node's master inside its namespace, or on the machine itself if it has
+// none.
 func (n *testHost) start() {
 	if n.net == nil {
 		n.cmd = exec.Command(n.roost, "master", "--config", n.dir+".hcl")
@@ -221,7 +220,7 @@ func (n *testHost) start() {
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	n.cmd.WaitDelay = time.Second // its daemons hold the pipe of its output for a moment longer
+	n.cmd.WaitDelay = time.Second // its daemons keep the output pipe open for a moment longer
 	if err := n.cmd.Start(); err != nil {
 		n.Fatal(err)
 	}
@@ -233,14 +232,14 @@ func (n *testHost) start() {
 	}()
 }
 
-// Write keeps what the master prints.
+// Write stores what the master prints.
 func (n *testHost) Write(b []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.output.Write(b)
 }
 
-// logText is what the node's master and daemons have written to their logs.
+// logText returns the logs of the node's master and daemons.
 func (n *testHost) logText() string {
 	n.mu.Lock()
 	text := n.output.String()
@@ -253,13 +252,13 @@ func (n *testHost) logText() string {
 	return text
 }
 
-// killMaster ends the master with SIGKILL; its daemons die with it, and starters live on.
+// killMaster ends the master with SIGKILL. Its daemons die with it, and starters live on.
 func (n *testHost) killMaster() {
 	n.cmd.Process.Kill()
 	<-n.done
 }
 
-// stopMaster ends the master as systemd does, and everything that it has started.
+// stopMaster ends the master as systemd does, with everything that it has started.
 func (n *testHost) stopMaster() {
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -270,10 +269,10 @@ func (n *testHost) stopMaster() {
 	}
 }
 
-// daemonPID is the process id of one of the node's daemons, 0 while it is not ready.
+// daemonPID returns the process id of one of the node's daemons, 0 if it is not ready.
 func (n *testHost) daemonPID(role string) int {
 	state, _, err := master.ReadState(n.dir)
-	if err != nil || state.PID != n.cmd.Process.Pid { // that of the start before names processes that have died
+	if err != nil || state.PID != n.cmd.Process.Pid { // an earlier master's file names processes that have died
 		return 0
 	}
 	for _, d := range state.Daemons {
@@ -284,7 +283,7 @@ func (n *testHost) daemonPID(role string) int {
 	return 0
 }
 
-// awaitTrue waits until something is so.
+// awaitTrue waits until a condition is true.
 func (h *hostPool) awaitTrue(what string, is func() bool) {
 	h.Helper()
 	h.awaitFor(awaitTimeout, what, is)
@@ -298,7 +297,7 @@ func (h *hostPool) awaitFor(limit time.Duration, what string, is func() bool) {
 	}
 }
 
-// printLogs prints what the daemons have said, for a test that fails.
+// printLogs prints the logs of the daemons, for a failing test.
 func (h *hostPool) printLogs() {
 	stdout, stderr, _ := h.runAs(someone, "jobs")
 	why, _, _ := h.runAs(someone, "show", "last")
@@ -308,8 +307,8 @@ func (h *hostPool) printLogs() {
 	}
 }
 
-// runAs runs a roost command at the submit node with the rights of a user, someone's in
-// the user's directory.
+// runAs runs a roost command at the submit node with the rights of a user. Commands of
+// someone run in the user's directory.
 func (h *hostPool) runAs(who commandUser, args ...string) (stdout, stderr string, code int) {
 	cmd := h.command(h.Context(), who, args...)
 	var out, errs bytes.Buffer
@@ -339,7 +338,7 @@ func (h *hostPool) command(ctx context.Context, who commandUser, args ...string)
 	return cmd
 }
 
-// mustAs runs a command that has to succeed, as someone.
+// mustAs runs a command that must succeed, as someone.
 func (h *hostPool) mustAs(args ...string) string {
 	h.Helper()
 	stdout, stderr, code := h.runAs(someone, args...)
@@ -350,14 +349,14 @@ func (h *hostPool) mustAs(args ...string) string {
 	return stdout
 }
 
-// queryJSON runs a command that prints JSON, and reads it.
+// queryJSON runs a command that prints JSON, and parses it.
 func (h *hostPool) queryJSON(into any, args ...string) bool {
 	stdout, _, code := h.runAs(someone, append(args, "--json")...)
 	return code == 0 && json.Unmarshal([]byte(stdout), into) == nil
 }
 
-// querySubmitNode is like ask for what the submit node tells everybody alike. It is cheap
-// enough to be asked again and again.
+// querySubmitNode is like queryJSON for output of the submit node that does not depend on
+// the user. It is cheap enough for polling.
 func (h *hostPool) querySubmitNode(into any, args ...string) bool {
 	if h.commandHost != "" {
 		return h.queryJSON(into, args...) // its sockets are in another network
@@ -377,7 +376,7 @@ func (h *hostPool) machineNames() (names []string) {
 	return slices.Sorted(slices.Values(names))
 }
 
-// taskRecord is what roost show prints of a job with one task.
+// taskRecord is the output of roost show for a job with one task.
 type taskRecord struct {
 	State, Reason, Node string
 	Attempt             int
@@ -393,7 +392,7 @@ func (h *hostPool) showTask(id string) taskRecord {
 	return shown.Job
 }
 
-// writeUserFile writes a file of the user's at the submit node.
+// writeUserFile writes a file of the user at the submit node.
 func (h *hostPool) writeUserFile(name, text string, mode os.FileMode) string {
 	h.Helper()
 	path := filepath.Join(h.home, name)

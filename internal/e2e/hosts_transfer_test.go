@@ -9,12 +9,13 @@ import (
 	"syscall"
 )
 
-// largeInputBytes is how much travels while something breaks, in bytes: enough that it is
-// under way when that happens.
+// largeInputBytes is the size of a transfer during which something fails: long enough to
+// be in progress then.
 const largeInputBytes = 40_000_000
 
-// Whatever breaks while files travel, they arrive, and the task runs to its end once: the
-// link, the startd, the submit node, in each direction.
+// transfersAreBroken breaks the link, the startd and the submit node during file
+// transfers in each direction. The files must arrive, and the task must run to its end
+// once.
 func (h *hostPool) transfersAreBroken() {
 	in := filepath.Join(h.home, "bulk.in")
 	if err := os.WriteFile(in, []byte(strings.Repeat("0123456789", largeInputBytes/10)), 0o644); err != nil {

@@ -17,41 +17,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// virtualSwitch is a switch in this process, in place of the kernel's: each host's plug
-// is a TAP device, and each frame is carried by hand. So frames can be lost, late, out of
-// order, doubled, and go one way alone, on kernels that have no netem too.
+// virtualSwitch is a switch in this process, in place of the kernel's. Each host's port
+// is a TAP device, and this process forwards each frame. So frames can be lost, late,
+// reordered, duplicated, or dropped in one direction, even on kernels without netem.
 type virtualSwitch struct {
 	mu            sync.RWMutex
 	ports         map[string]*os.File     // by host
-	owner         map[hardwareAddr]string // the host that has an address
-	faults        map[*linkFault]struct{} // that is at present
-	delayedFrames atomic.Int64            // frames that are held back
-	lost          atomic.Int64            // since the beginning; so the next two
+	owner         map[hardwareAddr]string // by address: the host that has it
+	faults        map[*linkFault]struct{} // present faults
+	delayedFrames atomic.Int64            // number of frames that are delayed
+	lost          atomic.Int64            // since the start, as are the next two
 	carried       atomic.Int64
 }
 
 // hardwareAddr is the address of a port.
 type hardwareAddr [6]byte
 
-// linkFault is what happens to the frames from some hosts to some others while it lasts.
+// linkFault is a fault of the frames from some hosts to some others.
 type linkFault struct {
 	from, to []string // nil: all
-	loss     float64  // of all frames; 1: the cable is cut
+	loss     float64  // part of the frames; 1: the link is cut
 	doubled  float64
 	delay    time.Duration
-	spread   time.Duration // up to so much is added to the delay, so that frames overtake each other
+	spread   time.Duration // random addition to the delay, up to this, which reorders frames
 }
 
-// Bounds of the switch: a frame is no longer than the devices' 1500 bytes and a header;
-// and those that would be held back beyond a number are lost, as by a switch whose memory
-// is full.
+// Bounds of the switch. A frame is at most the devices' 1500 bytes plus a header. Delayed
+// frames beyond a number are lost, as in a switch whose memory is full.
 const (
 	maxFrameSize     = 2048
 	maxDelayedFrames = 10000
 )
 
-// newSwitch makes a switch without ports, or skips the test where it cannot be. It ends
-// with the test.
+// newSwitch creates a switch without ports, or skips the test where that is not possible.
+// It ends with the test.
 func newSwitch(t *testing.T) *virtualSwitch {
 	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); err != nil {
 		t.Skipf("SKIPPED: no switch of one's own without TAP devices: %v; no frame is lost or late", err)
@@ -73,15 +72,15 @@ func (e *virtualSwitch) close() {
 	clear(e.ports)
 }
 
-// addPort makes the device eth0 in a network namespace, which has no address yet, and
-// carries its frames from then on.
+// addPort creates the device eth0 in a network namespace, without an address, and
+// forwards its frames from then on.
 func (e *virtualSwitch) addPort(host, space string) error {
 	var port *os.File
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread, which is in that namespace, ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread is in that namespace, and ends with the goroutine
 		port, err = tapIn("/run/netns/" + space)
 	}()
 	<-done
@@ -95,7 +94,7 @@ func (e *virtualSwitch) addPort(host, space string) error {
 	return nil
 }
 
-// tapIn has the calling thread enter a network namespace and make a device there.
+// tapIn moves the calling thread into a network namespace and creates a device there.
 func tapIn(space string) (*os.File, error) {
 	at, err := os.Open(space)
 	if err != nil {
@@ -121,7 +120,7 @@ func tapIn(space string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "tap"), nil
 }
 
-// readFrames carries what a host sends until its port is closed.
+// readFrames forwards what a host sends until its port is closed.
 func (e *virtualSwitch) readFrames(host string, port *os.File) {
 	buffer := make([]byte, maxFrameSize)
 	for {
@@ -137,8 +136,7 @@ func (e *virtualSwitch) readFrames(host string, port *os.File) {
 	}
 }
 
-// forward sends a frame to the host that it is for, or to all if nobody knows which that
-// is.
+// forward sends a frame to its host, or to all if its host is unknown.
 func (e *virtualSwitch) forward(from string, frame []byte) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -160,7 +158,7 @@ func (e *virtualSwitch) forward(from string, frame []byte) {
 	}
 }
 
-// sendFrame lets the weather do to a frame what it does. The lock is held.
+// sendFrame applies the faults to a frame and sends it. The lock is held.
 func (e *virtualSwitch) sendFrame(from, to string, frame []byte) {
 	copies, delay := 1, time.Duration(0)
 	for w := range e.faults {
@@ -199,7 +197,7 @@ func (e *virtualSwitch) sendFrame(from, to string, frame []byte) {
 	}
 }
 
-// setFault lets it storm; end ends that. What is held back still arrives.
+// setFault starts a fault, and clearFault ends it. Delayed frames still arrive.
 func (e *virtualSwitch) setFault(w *linkFault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -212,8 +210,8 @@ func (e *virtualSwitch) clearFault(w *linkFault) {
 	delete(e.faults, w)
 }
 
-// TestVirtualSwitch sends packets between two hosts through the switch in good and in bad
-// weather: all arrive, none, one way alone, late, or twice.
+// TestVirtualSwitch sends packets between two hosts through the switch. With different
+// faults all arrive, none, only one way, late, or twice.
 func TestVirtualSwitch(t *testing.T) {
 	n := newNetwork(t)
 	n.virtualSwitch = newSwitch(t)
@@ -222,7 +220,7 @@ func TestVirtualSwitch(t *testing.T) {
 	send, receive := datagrams(t, n, "a", "10.111.0.1"), datagrams(t, n, "b", "10.111.0.2")
 	to := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 111, 0, 2}}
 	back := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{10, 111, 0, 1}}
-	// passes sends some packets one way, waits until as many have arrived as should, and
+	// passes sends some packets one way, waits until the expected number has arrived, and
 	// for a moment more, and counts them.
 	passes := func(from, at int, to unix.Sockaddr, want int) (arrived int, took time.Duration) {
 		began := time.Now()
@@ -274,7 +272,7 @@ func TestVirtualSwitch(t *testing.T) {
 	}
 }
 
-// datagrams opens a socket for datagrams on a host.
+// datagrams opens a datagram socket on a host.
 func datagrams(t *testing.T, n *testNetwork, host, address string) (fd int) {
 	var err error
 	done := make(chan struct{})

@@ -22,18 +22,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// programDir is the directory of the programs under test, which every user can enter.
+// programDir returns the directory of the tested programs, which every user can enter.
 var programDir = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("/var/tmp", "roost-programs-") // tasks have a /tmp of their own
+	dir, err := os.MkdirTemp("/var/tmp", "roost-programs-") // tasks have a private /tmp
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
 	return dir, err
 })
 
-// The programs as users have them, and those that can misbehave. They are built when the
-// first test asks for them: the linker takes three seconds of a core, and each set of
-// tags a compilation of all daemons.
+// The normal programs, and those that can misbehave. They are built when the first test
+// needs them: linking takes three seconds of a core, and each set of tags a compilation
+// of all daemons.
 var (
 	builtPrograms       = buildOnce()
 	misbehavingPrograms = buildOnce("attacks", "faults")
@@ -53,12 +53,12 @@ func buildOnce(tags ...string) func() (string, error) {
 	})
 }
 
-// program returns the path of roost, built with at least these tags; roost-starter lies
+// program returns the path of roost, built with at least these tags; roost-starter is
 // beside it.
 func program(t *testing.T, tags ...string) string {
 	t.Helper()
 	build := builtPrograms
-	if len(tags) > 0 { // it does what its environment says (internal/attack, internal/failpoint), and nothing without
+	if len(tags) > 0 { // they misbehave only as their environment says (internal/attack, internal/failpoint)
 		build = misbehavingPrograms
 	}
 	roost, err := build()
@@ -69,16 +69,16 @@ func program(t *testing.T, tags ...string) string {
 }
 
 // runInProcess runs a roost command that only reads, in this process and with its rights.
-// Polls start no program so, which would take 15 ms of a core.
+// Polling this way starts no program, which would take 15 ms of a core.
 func runInProcess(ctx context.Context, env []string, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	code = cli.New(strings.NewReader(""), &out, &errs, env).Run(ctx, args)
 	return out.String(), errs.String(), code
 }
 
-// pollUntil asks until something is so, or the limit has passed, and reports whether it
-// is. Between two questions it rests for three times as long as one took, so that polls
-// leave most of a busy machine to what they wait for.
+// pollUntil polls until a condition is true or the limit has passed, and reports which.
+// Between two polls it rests for three times as long as one took, so most of a busy
+// machine is left to what it waits for.
 func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 	late := time.Now().Add(limit)
 	for {
@@ -93,7 +93,7 @@ func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 	}
 }
 
-// How long a poll rests between two questions.
+// How long pollUntil rests between two polls.
 const (
 	shortestRest = 20 * time.Millisecond
 	longestRest  = 300 * time.Millisecond

@@ -13,25 +13,25 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// apart is what a program is started with that is to see terminals of its own, and
-// nothing else that a person, or a machine he carries, could touch: several owners live
-// on one machine then, and none of them is the one who runs the test.
+// apart is the shell script that starts a program with terminals of its own. The program
+// sees no other device that a person could touch. So several machine owners can live on
+// one machine, and none of them is the one who runs the test.
 const apart = `for d in /dev/input /run/dbus /run/systemd /sys/class/input /sys/class/power_supply /sys/class/thermal; do
 	[ ! -d $d ] || mount -t tmpfs none $d || exit
 done
 mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && exec "$@"`
 
-// SetsidCommand is the command line by which root starts a program so that it sees
-// terminals of its own, which OpenTerminal opens.
+// SetsidCommand returns the command line by which root starts a program with terminals of
+// its own. OpenTerminal opens them.
 func SetsidCommand(command ...string) []string {
 	return append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", apart, "sh"}, command...)
 }
 
-// OwnerTerminal is one into which somebody types: both its ends.
+// OwnerTerminal is a terminal that a machine owner types into, with both its ends.
 type OwnerTerminal struct{ keys, screen *os.File }
 
 // OpenTerminal opens a new terminal among those that a process sees, with a program that
-// reads what is typed there.
+// reads the input.
 func OpenTerminal(pid int) (*OwnerTerminal, error) {
 	dir := fmt.Sprintf("/proc/%d/root/dev/pts", pid)
 	keys, err := openRaw(filepath.Join(dir, "ptmx"))
@@ -57,7 +57,7 @@ func OpenTerminal(pid int) (*OwnerTerminal, error) {
 	return t, nil
 }
 
-// openRaw opens a terminal so that a read of it ends when it is closed.
+// openRaw opens a terminal in a way that a read ends when it is closed.
 func openRaw(path string) (int, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -78,8 +78,8 @@ func (t *OwnerTerminal) Close() {
 	t.screen.Close()
 }
 
-// TaskCgroups are the directories in which the tasks of a node are, as its guard has
-// written them down, those alone that have a process.
+// TaskCgroups returns the control groups of a node's tasks that have a process. They come
+// from the guard's state file.
 func TaskCgroups(nodeDir string) (all []cgroup.TaskDir) {
 	var guardState struct{ Startds []struct{ Parents []string } }
 	text, _ := os.ReadFile(filepath.Join(nodeDir, "owner", "startds.json"))

@@ -1,6 +1,6 @@
-// Package e2e runs whole pools of real processes for tests and benchmarks: it builds the
-// programs, starts roost up in a directory, speaks to its schedd as a user's command
-// would, and finds and kills its daemons.
+// Package e2e runs whole pools of real processes for tests and benchmarks. It builds the
+// programs, runs roost up in a directory, calls its schedd as user commands do, and finds
+// and kills its daemons.
 package e2e
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// Build compiles roost and roost-starter into dir, with the build tags given, and returns
-// the path of roost. The module is found from the working directory.
+// Build compiles roost and roost-starter into dir, with the given build tags, and returns
+// the path of roost. It finds the module from the working directory.
 func Build(ctx context.Context, dir string, tags ...string) (roost string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -46,16 +46,18 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 	return filepath.Join(dir, "roost"), nil
 }
 
-// PoolOptions is how a pool is started.
+// PoolOptions says how a pool is started.
 type PoolOptions struct {
-	Roost string   // the program
-	Dir   string   // the pool's directory
-	Nodes int      // execute nodes
-	CPUs  int      // of all nodes together
-	Env   []string // added to this process's
+	Roost string   // path of the program
+	Dir   string   // directory of the pool
+	Nodes int      // number of execute nodes
+	CPUs  int      // cores of all nodes together
+	Env   []string // added to this process's environment
 
-	Desktop bool         // its nodes have the policy of a desktop
-	Node    *config.Node // what the pool is, apart from this machine's owner; nil: what roost up makes of the rest
+	Desktop bool // the nodes have the owner policy of a desktop
+	// the node file, run apart from this machine's owner; nil: roost up makes one of the
+	// other fields
+	Node *config.Node
 }
 
 // Pool is a running pool.
@@ -72,7 +74,7 @@ type Pool struct {
 	output bytes.Buffer
 }
 
-// Start starts roost up and returns when its schedd answers.
+// Start runs roost up and returns when its schedd answers.
 func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 	p := &Pool{PoolOptions: opt, done: make(chan struct{})}
 	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus",
@@ -106,14 +108,14 @@ func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
 	return p, nil
 }
 
-// Write keeps what the pool prints.
+// Write stores what the pool prints.
 func (p *Pool) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.Write(b)
 }
 
-// Output is what the pool has printed so far.
+// Output returns what the pool has printed so far.
 func (p *Pool) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,10 +159,10 @@ func (p *Pool) machines(ctx context.Context) (int, error) {
 	}
 }
 
-// OpenTerminal opens a terminal of a pool that was made of a node file.
+// OpenTerminal opens a terminal of a pool that has a node file.
 func (p *Pool) OpenTerminal() (*OwnerTerminal, error) { return OpenTerminal(p.cmd.Process.Pid) }
 
-// State reads what the master wrote down about its daemons.
+// State reads the state file of the master.
 func (p *Pool) State() (master.NodeState, error) {
 	var st master.NodeState
 	text, err := os.ReadFile(filepath.Join(p.Dir, "run", "master.json"))
@@ -170,7 +172,8 @@ func (p *Pool) State() (master.NodeState, error) {
 	return st, err
 }
 
-// Command runs a roost command as a user of the pool and returns what it printed.
+// Command runs a roost command as a user of the pool, and returns its output and exit
+// code.
 func (p *Pool) Command(ctx context.Context, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.CommandContext(ctx, p.Roost, args...)
 	cmd.Env = append(append(os.Environ(), p.Env...), "ROOST_DIR="+p.Dir)
@@ -196,7 +199,7 @@ func (p *Pool) Stop() error {
 	}
 }
 
-// Kill ends the master with SIGKILL; its daemons die with it, and what runs under
+// Kill ends the master with SIGKILL. Its daemons die with it, and what runs under
 // starters lives on.
 func (p *Pool) Kill() {
 	p.conn.Close()

@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// startReclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks
-// leave, a second after their start.
+// startReclaimPool starts a pool on one machine of 512 MiB that offers what its tasks
+// leave. It does so a second after their start.
 func startReclaimPool(t *testing.T) *Pool {
 	t.Helper()
 	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Enforcement().Memory {
@@ -89,7 +89,7 @@ func (p *Pool) shownTasks(t *testing.T, id string) taskRecord {
 	return shown.Job
 }
 
-// awaitTask waits until a task is as it should be.
+// awaitTask waits until a task satisfies a condition.
 func (p *Pool) awaitTask(t *testing.T, what, id string, is func(taskRecord) bool) taskRecord {
 	t.Helper()
 	var now taskRecord
@@ -101,9 +101,9 @@ func (p *Pool) awaitTask(t *testing.T, what, id string, is func(taskRecord) bool
 	return now
 }
 
-// TestReclaimedTask: batch work starts in what production leaves, makes room when that is
-// wanted back, is told by whom, and goes on when there is room again. Production runs
-// through it all.
+// TestReclaimedTask checks that batch work starts in reclaimed resources and leaves when
+// production needs them. Its user is told why, and it goes on when there is room again.
+// Production is never disturbed.
 func TestReclaimedTask(t *testing.T) {
 	t.Parallel()
 	p := startReclaimPool(t)

@@ -21,23 +21,26 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// The scripts below testdata/script are what users type, and what they see then. Each has
-// a pool of two nodes and eight cores for itself, in $ROOST_DIR, and finds roost and the
-// PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job
-// is 1.$HOST; $ETC holds the samples that come with Roost.
+// TestScripts runs the scripts below testdata/script. They are what users type, and what
+// they see. Each has its own pool of two nodes and eight cores in $ROOST_DIR, and roost
+// and the PBS commands in its PATH. $HOST is the host part of ids, so a script's first
+// job is 1.$HOST; $ETC has the samples that come with Roost.
 //
 // Beside the commands of testscript there are:
 //
-//	exits N command…      run a command that has to end with this status
-//	until 'regexp' command…  run a command again and again, until its output matches
-//	capture NAME 'regexp'  set a variable to what the parentheses match in the last command's output
-//	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
-//	remember, unchanged   the queue and the daemons now; and that both are still the same
-//	pool start|stop|kill  stop is Ctrl-C; it checks that no process is left behind. Kill kills all daemons, and leaves the tasks running
-//	desktop               the pool that is started next is one of a desktop
+//	exits N command…      run a command that must exit with this status
+//	until 'regexp' command…
+//	                      repeat a command until its output matches
+//	capture NAME 'regexp' set a variable to the first group in the last output
+//	json [path=value]…    the output was JSON, version 1, with these values:
+//	                      job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
+//	remember, unchanged   record the queue and the daemons; check that they are equal
+//	pool start|stop|kill  stop is Ctrl-C and checks that no process is left; kill kills
+//	                      all daemons, and leaves the tasks running
+//	desktop               the next pool is that of a desktop
 //	[limits]              a condition: this machine can limit the memory of tasks
-//	make kind file        write a file that is too large or too odd to stand in a script
-//	written               each file of the daemons is one that some test damages
+//	make kind file        write a file that is too large or unusual for a script
+//	written               check that some test damages each file of the daemons
 //	damage file words     flip two bits wherever a file has these words
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -62,7 +65,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
-		Deadline:           time.Now().Add(15 * time.Minute), // what waits for ever shows what it waits for
+		Deadline:           time.Now().Add(15 * time.Minute), // an endless wait shows what it waits for
 		Setup: func(env *testscript.Env) error {
 			dir, err := os.MkdirTemp("", "pool")
 			if err != nil {
@@ -117,7 +120,7 @@ func (s *scriptPool) start(ctx context.Context) (err error) {
 	return err
 }
 
-// stop ends the pool and looks for processes that speak of its directory.
+// stop ends the pool and looks for processes that mention its directory.
 func (s *scriptPool) stop() error {
 	if s.pool == nil {
 		return nil
@@ -188,10 +191,10 @@ func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}) {
 		ts.Fatalf("after %v (%v) there is still no match for %q in:\n%s", awaitTimeout, err, args[0], out)
 	}
-	ts.Exec(args[1], args[2:]...) // for the script to look at
+	ts.Exec(args[1], args[2:]...) // for the script to examine
 }
 
-// isQuery reports whether a command of a script asks the schedd, and nothing else.
+// isQuery reports whether a command of a script only queries the schedd.
 func isQuery(args []string) bool {
 	switch args[0] {
 	case "qstat", "pbsnodes":
@@ -202,7 +205,7 @@ func isQuery(args []string) bool {
 	return false
 }
 
-// runSilently runs a command as the script would, and keeps it out of the script's log.
+// runSilently runs a command as the script would, without writing it to the script's log.
 func runSilently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	path := ts.Getenv("PATH")
 	env := []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR"),
@@ -223,7 +226,7 @@ func runSilently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: not in PATH", args[0])
 }
 
-// captureCmd keeps what the first group of a regular expression matches in the last
+// captureCmd stores the first group of a regular expression that matches the last
 // command's output.
 func captureCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -238,7 +241,7 @@ func captureCmd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// jsonCmd looks at the last command's output: a document, or one a line.
+// jsonCmd checks the last command's output: a document, or one in each line.
 func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! json")
@@ -262,7 +265,7 @@ func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonPath follows a path of names and numbers; len is how many elements a list has.
+// jsonPath follows a path of names and numbers; len is the length of a list.
 func jsonPath(v any, path string) any {
 	for _, step := range strings.Split(path, ".") {
 		list, isList := v.([]any)
@@ -281,7 +284,7 @@ func jsonPath(v any, path string) any {
 	return v
 }
 
-// snapshot is the queue as its users see it, and who serves it.
+// snapshot returns the queue as its users see it, and the daemons that serve it.
 func (s *scriptPool) snapshot(ts *testscript.TestScript) (queue, daemons string) {
 	queue, stderr, code := s.pool.Command(context.Background(), "jobs", "--json")
 	if code != 0 {
@@ -318,7 +321,7 @@ func mkfileCmd(ts *testscript.TestScript, neg bool, args []string) {
 	const head, tail = "job \"j\" {\n  command = [\"true\"]\n", "}\n"
 	var text string
 	switch args[0] {
-	case "huge": // 100 MB, all of it well formed
+	case "huge": // 100 MB, all valid
 		text = head + strings.Repeat("  # nothing but a comment, so many times that nobody would read it\n",
 			100_000_000/67) + tail
 	case "deep":

@@ -9,8 +9,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestInteractiveJob sits at a terminal as users of qsub -I do: the wait, the shell and
-// its window, every way in which it ends.
+// TestInteractiveJob uses a terminal as users of qsub -I do. It checks the wait, the
+// shell and its window size, and every way in which it ends.
 func TestInteractiveJob(t *testing.T) {
 	t.Parallel()
 	p := startForTerminals(t)
@@ -99,7 +99,7 @@ func TestInteractiveJob(t *testing.T) {
 	job("7", "Exit_status = -29")
 }
 
-// awaitExit waits for the program in the window to end, and looks at its exit status.
+// awaitExit waits for the program in the terminal to end, and checks its exit status.
 func (w *testTerminal) awaitExit(code int) {
 	w.Helper()
 	if err := w.cmd.Wait(); w.cmd.ProcessState.ExitCode() != code {

@@ -13,7 +13,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// testTerminal is a window in which roost runs.
+// testTerminal is a terminal in which roost runs.
 type testTerminal struct {
 	*testing.T
 	window *os.File
@@ -21,11 +21,11 @@ type testTerminal struct {
 	output bytes.Buffer
 }
 
-// startForTerminals starts a pool of one node with two cores, whose users have sh for a
-// login shell. Who starts it stops it.
+// startForTerminals starts a pool of one node with two cores, whose users have sh as
+// login shell. The caller must stop it.
 func startForTerminals(t *testing.T) *Pool {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pool") // t.TempDir is too long for the names of sockets
+	dir, err := os.MkdirTemp("", "pool") // t.TempDir is too long for socket names
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func startForTerminals(t *testing.T) *Pool {
 	return p
 }
 
-// openTerminal runs a command of roost in a window.
+// openTerminal runs a roost command in a terminal.
 func openTerminal(t *testing.T, p *Pool, args ...string) *testTerminal {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.Roost, args...)
@@ -51,7 +51,7 @@ func openTerminal(t *testing.T, p *Pool, args ...string) *testTerminal {
 	return &testTerminal{T: t, window: window, cmd: cmd}
 }
 
-// awaitText reads until the window shows some text that it has not shown before.
+// awaitText reads until the terminal shows a text that it has not shown before.
 func (w *testTerminal) awaitText(text string) {
 	w.Helper()
 	w.window.SetReadDeadline(time.Now().Add(awaitTimeout))
@@ -76,8 +76,8 @@ func (w *testTerminal) typeText(text string) {
 	}
 }
 
-// TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the
-// size of the window, the end of it; and what becomes of a shell whose user has gone.
+// TestShellTerminal uses a shell inside a task: keys, Ctrl-C, the window size and its
+// end. It also checks the shell of a user who has gone.
 func TestShellTerminal(t *testing.T) {
 	t.Parallel()
 	p := startForTerminals(t)

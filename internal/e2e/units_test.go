@@ -16,14 +16,14 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// unitPool is a whole pool on one machine, of which the startd is as said.
+// unitPool starts a pool on one machine with these settings of the startd.
 func unitPool(t *testing.T, startd config.StartdSettings) *Pool {
 	t.Helper()
 	startd.Name = "host1"
 	return nodePool(t, &config.Node{Startds: []config.StartdSettings{startd}})
 }
 
-// nodePool is a whole pool on one machine, with what else the node is to have.
+// nodePool starts a pool on one machine with this node file.
 func nodePool(t *testing.T, n *config.Node) *Pool {
 	t.Helper()
 	dir := openDir(t)
@@ -59,7 +59,8 @@ func nodePool(t *testing.T, n *config.Node) *Pool {
 	return p
 }
 
-// sleepers submits tasks that run until a file is there, and returns what makes them end.
+// sleepersOf submits tasks that run until a file exists, and returns a function that ends
+// them.
 func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
 	t.Helper()
 	dir := openDir(t)
@@ -79,7 +80,7 @@ func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
 	}
 }
 
-// awaitSuccess waits for the jobs of that name to end well.
+// awaitSuccess waits until the jobs of that name have succeeded.
 func (p *Pool) awaitSuccess(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -90,8 +91,8 @@ func (p *Pool) awaitSuccess(t *testing.T, name string) {
 	}
 }
 
-// TestUnits: a machine of two units of two cores each, in whose queues one task each may
-// wait.
+// TestUnits checks a machine of two resource units of two cores each. One task may wait
+// in each of its node queues.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -124,8 +125,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestGPUShares: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits,
-// and more than the card has is refused.
+// TestGPUShares checks that three tasks of 20 GiB run together on a GPU of 64 GiB. A
+// fourth waits, and a request for more than the GPU has is refused.
 func TestGPUShares(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -143,7 +144,7 @@ func TestGPUShares(t *testing.T) {
 	p.awaitOutput(t, "no GPU with 20GiB free (the largest free share is 4GiB on host1)", "why", "last[3]")
 	finish()
 	p.awaitSuccess(t, "shares")
-	for key := 0; ; key++ { // taken until the schedd has heard of the card
+	for key := 0; ; key++ { // accepted until the schedd knows the GPU
 		_, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpu-memory", "80GiB", "--", "true")
 		if code == 0 && key < 600 {
 			continue

@@ -12,18 +12,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// writtenFile is a kind of file below the directory of a pool or of a node: who reads it,
-// and what a damaged one leads to.
+// writtenFile is a kind of file below the directory of a pool or a node. It says who
+// reads the file, and what a damaged one leads to.
 type writtenFile struct {
 	path string // a regular expression
-	// the package and the test that damages it at random; empty: nothing that is
-	// acknowledged rests on it
+	// package and test that damages it at random; empty: nothing acknowledged depends on
+	// it
 	test         string
-	noTestReason string // where there is no test
+	noTestReason string // why there is no test
 }
 
-// writtenFiles lists all files that daemons write. ROOST_DAMAGES=1000 has each of the
-// tests try a thousand damages.
+// writtenFiles lists all files that daemons write. ROOST_DAMAGES=1000 lets each test try
+// a thousand damages.
 func writtenFiles() []writtenFile {
 	return []writtenFile{
 		{`schedd/queue\.db(\.mark)?`, "schedd/journal TestRepairs", ""},
@@ -53,7 +53,7 @@ func writtenFiles() []writtenFile {
 	}
 }
 
-// checkWritten holds the files of the script's pool against the list.
+// checkWritten compares the files of the script's pool with the list.
 func checkWritten(ts *testscript.TestScript, neg bool, args []string) {
 	dir := scriptPoolOf(ts).options.Dir
 	rows := make([]*regexp.Regexp, 0, 32)
@@ -63,7 +63,7 @@ func checkWritten(ts *testscript.TestScript, neg bool, args []string) {
 	n := 0
 	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // what has just gone
+			return nil // a file that has just been removed
 		}
 		name := strings.TrimPrefix(path, dir+"/")
 		for _, row := range rows {
@@ -80,7 +80,7 @@ func checkWritten(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// damageWords flips two bits of each place in a file that has some words.
+// damageWords flips two bits of each place in a file that has certain words.
 func damageWords(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: damage file words")
@@ -98,8 +98,8 @@ func damageWords(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(args[0], b, 0o600))
 }
 
-// Each file of a daemon has a test that damages it, which is there and damages as many
-// times as ROOST_DAMAGES says.
+// TestWrittenFiles checks that each file of a daemon has a test that damages it. The test
+// must exist and use ROOST_DAMAGES.
 func TestWrittenFiles(t *testing.T) {
 	for _, w := range writtenFiles() {
 		if w.test == "" {
