@@ -20,29 +20,29 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// ledgerAdmin is what administration needs of whoever keeps the ledger. Where this
-// negotiator does not lead both fail with roost.Unavailable.
+// ledgerAdmin is access to the ledger for administration. On a negotiator that does not
+// lead both methods fail with roost.Unavailable.
 type ledgerAdmin interface {
-	// viewLedger lets look read the ledger, and how the pool stands. What look keeps it
-	// copies.
+	// viewLedger lets look read the ledger and the status of the pool. look must copy
+	// what it retains.
 	viewLedger(ctx context.Context, look func(now time.Time, l *ledger.Ledger, p *poolStatus)) error
-	// commitCommand has a command committed, and returns why it was refused, or that it
-	// cannot be known what became of it.
+	// commitCommand commits a command. It returns why the command was refused, or that
+	// its outcome is unknown.
 	commitCommand(ctx context.Context, c ledger.AdminCommand) error
 }
 
-// adminService answers questions about the cell, and takes what administrators wish.
+// adminService answers queries about the cell, and executes administrators' commands.
 type adminService struct {
 	ledgerAdmin
-	nodeName   string // of this node
+	nodeName   string // name of this node
 	leadership *leadership
-	dial       func(address string) (*grpc.ClientConn, error) // to another negotiator
+	dial       func(address string) (*grpc.ClientConn, error) // connects to another negotiator
 }
 
 // leaderCallTimeout bounds how long a follower waits for the leader.
 const leaderCallTimeout = 2500 * time.Millisecond
 
-// handleRequest serves one request, here or by the leader.
+// handleRequest serves one request, here or through the leader.
 func (a *adminService) handleRequest(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	req = proto.CloneOf(req)
 	if err := a.callerOf(ctx, req); err != nil {
@@ -57,9 +57,10 @@ func (a *adminService) handleRequest(ctx context.Context, req *wire.CellRequest)
 	return &wire.CellReply{}, a.changePolicy(ctx, req)
 }
 
-// callerOf settles who asks. A schedd on another node speaks for users of its own node,
-// and who is root there is nobody special here; a negotiator has looked already; on this
-// node the daemons' own user may say what he likes, as he could write the log.
+// callerOf sets the caller of a request. A schedd on another node speaks for the users of
+// its node, without special rights for root. A negotiator has already checked the caller.
+// On this node the daemons' own user may set any caller, since it could also write the
+// log.
 func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) error {
 	p, ok := peer.FromContext(ctx)
 	_, node, _ := strings.Cut(req.GetWho(), "@")
@@ -82,8 +83,8 @@ func (a *adminService) callerOf(ctx context.Context, req *wire.CellRequest) erro
 	return nil
 }
 
-// forwardToLeader asks the leader, once: what has been passed on already comes back to
-// whoever knows better where to go next.
+// forwardToLeader forwards a request to the leader, once. A request that was forwarded
+// before is returned to the caller, which knows better where to go next.
 func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState,
 	req *wire.CellRequest) (*wire.CellReply, error) {
 	if req.GetPassed() || p.leader == "" {
@@ -102,7 +103,7 @@ func (a *adminService) forwardToLeader(ctx context.Context, p leadershipState,
 	return reply, rpc.FromStatus(err)
 }
 
-// changePolicy has what an administrator wishes committed.
+// changePolicy commits an administrator's command.
 func (a *adminService) changePolicy(ctx context.Context, req *wire.CellRequest) error {
 	c := ledger.AdminCommand{
 		Who: req.GetWho(), Trusted: req.GetTrusted(), Verb: ledger.CommandVerb(req.GetVerb()),
@@ -124,7 +125,7 @@ func (a *adminService) changePolicy(ctx context.Context, req *wire.CellRequest) 
 	return a.commitCommand(ctx, c)
 }
 
-// showPolicy answers a question.
+// showPolicy answers a query.
 func (a *adminService) showPolicy(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	var answer any
 	var err error
@@ -149,7 +150,7 @@ const (
 	showCapabilities = "capabilities"
 )
 
-// reply is what a question is answered with, to be written as JSON.
+// reply returns the answer to a query, to be written as JSON.
 func reply(now time.Time, l *ledger.Ledger, p *poolStatus, req *wire.CellRequest) (any, error) {
 	switch kind := ledger.ObjectKind(req.GetKind()); {
 	case req.GetKind() == showShares:

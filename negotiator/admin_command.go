@@ -11,13 +11,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// adminCommand is a command of an administrator on its way through the log.
+// adminCommand is an administrator's command on its way through the log.
 type adminCommand struct {
 	command ledger.AdminCommand
-	result  chan<- error // has room for one
+	result  chan<- error // has a buffer of one
 }
 
-// answerAdmins tells administrators what has become of what they wished.
+// answerAdmins reports the outcome of their commands to administrators.
 func (o proposalResult) answerAdmins() {
 	for i, w := range o.entry.adminCommands {
 		switch {
@@ -32,7 +32,7 @@ func (o proposalResult) answerAdmins() {
 	}
 }
 
-// viewLedger lets look read the ledger, and how the pool stands, where this negotiator
+// viewLedger lets look read the ledger and the status of the pool, if this negotiator
 // leads.
 func (l *decisionLoop) viewLedger(ctx context.Context,
 	look func(now time.Time, ledgerView *ledger.Ledger, p *poolStatus)) (err error) {
@@ -47,7 +47,7 @@ func (l *decisionLoop) viewLedger(ctx context.Context,
 	return errors.Join(derr, err)
 }
 
-// commitCommand has a command committed, with the next entry.
+// commitCommand commits a command with the next entry.
 func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand) error {
 	done := make(chan error, 1)
 	if err := l.runInLoop(ctx, func(time.Time) {
@@ -69,7 +69,7 @@ func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand)
 	}
 }
 
-// poolStatus is how the pool stands now.
+// poolStatus returns the present status of the pool.
 func (c *leaderState) poolStatus() *poolStatus {
 	p := &poolStatus{
 		total: c.total, usage: map[fairshare.Submitter]roost.Resources{}, hasWaiting: map[fairshare.Submitter]bool{},

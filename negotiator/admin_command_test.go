@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// callCell asks the negotiator of one node something of the cell, again while nobody
-// leads.
+// callCell sends a request about the cell to the negotiator of a node, repeatedly while
+// none leads.
 func (c *threeNegotiators) callCell(node string, req *wire.CellRequest) (*wire.CellReply, error) {
 	c.Helper()
 	conn, err := rpc.Dial(c.network.address(node), nil, peer.Negotiator)
@@ -30,8 +30,8 @@ func (c *threeNegotiators) callCell(node string, req *wire.CellRequest) (*wire.C
 	}
 }
 
-// TestAdminCommandOutlivesLeader holds that what an administrator asks of any negotiator
-// is done by the leader, and that the next leader knows it.
+// TestAdminCommandOutlivesLeader checks that a command to any negotiator is executed by
+// the leader. The next leader must have its effect.
 func TestAdminCommandOutlivesLeader(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)

@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// fakeRegistry is a registry without a log.
+// fakeRegistry is a ledger without a log.
 type fakeRegistry struct {
 	ledger *ledger.Ledger
 	now    time.Time
@@ -57,7 +57,7 @@ func (o *fakeRegistry) commitCommand(_ context.Context, c ledger.AdminCommand) e
 	return o.applyEntry(ledger.LogEntry{Commands: []ledger.AdminCommand{c}}).Commands[0]
 }
 
-// callerContext is the context of a call by that peer.
+// callerContext returns the context of a call by a peer.
 func callerContext(p peer.Peer) context.Context {
 	return grpcpeer.NewContext(context.Background(), &grpcpeer.Peer{AuthInfo: p})
 }
@@ -70,7 +70,7 @@ func newAdminService(o *fakeRegistry) *adminService {
 	return a
 }
 
-// TestAdminCaller holds who may change something, by how the wish comes in.
+// TestAdminCaller checks who may change something, by where the command comes from.
 func TestAdminCaller(t *testing.T) {
 	own := peer.Peer{Local: true, UID: uint32(os.Geteuid())}
 	node := func(name string, roles ...peer.Role) peer.Peer { return peer.Peer{Name: name, Certified: roles} }
@@ -109,8 +109,8 @@ func TestAdminCaller(t *testing.T) {
 	}
 }
 
-// TestEveryAdminVerb holds that each verb of each kind gets through to the ledger, that
-// without a capability none does, and that everybody may look.
+// TestEveryAdminVerb checks that each verb of each kind reaches the ledger. Without a
+// capability none does, and everybody may read.
 func TestEveryAdminVerb(t *testing.T) {
 	user := peer.Peer{Name: "n1", Certified: []peer.Role{peer.Schedd}}
 	for _, kind := range ledger.Kinds() {
@@ -143,8 +143,8 @@ func TestEveryAdminVerb(t *testing.T) {
 	}
 }
 
-// TestNoLeader holds that a negotiator that follows nobody says so, and that what was
-// passed on once is not again.
+// TestNoLeader checks that a negotiator that knows no leader says so, and that a request
+// is forwarded only once.
 func TestNoLeader(t *testing.T) {
 	for _, p := range []leadershipState{{}, {leader: "unix:/nowhere"}} {
 		a := newAdminService(newFakeRegistry())
@@ -168,7 +168,8 @@ func TestUnknownNode(t *testing.T) {
 	}
 }
 
-// TestShares works out by hand how two who use the pool and one who did stand.
+// TestShares compares the report with results worked out by hand, for two who use the
+// pool and one who did.
 func TestShares(t *testing.T) {
 	o := newFakeRegistry()
 	ann, bob, carl := fairshare.Submitter{Owner: "ann"}, fairshare.Submitter{Group: "sci", Owner: "bob"},

@@ -13,19 +13,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Quota is looked at when a job is submitted (Borg §2.5); see picture/quotas.go for when
-// tasks start. The jobs are at the schedds, so each says what its payers' jobs may hold
-// at once, and asks before it takes more: the leader is the one place where all of it is
-// added up. What it admits counts until the schedd's own word has it, so that two that
-// ask at the same moment do not both get the last of a quota.
+// Quotas are checked at submission (Borg §2.5); see cellstate/quotas.go for when tasks
+// start. The jobs are at the schedds. So each schedd reports the demand of its jobs by
+// account, and asks before increasing it: only the leader can add it up. Admitted demand
+// counts until the schedd's own report includes it, so two schedds that ask at the same
+// moment cannot both get the last of a quota.
 //
-// A leader that is new knows of a schedd's jobs when that has come and said so, and of
-// one that is away what it said last. Where no leader can be asked, jobs are taken:
-// better too many than none. Their schedd asks about them later, does not count them
-// before, and holds those that are refused.
+// A new leader knows a schedd's jobs when the schedd has connected and reported them, and
+// those of a schedd that is away from its last report. While no leader can be asked, jobs
+// are accepted: too many are better than none. Their schedd asks about them later, does
+// not count them before, and holds those that are refused.
 
-// quotaAccount is whose quota jobs are held against, at which band, and whose count of
-// which queue.
+// quotaAccount identifies what jobs count against: a quota by user, group and band, and
+// the limits of a queue.
 type quotaAccount struct {
 	owner, group string
 	band         roost.PriorityBand
@@ -33,11 +33,11 @@ type quotaAccount struct {
 	unixGroup    string
 }
 
-// resourceDemand is what jobs may hold at once.
+// resourceDemand is what jobs may use at once.
 type resourceDemand struct {
 	roost.Resources
 	tasks, openTasks int64
-	openResources    roost.Resources // what all of the open would hold together
+	openResources    roost.Resources // sum over all unfinished tasks
 }
 
 func (d resourceDemand) add(e resourceDemand) resourceDemand {
@@ -45,7 +45,7 @@ func (d resourceDemand) add(e resourceDemand) resourceDemand {
 		d.openResources.Add(e.openResources)}
 }
 
-// amountOf is a dimension of a quota, in its unit.
+// amountOf returns a dimension of a quota, in its unit.
 func (d resourceDemand) amountOf(dimension string) int64 {
 	switch dimension {
 	case "cpus":
@@ -60,14 +60,14 @@ func (d resourceDemand) amountOf(dimension string) int64 {
 	return d.tasks
 }
 
-// admittedDemand is what a schedd was told that it may take and has not said that it has.
+// admittedDemand is demand that a schedd was admitted and has not reported yet.
 type admittedDemand struct {
 	id uint64
 	quotaAccount
 	resourceDemand
 }
 
-// maxPayers bounds of how many payers one schedd may speak.
+// maxPayers bounds the accounts of one schedd.
 const maxPayers = 100_000
 
 func readDemand(m *wire.Demand) (who quotaAccount, d resourceDemand, err error) {
@@ -83,8 +83,8 @@ func readDemand(m *wire.Demand) (who quotaAccount, d resourceDemand, err error) 
 	return quotaAccount{m.GetOwner(), m.GetGroup(), band, m.GetQueue(), m.GetUnixGroup()}, d, nil
 }
 
-// updateDemand takes in what a payer's jobs at one schedd may hold, and reports whether
-// that is less than was counted.
+// updateDemand handles a report of the demand of an account at one schedd. less is true
+// if the demand has fallen.
 func (s *scheddState) updateDemand(m *wire.Demand) (less bool, err error) {
 	who, d, err := readDemand(m)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *scheddState) updateDemand(m *wire.Demand) (less bool, err error) {
 	return less, nil
 }
 
-// notifyQueueRoom tells those schedds of a queue's room that were refused for want of it.
+// notifyQueueRoom tells the schedds that a full queue refused that it has room.
 func (c *leaderState) notifyQueueRoom(queue string) {
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		if s := c.schedds[name]; s.fullQueues[queue] && s.sendQueue != nil {
@@ -141,7 +141,7 @@ func (c *leaderState) answerAdmission(now time.Time, s *scheddState, m *wire.Adm
 	s.sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Admitted{Admitted: answer}})
 }
 
-// checkQuotas holds one ask after the other against quotas. What fits is noted as
+// checkQuotas checks demands one after the other. Those that fit are recorded as
 // admitted.
 func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) (err error) {
 	if len(m.GetAsks())+len(s.admitted) > maxPayers {
@@ -162,8 +162,8 @@ func (c *leaderState) checkQuotas(now time.Time, s *scheddState, m *wire.Admit) 
 	return err
 }
 
-// checkQuotaAndQueue refuses what would go beyond a quota, or make a queue longer than it
-// may be. What only moves from another queue quotas have already.
+// checkQuotaAndQueue refuses demand that would exceed a quota or a queue limit. Jobs that
+// only move from another queue are not checked against quotas.
 func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who quotaAccount, more resourceDemand,
 	moved bool) error {
 	if q, ok := l.Queue(who.queue); ok {
@@ -195,7 +195,7 @@ func (c *leaderState) checkQuotaAndQueue(now time.Time, l *ledger.Ledger, who qu
 	return nil
 }
 
-// quotaDemand is what counts for a quota now, of all schedds.
+// quotaDemand returns the demand that counts for a quota now, over all schedds.
 func (c *leaderState) quotaDemand(q ledger.BandQuota, who quotaAccount) resourceDemand {
 	counts := func(p quotaAccount) bool {
 		switch {
@@ -204,12 +204,12 @@ func (c *leaderState) quotaDemand(q ledger.BandQuota, who quotaAccount) resource
 		case q.Group != "":
 			return p.group == q.Group || strings.HasPrefix(p.group, q.Group+".")
 		}
-		return p.owner == who.owner // of each user it is everybody's own
+		return p.owner == who.owner // a quota of users counts each user separately
 	}
 	return c.sumDemand(counts)
 }
 
-// sumDemand adds up what the payers have for which counts holds, at all schedds.
+// sumDemand adds up the demand of the accounts that counts selects, over all schedds.
 func (c *leaderState) sumDemand(counts func(quotaAccount) bool) (sum resourceDemand) {
 	for _, s := range c.schedds {
 		for p, d := range s.demand {
@@ -226,7 +226,7 @@ func (c *leaderState) sumDemand(counts func(quotaAccount) bool) (sum resourceDem
 	return sum
 }
 
-// overQuotaText says with numbers what is too much, if anything is.
+// overQuotaText returns an error with the numbers, if a quota would be exceeded.
 func overQuotaText(q ledger.BandQuota, who quotaAccount, has, more resourceDemand) error {
 	for _, bound := range q.Max.Bounds() {
 		h, m := has.amountOf(bound.Name), more.amountOf(bound.Name)
@@ -243,7 +243,7 @@ func overQuotaText(q ledger.BandQuota, who quotaAccount, has, more resourceDeman
 	return nil
 }
 
-// amountText writes an amount of a dimension as people do.
+// amountText formats an amount of a dimension for people.
 func amountText(dimension string, n int64) string {
 	switch dimension {
 	case "cpus":
@@ -254,7 +254,7 @@ func amountText(dimension string, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// withDimensionName puts the name of a dimension behind an amount of it.
+// withDimensionName appends the name of a dimension to an amount.
 func withDimensionName(dimension, amount string) string {
 	if amount == "1" {
 		dimension = strings.TrimSuffix(dimension, "s")

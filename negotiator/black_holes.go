@@ -15,19 +15,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What the cell does about machines that swallow tasks (package suspect says which): it
-// drains them by an entry of the log, as an administrator would, and after that gives
-// them a few tasks on trial. About tasks and machines that keep failing together: it
-// keeps them apart, with an entry, too.
+// How the cell handles black holes, which package blackhole detects. It drains such a
+// machine by an entry of the log, as an administrator would, and later gives it a few
+// tasks on trial. Tasks and machines that keep failing together are separated, also by an
+// entry.
 
-// avoidPairs is which tasks of a request are kept from a machine.
+// avoidPairs are the tasks of a request that are separated from machines.
 type avoidPairs map[string]map[string]time.Time // by machine, by task: until when
 
-// minFailures is how many tasks of a request have to fail on a machine for all of them to
-// be kept from it.
+// minFailures is how many tasks of a request must fail on a machine before all of them
+// avoid it.
 const minFailures = 3
 
-// recordAttemptEnd takes in how an attempt ended.
+// recordAttemptEnd handles the report of an attempt's end.
 func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Outcome) {
 	if o.GetVerdict() == wire.Outcome_GONE {
 		c.removeAvoidPairs(now, s.requests[o.GetRequest()], o.GetTask())
@@ -44,8 +44,8 @@ func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Ou
 	c.changed = c.changed || o.GetVerdict() != wire.Outcome_GOOD || c.blackHoles.HasPending()
 }
 
-// removeAvoidPairs lets machines have the other tasks of a request that were kept from
-// them because of one that runs no more.
+// removeAvoidPairs removes the avoid pairs of a task that no longer runs. The request's
+// other tasks may use the machines again.
 func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
 	if r == nil {
 		return
@@ -61,7 +61,7 @@ func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task str
 	}
 }
 
-// shortenText bounds what a schedd tells, for the log.
+// shortenText bounds the length of a schedd's text, for the log.
 func shortenText(reason string) string {
 	const most = 200
 	if reason = strings.ToValidUTF8(reason, "?"); len(reason) > most {
@@ -70,7 +70,7 @@ func shortenText(reason string) string {
 	return reason
 }
 
-// addAvoidPair notes a pair, for the present and for the log.
+// addAvoidPair adds an avoid pair, here and to the pending entry.
 func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
 	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until,
 		"reason", pair.Reason)
@@ -90,16 +90,16 @@ func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackho
 	c.setNextSweep(pair.Until)
 }
 
-// commitBy sees to it that the draft is committed soon, also without grants.
+// commitBy ensures that the pending entry is committed soon, even without grants.
 func (c *leaderState) commitBy(now time.Time) {
 	if c.usageCommitBy.IsZero() {
 		c.usageCommitBy = now
 	}
 }
 
-// addAvoided adds to the machines that a request avoids those that its tasks are kept
-// from: of as many as it wants now, or of several. Which task a claim gets its schedd
-// decides: one that may go there is not held up by one that may not.
+// addAvoided adds the machines of a request's avoid pairs to avoid. That needs as many
+// separated tasks as the request wants now, or several. The schedd decides which task
+// gets a claim, so a single separated task does not stop the others.
 func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[string]string {
 	for machine, tasks := range r.avoidPairs {
 		for task, until := range tasks {
@@ -119,8 +119,7 @@ func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[s
 	return avoid
 }
 
-// drainBlackHoles drains the machines that swallow tasks, and takes notice of what
-// administrators have decided about them.
+// drainBlackHoles drains black holes, and follows administrators' decisions about them.
 func (c *leaderState) drainBlackHoles(now time.Time) {
 	if !c.synced {
 		return
@@ -155,7 +154,7 @@ func (c *leaderState) drainBlackHoles(now time.Time) {
 	}
 }
 
-// submitNodeCount is how many submit nodes are there.
+// submitNodeCount returns the number of connected submit nodes.
 func (c *leaderState) submitNodeCount() (n int) {
 	for _, s := range c.schedds {
 		if s.sendQueue != nil {
@@ -165,7 +164,8 @@ func (c *leaderState) submitNodeCount() (n int) {
 	return n
 }
 
-// avoidedMachines is which machines the jobs of a submitter are to avoid, and why.
+// avoidedMachines returns the machines that the jobs of each submitter avoid, with
+// reasons.
 func (c *leaderState) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter]map[string]string {
 	all := map[blackhole.NodeSubmitter]map[string]string{}
 	for _, a := range c.blackHoles.Avoidances(now) {
@@ -181,8 +181,8 @@ func (c *leaderState) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter
 	return all
 }
 
-// addAvoidedMachines adds to the machines that a request avoids those that its
-// submitter's jobs avoid.
+// addAvoidedMachines adds the machines that the submitter's jobs avoid to those that a
+// request avoids.
 func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[string]string,
 	avoid map[string]string) map[string]string {
 	for _, who := range [...]blackhole.NodeSubmitter{{Node: r.Key.Schedd},
@@ -197,8 +197,7 @@ func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[s
 	return avoid
 }
 
-// removeEndedDrains takes the drains out of the log that the cell has put there and that
-// are over.
+// removeEndedDrains removes expired automatic drains from the log.
 func (c *leaderState) removeEndedDrains(now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(c.automaticDrains)) {
 		if !slices.ContainsFunc(c.blackHoles.DrainedMachines(now), func(d blackhole.AutomaticDrain) bool {
@@ -213,8 +212,8 @@ func (c *leaderState) removeEndedDrains(now time.Time) {
 }
 
 // readDrains reads the drains in the log, and returns how many machines administrators
-// have drained. A machine that was drained by itself and is not in the log any more an
-// administrator trusts.
+// have drained. If an automatic drain is no longer in the log, an administrator has
+// removed it and trusts the machine.
 func (c *leaderState) readDrains(now time.Time) (others int) {
 	c.drains = c.drains[:0]
 	c.ledgerStore.view(func(l *ledger.Ledger) {
@@ -252,7 +251,8 @@ func (c *leaderState) readDrains(now time.Time) (others int) {
 // drainCommitDelay is how long the entry that drains a machine may take.
 const drainCommitDelay = 10 * time.Second
 
-// limitTrials keeps machines on trial from getting more than a few tasks.
+// limitTrials limits the tasks of machines on trial. It returns those that may get no
+// more.
 func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
 	c.tasksOnTrial = map[string]int{}
 	for _, name := range c.blackHoles.MachinesOnTrial(now) {
@@ -269,13 +269,13 @@ func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
 	return full
 }
 
-// limitOnTrial is how many of some units a machine may be given: all, unless it is on
+// limitOnTrial returns how many of some tasks a machine may get: all, unless it is on
 // trial.
 func (c *leaderState) limitOnTrial(name string, units int) int {
 	room, probed := c.tasksOnTrial[name]
 	if !probed || units <= room {
 		return units
 	}
-	c.changed = true // the next plan puts the others elsewhere
+	c.changed = true // the next plan places the others elsewhere
 	return max(room, 0)
 }

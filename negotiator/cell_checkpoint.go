@@ -17,12 +17,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// A checkpoint of the cell is what the leader would make its next plan of, all of one
-// instant. The loop only copies what changes, which is pointers to machines that do not,
-// and what each request wants; it is written down outside of it.
+// A cell checkpoint contains everything that the leader's next plan would be made of, at
+// one instant. The loop only copies what changes: pointers to immutable machines, and
+// what each request wants. It is written outside of the loop.
 
-// cellCheckpoint is the cell as it is now, and its ledger as it is kept. What schedds
-// have proposed for the next cycle is left to it.
+// cellCheckpoint returns the present cell and its saved ledger. It leaves the schedds'
+// self-placements to the next cycle.
 func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, []byte, error) {
 	if !c.synced {
 		return nil, nil, fmt.Errorf("cell: %w: the negotiator does not know the machines yet: no collector has "+
@@ -50,13 +50,13 @@ func (c *leaderState) cellCheckpoint(now time.Time) (*cellstate.CellCheckpoint, 
 	for _, who := range p.ChargedSubmitters {
 		p.ClaimHolders[who] = c.claimedBySubmitter(who)
 	}
-	p.UsageByClaims, p.ChargedCores, p.KnownSchedds = nil, nil, nil // they look into the cell
+	p.UsageByClaims, p.ChargedCores, p.KnownSchedds = nil, nil, nil // they refer to the cell
 	var stored []byte
 	c.ledgerStore.view(func(l *ledger.Ledger) { stored = l.Save() })
 	return p, stored, nil
 }
 
-// addScheddToCheckpoint adds to a checkpoint what is known of one schedd.
+// addScheddToCheckpoint adds one schedd to a checkpoint.
 func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *scheddState,
 	asking map[*scheddRequest]bool) {
 	p.Schedds[s.name] = s.knowsRunning()
@@ -67,7 +67,7 @@ func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *sche
 	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 		r := s.requests[id]
 		if r.Class == nil {
-			continue // it makes no sense, and is not placed
+			continue // invalid, so it is not placed
 		}
 		a := r.PendingRequest
 		a.RunningCount = s.limitCounting(r)
@@ -75,7 +75,7 @@ func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *sche
 		case asking[r]:
 			a.OwnWanted = r.Wanted
 		case c.policy.StopReason(r.Queue) != "":
-			a.OwnWanted = max(r.wanted-len(r.unseenGrants), 0) // if its queue was started
+			a.OwnWanted = max(r.wanted-len(r.unseenGrants), 0) // as if its queue was started
 		}
 		p.Requests = append(p.Requests, &a)
 		if _, known := p.ClaimHolders[r.Submitter]; !known {
@@ -87,8 +87,8 @@ func (c *leaderState) addScheddToCheckpoint(p *cellstate.CellCheckpoint, s *sche
 // chunkBytes is how much of a checkpoint is sent at once.
 const chunkBytes = 64 << 10
 
-// CheckpointCell writes down the cell that this negotiator leads. One is written at a
-// time: it may be some hundred megabytes, unpacked.
+// CheckpointCell writes a checkpoint of the cell that this negotiator leads. Only one is
+// written at a time: it may have some hundred megabytes, uncompressed.
 func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest,
 	to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	if !s.checkpointMu.TryLock() {
@@ -115,7 +115,7 @@ func (s *grpcService) CheckpointCell(req *wire.CheckpointCellRequest,
 	return sendChunks(to, func(w io.Writer) error { return cellstate.Write(w, p) })
 }
 
-// checkpointCell is that of the cell, where this negotiator leads one.
+// checkpointCell returns a checkpoint of the cell, if this negotiator leads.
 func (l *decisionLoop) checkpointCell(now time.Time) (*cellstate.CellCheckpoint, []byte, error) {
 	if l.cell == nil {
 		return nil, nil, l.notLeaderError()
@@ -123,7 +123,7 @@ func (l *decisionLoop) checkpointCell(now time.Time) (*cellstate.CellCheckpoint,
 	return l.cell.cellCheckpoint(now)
 }
 
-// sendChunks sends what write writes, in pieces.
+// sendChunks sends the output of write, in pieces.
 func sendChunks(to grpc.ServerStreamingServer[wire.CheckpointPiece], write func(io.Writer) error) error {
 	w := &chunkWriter{stream: to, ctx: to.Context()}
 	if err := write(w); err != nil {
@@ -132,7 +132,7 @@ func sendChunks(to grpc.ServerStreamingServer[wire.CheckpointPiece], write func(
 	return w.flush()
 }
 
-// chunkWriter is a writer that sends.
+// chunkWriter is a writer that sends its data on a stream.
 type chunkWriter struct {
 	stream grpc.ServerStreamingServer[wire.CheckpointPiece]
 	ctx    context.Context

@@ -27,10 +27,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestCheckpointPlans lets random cells live for a while, and holds that the plan of a
-// checkpoint, written down and read again, is the plan that the leader makes at that
-// moment, in every word; and that the checkpoint of what was read is the same, byte for
-// byte.
+// TestCheckpointPlans runs random cells, and compares the plan of a checkpoint with the
+// leader's plan at that moment. The checkpoint is written and read again for it. The
+// plans must be equal in every word, and the checkpoint of the read checkpoint must be
+// equal, too.
 func TestCheckpointPlans(t *testing.T) {
 	grants, waiting, victims := 0, 0, 0
 	for seed := range uint64(100) {
@@ -78,8 +78,8 @@ func TestCheckpointPlans(t *testing.T) {
 	}
 }
 
-// planText is all that a plan says. Gangs get their numbers in the order of the plan: of
-// those that have been tried in vain, a matcher that remembers skips some.
+// planText formats a plan completely. Gangs are numbered in the order of the plan,
+// because a matcher with a cache skips some numbers.
 func planText(p match.Plan) string {
 	var b strings.Builder
 	gangs := map[int]int{0: 0}
@@ -102,7 +102,7 @@ func planText(p match.Plan) string {
 	return b.String()
 }
 
-// busyCell is a cell with machines and schedds that do as they like.
+// busyCell is a cell with machines and schedds that act at random.
 type busyCell struct {
 	*scriptRunner
 	machines int
@@ -144,7 +144,7 @@ func newBusyCell(t *testing.T, rng *rand.Rand) *busyCell {
 	return w
 }
 
-// advertiseMachine sends the ad of a machine on which some run.
+// advertiseMachine sends the ad of a machine with running tasks.
 func (w *busyCell) advertiseMachine(rng *rand.Rand, i int) {
 	units, err := gpu.CutUnits(gpu.MachineTopology{
 		CPU: 8000, Memory: 16 * roost.GiB, Cores: make([]gpu.CPUCore, 8),
@@ -195,7 +195,7 @@ func (w *busyCell) advertiseMachine(rng *rand.Rand, i int) {
 	w.cell.updateMachines(w.now, []machineUpdate{parseMachineUpdate(w.now, change, w.cell.log)}, false)
 }
 
-// changeAndRunCycle lets something happen, and the cell make a plan.
+// changeAndRunCycle makes a random change and runs a cycle.
 func (w *busyCell) changeAndRunCycle(rng *rand.Rand) {
 	w.now = w.now.Add(time.Duration(rng.IntN(2000)) * time.Millisecond)
 	name := fmt.Sprintf("s%d", rng.IntN(3))
@@ -260,7 +260,7 @@ func (w *busyCell) addRequest(rng *rand.Rand, name string) {
 	w.receiveMessage(name, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}})
 }
 
-// writeCheckpoint is one, written down.
+// writeCheckpoint returns a written checkpoint.
 func (w *busyCell) writeCheckpoint() []byte {
 	p, stored, err := w.cell.cellCheckpoint(w.now)
 	if err != nil {
@@ -276,9 +276,9 @@ func (w *busyCell) writeCheckpoint() []byte {
 	return b.Bytes()
 }
 
-// TestCheckpointCell takes a checkpoint over a real socket: of the cell that is led, with
-// the machine and the request that the negotiator knows, and without what only it and the
-// machine may know. Before a collector has answered there is none.
+// TestCheckpointCell takes a checkpoint over a real socket. It must have the machine and
+// the request, without what is private to the negotiator and the machine. Before a
+// collector has answered there is none.
 func TestCheckpointCell(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()

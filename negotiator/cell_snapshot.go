@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// pendingRequestsOf are requests as a plan sees them.
+// pendingRequestsOf returns requests in the form that a plan uses.
 func pendingRequestsOf(all []*scheddRequest) []*cellstate.PendingRequest {
 	list := make([]*cellstate.PendingRequest, len(all))
 	for i, r := range all {
@@ -17,7 +17,7 @@ func pendingRequestsOf(all []*scheddRequest) []*cellstate.PendingRequest {
 	return list
 }
 
-// cellState is the cell as it is now, but for what it asks for.
+// cellState returns the present cell without its requests.
 func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
 	c.recentEvictions.dropOld(now)
 	c.recentStarts.dropOld(now)
@@ -36,7 +36,7 @@ func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
 	return p
 }
 
-// pendingGrants are what was promised of machines and does not show in their ads yet.
+// pendingGrants returns the grants that do not show in machine ads yet, by machine.
 func (c *leaderState) pendingGrants() map[string][]match.PendingGrant {
 	all := make(map[string][]match.PendingGrant, len(c.pendingByMachine))
 	for name, list := range c.pendingByMachine {
@@ -53,7 +53,7 @@ func (c *leaderState) pendingGrants() map[string][]match.PendingGrant {
 	return all
 }
 
-// countRunning adds to a picture what runs.
+// countRunning adds the running tasks to a cell state.
 func (c *leaderState) countRunning(p *cellstate.CellState) {
 	for _, s := range c.schedds {
 		for _, r := range s.requests {
@@ -67,8 +67,9 @@ func (c *leaderState) countRunning(p *cellstate.CellState) {
 	}
 }
 
-// rememberRunning notes what runs of a schedd whose conversation ends. One that never
-// came to tell all has nothing but new grants to add to what is known of it.
+// rememberRunning stores what runs of a schedd whose session ends. If the schedd has not
+// reported all of its requests in this session, only new grants are added to the earlier
+// state.
 func (s *scheddState) rememberRunning() {
 	if s.sendQueue == nil || !s.sentAllRequests && s.lastRunning == nil {
 		return
@@ -82,8 +83,9 @@ func (s *scheddState) rememberRunning() {
 	s.lastRunning = cellstate.MergeRunning(s.lastRunning)
 }
 
-// limitCounting is how many claims of a request count as running, beside what its schedd
-// ran before: as long as that has not told of all, only those that it was granted since.
+// limitCounting returns how many claims of a request count as running, beside those of
+// the last session. Until the schedd has reported all requests, it is only what was
+// granted since.
 func (s *scheddState) limitCounting(r *scheddRequest) int {
 	if !s.sentAllRequests {
 		return len(r.unseenGrants)
@@ -91,8 +93,7 @@ func (s *scheddState) limitCounting(r *scheddRequest) int {
 	return r.Claims + len(r.unseenGrants)
 }
 
-// knowsRunning reports whether what runs of a schedd is known otherwise than from
-// machines.
+// knowsRunning reports whether the running tasks of a schedd are known from the schedd.
 func (s *scheddState) knowsRunning() bool {
 	return s != nil && (s.sentAllRequests || s.lastRunning != nil)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestWordsOfAScheddAreBounded: what a submit node says beyond what the loop takes in
-// waits with the submit node, be it long or short, and there is room for the words of
-// others.
+// TestWordsOfAScheddAreBounded checks that messages of a submit node beyond what the loop
+// can handle wait at the submit node. That holds for long and short ones, and leaves room
+// for those of others.
 func TestWordsOfAScheddAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestWordsOfAScheddAreBounded(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBounded: one submit node does not fill the leader's memory with the ads
-// of its requests, nor by ever new names.
+// TestRequestsAreBounded checks that one submit node cannot fill the leader's memory. It
+// tries ads of its requests, and ever new names.
 func TestRequestsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))
@@ -58,7 +58,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	const most = maxAdBytes / roost.MaxAdBytes
 	for id := range uint64(most) {
-		for range 2 { // the same again is no more
+		for range 2 { // the same again takes no more
 			if err := tell(id, 1); err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// runCycle makes a plan of all that is known. The grants that follow from it go into the
-// draft, and what they wait for into the schedds' mailboxes.
+// runCycle makes a plan. The resulting grants go into the pending entry, and explanations
+// into the schedds' send queues.
 func (c *leaderState) runCycle(now time.Time) {
 	c.expireOverdue(now)
 	c.changed, c.explainAt = false, time.Time{}
@@ -44,7 +44,7 @@ func (c *leaderState) runCycle(now time.Time) {
 	c.denyRuns(plan.Unplaced, requests)
 }
 
-// noteWaiting notes that some of a request has to wait.
+// noteWaiting records that a part of a request must wait.
 func (c *leaderState) noteWaiting(now time.Time, r *scheddRequest) {
 	if r.lastWaitedPlan != c.planCount-1 || r.WaitingSince == 0 {
 		r.WaitingSince = now.Unix()
@@ -52,7 +52,7 @@ func (c *leaderState) noteWaiting(now time.Time, r *scheddRequest) {
 	r.lastWaitedPlan = c.planCount
 }
 
-// collectorProblem says what is wrong if no collector has answered for a moment.
+// collectorProblem explains to schedds that no collector answers, after a moment.
 func (c *leaderState) collectorProblem(now time.Time) {
 	if c.firstCycle.IsZero() {
 		c.firstCycle = now
@@ -66,8 +66,8 @@ func (c *leaderState) collectorProblem(now time.Time) {
 	}
 }
 
-// cellSnapshot is the pool as it is now, and which request of ours each of its requests
-// is.
+// cellSnapshot returns the snapshot of the present pool for the matcher, and the leader's
+// request for each request in it.
 func (c *leaderState) cellSnapshot(now time.Time) (s *match.Snapshot, requests map[*match.Request]*scheddRequest) {
 	all := c.pendingRequests(now)
 	p := c.cellState(now)
@@ -83,7 +83,8 @@ func (c *leaderState) cellSnapshot(now time.Time) (s *match.Snapshot, requests m
 	return s, requests
 }
 
-// pendingRequests lists the requests that want something, with how much, in order.
+// pendingRequests lists the requests that want tasks placed, with their numbers, in
+// order.
 func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 	var list []*scheddRequest
 	room, avoided := c.refillLostTasks(now), c.avoidedMachines(now)
@@ -123,7 +124,8 @@ func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
 	return list
 }
 
-// addGrant drafts one unit of a grant and remembers it.
+// addGrant adds one task of a grant to the pending entry, and counts the grant as
+// pending.
 func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *pendingGrant {
 	c.lastID++
 	c.countLostGranted(r)
@@ -156,8 +158,8 @@ func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *
 	return p
 }
 
-// nextWake is when something is due though nothing has changed; ok is false when the
-// periodic one is soon enough.
+// nextWake returns when something is due without an event; ok is false if the periodic
+// cycle is soon enough.
 func (c *leaderState) nextWake() (at time.Time, ok bool) {
 	for _, t := range [...]time.Time{c.nextSweep, c.explainAt, c.usageCommitBy} {
 		if !t.IsZero() && (!ok || t.Before(at)) {
@@ -167,7 +169,7 @@ func (c *leaderState) nextWake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// markDue makes a cycle due where time asks for one.
+// markDue marks a cycle as due when its time has come.
 func (c *leaderState) markDue(now time.Time) {
 	for _, t := range [...]time.Time{c.nextSweep, c.explainAt} {
 		c.changed = c.changed || !t.IsZero() && !now.Before(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// BenchmarkCycle is a whole cycle after the ad of one of many full machines has changed,
-// in which requests of ten users wait: the change is taken in, the snapshot made, the
-// plan too, and nobody's reasons are told, for each is told them once a second only.
+// BenchmarkCycle measures a cycle after a change of one ad, with many full machines and
+// waiting requests of ten users. It includes applying the change, the snapshot and the
+// plan, but no explanations, since each comes once a second only.
 func BenchmarkCycle(b *testing.B) {
 	for _, size := range []struct {
 		machines, requests int
@@ -25,7 +25,7 @@ func BenchmarkCycle(b *testing.B) {
 			for b.Loop() {
 				sequence++
 				c.updateMachines(now, []machineUpdate{benchMachineUpdate(c, sequence%size.machines, sequence)}, true)
-				for _, s := range c.schedds { // whose turn it is to be explained is another matter
+				for _, s := range c.schedds { // explanations are measured elsewhere
 					for _, r := range s.requests {
 						r.explainedAt = now
 					}

@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// chooseExplained marks the requests whose turn it is to be explained: those first that
-// somebody asks about, then each at most once in a while, and only so many in one cycle,
-// those first that have waited longest for it.
+// chooseExplained marks the requests to be explained in this cycle. Requests that a user
+// asks about come first. Each other one is explained at most once in an interval, the
+// longest waiting first, and a cycle explains only a limited number.
 func (c *leaderState) chooseExplained(now time.Time, asking []*cellstate.PendingRequest,
 	requests map[*match.Request]*scheddRequest) {
 	var due []*scheddRequest
@@ -20,7 +20,7 @@ func (c *leaderState) chooseExplained(now time.Time, asking []*cellstate.Pending
 	for _, a := range asking {
 		r := requests[&a.Request]
 		r.Explain = false
-		r.explanationWanted = r.explanationWanted || r.Now && !r.waitRefused // it is told at once why it cannot
+		r.explanationWanted = r.explanationWanted || r.Now && !r.waitRefused // told at once why it cannot
 		if next := r.explainedAt.Add(explainInterval); r.explanationWanted || r.explainedAt.IsZero() ||
 			!now.Before(next) {
 			due = append(due, r)
@@ -57,17 +57,17 @@ func compareTrueFirst(a, b bool) int {
 	return 1
 }
 
-// explanationsPerCycle is how many requests one cycle explains: of those that somebody
-// asks about, and of others where nobody does. Each takes a look at all machines, about
-// half a microsecond for one: so it is a few hundredths of a second at most, ten times a
-// second, however large the cell is and however many wait, and half of that where nobody
-// asks.
+// explanationsPerCycle returns how many requests one cycle explains: those that users ask
+// about, and others. An explanation looks at all machines, which takes about half a
+// microsecond for each. So all of them take a few hundredths of a second at most, ten
+// times a second, however large the cell is and however many requests wait, and half of
+// that if no user asks.
 func explanationsPerCycle(machines int) (asked, most int) {
 	asked = min(max(60_000/max(machines, 1), 1), maxExplainedPerCycle)
 	return asked, max(asked/2, 1)
 }
 
-// requestExplanation notes that somebody wants to know why a request waits.
+// requestExplanation records that a user asks why a request waits.
 func (c *leaderState) requestExplanation(s *scheddState, id uint64) {
 	if r := s.requests[id]; r != nil {
 		r.explanationWanted = true
@@ -75,8 +75,8 @@ func (c *leaderState) requestExplanation(s *scheddState, id uint64) {
 	}
 }
 
-// sendExplanation sends an explanation, if it says something else than the last one, or
-// somebody has asked.
+// sendExplanation sends an explanation, if it differs from the last one or a user has
+// asked.
 func (c *leaderState) sendExplanation(now time.Time, r *scheddRequest, e *match.WaitExplanation) {
 	r.explainedAt = now
 	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice,
@@ -100,7 +100,7 @@ func (c *leaderState) sendExplanation(now time.Time, r *scheddRequest, e *match.
 	c.sendTo(r, m)
 }
 
-// sendProblem tells a schedd of a request that makes no sense.
+// sendProblem tells a schedd that a request is invalid.
 func (c *leaderState) sendProblem(r *scheddRequest) {
 	c.sendTo(r, &wire.Explanation{Summary: "it cannot be matched: " + r.problem})
 }

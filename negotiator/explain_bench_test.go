@@ -13,10 +13,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// BenchmarkWhy is a question why a request waits, until the answer lies in the mailbox of
-// the schedd, while a thousand wait that fail in many ways on machines with as much in
-// their ads, and as many claims, as they have in pools. Nine others have their reasons
-// told in the same cycle.
+// BenchmarkWhy measures the answer to why a request waits, until it is in the schedd's
+// send queue. A thousand requests wait for many reasons, on machines with realistic ads
+// and claims. Nine others are explained in the same cycle.
 func BenchmarkWhy(b *testing.B) {
 	for _, size := range []struct{ machines, requests int }{{1000, 1000}, {10_000, 1000}} {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.requests), func(b *testing.B) {
@@ -56,7 +55,7 @@ func waitForExplanation(mail *sendQueue, id uint64) bool {
 	return false
 }
 
-// waitingCell is a full pool in which something has started for ten minutes.
+// waitingCell returns a full pool in which tasks have started for ten minutes.
 func waitingCell(b *testing.B, machines, requests int) (*leaderState, *sendQueue, time.Time) {
 	now := time.Unix(100_000, 0)
 	c := commitLeader(b, now, newInventory(), newLedgerStore(func(uint64) {}))

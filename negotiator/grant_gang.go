@@ -8,12 +8,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Grants of a gang are drafted together or not at all, and so they are committed and sent
-// together. Whether all their claims come about is the schedd's to see: it gives those
-// back of which another was refused.
+// The grants of a gang are added to the pending entry together or not at all, so they are
+// committed and sent together. The schedd checks that all their claims succeed: if one is
+// refused, it returns the others.
 
-// readRuntimes takes in what a schedd says of the time that a request's tasks take, and
-// of which start together.
+// readRuntimes reads the run times and the gang size of a request.
 func (r *scheddRequest) readRuntimes(m *wire.RequestUpdate) {
 	length := func(seconds int64) time.Duration {
 		return time.Duration(min(max(seconds, 0), maxRuntime)) * time.Second
@@ -23,10 +22,11 @@ func (r *scheddRequest) readRuntimes(m *wire.RequestUpdate) {
 	r.Reservation, r.GangRequest = m.GetReservation(), m.GetLead()
 }
 
-// maxRuntime bounds how long a task is taken to run, in seconds.
+// maxRuntime bounds the run time of a task, in seconds.
 const maxRuntime = 100 * 366 * 86400
 
-// walltimeEnd is when a unit ends that starts now, in unix seconds; 0 for never.
+// walltimeEnd returns when a task that starts now ends by its walltime, in unix seconds;
+// 0 for never.
 func (r *scheddRequest) walltimeEnd(now time.Time) int64 {
 	if r.Walltime <= 0 {
 		return 0
@@ -34,8 +34,8 @@ func (r *scheddRequest) walltimeEnd(now time.Time) int64 {
 	return now.Add(r.Walltime).Unix()
 }
 
-// addGrants drafts what a plan grants, as far as the schedds have answered for what they
-// were granted before.
+// addGrants adds the grants of a plan to the pending entry, unless their schedds have too
+// many unanswered ones.
 func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests map[*match.Request]*scheddRequest) {
 	for len(grants) > 0 {
 		n, units := gangPrefix(grants)
@@ -65,8 +65,8 @@ func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests ma
 	}
 }
 
-// gangPrefix is how many grants from the first on belong together, and how many units
-// they are.
+// gangPrefix returns how many grants from the first one on belong together, and how many
+// tasks they have.
 func gangPrefix(grants []match.Grant) (n, units int) {
 	for n < len(grants) && (n == 0 || grants[0].Gang != 0 && grants[n].Gang == grants[0].Gang) {
 		units += grants[n].Units

@@ -18,30 +18,29 @@ import (
 const (
 	grantKey = "GrantKey"   // proves grants, in hex
 	clockKey = "Clock"      // the machine's CLOCK_BOOTTIME when the ad was made, in nanoseconds
-	nameKey  = "GrantNames" // not empty: the machine takes grants that name the schedd which may claim
+	nameKey  = "GrantNames" // not empty: the machine accepts grants that name the schedd which may claim
 )
 
-// machineInventory is the machines that there are, as the collectors tell it. It outlives
-// the cells: a negotiator that does not lead keeps it up to date, so that a new leader
-// has the picture at once.
+// machineInventory holds the machines, as the collectors report them. It outlives
+// leadership: a negotiator that follows updates it, so a new leader has it at once.
 type machineInventory struct {
 	machines      map[string]*inventoryMachine
-	sorted        []*match.Machine    // the same by name
+	sorted        []*match.Machine    // the same machines, by name
 	total         roost.Resources     // of all machines
-	usageBySchedd usageBySchedd       // what each schedd's tasks hold, as the machines say
-	prod          prodHoldings        // what claims of the bands that displace others hold
-	limitUse      limitUse            // what they take of licences, likewise
-	commonAttrs   *classad.InternPool // what their ads share
-	synced        bool                // the collectors have told what machines there are
+	usageBySchedd usageBySchedd       // by schedd: resources that its tasks hold, from the machine ads
+	prod          prodHoldings        // resources of claims in prod bands, from the machine ads
+	limitUse      limitUse            // use of concurrency limits, from the machine ads
+	commonAttrs   *classad.InternPool // attributes that the ads share
+	synced        bool                // the collectors have reported all machines
 }
 
-// inventoryMachine is a machine, the key that proves grants to it, and the time there.
+// inventoryMachine is a machine with the key that proves grants to it, and its clock.
 type inventoryMachine struct {
 	*match.Machine
 	grantKey []byte
-	clock    time.Duration // when the ad was made, by the machine's own clock; 0: it does not say
-	heardAt  time.Time     // by this one's
-	names    bool          // it takes grants that name the schedd which may claim
+	clock    time.Duration // the machine's clock when the ad was made; 0: unknown
+	heardAt  time.Time     // by this host's clock
+	names    bool          // accepts grants that name the schedd which may claim
 }
 
 func newInventory() *machineInventory {
@@ -49,14 +48,14 @@ func newInventory() *machineInventory {
 		prod: prodHoldings{}, limitUse: limitUse{}, commonAttrs: classad.NewPool()}
 }
 
-// machineUpdate is a change of a machine's ad, parsed.
+// machineUpdate is a parsed change of a machine ad.
 type machineUpdate struct {
 	name    string
-	machine *inventoryMachine // nil: gone
+	machine *inventoryMachine // nil: removed
 }
 
-// parseMachineUpdate parses a change. An ad that makes no sense, or has no key, is as
-// good as none.
+// parseMachineUpdate parses a change. An invalid ad, or one without a key, counts as
+// removed.
 func parseMachineUpdate(now time.Time, c adclient.AdChange, log *slog.Logger) machineUpdate {
 	update := machineUpdate{name: c.Name}
 	if c.Removed {
@@ -82,11 +81,11 @@ func newMachineUpdate(now time.Time, name string, started int64, sequence uint64
 		time.Duration(max(there, 0)), now, private[nameKey] != ""}}
 }
 
-// maxIncrementalMoves is how many machines may come or go at once for it to be cheaper to
-// make room for each than to sort all anew.
+// maxIncrementalMoves is how many machines may come or go before sorting all is cheaper
+// than moving each.
 const maxIncrementalMoves = 16
 
-// applyUpdates takes in what the collectors said.
+// applyUpdates applies changes that the collectors reported.
 func (v *machineInventory) applyUpdates(all []machineUpdate, synced bool) {
 	var moved []string
 	for _, update := range all {
@@ -122,8 +121,8 @@ func (v *machineInventory) applyUpdates(all []machineUpdate, synced bool) {
 	v.synced = v.synced || synced
 }
 
-// moveMachine puts a machine that has come where it belongs, and takes one that has gone
-// from where it was.
+// moveMachine inserts a machine that has come into the sorted list, and removes one that
+// has gone.
 func (v *machineInventory) moveMachine(name string) {
 	at, found := v.indexOf(name)
 	switch m := v.machines[name]; {
@@ -136,19 +135,19 @@ func (v *machineInventory) moveMachine(name string) {
 	}
 }
 
-// indexOf is the place of a machine in order.
+// indexOf returns the index of a machine in the sorted list.
 func (v *machineInventory) indexOf(name string) (at int, found bool) {
 	return slices.BinarySearchFunc(v.sorted, name, func(m *match.Machine, name string) int {
 		return strings.Compare(m.Name, name)
 	})
 }
 
-// sortMachines puts the machines in order anew.
+// sortMachines sorts all machines anew.
 func (v *machineInventory) sortMachines() {
 	v.sorted = slices.Grow(v.sorted[:0], len(v.machines))
 	for _, m := range v.machines {
 		v.sorted = append(v.sorted, m.Machine)
 	}
-	clear(v.sorted[len(v.sorted):cap(v.sorted)]) // what has gone is not to be kept
+	clear(v.sorted[len(v.sorted):cap(v.sorted)]) // so that removed machines are not retained
 	slices.SortFunc(v.sorted, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestInventory holds, for machines that come, change and go at random, few and many at
-// once, that the list has them all in order, in their latest version, and that the total
-// is theirs.
+// TestInventory checks the sorted list and the total of machines. They come, change and
+// go at random, few and many at once.
 func TestInventory(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 9))

@@ -16,24 +16,24 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Bounds, and how long things are remembered.
+// Bounds and times.
 const (
 	maxRequests   = 100_000   // of one schedd
 	maxAdBytes    = 256 << 20 // of the requests of one schedd
 	maxSchedds    = 16        // of one node
-	maxUnanswered = 4096      // grants on their way to one schedd
-	// of a grant that nobody answers, and of one that the machine's ad does not show
+	maxUnanswered = 4096      // grants in transit to one schedd
+	// of a grant that is not answered, and of one that the machine's ad does not show
 	grantTTL = 10 * time.Second
-	// what a schedd held when it went away is charged for so long: the lease of its jobs
+	// how long the usage of a schedd that is away is charged: the lease of its jobs
 	absentUsageTTL = 40 * time.Minute
-	// after this a claimed grant is taken to be part of what its schedd wants
+	// after this a claimed grant counts as included in what its schedd wants
 	ackTimeout           = 100 * time.Millisecond
 	explainInterval      = time.Second // for each request
 	maxExplainedPerCycle = 32          // requests in one cycle
 )
 
-// leaderState is what the negotiator knows. It belongs to one goroutine, does no I/O and
-// reads no clock.
+// leaderState is the state of a leading negotiator. It belongs to one goroutine, does no
+// I/O and reads no clock.
 type leaderState struct {
 	*machineInventory
 	epoch          uint64
@@ -41,38 +41,37 @@ type leaderState struct {
 	matcher        *match.Matcher
 	policyMessages policyMessage
 	policy         cellstate.CellPolicy
-	// accounts and what administrators have set: what the log says, and only it changes
-	// it
+	// accounts and cell policy, which only entries of the log change
 	ledgerStore        *ledgerStore
 	schedds            map[string]*scheddState
 	pendingByID        map[uint64]*pendingGrant
 	pendingByMachine   map[string][]*pendingGrant // by machine
 	lastID             uint64
-	firstCycle         time.Time // of the first cycle
+	firstCycle         time.Time // time of the first cycle
 	pendingEntry       pendingEntry
 	recentEvictions    recentEvictions
 	selfPlacementStats selfPlacementStats
-	// when what is held in the draft is to be committed at the latest; zero for never
+	// when usage in the pending entry must be committed at the latest; zero: never
 	usageCommitBy time.Time
-	// what each uses, in cores, as it stands in the log or in a draft
+	// by submitter: cores in use, as in the log or the pending entry
 	chargedCores map[fairshare.Submitter]float64
-	// what claims of schedds hold that this cell has not heard
+	// by submitter: claims of schedds that have not reported to this leader
 	unheardUsage map[fairshare.Submitter]roost.Resources
-	// what all use was compared with the log since the machines are known
+	// all usage was compared with the log since the machines are known
 	usageCompared   bool
 	changed         bool           // a cycle may find something new
 	unackedGrants   []unackedGrant // oldest first
-	nextSweep       time.Time      // when lapse next has something to do; zero for never
+	nextSweep       time.Time      // when expireOverdue next has work; zero: never
 	blackHoles      blackhole.Detector
 	drains          []match.MachineDrain // by node
-	automaticDrains map[string]time.Time // machines that were drained by themselves, and when
-	tasksOnTrial    map[string]int       // machines on trial, and how many tasks more they may get now
+	automaticDrains map[string]time.Time // by machine: when it was drained automatically
+	tasksOnTrial    map[string]int       // by machine on trial: how many more tasks it may get now
 	lostTasks       lostTaskLimiter
-	sentUnavailable []match.UnavailableWindow // as the schedds were told
-	unavailableSent bool                      // they were told, as there was a plan
-	explainAt       time.Time                 // when a request is to be explained that had to wait; zero for none
+	sentUnavailable []match.UnavailableWindow // as sent to the schedds
+	unavailableSent bool                      // sent since the first plan
+	explainAt       time.Time                 // when a waiting request must be explained; zero: never
 	recentStarts    recentStarts
-	planCount       int // that were made
+	planCount       int // number of plans made
 }
 
 func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Logger) *leaderState {
@@ -85,7 +84,7 @@ func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Lo
 	}
 }
 
-// updateMachines takes in what the collectors said.
+// updateMachines applies changes that the collectors reported.
 func (c *leaderState) updateMachines(now time.Time, all []machineUpdate, synced bool) {
 	c.machineInventory.applyUpdates(all, synced)
 	for _, update := range all {
@@ -103,7 +102,7 @@ func (c *leaderState) updateMachines(now time.Time, all []machineUpdate, synced 
 	c.changed = true
 }
 
-// addStream takes in a schedd's new conversation, which replaces the one before.
+// addStream begins a schedd's new session, which replaces an earlier one.
 func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *sendQueue) error {
 	name := hello.GetName()
 	s := c.schedds[name]
@@ -132,11 +131,11 @@ func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *se
 	return nil
 }
 
-// nodeOf is the node of a schedd, by whose certificate it speaks: see
+// nodeOf returns the node of a schedd, whose certificate it uses: see
 // [grpcService.readHello].
 func nodeOf(schedd string) string { return schedd[strings.LastIndexByte(schedd, '@')+1:] }
 
-// scheddsOf counts the schedds of a node, those that are away included.
+// scheddsOf counts the schedds of a node, including those that are away.
 func (c *leaderState) scheddsOf(node string) (n int) {
 	for name := range c.schedds {
 		if nodeOf(name) == node {
@@ -146,15 +145,15 @@ func (c *leaderState) scheddsOf(node string) (n int) {
 	return n
 }
 
-// removeStream ends a schedd's conversation, unless a newer one has replaced it.
+// removeStream ends a schedd's session, unless a newer one has replaced it.
 func (c *leaderState) removeStream(now time.Time, name string, mail *sendQueue) {
 	if s := c.schedds[name]; s != nil && s.sendQueue == mail {
 		c.forgetStream(now, s)
 	}
 }
 
-// forgetStream forgets what a conversation was about. Grants that were not answered lapse
-// by themselves, unless the next conversation tells of them.
+// forgetStream drops the state of a session. Its unanswered grants expire, unless the
+// next session reports them.
 func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
 	if s.sendQueue != nil {
 		s.sendQueue.endStream(errStreamReplaced)
@@ -164,7 +163,7 @@ func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
 	c.changed = true
 }
 
-// endStreams ends all conversations.
+// endStreams ends all sessions.
 func (c *leaderState) endStreams(why error) {
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		if s := c.schedds[name]; s.sendQueue != nil {
@@ -173,11 +172,11 @@ func (c *leaderState) endStreams(why error) {
 	}
 }
 
-// handleMessage takes in one message of a schedd. An error ends its conversation.
+// handleMessage handles one message of a schedd. An error ends its session.
 func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue, m *wire.FromSchedd) error {
 	s := c.schedds[name]
 	if s == nil || s.sendQueue != mail {
-		return nil // a newer conversation has replaced this one
+		return nil // a newer session has replaced this one
 	}
 	switch of := m.GetOf().(type) {
 	case *wire.FromSchedd_Request:

@@ -19,33 +19,42 @@ import (
 
 var testKey = []byte("the key of every machine in here")
 
-// TestStories runs the scripts in testdata: what the cell hears, and what it then puts
-// into the schedds' mailboxes. Commands:
+// TestStories runs the scripts in testdata: events of the cell, and the messages that it
+// then sends to schedds. Commands:
 //
-//	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N] [prod=OWNER:CPUS]    an ad, perhaps with a claim of a core that has licences, or of production
+//	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION]
+//	        [licences=NAME:N] [prod=OWNER:CPUS]
+//	                             an ad, perhaps with a claim of a core that has
+//	                             limits, or of production
 //	gone NAME
 //	synced
-//	join SCHEDD [tells] [lists] [GRANT[=SEQUENCE]...]    with the grants that it has in hand, and those that are claims
-//	told SCHEDD                                  it has told of all requests
+//	join SCHEDD [tells] [lists] [GRANT[=SEQUENCE]...]
+//	                             with the grants that it has, and those that are claims
+//	told SCHEDD                  it has reported all requests
 //	leave SCHEDD
-//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N] [propose=NODE:N,…]    with the ad as input
+//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B]
+//	        [lost=N] [gang=N] [propose=NODE:N,…]      with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
-//	demand SCHEDD owner=NAME [group=NAME] [band=B] cpus=N [tasks=N] [open=N] [queue=Q] [seen=ID]
-//	admit SCHEDD ID …    likewise: somebody submits what asks for so much
-//	why SCHEDD ID    somebody asks
+//	demand SCHEDD owner=NAME [group=NAME] [band=B] cpus=N [tasks=N] [open=N]
+//	        [queue=Q] [seen=ID]
+//	admit SCHEDD ID …            as demand: a submission with this demand
+//	why SCHEDD ID                a user asks
 //	set KIND                     by an administrator, with the object as input
-//	outcome SCHEDD NODE good|failed|spoiled OWNER TASK...    attempts of request 1 end after a second; the job is the task up to its "["
-//	setting NAME VALUE, undrain NODE    what an administrator does
-//	limits           prints what is in use of each
-//	drains           prints what the log says of drains, and of tasks that are kept apart
+//	outcome SCHEDD NODE good|failed|spoiled OWNER TASK...
+//	                             attempts of request 1 end after a second; the job is
+//	                             the task up to its "["
+//	setting NAME VALUE, undrain NODE
+//	                             commands of an administrator
+//	limits                       prints the use of each limit
+//	drains                       prints the drains and avoid pairs in the log
 //	tick DURATION
 //	stall                        nothing is committed any more
-//	commit                       all that waits is committed, and what comes after it at once
-//	lead                         another negotiator leads: what waits to be committed is lost
+//	commit                       everything waiting is committed, and what follows at once
+//	lead                         another negotiator leads: what waits is lost
 //
-// After each the cell makes a cycle if anything has changed, or is due, and prints what
-// it sends.
+// After each command the cell runs a cycle if anything has changed or is due, and prints
+// what it sends.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		p := &scriptRunner{
@@ -61,11 +70,11 @@ type scriptRunner struct {
 	cell           *leaderState
 	now            time.Time
 	sendQueue      map[string]*sendQueue
-	pendingEntries []pendingEntry // that are not committed, oldest first
+	pendingEntries []pendingEntry // not committed, oldest first
 	stalled        bool
 }
 
-// runCommand carries out a command, and says what the schedds get then.
+// runCommand executes a command, and returns what the schedds get then.
 func (p *scriptRunner) runCommand(s script.ScriptCommand) string {
 	play, ok := scriptCommands()[s.Command]
 	if !ok {
@@ -96,7 +105,7 @@ func (p *scriptRunner) commitOldest() {
 	p.pendingEntries = nil
 }
 
-// makeLeader makes a cell for whoever leads now.
+// makeLeader creates the state of a new leader.
 func (p *scriptRunner) makeLeader() {
 	known := newInventory()
 	record := newLedgerStore(func(uint64) {})
@@ -107,7 +116,7 @@ func (p *scriptRunner) makeLeader() {
 	p.cell, p.pendingEntries, p.stalled = commitLeader(p.t, p.now, known, record), nil, false
 }
 
-// commitLeader commits an entry by which somebody leads, and returns its cell.
+// commitLeader commits a leadership entry, and returns the leader's state.
 func commitLeader(t testing.TB, now time.Time, known *machineInventory, r *ledgerStore) *leaderState {
 	e := ledger.LogEntry{At: now.UnixNano(), Lead: "head"}
 	result := r.Apply(0, e.Encode(nil)).(ledger.EntryResult)
@@ -119,7 +128,7 @@ func commitLeader(t testing.TB, now time.Time, known *machineInventory, r *ledge
 	return c
 }
 
-// commitEntry puts a draft through the log, as it stands there.
+// commitEntry applies a pending entry as it is written to the log.
 func commitEntry(t *testing.T, c *leaderState, now time.Time, d pendingEntry) {
 	e := c.logEntry(d)
 	e.At = now.UnixNano()
@@ -136,7 +145,7 @@ func (p *scriptRunner) receiveMessage(name string, m *wire.FromSchedd) {
 	}
 }
 
-// checkGrants holds the books of grants against each other.
+// checkGrants checks that the tables of grants are consistent.
 func (p *scriptRunner) checkGrants() {
 	unanswered, pendingCount := map[string]int{}, 0
 	for _, g := range p.cell.pendingByID {
@@ -169,8 +178,7 @@ func (p *scriptRunner) checkGrants() {
 	}
 }
 
-// policyText is a policy, if there is one, without the kinds of names of which there are
-// none.
+// policyText formats a policy, if there is one, without empty kinds of names.
 func policyText(m *wire.Policy) string {
 	if m == nil {
 		return ""
@@ -211,7 +219,7 @@ func (p *scriptRunner) sentText() string {
 				fmt.Fprintf(&b, "%s: room in %s\n", name, r.GetQueue())
 			}
 			greeted = greeted || m.GetHello() != nil
-			// that nothing is set is told first, and not printed
+			// an empty policy is sent first, and not printed
 			if text := policyText(m.GetPolicy()); m.GetPolicy() != nil && (text != "" || !greeted) {
 				fmt.Fprintf(&b, "%s: policy: %s\n", name, text)
 			}
@@ -229,14 +237,13 @@ func (p *scriptRunner) sentText() string {
 	return b.String()
 }
 
-// usedInLog is what the log says that a submitter has used.
+// usedInLog returns a submitter's usage by the log.
 func usedInLog(c *leaderState, now time.Time, who fairshare.Submitter) (coreSeconds float64) {
 	c.ledgerStore.view(func(l *ledger.Ledger) { coreSeconds = l.Accountant().CoreSeconds(now, who) })
 	return coreSeconds
 }
 
-// TestUsage holds that what is held is charged, also while the schedd is away, and not
-// for ever.
+// TestUsage checks that usage is charged, also while the schedd is away, but not forever.
 func TestUsage(t *testing.T) {
 	now, ann := time.Unix(1, 0), fairshare.Submitter{Owner: "ann"}
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))

@@ -2,14 +2,14 @@ package negotiator
 
 import "sync"
 
-// leadershipState is who leads, as one negotiator knows it.
+// leadershipState says who leads, as one negotiator knows it.
 type leadershipState struct {
-	epoch    uint64 // the highest that it knows of
-	isLeader bool   // it does itself, with that epoch
-	leader   string // address; empty: nobody that it knows of
+	epoch    uint64 // highest known epoch
+	isLeader bool   // this negotiator leads, in that epoch
+	leader   string // address; empty: unknown
 }
 
-// leadership is the present position of this negotiator, for all who watch it.
+// leadership is the present leadership state, for all who watch it.
 type leadership struct {
 	mu      sync.Mutex
 	current leadershipState
@@ -18,14 +18,14 @@ type leadership struct {
 
 func newLeadership() *leadership { return &leadership{changed: make(chan struct{})} }
 
-// currentState returns the position and what is closed when it has changed.
+// currentState returns the state and a channel that is closed when it changes.
 func (s *leadership) currentState() (leadershipState, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current, s.changed
 }
 
-// setState changes the position.
+// setState changes the state.
 func (s *leadership) setState(change func(*leadershipState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 type ledgerStore struct {
 	mu        sync.Mutex
 	ledger    *ledger.Ledger
-	index     uint64             // of the last entry in it; 0 if that is not known
+	index     uint64             // of the last applied entry; 0: unknown
 	onApplied func(epoch uint64) // called after each entry and each restore
 }
 
@@ -20,20 +20,20 @@ func newLedgerStore(applied func(epoch uint64)) *ledgerStore {
 	return &ledgerStore{ledger: ledger.New(), onApplied: applied}
 }
 
-// view lets f read the ledger. What f keeps it copies.
+// view lets f read the ledger. f must copy what it retains.
 func (r *ledgerStore) view(f func(*ledger.Ledger)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(r.ledger)
 }
 
-// currentEpoch is the one in force, as far as this replica has heard.
+// currentEpoch returns the present epoch, as far as this replica has applied the log.
 func (r *ledgerStore) currentEpoch() (epoch uint64) {
 	r.view(func(l *ledger.Ledger) { epoch, _ = l.Epoch() })
 	return epoch
 }
 
-// Apply takes in one entry of the log, and returns a ledger.EntryResult.
+// Apply applies one entry of the log, and returns a ledger.EntryResult.
 func (r *ledgerStore) Apply(index uint64, text []byte) any {
 	e, err := ledger.Decode(text)
 	r.mu.Lock()
@@ -49,7 +49,8 @@ func (r *ledgerStore) Apply(index uint64, text []byte) any {
 	return result
 }
 
-// Snapshot writes the state down at once, as it is small, and hands it over at leisure.
+// Snapshot copies the state at once, since it is small, and returns a function that
+// writes it later.
 func (r *ledgerStore) Snapshot() (write func(io.Writer) error, err error) {
 	var text []byte
 	r.view(func(l *ledger.Ledger) { text = l.Save() })
@@ -59,7 +60,8 @@ func (r *ledgerStore) Snapshot() (write func(io.Writer) error, err error) {
 	}, nil
 }
 
-// Digest tells replicas with the same state from others (P7).
+// Digest returns a digest of the state, and the index of the last applied entry. Replicas
+// at the same index must have the same digest (P7).
 func (r *ledgerStore) Digest() (index uint64, sum []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

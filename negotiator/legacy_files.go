@@ -10,16 +10,15 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// What a negotiator kept in its directory when there was but one and it had no log. An
-// epoch of that time is lower than any of the ledger's, as both began with the time in
-// seconds.
+// The files of a negotiator from before the replicated log, when there was only one. Its
+// epoch is lower than any of the ledger's, since both began with the time in seconds.
 const (
 	legacyUsageFile = "usage.json"
 	legacyEpochFile = "epoch"
 )
 
-// readLegacyAccounts returns the accounts that were kept so, if any. Those that make no
-// sense are put aside: everybody starts anew, and the negotiator starts.
+// readLegacyAccounts returns the accounts of such a file, if any. Invalid ones are set
+// aside, so that the negotiator starts anyway, with new accounts.
 func readLegacyAccounts(dir string, log *slog.Logger) []fairshare.SubmitterAccount {
 	path := filepath.Join(dir, legacyUsageFile)
 	text, err := os.ReadFile(path)
@@ -38,8 +37,8 @@ func readLegacyAccounts(dir string, log *slog.Logger) []fairshare.SubmitterAccou
 	return accountant.Accounts()
 }
 
-// setAsideLegacyFiles puts the old files aside, so that they are not taken for news after
-// the log has gone.
+// setAsideLegacyFiles renames the old files, so that they are not read again if the log
+// is lost.
 func setAsideLegacyFiles(dir string, log *slog.Logger) {
 	for _, name := range []string{legacyUsageFile, legacyEpochFile} {
 		path := filepath.Join(dir, name)

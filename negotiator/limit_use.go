@@ -11,36 +11,37 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Licences (concurrency limits) are of no machine, so no machine refuses a claim because
-// somebody else has the last one: that they are not used twice is the leader's to see.
-// What machines' claims take their ads tell. What was granted and does not show there yet
-// counts until it is certain what has become of it.
+// Concurrency limits belong to no machine, so no machine refuses a claim because a limit
+// is used up. The leader must prevent that. The claims in machine ads show what they
+// take. A grant that is not in an ad yet counts until its outcome is certain.
 //
-// Naively that would be so after a while: a grant that nobody has acted upon for ten
-// seconds is dead. But a schedd that was stopped with a grant in hand, by a signal or
-// with its whole machine, knows nothing of the ten seconds; it goes on in the middle of
-// what it was doing. And clocks of two machines cannot be compared. So a grant with
-// licences ends by the clock of the machine that it is for, which alone judges it:
+// Naively a grant would expire after a while: if nothing is heard of it for ten seconds,
+// it is dead. But a schedd that was stopped with a grant, by a signal or with its host,
+// does not notice the ten seconds and goes on where it was. And clocks of two machines
+// cannot be compared. So a grant with limits expires by the clock of its machine, which
+// alone judges it:
 //
-//   - A machine's ad says what its CLOCK_BOOTTIME showed when the ad was made. A grant
-//     with licences says what that clock may show at most when the claim
-//     is asked for (claimBy); the capability covers it. How long that is the leader reckons from the ad and from its own clock, and if it is wrong the
-//     claim is refused too early, or the licence is free too late; nothing else follows.
-//   - The machine refuses the claim when its clock shows more.
-//   - An ad in which that clock shows more tells of the claim, or there will never be
-//     one. Then, and not before, the leader forgets the grant.
+//   - A machine ad has the CLOCK_BOOTTIME at which it was made. A grant with limits has
+//     the latest such time at which the claim may be requested (claimBy), and the claim
+//     token covers it. The leader computes that time from the ad and its own clock. If it
+//     is wrong, the claim is refused too early, or the limit becomes free too late;
+//     nothing else follows.
+//   - The machine refuses the claim when its clock is later.
+//   - An ad made later than that shows the claim, or there will never be one. Only then
+//     does the leader drop the grant.
 //
-// Mostly the schedd says sooner what became of it. It says so to a new leader, too: its
-// hello names all such grants that it has in hand, and those that are claims by now. What
-// it does not name it will never act upon, for it is done with its earlier conversations
-// when it says hello. A machine of which no ad comes any more is waited for as long as a
-// schedd may be away from its tasks; nothing else is measured in time.
+// Usually the schedd reports the outcome sooner. It also reports to a new leader: its
+// hello lists all such grants that it has, and those that are claims by now. It will
+// never use those that it does not list, because it has finished its earlier sessions
+// when it sends the hello. The leader waits for a machine without new ads as long as a
+// schedd may be away from its tasks; nothing else depends on time.
 
-// unknownClock is the sequence of an ad of which only the schedd can say which one it is.
+// unknownClock is a sequence that no ad has: only the schedd can say which ad shows the
+// claim.
 const unknownClock = math.MaxUint64
 
-// claimDeadline is until when a machine takes a grant with these licences, by its own
-// clock; 0 for one without, and for a machine that does not say what time it is there.
+// claimDeadline returns until when a machine accepts a grant with these limits, by the
+// machine's clock. It is 0 without limits, and for a machine whose clock is unknown.
 func claimDeadline(now time.Time, m *inventoryMachine, limits []roost.LimitRequest) time.Duration {
 	if len(limits) == 0 || m.clock == 0 {
 		return 0
@@ -48,15 +49,15 @@ func claimDeadline(now time.Time, m *inventoryMachine, limits []roost.LimitReque
 	return m.clock + max(now.Sub(m.heardAt), 0) + grantTTL
 }
 
-// claimDeadlinePassed reports whether a machine's ad was made when nobody could claim a
-// grant any more.
+// claimDeadlinePassed reports whether a machine's ad was made after the deadline of a
+// grant.
 func claimDeadlinePassed(m *inventoryMachine, p *pendingGrant) bool {
 	return p.stage != uncommitted && p.claimBy != 0 &&
 		(m.Started > p.started || m.Started == p.started && m.clock > p.claimBy)
 }
 
-// syncLimitedGrants takes in what a schedd that begins a conversation says of the grants
-// with licences that it has.
+// syncLimitedGrants compares the pending grants with limits with those that a schedd
+// lists when its session begins.
 func (c *leaderState) syncLimitedGrants(now time.Time, s *scheddState, hello *wire.ScheddHello, mail *sendQueue) {
 	if !hello.GetLists() {
 		return
@@ -91,12 +92,11 @@ func (c *leaderState) syncLimitedGrants(now time.Time, s *scheddState, hello *wi
 	c.changed = true
 }
 
-// limitUse is how many of each licence are in use.
+// limitUse is the use of each concurrency limit.
 type limitUse map[string]int
 
-// addMachine notes what a machine's claims take, or with sign -1 that they do no more. A
-// list that makes no sense takes nothing: the startd had it from a request that made
-// sense.
+// addMachine adds the limits of a machine's claims, or removes them if sign is -1. An
+// invalid list counts as empty: the startd got it from a valid request.
 func (n limitUse) addMachine(m *inventoryMachine, sign int) {
 	for _, claims := range [...][]match.MachineClaim{m.Claims, m.Preemptors} {
 		for i := range claims {
@@ -120,8 +120,8 @@ func (n limitUse) addClaim(text string, sign int) {
 	}
 }
 
-// grantedLimitUse is how much of each licence grants take that do not show in machines'
-// ads yet.
+// grantedLimitUse returns the use of each limit by grants that are not in machine ads
+// yet.
 func (c *leaderState) grantedLimitUse() limitUse {
 	all := limitUse{}
 	for _, p := range c.pendingByID {

@@ -14,10 +14,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// TestLimitsNeverExceeded holds, over random histories, that tasks never use more of a
-// licence than there are: whatever is delayed, however long schedds are stopped with
-// grants in hand, and though leaders change meanwhile. And that all licences are in use
-// again when the trouble is over.
+// TestLimitsNeverExceeded checks concurrency limits over random histories. They are never
+// exceeded, whatever is delayed, however long schedds are stopped with grants, and
+// although leaders change. When the faults are over, they are used fully again.
 func TestLimitsNeverExceeded(t *testing.T) {
 	most := 0
 	for seed := range uint64(150) {
@@ -35,7 +34,7 @@ func TestLimitsNeverExceeded(t *testing.T) {
 
 const matlabLimit = 3
 
-// testPool is a leader, machines and schedds, with all that is on its way between them.
+// testPool is a leader, machines and schedds, with all messages in transit.
 type testPool struct {
 	*testing.T
 	seed       uint64
@@ -44,29 +43,28 @@ type testPool struct {
 	cell       *leaderState
 	machines   []*testMachine
 	schedds    []*testSchedd
-	lateClaims int // claims that were refused because their grants had ended
+	lateClaims int // claims that were refused because their grants had expired
 }
 
-// testMachine takes claims as a startd does.
+// testMachine accepts claims as a startd does.
 type testMachine struct {
 	name          string
-	clockAhead    time.Duration // its clock
+	clockAhead    time.Duration // how far its clock is ahead
 	sequence      uint64
 	claims        map[uint64]bool // by grant: a task runs
-	claimRequests []*wire.Grant   // on their way to it
+	claimRequests []*wire.Grant   // in transit to it
 	owners        map[uint64]*testSchedd
-	adsUnderway   []adclient.AdChange // on their way from it
+	adsUnderway   []adclient.AdChange // in transit from it
 }
 
-// testSchedd asks for claims as a schedd does. While it is stopped, what comes for it
-// waits.
+// testSchedd requests claims as a schedd does. While it is stopped, its messages wait.
 type testSchedd struct {
 	name      string
 	sendQueue *sendQueue
 	stopped   bool
 	received  map[uint64]*wire.Grant
-	claims    map[uint64]uint64 // its claims: by grant, the sequence of the ad that shows each
-	epochs    map[uint64]uint64 // of those grants
+	claims    map[uint64]uint64 // by grant of its claims: sequence of the ad that shows it
+	epochs    map[uint64]uint64 // epochs of those grants
 	replies   []*wire.GrantResult
 	seen      uint64
 }
@@ -94,7 +92,7 @@ func newTestPool(t *testing.T, seed uint64) *testPool {
 	return w
 }
 
-// runStep lets one thing happen, and the leader do what follows.
+// runStep makes one random event, and lets the leader process it.
 func (w *testPool) runStep() {
 	w.now = w.now.Add(time.Duration(w.rng.IntN(300)) * time.Millisecond)
 	if w.rng.IntN(20) == 0 {
@@ -115,7 +113,7 @@ func (w *testPool) runStep() {
 	case 16, 17:
 		w.endTask(m)
 	case 18:
-		if w.rng.IntN(4) == 0 { // another leads
+		if w.rng.IntN(4) == 0 { // another negotiator leads
 			w.cell.endStreams(errStopping)
 			w.cell = commitLeader(w.T, w.now, w.cell.machineInventory, w.cell.ledgerStore)
 		}
@@ -147,7 +145,7 @@ func (w *testPool) machineClock(m *testMachine) time.Duration {
 	return m.clockAhead + w.now.Sub(time.Unix(0, 0))
 }
 
-// advertiseMachine makes an ad, and puts it on its way.
+// advertiseMachine makes an ad and sends it.
 func (w *testPool) advertiseMachine(m *testMachine) {
 	m.sequence++
 	var claims []string
@@ -171,7 +169,7 @@ func (w *testPool) deliverAd(m *testMachine) {
 	}
 }
 
-// answerClaim lets a machine answer the first that asks.
+// answerClaim lets a machine answer its first claim request.
 func (w *testPool) answerClaim(m *testMachine) {
 	if len(m.claimRequests) == 0 {
 		return
@@ -190,7 +188,7 @@ func (w *testPool) answerClaim(m *testMachine) {
 	s.replies = append(s.replies, r)
 }
 
-// endTask lets a task end, which its schedd hears at once.
+// endTask ends a task, which its schedd learns at once.
 func (w *testPool) endTask(m *testMachine) {
 	for _, s := range w.schedds {
 		for id := range s.claims {
@@ -204,8 +202,8 @@ func (w *testPool) endTask(m *testMachine) {
 	}
 }
 
-// runSchedd lets a schedd take in all that waits for it: also grants of a leader that
-// leads no more, of which it has not heard.
+// runSchedd lets a schedd process all its messages, also grants of a deposed leader that
+// it does not know of.
 func (w *testPool) runSchedd(s *testSchedd) {
 	if s.stopped {
 		return
@@ -249,8 +247,8 @@ func (w *testPool) sendMessage(s *testSchedd, m *wire.FromSchedd) {
 	}
 }
 
-// joinSchedd begins a conversation. Of four schedds one has just started, and does not
-// know what it has.
+// joinSchedd begins a session. One in four schedds has just started, and does not know
+// its grants.
 func (w *testPool) joinSchedd(s *testSchedd) {
 	hello := &wire.ScheddHello{Name: s.name, Lists: w.rng.IntN(4) > 0}
 	for id := range s.received {
@@ -267,7 +265,7 @@ func (w *testPool) joinSchedd(s *testSchedd) {
 	w.cell.addStream(w.now, hello, s.sendQueue)
 }
 
-// endFaults ends all trouble, and holds that a minute later every licence is in use.
+// endFaults ends all faults, and checks that a minute later every limit is fully used.
 func (w *testPool) endFaults() {
 	for range 12 {
 		w.now = w.now.Add(5 * time.Second)

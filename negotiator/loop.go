@@ -12,58 +12,58 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Bounds of the loop, and its times.
+// Bounds and times of the loop.
 const (
 	inboxSize = 4096
-	// entries that are proposed and not committed; then the next cycle waits, and has
-	// more to decide at once
+	// proposed entries that are not committed; beyond this the next cycle waits, and then
+	// decides more at once
 	maxOpenProposals   = 8
-	maxProposalResults = 1024 // more than the replica lets be under way
-	// after an entry was not committed though this negotiator still seems to lead
+	maxProposalResults = 1024 // more than the replica lets be pending
+	// delay after an entry was not committed although this negotiator seems to lead
 	leadershipRetry = 100 * time.Millisecond
 )
 
-// proposer is the replicated log as the loop sees it.
+// proposer is the replicated log as the loop uses it.
 type proposer interface {
-	// Propose asks for an entry to be committed and does not wait. done is called exactly
-	// once, in the order of the proposals, with what the record made of the entry, or
-	// with an error where this negotiator does not lead: then it may be committed yet, or
-	// never.
+	// Propose proposes an entry without waiting for its commit. done is called exactly
+	// once, in the order of the proposals, with the result of applying the entry, or with
+	// an error if this negotiator does not lead. After an error the entry may still be
+	// committed, or never.
 	Propose(entry []byte, done func(result any, err error))
-	// Leadership tells who leads; only the latest news is kept.
+	// Leadership reports who leads; only the latest report is stored.
 	Leadership() <-chan replica.LeadershipChange
 }
 
-// decisionLoop is the goroutine that owns the cell. Events are functions of it.
+// decisionLoop is the goroutine that owns the leader state. Events are functions that it
+// calls.
 type decisionLoop struct {
-	node        string // for people
-	address     string // by which the other negotiators know this one
+	node        string // node name, for people
+	address     string // address for the other negotiators
 	log         *slog.Logger
 	period      time.Duration // the longest time between two cycles
 	ledgerStore *ledgerStore
 	leadership  *leadership
 
-	// from before there was a ledger; they go into the first entry by which this
-	// negotiator leads
+	// from before the ledger existed; they go into the first leadership entry of this
+	// negotiator
 	legacyAccounts []fairshare.SubmitterAccount
-	onLegacyTaken  func() // is called when they are in it
+	onLegacyTaken  func() // called when they are committed
 
 	inbox           chan func(now time.Time)
-	proposalResults chan proposalResult // has room for all that is under way
+	proposalResults chan proposalResult // buffered for all open proposals
 	done            chan struct{}       // closed when the loop has ended
 
 	role           replicaRole
-	lastLeadership replica.LeadershipChange // the latest
-	// counts the tries to lead, so that what came of an earlier one is not taken for that
-	// of this one
+	lastLeadership replica.LeadershipChange // the latest report
+	// counts attempts to lead, so that results of an earlier one are recognized
 	leadershipTry  uint64
-	proposeAgainAt time.Time // rising is tried again; zero for never
+	proposeAgainAt time.Time // when leadership is proposed again; zero: never
 	inventory      *machineInventory
-	cell           *leaderState // leading
-	openProposals  int          // proposals
+	cell           *leaderState // nil unless leading
+	openProposals  int          // number of open proposals
 }
 
-// proposalResult is what has come of a proposal.
+// proposalResult is the result of a proposal.
 type proposalResult struct {
 	isLeadership uint64
 	entry        pendingEntry
@@ -82,8 +82,8 @@ func newLoop(node, address string, r *ledgerStore, s *leadership, period time.Du
 	}
 }
 
-// run takes events in until ctx ends. Where this negotiator leads it makes a cycle
-// whenever they have changed something: at once, but after all that already waits.
+// run processes events until ctx ends. If this negotiator leads, it runs a cycle after
+// each change, once all waiting events are processed.
 func (l *decisionLoop) run(ctx context.Context, j proposer) error {
 	defer close(l.done)
 	periodic := time.NewTicker(l.period)
@@ -127,7 +127,7 @@ func (l *decisionLoop) run(ctx context.Context, j proposer) error {
 	}
 }
 
-// nextTimer fires when time asks for something.
+// nextTimer returns a timer that fires when something is due.
 func (l *decisionLoop) nextTimer() (due <-chan time.Time, stop func()) {
 	at, ok := l.nextWake()
 	if !ok {
@@ -137,7 +137,7 @@ func (l *decisionLoop) nextTimer() (due <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// nextWake is when time asks for something; ok is false when it does not.
+// nextWake returns when something is due; ok is false if nothing is.
 func (l *decisionLoop) nextWake() (at time.Time, ok bool) {
 	at = l.proposeAgainAt
 	if l.cell != nil {
@@ -148,7 +148,7 @@ func (l *decisionLoop) nextWake() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// runDue does what time asks for.
+// runDue does what is due.
 func (l *decisionLoop) runDue(j proposer, now time.Time) {
 	if l.cell != nil {
 		l.cell.markDue(now)
@@ -160,26 +160,26 @@ func (l *decisionLoop) runDue(j proposer, now time.Time) {
 	}
 }
 
-// mayDecide reports whether there is a cell that may decide something now.
+// mayDecide reports whether this negotiator leads and may make decisions now.
 func (l *decisionLoop) mayDecide() bool { return l.cell != nil && l.openProposals < maxOpenProposals }
 
-// runCycleIfChanged makes a cycle if something has changed.
+// runCycleIfChanged runs a cycle if something has changed.
 func (l *decisionLoop) runCycleIfChanged(now time.Time) {
 	if l.cell.changed {
 		l.cell.runCycle(now)
 	}
 }
 
-// commitPending has committed what was decided.
+// commitPending proposes the pending entry.
 func (l *decisionLoop) commitPending(now time.Time, j proposer) {
 	if d, ok := l.cell.takePendingEntry(now); ok {
 		l.proposeEntry(now, j, l.cell.logEntry(d), d)
 	}
 }
 
-// proposeEntry stamps an entry with this leader's time and has it committed. What follows
-// from that where the clock of the leader before was another the ledger says: it holds
-// still where it is ahead by a little, and goes back where that clock was wrong.
+// proposeEntry stamps an entry with this leader's time and proposes it. The ledger
+// decides what follows if the clock of an earlier leader differed: its time stands still
+// if it is slightly ahead, and goes back if that clock was wrong.
 func (l *decisionLoop) proposeEntry(now time.Time, j proposer, e *ledger.LogEntry, d pendingEntry) {
 	d.proposedAt, e.At = now, now.UnixNano()
 	l.openProposals++
@@ -194,12 +194,12 @@ func (l *decisionLoop) proposeEntry(now time.Time, j proposer, e *ledger.LogEntr
 	})
 }
 
-// onProposalResult takes in what has come of a proposal.
+// onProposalResult handles the result of a proposal.
 func (l *decisionLoop) onProposalResult(now time.Time, o proposalResult) {
 	l.openProposals--
 	o.answerAdmins()
 	switch {
-	case o.isLeadership != l.leadershipTry || l.role == following: // of a time before
+	case o.isLeadership != l.leadershipTry || l.role == following: // of an earlier attempt to lead
 	case o.err != nil:
 		l.log.Warn("an entry was not committed", "err", o.err)
 		l.stepDown()
@@ -217,8 +217,7 @@ func (l *decisionLoop) onProposalResult(now time.Time, o proposalResult) {
 	}
 }
 
-// onMachinesChanged takes in what the collectors said, also while this negotiator does
-// not lead.
+// onMachinesChanged handles changes of machines, whether or not this negotiator leads.
 func (l *decisionLoop) onMachinesChanged(now time.Time, all []machineUpdate, synced bool) {
 	if l.cell == nil {
 		l.inventory.applyUpdates(all, synced)
@@ -227,7 +226,7 @@ func (l *decisionLoop) onMachinesChanged(now time.Time, all []machineUpdate, syn
 	l.cell.updateMachines(now, all, synced)
 }
 
-// onJoined begins a conversation; where another negotiator leads it is refused.
+// onJoined begins a session; it is refused if another negotiator leads.
 func (l *decisionLoop) onJoined(now time.Time, hello *wire.ScheddHello, mail *sendQueue) error {
 	if l.cell == nil {
 		return l.notLeaderError()
@@ -235,8 +234,7 @@ func (l *decisionLoop) onJoined(now time.Time, hello *wire.ScheddHello, mail *se
 	return l.cell.addStream(now, hello, mail)
 }
 
-// onMessage takes in one message of a conversation, unless the cell that it was with is
-// gone.
+// onMessage handles one message of a session, unless its leader state is gone.
 func (l *decisionLoop) onMessage(now time.Time, name string, mail *sendQueue, m *wire.FromSchedd) error {
 	if l.cell == nil {
 		return nil
@@ -268,7 +266,7 @@ func (l *decisionLoop) runInLoop(ctx context.Context, event func(now time.Time))
 	}
 }
 
-// postEvent hands an event to the loop and does not wait until it was run.
+// postEvent passes an event to the loop without waiting for it.
 func (l *decisionLoop) postEvent(ctx context.Context, event func(now time.Time)) {
 	select {
 	case l.inbox <- event:
@@ -277,7 +275,7 @@ func (l *decisionLoop) postEvent(ctx context.Context, event func(now time.Time))
 	}
 }
 
-// errStopping is what conversations get that are under way when the negotiator ends.
+// errStopping is the error of open sessions when the negotiator ends.
 var errStopping error = stopRequest{}
 
 type stopRequest struct{}

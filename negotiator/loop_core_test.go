@@ -9,15 +9,15 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// slowLog commits what was proposed when the test says so.
+// slowLog commits proposals when the test says so.
 type slowLog struct{ waiting []func(c *LoopCore) }
 
 func (l *slowLog) Propose(entry []byte, done func(any, error)) {
 	l.waiting = append(l.waiting, func(c *LoopCore) { done(c.Apply(0, entry), nil) })
 }
 
-// TestCore turns a negotiator by hand: it leads when that is committed, and what it
-// grants leaves it when that is.
+// TestCore drives a core step by step. It leads when its entry is committed, and sends
+// grants when they are.
 func TestCore(t *testing.T) {
 	log := &slowLog{}
 	c := NewCore("head", "head:1", log)

@@ -19,7 +19,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// fakeLog commits what is proposed at once, or when the test lets it, or never.
+// fakeLog commits proposals at once, when the test permits it, or never.
 type fakeLog struct {
 	ledgerStore       *ledgerStore
 	leadershipChanges chan replica.LeadershipChange
@@ -28,7 +28,7 @@ type fakeLog struct {
 	stalled bool
 	refused error
 	waiting []func()
-	times   []int64 // of the entries
+	times   []int64 // times of the entries
 }
 
 func (f *fakeLog) Leadership() <-chan replica.LeadershipChange { return f.leadershipChanges }
@@ -53,8 +53,8 @@ func (f *fakeLog) Propose(text []byte, done func(any, error)) {
 	}
 }
 
-// setOutcome changes what becomes of proposals; those that wait are committed unless it
-// stays stalled.
+// setOutcome changes the outcome of proposals; waiting ones are committed unless it stays
+// stalled.
 func (f *fakeLog) setOutcome(stalled bool, refused error) {
 	f.mu.Lock()
 	f.stalled, f.refused = stalled, refused
@@ -68,15 +68,15 @@ func (f *fakeLog) setOutcome(stalled bool, refused error) {
 	}
 }
 
-// loopTest is a loop in a bubble, with a log that the test plays.
+// loopTest is a loop in a synctest bubble, with a log that the test controls.
 type loopTest struct {
 	*testing.T
 	*decisionLoop
 	log *fakeLog
 }
 
-// runLoopTest runs a test with a loop that knows one machine of that many cores, and
-// whose time is the test's.
+// runLoopTest runs a test with a loop that knows one machine of that many cores. Its time
+// is the test's.
 func runLoopTest(t *testing.T, cpus int, test func(b *loopTest)) {
 	synctest.Test(t, func(t *testing.T) {
 		leadership := newLeadership()
@@ -100,13 +100,13 @@ func runLoopTest(t *testing.T, cpus int, test func(b *loopTest)) {
 	})
 }
 
-// changeLeadership tells the loop who leads, and waits until it has done what follows.
+// changeLeadership reports to the loop who leads, and waits until it has reacted.
 func (b *loopTest) changeLeadership(update replica.LeadershipChange) {
 	b.log.leadershipChanges <- update
 	synctest.Wait()
 }
 
-// joinSchedd begins a conversation.
+// joinSchedd begins a session.
 func (b *loopTest) joinSchedd(name string) (mail *sendQueue, err error) {
 	mail = newSendQueue()
 	if derr := b.runInLoop(b.Context(), func(now time.Time) {
@@ -128,7 +128,7 @@ func (b *loopTest) sendMessage(name string, mail *sendQueue, m *wire.FromSchedd)
 	synctest.Wait()
 }
 
-// takeGrants takes what is in a mailbox, and counts the grants.
+// takeGrants takes the messages from a send queue, and counts the grants.
 func takeGrants(mail *sendQueue) (n int, ended error) {
 	messages, _, ended := mail.takeAll()
 	for _, m := range messages {
@@ -139,8 +139,8 @@ func takeGrants(mail *sendQueue) (n int, ended error) {
 	return n, ended
 }
 
-// TestNothingBeforeItIsCommitted holds that grants are sent when the log has them, and
-// never by one that leads no more, though they be committed later.
+// TestNothingBeforeItIsCommitted checks that grants are sent when they are committed. A
+// deposed leader never sends them, even if they are committed later.
 func TestNothingBeforeItIsCommitted(t *testing.T) {
 	runLoopTest(t, 4, func(b *loopTest) {
 		if _, err := b.joinSchedd("s"); !errors.Is(err, roost.Unavailable) {
@@ -175,8 +175,9 @@ func TestNothingBeforeItIsCommitted(t *testing.T) {
 	})
 }
 
-// TestProposesLeadershipAgain holds that one whose entries are not committed gives up the
-// lead, and takes it anew, with a higher epoch, while it is told that it has it.
+// TestProposesLeadershipAgain checks a negotiator whose entries are not committed. It
+// gives up leadership, and proposes it again with a higher epoch while its replica still
+// leads.
 func TestProposesLeadershipAgain(t *testing.T) {
 	runLoopTest(t, 4, func(b *loopTest) {
 		b.changeLeadership(replica.LeadershipChange{IsLeader: true, Term: 1})
@@ -202,10 +203,10 @@ func TestProposesLeadershipAgain(t *testing.T) {
 	})
 }
 
-// TestUsageIsCharged holds that what a submitter uses is in the log a second later,
-// without a grant to go with; that time does not run backwards where the clock of the
-// leader before was a little ahead; and that it does where that clock was wrong, as
-// nothing would be charged until the wrong time has come.
+// TestUsageIsCharged checks that usage is in the log a second after a change, without a
+// grant. Time does not run backwards if the clock of an earlier leader was a little
+// ahead. It does if that clock was wrong, because otherwise nothing would be charged
+// until that time.
 func TestUsageIsCharged(t *testing.T) {
 	for ahead, accepted := range map[time.Duration]bool{30 * time.Second: true, 365 * 24 * time.Hour: false} {
 		runLoopTest(t, 4, func(b *loopTest) {
@@ -236,7 +237,7 @@ func TestUsageIsCharged(t *testing.T) {
 	}
 }
 
-// recordingStream is a conversation that takes note of what is sent.
+// recordingStream is a stream that records what is sent.
 type recordingStream struct {
 	scheddStream
 	sent []*wire.ToSchedd
@@ -247,8 +248,7 @@ func (d *recordingStream) Send(m *wire.ToSchedd) error {
 	return nil
 }
 
-// TestLateGrants holds that what was decided long ago, since when this negotiator may
-// have been stopped, is sent only if it still leads.
+// TestLateGrants checks that old decisions are sent only if this negotiator still leads.
 func TestLateGrants(t *testing.T) {
 	gone := fmt.Errorf("%w: another leads", roost.Unavailable)
 	for _, tt := range []struct {

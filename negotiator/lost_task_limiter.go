@@ -8,23 +8,22 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// When many nodes are lost at once, which a switch or a power circuit can do, all their
-// tasks want to start elsewhere at the same moment, and many of the nodes come back a
-// minute later. So such tasks are given machines at a limited rate (Borg §4), the cell's
-// setting lost_replacements; all others go on as ever.
+// A failed switch or power circuit can disconnect many nodes at once. All their tasks
+// then want to start elsewhere at the same moment, and many of the nodes come back a
+// minute later. So the rate of such tasks is limited (Borg §4) by the setting
+// lost_replacements; other tasks are not affected.
 
-// maxLostTokens is how much of a minute's tasks may start at once.
+// maxLostTokens is the burst of the limiter, as a time at its rate.
 const maxLostTokens = 10 * time.Second
 
-// lostTaskLimiter is how many tasks of lost nodes may start now: as many as time has
-// brought and nobody has taken.
+// lostTaskLimiter is a token bucket for the tasks of lost nodes.
 type lostTaskLimiter struct {
 	tokens     float64
 	refilledAt time.Time
-	perMinute  float64 // a minute
+	perMinute  float64 // rate
 }
 
-// refillTokens brings them up to date.
+// refillTokens adds the tokens of the time since the last refill.
 func (l *lostTaskLimiter) refillTokens(now time.Time, rate float64) {
 	burst := max(rate*maxLostTokens.Minutes(), 1)
 	if l.refilledAt.IsZero() {
@@ -35,13 +34,14 @@ func (l *lostTaskLimiter) refillTokens(now time.Time, rate float64) {
 	l.refilledAt, l.perMinute = now, rate
 }
 
-// timeToNext is after how long one more may start.
+// timeToNext returns how long it takes until one more task may start.
 func (l *lostTaskLimiter) timeToNext() time.Duration {
 	return time.Duration((1-min(l.tokens, 1))/l.perMinute*float64(time.Minute)).Round(time.Millisecond) +
 		time.Millisecond
 }
 
-// refillLostTasks asks the log for the rate.
+// refillLostTasks refills the tokens at the rate in the ledger, and returns how many
+// tasks may start.
 func (c *leaderState) refillLostTasks(now time.Time) (room int) {
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		c.lostTasks.refillTokens(now, max(l.SettingNumber(ledger.SettingLostTaskRate), 1))
@@ -49,8 +49,8 @@ func (c *leaderState) refillLostTasks(now time.Time) (room int) {
 	return max(int(c.lostTasks.tokens), 0)
 }
 
-// limitLostTasks lets a request want no more tasks of lost nodes than there is room for,
-// and takes that off the room.
+// limitLostTasks limits the lost tasks that a request wants to the room, and takes them
+// from it.
 func (c *leaderState) limitLostTasks(now time.Time, r *scheddRequest, room *int) {
 	lost := min(r.lostTasks, r.Wanted)
 	r.newTasks = r.Wanted - lost
@@ -68,7 +68,7 @@ func (c *leaderState) limitLostTasks(now time.Time, r *scheddRequest, room *int)
 	}
 }
 
-// countLostGranted notes that a request that has tasks of lost nodes was granted a unit.
+// countLostGranted counts a granted task of a request that has lost tasks.
 func (c *leaderState) countLostGranted(r *scheddRequest) {
 	if r.newTasks > 0 {
 		r.newTasks--

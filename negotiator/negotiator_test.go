@@ -26,7 +26,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// fakeCollector tells watchers of machines what the test tells it.
+// fakeCollector sends watchers of machines what the test gives it.
 type fakeCollector struct {
 	wire.UnimplementedCollectorServer
 	deltas chan *wire.AdDelta
@@ -60,13 +60,13 @@ func (f *fakeCollector) Watch(_ *wire.WatchAds, stream grpc.ServerStreamingServe
 	}
 }
 
-// collectorTest is a negotiator with a collector that the test plays.
+// collectorTest is a negotiator with a collector that the test controls.
 type collectorTest struct {
 	t         *testing.T
 	node      *config.Node
 	collector *fakeCollector
-	dial      func(string) (*grpc.ClientConn, error) // how it reaches others
-	server    *replicatedServer                      // as it was last started
+	dial      func(string) (*grpc.ClientConn, error) // how it connects to others
+	server    *replicatedServer                      // as last started
 	applied   chan struct{}                          // has one if an entry was applied since it was last taken
 }
 
@@ -98,7 +98,7 @@ func (p *collectorTest) listenAt(addr string) net.Listener {
 	return l
 }
 
-// startNegotiator starts the negotiator and returns what stops it.
+// startNegotiator starts the negotiator and returns a function that stops it.
 func (p *collectorTest) startNegotiator() (stop func()) {
 	s, err := openServer(p.node, nil, p.dial, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *collectorTest) addMachine(name string, sequence uint64, cpus int) {
 	}
 }
 
-// joinSchedd starts a conversation as a schedd.
+// joinSchedd begins a session as a schedd.
 func (p *collectorTest) joinSchedd(name string) (grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd], uint64) {
 	p.t.Helper()
 	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, peer.Negotiator)
@@ -186,7 +186,7 @@ func (p *collectorTest) receiveMessage(stream grpc.BidiStreamingClient[wire.From
 	return m
 }
 
-// receiveGrant skips explanations.
+// receiveGrant returns the next grant, skipping explanations.
 func (p *collectorTest) receiveGrant(stream grpc.BidiStreamingClient[wire.FromSchedd, wire.ToSchedd]) *wire.Grant {
 	p.t.Helper()
 	for {
@@ -203,8 +203,8 @@ func requestMessage(id uint64, wanted uint32, seen uint64) *wire.FromSchedd {
 	}}}
 }
 
-// TestNegotiate takes a request to its grant over real sockets, and an ad that frees a
-// core to the next one.
+// TestNegotiate follows a request to its grant over real sockets. An ad that frees a core
+// then leads to the next grant.
 func TestNegotiate(t *testing.T) {
 	p := newCollectorTest(t)
 	stop := p.startNegotiator()
@@ -242,8 +242,8 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// TestLegacyFiles holds that what was kept before there was a log is taken over once, and
-// that what makes no sense is put aside and does not keep the negotiator down.
+// TestLegacyFiles checks that state from before the log existed is adopted once. Invalid
+// state is set aside and does not prevent the start.
 func TestLegacyFiles(t *testing.T) {
 	for text, want := range map[string]float64{
 		`{"version":1,"accounts":[{"owner":"ann","priority":4,"core_seconds":5000,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`: 5000,
@@ -271,7 +271,7 @@ func TestLegacyFiles(t *testing.T) {
 	}
 }
 
-// TestNewerStreamReplaces holds that a newer conversation of a schedd ends the older one.
+// TestNewerStreamReplaces checks that a newer session of a schedd ends the older one.
 func TestNewerStreamReplaces(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()
@@ -286,8 +286,8 @@ func TestNewerStreamReplaces(t *testing.T) {
 	}
 }
 
-// TestHeartbeat holds that a negotiator says again who leads though nothing has changed,
-// sooner than it promises.
+// TestHeartbeat checks that a negotiator reports who leads without a change, sooner than
+// it promises.
 func TestHeartbeat(t *testing.T) {
 	p := newCollectorTest(t)
 	p.startNegotiator()

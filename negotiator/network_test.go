@@ -14,9 +14,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// socketNetwork lets the negotiators of a test reach each other through sockets of which
-// each belongs to one direction between two of them, and can be cut. What is cut loses
-// nothing and delivers nothing, as TCP does not either while it tries again.
+// socketNetwork connects the negotiators of a test by sockets that can be cut. There is
+// one for each direction between two of them. A cut socket loses and delivers nothing,
+// like TCP while it retransmits.
 type socketNetwork struct {
 	t   *testing.T
 	dir string
@@ -24,7 +24,7 @@ type socketNetwork struct {
 	mu        sync.Mutex
 	change    *sync.Cond
 	cutLinks  map[string]bool // "from to", names of nodes
-	openLinks map[string]bool // likewise, those that have a socket
+	openLinks map[string]bool // "from to" of those that have a socket
 	closed    bool
 }
 
@@ -40,12 +40,12 @@ func newSocketNetwork(t *testing.T, dir string) *socketNetwork {
 	return n
 }
 
-// address is where the negotiator of a node listens.
+// address returns the address of a node's negotiator.
 func (n *socketNetwork) address(node string) string {
 	return "unix:" + filepath.Join(n.dir, node+".sock")
 }
 
-// isolateNode cuts a node off from all others, or joins it again.
+// isolateNode cuts a node off from all others, or reconnects it.
 func (n *socketNetwork) isolateNode(node string, others []string, cut bool) {
 	n.mu.Lock()
 	for _, other := range others {
@@ -55,7 +55,7 @@ func (n *socketNetwork) isolateNode(node string, others []string, cut bool) {
 	n.change.Broadcast()
 }
 
-// dialer is how a node reaches the others.
+// dialer returns how a node connects to the others.
 func (n *socketNetwork) dialer(from string) func(address string) (*grpc.ClientConn, error) {
 	return func(address string) (*grpc.ClientConn, error) {
 		to := strings.TrimSuffix(filepath.Base(address), ".sock")
@@ -63,8 +63,8 @@ func (n *socketNetwork) dialer(from string) func(address string) (*grpc.ClientCo
 	}
 }
 
-// socketBetween returns the address by which one node reaches another, and makes it if it
-// is not there.
+// socketBetween returns the address by which one node reaches another, and creates it if
+// needed.
 func (n *socketNetwork) socketBetween(from, to string) string {
 	address := "unix:" + filepath.Join(n.dir, from+"-"+to+".sock")
 	n.mu.Lock()
@@ -97,8 +97,8 @@ func (n *socketNetwork) socketBetween(from, to string) string {
 	return address
 }
 
-// copyConnection copies one direction of a connection, but for what comes while it is
-// cut: that waits.
+// copyConnection copies one direction of a connection. Data that comes during a cut
+// waits.
 func (n *socketNetwork) copyConnection(from, to net.Conn, direction string) {
 	defer from.Close()
 	defer to.Close()
@@ -119,7 +119,7 @@ func (n *socketNetwork) copyConnection(from, to net.Conn, direction string) {
 	}
 }
 
-// nodeNames are the nodes of a cell of that many.
+// nodeNames returns the nodes of a cell of that size.
 func nodeNames(count int) (all []string) {
 	for i := range count {
 		all = append(all, fmt.Sprintf("c%d", i+1))

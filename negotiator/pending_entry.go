@@ -12,30 +12,30 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// usageCommitInterval is how long a change of what a submitter uses may wait for grants
-// to be committed with it.
+// usageCommitInterval is how long a change of usage may wait to be committed together
+// with grants.
 const usageCommitInterval = time.Second
 
-// pendingEntry is what the cell has decided and nobody may act on before it is committed:
-// the grants of a cycle, and what submitters use from now on. Sent before that, a grant
-// could be one that the next leader knows nothing of.
+// pendingEntry holds the decisions that may not take effect before they are committed.
+// They are the grants of a cycle, and changes of usage. A grant that is sent earlier
+// could be unknown to the next leader.
 type pendingEntry struct {
-	proposedAt     time.Time // when it was proposed
+	proposedAt     time.Time // time of the proposal
 	grants         []*pendingGrant
-	grantRecords   []ledger.RecordedGrant          // the same, as it stands in the log
-	usageUpdates   map[fairshare.Submitter]float64 // in cores
+	grantRecords   []ledger.RecordedGrant          // the grants as written to the log
+	usageUpdates   map[fairshare.Submitter]float64 // cores by submitter
 	adminCommands  []adminCommand                  // of administrators
-	resolvedGrants []uint64                        // grants with licences
+	resolvedGrants []uint64                        // grants with limits whose outcome is certain
 	avoidPairs     []ledger.AvoidPair
-	ownCommands    []ledger.AdminCommand // of Roost itself; in the entry they stand behind the petitions
+	ownCommands    []ledger.AdminCommand // commands of Roost itself, after those of administrators
 }
 
 func newPendingEntry() pendingEntry {
 	return pendingEntry{usageUpdates: map[fairshare.Submitter]float64{}}
 }
 
-// takePendingEntry returns what is to be committed now, and false if nothing is or it can
-// wait for company.
+// takePendingEntry returns the entry to commit now. It returns false if there is none, or
+// if it can wait for further decisions.
 func (c *leaderState) takePendingEntry(now time.Time) (pendingEntry, bool) {
 	d := c.pendingEntry
 	if len(d.grants)+len(d.adminCommands) == 0 && (c.usageCommitBy.IsZero() || now.Before(c.usageCommitBy)) {
@@ -45,7 +45,7 @@ func (c *leaderState) takePendingEntry(now time.Time) (pendingEntry, bool) {
 	return d, true
 }
 
-// logEntry is what the log is to say of a draft.
+// logEntry returns the log entry of a pending entry.
 func (c *leaderState) logEntry(d pendingEntry) *ledger.LogEntry {
 	e := &ledger.LogEntry{Epoch: c.epoch, Grants: d.grantRecords, Ended: d.resolvedGrants, Pairs: d.avoidPairs}
 	for _, who := range slices.SortedFunc(maps.Keys(d.usageUpdates), fairshare.Submitter.Compare) {
@@ -58,8 +58,8 @@ func (c *leaderState) logEntry(d pendingEntry) *ledger.LogEntry {
 	return e
 }
 
-// recordGrant notes for the log what the units of a grant, which get the next numbers,
-// will be.
+// recordGrant writes the tasks of a grant, which get the next numbers, into the pending
+// entry.
 func (c *leaderState) recordGrant(now time.Time, g match.Grant) {
 	if g.Units <= 0 {
 		return
@@ -79,9 +79,8 @@ func (c *leaderState) recordGrant(now time.Time, g match.Grant) {
 	})
 }
 
-// sendCommitted sends the grants of a draft that is in the log now. A schedd that has
-// gone in the meantime knows nothing of what it asked for: what it was to get is free
-// again.
+// sendCommitted sends the grants of a committed entry. If the session of a grant's schedd
+// has ended in the meantime, the grant is dropped.
 func (c *leaderState) sendCommitted(now time.Time, d pendingEntry) {
 	for _, p := range d.grants {
 		s := c.schedds[p.request.Schedd]
@@ -97,9 +96,8 @@ func (c *leaderState) sendCommitted(now time.Time, d pendingEntry) {
 	}
 }
 
-// recordUsage notes that a submitter uses so many cores from now on. Before it is known
-// what machines there are nothing is: what they say of schedds that are away counts as
-// well.
+// recordUsage records how many cores a submitter uses from now on. It does nothing before
+// the machines are known, because usage of schedds that are away comes from their ads.
 func (c *leaderState) recordUsage(now time.Time, who fairshare.Submitter, cores float64) {
 	if !c.synced || c.chargedCores[who] == cores {
 		return

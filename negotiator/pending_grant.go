@@ -14,52 +14,53 @@ import (
 
 // pendingGrant is a grant that a machine's ad does not show yet.
 //
-// A grant is pending from its making until the machine's ad tells the same:
+// A grant is pending from the plan until the machine's ad shows it:
 //
-//	          in the log             GrantResult claimed            machine ad of that sequence, or later
-//	drafted ─────────────▶ granted ─────────────────────▶ claimed ───────────────────────────────────────▶ forgotten
-//	   │                      │                              │
-//	   └── its schedd left ───┴── refused, or 10 s ──────────┴── 10 s, or a new start of the machine ────▶ forgotten
+//	            in the log        GrantResult claimed        ad of that sequence, or later
+//	uncommitted ──────▶ granted ───────────────────▶ claimed ────────────────────▶ dropped
+//	   │                   │                            │
+//	   └─ its schedd left ─┴─ refused, or 10 s ─────────┴─ 10 s, or a new start ─▶ dropped
+//	                                                       of the machine
 //
-// While it is pending its resources are subtracted from what the machine's ad calls free.
-// One that takes licences is not forgotten after 10 s: it is overdue, and keeps its
-// licences alone, until it is certain what has become of it (see limitUse.go).
+// While it is pending its resources are subtracted from what the machine's ad shows as
+// free. A grant with concurrency limits is not dropped after 10 s: it becomes overdue,
+// and holds only its limits until its outcome is certain (see limit_use.go).
 type pendingGrant struct {
 	id        uint64
 	epoch     uint64
 	request   match.RequestKey
-	sendQueue *sendQueue // of the conversation in which request means something
+	sendQueue *sendQueue // session in which the request id is valid
 	submitter fairshare.Submitter
 	band      roost.PriorityBand
 	machine   string
 	resources match.PendingGrant
 	limitUse  []roost.LimitRequest
-	claimBy   time.Duration // what the machine's clock shows when nobody can claim it any more; 0: nobody knows
+	claimBy   time.Duration // the machine's clock after which the claim is refused; 0: unknown
 	overdue   bool
 	stage     grantStage
-	message   *wire.Grant // drafted: what is to be sent
-	deadline  time.Time   // granted and claimed: when it is forgotten
-	sequence  uint64      // claimed: of the first ad that shows it
-	started   int64       // of the machine when the grant was made
+	message   *wire.Grant // uncommitted: the message to send
+	deadline  time.Time   // granted and claimed: when it expires
+	sequence  uint64      // claimed: sequence of the first ad that shows it
+	started   int64       // start of the machine when the grant was made
 }
 
-// grantStage is how far a grant has come. It only rises.
+// grantStage is the stage of a grant. It only rises.
 type grantStage int
 
 const (
-	uncommitted grantStage = iota // not in the log yet, and nobody was told
-	granted                       // the schedd was told
+	uncommitted grantStage = iota // not in the log, and not sent
+	granted                       // sent to the schedd
 	claimed                       // the machine has made a claim of it
 )
 
-// unackedGrant is a grant that was claimed while the schedd had not yet said that it took
-// it into account.
+// unackedGrant is a claimed grant that the schedd has not yet subtracted from what it
+// wants.
 type unackedGrant struct {
 	grant *pendingGrant
 	at    time.Time
 }
 
-// adShowsClaim reports whether a machine's ad already tells of a claim.
+// adShowsClaim reports whether a machine's ad already shows a claim.
 func adShowsClaim(m *inventoryMachine, p *pendingGrant) bool {
 	return p.stage == claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
 }
@@ -78,8 +79,8 @@ func (c *leaderState) forgetGrant(now time.Time, p *pendingGrant) {
 	}
 }
 
-// resolveLimitedGrant notes for the next leader that it is certain what has become of a
-// grant with licences.
+// resolveLimitedGrant records for the next leader that the outcome of a grant with limits
+// is certain.
 func (c *leaderState) resolveLimitedGrant(now time.Time, p *pendingGrant) {
 	if p.claimBy == 0 {
 		return
@@ -90,7 +91,7 @@ func (c *leaderState) resolveLimitedGrant(now time.Time, p *pendingGrant) {
 	}
 }
 
-// handleGrantAnswer takes in what became of a grant.
+// handleGrantAnswer handles the outcome of a grant.
 func (c *leaderState) handleGrantAnswer(now time.Time, s *scheddState, result *wire.GrantResult) {
 	p := c.pendingByID[result.GetGrant()]
 	if p == nil || p.request.Schedd != s.name || p.stage != granted || p.epoch != cmp.Or(result.GetEpoch(), c.epoch) {
@@ -125,7 +126,7 @@ func (c *leaderState) handleGrantAnswer(now time.Time, s *scheddState, result *w
 	}
 }
 
-// requestOf is the request that a grant was for, nil if that is gone.
+// requestOf returns the request of a grant, nil if it is gone.
 func (c *leaderState) requestOf(p *pendingGrant) *scheddRequest {
 	if s := c.schedds[p.request.Schedd]; s != nil && s.sendQueue == p.sendQueue {
 		return s.requests[p.request.ID]
@@ -133,8 +134,8 @@ func (c *leaderState) requestOf(p *pendingGrant) *scheddRequest {
 	return nil
 }
 
-// expireOverdue forgets the grants that have been pending for too long, and the schedds
-// that have been away for too long.
+// expireOverdue drops grants that have been pending, and schedds that have been away, for
+// too long.
 func (c *leaderState) expireOverdue(now time.Time) {
 	if c.nextSweep.IsZero() || now.Before(c.nextSweep) {
 		return
@@ -144,7 +145,7 @@ func (c *leaderState) expireOverdue(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(c.pendingByID)) {
 		p := c.pendingByID[id]
 		if p.stage == uncommitted {
-			continue // what is not in the log soon never will be: then this negotiator leads no more
+			continue // if it is not committed soon, this negotiator no longer leads
 		}
 		if !now.Before(p.deadline) {
 			c.expireGrant(now, p)
@@ -154,7 +155,7 @@ func (c *leaderState) expireOverdue(now time.Time) {
 	}
 }
 
-// expireGrant gives up waiting for news of a grant.
+// expireGrant ends the wait for the outcome of a grant.
 func (c *leaderState) expireGrant(now time.Time, p *pendingGrant) {
 	c.dropGrant(p)
 	c.changed = true
@@ -166,16 +167,16 @@ func (c *leaderState) expireGrant(now time.Time, p *pendingGrant) {
 	c.setNextSweep(p.deadline)
 }
 
-// dropGrant takes a grant that will not be answered off what its request was given.
+// dropGrant removes a grant that will not be answered from what its request was given.
 func (c *leaderState) dropGrant(p *pendingGrant) {
 	if r := c.requestOf(p); r != nil && p.stage != claimed {
 		r.removeUnseen(p.id)
 	}
 }
 
-// expireUnacked strikes claimed grants of which the schedd has not said in a while that
-// it took them into account. It may have had nothing to say: as much as the grant took
-// off its wish, new tasks had added.
+// expireUnacked removes claimed grants that the schedd has not acknowledged in a while.
+// It may have had no reason to send an update, if new tasks replaced what the grant took
+// from its wants.
 func (c *leaderState) expireUnacked(now time.Time) {
 	for len(c.unackedGrants) > 0 {
 		first := c.unackedGrants[0]

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// broadcastPolicy reads the policy if that has changed, and tells the schedds that are
-// here what they have to know of it.
+// broadcastPolicy reads the policy if it has changed, and sends the schedds their part of
+// it.
 func (c *leaderState) broadcastPolicy() {
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		if c.policy.Version != l.PolicyVersion()+1 {
@@ -73,22 +73,22 @@ func (c *leaderState) broadcastPolicy() {
 
 func isDeleting(r ledger.AdvanceReservation) bool { return r.Deleting }
 
-// policyVersion is what a schedd was told last: of which version of the policy, and which
-// part of the machines it prefers.
+// policyVersion identifies what a schedd was last sent: the version of the policy, and
+// its preferred part of the machines.
 type policyVersion struct {
 	version     uint64
 	part, parts int
 }
 
-// policyMessage is what schedds are told of the policy, and of which version of the
-// ledger's objects it is, and one.
+// policyMessage is a policy message to schedds, with one more than the ledger's policy
+// version.
 type policyMessage struct {
 	version uint64
 	message *wire.Policy
 }
 
-// maxNamesPerMessage is how many of a kind schedds are told the names of: with more they
-// take jobs that name what is not there.
+// maxNamesPerMessage is how many names of a kind schedds are sent. With more they accept
+// jobs with unknown names.
 const maxNamesPerMessage = 10_000
 
 func namesOf[T any](all []T, name func(T) string) *wire.Names {

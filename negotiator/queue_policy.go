@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// queueStopped says that the queue of a request is not started, or starts nothing, if
-// that is so.
+// queueStopped explains to the schedd that the queue of a request is stopped, if that is
+// so. It reports whether it is.
 func (c *leaderState) queueStopped(r *scheddRequest) bool {
 	why := c.policy.StopReason(r.Queue)
 	if why != "" {
@@ -20,7 +20,7 @@ func (c *leaderState) queueStopped(r *scheddRequest) bool {
 	return why != ""
 }
 
-// queueMessage is a queue as schedds are told of it.
+// queueMessage returns a queue in the form that schedds get.
 func queueMessage(q ledger.QueuePolicy) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: rangeMessage(q.Defaults),
@@ -39,7 +39,7 @@ func queueMessage(q ledger.QueuePolicy) *wire.JobQueue {
 	return m
 }
 
-// poolMessage is what holds for the jobs of all queues.
+// poolMessage returns the limits and defaults for the jobs of all queues.
 func poolMessage(p ledger.PoolLimits) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Default: rangeMessage(p.Defaults), Least: rangeMessage(p.MinResources), Most: rangeMessage(p.MaxResources),
@@ -77,14 +77,14 @@ func rangeMessage(e ledger.ResourceRange) *wire.Extent {
 	return m
 }
 
-// queueScope is a queue, or with an empty name all of them, with what may be in it.
+// queueScope is a queue with its limits, or with an empty name all queues together.
 type queueScope struct {
 	queue   string
 	counts  ledger.CountLimits
 	amounts ledger.AmountLimits
 }
 
-// messagePrefix is the scope in messages, and what stands before them.
+// messagePrefix returns the name of the scope for messages.
 func (s queueScope) messagePrefix() string {
 	if s.queue == "" {
 		return "pool"
@@ -92,7 +92,8 @@ func (s queueScope) messagePrefix() string {
 	return "queue " + s.queue
 }
 
-// queueFullError refuses what would be too much in a queue; empty for all together.
+// queueFullError refuses what would exceed a queue limit; an empty queue means all queues
+// together.
 type queueFullError struct {
 	queue string
 	error
@@ -100,8 +101,8 @@ type queueFullError struct {
 
 func (t queueFullError) Unwrap() error { return t.error }
 
-// checkQueueFull refuses what would make more tasks wait in a queue than may, or tasks
-// that ask for more (PBS: max_queued, max_queued_res).
+// checkQueueFull refuses tasks beyond the number that may be in a queue, or beyond their
+// resources (PBS: max_queued, max_queued_res).
 func (c *leaderState) checkQueueFull(s queueScope, who quotaAccount, more resourceDemand) error {
 	has := func(b ledger.LimitBound) resourceDemand {
 		return c.sumDemand(func(p quotaAccount) bool {

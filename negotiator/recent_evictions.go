@@ -9,24 +9,24 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// A pool in which production comes and goes could displace the same tasks again and
-// again, and none would get anywhere. The settings disruptions_per_job and
-// disruptions_per_cell say how many may be displaced in an hour. The leader counts what
-// it grants at the expense of others as soon as it is drafted; with the grant it stands
-// in the log, where the next leader finds it.
+// If production comes and goes, it could preempt the same tasks repeatedly, and they
+// would make no progress. The settings disruptions_per_job and disruptions_per_cell bound
+// the preemptions in an hour. The leader counts the victims of a grant when it is added
+// to the pending entry. They are in the log with the grant, where the next leader finds
+// them.
 
-// evictionMemory is for how long a disruption counts.
+// evictionMemory is how long an eviction counts.
 const evictionMemory = ledger.EvictionMemory
 
-// recentEvictions are the evictions that were granted lately, oldest first.
+// recentEvictions are the recently granted evictions, oldest first.
 type recentEvictions []cellstate.TaskEviction
 
 func (d *recentEvictions) addEvictions(now time.Time, job string) {
 	*d = append(*d, cellstate.TaskEviction{At: now, Job: job})
 }
 
-// loadFromLedger counts on from what the log says. Its times are of the clock of the
-// leader before: what lies in the future of this one's was just now.
+// loadFromLedger continues the count of the log. Its times are by the clock of an earlier
+// leader; those in the future of this one's clock count as now.
 func (d *recentEvictions) loadFromLedger(now time.Time, all []ledger.TaskEviction) {
 	for _, e := range all {
 		at := time.Unix(0, e.At)
@@ -37,7 +37,7 @@ func (d *recentEvictions) loadFromLedger(now time.Time, all []ledger.TaskEvictio
 	}
 }
 
-// dropOld forgets those of more than an hour ago.
+// dropOld drops evictions of more than an hour ago.
 func (d *recentEvictions) dropOld(now time.Time) {
 	n := 0
 	for n < len(*d) && now.Sub((*d)[n].At) >= evictionMemory {

@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// TestEvictionsLoadedFromLedger holds that a new leader goes on with what its
-// predecessors have spent of the budget of disruptions, also when its clock is behind
-// theirs; and that the budget is whole again an hour later.
+// TestEvictionsLoadedFromLedger checks that a new leader continues its predecessors'
+// disruption budget, also if its clock is behind theirs. An hour later the budget is full
+// again.
 func TestEvictionsLoadedFromLedger(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))
@@ -36,8 +36,7 @@ func TestEvictionsLoadedFromLedger(t *testing.T) {
 	}
 	c.updateMachines(now, []machineUpdate{parseMachineUpdate(now, change, c.log)}, true)
 
-	// Production of a schedd wants all; how many grants does it get, each at the expense
-	// of a task?
+	// Production of a schedd wants all cores; each grant has a victim.
 	grants := func(name string, seen uint64) (n int) {
 		mail := newSendQueue()
 		c.addStream(now, &wire.ScheddHello{Name: name}, mail)

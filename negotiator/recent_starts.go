@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// recentStarts remembers what was granted in the last minutes, for those who ask when it
-// is their turn. A new leader begins with nothing.
+// recentStarts holds the grants of the last minutes, for start estimates. A new leader
+// begins without any.
 type recentStarts struct{ list []match.RecentStart }
 
 const (
@@ -16,8 +16,8 @@ const (
 	maxStarts    = 4096
 )
 
-// addStart notes a grant. Where there are too many, of each two that follow one another
-// one stands for both: a rate is as good from a sample.
+// addStart adds a grant. If there are too many, every second one is dropped and its tasks
+// added to its neighbour: a sample is enough for a rate.
 func (s *recentStarts) addStart(now time.Time, g *match.Grant) {
 	if g.Units <= 0 {
 		return
@@ -37,7 +37,7 @@ func (s *recentStarts) addStart(now time.Time, g *match.Grant) {
 		Resources: g.Request.Class.Resources, Units: g.Units})
 }
 
-// dropOld forgets what was too long ago.
+// dropOld drops old grants.
 func (s *recentStarts) dropOld(now time.Time) {
 	old := now.Add(-startsMemory).Unix()
 	first := slices.IndexFunc(s.list, func(one match.RecentStart) bool { return one.At >= old })

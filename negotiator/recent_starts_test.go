@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestRecentStartsSample holds that a sample of very many starts tells as many units as
-// there were, of each size about as many as there were, and forgets old ones.
+// TestRecentStartsSample checks a sample of very many starts. It must have the right
+// number of tasks and roughly the right sizes, and drop old ones.
 func TestRecentStartsSample(t *testing.T) {
 	var s recentStarts
 	now := time.Unix(1000, 0)

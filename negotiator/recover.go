@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// replicaConfig says where the replica of a node is, and who the others are.
+// replicaConfig returns the configuration of a node's replica.
 func replicaConfig(node *config.Node, log *slog.Logger) replica.Config {
 	return replica.Config{
 		Dir: filepath.Join(node.Dir, "negotiator", "replica"), Name: node.Name, Address: node.OwnNegotiator(),
@@ -22,8 +22,8 @@ func replicaConfig(node *config.Node, log *slog.Logger) replica.Config {
 	}
 }
 
-// Recover makes of this node's replica a cell of its own, after the majority of the old
-// one is lost for good: [replica.Recover]. The negotiator of the node must not be
+// Recover makes a new cell of this node's replica, after the majority of the old one is
+// lost for good. It uses [replica.Recover]. The negotiator of the node must not be
 // running.
 func Recover(node *config.Node, log *slog.Logger) error {
 	if node.Negotiator == nil {
@@ -32,8 +32,8 @@ func Recover(node *config.Node, log *slog.Logger) error {
 	return replica.Recover(replicaConfig(node, log), recoveredSnapshot{newLedgerStore(func(uint64) {})})
 }
 
-// recoveredSnapshot is the record of a cell that is lost. Its snapshot is what the next
-// one begins with.
+// recoveredSnapshot is the ledger of a lost cell. Its snapshot is the start of the new
+// one.
 type recoveredSnapshot struct{ *ledgerStore }
 
 func (r recoveredSnapshot) Snapshot() (write func(io.Writer) error, err error) {
@@ -41,7 +41,7 @@ func (r recoveredSnapshot) Snapshot() (write func(io.Writer) error, err error) {
 	return r.ledgerStore.Snapshot()
 }
 
-// Repair takes out of the log of this node's replica what is damaged: [replica.Repair].
+// Repair removes what is damaged from the log of this node's replica: [replica.Repair].
 func Repair(node *config.Node, log *slog.Logger, now time.Time, dry bool) (*replica.RepairReport, error) {
 	return replica.Repair(replicaConfig(node, log), now, dry)
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// replicaRole is what part a negotiator plays among its replicas. The package's comment
-// draws it.
+// replicaRole is the role of a negotiator among its replicas. The package's comment draws
+// it.
 type replicaRole int
 
 const (
-	following           replicaRole = iota // another leads, or nobody
-	proposingLeadership                    // the replica leads, and the entry that says so is under way
-	leading                                // it is committed: there is a cell
+	following           replicaRole = iota // another negotiator leads, or none
+	proposingLeadership                    // the replica leads, and its leadership entry is not committed
+	leading                                // it is committed: there is leader state
 )
 
 func (s replicaRole) String() string { return [...]string{"following", "rising", "leading"}[s] }
 
-// setRole changes the state, where that may be.
+// setRole changes the role, and panics on an illegal change.
 func (l *decisionLoop) setRole(next replicaRole) {
 	ok := next == following || l.role+1 == next
 	if !ok || (next == leading) != (l.cell != nil) {
@@ -31,9 +31,8 @@ func (l *decisionLoop) setRole(next replicaRole) {
 	l.role, l.proposeAgainAt = next, time.Time{}
 }
 
-// onLeadership takes in news of who leads. A term in which this replica leads that
-// follows one in which it did, too, is another's time as a leader in between, of which
-// nothing was heard.
+// onLeadership handles a report of who leads. If this replica leads in a new term
+// directly after an old one, another one may have led in between without being noticed.
 func (l *decisionLoop) onLeadership(now time.Time, j proposer, update replica.LeadershipChange) {
 	before := l.lastLeadership
 	l.lastLeadership = update
@@ -46,17 +45,16 @@ func (l *decisionLoop) onLeadership(now time.Time, j proposer, update replica.Le
 	l.publishLeadership()
 }
 
-// proposeLeadership has an entry committed by which this negotiator leads from then on.
-// Its epoch is higher than all before, so what an earlier leader proposes after it is
-// void.
+// proposeLeadership proposes an entry by which this negotiator leads from then on. Its
+// epoch is higher than all before, so later entries of earlier leaders are void.
 func (l *decisionLoop) proposeLeadership(now time.Time, j proposer) {
 	l.setRole(proposingLeadership)
 	l.leadershipTry++
 	l.proposeEntry(now, j, &ledger.LogEntry{Lead: l.node, Accounts: l.legacyAccounts}, pendingEntry{})
 }
 
-// becomeLeader begins to lead. All that earlier leaders have promised was applied before
-// the entry that made the epoch.
+// becomeLeader begins to lead. All grants of earlier leaders were applied before the
+// entry that made the epoch.
 func (l *decisionLoop) becomeLeader(now time.Time, epoch uint64) {
 	if l.legacyAccounts != nil {
 		l.legacyAccounts = nil
@@ -69,7 +67,7 @@ func (l *decisionLoop) becomeLeader(now time.Time, epoch uint64) {
 	l.log.Info("this negotiator leads", "epoch", epoch, "machines", len(l.inventory.machines))
 }
 
-// stepDown ends the lead: all conversations end, and what was not committed is not sent.
+// stepDown ends leadership: all sessions end, and what is not committed is not sent.
 func (l *decisionLoop) stepDown() {
 	if l.cell != nil {
 		proposalResult{entry: l.cell.pendingEntry, err: l.notLeaderError()}.answerAdmins()
@@ -81,7 +79,7 @@ func (l *decisionLoop) stepDown() {
 	l.publishLeadership()
 }
 
-// publishLeadership tells everybody who asks who leads.
+// publishLeadership reports who leads to all watchers.
 func (l *decisionLoop) publishLeadership() {
 	leader := l.lastLeadership.Leader
 	if l.lastLeadership.IsLeader {
@@ -95,7 +93,7 @@ func (l *decisionLoop) publishLeadership() {
 	})
 }
 
-// notLeaderError is why nobody can negotiate here now.
+// notLeaderError says why this negotiator accepts no sessions now.
 func (l *decisionLoop) notLeaderError() error {
 	where := cmp.Or(l.lastLeadership.Leader, "which is not known yet")
 	if where == l.address {

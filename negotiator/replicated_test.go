@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// threeNegotiators is three negotiators that decide together. Each has a collector of its
-// own, which the test plays.
+// threeNegotiators is a cell of three negotiators. Each has a collector that the test
+// controls.
 type threeNegotiators struct {
 	*testing.T
 	network *socketNetwork
@@ -76,7 +76,7 @@ func (c *threeNegotiators) waitForLeader(above uint64, nodes ...string) (leader 
 	}
 }
 
-// watchLeader hears who leads from one node, until ctx ends.
+// watchLeader receives one node's reports of who leads, until ctx ends.
 func (c *threeNegotiators) watchLeader(ctx context.Context, node string) <-chan *wire.LeaderNews {
 	received := make(chan *wire.LeaderNews)
 	conn, err := rpc.Dial(c.network.address(node), nil, peer.Negotiator)
@@ -109,9 +109,8 @@ func (c *threeNegotiators) otherNodes(node string) (rest []string) {
 	return rest
 }
 
-// TestNewLeaderGrants holds that when the leader dies another goes on where it was: with
-// a higher epoch, with numbers of grants that were never used, and with machines that it
-// knows already.
+// TestNewLeaderGrants checks that after the leader's death another one goes on where it
+// was. It has a higher epoch, new numbers of grants, and already knows the machines.
 func TestNewLeaderGrants(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)
@@ -133,9 +132,9 @@ func TestNewLeaderGrants(t *testing.T) {
 	}
 }
 
-// TestIsolatedLeader holds that a leader which is cut off from the others grants nothing
-// from then on to the schedds on its side, while the others elect a leader that does; and
-// that after the cut all say the same.
+// TestIsolatedLeader checks a leader that is cut off from the others. It grants nothing
+// more to the schedds on its side, while the others elect a leader that does. After the
+// cut all agree.
 func TestIsolatedLeader(t *testing.T) {
 	c := newThreeNegotiators(t)
 	old, epoch := c.waitForLeader(0, c.nodes...)
@@ -181,8 +180,8 @@ func TestIsolatedLeader(t *testing.T) {
 	c.waitForSameState()
 }
 
-// waitForSameState waits until all replicas hold the same, with what the one submitter
-// uses in it.
+// waitForSameState waits until all replicas have the same state, with the usage of the
+// only submitter in it.
 func (c *threeNegotiators) waitForSameState() {
 	c.Helper()
 	patience := time.After(time.Minute)

@@ -5,10 +5,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// denyRuns tells schedds which of their requests to run now found no machine in the cycle
-// that placed them before all others: each is honoured once, and takes its turn from then
-// on. What waits for claims that are leaving already, or for an answer to a grant, is not
-// denied yet.
+// denyRuns tells schedds which of their requests to run now found no machine. The cycle
+// had placed them before all others. Such a request is honoured once, and then waits its
+// turn. It is not denied yet while it waits for vacating claims or for the answer to a
+// grant.
 func (c *leaderState) denyRuns(unplaced []match.UnplacedRequest, requests map[*match.Request]*scheddRequest) {
 	for _, u := range unplaced {
 		r := requests[u.Request]

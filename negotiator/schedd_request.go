@@ -12,70 +12,69 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// scheddState is what is known of one schedd. Its requests live as long as its stream;
-// what it holds is remembered for a while longer, because its tasks run on while it is
-// away.
+// scheddState is the state of one schedd. Its requests live as long as its session. Its
+// usage is stored longer, because its tasks run on while it is away.
 type scheddState struct {
 	name              string
 	sendQueue         *sendQueue // nil: it is away
 	awaySince         time.Time
 	requests          map[uint64]*scheddRequest
-	adBytes           int // of these
+	adBytes           int // size of the requests' ads
 	usage             map[fairshare.Submitter]roost.Resources
-	unansweredGrants  int // grants
+	unansweredGrants  int // number of unanswered grants
 	demand            map[quotaAccount]resourceDemand
 	admitted          []admittedDemand
-	sentPolicy        *wire.Policy  // that it was told
-	sentPolicyVersion policyVersion // likewise
-	sentAllRequests   bool          // it has told of all requests in this conversation
-	// what ran when its last conversation ended, until it has told all in this one
+	sentPolicy        *wire.Policy  // policy that it was sent
+	sentPolicyVersion policyVersion // version of that policy
+	sentAllRequests   bool          // it has reported all requests in this session
+	// what ran at the end of its last session, until it has reported all requests in this
+	// one
 	lastRunning []cellstate.RunningTasks
-	// queues that were too full for its jobs, of which it wants to hear when there is
-	// room
+	// full queues that refused its jobs, for which it wants a message when there is room
 	fullQueues map[string]bool
 }
 
 // scheddRequest is one request of a connected schedd.
 type scheddRequest struct {
 	cellstate.PendingRequest
-	wanted    int // as the schedd last said
-	noWait    int // of those, likewise
-	lostTasks int // of those, for tasks whose node was lost
+	wanted    int // tasks wanted, as the schedd last reported
+	noWait    int // of those, tasks that must not wait in node queues
+	lostTasks int // of those, tasks whose node was lost
 
-	newTasks          int // of those that it may get in this cycle, for other tasks: they go first
+	newTasks          int // tasks in this cycle that are not lost ones; they go first
 	avoidPairs        avoidPairs
-	unseenGrants      []uint64                 // grants that wanted does not take into account yet, in order
-	reportsSeenGrants bool                     // the schedd says which grants it has seen
+	unseenGrants      []uint64                 // grants not yet subtracted from wanted, in order
+	reportsSeenGrants bool                     // the schedd reports which grants it has subtracted
 	refusals          map[string]*claimRefusal // by machine
-	problem           string                   // why it cannot be matched at all
+	problem           string                   // why the request is invalid
 
 	lastWaitedPlan    int       // the last plan in which some of it had to wait
 	explainedAt       time.Time // when it was last explained
-	sentExplanation   string    // the explanation that the schedd has, in a form that can be compared
-	explanationWanted bool      // somebody wants to know
+	sentExplanation   string    // the last explanation sent, in a comparable form
+	explanationWanted bool      // a user has asked
 
-	selfPlacements []match.SelfPlacement // for the next cycle: where its schedd would have it
+	selfPlacements []match.SelfPlacement // for the next cycle: where its schedd proposes to place it
 
-	noRoomSince time.Time // stream: since when no room was found for it; zero while there may be some
-	waitRefused bool      // stream, or to run now: its schedd was told that it is to wait no longer
+	noRoomSince time.Time // stream: since when there is no room for it; zero: there may be some
+	waitRefused bool      // stream, or to run now: its schedd was told to stop waiting
 }
 
-// claimRefusal remembers that a machine refused a claim: the same claim is not tried
-// again until the machine has changed.
+// claimRefusal records that a machine refused a claim. The same claim is not tried again
+// until the machine has changed.
 type claimRefusal struct {
 	reason   string
 	times    int
 	until    time.Time
-	sequence uint64 // the refusal is over with an ad of a higher sequence
-	started  int64  // or of another start
+	sequence uint64 // an ad of a higher sequence ends the refusal
+	started  int64  // an ad of another start ends it, too
 }
 
-// maxRefusalsByAd is after how many refusals in a row a machine's next ad does not end
-// the refusal any more, and only time does.
+// maxRefusalsByAd is the number of refusals in a row that the machine's next ad still
+// ends. After more, only time ends the refusal.
 const maxRefusalsByAd = 3
 
-// updateRequest takes in what the schedd says of a request. It returns an error that the
-// schedd's stream ends with.
+// updateRequest handles a schedd's update of a request. An error ends the schedd's
+// session.
 func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	r := s.requests[m.GetId()]
 	if m.GetWanted() == 0 && m.GetClaims() == 0 {
@@ -120,7 +119,7 @@ func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
 	return nil
 }
 
-// defineClass makes the request's class anew.
+// defineClass computes the request's class anew.
 func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
 	if m.GetAd() != "" {
 		r.AdText = m.GetAd()
@@ -150,16 +149,15 @@ func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
 	r.Class = class
 }
 
-// dropSeenGrants strikes the grants that the schedd had taken into account when it
-// counted what it wants. One that does not say is taken to know those that it has
-// answered.
+// dropSeenGrants removes the grants that the schedd had subtracted from what it wants. If
+// it does not report that, it counts as knowing those that it has answered.
 func (r *scheddRequest) dropSeenGrants(m *wire.RequestUpdate) {
 	if r.reportsSeenGrants = m.GrantsSeen != nil; r.reportsSeenGrants {
 		r.unseenGrants = slices.DeleteFunc(r.unseenGrants, func(id uint64) bool { return id <= m.GetGrantsSeen() })
 	}
 }
 
-// removeUnseen forgets one grant, and reports whether it was there.
+// removeUnseen removes one grant, and reports whether it was there.
 func (r *scheddRequest) removeUnseen(id uint64) bool {
 	i, found := slices.BinarySearch(r.unseenGrants, id)
 	if found {
@@ -168,7 +166,8 @@ func (r *scheddRequest) removeUnseen(id uint64) bool {
 	return found
 }
 
-// addRefusal remembers a refusal by a machine of which the latest ad is known, if any.
+// addRefusal records a refusal by a machine. latest is the machine's latest known ad, if
+// any.
 func (r *scheddRequest) addRefusal(now time.Time, name string, latest *inventoryMachine, result *wire.GrantResult) {
 	f := r.refusals[name]
 	if f == nil {
@@ -180,14 +179,14 @@ func (r *scheddRequest) addRefusal(now time.Time, name string, latest *inventory
 	if n := result.GetAdSequence(); n > 0 {
 		f.sequence = n - 1 // that ad shows the reason
 	} else if f.until = now.Add(time.Second); f.times < maxRefusalsByAd {
-		f.until = now // the machine was not asked, or could not be: this may be chance
+		f.until = now // the machine was not or could not be asked: this may be chance
 	}
 	if latest != nil {
 		f.sequence, f.started = max(f.sequence, latest.Sequence), latest.Started
 	}
 }
 
-// avoidedMachines lists the machines that are not to be tried now, and forgets refusals
+// avoidedMachines lists the machines that are not to be tried now, and drops refusals
 // that are over.
 func (r *scheddRequest) avoidedMachines(now time.Time, machines map[string]*inventoryMachine) map[string]string {
 	if len(r.refusals) == 0 {
@@ -198,7 +197,7 @@ func (r *scheddRequest) avoidedMachines(now time.Time, machines map[string]*inve
 		m := machines[name]
 		changed := m != nil && (m.Sequence > f.sequence || m.Started != f.started)
 		switch {
-		case !now.Before(f.until.Add(grantTTL)): // long ago: it counts no more
+		case !now.Before(f.until.Add(grantTTL)): // too old to count
 			delete(r.refusals, name)
 		case !now.Before(f.until), changed && f.times < maxRefusalsByAd:
 		default:

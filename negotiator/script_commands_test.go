@@ -19,8 +19,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// scriptCommands are those of the scripts, which TestStories lists. What one returns is
-// printed in place of what the schedds get.
+// scriptCommands are the commands of the scripts, which TestStories lists. A command's
+// result is printed in place of what the schedds get.
 func scriptCommands() map[string]func(*scriptRunner, scriptLine) string {
 	return map[string]func(*scriptRunner, scriptLine) string{
 		"machine": (*scriptRunner).machine,
@@ -81,7 +81,7 @@ func scriptCommands() map[string]func(*scriptRunner, scriptLine) string {
 	}
 }
 
-// silentCommand is a command that prints nothing of its own.
+// silentCommand returns a command that prints nothing of its own.
 func silentCommand(do func(*scriptRunner, scriptLine)) func(*scriptRunner, scriptLine) string {
 	return func(p *scriptRunner, s scriptLine) string {
 		do(p, s)
@@ -89,7 +89,7 @@ func silentCommand(do func(*scriptRunner, scriptLine)) func(*scriptRunner, scrip
 	}
 }
 
-// scriptLine is a command with its arguments of the form key=value.
+// scriptLine is a command with its key=value arguments.
 type scriptLine struct {
 	script.ScriptCommand
 	pairs map[string]string
@@ -105,19 +105,19 @@ func pairsOf(args []string) map[string]string {
 	return pairs
 }
 
-// numberOf is the value of a key, 0 if it is not there.
+// numberOf returns the value of a key, 0 if it is not there.
 func (s scriptLine) numberOf(key string) int64 {
 	n, _ := strconv.ParseInt(s.pairs[key], 10, 64)
 	return n
 }
 
-// numericID is the second argument, a number.
+// numericID returns the second argument, a number.
 func (s scriptLine) numericID() uint64 {
 	n, _ := strconv.ParseUint(s.Args[1], 10, 64)
 	return n
 }
 
-// resourceDemand is what jobs may hold at once.
+// resourceDemand returns the demand that a command describes.
 func (s scriptLine) resourceDemand() *wire.Demand {
 	number := func(key string, otherwise int64) int64 {
 		if _, ok := s.pairs[key]; !ok {
@@ -198,7 +198,7 @@ func (p *scriptRunner) resultText(s scriptLine) string {
 	return ""
 }
 
-// setObject prints why it is refused.
+// setObject sets an object, and prints why it is refused.
 func (p *scriptRunner) setObject(s scriptLine) string {
 	e := ledger.LogEntry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.AdminCommand{{
 		Trusted: true, Verb: ledger.VerbSet, Kind: ledger.ObjectKind(s.Args[0]),
@@ -223,7 +223,7 @@ func (p *scriptRunner) endAttempt(s scriptLine) string {
 	return ""
 }
 
-// commitAdmin has a command of somebody else's committed.
+// commitAdmin commits a command of an administrator.
 func (p *scriptRunner) commitAdmin(command ledger.AdminCommand) {
 	command.Who, command.Trusted = "root@head", true
 	e := ledger.LogEntry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.AdminCommand{command}}
@@ -247,7 +247,7 @@ func (p *scriptRunner) drains() string {
 	return b.String()
 }
 
-// readHello is what a schedd says first, in the words of the script.
+// readHello returns a schedd's first message, as a command describes it.
 func (p *scriptRunner) readHello(args []string) *wire.ScheddHello {
 	m := &wire.ScheddHello{Name: args[0]}
 	for _, a := range args[1:] {

@@ -9,15 +9,15 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Where administrators want it schedds place their batch requests themselves, on their
-// own copies of the cell, and the cycle looks whether what they propose conflicts with
-// anything (HRM §4.3.2). It is a hint for one cycle: the next one would look at a picture
-// that is older still.
+// If administrators enable it, schedds place their batch requests themselves, on their
+// own copies of the cell, and the cycle checks whether their self-placements conflict
+// (HRM §4.3.2). A self-placement is a hint for one cycle, because the copy is older in
+// the next.
 
-// maxSelfPlacements bounds how many of a request are looked at.
+// maxSelfPlacements bounds the self-placements of a request.
 const maxSelfPlacements = maxUnanswered
 
-// readSelfPlacements takes in where a schedd would have the units of a request.
+// readSelfPlacements reads where a schedd proposes to place the tasks of a request.
 func (r *scheddRequest) readSelfPlacements(m *wire.RequestUpdate) {
 	r.selfPlacements = nil
 	for _, one := range m.GetProposals()[:min(len(m.GetProposals()), maxSelfPlacements)] {
@@ -26,21 +26,20 @@ func (r *scheddRequest) readSelfPlacements(m *wire.RequestUpdate) {
 	}
 }
 
-// takeSelfPlacements puts what was proposed for a request into the cycle that begins, and
-// forgets it.
+// takeSelfPlacements moves the self-placements of a request into the present cycle.
 func (c *leaderState) takeSelfPlacements(r *scheddRequest) {
 	if r.SelfPlacements, r.selfPlacements = r.selfPlacements, nil; !c.policyMessages.message.GetDistributed() {
 		r.SelfPlacements = nil
 	}
 }
 
-// selfPlacementStats counts what has become of proposals.
+// selfPlacementStats counts the outcomes of self-placements.
 type selfPlacementStats struct {
-	proposed, conflicted int    // units
+	proposed, conflicted int    // number of tasks
 	lastConflict         string // why one conflicted
 }
 
-// countConflicts counts what conflicted in a plan, and says so to whoever looks closely.
+// countConflicts counts the conflicts of a plan, and logs them at debug level.
 func (c *leaderState) countConflicts(asked []*match.Request, plan match.Plan) {
 	of := map[string]*selfPlacementStats{}
 	for _, r := range asked {

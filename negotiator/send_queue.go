@@ -13,26 +13,25 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// sendQueue is what waits to be sent to one schedd. The owner puts messages in and never
-// waits; the schedd's stream takes all at once.
+// sendQueue holds the messages that wait for one schedd. Putting a message never blocks;
+// the schedd's stream takes all at once.
 type sendQueue struct {
 	mu          sync.Mutex
 	messages    []*wire.ToSchedd
-	bytes       int           // of what is in it
-	oldestGrant time.Time     // when the oldest of the grants in it was decided; zero: there is none
-	endReason   error         // the stream is to end, for this reason; nil: it is not
-	ready       chan struct{} // has room for one: something waits
+	bytes       int           // size of the messages
+	oldestGrant time.Time     // when the oldest grant in it was decided; zero: none
+	endReason   error         // why the stream must end; nil: it must not
+	ready       chan struct{} // buffered signal that something waits
 }
 
-// maxQueued and maxMailBytes bound a mailbox; a message alone is taken whatever its size.
-// Grants that were not answered are bounded by maxUnanswered, so only a schedd that does
-// not read gets here.
+// Bounds of a send queue; a single message is accepted whatever its size. maxUnanswered
+// bounds the unanswered grants, so only a schedd that does not read reaches these.
 const (
 	maxQueued    = 4 * maxUnanswered
 	maxMailBytes = 256 << 20
 )
 
-// Why a conversation ends, besides that this negotiator does not lead any more.
+// Why a session ends, besides the end of leadership.
 var (
 	errStreamReplaced = fmt.Errorf("negotiate: %w: a newer conversation of the same schedd has replaced this one",
 		roost.Stale)
@@ -45,7 +44,7 @@ func (b *sendQueue) putMessage(m *wire.ToSchedd) {
 	b.mu.Lock()
 	size := proto.Size(m)
 	switch n := len(b.messages); {
-	case errors.Is(b.endReason, errQueueFull): // one was left out before it
+	case errors.Is(b.endReason, errQueueFull): // a message was left out before it
 	case n == 0 || n < maxQueued && b.bytes+size <= maxMailBytes:
 		b.messages, b.bytes = append(b.messages, m), b.bytes+size
 	default:
@@ -55,7 +54,7 @@ func (b *sendQueue) putMessage(m *wire.ToSchedd) {
 	b.signalReady()
 }
 
-// putGrant puts in one that was decided at that time.
+// putGrant puts a grant that was decided at a time.
 func (b *sendQueue) putGrant(m *wire.ToSchedd, decided time.Time) {
 	b.mu.Lock()
 	if b.oldestGrant.IsZero() {
@@ -65,7 +64,7 @@ func (b *sendQueue) putGrant(m *wire.ToSchedd, decided time.Time) {
 	b.putMessage(m)
 }
 
-// endStream ends the stream when what waits has been sent. The first reason counts.
+// endStream ends the stream after the waiting messages. The first reason counts.
 func (b *sendQueue) endStream(why error) {
 	b.mu.Lock()
 	b.endReason = cmp.Or(b.endReason, why)
@@ -80,7 +79,7 @@ func (b *sendQueue) signalReady() {
 	}
 }
 
-// takeAll returns all that waits, and when the oldest of the grants in it was decided.
+// takeAll returns all waiting messages, and when the oldest grant among them was decided.
 func (b *sendQueue) takeAll() (messages []*wire.ToSchedd, since time.Time, ended error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

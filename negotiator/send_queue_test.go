@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// What waits for a schedd that does not read is bounded in bytes: its conversation ends,
-// and nothing comes after what was left out.
+// TestMailboxIsBoundedInBytes checks that what waits for a schedd that does not read is
+// bounded in bytes. Its session ends, and no message after an omitted one is sent.
 func TestMailboxIsBoundedInBytes(t *testing.T) {
 	b := newSendQueue()
 	long := &wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{

@@ -25,22 +25,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// defaultPeriod is the longest time between two cycles where the node file does not say.
+// defaultPeriod is the longest time between two cycles if the node file does not set it.
 const defaultPeriod = 5 * time.Second
 
-// replicatedServer is a negotiator: the loop, the replicated log that it stands on, and
-// what they are asked by.
+// replicatedServer is a negotiator: the loop, the replicated log below it, and its
+// services.
 type replicatedServer struct {
 	*decisionLoop
 	replica  *replica.Replica
 	config   *config.Node
 	identity *rpc.Identity
-	dial     func(address string) (*grpc.ClientConn, error) // to another negotiator
+	dial     func(address string) (*grpc.ClientConn, error) // connects to another negotiator
 }
 
-// Run serves as the negotiator of node until ctx ends, together with those of the other
-// nodes that its file names. A nil identity serves unix sockets only. What it must not
-// forget is kept in the directory negotiator of the node's.
+// Run serves as the negotiator of node until ctx ends. The other nodes that its file
+// names have the other replicas. A nil identity serves unix sockets only. Its persistent
+// state is in the directory negotiator of the node's.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("negotiator")
 	if node.Negotiator == nil || len(node.Negotiator.Listen) == 0 {
@@ -69,8 +69,8 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners, daemon.ReportReady)
 }
 
-// openServer reads who this replica is, and starts nothing. The others are reached by
-// dial, or if it is nil as usual.
+// openServer reads the state of this replica, and starts nothing. dial connects to the
+// others; nil means the default.
 func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.ClientConn, error),
 	log *slog.Logger) (*replicatedServer, error) {
 	dir := filepath.Join(node.Dir, "negotiator")
@@ -95,12 +95,12 @@ func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (
 	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
-// shutdownTimeout is how long a negotiator takes to end at most. One that waited for
-// ever, for a disk or a library, its master could not start again.
+// shutdownTimeout is how long a negotiator may take to end. If it waited forever for a
+// disk or a library, its master could not restart it.
 const shutdownTimeout = 5 * time.Second
 
-// serve runs the negotiator on those listeners, which it closes, until ctx ends or
-// something breaks.
+// serve runs the negotiator on the listeners, which it closes, until ctx ends or
+// something fails.
 func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -142,7 +142,7 @@ func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners 
 	return err
 }
 
-// watchMachines follows the machines. Their ads are parsed here, outside of the loop.
+// watchMachines watches the machines. It parses their ads outside of the loop.
 func (s *replicatedServer) watchMachines(ctx context.Context) {
 	w := adclient.AdWatcher{
 		Collectors: s.config.Collectors, Identity: s.identity, Type: "Machine", Log: s.log,
@@ -157,7 +157,7 @@ func (s *replicatedServer) watchMachines(ctx context.Context) {
 	w.Run(ctx)
 }
 
-// advertise lets the pool know where the negotiator is, and who leads.
+// advertise advertises the negotiator's address, and who leads.
 func (s *replicatedServer) advertise(ctx context.Context) {
 	client := adclient.New(adclient.ClientConfig{Collectors: s.config.Collectors, Identity: s.identity,
 		Type: "Negotiator", Name: s.node, Log: s.log})

@@ -21,30 +21,29 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// grpcService answers the calls of wire.Negotiator.
+// grpcService serves the calls of wire.Negotiator.
 type grpcService struct {
 	wire.UnimplementedNegotiatorServer
 	loop         *decisionLoop
 	admin        *adminService
 	name         string
 	log          *slog.Logger
-	verifyLeader func(context.Context) error // nil: a majority has just said that this negotiator still leads
+	verifyLeader func(context.Context) error // nil error: a majority has just confirmed that this negotiator leads
 
 	checkpointMu sync.Mutex // held while a checkpoint is written
 }
 
-// maxUnverifiedAge is how old a decision may be that is sent without asking whether this
-// negotiator still leads. One that was stopped for a while, by a signal or with its whole
-// machine, goes on in the middle of what it was doing, and knows nothing of the leader
-// that has come meanwhile. It is much less than [ledger.PendingGrantTTL], for which that
-// one counts with the grant.
+// maxUnverifiedAge is the age up to which a decision is sent without confirming
+// leadership. A negotiator that was stopped for a while, by a signal or with its host,
+// goes on where it was and does not know of a leader that has come meanwhile. The age is
+// much less than [ledger.PendingGrantTTL], for which the new leader counts the grant.
 const maxUnverifiedAge = 2 * time.Second
 
 // scheddStream is the stream of one schedd.
 type scheddStream = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
 
-// Negotiate holds the conversation with one schedd until either side ends it, or another
-// negotiator leads. A newer one of the same schedd ends this one.
+// Negotiate serves the session of one schedd until either side ends it, or another
+// negotiator leads. A newer session of the same schedd ends this one.
 func (s *grpcService) Negotiate(stream scheddStream) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -79,16 +78,15 @@ func (s *grpcService) Negotiate(stream scheddStream) error {
 	}
 }
 
-// A negotiator says who leads every beat though nothing has changed, and promises to do
-// so within silence: so who watches finds out that it cannot be reached long before TCP
-// does, which for a path that was cut and has healed tries again at ever longer
-// intervals.
+// A negotiator reports who leads every heartbeatInterval, and promises the next report
+// within silenceTimeout. So a watcher notices an unreachable negotiator long before TCP
+// does. After a broken path has healed, TCP retries at ever longer intervals.
 const (
 	heartbeatInterval = time.Second
 	silenceTimeout    = 3 * time.Second
 )
 
-// Watch tells who leads, at once, whenever it changes, and every beat.
+// Watch reports who leads, on every change and every heartbeat.
 func (s *grpcService) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[wire.LeaderNews]) error {
 	again := time.NewTicker(heartbeatInterval)
 	defer again.Stop()
@@ -110,12 +108,12 @@ func (s *grpcService) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServ
 	}
 }
 
-// Cell answers a question about the cell, or does what an administrator wishes.
+// Cell answers a query about the cell, or executes an administrator's command.
 func (s *grpcService) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	return s.admin.handleRequest(ctx, req)
 }
 
-// readHello reads the hello. A node speaks for its own schedds only.
+// readHello reads the hello. A node may speak for its own schedds only.
 func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) {
 	m, err := stream.Recv()
 	if err != nil {
@@ -132,16 +130,16 @@ func (s *grpcService) readHello(stream scheddStream) (*wire.ScheddHello, error) 
 	return m.GetHello(), nil
 }
 
-// Bounds on what of one conversation waits for the loop: bytes, or one message that is
-// longer. A message counts as some more than it has, so that conversations with many
-// short ones do not fill the loop's inbox either.
+// Bounds on what of one session waits for the loop: bytes, or one longer message. Each
+// message counts as somewhat more than its size, so that sessions with many short ones do
+// not fill the loop's inbox either.
 const (
 	conversationBytes = 8 << 20
 	messageBytes      = 16 << 10
 )
 
-// receiveMessages takes in what the schedd says, no faster than the loop does. It ends
-// with the stream: ctx is that of the handler.
+// receiveMessages reads the schedd's messages, no faster than the loop handles them. It
+// ends with the stream: ctx is that of the handler.
 func (s *grpcService) receiveMessages(ctx context.Context, recv func() (*wire.FromSchedd, error), name string,
 	mail *sendQueue) error {
 	room := semaphore.NewWeighted(conversationBytes)
@@ -170,7 +168,7 @@ func (s *grpcService) receiveMessages(ctx context.Context, recv func() (*wire.Fr
 	}
 }
 
-// sendWaiting sends all that waits.
+// sendWaiting sends all waiting messages.
 func (s *grpcService) sendWaiting(ctx context.Context, stream scheddStream, mail *sendQueue) error {
 	messages, since, ended := mail.takeAll()
 	if age := timeSince(since); !since.IsZero() && age > maxUnverifiedAge {
@@ -195,8 +193,7 @@ func (s *grpcService) sendWaiting(ctx context.Context, stream scheddStream, mail
 	return ended
 }
 
-// confirmLeader makes sure that this negotiator leads before it sends what it decided
-// long ago.
+// confirmLeader confirms that this negotiator leads before it sends old decisions.
 func (s *grpcService) confirmLeader(ctx context.Context, age time.Duration) error {
 	age = age.Round(time.Millisecond)
 	ctx, cancel := context.WithTimeout(ctx, maxUnverifiedAge)
@@ -209,9 +206,9 @@ func (s *grpcService) confirmLeader(ctx context.Context, age time.Duration) erro
 	return nil
 }
 
-// timeSince is how long ago that was. The clock by which Go measures stands still while
-// the machine sleeps, and the other is put back and forth: what is too much costs a
-// question.
+// timeSince returns how long ago a time was. Go's monotonic clock stops while the host is
+// suspended, and the wall clock can be set. The larger value counts: too much only costs
+// a query.
 func timeSince(since time.Time) time.Duration {
 	return max(time.Since(since), time.Now().Round(0).Sub(since.Round(0)))
 }

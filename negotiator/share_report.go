@@ -14,25 +14,25 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// poolStatus is how the pool stands, for those who ask.
+// poolStatus is the status of the pool, for queries.
 type poolStatus struct {
 	total         roost.Resources                         // of all machines
-	free          roost.Resources                         // of that: what no claim has
+	free          roost.Resources                         // resources in no claim
 	usage         map[fairshare.Submitter]roost.Resources // by claims and grants
-	hasWaiting    map[fairshare.Submitter]bool            // has requests that wait
-	machineExists func(name string) bool                  // whether there is a machine of that name
+	hasWaiting    map[fairshare.Submitter]bool            // submitters with waiting requests
+	machineExists func(name string) bool                  // reports whether a machine of that name exists
 }
 
-// ShareReport is how submitters stand.
+// ShareReport is the state of all submitters.
 type ShareReport struct {
 	Cores      float64          `json:"cores"`      // of the pool
-	FreeCores  float64          `json:"free_cores"` // of those, in no claim
+	FreeCores  float64          `json:"free_cores"` // cores in no claim
 	HalfLife   float64          `json:"half_life_seconds"`
-	Submitters []SubmitterUsage `json:"submitters"` // the best priority first
+	Submitters []SubmitterUsage `json:"submitters"` // best priority first
 }
 
-// SubmitterUsage is how one submitter stands. Cores are those that its dominant share is
-// worth.
+// SubmitterUsage is the state of one submitter. Cores are those that its dominant share
+// is worth.
 type SubmitterUsage struct {
 	Name              string   `json:"name"`
 	Group             string   `json:"group,omitempty"`
@@ -43,18 +43,17 @@ type SubmitterUsage struct {
 	Floor             *float64 `json:"floor,omitempty"`   // cores
 	Ceiling           *float64 `json:"ceiling,omitempty"` // cores
 	Cores             float64  `json:"cores"`             // in use now
-	CoreHours         float64  `json:"core_hours"`        // used in all
-	// of the pool: what fair share would give if all who use or want something wanted all
-	// of it
+	CoreHours         float64  `json:"core_hours"`        // total used
+	// its part of the pool by fair share, if all who use or want something wanted all
 	PoolShare float64 `json:"share"`
-	// more than it has: what is free, or due to it, within its ceiling and its group's
-	// quota
+	// cores more than it has: what is free, or due to it, within its ceiling and its
+	// group's quota
 	CouldGetCores float64 `json:"could_get_cores"`
-	IsWaiting     bool    `json:"waits"` // it wants more now
+	IsWaiting     bool    `json:"waits"` // it has waiting requests
 }
 
-// shareReport works out how everybody stands who has ever used the pool, or wants to. One
-// who asks for nothing now is told what it would be if it did.
+// shareReport computes the state of everyone who has ever used the pool, or wants to. For
+// a submitter without requests it assumes that there were some.
 func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ShareReport {
 	all := slices.Concat(l.Accountant().Submitters(), slices.Collect(maps.Keys(p.usage)),
 		slices.Collect(maps.Keys(p.hasWaiting)))
@@ -104,8 +103,7 @@ func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairsha
 	return sh
 }
 
-// couldGetCores is how much more a submitter could get if it asked for as much as it
-// could.
+// couldGetCores returns how much more a submitter could get if it requested the maximum.
 func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out ShareReport) float64 {
 	more := max(out.FreeCores, sh.PoolShare*out.Cores-sh.Cores, 0)
 	if sh.Floor != nil {
@@ -130,7 +128,7 @@ func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out Sha
 	return max(0, min(more, out.Cores-sh.Cores))
 }
 
-// checkMachineExists refuses a command about a machine that the pool has not.
+// checkMachineExists refuses a command about an unknown machine.
 func (p *poolStatus) checkMachineExists(l *ledger.Ledger, c *ledger.AdminCommand) error {
 	for _, name := range l.Nodes(c) {
 		if !p.machineExists(name) {

@@ -10,11 +10,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// rejectStreams tells schedds which of their stream requests have found no room for as
-// long as such may wait: who cannot be served is refused, and does not wait for ever (HRM
-// §4.3.1). What a quota or a limit keeps waiting is not refused, as there may be room for
-// it. The time counts from the first cycle that found none, so never before the machines
-// are known.
+// rejectStreams tells schedds which of their stream requests have waited for too long
+// without room (HRM §4.3.1). Such a request is refused instead of waiting forever. One
+// that waits for a quota or a limit is not refused, because there may be room for it. The
+// time counts from the first cycle without room, so never before the machines are known.
 func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequest,
 	requests map[*match.Request]*scheddRequest) {
 	for _, u := range unplaced {

@@ -10,13 +10,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// takeoverGrantTTL is for how long a new leader keeps what its predecessor granted last:
-// a claim that a schedd made of it stands in the machine's ad by then, and one that it
-// makes later the machine judges by itself.
+// takeoverGrantTTL is how long a new leader counts the last grants of its predecessor. A
+// claim made of such a grant is in the machine's ad by then, and a later one is checked
+// by the machine.
 const takeoverGrantTTL = 250 * time.Millisecond
 
-// loadFromLedger takes over what the log says of the time before: what submitters use,
-// and the grants that their machines' ads may not show yet.
+// loadFromLedger takes over the state in the log. It consists of the usage of submitters,
+// and the grants that machine ads may not show yet.
 func (c *leaderState) loadFromLedger(now time.Time) {
 	c.ledgerStore.view(func(l *ledger.Ledger) {
 		c.lastID = l.LastGrant()
@@ -44,9 +44,9 @@ func (c *leaderState) loadFromLedger(now time.Time) {
 	})
 }
 
-// adoptGrant counts a grant of an earlier leader as pending. What became of it the
-// machine's next ad shows. One with licences its schedd tells of when it comes
-// (syncLimitedGrants), and until then it is kept for as long as it may be acted upon.
+// adoptGrant counts a grant of an earlier leader as pending. The machine's next ad shows
+// its outcome. A grant with limits is reported by its schedd when it connects
+// (syncLimitedGrants); until then it counts for as long as it may be used.
 func (c *leaderState) adoptGrant(now time.Time, f ledger.PendingGrant, id uint64) {
 	g := f.Grant
 	p := &pendingGrant{
@@ -63,12 +63,12 @@ func (c *leaderState) adoptGrant(now time.Time, f ledger.PendingGrant, id uint64
 	}
 	for _, l := range g.Limits {
 		p.limitUse = append(p.limitUse, roost.LimitRequest{Name: l.Limit, Count: int(l.Count)})
-		p.deadline = now.Add(ledger.PendingGrantTTL) // since when is told by another's clock
+		p.deadline = now.Add(ledger.PendingGrantTTL) // its start is by another leader's clock
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		if m.Started > g.Started {
 			c.resolveLimitedGrant(now, p)
-			return // it was granted to a life of the machine that is over
+			return // it was granted to an earlier start of the machine
 		}
 		if claimDeadlinePassed(m, p) {
 			c.resolveLimitedGrant(now, p)

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// sendUnavailable tells the schedds what is drained and reserved where that has changed.
-// Naively it would be enough to grant nothing there; but a schedd that has a claim puts
-// its next task on it without asking, for as long as the claim is young.
+// sendUnavailable sends the schedds the drains and reservations, if they have changed.
+// Naively it would be enough to grant nothing there. But a schedd with a claim starts its
+// next task on it without asking, for as long as the claim is young.
 func (c *leaderState) sendUnavailable(all []match.UnavailableWindow) {
 	if c.unavailableSent && slices.Equal(c.sentUnavailable, all) {
 		return

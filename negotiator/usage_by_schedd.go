@@ -10,14 +10,14 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// usageBySchedd is what submitters hold, by schedd.
+// usageBySchedd is the resources that submitters hold, by schedd.
 type usageBySchedd map[string]map[fairshare.Submitter]roost.Resources
 
-// prodHoldings is what claims in the bands that displace others hold, by payer.
+// prodHoldings is the resources that claims in prod bands hold, by payer.
 type prodHoldings map[cellstate.Payer]cellstate.Held
 
-// add notes what a machine's claims hold, those that wait there included, or with sign -1
-// that they do no more.
+// add adds what a machine's claims hold, including waiting ones, or removes it if sign is
+// -1.
 func (h prodHoldings) add(m *inventoryMachine, sign int) {
 	for _, list := range [...][]match.MachineClaim{m.Claims, m.Preemptors} {
 		for i := range list {
@@ -34,8 +34,8 @@ func (h prodHoldings) put(who cellstate.Payer, more roost.Resources, sign int) {
 	}
 }
 
-// prodHeld is what claims in those bands hold, and grants that do not show in machines'
-// ads yet.
+// prodHeld returns what claims in prod bands hold, and grants that are not in machine ads
+// yet.
 func (c *leaderState) prodHeld() map[cellstate.Payer]cellstate.Held {
 	all := maps.Clone(c.prod)
 	for _, p := range c.pendingByID {
@@ -46,10 +46,9 @@ func (c *leaderState) prodHeld() map[cellstate.Payer]cellstate.Held {
 	return all
 }
 
-// addMachine notes what a machine's claims hold, or with sign -1 that they do no more. A
-// claim on which nothing runs says no job, and so not whose it is: its schedd has made it
-// a moment ago, and tells of it by itself; taken for one of a schedd that is away it
-// would be charged twice.
+// addMachine adds what a machine's claims hold, or removes it if sign is -1. A claim
+// without a task names no job, so its schedd is unknown. That schedd has just made it and
+// reports it itself; if it counted for a schedd that is away, it would be charged twice.
 func (h usageBySchedd) addMachine(m *inventoryMachine, sign int) {
 	for i := range m.Claims {
 		claim := &m.Claims[i]

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestUsageBySchedd holds that what claims hold stands under their schedds, and that a
-// claim on which nothing runs yet is nobody's that is away: else all that starts while
-// accounts are brought in line would be charged twice until they are again.
+// TestUsageBySchedd checks that holdings of claims are listed under their schedds. A
+// claim without a task must not count for a schedd that is away, or everything that
+// starts while accounts are updated would be charged twice.
 func TestUsageBySchedd(t *testing.T) {
 	ann := fairshare.Submitter{Owner: "ann"}
 	claim := func(job string) match.MachineClaim {

@@ -7,8 +7,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// claimedBySubmitter is what a submitter's claims hold, of all schedds: as these say, and
-// of those that have not said it to this leader, as the machines do.
+// claimedBySubmitter returns what a submitter's claims hold over all schedds. It uses the
+// reports of the schedds, and machine ads for schedds that have not reported to this
+// leader.
 func (c *leaderState) claimedBySubmitter(who fairshare.Submitter) roost.Resources {
 	sum := c.unheardUsage[who]
 	for _, s := range c.schedds {
@@ -17,8 +18,8 @@ func (c *leaderState) claimedBySubmitter(who fairshare.Submitter) roost.Resource
 	return sum
 }
 
-// grantedToSubmitter is what is on its way to each submitter: it counts for fair share as
-// if it was held already.
+// grantedToSubmitter returns what is granted to each submitter and not yet claimed. It
+// counts for fair share as if it were held.
 func (c *leaderState) grantedToSubmitter() map[fairshare.Submitter]roost.Resources {
 	sums := map[fairshare.Submitter]roost.Resources{}
 	for _, p := range c.pendingByID {
@@ -29,15 +30,14 @@ func (c *leaderState) grantedToSubmitter() map[fairshare.Submitter]roost.Resourc
 	return sums
 }
 
-// chargeSubmitter brings a submitter's account in line with what it holds. Grants are not
-// charged, claims are.
+// chargeSubmitter updates a submitter's account. Claims are charged, grants are not.
 func (c *leaderState) chargeSubmitter(now time.Time, who fairshare.Submitter) {
 	c.recordUsage(now, who, fairshare.CoresWorth(c.claimedBySubmitter(who), c.total))
 	c.changed = true
 }
 
-// chargeAll brings every account in line, as the pool may have grown or shrunk, and
-// forgets schedds that have been away for too long.
+// chargeAll updates every account, since the pool may have grown or shrunk. It drops
+// schedds that have been away for too long.
 func (c *leaderState) chargeAll(now time.Time) {
 	c.usageCompared = c.synced
 	all := map[fairshare.Submitter]bool{}
