@@ -9,21 +9,21 @@ import (
 
 type failurePairKey struct{ task, machine string }
 
-// failureCount is how often a task has failed on a machine.
+// failureCount counts the failures of a task on a machine.
 type failureCount struct {
 	count      int
 	lastAt     time.Time
-	avoidUntil time.Time // kept apart; zero: not
+	avoidUntil time.Time // end of the avoid pair; zero: none
 }
 
-// AvoidPair is a task that is to be kept from a machine.
+// AvoidPair is a task that must avoid a machine.
 type AvoidPair struct {
 	Task, Machine string
 	Until         time.Time
 	Reason        string
 }
 
-// countPairFailure counts how often a task has failed on a machine.
+// countPairFailure counts the failures of a task on a machine.
 func (b *Detector) countPairFailure(now time.Time, o *AttemptOutcome) (apart AvoidPair, ok bool) {
 	key := failurePairKey{o.Task, o.Machine}
 	if o.Verdict == Succeeded {

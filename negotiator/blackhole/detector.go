@@ -14,13 +14,12 @@ type AttemptVerdict uint8
 
 // The verdicts.
 const (
-	Succeeded    AttemptVerdict = iota // the program ended well, or ran as long as it was to
-	Failed                             // the program failed: the job's fault, or the machine's
-	MachineFault                       // the machine says that it was its own fault
+	Succeeded    AttemptVerdict = iota // the program succeeded, or ran up to its limit
+	Failed                             // the program failed, through the job or the machine
+	MachineFault                       // the machine reports its own fault
 )
 
-// NodeSubmitter is who submitted a job: an owner at one submit node. No owner stands for
-// all of that node.
+// NodeSubmitter is an owner at one submit node. An empty owner stands for the whole node.
 type NodeSubmitter struct{ Node, Owner string }
 
 // AttemptOutcome is the end of an attempt.
@@ -38,27 +37,27 @@ func (o *AttemptOutcome) failedQuickly() bool {
 	return o.Verdict != Succeeded && o.RunTime < QuickRuntime
 }
 
-// Detector is what is known. The zero value knows nothing. It is for one goroutine.
+// Detector is the state of the detection. The zero value is empty. It is not safe for
+// concurrent use.
 type Detector struct {
 	machines         map[string]*machineRecord
-	jobs             map[nodeJob]*outcomeCounts // of the outcomes that are remembered; so the next two
+	jobs             map[nodeJob]*outcomeCounts // sums of the stored outcomes, as are the next two
 	submitters       map[NodeSubmitter]*outcomeCounts
 	total            outcomeCounts
 	avoided          map[avoidanceKey]*avoidancePeriod
 	pairs            map[failurePairKey]*failureCount
-	pendingMachines  map[string]bool // machines of which something has ended since they were last judged
+	pendingMachines  map[string]bool // machines with outcomes since they were last checked
 	drainedOrOnTrial map[string]bool // machines that are drained or on trial
 	lastSweep        time.Time
 }
 
-// nodeJob is a job as the node says that submitted it: no node speaks of the jobs of
-// another.
+// nodeJob is a job of a submit node. No node can report about the jobs of another.
 type nodeJob struct{ node, id string }
 
 func (o *AttemptOutcome) job() nodeJob { return nodeJob{o.Node, o.Job} }
 
 // outcomeCounts counts outcomes.
-type outcomeCounts struct{ succeeded, failed, machineFaults int } // spoiled are among the bad
+type outcomeCounts struct{ succeeded, failed, machineFaults int } // failed includes machineFaults
 
 func (t *outcomeCounts) add(o *AttemptOutcome, by int) {
 	switch {
@@ -75,15 +74,16 @@ func (t outcomeCounts) minus(o outcomeCounts) outcomeCounts {
 	return outcomeCounts{t.succeeded - o.succeeded, t.failed - o.failed, t.machineFaults - o.machineFaults}
 }
 
-// mostlyMachineFaults reports whether many of the outcomes were spoiled.
+// mostlyMachineFaults reports whether more than a quarter of the outcomes are machine
+// faults.
 func (t outcomeCounts) mostlyMachineFaults() bool { return 4*t.machineFaults > t.succeeded+t.failed }
 
-// machineRecord is one of which something has ended.
+// machineRecord is the state of a machine with outcomes.
 type machineRecord struct {
 	events            []outcomeEvent // oldest first
 	state             machineState
-	drainedUntil      time.Time     // drained: when that is over
-	lastDrainDuration time.Duration // for how long it was drained the last time
+	drainedUntil      time.Time     // drained: end of the drain
+	lastDrainDuration time.Duration // length of the last drain
 	reason            string
 	onTrial           outcomeCounts // since the trial began
 }
@@ -101,8 +101,8 @@ const (
 	onTrial
 )
 
-// AddOutcome takes in the end of an attempt. If the task is to be kept from that machine
-// from now on, it says so.
+// AddOutcome adds the end of an attempt. If the task must avoid the machine from now on,
+// it returns the pair.
 func (b *Detector) AddOutcome(now time.Time, o AttemptOutcome) (pair AvoidPair, ok bool) {
 	b.initMaps()
 	b.pendingMachines[o.Machine] = true
@@ -129,15 +129,14 @@ func (b *Detector) initMaps() {
 	}
 }
 
-// countOutcome takes an outcome into the sums, or out of them.
+// countOutcome adds an outcome to the sums, or removes it.
 func (b *Detector) countOutcome(o *AttemptOutcome, by int) {
 	b.total.add(o, by)
 	addToCounts(b.jobs, o.job(), o, by)
 	addToCounts(b.submitters, o.NodeSubmitter, o, by)
 }
 
-// addToCounts counts an outcome in one of several sums, which are there only while there
-// is something in them.
+// addToCounts adds an outcome to one of several sums. Empty sums are deleted.
 func addToCounts[K comparable](sums map[K]*outcomeCounts, key K, o *AttemptOutcome, by int) {
 	t := sums[key]
 	if t == nil {
@@ -149,9 +148,9 @@ func addToCounts[K comparable](sums map[K]*outcomeCounts, key K, o *AttemptOutco
 	}
 }
 
-// makeRoom forgets what one more outcome of a job has no room beside. Of one job only the
-// last few count, and of a machine whose room is used up the oldest goes of whoever has
-// most: neither an array of any length nor one owner's many jobs push out what befell the
+// makeRoom drops an outcome so that one more of a job fits. Of one job only the last few
+// count. If a machine's space is used up, the oldest one of the submitter with the most
+// is dropped. So neither a long array nor one owner's many jobs displace the outcomes of
 // others.
 func (b *Detector) makeRoom(m *machineRecord, o *AttemptOutcome) {
 	alike, first := 0, -1
@@ -170,8 +169,8 @@ func (b *Detector) makeRoom(m *machineRecord, o *AttemptOutcome) {
 	}
 }
 
-// oldestOfBusiestSubmitter is the oldest outcome of the submitter of whom a machine has
-// most.
+// oldestOfBusiestSubmitter returns the oldest outcome of the submitter with the most
+// outcomes on a machine.
 func (m *machineRecord) oldestOfBusiestSubmitter() (at int) {
 	type group struct{ first, size int }
 	groups, most := map[NodeSubmitter]*group{}, 0
@@ -191,7 +190,7 @@ func (m *machineRecord) oldestOfBusiestSubmitter() (at int) {
 	return at
 }
 
-// dropOldest forgets n outcomes of a machine.
+// dropOldest drops n outcomes of a machine.
 func (b *Detector) dropOldest(m *machineRecord, at, n int) {
 	for i := range m.events[at : at+n] {
 		b.countOutcome(&m.events[at+i].AttemptOutcome, -1)
@@ -199,7 +198,7 @@ func (b *Detector) dropOldest(m *machineRecord, at, n int) {
 	m.events = slices.Delete(m.events, at, at+n)
 }
 
-// dropExpired forgets what is too old to count, at most once in a while.
+// dropExpired drops outcomes that are too old, at most once in a while.
 func (b *Detector) dropExpired(now time.Time) {
 	if now.Sub(b.lastSweep) < OutcomeWindow/20 && !now.Before(b.lastSweep) {
 		return
@@ -227,7 +226,7 @@ func (b *Detector) dropExpired(now time.Time) {
 	}
 }
 
-// check panics if the sums are not those of what is remembered.
+// check panics if the sums do not match the stored outcomes.
 func (b *Detector) check() {
 	var all outcomeCounts
 	jobs, users := map[nodeJob]*outcomeCounts{}, map[NodeSubmitter]*outcomeCounts{}

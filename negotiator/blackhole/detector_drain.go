@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// AutomaticDrain is a machine that is to be drained by itself.
+// AutomaticDrain is a machine to drain automatically.
 type AutomaticDrain struct {
 	Machine string
 	Until   time.Time
 	Reason  string
 }
 
-// PoolCounts is what the judge has to know of the pool.
+// PoolCounts describes the pool, as far as the decisions depend on it.
 type PoolCounts struct {
 	Machines    int
-	Drained     int // of those, by administrators
-	SubmitNodes int // that submit jobs now
+	Drained     int // machines drained by administrators
+	SubmitNodes int // connected submit nodes
 }
 
-// DetectBlackHoles says which machines are to be drained from now on, and which are to be
+// DetectBlackHoles returns which machines must be drained from now on, and which must be
 // avoided by whom.
 func (b *Detector) DetectBlackHoles(now time.Time,
 	pool PoolCounts) (drains []AutomaticDrain, avoid []MachineAvoidance) {
@@ -44,7 +44,7 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 		m := b.machines[name]
 		if m != nil && m.state != drained &&
 			(bySelf >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-bySelf < 2) {
-			continue // it is judged when others are trusted again
+			continue // checked again when others are trusted again
 		}
 		if delete(b.pendingMachines, name); m == nil || m.state == drained {
 			continue
@@ -52,7 +52,7 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 		against := b.collectEvidence(now, m)
 		if !against.justifiesDrain(m.state == onTrial, min(2, pool.SubmitNodes)) {
 			if m.quickFailures() >= MinFailures {
-				b.pendingMachines[name] = true // how the same jobs fare elsewhere may be known later
+				b.pendingMachines[name] = true // the outcomes of the same jobs elsewhere may come later
 			}
 			avoid = append(avoid, b.findAvoidances(now, name, against, pool)...)
 			continue
@@ -67,7 +67,7 @@ func (b *Detector) DetectBlackHoles(now time.Time,
 	return drains, avoid
 }
 
-// HasPending reports whether what ends on any machine now may decide about another.
+// HasPending reports whether recent outcomes may lead to a decision.
 func (b *Detector) HasPending() bool { return len(b.pendingMachines) > 0 }
 
 func (m *machineRecord) quickFailures() (n int) {
@@ -79,7 +79,7 @@ func (m *machineRecord) quickFailures() (n int) {
 	return n
 }
 
-// DrainedMachines lists the machines that are drained by themselves, by name.
+// DrainedMachines lists the automatically drained machines by name.
 func (b *Detector) DrainedMachines(now time.Time) (list []AutomaticDrain) {
 	for _, name := range slices.Sorted(maps.Keys(b.drainedOrOnTrial)) {
 		if m := b.machines[name]; m.state == drained && now.Before(m.drainedUntil) {
@@ -89,7 +89,7 @@ func (b *Detector) DrainedMachines(now time.Time) (list []AutomaticDrain) {
 	return list
 }
 
-// MachinesOnTrial lists the machines that are on trial, by name.
+// MachinesOnTrial lists the machines on trial by name.
 func (b *Detector) MachinesOnTrial(now time.Time) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.drainedOrOnTrial)) {
 		if m := b.machines[name]; m.state == onTrial || m.state == drained && !now.Before(m.drainedUntil) {
@@ -99,7 +99,7 @@ func (b *Detector) MachinesOnTrial(now time.Time) (names []string) {
 	return names
 }
 
-// ClearMachine forgets what was held against a machine.
+// ClearMachine drops all evidence against a machine.
 func (b *Detector) ClearMachine(name string) {
 	for key := range b.avoided {
 		if key.machine == name {
@@ -113,7 +113,7 @@ func (b *Detector) ClearMachine(name string) {
 	}
 }
 
-// NextDrainEnd is when the next drain is over; zero for never.
+// NextDrainEnd returns when the next drain ends; zero for never.
 func (b *Detector) NextDrainEnd() (at time.Time) {
 	for name := range b.drainedOrOnTrial {
 		if m := b.machines[name]; m.state == drained && (at.IsZero() || m.drainedUntil.Before(at)) {
@@ -123,7 +123,7 @@ func (b *Detector) NextDrainEnd() (at time.Time) {
 	return at
 }
 
-// AddKnownDrain takes in a drain of an earlier leader's.
+// AddKnownDrain adds a drain of an earlier leader.
 func (b *Detector) AddKnownDrain(d AutomaticDrain) {
 	b.initMaps()
 	if b.machines[d.Machine] == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// MachineAvoidance is a machine that one submitter's jobs are to be kept from: what has
-// failed there is that one's alone.
+// MachineAvoidance is a machine that one submitter's jobs must avoid, because only they
+// have failed there.
 type MachineAvoidance struct {
 	Machine string
 	NodeSubmitter
@@ -30,8 +30,8 @@ type avoidancePeriod struct {
 	reason       string
 }
 
-// findAvoidances says which submitters are to avoid a machine from now on: a whole submit
-// node on the evidence of two of its owners, or else one of these.
+// findAvoidances returns which submitters must avoid a machine from now on. It is a whole
+// submit node with evidence of two of its owners, or otherwise one of the owners.
 func (b *Detector) findAvoidances(now time.Time, name string, against *machineEvidence,
 	pool PoolCounts) (list []MachineAvoidance) {
 	for _, who := range slices.SortedFunc(maps.Keys(against.bySubmitter), func(x, y NodeSubmitter) int {
@@ -65,7 +65,7 @@ func (b *Detector) isAvoided(now time.Time, machine string, who NodeSubmitter) b
 	return b.avoided[avoidanceKey{machine, who}].isInForce(now)
 }
 
-// avoidedCount is how many machines a submitter avoids.
+// avoidedCount returns how many machines a submitter avoids.
 func (b *Detector) avoidedCount(now time.Time, who NodeSubmitter) (n int) {
 	for key, a := range b.avoided {
 		if key.NodeSubmitter == who && a.isInForce(now) {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// machineEvidence is what the remembered outcomes of one machine say against it, of all
+// machineEvidence is the evidence in the stored outcomes of one machine, of all
 // submitters or of some.
 type machineEvidence struct {
 	outcomesHere      outcomeCounts // all outcomes there
-	outcomesElsewhere outcomeCounts // those of all other machines
+	outcomesElsewhere outcomeCounts // outcomes of all other machines
 	onTrial           outcomeCounts // since its trial began
 	countedFailures   int           // failures that count against it
 	jobs              map[nodeJob]bool
 	owners            map[string]bool
-	nodes             map[string]bool // that submitted those
-	// most submitters are told the same of other machines: the pool is at fault, or what
-	// it shares
+	nodes             map[string]bool // submit nodes of those failures
+	// most submitters have machine faults elsewhere, too: the pool is at fault, or
+	// something shared
 	failuresAreCommon bool
-	lastReason        string // reason that was given
+	lastReason        string // reason of the last failure
 
-	// the same by submitter, and by submit node; nil in these, and where there is too
-	// little of it
+	// the evidence by submitter, and by submit node; nil within these, and if there is
+	// too little
 	bySubmitter map[NodeSubmitter]*machineEvidence
 }
 
@@ -30,9 +30,9 @@ func newEvidence() *machineEvidence {
 	return &machineEvidence{jobs: map[nodeJob]bool{}, owners: map[string]bool{}, nodes: map[string]bool{}}
 }
 
-// collectEvidence collects what counts against a machine: failures within [QuickRuntime]
-// that it reports as its own fault, unless other machines say so to the same submitter,
-// or those of jobs that go well elsewhere.
+// collectEvidence collects the evidence against a machine. It consists of failures within
+// [QuickRuntime] that the machine reports as its own fault, unless other machines report
+// so to the same submitter, and of failures of jobs that succeed elsewhere.
 func (b *Detector) collectEvidence(now time.Time, m *machineRecord) *machineEvidence {
 	e := newEvidence()
 	e.onTrial = m.onTrial
@@ -70,8 +70,8 @@ func (b *Detector) collectEvidence(now time.Time, m *machineRecord) *machineEvid
 	return e
 }
 
-// failuresAreCommon reports whether most submitters with outcomes on other machines, and
-// more than one, have many spoiled ones there.
+// failuresAreCommon reports whether machine faults are common elsewhere. That is so if
+// most submitters with outcomes on other machines, and more than one, have many there.
 func (b *Detector) failuresAreCommon(here map[NodeSubmitter]*outcomeCounts) bool {
 	n, spoilt := 0, 0
 	for who, t := range b.submitters {
@@ -101,17 +101,17 @@ func (e *machineEvidence) addFailure(o *AttemptOutcome, counts bool) {
 	}
 }
 
-// isEnough reports whether there is enough of it, whoever it is from. Of two jobs, all
-// that is remembered has to count: while two long arrays run, nothing else may come to
-// that machine for as long as they last.
+// isEnough reports whether the evidence is enough, whoever it is from. Of two jobs,
+// everything stored must count: while two long arrays run, nothing else may come to the
+// machine.
 func (e *machineEvidence) isEnough() bool {
 	enough := e.countedFailures >= MinFailures && len(e.jobs) >= MinJobs ||
 		len(e.jobs) == 2 && e.countedFailures >= 2*maxEventsPerJob
 	return enough && e.countedFailures >= 4*e.outcomesHere.succeeded && !e.failuresAreCommon
 }
 
-// justifiesDrain reports whether a machine is to be drained for all: neither one owner
-// nor, where there are several, one submit node brings that about alone.
+// justifiesDrain reports whether a machine must be drained for all. Neither one owner
+// nor, if there are several, one submit node can cause that alone.
 func (e *machineEvidence) justifiesDrain(onTrial bool, nodes int) bool {
 	enough := e.isEnough()
 	if onTrial {

@@ -12,12 +12,15 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
-//	pool N [drained [nodes]]                       how many machines there are, how many an administrator has drained, and how many submit nodes there are
-//	ended MACHINE VERDICT TASK OWNER [RAN] [TIMES]  attempts end: good, failed or spoiled; the job is the task up to its "["; OWNER@NODE submits on that node
+//	pool N [drained [nodes]]   number of machines, of those drained by an administrator,
+//	                           and of submit nodes
+//	ended MACHINE VERDICT TASK OWNER [RAN] [TIMES]
+//	                           attempts end: good, failed or spoiled; the job is the task
+//	                           up to its "["; OWNER@NODE submits on that node
 //	tick DURATION
 //	trust MACHINE
 //
-// After each the machines are judged, and what is news is printed.
+// After each command the machines are checked, and new decisions are printed.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		p := &scriptRunner{t: t, now: time.Unix(1000, 0)}
@@ -93,8 +96,8 @@ func (p *scriptRunner) endAttempt(args []string, b *strings.Builder) {
 	}
 }
 
-// TestArrays has long arrays of two users fall into a black hole one after the other, as
-// they come from a queue: none pushes out what befell the others.
+// TestArrays lets long arrays of two users run on a black hole one after the other, as
+// from a queue. Neither may displace the outcomes of the other.
 func TestArrays(t *testing.T) {
 	var b Detector
 	now := time.Unix(1000, 0)
@@ -116,8 +119,8 @@ func TestArrays(t *testing.T) {
 	t.Error("the hole is not drained after 600 attempts")
 }
 
-// TestRandomOutcomes plays many outcomes: the sums are right after each, one user's jobs
-// drain nothing, and never too many machines are drained.
+// TestRandomOutcomes adds many outcomes. The sums must be right after each, one user's
+// jobs must drain nothing, and never may too many machines be drained.
 func TestRandomOutcomes(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -133,7 +136,7 @@ func TestRandomOutcomes(t *testing.T) {
 				RunTime:       time.Duration(r.IntN(100)) * time.Second,
 			}
 			switch {
-			case o.Owner == "u3": // nothing that this one submits works
+			case o.Owner == "u3": // nothing that this user submits works
 				o.Verdict, o.RunTime = Failed, time.Second
 			case hole == 1 && o.Machine == "m0":
 				o.Verdict, o.RunTime = Failed, time.Second

@@ -19,40 +19,41 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// A checkpoint is lines of JSON, each one object with one field that says what it is,
-// packed by gzip, whose sum finds what was damaged. The first line says what it is and of
-// which version, the last how many there are: so one that was cut off between two lines
-// is found, too.
+// A checkpoint consists of lines of JSON, compressed by gzip, whose checksum detects
+// damage. Each line is an object with one field that names its kind. The first line has
+// the format and version, and the last one the number of lines, so a file that was
+// truncated between two lines is detected, too.
 
-// formatVersion is of the format that Write writes. It rises when an older RoostVersion
-// must not read what a newer one wrote; what that may skip needs no new one.
+// formatVersion is the version of the format that Write writes. It rises when older
+// versions of Roost must not read newer files. Additions that they may ignore need no new
+// version.
 const formatVersion = 1
 
-// Bounds on what is read, so that a file of nobody knows whom cannot fill the memory.
+// Bounds on what is read, so that a file of unknown origin cannot fill the memory.
 const (
 	maxLine  = 64 << 20 // bytes
 	maxLines = 10_000_000
 )
 
-// CellCheckpoint is a cell as it is written down.
+// CellCheckpoint is a cell as it is written to a file.
 type CellCheckpoint struct {
 	CellState
 	Ledger        *ledger.Ledger
-	RoostVersion  string // the version that wrote it
+	RoostVersion  string // Roost version that wrote it
 	Epoch         uint64
-	Leader        string   // the node of the negotiator that wrote it
+	Leader        string   // node of the negotiator that wrote it
 	Jobs          []JobRow // of all schedds, if they were asked
-	SilentSchedds []string // schedds that were asked about their jobs and did not answer
+	SilentSchedds []string // schedds that were asked for their jobs and did not answer
 
-	ClaimHolders      map[fairshare.Submitter]roost.Resources // by claims: what UsageByClaims says
-	ChargedSubmitters []fairshare.Submitter                   // what ChargedCores says
-	Schedds           map[string]bool                         // those of which KnownSchedds says so
+	ClaimHolders      map[fairshare.Submitter]roost.Resources // resources by claims, for UsageByClaims
+	ChargedSubmitters []fairshare.Submitter                   // for ChargedCores
+	Schedds           map[string]bool                         // for KnownSchedds
 }
 
 // checkpointLine is one line: one of its fields is set.
 type checkpointLine struct {
 	Head          *checkpointHeader  `json:"roost_cell_checkpoint,omitempty"`
-	Ledger        []byte             `json:"ledger,omitempty"` // as negotiators keep it
+	Ledger        []byte             `json:"ledger,omitempty"` // in the negotiators' format
 	Machine       *machineRow        `json:"machine,omitempty"`
 	Request       *requestRow        `json:"request,omitempty"`
 	PendingGrant  *pendingGrantRow   `json:"promise,omitempty"`
@@ -78,10 +79,10 @@ type checkpointHeader struct {
 }
 
 type checkpointTrailer struct {
-	Lines int `json:"lines"` // before this one
+	Lines int `json:"lines"` // number of lines before this one
 }
 
-// lines are those of a checkpoint in their order, without the last.
+// lines yields the lines of a checkpoint in order, without the last.
 func (c *CellCheckpoint) lines(yield func(checkpointLine) bool) {
 	ok := yield(checkpointLine{Head: &checkpointHeader{formatVersion, c.RoostVersion, c.Now.UnixNano(), c.Epoch,
 		c.Leader}}) && yield(checkpointLine{Ledger: c.Ledger.Save()})
@@ -131,7 +132,7 @@ func (c *CellCheckpoint) lines(yield func(checkpointLine) bool) {
 	each(len(c.SilentSchedds), func(i int) checkpointLine { return checkpointLine{SilentSchedd: c.SilentSchedds[i]} })
 }
 
-// submitterRows are the submitters that hold, get, or are charged for something.
+// submitterRows returns the submitters that hold, get, or are charged for something.
 func (c *CellCheckpoint) submitterRows() (rows []submitterRow) {
 	all := slices.Concat(slices.Collect(maps.Keys(c.ClaimHolders)), slices.Collect(maps.Keys(c.UsageByGrants)),
 		c.ChargedSubmitters)
@@ -163,8 +164,8 @@ func Write(w io.Writer, c *CellCheckpoint) error {
 	return errors.Join(err, e.Encode(checkpointLine{End: &checkpointTrailer{lines}}), z.Close())
 }
 
-// Read reads a checkpoint. The error says what is wrong with one that is damaged, cut
-// off, of a newer version, or none at all: of kind roost.Invalid.
+// Read reads a checkpoint. The error is of kind roost.Invalid. It says what is wrong if
+// the file is damaged, truncated, of a newer version, or no checkpoint.
 func Read(r io.Reader) (*CellCheckpoint, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -173,12 +174,12 @@ func Read(r io.Reader) (*CellCheckpoint, error) {
 	return ReadText(z)
 }
 
-// IsCheckpoint reports whether a text that was unpacked begins as a checkpoint does.
+// IsCheckpoint reports whether a decompressed text begins like a checkpoint.
 func IsCheckpoint(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(`{"roost_cell_checkpoint":`))
 }
 
-// ReadText is Read of what was unpacked.
+// ReadText is Read for a decompressed text.
 func ReadText(r io.Reader) (*CellCheckpoint, error) {
 	c := &CellCheckpoint{ClaimHolders: map[fairshare.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
 	c.Pending, c.UsageByGrants = map[string][]match.PendingGrant{}, map[fairshare.Submitter]roost.Resources{}
@@ -190,7 +191,7 @@ func ReadText(r io.Reader) (*CellCheckpoint, error) {
 	return c, c.completeState()
 }
 
-// errNotCheckpoint is what a file gets that is something else.
+// errNotCheckpoint is the error for other files.
 var errNotCheckpoint = fmt.Errorf("%w: it is no checkpoint of a cell: roost cell checkpoint writes one", roost.Invalid)
 
 // checkpointReader reads lines.
@@ -221,7 +222,7 @@ func (r *checkpointReader) readLines(c *CellCheckpoint) error {
 	}
 }
 
-// nextLine is the next line.
+// nextLine returns the next line.
 func (r *checkpointReader) nextLine() (text []byte, err error) {
 	for {
 		part, err := r.text.ReadSlice('\n')
@@ -248,7 +249,7 @@ func (r *checkpointReader) nextLine() (text []byte, err error) {
 	}
 }
 
-// checkEnd looks whether all is there, and nothing behind it.
+// checkEnd checks that all lines are there, and that nothing follows.
 func (r *checkpointReader) checkEnd(e *checkpointTrailer) error {
 	if e.Lines != r.lineNumber-1 {
 		return fmt.Errorf("%w: it says that it has %d lines, and has %d", roost.Invalid, e.Lines, r.lineNumber-1)
@@ -265,7 +266,7 @@ func (r *checkpointReader) checkEnd(e *checkpointTrailer) error {
 	}
 }
 
-// addLine takes in one line. What it is a newer version may know.
+// addLine adds one line. Unknown kinds, which a newer version may have, are ignored.
 func (c *CellCheckpoint) addLine(l *checkpointLine) (err error) {
 	switch {
 	case l.Head != nil:
@@ -327,7 +328,7 @@ func (c *CellCheckpoint) addSubmitter(u *submitterRow) {
 	}
 }
 
-// completeState makes a picture of what was read.
+// completeState makes a cell state of what was read.
 func (c *CellCheckpoint) completeState() error {
 	if c.Ledger == nil {
 		return fmt.Errorf("%w: there is no ledger in it", roost.Invalid)

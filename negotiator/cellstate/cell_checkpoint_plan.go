@@ -4,9 +4,9 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Plan returns what a plan is made of that the leader would have made at the moment of
-// the checkpoint, or would make if its ledger, its machines or its asks were as they have
-// become since: what these want is their OwnWanted.
+// Plan returns the snapshot for the plan that the leader would have made at the moment of
+// the checkpoint. It uses the present ledger, machines and requests of c, which may have
+// been changed since; requests want their OwnWanted.
 func (c *CellCheckpoint) Plan() *match.Snapshot {
 	policy := NewPolicy(c.Ledger)
 	p := c.CellState

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What stands in a checkpoint, a row each. roost-cell-checkpoint(5) describes them: a
-// field that has got another meaning there is another field.
+// The rows of a checkpoint. roost-cell-checkpoint(5) describes them: a field with a new
+// meaning gets a new name.
 
 // resourceRow is roost.Resources with names for the file.
 type resourceRow struct {
@@ -202,7 +202,7 @@ func requestRowOf(a *PendingRequest) requestRow {
 	}
 }
 
-// maxRuntime bounds how long a task is taken to run, in seconds.
+// maxRuntime bounds the run time of a task, in seconds.
 const maxRuntime = 100 * 366 * 86400
 
 func (row *requestRow) pendingRequest() (*PendingRequest, error) {
@@ -306,8 +306,8 @@ type startRow struct {
 	Units     int         `json:"units"`
 }
 
-// JobRow is a job that is not over, and says which request its tasks are in. The schedds
-// tell it, a moment after the leader has told the rest.
+// JobRow is an unfinished job, and the request of its tasks. Schedds report it, a moment
+// after the leader has written the rest.
 type JobRow struct {
 	ID        string `json:"id"` // "12.host"
 	Name      string `json:"name,omitempty"`
@@ -321,20 +321,20 @@ type JobRow struct {
 	// What quotas count.
 	Group         string      `json:"group,omitempty"`
 	Band          string      `json:"band,omitempty"`
-	TaskResources resourceRow `json:"each,omitzero"`         // what a task asks for, the first one if they differ
-	OpenTasks     int         `json:"open,omitempty"`        // tasks that are not over
-	MaxRunning    int         `json:"max_running,omitempty"` // at most so many of them run at once; 0: all
+	TaskResources resourceRow `json:"each,omitzero"`         // requested by a task, the first one if they differ
+	OpenTasks     int         `json:"open,omitempty"`        // number of unfinished tasks
+	MaxRunning    int         `json:"max_running,omitempty"` // most of them that run at once; 0: unlimited
 
-	// it does not start, of a job of which nothing waits for a machine or runs
+	// why it does not start, if none of its tasks waits for a machine or runs
 	WaitReason string `json:"why,omitempty"`
-	Refused    bool   `json:"refused,omitempty"` // it is held because quotas, or its queue, did not allow it
+	Refused    bool   `json:"refused,omitempty"` // it is held because quotas or its queue refused it
 }
 
-// RequestedResources says what each task of the job asks for.
+// RequestedResources sets what each task of the job requests.
 func (j *JobRow) RequestedResources(r roost.Resources) { j.TaskResources = resourceRow(r) }
 
-// MaxResources is what the tasks of the job may hold at once when all goes well, which is
-// what quotas count, and how many tasks that are.
+// MaxResources returns the most that the tasks of the job may use at once, and how many
+// tasks that is. Quotas count it.
 func (j *JobRow) MaxResources() (sum roost.Resources, tasks int) {
 	if tasks = j.OpenTasks; j.MaxRunning > 0 {
 		tasks = min(tasks, j.MaxRunning)

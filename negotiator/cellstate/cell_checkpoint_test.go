@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// exampleCheckpoint is a checkpoint of a machine, two requests that are a gang together,
-// and one in a queue that is stopped.
+// exampleCheckpoint returns a checkpoint of a machine, two requests that form a gang, and
+// one in a stopped queue.
 func exampleCheckpoint(t *testing.T) *CellCheckpoint {
 	t.Helper()
 	c := &CellCheckpoint{RoostVersion: "0.1.0", Epoch: 7, Leader: "head", Ledger: ledger.New(),
@@ -60,7 +60,7 @@ func writtenText(t *testing.T, c *CellCheckpoint) []byte {
 	return b.Bytes()
 }
 
-// packedText is a text as a checkpoint is packed.
+// packedText compresses a text as a checkpoint is.
 func packedText(text string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -82,8 +82,8 @@ func unpackedText(t *testing.T, packed []byte) string {
 	return string(text)
 }
 
-// TestPlanTwice holds that a plan can be made of a checkpoint again and again: what leads
-// a gang wants what it wanted, and what is stopped nothing.
+// TestPlanTwice checks that plans can be made of a checkpoint repeatedly. A gang's
+// leading request wants the same, and a stopped one nothing.
 func TestPlanTwice(t *testing.T) {
 	c, err := Read(bytes.NewReader(writtenText(t, exampleCheckpoint(t))))
 	if err != nil {
@@ -100,7 +100,7 @@ func TestPlanTwice(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds what is said of files that are no whole checkpoint.
+// TestReadRefuses checks the errors for files that are no complete checkpoint.
 func TestReadRefuses(t *testing.T) {
 	good := writtenText(t, exampleCheckpoint(t))
 	text := unpackedText(t, good)
@@ -132,9 +132,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadDamaged cuts a checkpoint off at each byte, and changes each bit of some:
-// whatever is read then, it is said that something is wrong, unless only gzip's header is
-// another.
+// TestReadDamaged truncates a checkpoint at each byte, and flips each bit of some. Each
+// must be an error, unless only gzip's header differs.
 func TestReadDamaged(t *testing.T) {
 	good := writtenText(t, exampleCheckpoint(t))
 	for n := range good {
@@ -152,7 +151,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no text makes Read, or a plan of what it made, panic.
+// FuzzRead checks that no text makes Read, or a plan of its result, panic.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"roost_cell_checkpoint":{"version":1}}` + "\n" + `{"ledger":"CAE="}` + "\n" +
 		`{"machine":{"name":"m","ad":"[Cpus=1]","claims":[{"id":1,"owner":"a","band":"batch","parts":[{"unit":9}]}]}}` +

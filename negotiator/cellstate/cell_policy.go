@@ -9,10 +9,10 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellPolicy is what administrators have set, in the form that plans need. It is made of
-// the ledger anew when that has changed in this respect.
+// CellPolicy is what administrators have set, in the form that plans need. It is made
+// again when the ledger has changed in this respect.
 type CellPolicy struct {
-	Version       uint64 // ledger.Ledger's Policy, and one
+	Version       uint64 // ledger.Ledger's policy version plus one
 	Groups        []fairshare.AccountingGroup
 	Oversubscribe bool
 	Limits        []ledger.ConcurrencyLimit
@@ -20,22 +20,22 @@ type CellPolicy struct {
 	Drains        []match.MachineDrain
 	Queues        map[string]ledger.QueuePolicy
 	Pool          ledger.PoolLimits
-	HasRunLimits  bool // only so many tasks of some queue, or of all, run at once
+	HasRunLimits  bool // some queue, or all together, has a limit on running tasks
 	Backfill      match.BackfillSettings
 	Reclaim       roost.ReclaimLevel
 
-	StreamMaxWait time.Duration // for which a stream request may find no room
+	StreamMaxWait time.Duration // how long a stream request may wait without room
 }
 
-// backfillMaxWait is after how long a request that has found no room is given what falls
-// free, where nobody knows when anything ends.
+// backfillMaxWait is after how long a request without room gets what becomes free. It
+// applies if no task has a known end.
 const backfillMaxWait = 10 * time.Minute
 
-// conservativeDepth is for how many waiting units something is held where backfill is
-// conservative.
+// conservativeDepth is how many waiting tasks get a reservation with conservative
+// backfill.
 const conservativeDepth = 100
 
-// NewPolicy reads what is set now.
+// NewPolicy reads the present settings.
 func NewPolicy(l *ledger.Ledger) CellPolicy {
 	p := CellPolicy{Version: l.PolicyVersion() + 1, Oversubscribe: l.SettingOn(ledger.SettingGroupOversubscription),
 		Limits: l.Limits()}
@@ -75,11 +75,11 @@ func NewPolicy(l *ledger.Ledger) CellPolicy {
 	case "conservative":
 		p.Backfill.Mode, p.Backfill.Depth = match.ConservativeBackfill, conservativeDepth
 	}
-	p.Reclaim, _ = roost.ParseReclaimLevel(l.SettingText(ledger.SettingReclaim)) // the ledger takes no other words
+	p.Reclaim, _ = roost.ParseReclaimLevel(l.SettingText(ledger.SettingReclaim)) // the ledger accepts no other words
 	return p
 }
 
-// resourcesOf reads amounts of which those that are absent are nothing.
+// resourcesOf reads amounts; absent ones are 0.
 func resourcesOf(a *ledger.ResourceBounds) (r roost.Resources) {
 	if a == nil {
 		return r

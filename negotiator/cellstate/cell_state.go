@@ -12,46 +12,44 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// CellState is a cell as its leader knows it at one instant. What it is asked for in a
-// plan is not copied: the asks and machines are those of the leader, and
-// [CellState.Snapshot] notes in the asks which limits they are held to.
+// CellState is a cell as its leader knows it at one instant. The requests and machines
+// are the leader's own and not copied, and [CellState.Snapshot] writes into the requests
+// which limits apply to them.
 type CellState struct {
 	Now      time.Time
 	Policy   *CellPolicy
 	Machines []*match.Machine // by name
-	// of the schedds that are here, by their keys; only needed in full where
-	// Policy.HasRunLimits
+	// of the connected schedds, by key; needed in full only if Policy.HasRunLimits
 	Requests []*PendingRequest
-	ToPlace  []*PendingRequest // of those, what a plan is to place, in the same order: see CollectWaiting
+	ToPlace  []*PendingRequest // those of Requests that a plan must place, in the same order: see CollectWaiting
 	Pending  map[string][]match.PendingGrant
-	// by node: those of the ledger of machines that are there, and what the leader keeps
-	// free by itself
+	// by node: those of the ledger for existing machines, and the leader's own
 	Drains []match.MachineDrain
 
-	LastRunning   []RunningTasks           // of schedds that are away, or have not told all yet
-	KnownSchedds  func(schedd string) bool // what runs of it is known otherwise than from machines
-	UnknownClaims bool                     // there may be claims of one of which it is not
-	LimitsUsed    map[string]int           // that claims take
-	LimitsGranted map[string]int           // that grants take which do not show in machines' ads yet
+	LastRunning   []RunningTasks           // of schedds that are away, or have not reported all yet
+	KnownSchedds  func(schedd string) bool // reports whether a schedd's running tasks are known from itself
+	UnknownClaims bool                     // some schedds' running tasks are not known from themselves
+	LimitsUsed    map[string]int           // use by claims
+	LimitsGranted map[string]int           // use by grants that are not in machine ads yet
 
-	// what claims in the bands that displace others hold, as machines say, and grants on
-	// their way; nil: quotas bound no plan
+	// what claims in prod bands hold by the machine ads, and pending grants; nil: quotas
+	// bound no plan
 	Prod func() map[Payer]Held
 
 	UsageByClaims func(fairshare.Submitter) roost.Resources // by its claims
-	UsageByGrants map[fairshare.Submitter]roost.Resources   // on its way
-	ChargedCores  iter.Seq[fairshare.Submitter]             // who uses something
+	UsageByGrants map[fairshare.Submitter]roost.Resources   // by pending grants
+	ChargedCores  iter.Seq[fairshare.Submitter]             // submitters with usage
 	Evicted       []TaskEviction                            // in the last hour, oldest first
 	RecentStarts  []match.RecentStart                       // in the last minutes, oldest first
 }
 
-// TaskEviction is a task that had to make room.
+// TaskEviction is the eviction of a task.
 type TaskEviction struct {
 	At  time.Time
-	Job string // "12.host"; "" where the machine's ad named none
+	Job string // "12.host"; "" if the machine ad named none
 }
 
-// Snapshot is what a plan is made of.
+// Snapshot returns the snapshot for a plan.
 func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	s := &match.Snapshot{
 		Now: p.Now, Machines: p.Machines, Pending: p.Pending, Shares: map[fairshare.Submitter]match.SubmitterShare{},
@@ -66,7 +64,7 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	p.fillShares(l, s)
 	excesses := p.countLimits(s)
 	p.quota(l, s)
-	// it may displace those who want nothing and use something
+	// it may preempt those who use something without requests
 	if s.Preemption = p.preemptionPolicy(l); s.Preemption.FairShare != nil {
 		for who := range p.ChargedCores {
 			if _, known := s.Shares[who]; !known {
@@ -79,8 +77,8 @@ func (p *CellState) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	return s
 }
 
-// fillShares says how submitters stand who ask for something, and where there are groups
-// with quotas all others: what they have counts against those.
+// fillShares sets the shares of the submitters with requests. With group quotas it sets
+// those of all others, too, because their usage counts.
 func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 	fillShare := func(who fairshare.Submitter) {
 		if _, known := s.Shares[who]; known {
@@ -88,7 +86,7 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 		}
 		floor, ceiling := l.FloorCeiling(who)
 		if math.IsInf(ceiling, 1) {
-			ceiling = 0 // which is how a plan writes that there is none
+			ceiling = 0 // a plan writes "no ceiling" as 0
 		} else {
 			ceiling = max(ceiling, math.SmallestNonzeroFloat64)
 		}
@@ -105,8 +103,8 @@ func (p *CellState) fillShares(l *ledger.Ledger, s *match.Snapshot) {
 	}
 }
 
-// countLimits says how much of each limit that is set is in use: by the claims that
-// machines tell of, and by grants that do not show there yet.
+// countLimits sets how much of each limit is in use. It counts claims in machine ads, and
+// grants that are not there yet.
 func (p *CellState) countLimits(s *match.Snapshot) (excesses []softExcess) {
 	if len(p.Policy.Limits) == 0 && !p.Policy.HasRunLimits {
 		return nil
@@ -119,7 +117,7 @@ func (p *CellState) countLimits(s *match.Snapshot) (excesses []softExcess) {
 	return p.countRunning(s.Limits)
 }
 
-// preemptionPolicy is who may be displaced.
+// preemptionPolicy returns which claims may be preempted.
 func (p *CellState) preemptionPolicy(l *ledger.Ledger) match.PreemptionPolicy {
 	s := match.PreemptionPolicy{HasBudgets: true, EvictionsByJob: make(map[string]int, len(p.Evicted)),
 		PerJob: int(l.SettingNumber(ledger.SettingDisruptionsPerJob))}
@@ -134,7 +132,7 @@ func (p *CellState) preemptionPolicy(l *ledger.Ledger) match.PreemptionPolicy {
 	return s
 }
 
-// StopReason says why nothing of an ask may start, whatever there is; "" where it may.
+// StopReason returns why nothing of a queue may start, whatever is free; "" if it may.
 func (p *CellPolicy) StopReason(queue string) string {
 	switch q, ok := p.Queues[queue]; {
 	case p.Pool.Stopped:

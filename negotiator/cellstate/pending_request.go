@@ -6,7 +6,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// LimitCounting is as what limits on what runs count the claims of a request.
+// LimitCounting says how run limits count the claims of a request.
 type LimitCounting uint8
 
 // The ways of counting, by their numbers on the wire.
@@ -17,27 +17,29 @@ const (
 )
 
 // PendingRequest is a request as the leader knows it. Its Wanted is what it wants beyond
-// what is on its way to it.
+// its pending grants.
 type PendingRequest struct {
 	match.Request
-	AdText    string // of its ad
-	Queue     string // that its tasks were submitted to
-	UnixGroup string // of their owner
+	AdText    string // text of its ad
+	Queue     string // queue of its tasks
+	UnixGroup string // of the owner
 	Counting  LimitCounting
-	Claims    int // that it holds, where its queue is counted; elsewhere 0 or 1
-	// claims that count as running: those it holds, as far as its schedd has told of all,
-	// and those on their way to it
+	Claims    int // number of its claims if its queue has run limits; otherwise 0 or 1
+	// claims that count as running: its claims, if its schedd has reported all, and
+	// pending grants
 	RunningCount int
-	OwnWanted    int    // in a checkpoint: what it wants itself; Wanted of one that leads a gang is of all of it
-	GangRequest  uint64 // not 0: the request that leads the gang which its tasks are a part of
+	// in a checkpoint: what it wants itself; Wanted of a gang's leading request includes
+	// its parts
+	OwnWanted   int
+	GangRequest uint64 // not 0: the leading request of the gang that its tasks belong to
 }
 
-// LimitSubject is whom limits on what runs count it for.
+// LimitSubject returns whom run limits count it for.
 func (a *PendingRequest) LimitSubject() ledger.LimitSubject {
 	return ledger.LimitSubject{User: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup}
 }
 
-// RunningTasks is what counts as running of a request of which there are so many claims.
+// RunningTasks returns what counts as running for a request with that many claims.
 func (a *PendingRequest) RunningTasks(claims int) RunningTasks {
 	w := RunningTasks{Queue: a.Queue, Subject: a.LimitSubject(), Units: claims, Jobs: a.jobsCounted(claims)}
 	if a.Class != nil {
@@ -46,7 +48,7 @@ func (a *PendingRequest) RunningTasks(claims int) RunningTasks {
 	return w
 }
 
-// jobsCounted is as how many jobs limits count so many claims.
+// jobsCounted returns as how many jobs limits count that many claims.
 func (a *PendingRequest) jobsCounted(claims int) int {
 	switch a.Counting {
 	case AllAsOneJob:
@@ -57,9 +59,9 @@ func (a *PendingRequest) jobsCounted(claims int) int {
 	return claims
 }
 
-// CollectWaiting returns the asks that wait or are asked for by themselves, in the same
-// order: those that follow another are parts of it, and wait until all are there. The
-// Wanted and the Parts of those that lead are changed.
+// CollectWaiting returns the requests to place, in the same order. Those that follow
+// another one are its gang parts, and wait until all are there. It changes the Wanted and
+// the Parts of those that lead.
 func CollectWaiting(list []*PendingRequest) (whole []*PendingRequest) {
 	units, parts := map[match.RequestKey]int{}, map[match.RequestKey][]*match.Request{}
 	for _, a := range list {
@@ -84,17 +86,17 @@ func CollectWaiting(list []*PendingRequest) (whole []*PendingRequest) {
 	return whole
 }
 
-// RunningTasks is what runs of one request, or of several that are alike.
+// RunningTasks is what runs of one request, or of several that limits count alike.
 type RunningTasks struct {
 	Queue   string
 	Subject ledger.LimitSubject
 	Units   int
-	Jobs    int // as which limits count the units
+	Jobs    int // as limits count them
 	Each    roost.Resources
 }
 
-// MergeRunning adds up what is alike, so that a limit does not look at each of thousands
-// of requests.
+// MergeRunning adds up equal entries, so that a limit need not look at thousands of
+// requests.
 func MergeRunning(runs []RunningTasks) []RunningTasks {
 	index, all := map[RunningTasks]int{}, []RunningTasks{}
 	for _, w := range runs {

@@ -9,14 +9,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// A quota is looked at when a job is submitted, which the schedd asks the leader for. A
-// schedd that does not ask, and puts its requests into a band by itself, would displace
-// everybody below. So in the bands that displace others a plan grants no more than the
-// quotas leave of what claims hold, by what machines say and not schedds. To an honest
-// schedd that is no bound: what it was admitted all together holds no more, unless the
-// quota was lowered since.
+// Quotas are checked at submission, when the schedd asks the leader. A schedd that does
+// not ask, and puts its requests into a band by itself, could preempt everyone below. So
+// in prod bands a plan grants no more than the quotas leave, by what claims hold
+// according to machines and not schedds. That does not bound an honest schedd: what it
+// was admitted holds no more in total, unless the quota was lowered since.
 
-// Payer is for whom claims of a band are counted.
+// Payer is the submitter and band that claims are counted for.
 type Payer struct {
 	fairshare.Submitter
 	Band roost.PriorityBand
@@ -36,7 +35,7 @@ func (h Held) Add(more roost.Resources, n int) Held {
 	return Held{h.Resources.Add(more), h.Claims + n}
 }
 
-// of is a dimension of a quota, in its unit.
+// of returns a dimension of a quota, in its unit.
 func (h Held) of(dimension string) int {
 	switch dimension {
 	case "cpus":
@@ -51,7 +50,7 @@ func (h Held) of(dimension string) int {
 	return h.Claims
 }
 
-// quota holds the requests in the bands that displace others to their quotas.
+// quota applies quotas to the requests in prod bands.
 func (p *CellState) quota(l *ledger.Ledger, s *match.Snapshot) {
 	if p.Prod == nil {
 		return
@@ -86,7 +85,7 @@ func (p *CellState) quota(l *ledger.Ledger, s *match.Snapshot) {
 	}
 }
 
-// holdToQuota holds a request to the dimensions of one quota that it takes something of.
+// holdToQuota applies the dimensions of one quota that a request takes something of.
 func (p *CellState) holdToQuota(s *match.Snapshot, r *match.Request, q ledger.BandQuota, held map[Payer]Held) {
 	each := Held{Claims: 1}
 	if r.Class != nil {
@@ -113,7 +112,7 @@ func (p *CellState) holdToQuota(s *match.Snapshot, r *match.Request, q ledger.Ba
 	}
 }
 
-// holdTo adds a limit to a snapshot, unless it is there, and holds a request to it.
+// holdTo adds a limit to a snapshot, unless it is there, and applies it to a request.
 func (p *CellState) holdTo(s *match.Snapshot, r *match.Request, limit match.ConcurrencyLimit, key string, takes int) {
 	key = "quota/" + key
 	if s.Limits == nil {
@@ -125,7 +124,7 @@ func (p *CellState) holdTo(s *match.Snapshot, r *match.Request, limit match.Conc
 	r.RunLimits = append(r.RunLimits, match.LimitRequest{Limit: key, Count: takes})
 }
 
-// quotaUse is what counts for a quota.
+// quotaUse returns what counts for a quota.
 func quotaUse(q ledger.BandQuota, r *match.Request, held map[Payer]Held) (sum Held) {
 	for who, h := range held {
 		if who.Band != r.Band {

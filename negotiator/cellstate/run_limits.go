@@ -12,44 +12,43 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Of a queue only so many jobs run at once, in all, of one user and of one group, and of
-// all queues together, and so much of a resource is theirs (PBS: max_run, max_run_res).
-// Each task is a job to them, as each subjob is in PBS; but a program that has several
-// machines is one, however many tasks hold those. A task runs on a claim, and the schedds
-// say how many claims each request holds; a grant counts from its making until the schedd
-// has counted it.
+// A queue can limit how many jobs run at once, in total, for each user and for each
+// group, and how much of a resource they use; so can all queues together (PBS: max_run,
+// max_run_res). Each task counts as a job, as each subjob does in PBS; but an MPI gang is
+// one job, however many tasks it has. A task runs on a claim, and the schedds report how
+// many claims each request has. A grant counts until the schedd has counted it.
 //
-// Naively that is all. But a schedd that is away says nothing while its tasks run on, and
-// to a new leader none has said anything yet: other schedds would get the same again. So
-// of a schedd that left what it said last counts until it has told all anew. Of one that
-// this leader has never heard, machines' ads tell whose tasks run, and in which queue,
-// though not for which Unix group: these count for all groups, as a limit may be held too
-// tight for a moment, but not exceeded. Where a machine does not tell the queue they
-// count for all queues.
+// Naively that is all. But a schedd that is away reports nothing while its tasks run on,
+// and none has reported to a new leader yet: other schedds would get the same limit
+// again. So the last report of a schedd that left counts until it has reported everything
+// again. For a schedd that has never reported to this leader, machine ads show whose
+// tasks run, and in which queue, but not for which Unix group. These tasks count for all
+// groups, because a limit may be too tight for a moment, but not exceeded. If a machine
+// ad does not show the queue, they count for all queues.
 
-// CountsRunning reports whether only so many tasks of a queue run at once.
+// CountsRunning reports whether a queue limits its running tasks.
 func CountsRunning(q ledger.QueuePolicy) bool {
 	return q.Running.Any() || q.RunningAmounts.Any() || q.RunningSoft.Any() || q.RunningSoftAmounts.Any()
 }
 
-// requestRunLimit is one limit that a request is held to.
+// requestRunLimit is one run limit that applies to a request.
 type requestRunLimit struct {
 	match.LimitRequest
 	ledger.LimitBound
-	queue  string // empty: of all
+	queue  string // empty: all queues together
 	amount string // the amount that is counted; empty: jobs
 	max    int
 	soft   bool
 }
 
-// queueScope is a queue, or with an empty name all of them, with what may run of it.
+// queueScope is a queue with its run limits, or with an empty name all queues together.
 type queueScope struct {
 	queue   string
 	counts  ledger.CountLimits
 	amounts ledger.AmountLimits
 }
 
-// runLimits are the limits on what runs of a request.
+// runLimits returns the run limits that apply to a request.
 func (p *CellPolicy) runLimits(a *PendingRequest) (all []requestRunLimit) {
 	party, each := a.LimitSubject(), roost.Resources{}
 	if a.Class != nil {
@@ -83,7 +82,7 @@ func (p *CellPolicy) runLimits(a *PendingRequest) (all []requestRunLimit) {
 	return all
 }
 
-// limitKey names a limit in a plan. Names of licences have no slash.
+// limitKey names a limit in a plan. Names of concurrency limits have no slash.
 func limitKey(queue, amount string, b ledger.LimitBound, soft bool) string {
 	key := fmt.Sprintf("%s/%s/%d/%s", queue, amount, b.SubjectKind, b.Name)
 	if soft {
@@ -92,7 +91,7 @@ func limitKey(queue, amount string, b ledger.LimitBound, soft bool) string {
 	return key
 }
 
-// amountOf is how much of the limit something that runs takes.
+// amountOf returns how much of the limit running tasks take.
 func (l *requestRunLimit) amountOf(w RunningTasks) int {
 	if l.queue != "" && w.Queue != l.queue || !l.LimitBound.Includes(w.Subject) {
 		return 0
@@ -103,8 +102,8 @@ func (l *requestRunLimit) amountOf(w RunningTasks) int {
 	return w.Units * int(ledger.CountedAmount(w.Each, l.amount))
 }
 
-// countRunning adds to limits how much of them runs, says of each ask which it is held
-// to, and returns the soft ones that are gone beyond.
+// countRunning adds the running tasks to limits, and sets which limits apply to each
+// request. It returns the soft limits that are exceeded.
 func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesses []softExcess) {
 	if !p.Policy.HasRunLimits {
 		return nil
@@ -132,9 +131,9 @@ func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesse
 		}
 		for _, w := range strange {
 			if l.soft && (l.SubjectKind == ledger.OfUnixGroup || w.Queue == "" && l.queue != "") {
-				continue // nobody has to make room for what may be counted wrongly
+				continue // what may be counted wrongly must not cause evictions
 			}
-			// nobody says which group they are, nor some machines which queue
+			// their Unix group is unknown, and on some machines also their queue
 			w.Queue, w.Subject.UnixGroup = cmp.Or(w.Queue, l.queue), l.Name
 			if l.SubjectKind != ledger.OfUnixGroup {
 				w.Subject.UnixGroup = ""
@@ -150,7 +149,8 @@ func (p *CellState) countRunning(all map[string]match.ConcurrencyLimit) (excesse
 	return excesses
 }
 
-// unheardTasks is what machines tell of tasks of schedds that the leader has not heard.
+// unheardTasks returns what machines report of tasks of schedds that have not reported to
+// the leader.
 func (p *CellState) unheardTasks() (all []RunningTasks) {
 	if !p.UnknownClaims {
 		return nil
@@ -169,8 +169,8 @@ func (p *CellState) unheardTasks() (all []RunningTasks) {
 	return MergeRunning(all)
 }
 
-// reachedText says that the limit is reached as OpenPBS's scheduler does, without its
-// full stop: what follows are the numbers.
+// reachedText returns the text of OpenPBS's scheduler for a reached limit, without its
+// full stop: the numbers follow.
 func (l *requestRunLimit) reachedText() string {
 	at := "server"
 	if l.queue != "" {

@@ -9,30 +9,30 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// What runs beyond a soft limit may be displaced (match/beyond.go). The schedds say how
-// much runs of each user, group and queue, and the machines' ads whose claims there are:
-// of those as many as are too many are beyond, the youngest first. Of which Unix group a
-// claim's owner was at submit no ad tells; so such limits only say who comes last.
+// What runs beyond a soft limit may be preempted (match/soft_limits.go). The schedds
+// report how much runs of each user, group and queue, and machine ads show whose claims
+// there are. The excess is taken from the youngest claims. No ad shows the Unix group
+// that a claim's owner had at submission, so such limits only decide who comes last.
 
-// softExcess is by how much a soft limit is gone beyond.
+// softExcess is by how much a soft limit is exceeded.
 type softExcess struct {
 	*requestRunLimit
 	overBy int
 }
 
-// CountsEverything reports whether only so much runs at once of all queues.
+// CountsEverything reports whether the running tasks of all queues together are limited.
 func CountsEverything(p ledger.PoolLimits) bool {
 	return p.Running.Any() || p.RunningAmounts.Any() || p.RunningSoft.Any() || p.RunningSoftAmounts.Any()
 }
 
-// held is a claim, and on which machine.
+// heldClaim is a claim with its machine.
 type heldClaim struct {
 	machine string
 	*match.MachineClaim
 }
 
-// claimsOverSoftLimits are the claims that are beyond soft limits, and what is said to
-// those who lose them.
+// claimsOverSoftLimits returns the claims beyond soft limits, with the text for their
+// owners.
 func (p *CellState) claimsOverSoftLimits(excesses []softExcess) map[match.ClaimKey]string {
 	if len(excesses) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (p *CellState) claimsOverSoftLimits(excesses []softExcess) map[match.ClaimK
 		for _, one := range claims {
 			there += e.amountOfClaim(one)
 		}
-		e.overBy = min(e.overBy, there-e.max) // what the schedds count and no machine shows is on its way
+		e.overBy = min(e.overBy, there-e.max) // what the schedds count and no machine shows is in transit
 		for _, one := range claims {
 			if e.overBy <= 0 {
 				break
@@ -70,7 +70,8 @@ func (p *CellState) claimsOverSoftLimits(excesses []softExcess) map[match.ClaimK
 	return all
 }
 
-// amountOfClaim is how much of the limit a claim takes; 0 if it is not counted there.
+// amountOfClaim returns how much of the limit a claim takes; 0 if it is not counted
+// there.
 func (l *requestRunLimit) amountOfClaim(c heldClaim) int {
 	party := ledger.LimitSubject{User: c.Submitter.Owner, Group: c.Submitter.Group}
 	if l.SubjectKind == ledger.OfUnixGroup || l.queue != "" && c.Queue != l.queue || !l.LimitBound.Includes(party) {
@@ -82,7 +83,7 @@ func (l *requestRunLimit) amountOfClaim(c heldClaim) int {
 	return int(ledger.CountedAmount(c.Resources, l.amount))
 }
 
-// excessText says to somebody which soft limit he is beyond.
+// excessText returns the text for an owner beyond a soft limit.
 func (e softExcess) excessText() string {
 	at, what := "the pool", "jobs"
 	if e.queue != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// TestOverSoftLimits holds which claims are beyond soft limits: the youngest, as many as
-// are too many, of whom and in which queue the limit is.
+// TestOverSoftLimits checks which claims are beyond soft limits. They are the youngest,
+// as many as are too many, of the limit's subject and queue.
 func TestOverSoftLimits(t *testing.T) {
 	claim := func(id uint64, owner, queue string, since int64) match.MachineClaim {
 		return match.MachineClaim{ID: id, Submitter: fairshare.Submitter{Owner: owner, Group: "sci"}, Queue: queue,

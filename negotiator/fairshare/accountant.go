@@ -1,32 +1,30 @@
-// Package share keeps the books of fair share: what each submitter uses now, what that
-// has made of its priority, and whose turn is next.
+// Package fairshare computes fair share: the usage of each submitter, the resulting
+// priorities, and who is next.
 //
 // The formulae are HTCondor's (HTCondor manual, "User Priorities and Negotiation";
-// Accountant::UpdateOnePriority). The real priority of a submitter decays towards what it
-// uses: after a time δ of using ρ it is
+// Accountant::UpdateOnePriority). The real priority of a submitter decays towards its
+// usage: after a time δ of using ρ it is
 //
 //	π' = β·π + (1−β)·ρ   with   β = 0.5^(δ/half-life)
 //
-// and what counts is max(0.5, π). The floor is applied when the priority is read and not
-// at each step as HTCondor does it, so that the result does not depend on how often
-// somebody looked. Times a factor it is the effective priority, smaller is better, and
-// what two submitters may have is in inverse proportion to it. Nothing in here is ever
-// negative.
+// and what counts is max(0.5, π). This minimum is applied when the priority is read, and
+// not at each step as in HTCondor, so that the result does not depend on how often it is
+// read. The effective priority is that times a factor; smaller is better, and the shares
+// of two submitters are inversely proportional to it. No number here is ever negative.
 //
 // Usage is measured in the cores that a submitter's dominant share of the pool is worth:
 // see [CoresWorth].
 //
 // # Bit for bit
 //
-// Every replica of the negotiator keeps a book, and after the same events all of them
-// must be the same, on whatever processors they run. Rounding leaves room for two
-// differences. A compiler may fuse x*y + z into one operation with one rounding, and on
-// some processors Go's does: an explicit conversion to float64 forbids it (Go
-// specification, "Floating-point operators"), so each product in here that is added to
-// something stands in one. And math.Exp2 is written in assembly on some processors: so
-// 2^-x is made here, of operations that IEEE 754 defines to the last bit ([halved]).
-// Reading an account changes nothing, as a leader is asked more often than those who
-// follow it.
+// Every replica of the negotiator has an accountant, and after the same events all of
+// them must be equal, on all processors. Rounding permits two differences. A compiler may
+// fuse x*y + z into one operation with one rounding, and Go's does so on some processors.
+// An explicit conversion to float64 forbids it (Go specification, "Floating-point
+// operators"), so each product that is added to something is converted. And math.Exp2 is
+// written in assembly on some processors, so 2^-x is computed here, with operations that
+// IEEE 754 defines to the last bit ([exp2Neg]). Reading an account changes nothing,
+// because a leader is read more often than a follower.
 package fairshare
 
 import (
@@ -47,10 +45,10 @@ const (
 	DefaultFactor = 1000
 )
 
-// Submitter is who is charged: an owner, on behalf of a group or none.
+// Submitter is whom usage is charged to: an owner, on behalf of a group or none.
 type Submitter struct{ Group, Owner string }
 
-// String writes a submitter as HTCondor does, "group.owner".
+// String returns a submitter in HTCondor's form, "group.owner".
 func (s Submitter) String() string {
 	if s.Group == "" {
 		return s.Owner
@@ -66,11 +64,11 @@ func (s Submitter) Compare(t Submitter) int {
 	return strings.Compare(s.Owner, t.Owner)
 }
 
-// CoresWorth is what held is worth in cores, in a pool that has total: the dominant share
-// of CPU, memory and GPUs (Ghodsi et al., "Dominant Resource Fairness"), times the cores
-// of the pool. Whoever takes half of the pool's memory has the weight of half of its
-// cores, however few it takes. What the pool has nothing of does not count; in a pool
-// without cores the weight is the cores held.
+// CoresWorth returns what held is worth in cores, in a pool of total. It is the dominant
+// share of CPU, memory and GPUs (Ghodsi et al., "Dominant Resource Fairness"), times the
+// cores of the pool. A submitter with half of the pool's memory has the weight of half of
+// its cores, however few it uses. Resources that the pool does not have do not count; in
+// a pool without cores the weight is the cores held.
 func CoresWorth(held, total roost.Resources) float64 {
 	weight, cores := held.CPU.Cores(), total.CPU.Cores()
 	if total.Memory > 0 && cores > 0 {
@@ -88,18 +86,18 @@ type Accountant struct {
 	accounts map[Submitter]*SubmitterAccount
 }
 
-// SubmitterAccount is one submitter's, to be kept and read back. Real and Used are as of
-// the instant At.
+// SubmitterAccount is the account of one submitter, for saving and loading. Real and Used
+// are as of the instant At.
 type SubmitterAccount struct {
 	Submitter Submitter
-	Real      float64 // π, without its floor; >= 0
+	Real      float64 // π, without its minimum; >= 0
 	Use       float64 // ρ, in cores; >= 0
-	Used      float64 // the integral of ρ, in core-seconds; never falls but in ResetUsage
+	Used      float64 // integral of ρ, in core-seconds; falls only in ResetUsage
 	Factor    float64 // > 0
 	At        int64   // unix nanoseconds
 }
 
-// NewAccountant returns an empty book with that half-life, HalfLife when it is not
+// NewAccountant returns an accountant without accounts. halfLife is HalfLife if it is not
 // positive.
 func NewAccountant(halfLife time.Duration) *Accountant {
 	if halfLife <= 0 {
@@ -108,7 +106,7 @@ func NewAccountant(halfLife time.Duration) *Accountant {
 	return &Accountant{halfLife: halfLife, accounts: map[Submitter]*SubmitterAccount{}}
 }
 
-// accountAt is the account as it stands at now. Time that runs backwards changes nothing.
+// accountAt returns the account as of now. Time that runs backwards changes nothing.
 func (b *Accountant) accountAt(a SubmitterAccount, now time.Time) SubmitterAccount {
 	at := now.UnixNano()
 	passed := at - a.At
@@ -122,9 +120,9 @@ func (b *Accountant) accountAt(a SubmitterAccount, now time.Time) SubmitterAccou
 	return a
 }
 
-// exp2Neg is 2^-(passed/halfLife), to about one part in 10^15. Whole half-lives are
-// counted in integers; for the rest f the series of e^-y with y = f·ln 2 is summed from
-// its end, 1 - y/1·(1 - y/2·(1 - …)), where the term that is left out is below 1e-20.
+// exp2Neg returns 2^-(passed/halfLife), to about one part in 10^15. Whole half-lives are
+// counted in integers. For the rest f it sums the series of e^-y with y = f·ln 2 from its
+// end, 1 - y/1·(1 - y/2·(1 - …)); the omitted term is below 1e-20.
 func exp2Neg(passed, halfLife int64) float64 {
 	y := float64(float64(passed%halfLife)/float64(halfLife)) * math.Ln2
 	sum := 1.0
@@ -134,8 +132,7 @@ func exp2Neg(passed, halfLife int64) float64 {
 	return math.Ldexp(sum, -int(min(passed/halfLife, 2000)))
 }
 
-// openAccount returns the submitter's account, brought to now, and makes one if there is
-// none.
+// openAccount returns the submitter's account as of now, and creates it if there is none.
 func (b *Accountant) openAccount(s Submitter, now time.Time) *SubmitterAccount {
 	a := b.accounts[s]
 	if a == nil {
@@ -146,8 +143,8 @@ func (b *Accountant) openAccount(s Submitter, now time.Time) *SubmitterAccount {
 	return a
 }
 
-// SetHalfLife changes how fast priorities follow use from now on; what is not positive
-// means HalfLife.
+// SetHalfLife changes how fast priorities follow usage from now on. A value that is not
+// positive means HalfLife.
 func (b *Accountant) SetHalfLife(now time.Time, halfLife time.Duration) {
 	if halfLife <= 0 {
 		halfLife = HalfLife
@@ -158,11 +155,11 @@ func (b *Accountant) SetHalfLife(now time.Time, halfLife time.Duration) {
 	b.halfLife = halfLife
 }
 
-// HalfLife is how long it takes a priority to halve when nothing is used.
+// HalfLife returns the time in which a priority halves without usage.
 func (b *Accountant) HalfLife() time.Duration { return b.halfLife }
 
-// SetUsage says that the submitter uses so many cores from now on. What is negative or no
-// number counts as nothing.
+// SetUsage sets how many cores the submitter uses from now on. Negative and invalid
+// numbers count as 0.
 func (b *Accountant) SetUsage(now time.Time, s Submitter, cores float64) {
 	if !(cores > 0) || math.IsInf(cores, 1) {
 		cores = 0
@@ -173,7 +170,7 @@ func (b *Accountant) SetUsage(now time.Time, s Submitter, cores float64) {
 	b.openAccount(s, now).Use = cores
 }
 
-// SetFactor sets the factor of a submitter; what is not positive and finite means
+// SetFactor sets the factor of a submitter. A value that is not positive and finite means
 // DefaultFactor.
 func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
 	if !(factor > 0) || math.IsInf(factor, 1) {
@@ -182,8 +179,8 @@ func (b *Accountant) SetFactor(now time.Time, s Submitter, factor float64) {
 	b.openAccount(s, now).Factor = factor
 }
 
-// ResetUsage forgets what a submitter has used, so that it stands as a newcomer that uses
-// what it uses now. Its factor stays.
+// ResetUsage drops what a submitter has used, so that it is like a new one with its
+// present usage. Its factor remains.
 func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 	if b.accounts[s] != nil {
 		a := b.openAccount(s, now)
@@ -191,20 +188,19 @@ func (b *Accountant) ResetUsage(now time.Time, s Submitter) {
 	}
 }
 
-// RewindClock says that the clock was wrong and has been put back to now: accounts that
-// had been brought to a later time go on from now.
+// RewindClock handles a clock that was wrong and has been set back to now. Accounts as of
+// a later time go on from now.
 func (b *Accountant) RewindClock(now time.Time) {
 	for _, a := range b.accounts {
 		a.At = min(a.At, now.UnixNano())
 	}
 }
 
-// HasAccount reports whether a submitter has an account: it used something once, or has a
+// HasAccount reports whether a submitter has an account: it has used something, or has a
 // factor of its own.
 func (b *Accountant) HasAccount(s Submitter) bool { return b.accounts[s] != nil }
 
-// Account is the submitter's account as it stands at now; one who has none gets one that
-// is empty.
+// Account returns the submitter's account as of now, or an empty one.
 func (b *Accountant) Account(now time.Time, s Submitter) SubmitterAccount {
 	if a := b.accounts[s]; a != nil {
 		return b.accountAt(*a, now)
@@ -212,21 +208,21 @@ func (b *Accountant) Account(now time.Time, s Submitter) SubmitterAccount {
 	return SubmitterAccount{Submitter: s, Factor: DefaultFactor, At: now.UnixNano()}
 }
 
-// RealPriority is the submitter's real priority at now: LeastPriority or more.
+// RealPriority returns the submitter's real priority at now: LeastPriority or more.
 func (b *Accountant) RealPriority(now time.Time, s Submitter) float64 {
 	return max(LeastPriority, b.Account(now, s).Real)
 }
 
-// EffectivePriority is the real priority times the factor. Smaller is better.
+// EffectivePriority returns the real priority times the factor. Smaller is better.
 func (b *Accountant) EffectivePriority(now time.Time, s Submitter) float64 {
 	a := b.Account(now, s)
 	return max(LeastPriority, a.Real) * a.Factor
 }
 
-// CoreSeconds is what the submitter has used up to now, in core-seconds.
+// CoreSeconds returns what the submitter has used up to now, in core-seconds.
 func (b *Accountant) CoreSeconds(now time.Time, s Submitter) float64 { return b.Account(now, s).Used }
 
-// Submitters lists everybody who has an account, in order.
+// Submitters lists all submitters with an account, in order.
 func (b *Accountant) Submitters() []Submitter {
 	all := make([]Submitter, 0, len(b.accounts))
 	for s := range b.accounts {
@@ -243,7 +239,7 @@ func (b *Accountant) mustBeValid() {
 	}
 }
 
-// CheckInvariants returns an error if an invariant of the book is broken.
+// CheckInvariants returns an error if an invariant is broken.
 func (b *Accountant) CheckInvariants() error {
 	for _, s := range b.Submitters() {
 		if a := b.accounts[s]; a.Submitter != s || !a.isValid() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestExp2Neg holds the series against the library's function.
+// TestExp2Neg compares the series with the library's function.
 func TestExp2Neg(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 100_000 {
@@ -26,8 +26,8 @@ func TestExp2Neg(t *testing.T) {
 	}
 }
 
-// TestBits holds the bits of a book after a fixed history. They are the same on every
-// processor: a difference here is one between the replicas of a cell.
+// TestBits checks the bits of an accountant after a fixed history. They must be equal on
+// every processor, because a difference would be one between replicas.
 func TestBits(t *testing.T) {
 	b := NewAccountant(HalfLife)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -47,8 +47,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestReplicas holds that two books that hear the same are the same to the last bit,
-// though one is asked all the time, and the other kept and read back in between.
+// TestReplicas checks that two accountants with the same events are equal to the last
+// bit. One is read all the time, and the other saved and loaded in between.
 func TestReplicas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	asked, saved := NewAccountant(time.Hour), NewAccountant(time.Hour)

@@ -25,8 +25,8 @@ type savedAccount struct {
 	At           time.Time `json:"at"`
 }
 
-// Save writes the book as JSON, in order. What is in use now is not written: after a
-// restart the schedds say it anew.
+// Save writes the accounts as JSON, in order. The present usage is not written: after a
+// restart the schedds report it again.
 func (b *Accountant) Save(now time.Time) ([]byte, error) {
 	saved := savedAccountant{Version: stateVersion}
 	for _, s := range b.Submitters() {
@@ -37,7 +37,7 @@ func (b *Accountant) Save(now time.Time) ([]byte, error) {
 	return json.MarshalIndent(saved, "", " ")
 }
 
-// Load reads what Save wrote into an empty book. The priorities decay over the time in
+// Load reads what Save wrote into an empty accountant. The priorities decay over the time
 // between as if nothing was used.
 func (b *Accountant) Load(text []byte) error {
 	var saved savedAccountant
@@ -59,8 +59,8 @@ func (b *Accountant) Load(text []byte) error {
 	return nil
 }
 
-// PutAccount takes in an account as it was kept, in place of the submitter's own. It
-// refuses one that no book could hold.
+// PutAccount stores a saved account, in place of the submitter's own. It refuses an
+// invalid one.
 func (b *Accountant) PutAccount(a SubmitterAccount) error {
 	if !a.isValid() {
 		return fmt.Errorf("account of %s: %w: what was kept makes no sense: %+v", a.Submitter, roost.Invalid, a)
@@ -69,8 +69,8 @@ func (b *Accountant) PutAccount(a SubmitterAccount) error {
 	return nil
 }
 
-// Accounts lists all accounts as they are kept, each as of its own instant, in order:
-// what PutAccount of another book makes the same book of, bit for bit.
+// Accounts lists all accounts as they are stored, each as of its own instant, in order.
+// PutAccount makes an equal accountant of them, bit for bit.
 func (b *Accountant) Accounts() []SubmitterAccount {
 	all := make([]SubmitterAccount, 0, len(b.accounts))
 	for _, s := range b.Submitters() {

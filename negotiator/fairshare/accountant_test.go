@@ -45,8 +45,8 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-// TestReadingChangesNothing holds that it does not matter how often somebody looks, nor
-// that time runs backwards.
+// TestReadingChangesNothing checks that neither reads nor time that runs backwards change
+// anything.
 func TestReadingChangesNothing(t *testing.T) {
 	often, seldom := NewAccountant(HalfLife), NewAccountant(HalfLife)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -136,8 +136,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// takeAllTurns lets turns hand out pieces of one core until nothing is left, and says
-// what each claimant got.
+// takeAllTurns grants tasks of one core by turns until nothing is left, and returns what
+// each claimant got.
 func takeAllTurns(claimants []WaitingSubmitter, wants []int, free int) []int {
 	got := make([]int, len(claimants))
 	turns := NewTurnQueue(claimants)
@@ -208,8 +208,8 @@ func TestTurnQueue(t *testing.T) {
 	}
 }
 
-// TestTurnsProportional holds, for random claimants that all want more than there is,
-// that everybody who got anything ends at one level, give or take a piece.
+// TestTurnsProportional checks random claimants that all want more than there is. All
+// that got something must end at one level, up to one task.
 func TestTurnsProportional(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -1,10 +1,10 @@
 package fairshare
 
-// DivideUnits divides q things among jobs that want so many each, as HRM divides GPUs
-// among its batch jobs (§4.5): first min(⌊q/K⌋, N_j) for each of K jobs, then what is
-// left evenly among those that still want some, until nothing is left or nobody wants
-// more. So the sum is min(q, Σ N_j). Where less is left than jobs want some, the first
-// get one each. What is negative counts as nothing.
+// DivideUnits divides q units among jobs that want wants[i] each, as HRM divides GPUs
+// among its batch jobs (§4.5). Each of K jobs first gets min(⌊q/K⌋, N_j). The rest is
+// divided evenly among those that want more, until nothing is left or wanted. So the sum
+// is min(q, Σ N_j). If fewer units are left than jobs want some, the first jobs get one
+// each. Negative numbers count as 0.
 func DivideUnits(q int64, wants []int64) []int64 {
 	got := make([]int64, len(wants))
 	open := make([]int, 0, len(wants))

@@ -28,9 +28,9 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// TestPortionsAddUp holds for random jobs that all is handed out that somebody wants,
-// that nobody gets more than it wants, and that who gets less than another, by more than
-// one, has all it wants.
+// TestPortionsAddUp checks random divisions. Everything that is wanted is given, no job
+// gets more than it wants, and one that gets less than another, by more than one, has all
+// it wants.
 func TestPortionsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

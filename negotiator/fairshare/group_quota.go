@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// AccountingGroup is an accounting group as one cycle sees it. Groups make a tree:
-// "physics.optics" lies below "physics", and all lie below the root, which has no name
-// and to which everybody belongs who is in no group that is known.
+// AccountingGroup is an accounting group in one cycle. Groups form a tree:
+// "physics.optics" is below "physics", and all are below the root, which has no name and
+// contains everyone in no known group.
 type AccountingGroup struct {
 	Name string
-	// cores; of a dynamic one the part, 0 to 1, of what the static groups beside it leave
-	// of its parent's
+	// cores; for a dynamic group the part, 0 to 1, of what its static siblings leave of
+	// the parent's quota
 	Quota          float64
 	Dynamic        bool
-	AcceptsSurplus bool    // it may have what others leave
-	Requested      float64 // cores that its own submitters use and want, without those of the groups below it
+	AcceptsSurplus bool    // it may use what others leave
+	Requested      float64 // cores that its own submitters use and want, without groups below
 }
 
 // GroupAllocation is what a group may use in this cycle.
 type GroupAllocation struct {
 	Name      string  // "": the root
-	Quota     float64 // cores, its own: without those of the groups below it, unless groups may be oversubscribed
-	Allocated float64 // cores, 0 <= Allocated <= Requested: of its quota, and of what others leave
+	Quota     float64 // cores of its own, without groups below, unless groups may be oversubscribed
+	Allocated float64 // cores, 0 <= Allocated <= Requested: from its quota, and from what others leave
 }
 
-// DivideQuotas divides a pool of so many cores among groups by their quotas, and what
+// DivideQuotas divides a pool of cores among groups by their quotas. It then divides what
 // some leave among those that may have it (HTCondor's GroupEntry::hgq_assign_quotas,
 // hgq_fairshare and hgq_allocate_surplus). root is what is requested outside of all
-// groups. With oversubscription static quotas hold even if they add up to more than there
-// is (ALLOW_QUOTA_OVERSUBSCRIPTION). Negative numbers count as 0. The allocations come in
-// the order of the groups, the root's last.
+// groups. With oversubscription, static quotas apply even if they add up to more than
+// there is (ALLOW_QUOTA_OVERSUBSCRIPTION). Negative numbers count as 0. The allocations
+// are in the order of the groups, with the root's last.
 func DivideQuotas(groups []AccountingGroup, pool, root float64, oversubscribe bool) []GroupAllocation {
 	d := quotaDivision{oversubscribe: oversubscribe,
 		root: &groupNode{AccountingGroup: AccountingGroup{Requested: max(0, root), AcceptsSurplus: true}}}
@@ -45,8 +45,8 @@ func DivideQuotas(groups []AccountingGroup, pool, root float64, oversubscribe bo
 	return all
 }
 
-// NearestGroup is the group among those of a sorted list that a submitter of the named
-// group counts for: itself, or the nearest above it that is known, or "", the root.
+// NearestGroup returns the group of a sorted list that counts for submitters of the named
+// group. It is that group, or the nearest known one above it, or "", the root.
 func NearestGroup(sorted []string, name string) string {
 	for name != "" {
 		if _, ok := slices.BinarySearch(sorted, name); ok {
@@ -57,7 +57,7 @@ func NearestGroup(sorted []string, name string) string {
 	return ""
 }
 
-// parentOf is the name of the group that the named one lies below.
+// parentOf returns the name of the parent of a group.
 func parentOf(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 
 type quotaDivision struct {
@@ -65,19 +65,19 @@ type quotaDivision struct {
 	root          *groupNode
 }
 
-// groupNode is a group in the making of a division.
+// groupNode is a group during a division.
 type groupNode struct {
 	AccountingGroup
 	children     []*groupNode
-	quota        float64 // of itself
-	subtree      float64 // of itself and all below it
+	quota        float64 // of the group alone
+	subtree      float64 // of the group and all below it
 	allocated    float64
-	ownUnmet     float64 // that it still requests for itself
-	subtreeUnmet float64 // that it still requests for itself and all below it that may have surplus
+	ownUnmet     float64 // what it still requests for itself
+	subtreeUnmet float64 // what it and all groups below still request that may have surplus
 }
 
-// buildTree makes the tree, and returns its nodes in the order of the groups, the root
-// last.
+// buildTree builds the tree, and returns its nodes in the order of the groups, with the
+// root last.
 func (d *quotaDivision) buildTree(groups []AccountingGroup) []*groupNode {
 	nodes, byName, names := make([]*groupNode, len(groups)), map[string]*groupNode{"": d.root},
 		make([]string, len(groups))
@@ -97,9 +97,9 @@ func (d *quotaDivision) buildTree(groups []AccountingGroup) []*groupNode {
 	return append(nodes, d.root)
 }
 
-// assignQuotas gives a subtree its quota: static ones of the children come first, cut
-// down alike if they are more than there is, and dynamic ones share the rest, cut down if
-// they add up to more than 1.
+// assignQuotas assigns a quota to a subtree. Static quotas of the children come first,
+// scaled down if they exceed it. Dynamic ones share the rest, scaled down if they add up
+// to more than 1.
 func (d *quotaDivision) assignQuotas(n *groupNode, quota float64) {
 	if quota <= 0 {
 		return
@@ -130,14 +130,14 @@ func (d *quotaDivision) assignQuotas(n *groupNode, quota float64) {
 		given += q
 	}
 	n.quota = max(0, quota-given)
-	if d.oversubscribe && n != d.root { // the root's quota is the whole pool: it has only what is left
+	if d.oversubscribe && n != d.root { // the root's quota is the whole pool, of which it has only the rest
 		n.quota = quota
 	}
 }
 
-// allocateOwnQuotas gives every group what it requests of its own quota, then lets what
-// is left flow up, and at each node to those below that may have it. It returns what is
-// left of the subtree.
+// allocateOwnQuotas gives every group what it requests of its own quota. The rest moves
+// up, and at each node to those below that may have it. It returns what is left of the
+// subtree.
 func (d *quotaDivision) allocateOwnQuotas(n *groupNode) (surplus float64) {
 	n.allocated = min(n.Requested, n.quota)
 	n.ownUnmet = n.Requested - n.allocated
@@ -152,8 +152,8 @@ func (d *quotaDivision) allocateOwnQuotas(n *groupNode) (surplus float64) {
 	return d.spreadSurplus(n, surplus)
 }
 
-// spreadSurplus hands surplus to a group and its children, as equals, by their quotas,
-// and then down. It returns what nobody wants.
+// spreadSurplus gives surplus to a group and its children as equals, by their quotas, and
+// then to those below. It returns what is not wanted.
 func (d *quotaDivision) spreadSurplus(n *groupNode, surplus float64) float64 {
 	if surplus <= 0 || n.subtreeUnmet <= 0 {
 		return max(0, surplus)
@@ -189,11 +189,11 @@ func (d *quotaDivision) spreadSurplus(n *groupNode, surplus float64) float64 {
 	return surplus
 }
 
-// surplusPortion is what one of several gets of a surplus.
+// surplusPortion is one recipient's part of a surplus.
 type surplusPortion struct{ weight, wanted, granted float64 }
 
-// divideSurplus divides a surplus by weight, or alike, among those that want more, again
-// and again as some have enough.
+// divideSurplus divides a surplus by weight, or equally, among those that want more,
+// repeatedly as some have enough.
 func divideSurplus(all []surplusPortion, surplus float64, byWeight bool) float64 {
 	const dust = 1e-6
 	for surplus > 0 {

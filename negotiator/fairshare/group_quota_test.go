@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDivide holds divisions that were worked out by hand from HTCondor's formulae.
-// Groups are written NAME:QUOTA:REQUESTED, a quota of a dynamic group with a %, and with
-// a + if the group takes surplus; what comes out is QUOTA:ALLOCATED, the root's last.
+// TestDivide compares divisions with results worked out by hand from HTCondor's formulae.
+// Groups are written NAME:QUOTA:REQUESTED, with a % after a dynamic quota, and a + if the
+// group takes surplus. The result is QUOTA:ALLOCATED for each, with the root's last.
 func TestDivide(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -67,9 +67,9 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestDivideBounds holds of random trees that nobody gets more than it requests or less
-// than its own quota is good for, that no more is handed out than there is, and that
-// nothing is left over while somebody who may have it wants more.
+// TestDivideBounds checks random trees. No group gets more than it requests, or less than
+// its own quota permits. No more is given than there is, and nothing is left while a
+// group that may have it wants more.
 func TestDivideBounds(t *testing.T) {
 	names := []string{"a", "a.x", "a.y", "a.x.p", "b", "b.z", "c"}
 	for seed := range uint64(5000) {

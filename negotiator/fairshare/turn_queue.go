@@ -5,35 +5,35 @@ import (
 	"math"
 )
 
-// WaitingSubmitter is a submitter that wants something now.
+// WaitingSubmitter is a submitter with requests in this cycle.
 type WaitingSubmitter struct {
 	Submitter         Submitter
 	EffectivePriority float64 // effective priority; > 0
-	Usage             float64 // cores it has already
-	Floor             float64 // cores that it has before anybody gets more than its own floor; 0 for none
-	Ceiling           float64 // cores that it never has more of; 0 for none
+	Usage             float64 // cores in use
+	Floor             float64 // cores that it gets before anyone exceeds its own floor; 0: none
+	Ceiling           float64 // most cores that it may have; 0: unlimited
 }
 
-// TurnQueue says whose turn it is while something is handed out. HTCondor spins a pie:
+// TurnQueue says whose turn it is while resources are granted. HTCondor computes a pie:
 // each submitter may have (1/π_i)/Σ(1/π_j) of what there is, less what it has. With few
-// and large pieces a pie leaves the rounding to chance, so here the pie is eaten a slice
-// at a time, as water fills a basin: the next turn is of whoever has least in proportion
-// to its share, and its level is held·π. Whoever takes a slice rises, and in the end all
-// stand at one level, give or take one piece.
+// and large tasks that leaves the rounding to chance. So here the pie is divided a slice
+// at a time, as water fills a basin: the next turn belongs to the submitter with the
+// lowest level, which is usage·π. A slice raises the level, and in the end all levels are
+// equal up to one task.
 type TurnQueue struct {
 	queue              turnHeap
 	index              []*turnEntry // by claimant
-	inversePrioritySum float64      // Σ 1/π of those who are still in
+	inversePrioritySum float64      // Σ 1/π of the remaining claimants
 	entries            []turnEntry
 }
 
 type turnEntry struct {
 	WaitingSubmitter
-	claimant, heapIndex int // the claimant's number, and where it is in the heap; -1 when it has left
+	claimant, heapIndex int // number of the claimant, and its index in the heap; -1 after it has left
 }
 
-// usageLevel is below 0 as long as the seat is below its floor, in proportion to it:
-// floors come first, as in HTCondor's round of floors.
+// usageLevel returns the level of an entry. It is negative below the floor, in proportion
+// to it: floors come first, as in HTCondor's round of floors.
 func (s *turnEntry) usageLevel() float64 {
 	if s.Usage < s.Floor {
 		return s.Usage/s.Floor - 1
@@ -41,18 +41,18 @@ func (s *turnEntry) usageLevel() float64 {
 	return s.Usage * s.EffectivePriority
 }
 
-// slicesLeft is into how many slices what is left is cut, for each submitter.
+// slicesLeft is the number of slices that each submitter's share of the rest is cut into.
 const slicesLeft = 16
 
-// NewTurnQueue starts with those claimants; they are named by their numbers in the list
-// from then on.
+// NewTurnQueue returns a queue of those claimants. Their numbers are their indexes in the
+// list.
 func NewTurnQueue(claimants []WaitingSubmitter) *TurnQueue {
 	t := &TurnQueue{}
 	t.Restart(claimants)
 	return t
 }
 
-// Restart starts anew with other claimants, in the same memory.
+// Restart begins again with other claimants, in the same memory.
 func (t *TurnQueue) Restart(claimants []WaitingSubmitter) {
 	n := len(claimants)
 	if cap(t.entries) < n {
@@ -71,9 +71,9 @@ func (t *TurnQueue) Restart(claimants []WaitingSubmitter) {
 	heap.Init(&t.queue)
 }
 
-// Next returns whose turn it is and how many cores it may take before the turn is over,
-// when that many are still free. A turn is always good for one piece, however small the
-// slice; whether that piece is below the claimant's ceiling is for the caller to see to.
+// Next returns whose turn it is and how many cores it may take in this turn. The slice
+// holds if that many are free. A turn is always good for one task, however small the
+// slice. The caller must check that this task is below the claimant's ceiling.
 func (t *TurnQueue) Next(free float64) (claimant int, slice float64, ok bool) {
 	if len(t.queue) == 0 {
 		return 0, 0, false
@@ -94,7 +94,7 @@ func (t *TurnQueue) Next(free float64) (claimant int, slice float64, ok bool) {
 	return s.claimant, min(most, max(gap, free/(s.EffectivePriority*t.inversePrioritySum*slicesLeft))), true
 }
 
-// AddTaken notes that the claimant got so many cores.
+// AddTaken adds cores that the claimant got.
 func (t *TurnQueue) AddTaken(claimant int, cores float64) {
 	s := t.index[claimant]
 	s.Usage += max(0, cores)
@@ -103,8 +103,8 @@ func (t *TurnQueue) AddTaken(claimant int, cores float64) {
 	}
 }
 
-// RemoveClaimant takes the claimant out: it wants nothing more, or nothing that is left
-// serves it.
+// RemoveClaimant removes the claimant: it wants nothing more, or nothing that is left
+// suits it.
 func (t *TurnQueue) RemoveClaimant(claimant int) {
 	s := t.index[claimant]
 	if s.heapIndex >= 0 {
@@ -113,8 +113,8 @@ func (t *TurnQueue) RemoveClaimant(claimant int) {
 	}
 }
 
-// turnHeap is a heap by level, then by effective priority, then by name and number, so
-// that the order never depends on chance.
+// turnHeap is a heap by level, then by effective priority, then by name and number. The
+// order never depends on chance.
 type turnHeap []*turnEntry
 
 func (q turnHeap) Len() int { return len(q) }
@@ -148,7 +148,7 @@ func (q *turnHeap) Pop() any {
 	return s
 }
 
-// secondLevel is the lowest level but that of the first.
+// secondLevel returns the second lowest level.
 func (q turnHeap) secondLevel() float64 {
 	if len(q) == 2 {
 		return q[1].usageLevel()

@@ -1,22 +1,22 @@
-// Package forecast says what will be free of a machine, and when: it is the one place
-// where it is decided when what waits can start, and what may start before it without
-// delaying it. It is pure.
+// Package timeline computes what will be free on a machine, and when. It alone decides
+// when a waiting request can start, and what may start before it without delaying it. It
+// is pure.
 //
-// A [MachineCapacity] has something free now, gets something back at each [Release], and
-// gives something away for the time of each [Reservation]. Between the beginnings of
-// holds what is free only rises: so whether something fits for a while is asked now, and
-// where a hold begins within that while.
+// A [MachineCapacity] has resources free now, gets some back at each [CapacityRelease],
+// and loses some during each [Reservation]. Between the starts of reservations the free
+// resources only rise. So to fit for a time, a task must fit now, and at the start of
+// each reservation within that time.
 //
 // # Backfill
 //
-// What waits at the head of a queue gets a hold from the earliest instant on at which it
-// fits ([EarliestFit]); what comes after it may start now if it fits beside that hold for
-// as long as it runs ([MachineCapacity.Fits]): so it ends before the head starts, or
-// takes what the head leaves. That is EASY (Lifka, The ANL/IBM SP Scheduling System,
-// 1995; Mu'alem and Feitelson, IEEE TPDS 12(6), 2001, §2.1). With a hold for each that
-// waits it is the conservative backfill of the same paper (§2.2). Nothing that declares
-// no length ever ends.
+// The head of a queue gets a reservation from the earliest instant at which it fits
+// ([EarliestFit]). Later requests may start now if they fit beside that reservation for
+// as long as they run ([MachineCapacity.Fits]): they end before the head starts, or take
+// what the head leaves. That is EASY (Lifka, The ANL/IBM SP Scheduling System, 1995;
+// Mu'alem and Feitelson, IEEE TPDS 12(6), 2001, §2.1). With a reservation for each
+// waiting request it is the conservative backfill of the same paper (§2.2). A task
+// without a declared length never ends.
 //
-// On one machine of as many processors as a cluster has, this gives the schedules of EASY
+// On one machine with as many processors as a cluster, this gives the schedules of EASY
 // to the second: the tests of internal/sim compare them with published ones.
 package timeline

@@ -7,28 +7,28 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// capacityChange is an instant from which on a machine has room for more units than
-// before, or fewer.
+// capacityChange is an instant from which on a machine has room for more tasks than
+// before, or for fewer.
 type capacityChange struct {
 	at    UnixSeconds
-	units int // more, or fewer
+	units int // difference; negative: fewer
 }
 
-// EarliestFit is the first instant at which so many units fit on the machines together,
-// for so long, and how many on which; ok is false if there is none that is known of. Of
-// the machines those with the lower numbers are taken first.
+// EarliestFit returns the first instant at which n tasks fit on the machines together for
+// the given length. It also returns how many fit on which; ok is false if no such instant
+// is known. Machines with lower indexes are used first.
 func EarliestFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources,
 	n int) (start UnixSeconds, on []int, ok bool) {
 	return EarliestSpreadFit(machines, now, length, r, n, n)
 }
 
-// EarliestUnit is EarliestFit for one unit on one machine.
+// EarliestUnit is EarliestFit for one task on one machine.
 func (m *MachineCapacity) EarliestUnit(now, length UnixSeconds, r roost.Resources) (start UnixSeconds, ok bool) {
 	if len(m.Reservations) > 0 {
 		start, _, ok = EarliestFit([]*MachineCapacity{m}, now, length, r, 1)
 		return start, ok
 	}
-	free, at := m.Free, now // what is free only rises
+	free, at := m.Free, now // free resources only rise
 	for i := range m.Releases {
 		one := &m.Releases[i]
 		if one.At > at {
@@ -42,15 +42,15 @@ func (m *MachineCapacity) EarliestUnit(now, length UnixSeconds, r roost.Resource
 	return at, HasRoom(&r, &free)
 }
 
-// HasRoom is whether r.Times(free) > 0, without a division: what something wants nothing
-// of does not count.
+// HasRoom reports whether r.Times(free) > 0, without a division. Resources of which r has
+// none do not count.
 func HasRoom(r, free *roost.Resources) bool {
 	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) &&
 		(r.Disk <= 0 || r.Disk <= free.Disk) &&
 		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && (r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
 }
 
-// EarliestSpreadFit is EarliestFit with at most so many units on each machine.
+// EarliestSpreadFit is EarliestFit with at most each tasks on a machine.
 func EarliestSpreadFit(machines []*MachineCapacity, now, length UnixSeconds, r roost.Resources,
 	n, each int) (start UnixSeconds, on []int, ok bool) {
 	var all []capacityChange
@@ -75,8 +75,8 @@ func EarliestSpreadFit(machines []*MachineCapacity, now, length UnixSeconds, r r
 	return 0, nil, false
 }
 
-// appendChanges adds to the list how the number of units changes for which the machine
-// has room, up to a limit.
+// appendChanges appends the changes of the number of tasks that fit on the machine, up to
+// a limit.
 func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixSeconds, r roost.Resources,
 	limit int) []capacityChange {
 	if len(m.Reservations) == 0 {
@@ -89,7 +89,7 @@ func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixS
 	for _, h := range m.Reservations {
 		times = append(times, h.Until)
 		if length <= h.From-now {
-			times = append(times, h.From-length+1) // what starts then meets the hold
+			times = append(times, h.From-length+1) // a task that starts then overlaps the reservation
 		}
 	}
 	slices.Sort(times)
@@ -106,7 +106,7 @@ func (m *MachineCapacity) appendChanges(list []capacityChange, now, length UnixS
 	return list
 }
 
-// appendReleases is steps where nothing is held: what is free only rises.
+// appendReleases is appendChanges without reservations, when free resources only rise.
 func (m *MachineCapacity) appendReleases(list []capacityChange, now UnixSeconds, r roost.Resources,
 	limit int) []capacityChange {
 	free, had := m.Free, 0

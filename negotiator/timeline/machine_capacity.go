@@ -8,10 +8,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// UnixSeconds is an instant, in unix seconds, or a length of time.
+// UnixSeconds is an instant in unix seconds, or a duration in seconds.
 type UnixSeconds = int64
 
-// Never is an instant that does not come, and the length of what does not end.
+// Never is an instant that never comes, and the length of what does not end.
 const Never UnixSeconds = math.MaxInt64
 
 // CapacityRelease is what a machine gets back at an instant.
@@ -20,20 +20,20 @@ type CapacityRelease struct {
 	Resources roost.Resources
 }
 
-// Reservation is what is given away from an instant on until another.
+// Reservation is a reservation of resources from an instant until another.
 type Reservation struct {
 	From, Until UnixSeconds
 	Resources   roost.Resources
 }
 
-// MachineCapacity is what is known of a machine's future.
+// MachineCapacity is the known future of a machine's resources.
 type MachineCapacity struct {
-	Free         roost.Resources   // now; below 0 where more is promised than there is
-	Releases     []CapacityRelease // in order of time; those of the past count now
+	Free         roost.Resources   // free now; negative if more is granted than there is
+	Releases     []CapacityRelease // in order of time; past ones count now
 	Reservations []Reservation
 }
 
-// EndTime is when something ends that starts then and takes so long.
+// EndTime returns when something of that length ends that starts then.
 func EndTime(start, length UnixSeconds) UnixSeconds {
 	if length >= Never-start {
 		return Never
@@ -41,8 +41,7 @@ func EndTime(start, length UnixSeconds) UnixSeconds {
 	return start + length
 }
 
-// AddRelease notes that the machine gets something back. What never comes back need not
-// be noted.
+// AddRelease adds a release. A release at Never is ignored.
 func (m *MachineCapacity) AddRelease(at UnixSeconds, r roost.Resources) {
 	if at == Never {
 		return
@@ -53,14 +52,14 @@ func (m *MachineCapacity) AddRelease(at UnixSeconds, r roost.Resources) {
 	m.Releases = slices.Insert(m.Releases, i, CapacityRelease{at, r})
 }
 
-// AddStart notes that something takes its part of the machine from now on for so long.
+// AddStart takes resources from now on for the given length.
 func (m *MachineCapacity) AddStart(now, length UnixSeconds, r roost.Resources) {
 	m.Free = m.Free.Sub(r)
 	m.AddRelease(EndTime(now, length), r)
 }
 
-// FreeAt is what is free at an instant, not before now. It is below 0 where holds are
-// larger than what there is.
+// FreeAt returns what is free at an instant, which must not be before now. It is negative
+// where reservations exceed what there is.
 func (m *MachineCapacity) FreeAt(t UnixSeconds) roost.Resources {
 	free := m.Free.Add(roost.Resources{}) // memory of GPUs is not counted
 	for i := range m.Releases {
@@ -77,7 +76,7 @@ func (m *MachineCapacity) FreeAt(t UnixSeconds) roost.Resources {
 	return free
 }
 
-// addInPlace is Resources.Add in place: what will be free is summed up again and again.
+// addInPlace is Resources.Add in place, because the sums are computed very often.
 func addInPlace(sum, r *roost.Resources) {
 	sum.CPU += r.CPU
 	sum.Memory += r.Memory
@@ -85,15 +84,16 @@ func addInPlace(sum, r *roost.Resources) {
 	sum.GPUs += r.GPUs
 }
 
-// Fits reports whether something can have its part of the machine from an instant on, not
-// before now, for so long.
+// Fits reports whether a task fits on the machine from an instant on for the given
+// length. The instant must not be before now.
 func (m *MachineCapacity) Fits(start, length UnixSeconds, r roost.Resources) bool {
 	return m.UnitsFrom(start, length, r, 1) > 0
 }
 
-// UnitsFrom is how many of that size fit together from an instant on for so long, and no
-// more than the limit. What they want nothing of does not count, so that who wants no GPU
-// may run where a hold waits for more of them than are free.
+// UnitsFrom returns how many tasks of that size fit together from an instant on, up to
+// limit. They must fit for the given length. Resources that they do not need do not
+// count, so a task without GPUs may run while a reservation waits for more GPUs than are
+// free.
 func (m *MachineCapacity) UnitsFrom(start, length UnixSeconds, r roost.Resources, limit int) int {
 	n := min(limit, r.TimesIn(m.FreeAt(start)))
 	end := EndTime(start, length)

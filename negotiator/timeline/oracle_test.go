@@ -83,8 +83,8 @@ func randomMachine(rng *rand.Rand) *MachineCapacity {
 	return m
 }
 
-// TestUnaffectedFit holds that who wants nothing of what is short is not kept from
-// running by it.
+// TestUnaffectedFit checks that a shortage of a resource does not stop tasks that do not
+// need it.
 func TestUnaffectedFit(t *testing.T) {
 	m := &MachineCapacity{Free: roost.Resources{CPU: 8000, GPUs: 2}}
 	m.Reservations = []Reservation{{0, Never, roost.Resources{CPU: 1000, GPUs: 4}}}
