@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// AccountingGroup is a group of submitters that has a part of the pool (HTCondor:
-// GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x). "sci.chem"
-// lies in "sci", which has to be there.
+// AccountingGroup is a group of submitters with a share of the pool (HTCondor:
+// GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x). Group
+// "sci.chem" is a subgroup of "sci", which must exist.
 type AccountingGroup struct {
 	Name  string     `json:"name"`
 	Cores *CoreCount `json:"cores,omitempty"` // a static quota
-	// a dynamic one: of what the group above has, or the pool; 0 to 1
+	// a dynamic quota: the fraction of the parent's quota, or of the pool; 0 to 1
 	Fraction      *float64 `json:"fraction,omitempty"`
-	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // it gets of what others leave
+	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // the group may use what others leave unused
 }
 
 func (g AccountingGroup) name() string     { return g.Name }
 func (g AccountingGroup) users() []string  { return nil }
 func (g AccountingGroup) groups() []string { return groupOrNone(g.Parent()) }
 
-// Parent is the group that g lies in; empty for one at the top.
+// Parent returns the name of the parent group, or "" for a top-level group.
 func (g AccountingGroup) Parent() string {
 	i := strings.LastIndexByte(g.Name, '.')
 	return g.Name[:max(i, 0)]
@@ -47,8 +47,8 @@ func (g AccountingGroup) check(l *Ledger) error {
 	return g.checkParentQuota(l, g.Name)
 }
 
-// checkParentQuota refuses g if, with it, what lies in parent is promised more than that
-// has.
+// checkParentQuota refuses g if its parent's subgroups would be promised more than the
+// parent's quota.
 func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 	above, ok := objectNamed[AccountingGroup](l, KindGroup, parent)
 	if parent == g.Name {
@@ -89,12 +89,12 @@ func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
 	return nil
 }
 
-// Groups lists the groups by name, so that each comes after the one that it lies in.
+// Groups lists the groups by name, so that each follows its parent.
 func (l *Ledger) Groups() []AccountingGroup {
 	return slices.Collect(objectValues[AccountingGroup](l, KindGroup))
 }
 
-// Group returns one group.
+// Group returns the group with that name.
 func (l *Ledger) Group(name string) (AccountingGroup, bool) {
 	return objectNamed[AccountingGroup](l, KindGroup, name)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CommandVerb is what an administrator wants done with an object.
+// CommandVerb is the operation that a command performs on an object.
 type CommandVerb string
 
-// The verbs. They stand in logs on disk.
+// The verbs. They are written to logs on disk.
 const (
-	VerbSet    CommandVerb = "set"    // make it, or change the fields that are given
-	VerbRemove CommandVerb = "remove" // take it away; a setting goes back to its default
-	VerbReset  CommandVerb = "reset"  // of submitters: forget what was used
+	VerbSet    CommandVerb = "set"    // create the object, or change the given fields
+	VerbRemove CommandVerb = "remove" // delete the object; a setting reverts to its default
+	VerbReset  CommandVerb = "reset"  // for a submitter: reset the accumulated usage
 )
 
-// Verbs lists the verbs that a kind knows.
+// Verbs lists the verbs that are valid for a kind.
 func Verbs(kind ObjectKind) []CommandVerb {
 	if kind == KindSubmitter {
 		return []CommandVerb{VerbSet, VerbRemove, VerbReset}
@@ -30,33 +30,33 @@ func Verbs(kind ObjectKind) []CommandVerb {
 	return []CommandVerb{VerbSet, VerbRemove}
 }
 
-// AdminCommand is one wish of an administrator.
+// AdminCommand is one command of an administrator.
 type AdminCommand struct {
-	Who     string // as in "ann@node"; empty for Roost itself
-	Trusted bool   // root on a central manager, who needs no capability
+	Who     string // the user, as in "ann@node"; empty for Roost itself
+	Trusted bool   // the user is root on a central manager and needs no capability
 	Verb    CommandVerb
 	Kind    ObjectKind
-	Name    string // Remove and VerbReset: of the object
-	// Object says of VerbSet what the object is, as JSON. Fields that it does not name
-	// stay as they are, and null takes one away (RFC 7396).
+	Name    string // VerbRemove and VerbReset: the name of the object
+	// Object is the object that VerbSet sets, as JSON. Fields that it does not name stay
+	// as they are, and null removes one (RFC 7396).
 	Object json.RawMessage
-	Whole  bool   // Set: fields that Object does not name are taken away
-	Fresh  bool   // Set: an object of that name must not be there yet
-	Unsure bool   // who sends it does not know the users in it: they must have an account
-	Basis  []byte // the digest of the objects of that kind when it was thought out; empty: whatever they are by now
+	Whole  bool   // VerbSet: fields that Object does not name are removed
+	Fresh  bool   // VerbSet: no object of that name may exist yet
+	Unsure bool   // the sender does not know the users in the object: each must have an account
+	Basis  []byte // digest of the objects of that kind on which the command is based; empty: no check
 }
 
 // maxObject bounds the JSON of an object, in bytes.
 const maxObject = 1 << 20
 
-// Check refuses a command that would be refused now, with the reason. Time counts as that
+// Check returns the error with which Apply would refuse the command now. It uses the time
 // of the latest entry.
 func (l *Ledger) Check(c *AdminCommand) error {
 	_, _, err := l.resolveCommand(c)
 	return err
 }
 
-// applyCommand applies a command, or says why not.
+// applyCommand applies a command or returns why it is refused.
 func (l *Ledger) applyCommand(c *AdminCommand) error {
 	name, o, err := l.resolveCommand(c)
 	if err != nil {
@@ -74,8 +74,7 @@ func (l *Ledger) applyCommand(c *AdminCommand) error {
 	return nil
 }
 
-// resolveCommand finds out which object a command is about, and what VerbSet would make
-// of it.
+// resolveCommand finds the object of a command and, for VerbSet, builds its new value.
 func (l *Ledger) resolveCommand(c *AdminCommand) (name string, o *storedObject, err error) {
 	if !slices.Contains(Kinds(), c.Kind) {
 		return "", nil, refusalError(roost.Invalid, fmt.Sprintf("%q", c.Kind),
@@ -156,7 +155,7 @@ func (l *Ledger) resolveSet(c *AdminCommand) (name string, o *storedObject, err 
 	return name, &storedObject{text, t, c.Who, l.now, made}, nil
 }
 
-// checkObject refuses a thing that makes no sense, by itself or with what else there is.
+// checkObject refuses an object that is invalid by itself or contradicts other objects.
 func (l *Ledger) checkObject(t objectValue, unsure bool) error {
 	if err := t.check(l); err != nil {
 		return err
@@ -183,7 +182,7 @@ func (l *Ledger) checkObject(t objectValue, unsure bool) error {
 	return nil
 }
 
-// checkUnused refuses to remove what others need.
+// checkUnused refuses to remove an object that others need.
 func (l *Ledger) checkUnused(kind ObjectKind, name string) error {
 	var users []string
 	switch {
@@ -207,8 +206,8 @@ func (l *Ledger) objectNames(kind ObjectKind) []string {
 	return names
 }
 
-// mergePatch lays a patch over an object (RFC 7396) and returns it with its keys in
-// order. Numbers stay as they are written.
+// mergePatch applies a patch to an object (RFC 7396) and returns it with sorted keys.
+// Numbers keep their notation.
 func mergePatch(old, patch []byte) ([]byte, error) {
 	a, err := decodeObject(old)
 	if err != nil {
@@ -236,7 +235,7 @@ func decodeObject(text []byte) (map[string]any, error) {
 }
 
 func overlayFields(old, patch map[string]any) {
-	for key, v := range patch { // the order does not matter: each key is one of a kind
+	for key, v := range patch { // any order gives the same result, as the keys are distinct
 		switch v := v.(type) {
 		case nil:
 			delete(old, key)
@@ -253,7 +252,7 @@ func overlayFields(old, patch map[string]any) {
 	}
 }
 
-// LastChange is when an object was last set, and by whom.
+// LastChange describes when and by whom the object was last set.
 func (o PolicyObject) LastChange() string {
 	if o.SetBy == "" {
 		return o.SetAt.Format(time.RFC3339)
@@ -261,8 +260,7 @@ func (o PolicyObject) LastChange() string {
 	return o.SetAt.Format(time.RFC3339) + " by " + o.SetBy
 }
 
-// Nodes are the machines that VerbSet would name: those that drains and reservations are
-// about.
+// Nodes lists the machines of the drain or reservation that VerbSet would set.
 func (l *Ledger) Nodes(c *AdminCommand) []string {
 	_, o, err := l.resolveCommand(c)
 	if err != nil || o == nil {
@@ -279,7 +277,7 @@ func (l *Ledger) Nodes(c *AdminCommand) []string {
 	return nil
 }
 
-// NameOf is what an object of that JSON is called among its kind.
+// NameOf returns the name of an object of that kind, given as JSON.
 func NameOf(kind ObjectKind, object []byte) (string, error) {
 	read := objectReaders()[kind]
 	if read == nil {

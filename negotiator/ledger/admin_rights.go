@@ -9,28 +9,28 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AdminRights is what somebody may do who is not root on a central manager.
+// AdminRights contains the capabilities of a user who is not root on a central manager.
 type AdminRights struct {
 	User         string   `json:"who"` // "ann@node", or "ann" for a user of that name on any node of the pool
 	Capabilities []string `json:"capabilities"`
 }
 
-// AdminCapability is a right that can be given.
+// AdminCapability is a right that administrators can grant.
 type AdminCapability struct {
 	Name        string       `json:"name"`
-	Kinds       []ObjectKind `json:"kinds,omitempty"` // the objects that it allows to set and remove
+	Kinds       []ObjectKind `json:"kinds,omitempty"` // the objects that it permits to set and remove
 	Description string       `json:"what"`            // for people, beginning with a verb
 }
 
-// The capabilities that are no kind's.
+// The capabilities that belong to no kind of object.
 const (
 	CapabilityAll     = "all"
-	CapabilityJobs    = "jobs"    // acting on everybody's jobs
+	CapabilityJobs    = "jobs"    // acting on the jobs of all users
 	CapabilityMembers = "members" // adding and removing replicas of the negotiator
 )
 
-// Capabilities is the one table of who may do what: what is not in it only root on a
-// central manager may. Reading needs no capability.
+// Capabilities returns the table of all capabilities. An operation that is not in the
+// table requires root on a central manager. Reading requires no capability.
 func Capabilities() []AdminCapability {
 	return []AdminCapability{
 		{"shares", []ObjectKind{KindSubmitter},
@@ -49,7 +49,7 @@ func Capabilities() []AdminCapability {
 	}
 }
 
-// CapabilityFor names the capability, other than all, that allows to change objects of a
+// CapabilityFor names the capability, other than all, that permits changing objects of a
 // kind.
 func CapabilityFor(kind ObjectKind) string {
 	for _, c := range Capabilities() {
@@ -67,7 +67,7 @@ func (a AdminRights) users() []string {
 	if user, _, remote := strings.Cut(a.User, "@"); !remote {
 		return []string{user}
 	}
-	return nil // of another node nobody here knows the users
+	return nil // the users of other nodes are not known here
 }
 
 func (a AdminRights) check(*Ledger) error {
@@ -108,13 +108,14 @@ func CapabilityNames() []string {
 	return names
 }
 
-// Admins lists who may do what, by name.
+// Admins lists the rights of all administrators by name.
 func (l *Ledger) Admins() []AdminRights {
 	return slices.Collect(objectValues[AdminRights](l, KindAdmin))
 }
 
-// JobAdmins lists who may act on everybody's jobs: who has the capability for that or for
-// everything, and operators of PBS, who have those for queues and drains.
+// JobAdmins lists the users who may act on the jobs of all users. They have the
+// capability for jobs or for everything, or are PBS operators, who have those for queues
+// and drains.
 func (l *Ledger) JobAdmins() (names []string) {
 	for _, a := range l.Admins() {
 		has := func(capability string) bool { return slices.Contains(a.Capabilities, capability) }
@@ -125,8 +126,8 @@ func (l *Ledger) JobAdmins() (names []string) {
 	return names
 }
 
-// CheckCapability refuses with roost.PermissionDenied what a user, as "ann@node", has no
-// capability for.
+// CheckCapability returns roost.PermissionDenied if a user, as "ann@node", lacks a
+// capability.
 func (l *Ledger) CheckCapability(who, capability string) error {
 	user, _, _ := strings.Cut(who, "@")
 	for _, name := range []string{who, user} {

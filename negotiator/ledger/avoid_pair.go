@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// AvoidPair is a task and a machine that keep failing together: they are kept apart until
-// a time.
+// AvoidPair is a task and a machine that keep failing together. The negotiator keeps them
+// apart until a time.
 type AvoidPair struct {
-	Task    string    `json:"task"` // as in "12[3].host"
+	Task    string    `json:"task"` // the task ID, as in "12[3].host"
 	Machine string    `json:"machine"`
 	Until   time.Time `json:"until"`
 	Reason  string    `json:"reason"`
@@ -20,8 +20,8 @@ type avoidPairKey struct{ task, machine string }
 
 func (p AvoidPair) key() avoidPairKey { return avoidPairKey{p.Task, p.Machine} }
 
-// addAvoidPair notes a pair, in place of what was known of it. Until in the past lets the
-// two together again.
+// addAvoidPair records a pair and replaces its earlier record. An Until in the past
+// removes the pair.
 func (l *Ledger) addAvoidPair(p AvoidPair) {
 	p.Until = timeOfNanos(unixNanos(p.Until))
 	if unixNanos(p.Until) <= l.now {
@@ -35,8 +35,7 @@ func (l *Ledger) addAvoidPair(p AvoidPair) {
 	l.avoidPairsDue = unixNanos(l.firstExpiring().Until)
 }
 
-// firstExpiring is the pair that is over first; that of two which comes first by its
-// names.
+// firstExpiring returns the pair that expires first; names break ties.
 func (l *Ledger) firstExpiring() (first AvoidPair) {
 	for _, p := range l.avoidPairs {
 		if first.Until.IsZero() || cmp.Or(p.Until.Compare(first.Until), p.compare(first)) < 0 {
@@ -46,8 +45,8 @@ func (l *Ledger) firstExpiring() (first AvoidPair) {
 	return first
 }
 
-// dropExpiredPairs forgets those that are over. It looks at them only when the first of
-// them is.
+// dropExpiredPairs removes the expired pairs. It scans them only once the first has
+// expired.
 func (l *Ledger) dropExpiredPairs() {
 	if len(l.avoidPairs) == 0 || l.now < l.avoidPairsDue {
 		return
@@ -66,7 +65,7 @@ func (p AvoidPair) compare(o AvoidPair) int {
 	return cmp.Or(cmp.Compare(p.Task, o.Task), cmp.Compare(p.Machine, o.Machine))
 }
 
-// AvoidPairs lists the tasks and machines that are kept apart, by task, then by machine.
+// AvoidPairs lists the pairs that are kept apart, by task, then by machine.
 func (l *Ledger) AvoidPairs() []AvoidPair {
 	return slices.SortedFunc(maps.Values(l.avoidPairs), AvoidPair.compare)
 }

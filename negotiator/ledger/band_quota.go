@@ -11,19 +11,21 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// BandQuota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is
-// looked at when a job is submitted, and in the bands that displace others again when
-// tasks start, by what runs then; to lower one evicts nobody. One of a period stands in
-// place of the one without while the period lasts. The free band needs none.
+// BandQuota bounds how much of a band the jobs of a user or group may request (Borg
+// §2.5). The negotiator checks it when a job is submitted. For the bands that can evict
+// others it checks again when tasks start, against what runs then. A lower quota evicts
+// nothing. A quota with a period replaces the one without while the period lasts. The
+// free band needs no quota.
 type BandQuota struct {
-	User  string         `json:"user,omitempty"`  // EachUser: of everybody who has none of his own
-	Group string         `json:"group,omitempty"` // all jobs of the group and of those in it together
+	// a user name, or EachUser for every user without a quota of their own
+	User  string         `json:"user,omitempty"`
+	Group string         `json:"group,omitempty"` // bounds all jobs of the group and of its subgroups together
 	Band  string         `json:"band"`
 	Max   ResourceBounds `json:"most"`
 	Period
 }
 
-// EachUser stands for every user who has no quota of his own.
+// EachUser denotes every user without a quota of their own.
 const EachUser = "each"
 
 func (q BandQuota) name() string {
@@ -92,7 +94,7 @@ func (q BandQuota) checkNoConflict(o BandQuota) error {
 			return fmt.Errorf("there is one %s already, and the two overlap: let one end where the other begins",
 				o.Period.Text())
 		}
-		return nil // the one of a period stands in place of the other
+		return nil // the one with a period replaces the other
 	}
 	small, large := q, o
 	if groupLiesIn(o.Group, q.Group) {
@@ -101,7 +103,7 @@ func (q BandQuota) checkNoConflict(o BandQuota) error {
 		return nil
 	}
 	if small.isBounded() != large.isBounded() {
-		return nil // they may be meant to be in force one after the other
+		return nil // they may be intended for different times
 	}
 	if name, has, may, over := small.Max.firstAbove(large.Max); over && has != "no bound" {
 		return fmt.Errorf("group %s would have %s %s of %s, and group %s, in which it lies, has %s: it could "+
@@ -111,15 +113,15 @@ func (q BandQuota) checkNoConflict(o BandQuota) error {
 	return nil
 }
 
-// groupLiesIn reports whether group lies in the other one.
+// groupLiesIn reports whether group is a subgroup of other, at any depth.
 func groupLiesIn(group, other string) bool { return other != "" && strings.HasPrefix(group, other+".") }
 
-// Quotas lists all quotas, by name.
+// Quotas lists all quotas by name.
 func (l *Ledger) Quotas() []BandQuota { return slices.Collect(objectValues[BandQuota](l, KindQuota)) }
 
-// QuotasFor lists the quotas in force at t that bind a user, on behalf of that group or
-// none, in that band: the user's own or that of each user, then those of the group and of
-// the groups around it.
+// QuotasFor lists the quotas in force at t for a user, group and band. The user's own
+// quota, or that of each user, comes first, then those of the group and of its ancestors.
+// The group may be empty.
 func (l *Ledger) QuotasFor(t time.Time, user, group string, band roost.PriorityBand) []BandQuota {
 	var all []BandQuota
 	own, found := l.quotaInForce(t, BandQuota{User: user, Band: band.String()})
@@ -137,8 +139,8 @@ func (l *Ledger) QuotasFor(t time.Time, user, group string, band roost.PriorityB
 	return all
 }
 
-// quotaInForce is the quota of the same user or group and band that holds at t: that of a
-// period rather than the standing one.
+// quotaInForce returns the quota at t of the same user or group and band. A quota with a
+// period takes precedence.
 func (l *Ledger) quotaInForce(t time.Time, like BandQuota) (BandQuota, bool) {
 	var found []BandQuota
 	for q := range objectValues[BandQuota](l, KindQuota) {
@@ -161,7 +163,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// SubjectText says whose quota it is, for messages.
+// SubjectText names the user or group of the quota for messages.
 func (q BandQuota) SubjectText() string {
 	switch {
 	case q.Group != "":

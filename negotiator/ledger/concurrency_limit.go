@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ConcurrencyLimit is how many of a licence, or of anything else that machines do not
-// have, may be in use in the pool at once (HTCondor: X_LIMIT).
+// ConcurrencyLimit bounds the units of a licence, or of another resource outside the
+// machines, in use at once (HTCondor: X_LIMIT). It applies to the whole pool.
 type ConcurrencyLimit struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`

@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// CustomResource says what a resource is that jobs name and Roost does not know itself
-// (PBS: custom resources; OpenPBS, pbs_resources(7B)). One that is counted for the whole
-// pool has a [Limit] of the same name, which says how much of it there is; any other is
-// an attribute of machines, which their node files say.
+// CustomResource describes a resource that jobs name and that is not built into Roost
+// (PBS: custom resources; OpenPBS, pbs_resources(7B)). A resource that is counted for the
+// whole pool has a [ConcurrencyLimit] of the same name, which defines its amount; any
+// other is an attribute of machines, which their node files set.
 type CustomResource struct {
 	Name string `json:"name"`
-	Type string `json:"type,omitempty"` // of [ResourceTypes]; empty: string
+	Type string `json:"type,omitempty"` // one of [ResourceTypes]; empty: string
 	Flag string `json:"flag,omitempty"` // letters of [ResourceFlags]
 }
 
-// ResourceTypes are the types that a resource may have.
+// ResourceTypes lists the types that a resource may have.
 func ResourceTypes() []string {
 	return []string{"boolean", "float", "long", "size", "string", "string_array"}
 }
 
-// ResourceFlags are the letters of flags: h of machines, q counted for the pool, n and f
-// counted on machines, i and r not to be asked for by users, m told to machines.
+// ResourceFlags contains the letters that flags may have. The letter h is for machine
+// attributes, q for resources counted for the pool, n and f for those counted on
+// machines, i and r for those that users may not request, m for those passed to machines.
 const ResourceFlags = "fhimnqr"
 
 func (r CustomResource) name() string     { return r.Name }
@@ -52,7 +53,7 @@ func (r CustomResource) check(*Ledger) error {
 	return nil
 }
 
-// IsCounted reports whether the resource is a number that the pool has so many of.
+// IsCounted reports whether the pool has a number of units of the resource.
 func (r CustomResource) IsCounted() bool {
 	return r.Type == "long" && !strings.Contains(r.Flag, "h")
 }

@@ -2,7 +2,7 @@ package ledger
 
 import "testing"
 
-// TestResource holds which resources can be made, and which are counted for the pool.
+// TestResource checks which resources can be made, and which are counted for the pool.
 func TestResource(t *testing.T) {
 	for _, c := range []struct {
 		r           CustomResource

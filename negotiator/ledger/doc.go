@@ -1,36 +1,37 @@
-// Package ledger is what the negotiators of a cell must not forget, as one state machine:
-// each replica applies the same entries in the same order and is then the same, bit for
-// bit. What can be learnt anew from the collectors and the schedds is not in here.
+// Package ledger is the replicated state machine of the negotiators of a cell. Every
+// replica applies the same entries in the same order and reaches the same state, bit for
+// bit. The ledger contains only state that cannot be rebuilt from the collectors and the
+// schedds.
 //
-// # Description it holds
+// # What it contains
 //
-//   - the accounts of fair share ([fairshare.Accountant]), and who leads: the epoch,
+//   - the accounts of fair share ([fairshare.Accountant]) and the leader with its epoch,
 //     which every grant carries;
-//   - the grants that are in flight, for as long as a schedd may still act on them, so
-//     that a new leader does not hand out the same room twice; those with
-//     licences until the leader is certain what has become of them;
+//   - the pending grants, for as long as a schedd may still claim them, so that a new
+//     leader does not grant the same resources twice. Those with concurrency limits stay
+//     until the leader knows their outcome;
 //   - the objects that administrators set: groups, quotas, limits, queues, capabilities,
 //     settings, reservations, drains, factors of submitters;
-//   - what had to go for others in the last hour, which is bounded by settings;
-//   - tasks and machines that keep failing together, until they may be tried again.
+//   - the evictions of the last hour, which settings bound;
+//   - pairs of a task and a machine that keep failing together, until the retry time.
 //
 // # How it changes
 //
-// An [LogEntry] is what one cycle of the leader decided, or what an administrator asked
-// for. [Ledger.Apply] depends on the entry and on what was applied before, and on nothing
-// else: time comes from the entry, maps are never ranged in their own order, floats are
-// rounded as package share says. An entry of a leader that has been deposed changes
-// nothing.
+// A [LogEntry] contains the decisions of one cycle of the leader, or the commands of
+// administrators. The result of [Ledger.Apply] depends only on the entry and on the
+// entries before it: the time comes from the entry, no map is ranged over in its own
+// order, and floats are rounded as package fairshare describes. An entry of a deposed
+// leader changes nothing.
 //
-// A [AdminCommand] is refused by [Ledger.Check] with a sentence that says where, why, and
-// what to do. The leader asks it before a command is proposed, and Apply asks it again,
-// as another one may have come in between.
+// [Ledger.Check] refuses an invalid [AdminCommand] with an error that names the place,
+// the reason and the remedy. The leader calls Check before it proposes a command, and
+// Apply checks again, as another command may have been applied in between.
 //
 // # How versions mix
 //
-// Entries and the kept state are laid out as protobuf would lay them out, and what a
-// version does not know in them it skips. Objects are JSON, and fields that a version
-// does not know stay in them. A rule that refuses more than the version before must not
-// come to bear on what replicas of both versions apply: the administrator changes
-// settings before or after an upgrade, not during it.
+// Entries and the saved state use the protobuf wire format, and a version skips the
+// fields that it does not know. Objects are JSON and retain the fields that a version
+// does not know. A rule that is stricter than in the version before must not affect what
+// replicas of both versions apply: administrators change settings before or after an
+// upgrade, not during it.
 package ledger

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// Decode reads what Encode wrote. Fields that are not known are skipped.
+// Decode reads what Encode wrote. It skips unknown fields.
 func Decode(buf []byte) (*LogEntry, error) {
 	e := &LogEntry{}
 	err := eachField(buf, func(f protowire.Number, v uint64, b []byte) (err error) {
@@ -45,7 +45,7 @@ func Decode(buf []byte) (*LogEntry, error) {
 	return e, nil
 }
 
-// appendDecoded adds what decode reads from b to a list.
+// appendDecoded appends to a list the element that decode reads from b.
 func appendDecoded[T any](list []T, b []byte, decode func(*T, []byte) error) ([]T, error) {
 	list = append(list, *new(T))
 	return list, decode(&list[len(list)-1], b)
@@ -205,8 +205,8 @@ func decodeDimension(r *roost.Resources, which protowire.Number, v int64) {
 	}
 }
 
-// unixNanos is a time in unix nanoseconds, and instant the way back. The zero time and
-// the epoch are both 0.
+// unixNanos converts a time to unix nanoseconds. The zero time becomes 0, as does the
+// unix epoch.
 func unixNanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -221,7 +221,7 @@ func timeOfNanos(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// eachField calls see for each field: with a number, or with bytes, which are buf's own.
+// eachField calls see for each field, with its number or with its bytes, which alias buf.
 func eachField(buf []byte, see func(f protowire.Number, v uint64, b []byte) error) error {
 	for len(buf) > 0 {
 		f, form, n := protowire.ConsumeTag(buf)

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// The fields of an entry in the log, as protobuf would lay them out.
+// The fields of an entry in the log, in the protobuf wire format.
 const (
 	eAt = iota + 1
 	eEpoch
@@ -22,7 +22,7 @@ const (
 	eResolved
 )
 
-// Encode adds the entry's form in the log to buf.
+// Encode appends the encoded entry to buf.
 func (e *LogEntry) Encode(buf []byte) []byte {
 	buf = encodeNumber(buf, eAt, uint64(e.At))
 	buf = encodeNumber(buf, eEpoch, e.Epoch)
@@ -113,12 +113,12 @@ func (c *AdminCommand) encode(b []byte) []byte {
 	return encodeText(b, 10, string(c.Basis))
 }
 
-// encodeSubmitter takes two numbers of fields.
+// encodeSubmitter writes a submitter in two consecutive fields.
 func encodeSubmitter(b []byte, field protowire.Number, s fairshare.Submitter) []byte {
 	return encodeText(encodeText(b, field, s.Owner), field+1, s.Group)
 }
 
-// encodeResources takes five numbers of fields.
+// encodeResources writes resources in five consecutive fields.
 func encodeResources(b []byte, field protowire.Number, r roost.Resources) []byte {
 	for i, v := range [...]int64{int64(r.CPU), int64(r.Memory), int64(r.Disk), int64(r.GPUs), int64(r.GPUMemory)} {
 		b = encodeNumber(b, field+protowire.Number(i), uint64(v))

@@ -12,42 +12,42 @@ import (
 // Bounds of the ledger.
 const (
 	maxAvoidPairs = 100_000
-	maxObjects    = 100_000 // of one kind
+	maxObjects    = 100_000 // for each kind
 )
 
-// maxClockSkew is how far an entry's time may lie before that of the one before and still
-// be taken for the unevenness of two leaders' clocks. Beyond it the clock was wrong and
-// has been put right: the ledger's goes back with it, or nothing would be charged until
-// the wrong time has come.
+// maxClockSkew bounds how far an entry's time may go back due to clock differences
+// between leaders. A larger step means that the earlier clock was wrong and has been
+// corrected: the ledger's clock goes back with it. Otherwise no usage would be charged
+// until the wrong time is reached.
 const maxClockSkew = time.Minute
 
-// maxTime bounds the times of entries: 1 January 2200. Beyond 2262 they do not fit 64
+// maxTime bounds the times of entries: 1 January 2200. Times after 2262 do not fit in 64
 // bits.
 const maxTime = 7258118400 * int64(time.Second)
 
-// Ledger is the replicated state. The zero value is not ready for use: see [New].
+// Ledger is the replicated state. The zero value is not usable: see [New].
 type Ledger struct {
 	now           int64
 	epoch         uint64
 	leader        string
-	lastGrant     uint64 // the highest number that a grant has had
+	lastGrant     uint64 // highest ID of any grant so far
 	accountant    *fairshare.Accountant
 	pendingGrants []PendingGrant // oldest first
-	limitedGrants []PendingGrant // those with licences, likewise
-	evictions     []TaskEviction // in the last hour, oldest first
+	limitedGrants []PendingGrant // pending grants with concurrency limits, oldest first
+	evictions     []TaskEviction // evictions in the last hour, oldest first
 	avoidPairs    map[avoidPairKey]AvoidPair
-	avoidPairsDue int64 // when the first of them is over
+	avoidPairsDue int64 // when the first avoid pair expires, in unix nanoseconds
 	objects       map[ObjectKind]map[string]*storedObject
 	policyVersion uint64 // counts changes of objects
 }
 
-// New returns a ledger in which nothing has happened.
+// New returns an empty ledger.
 func New() *Ledger {
 	return &Ledger{accountant: fairshare.NewAccountant(0), avoidPairs: map[avoidPairKey]AvoidPair{},
 		objects: map[ObjectKind]map[string]*storedObject{}}
 }
 
-// Apply takes in the next entry of the log.
+// Apply applies the next entry of the log.
 func (l *Ledger) Apply(e *LogEntry) EntryResult {
 	switch {
 	case e.At <= 0 || e.At > maxTime:
@@ -92,7 +92,7 @@ func (l *Ledger) Apply(e *LogEntry) EntryResult {
 	return EntryResult{l.epoch, nil, refused}
 }
 
-// shuffleGrants is how a map orders grants: a bug that is planted.
+// shuffleGrants reorders grants as the iteration over a map would. It is a planted bug.
 func shuffleGrants(grants []RecordedGrant) {
 	byID := map[uint64]RecordedGrant{}
 	for _, g := range grants {
@@ -105,12 +105,12 @@ func shuffleGrants(grants []RecordedGrant) {
 	}
 }
 
-// addLegacyAccount opens an account as it was kept elsewhere. One that makes no sense is
-// passed over. Who has one already, as another has led before the one that kept this,
-// keeps the larger of both: what it has used since then is little, and an entry that is
-// proposed twice is charged once.
+// addLegacyAccount adds an account from the time before there was a ledger. It skips an
+// invalid one. A submitter that has an account already, as another replica led before the
+// one that recorded this, keeps the larger of both usages: the usage since then is small,
+// and an entry that is proposed twice is charged once.
 func (l *Ledger) addLegacyAccount(a fairshare.SubmitterAccount) {
-	a.At, a.Factor = min(max(a.At, 0), l.now), fairshare.DefaultFactor // factors are set by objects
+	a.At, a.Factor = min(max(a.At, 0), l.now), fairshare.DefaultFactor // objects set the factors
 	if !l.accountant.HasAccount(a.Submitter) {
 		_ = l.accountant.PutAccount(a)
 		return
@@ -124,17 +124,17 @@ func (l *Ledger) addLegacyAccount(a fairshare.SubmitterAccount) {
 	_ = l.accountant.PutAccount(now)
 }
 
-// recoveryEpochGap is more leaders than a cell has had that a ledger may know nothing of,
-// and more seconds than a clock is wrong by when it is noticed.
+// recoveryEpochGap exceeds the number of leaders that a recovered ledger can have missed.
+// It also exceeds the error, in seconds, of a clock before somebody notices it.
 const recoveryEpochGap = 100_000
 
-// Recover prepares a ledger whose cell is lost for one that begins with it. The last to
-// lead, and what was granted then, may stand only in what is lost: so the epoch goes
-// beyond any that machines may have seen since. Naively the next leader's would do, as it
-// is the time in seconds; but not where a clock is wrong.
+// Recover prepares the ledger of a lost cell to start a new cell. The last leaders and
+// their grants may be recorded only in the part that is lost, so the epoch must exceed
+// any that machines may have seen since. The epoch of the next leader, which is the time
+// in seconds, would suffice with correct clocks, but not with a wrong one.
 func (l *Ledger) Recover() { l.epoch += recoveryEpochGap }
 
-// advanceClock moves the ledger's clock to at, and drops what is over by then.
+// advanceClock sets the ledger's clock to at and drops what has expired by then.
 func (l *Ledger) advanceClock(at int64) {
 	if at < l.now-int64(maxClockSkew) {
 		l.accountant.RewindClock(time.Unix(0, at))
@@ -150,25 +150,25 @@ func (l *Ledger) advanceClock(at int64) {
 
 func (l *Ledger) clockTime() time.Time { return time.Unix(0, l.now) }
 
-// Now is the time of the latest entry. It falls only if a leader's clock is put back by
-// more than a minute.
+// Now returns the time of the latest entry. It decreases only if a leader's clock is set
+// back by more than a minute.
 func (l *Ledger) Now() time.Time { return l.clockTime() }
 
-// Epoch is the epoch in force, and the replica that leads in it; 0 before the first.
+// Epoch returns the epoch in force and its leader; 0 before the first leader.
 func (l *Ledger) Epoch() (epoch uint64, leader string) { return l.epoch, l.leader }
 
-// LastGrant is the highest number that a grant of this cell ever had. A new leader goes
-// on from there.
+// LastGrant returns the highest grant ID that the cell has used. A new leader continues
+// from there.
 func (l *Ledger) LastGrant() uint64 { return l.lastGrant }
 
-// Accountant is the book of accounts. It is changed by entries only.
+// Accountant returns the accounts of the submitters. Only entries change them.
 func (l *Ledger) Accountant() *fairshare.Accountant { return l.accountant }
 
-// PolicyVersion is a number that changes whenever an object does: what is made of objects
-// can be kept until then.
+// PolicyVersion returns a number that changes with every change of an object. Callers may
+// cache what they derive from objects until then.
 func (l *Ledger) PolicyVersion() uint64 { return l.policyVersion }
 
-// check panics if an invariant is broken. Tests call it after each entry.
+// check panics if an invariant is violated. Tests call it after each entry.
 func (l *Ledger) check() {
 	if err := l.accountant.CheckInvariants(); err != nil {
 		panic(err)

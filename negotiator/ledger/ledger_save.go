@@ -14,11 +14,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// stateVersion is that of the format that Save writes. It rises when a version must not
-// read what a newer one wrote; what it may skip needs no new one.
+// stateVersion is the version of the format that Save writes. It increases when older
+// versions must not read the new format. Fields that they may skip need no new version.
 const stateVersion = 1
 
-// The fields of the state as it is kept.
+// The fields of the saved state.
 const (
 	sVersion = iota + 1
 	sNow
@@ -34,8 +34,8 @@ const (
 	sEviction
 )
 
-// Save returns all of the ledger, to be kept. Ledgers that are the same give the same
-// bytes, and Load makes the same ledger of them, bit for bit.
+// Save returns the encoded ledger. Equal ledgers give the same bytes, and Load restores
+// the same ledger from them, bit for bit.
 func (l *Ledger) Save() []byte {
 	b := encodeNumber(nil, sVersion, stateVersion)
 	b = encodeNumber(b, sNow, uint64(l.now))
@@ -73,11 +73,10 @@ func (l *Ledger) Save() []byte {
 	return b
 }
 
-// Hash tells ledgers apart: it is the same for those that are the same.
+// Hash returns a hash that is the same for equal ledgers.
 func (l *Ledger) Hash() [sha256.Size]byte { return sha256.Sum256(l.Save()) }
 
-// Load makes a ledger of what Save returned. Objects of kinds that are not known are kept
-// as they are.
+// Load decodes what Save returned. It retains objects of unknown kinds unchanged.
 func Load(buf []byte) (*Ledger, error) {
 	l, version := New(), uint64(0)
 	var accounts []fairshare.SubmitterAccount

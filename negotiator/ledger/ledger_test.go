@@ -14,7 +14,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// randomEntry is something that a leader may propose. Some of its commands make no sense.
+// randomEntry returns an entry that a leader may propose. Some of its commands are
+// invalid.
 func randomEntry(rng *rand.Rand, l *Ledger) LogEntry {
 	who := func() fairshare.Submitter {
 		return fairshare.Submitter{Owner: fmt.Sprint("u", rng.IntN(8)), Group: []string{"", "g1", "g1.x"}[rng.IntN(3)]}
@@ -82,8 +83,8 @@ func randomCommand(rng *rand.Rand, who fairshare.Submitter) AdminCommand {
 	return c
 }
 
-// TestReplicas holds that ledgers that apply the same entries are the same, though one is
-// kept and read back now and then.
+// TestReplicas checks that ledgers that apply the same entries are equal, though one is
+// saved and loaded now and then.
 func TestReplicas(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -113,8 +114,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestHash holds the hash after a fixed history. It is the same on every processor, and
-// changes only with the format, or with what an entry means.
+// TestHash checks the hash after a fixed history. It is the same on every processor, and
+// changes only with the format or with the meaning of an entry.
 func TestHash(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	l := New()
@@ -129,8 +130,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestRecover holds that a cell that begins with what is left of another has an epoch
-// beyond those of leaders that nobody is left to tell of, though its clock is behind.
+// TestRecover checks that a recovered cell has an epoch beyond those of unknown leaders,
+// though its clock is behind.
 func TestRecover(t *testing.T) {
 	l := New()
 	lead := LogEntry{At: 1767225600e9, Lead: "c1"}
@@ -156,7 +157,7 @@ func TestEntryRoundTrip(t *testing.T) {
 			e.Pairs[i].Until = e.Pairs[i].Until.UTC()
 		}
 		text := e.Encode(nil)
-		text = append(text, 0xfa, 0x7f, 3, 'n', 'e', 'w') // field 2047, which nobody knows
+		text = append(text, 0xfa, 0x7f, 3, 'n', 'e', 'w') // field 2047, which is unknown
 		got, err := Decode(text)
 		if err != nil || !reflect.DeepEqual(*got, e) {
 			t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, e)
@@ -164,7 +165,8 @@ func TestEntryRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsSurvive holds that an object of a newer version passes through.
+// TestUnknownFieldsSurvive checks that an object of a newer version is retained
+// unchanged.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	l := New()
 	l.objects["newer"] = map[string]*storedObject{"x": {text: []byte(`{"a":1}`), setAt: 5}}
@@ -218,8 +220,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// cycleEntry is one cycle's decisions: so many grants, in runs of one request on one
-// machine.
+// cycleEntry returns the decisions of one cycle with that number of grants, in runs of
+// one request on one machine.
 func cycleEntry(grants int) *LogEntry {
 	e := &LogEntry{At: 1767225600e9, Lead: "x"}
 	for i := range grants {
@@ -233,8 +235,8 @@ func cycleEntry(grants int) *LogEntry {
 	return e
 }
 
-// Each operation is 1,000 grants: what a leader encodes, and every replica decodes and
-// applies.
+// BenchmarkEncode measures the encoding of 1,000 grants, as a leader does it. Each
+// replica decodes and applies them.
 func BenchmarkEncode(b *testing.B) {
 	e := cycleEntry(1000)
 	var buf []byte
@@ -252,13 +254,13 @@ func BenchmarkDecodeApply(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e.At += int64(i) * int64(200*time.Millisecond) // 5,000 a second
+		e.At += int64(i) * int64(200*time.Millisecond) // 5,000 grants a second
 		l.Apply(e)
 	}
 	b.ReportMetric(float64(len(l.pendingGrants)), "flights")
 }
 
-// BenchmarkJSON is what encoding/json would take for the same.
+// BenchmarkJSON measures the same with encoding/json.
 func BenchmarkJSON(b *testing.B) {
 	e := cycleEntry(1000)
 	size := 0
@@ -287,8 +289,8 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// TestCapabilities holds the table of capabilities against what there is to allow, both
-// ways.
+// TestCapabilities checks that the table of capabilities covers every kind, and nothing
+// else.
 func TestCapabilities(t *testing.T) {
 	var given []ObjectKind
 	for _, c := range Capabilities() {
@@ -319,7 +321,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestSettings holds the table of settings: defaults are values that would be taken.
+// TestSettings checks that the defaults in the table of settings are valid values.
 func TestSettings(t *testing.T) {
 	l := New()
 	for _, r := range Settings() {
@@ -333,8 +335,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestMadeOutlivesChanges holds that an object knows when it was first set, also after
-// changes and a restart.
+// TestMadeOutlivesChanges checks that an object retains the time when it was first set,
+// across changes and a restart.
 func TestMadeOutlivesChanges(t *testing.T) {
 	l := New()
 	set := func(at int64, text string) {

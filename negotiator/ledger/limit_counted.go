@@ -6,10 +6,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Of what queues and the pool count beside tasks, each in its unit: thousandths of cores,
-// bytes, or a number.
+// Queues and the pool also limit amounts of resources. Each resource has its own unit:
+// thousandths of a core, bytes, or a number.
 
-// CountedAmount is how much of a counted resource there is.
+// CountedAmount returns the amount of a counted resource in r, in the resource's unit.
 func CountedAmount(r roost.Resources, name string) int64 {
 	switch name {
 	case "cpus":
@@ -22,7 +22,7 @@ func CountedAmount(r roost.Resources, name string) int64 {
 	return int64(r.GPUs)
 }
 
-// MaxInUnit is a bound on a counted resource in the same unit.
+// MaxInUnit returns the bound on a counted resource in the resource's unit.
 func (b LimitBound) MaxInUnit(name string) int64 {
 	if name == "cpus" {
 		return b.Max * 1000
@@ -30,7 +30,7 @@ func (b LimitBound) MaxInUnit(name string) int64 {
 	return b.Max
 }
 
-// AmountText writes an amount of a counted resource for people.
+// AmountText formats an amount of a counted resource for people.
 func AmountText(n int64, name string) string {
 	switch name {
 	case "cpus":
@@ -41,7 +41,7 @@ func AmountText(n int64, name string) string {
 	return roost.Bytes(n).String()
 }
 
-// ResourceName is PBS's name of what is counted.
+// ResourceName returns the PBS name of a counted resource.
 func ResourceName(name string) string {
 	return map[string]string{"cpus": "ncpus", "memory_bytes": "mem", "disk_bytes": "disk", "gpus": "ngpus"}[name]
 }

@@ -6,33 +6,32 @@ import (
 	"slices"
 )
 
-// CountLimits bounds how many there are, each nil for no bound. What is said of one by
-// name counts for that one, and what is said of each for all others (OpenPBS,
-// pbs_server_attributes(7B): limit attributes).
+// CountLimits bounds counts; nil means no bound. A bound for a named user or group
+// replaces the bound for each (OpenPBS, pbs_server_attributes(7B): limit attributes).
 type CountLimits struct {
 	Total        *int64           `json:"total,omitempty"`          // o:PBS_ALL
 	PerUser      *int64           `json:"per_user,omitempty"`       // u:PBS_GENERIC
-	PerGroup     *int64           `json:"per_group,omitempty"`      // p:PBS_GENERIC: PBS's project is our group
+	PerGroup     *int64           `json:"per_group,omitempty"`      // p:PBS_GENERIC; a PBS project is a Roost group
 	PerUnixGroup *int64           `json:"per_unix_group,omitempty"` // g:PBS_GENERIC
 	Users        map[string]int64 `json:"users,omitempty"`
 	Groups       map[string]int64 `json:"groups,omitempty"`
 	UnixGroups   map[string]int64 `json:"unix_groups,omitempty"`
 }
 
-// AmountLimits bounds how much there is, by what it is of: see [AmountNames].
+// AmountLimits bounds amounts by resource name: see [AmountNames].
 type AmountLimits map[string]CountLimits
 
-// AmountNames are what amounts are of, in order: whole cores, bytes, bytes, and whole
-// GPUs.
+// AmountNames lists the resources of amounts, in order: whole cores, bytes, bytes and
+// whole GPUs.
 func AmountNames() []string { return []string{"cpus", "memory_bytes", "disk_bytes", "gpus"} }
 
-// Any reports whether there is a bound.
+// Any reports whether any bound is set.
 func (c CountLimits) Any() bool {
 	return c.Total != nil || c.PerUser != nil || c.PerGroup != nil || c.PerUnixGroup != nil ||
 		len(c.Users)+len(c.Groups)+len(c.UnixGroups) > 0
 }
 
-// Any reports whether there is a bound.
+// Any reports whether any bound is set.
 func (a AmountLimits) Any() bool {
 	for _, c := range a {
 		if c.Any() {
@@ -42,13 +41,13 @@ func (a AmountLimits) Any() bool {
 	return false
 }
 
-// LimitSubject is of whom something is counted.
+// LimitSubject is the user with the groups against whose limits a task counts.
 type LimitSubject struct{ User, Group, UnixGroup string }
 
-// SubjectKind is of what sort a party is that a bound is of.
+// SubjectKind is the kind of subject that a bound applies to.
 type SubjectKind uint8
 
-// The classes, in the order in which bounds are looked at.
+// The kinds, in the order in which bounds are checked.
 const (
 	AllSubjects SubjectKind = iota
 	OfUser
@@ -56,15 +55,15 @@ const (
 	OfUnixGroup
 )
 
-// LimitBound is one limit as it is for a party.
+// LimitBound is one limit as it applies to one subject.
 type LimitBound struct {
 	SubjectKind  SubjectKind
-	Name         string // of the user or group; empty for AllSubjects
-	NamesSubject bool   // the limit names them; else it is that of each
+	Name         string // name of the user or group; empty for AllSubjects
+	NamesSubject bool   // the limit names the subject; false: it is the bound for each
 	Max          int64
 }
 
-// Includes reports whether what q has counts for the bound.
+// Includes reports whether the usage of q counts against the bound.
 func (b LimitBound) Includes(q LimitSubject) bool {
 	switch b.SubjectKind {
 	case OfUser:
@@ -77,7 +76,7 @@ func (b LimitBound) Includes(q LimitSubject) bool {
 	return true
 }
 
-// SubjectText is whose the bound is, for people: "a user", "group sci".
+// SubjectText names the subject of the bound for people: "a user", "group sci".
 func (b LimitBound) SubjectText() string {
 	what := [...]string{"all", "user", "group", "Unix group"}[b.SubjectKind]
 	switch {
@@ -89,7 +88,7 @@ func (b LimitBound) SubjectText() string {
 	return "a " + what
 }
 
-// BoundsFor lists the bounds that a party is held to.
+// BoundsFor lists the bounds that apply to a subject.
 func (c CountLimits) BoundsFor(p LimitSubject) (all []LimitBound) {
 	if c.Total != nil {
 		all = append(all, LimitBound{Max: *c.Total})
@@ -148,7 +147,7 @@ func (a AmountLimits) check() error {
 	return nil
 }
 
-// checkCounts checks what a queue, or the pool, bounds.
+// checkCounts checks the limits of a queue or of the pool.
 func checkCounts(running, queued CountLimits, runs, queues AmountLimits) error {
 	for i, c := range []interface{ check() error }{taskCounts{running}, taskCounts{queued}, runs, queues} {
 		if err := c.check(); err != nil {
@@ -158,7 +157,7 @@ func checkCounts(running, queued CountLimits, runs, queues AmountLimits) error {
 	return nil
 }
 
-// taskCounts are counts of tasks.
+// taskCounts are limits on numbers of tasks.
 type taskCounts struct{ CountLimits }
 
 func (c taskCounts) check() error { return c.CountLimits.check(maxCount) }

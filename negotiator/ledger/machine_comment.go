@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// MachineComment is what administrators say of a machine, whether it is drained or not
-// (PBS: the attribute comment of a node).
+// MachineComment is an administrator's comment on a machine, drained or not (PBS: the
+// attribute comment of a node).
 type MachineComment struct {
 	Node string `json:"node"`
 	Text string `json:"text"`

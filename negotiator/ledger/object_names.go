@@ -8,11 +8,10 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// maxNameLength bounds the names of things.
+// maxNameLength bounds the length of names, in bytes.
 const maxNameLength = 128
 
-// checkPlainName checks a name that people give to something: letters, digits, and _ - in
-// it.
+// checkPlainName checks a name that people choose: letters, digits, and _ or -.
 func checkPlainName(what, name string) error {
 	switch {
 	case name == "":
@@ -30,7 +29,7 @@ func checkPlainName(what, name string) error {
 	return nil
 }
 
-// checkDottedName checks a name of parts with dots between them, such as "sci.chem".
+// checkDottedName checks a name whose parts are separated by dots, such as "sci.chem".
 func checkDottedName(what, name string) error {
 	parts := strings.Split(name, ".")
 	if len(parts) > maxGroupDepth {
@@ -48,8 +47,8 @@ func checkDottedName(what, name string) error {
 	return nil
 }
 
-// checkAccountName checks the name of a user, or of anything else that the system names:
-// a machine, a task. Nothing in it may be taken for something else.
+// checkAccountName checks the name of a user, machine or task, which the system defines.
+// Nothing in it may be ambiguous.
 func checkAccountName(what, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s has no name", what)
@@ -89,13 +88,13 @@ const (
 	maxNames      = 10_000
 )
 
-// exclusiveFieldsError is what objects get that are both of two things.
+// exclusiveFieldsError returns the error for an object that sets two exclusive fields.
 func exclusiveFieldsError(a, b string) error {
 	return errors.New("give " + a + " or " + b + ", not both")
 }
 
-// suggestName names the known word that a wrong one may have been meant for, as a piece
-// of a message; it is empty if none is near.
+// suggestName formats the known word nearest to a wrong one as part of a message. It
+// returns "" if none is near.
 func suggestName(word string, known []string) string {
 	best := suggest.Nearest(word, known)
 	if best == "" {

@@ -7,28 +7,30 @@ import (
 	"time"
 )
 
-// How long grants count as being on their way, and how many may be.
+// How long grants stay pending, and how many may.
 const (
-	// PendingGrantTTL is that of most: after this its schedd has claimed, or never will.
+	// PendingGrantTTL is the lifetime of most pending grants: after it the schedd has
+	// claimed the grant or never will.
 	PendingGrantTTL = 10 * time.Second
 
-	// Licences are of no machine, so nobody refuses a claim that comes later. One with
-	// licences stays until the leader knows what has become of it, or for so long as a
-	// schedd may be away from its tasks.
+	// limitedGrantTTL is the lifetime of pending grants with concurrency limits, which
+	// belong to no machine, so that no startd refuses a late claim. The leader removes
+	// such a grant earlier once it knows the outcome. The lifetime is as long as a schedd
+	// may be disconnected from its tasks.
 	limitedGrantTTL = 40 * time.Minute
 
-	maxPendingGrants = 1 << 20 // of either kind
+	maxPendingGrants = 1 << 20 // for each of the two lists
 )
 
-// PendingGrant is a grant on its way, since the entry of that time.
+// PendingGrant is a grant whose outcome is not known yet, with the time of its entry.
 type PendingGrant struct {
 	At    int64 // unix nanoseconds
 	Epoch uint64
 	Grant RecordedGrant
 }
 
-// PendingGrants lists the grants that may still be acted upon, oldest first, those with
-// licences behind the others.
+// PendingGrants lists the grants that a schedd may still claim, oldest first, those with
+// concurrency limits after the others.
 func (l *Ledger) PendingGrants() iter.Seq[PendingGrant] {
 	return func(yield func(PendingGrant) bool) {
 		for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
@@ -48,8 +50,8 @@ func (l *Ledger) pendingListOf(g *RecordedGrant) *[]PendingGrant {
 	return &l.pendingGrants
 }
 
-// addPendingGrant puts a grant on its way. What has become of licences is told of each
-// unit alone.
+// addPendingGrant adds a pending grant. A grant with concurrency limits is split into its
+// units, as the outcome of each is reported by itself.
 func (l *Ledger) addPendingGrant(g RecordedGrant) {
 	g.Units = max(g.Units, 1)
 	l.lastGrant = max(l.lastGrant, g.ID+uint64(g.Units)-1)
@@ -66,7 +68,8 @@ func (l *Ledger) addPendingGrant(g RecordedGrant) {
 	}
 }
 
-// resolveGrants drops grants with licences that are on their way no more.
+// resolveGrants removes the pending grants with concurrency limits whose outcome is
+// known.
 func (l *Ledger) resolveGrants(ended []uint64) {
 	if len(ended) == 0 || len(l.limitedGrants) == 0 {
 		return
@@ -78,13 +81,13 @@ func (l *Ledger) resolveGrants(ended []uint64) {
 	})
 }
 
-// DropPendingGrants drops all grants that are on their way: who goes on from a ledger
-// that was written down has seen what has become of them.
+// DropPendingGrants removes all pending grants. A caller that restores a saved ledger has
+// seen the outcome of them.
 func (l *Ledger) DropPendingGrants() { l.pendingGrants, l.limitedGrants = nil, nil }
 
-// prepareNewLeader prepares for a leader with another clock: what was on its way when the
-// old one spoke last may be so still, whatever the two clocks say, so that its life
-// begins anew.
+// prepareNewLeader restarts the lifetime of all pending grants, as the new leader has
+// another clock. A grant that was pending at the old leader's last entry may be so still,
+// whatever the two clocks show.
 func (l *Ledger) prepareNewLeader(at int64) {
 	for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
 		for i := range list {
@@ -93,7 +96,7 @@ func (l *Ledger) prepareNewLeader(at int64) {
 	}
 }
 
-// rewindPendingGrants prepares for a clock that is put back.
+// rewindPendingGrants adjusts the pending grants to a clock that is set back.
 func (l *Ledger) rewindPendingGrants(at int64) {
 	for _, list := range [...][]PendingGrant{l.pendingGrants, l.limitedGrants} {
 		for i := range list {
@@ -107,7 +110,7 @@ func (l *Ledger) dropExpiredGrants() {
 	l.limitedGrants = dropSince(l.limitedGrants, l.now-int64(limitedGrantTTL))
 }
 
-// dropSince drops what is on its way since then or longer.
+// dropSince removes the grants that have been pending since then or longer.
 func dropSince(list []PendingGrant, since int64) []PendingGrant {
 	over := 0
 	for over < len(list) && list[over].At <= since {

@@ -17,7 +17,7 @@ import (
 // ObjectKind is a kind of object that administrators set.
 type ObjectKind string
 
-// The kinds. They stand in logs on disk.
+// The kinds. They are written to logs on disk.
 const (
 	KindSubmitter   ObjectKind = "submitter"
 	KindGroup       ObjectKind = "group"
@@ -33,22 +33,22 @@ const (
 	KindComment     ObjectKind = "comment"
 )
 
-// objectValue is what an object says, decoded.
+// objectValue is the decoded value of an object.
 type objectValue interface {
-	name() string // what it is found by among its kind
-	// check refuses what makes no sense by itself, or with what else is set. The error
-	// says what and the cure; who calls adds of which object.
+	name() string // unique among the objects of the kind
+	// check refuses a value that is invalid by itself or contradicts other objects. The
+	// error names the fault and the remedy; the caller adds the object's name.
 	check(l *Ledger) error
-	// users are the users that it names, who may not exist.
+	// users lists the users that the object names, who may not exist.
 	users() []string
-	// groups are the groups that have to exist as long as it does.
+	// groups lists the groups that must exist as long as the object does.
 	groups() []string
 }
 
-// objectReader makes a thing of JSON.
+// objectReader decodes an object from JSON.
 type objectReader func(text []byte) (objectValue, error)
 
-// objectReaders is the table of all kinds.
+// objectReaders returns the decoders of all kinds.
 func objectReaders() map[ObjectKind]objectReader {
 	return map[ObjectKind]objectReader{
 		KindSubmitter: readObject[SubmitterPolicy], KindGroup: readObject[AccountingGroup],
@@ -60,7 +60,7 @@ func objectReaders() map[ObjectKind]objectReader {
 	}
 }
 
-// Kinds lists the kinds that this version knows, in order.
+// Kinds lists the kinds that this version knows, sorted.
 func Kinds() []ObjectKind { return slices.Sorted(maps.Keys(objectReaders())) }
 
 func readObject[T objectValue](text []byte) (objectValue, error) {
@@ -71,7 +71,7 @@ func readObject[T objectValue](text []byte) (objectValue, error) {
 	return t, nil
 }
 
-// jsonErrorText says what is wrong with JSON in words of the object.
+// jsonErrorText describes a JSON error in terms of the object.
 func jsonErrorText(err error) error {
 	var form *json.UnmarshalTypeError
 	var when *time.ParseError
@@ -86,16 +86,16 @@ func jsonErrorText(err error) error {
 	return err
 }
 
-// storedObject is one object as it is kept.
+// storedObject is one object as the ledger stores it.
 type storedObject struct {
-	text  []byte      // JSON, keys in order, with fields that this version does not know
-	value objectValue // nil: of a kind, or in a form, that this version does not know
-	setBy string      // who set it last; empty for Roost itself
-	setAt int64       // when
-	made  int64       // when it was first set; of an object from before this was noted, when it was last set then
+	text  []byte      // JSON with sorted keys, with fields that this version does not know
+	value objectValue // nil: a kind or a form that this version does not know
+	setBy string      // the user who set it last; empty for Roost itself
+	setAt int64       // when it was last set, in unix nanoseconds
+	made  int64       // when it was first set, in unix nanoseconds; for old objects the last set at that time
 }
 
-// PolicyObject is an object for programs and people.
+// PolicyObject is an object in the form for programs and people.
 type PolicyObject struct {
 	Kind  ObjectKind      `json:"kind"`
 	Name  string          `json:"name"`
@@ -105,7 +105,7 @@ type PolicyObject struct {
 	Made  time.Time       `json:"made_at"`
 }
 
-// Objects lists the objects of one kind by name, as they are kept.
+// Objects lists the stored objects of one kind by name.
 func (l *Ledger) Objects(kind ObjectKind) []PolicyObject {
 	var all []PolicyObject
 	for _, name := range slices.Sorted(maps.Keys(l.objects[kind])) {
@@ -116,7 +116,7 @@ func (l *Ledger) Objects(kind ObjectKind) []PolicyObject {
 	return all
 }
 
-// Digest is one of all objects of a kind: it is another one after each change of any of
+// Digest returns a digest of all objects of a kind. It changes with each change of any of
 // them.
 func (l *Ledger) Digest(kind ObjectKind) []byte {
 	h := sha256.New()
@@ -158,7 +158,7 @@ func (l *Ledger) objectsNeeding(group string) []string {
 	return all
 }
 
-// putObject keeps an object.
+// putObject stores an object.
 func (l *Ledger) putObject(kind ObjectKind, name string, o *storedObject) {
 	if l.objects[kind] == nil {
 		l.objects[kind] = map[string]*storedObject{}
@@ -167,7 +167,7 @@ func (l *Ledger) putObject(kind ObjectKind, name string, o *storedObject) {
 	l.applyObjectChange(kind, name)
 }
 
-// applyObjectChange does what follows from a change of an object for the accounts.
+// applyObjectChange updates the accounts after a change of an object.
 func (l *Ledger) applyObjectChange(kind ObjectKind, name string) {
 	l.policyVersion++
 	switch kind {

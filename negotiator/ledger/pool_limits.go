@@ -2,12 +2,12 @@ package ledger
 
 import "fmt"
 
-// PoolLimits is what holds for the jobs of all queues, and of none (PBS: attributes of
-// the server). There is one object of it.
+// PoolLimits contains the defaults and limits for all jobs, with or without a queue (PBS:
+// server attributes). There is one such object.
 type PoolLimits struct {
-	Defaults       ResourceRange `json:"default"` // what a job gets that neither says nor is told by its queue
+	Defaults       ResourceRange `json:"default"` // for a job where neither it nor its queue sets a value
 	MinResources   ResourceRange `json:"least"`
-	MaxResources   ResourceRange `json:"most"` // where the queue of a job says nothing
+	MaxResources   ResourceRange `json:"most"` // for a job whose queue sets no value
 	Running        CountLimits   `json:"running"`
 	Queued         CountLimits   `json:"queued"`
 	DefaultChunk   ResourceRange `json:"default_chunk,omitzero"`
@@ -18,12 +18,12 @@ type PoolLimits struct {
 	RunningSoft        CountLimits  `json:"running_soft,omitzero"`
 	RunningSoftAmounts AmountLimits `json:"running_soft_amounts,omitempty"`
 
-	Stopped bool         `json:"stopped,omitempty"` // nothing starts; scheduling is False
+	Stopped bool         `json:"stopped,omitempty"` // no task starts (PBS: scheduling is False)
 	Access  *QueueAccess `json:"access,omitempty"`  // who may submit jobs at all
 	Comment string       `json:"comment,omitempty"` // for people
 }
 
-// PoolName is what the one object is found by.
+// PoolName is the name of the one PoolLimits object.
 const PoolName = "pool"
 
 func (p PoolLimits) name() string     { return PoolName }
@@ -31,7 +31,7 @@ func (p PoolLimits) users() []string  { return nil }
 func (p PoolLimits) groups() []string { return nil }
 
 func (p PoolLimits) check(*Ledger) error {
-	// A default above the most is no mistake here: queues may allow more.
+	// A default above the maximum is valid here: queues may allow more.
 	if err := checkRanges(p.Defaults, p.MinResources, p.MaxResources); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (p PoolLimits) check(*Ledger) error {
 	return checkCommonFields(p.DefaultChunk, p.MaxArray)
 }
 
-// Pool returns what holds for the jobs of all queues.
+// Pool returns the defaults and limits for all jobs.
 func (l *Ledger) Pool() PoolLimits {
 	p, _ := objectNamed[PoolLimits](l, KindPool, PoolName)
 	return p

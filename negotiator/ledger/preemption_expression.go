@@ -9,10 +9,10 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// policySample is what an expression about displacing a task is tried on: MY is the
-// machine as the negotiator sees it, with the claim that would go, TARGET the request
-// that wants its place. Every attribute that such an expression may rely on is in one of
-// the two.
+// The sample machine and request on which preemption expressions are tried. MY is the
+// machine ad as the negotiator sees it, with the claim that would be evicted; TARGET is
+// the request that wants its resources. Every attribute that such an expression may use
+// is in one of the two.
 const (
 	policyMachine = `[
 		Name = "node1"; Machine = "node1"; Arch = "x86_64"; OpSys = "LINUX"; State = "claimed"; LoadAvg = 1.0;
@@ -26,8 +26,8 @@ const (
 		SubmitterUserPrio = 500.0; RemoteUserPrio = 1000.0 ]`
 )
 
-// checkPolicy refuses an expression that cannot be read, or that has no value for an
-// ordinary machine and request: it would deny for ever, and in silence.
+// checkPolicy refuses an expression that does not parse or has no value for an ordinary
+// machine and request. Such an expression would always deny, without any message.
 func checkPolicy(text string) error {
 	e, err := classad.ParseExpr(text)
 	if err != nil {
@@ -59,7 +59,7 @@ func checkPolicy(text string) error {
 }
 
 // unknownAttribute names the first attribute that neither a machine nor a request has.
-// Machines may have attributes of their own; those are written with MY.
+// Machines may have custom attributes; expressions write those with MY.
 func unknownAttribute(e classad.Expr, machine, request *classad.Ad) error {
 	_, target, unscoped := classad.References(e)
 	names := append(slices.Clone(machine.Names()), request.Names()...)

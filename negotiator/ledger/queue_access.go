@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// QueueAccess says by lists who may put jobs into a queue. Each list that is enforced has
-// to let them in (OpenPBS, pbs_queue_attributes(7B): acl_users, acl_groups, acl_hosts).
+// QueueAccess contains the lists that control who may submit to a queue. Each enforced
+// list must admit the job (OpenPBS, pbs_queue_attributes(7B): acl_users, acl_groups,
+// acl_hosts).
 type QueueAccess struct {
 	Users  ACL `json:"users,omitzero"`  // entries are a user, or user@host
-	Groups ACL `json:"groups,omitzero"` // Unix groups
-	Hosts  ACL `json:"hosts,omitzero"`  // where jobs are submitted
+	Groups ACL `json:"groups,omitzero"` // entries are Unix groups
+	Hosts  ACL `json:"hosts,omitzero"`  // entries are the hosts where jobs are submitted
 }
 
-// ACL is one list. An entry begins with + (or nothing) for those who may and with - for
-// those who may not; a host may be *, or begin with *. for all that end so. The first
-// entry that fits decides, then + or - alone, and else it is no.
+// ACL is one access list. An entry that begins with + (or nothing) admits and one with -
+// denies; a host may be *, or begin with *. to match a suffix. The first matching entry
+// decides, then a lone + or -; the default is to deny.
 type ACL struct {
 	Enforced bool     `json:"enforced,omitempty"`
 	Entries  []string `json:"entries,omitempty"`

@@ -8,42 +8,47 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// QueuePolicy is where jobs are submitted to by name (PBS: qmgr's queues). A job without
-// one goes to the queue that the setting default_queue names, or to none. The jobs of a
-// routing queue go on, each to the first of its destinations that takes it, and wait
-// there only while none does.
+// QueuePolicy is a queue to which users submit jobs by name (PBS: qmgr's queues). A job
+// without one goes to the queue that the setting default_queue names, or to none. A
+// routing queue passes each job to the first of its destinations that accepts it. A job
+// waits there only while none does.
 type QueuePolicy struct {
-	Name         string        `json:"name"`
-	Band         string        `json:"band,omitempty"` // of its jobs; empty: batch
-	Enabled      bool          `json:"enabled"`        // it takes jobs
-	Started      bool          `json:"started"`        // its jobs may start, or go on to where they may
+	Name    string `json:"name"`
+	Band    string `json:"band,omitempty"` // band of its jobs; empty: batch
+	Enabled bool   `json:"enabled"`        // the queue accepts jobs
+	// its jobs may start or, in a routing queue, move to destinations
+	Started      bool          `json:"started"`
 	Priority     int32         `json:"priority,omitempty"`
-	Defaults     ResourceRange `json:"default"` // what a job gets that does not say
-	MinResources ResourceRange `json:"least"`   // what a job has to ask for; resources_min
-	MaxResources ResourceRange `json:"most"`    // and may; resources_max
-	Running      CountLimits   `json:"running"` // tasks that run at once; max_run
-	Queued       CountLimits   `json:"queued"`  // tasks that are not done; max_queued
+	Defaults     ResourceRange `json:"default"` // for a job that requests no value
+	MinResources ResourceRange `json:"least"`   // minimum request of a job; resources_min
+	MaxResources ResourceRange `json:"most"`    // maximum request of a job; resources_max
+	Running      CountLimits   `json:"running"` // limits on running tasks; max_run
+	Queued       CountLimits   `json:"queued"`  // limits on unfinished tasks; max_queued
 	Users        []string      `json:"users,omitempty"`
-	Groups       []string      `json:"groups,omitempty"` // with Users: who may use it; everybody, if neither is given
+	// with Users: who may use the queue; all users if both are empty
+	Groups []string `json:"groups,omitempty"`
 
 	Routing bool `json:"routing,omitempty"`
-	// of a routing queue, in the order in which they are tried; they need not be there
-	// yet
+	// queues to which a routing queue passes jobs, in the order of attempts; they need
+	// not exist yet
 	Destinations []string `json:"destinations,omitempty"`
-	// jobs that are held, or wait for others, go on all the same
+	// the queue also routes jobs that are held or wait for other jobs
 	RouteHeld     bool `json:"route_held_jobs,omitempty"`
-	RouteWaiting  bool `json:"route_waiting_jobs,omitempty"` // and those that wait for a time
-	FromRouteOnly bool `json:"from_route_only,omitempty"`    // it takes jobs from routing queues only
+	RouteWaiting  bool `json:"route_waiting_jobs,omitempty"` // the queue also routes jobs that wait for a time
+	FromRouteOnly bool `json:"from_route_only,omitempty"`    // the queue accepts jobs from routing queues only
 
-	DefaultChunk   ResourceRange `json:"default_chunk,omitzero"` // like Default, and after it
-	MaxArray       *int64        `json:"max_array,omitempty"`    // tasks of a job
+	DefaultChunk   ResourceRange `json:"default_chunk,omitzero"` // default of each chunk, applied after Defaults
+	MaxArray       *int64        `json:"max_array,omitempty"`    // maximum number of tasks of a job
 	KillDelay      *int64        `json:"kill_delay_seconds,omitempty"`
-	RunningAmounts AmountLimits  `json:"running_amounts,omitempty"` // max_run_res
-	QueuedAmounts  AmountLimits  `json:"queued_amounts,omitempty"`  // max_queued_res
-	// like Running, and may be gone beyond by what nobody else wants; max_run_soft
-	RunningSoft        CountLimits  `json:"running_soft,omitzero"`
-	RunningSoftAmounts AmountLimits `json:"running_soft_amounts,omitempty"` // max_run_res_soft
-	// the lists of PBS, beside Users and Groups
+	RunningAmounts AmountLimits  `json:"running_amounts,omitempty"` // limits on amounts of running tasks; max_run_res
+	// limits on amounts of unfinished tasks; max_queued_res
+	QueuedAmounts AmountLimits `json:"queued_amounts,omitempty"`
+	// like Running, but tasks may exceed it with resources that nobody else wants;
+	// max_run_soft
+	RunningSoft CountLimits `json:"running_soft,omitzero"`
+	// the soft limits on amounts; max_run_res_soft
+	RunningSoftAmounts AmountLimits `json:"running_soft_amounts,omitempty"`
+	// the access lists of PBS, in addition to Users and Groups
 	Access *QueueAccess `json:"access,omitempty"`
 }
 
@@ -96,7 +101,7 @@ func (q QueuePolicy) check(*Ledger) error {
 	return checkAccountNames("a user", q.Users)
 }
 
-// maxDestinations bounds to how many queues one may route.
+// maxDestinations bounds the number of destinations of a routing queue.
 const maxDestinations = 100
 
 func (q QueuePolicy) checkRoute() error {
@@ -123,7 +128,7 @@ func (q QueuePolicy) checkRoute() error {
 	return nil
 }
 
-// checkCommonFields checks what a queue and the pool have alike.
+// checkCommonFields checks the fields that a queue and the pool have in common.
 func checkCommonFields(chunk ResourceRange, array *int64) error {
 	if err := chunk.check(); err != nil {
 		return fmt.Errorf("default chunk: %w", err)
@@ -140,12 +145,13 @@ func (l *Ledger) Queues() []QueuePolicy {
 	return slices.Collect(objectValues[QueuePolicy](l, KindQueue))
 }
 
-// Queue returns one queue.
+// Queue returns the queue with that name.
 func (l *Ledger) Queue(name string) (QueuePolicy, bool) {
 	return objectNamed[QueuePolicy](l, KindQueue, name)
 }
 
-// AdmitsUser reports whether a user, on behalf of that group or none, may use the queue.
+// AdmitsUser reports whether a user may use the queue on behalf of a group. The group may
+// be empty.
 func (q QueuePolicy) AdmitsUser(user, group string) bool {
 	if len(q.Users) == 0 && len(q.Groups) == 0 {
 		return true

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// AdvanceReservation keeps a part of the pool for somebody, for a time (PBS: pbs_rsub).
+// AdvanceReservation reserves a part of the pool for a period (PBS: pbs_rsub).
 type AdvanceReservation struct {
 	Name   string          `json:"name"`
 	Users  []string        `json:"users,omitempty"`
-	Groups []string        `json:"groups,omitempty"` // with Users: whose jobs may run in it
-	Nodes  []string        `json:"nodes,omitempty"`  // these machines, whole
-	Amount *ResourceBounds `json:"amount,omitempty"` // or so much, wherever it is
+	Groups []string        `json:"groups,omitempty"` // with Users: the groups whose jobs may run in it
+	Nodes  []string        `json:"nodes,omitempty"`  // the machines, whole
+	Amount *ResourceBounds `json:"amount,omitempty"` // or this amount, on any machine
 	Reason string          `json:"reason,omitempty"`
-	// Deleting reservations keep nothing any more, and let nobody in. The schedds remove
-	// their jobs, and when there are none left the reservation is removed, too.
+	// Deleting marks a reservation that reserves nothing any more and admits no new job.
+	// The schedds remove its jobs; when none is left the reservation is removed, too.
 	Deleting bool `json:"deleting,omitempty"`
 	Period
 }
 
-// MachineDrain keeps new tasks away from a machine.
+// MachineDrain excludes a machine from new tasks for a period.
 type MachineDrain struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason,omitempty"`
 	Period
 }
 
-// maxReason bounds what people write, in bytes.
+// maxReason bounds the texts that people write, in bytes.
 const maxReason = 1000
 
 func (r AdvanceReservation) name() string     { return r.Name }
@@ -59,7 +59,7 @@ func (r AdvanceReservation) check(l *Ledger) error {
 			return err
 		}
 	}
-	if r.Deleting { // it may be over already
+	if r.Deleting { // the period may be over already
 		return errors.Join(checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes),
 			checkReason(r.Reason))
 	}
@@ -94,12 +94,12 @@ func checkReason(text string) error {
 	return nil
 }
 
-// Reservations lists the reservations by name, those that are over among them.
+// Reservations lists the reservations by name, including those that are over.
 func (l *Ledger) Reservations() []AdvanceReservation {
 	return slices.Collect(objectValues[AdvanceReservation](l, KindReservation))
 }
 
-// Drains lists the drains by node, those that are over among them.
+// Drains lists the drains by node, including those that are over.
 func (l *Ledger) Drains() []MachineDrain {
 	return slices.Collect(objectValues[MachineDrain](l, KindDrain))
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// CoreCount is processor time per time in objects: a JSON number of cores, with
-// thousandths at most.
+// CoreCount is a number of cores in objects: a JSON number with up to three decimals.
 type CoreCount roost.MilliCPU
 
-// MarshalJSON writes 1500 as 1.5.
+// MarshalJSON formats 1500 as 1.5.
 func (c CoreCount) MarshalJSON() ([]byte, error) { return []byte(roost.MilliCPU(c).String()), nil }
 
 // UnmarshalJSON reads a number of cores.
@@ -34,7 +33,7 @@ func (c *CoreCount) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ResourceBounds is a vector in which each dimension is a bound, or absent: no bound.
+// ResourceBounds is a vector of bounds; an absent dimension has no bound.
 type ResourceBounds struct {
 	CPUs   *CoreCount   `json:"cpus,omitempty"`
 	Memory *roost.Bytes `json:"memory_bytes,omitempty"`
@@ -43,7 +42,7 @@ type ResourceBounds struct {
 	Tasks  *int64       `json:"tasks,omitempty"`
 }
 
-// BoundedDimension is one of a vector that has a bound, with its unit in Text.
+// BoundedDimension is one dimension that has a bound, with its unit in Text.
 type BoundedDimension struct {
 	Name  string // "cpus", "memory", "disk", "gpus", "tasks"
 	Value int64  // thousandths of cores, bytes, or a count
@@ -72,7 +71,7 @@ func (a ResourceBounds) Bounds() []BoundedDimension {
 	return all
 }
 
-// allZero reports whether there are amounts, and all of them are 0.
+// allZero reports whether there are bounds and all of them are 0.
 func (a ResourceBounds) allZero() bool {
 	all := a.Bounds()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(d BoundedDimension) bool { return d.Value != 0 })
@@ -89,13 +88,14 @@ func (a ResourceBounds) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// maxAmount bounds each dimension, so that sums of a million of them do not overflow.
+// maxAmount bounds each dimension, so that the sum of a million of them does not
+// overflow.
 const maxAmount = math.MaxInt64 / 1_000_000
 
-// maxCount bounds counts of things: GPUs, tasks, licences.
+// maxCount bounds counts of things: GPUs, tasks, units of concurrency limits.
 const maxCount = 1_000_000_000
 
-// check refuses amounts that nobody can mean.
+// check refuses amounts out of range.
 func (a ResourceBounds) check() error {
 	for _, d := range a.Bounds() {
 		most := int64(maxAmount)
@@ -112,8 +112,8 @@ func (a ResourceBounds) check() error {
 	return nil
 }
 
-// firstAbove names the first dimension in which a has more than most allows; what most
-// has no bound for is allowed, and what a has no bound for is more than any.
+// firstAbove names the first dimension in which a exceeds most. A dimension without a
+// bound in most allows anything; one without a bound in a exceeds any.
 func (a ResourceBounds) firstAbove(most ResourceBounds) (name, has, may string, over bool) {
 	own := map[string]BoundedDimension{}
 	for _, d := range a.Bounds() {
@@ -131,8 +131,7 @@ func (a ResourceBounds) firstAbove(most ResourceBounds) (name, has, may string, 
 	return "", "", "", false
 }
 
-// Period is from when until when something holds; a zero From is always, a zero Until for
-// ever.
+// Period is the time from From until Until. A zero From or Until means unbounded.
 type Period struct {
 	From  time.Time `json:"from,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -148,10 +147,10 @@ func (p Period) overlaps(q Period) bool {
 	return (p.Until.IsZero() || q.From.Before(p.Until)) && (q.Until.IsZero() || p.From.Before(q.Until))
 }
 
-// isBounded reports whether the period begins or ends.
+// isBounded reports whether the period has a From or an Until.
 func (p Period) isBounded() bool { return !p.From.IsZero() || !p.Until.IsZero() }
 
-// Text is the period for messages.
+// Text formats the period for messages.
 func (p Period) Text() string {
 	var s []string
 	if !p.From.IsZero() {
@@ -165,7 +164,7 @@ func (p Period) Text() string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// check refuses periods that are empty, already over, or beyond what can be counted.
+// check refuses periods that are empty, over, or outside the years 1970 to 2200.
 func (p Period) check(now time.Time) error {
 	for _, t := range []time.Time{p.From, p.Until} {
 		if !t.IsZero() && (t.Unix() <= 0 || t.Unix() > maxTime/int64(time.Second)) {

@@ -11,34 +11,34 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// ResourceRange is an amount of resources for a length of time, each nil for not set.
+// ResourceRange is an amount of resources for a duration; nil means not set.
 type ResourceRange struct {
 	CPUs     *CoreCount   `json:"cpus,omitempty"`
 	Memory   *roost.Bytes `json:"memory_bytes,omitempty"`
 	Disk     *roost.Bytes `json:"disk_bytes,omitempty"`
 	GPUs     *int64       `json:"gpus,omitempty"`
 	Walltime *int64       `json:"walltime_seconds,omitempty"`
-	Nodes    *int64       `json:"nodes,omitempty"` // machines of a program that runs on several; nodect
+	Nodes    *int64       `json:"nodes,omitempty"` // machines of a task that runs on several; nodect
 
-	// OtherBounds are those of [BoundNames], in seconds and bytes, and any other name is
-	// that of a [Limit], whose units are counted.
+	// OtherBounds contains amounts by name: those of [BoundNames] in seconds or bytes,
+	// any other as units of the [ConcurrencyLimit] of that name.
 	OtherBounds map[string]int64 `json:"others,omitempty"`
-	// MachineAttrs are attributes of machines that a job asks for if it says nothing of
-	// them: True, False, or a word.
+	// MachineAttrs are machine attributes that a job requests unless it names them
+	// itself: True, False, or a word.
 	MachineAttrs map[string]string `json:"words,omitempty"`
 }
 
-// BoundNames are the resources that bound what processes of a job use, by PBS's names: of
-// all together, or beginning with p of each. See [BoundIsTime].
+// BoundNames lists the resources that bound the processes of a job, by their PBS names.
+// Names that begin with p bound each process, the others all together. See [BoundIsTime].
 func BoundNames() []string { return []string{"cput", "file", "pcput", "pmem", "pvmem", "vmem"} }
 
-// BoundIsTime reports whether one of these is in seconds; else it is in bytes.
+// BoundIsTime reports whether one of BoundNames is in seconds; otherwise it is in bytes.
 func BoundIsTime(name string) bool { return name == "cput" || name == "pcput" }
 
-// Any reports whether anything is set.
+// Any reports whether any field is set.
 func (e ResourceRange) Any() bool { return len(e.dimensions())+len(e.MachineAttrs) > 0 }
 
-// dimensions are the dimensions of an extent, with its walltime.
+// dimensions lists the dimensions that are set, including the walltime.
 func (e ResourceRange) dimensions() []BoundedDimension {
 	all := (ResourceBounds{CPUs: e.CPUs, Memory: e.Memory, Disk: e.Disk, GPUs: e.GPUs}).Bounds()
 	if e.Walltime != nil {
@@ -58,7 +58,7 @@ func (e ResourceRange) dimensions() []BoundedDimension {
 	return all
 }
 
-// OtherText writes an amount of one of [ResourceRange].Others for people.
+// OtherText formats an amount of one of [ResourceRange.OtherBounds] for people.
 func OtherText(name string, n int64) string {
 	switch {
 	case !slices.Contains(BoundNames(), name):
@@ -71,7 +71,7 @@ func OtherText(name string, n int64) string {
 	return (time.Duration(n) * time.Second).String()
 }
 
-// checkMachineAttrs checks what a job is to ask of machines.
+// checkMachineAttrs checks the machine attributes that jobs request.
 func (e ResourceRange) checkMachineAttrs() error {
 	if len(e.MachineAttrs) > maxMachineAttrs {
 		return fmt.Errorf("%d attributes of machines, and %d is the most", len(e.MachineAttrs), maxMachineAttrs)
@@ -94,7 +94,7 @@ func (e ResourceRange) checkMachineAttrs() error {
 	return nil
 }
 
-// maxMachineAttrs bounds how many attributes of machines an extent names.
+// maxMachineAttrs bounds the number of machine attributes in a range.
 const maxMachineAttrs = 32
 
 // checkOtherBound checks one of OtherBounds.
@@ -139,7 +139,7 @@ func (e ResourceRange) check() error {
 	return nil
 }
 
-// firstAbove names a dimension in which e is more than o, if both say.
+// firstAbove names a dimension in which e exceeds o, if both set it.
 func (e ResourceRange) firstAbove(o ResourceRange) error {
 	for _, d := range e.dimensions() {
 		for _, m := range o.dimensions() {

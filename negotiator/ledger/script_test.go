@@ -17,23 +17,23 @@ import (
 // 2026-01-01T00:00:00Z in which root's commands are trusted. Commands:
 //
 //	lead NAME
-//	tick DURATION          an empty entry later; it may be negative
+//	tick DURATION          an empty entry later; the duration may be negative
 //	deposed                an entry of the epoch before
-//	as WHO                 whose commands the next ones are; root for a trusted one
+//	as WHO                 the user of the next commands; root for a trusted one
 //	set KIND, fresh KIND, unsure KIND, whole KIND     with the object as input
 //	remove KIND NAME, reset NAME
 //	hold SUBMITTER CORES
-//	take-over SUBMITTER PRIORITY USED   an account that was kept elsewhere an hour ago
-//	grant ID UNITS MACHINE [until]    until: with licences, and an end
-//	ended ID...            grants with licences
-//	evict ID JOB...        a grant for which tasks of these jobs have to go
+//	take-over SUBMITTER PRIORITY USED   an account of an hour ago from before the ledger
+//	grant ID UNITS MACHINE [until]    until: with concurrency limits and a claim deadline
+//	ended ID...            the outcome of grants with concurrency limits
+//	evict ID JOB...        a grant for which tasks of these jobs are evicted
 //	apart TASK MACHINE DURATION
 //	show [KIND]            the objects; without a kind everything else
 //	quotas USER GROUP BAND [DURATION from now]
 //	share SUBMITTER
 //
-// What was refused is printed. After each step the ledger is kept and read back, and must
-// be the same.
+// It prints what is refused. After each step the test saves and loads the ledger, which
+// must stay the same.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		p := &scriptRunner{t: t, ledger: New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(),
@@ -48,10 +48,10 @@ type scriptRunner struct {
 	ledger     *Ledger
 	now        int64
 	who        string
-	baseDigest []byte // of the objects that were looked at last
+	baseDigest []byte // digest of the objects that were last shown
 }
 
-// applyEntry brings an entry through its form in the log.
+// applyEntry encodes and decodes an entry as the log does, and applies it.
 func (p *scriptRunner) applyEntry(e LogEntry) string {
 	if e.At = p.now; e.Lead == "" && e.Epoch == 0 {
 		e.Epoch, _ = p.ledger.Epoch()
@@ -222,7 +222,8 @@ func (p *scriptRunner) otherText() string {
 	return b.String()
 }
 
-// checkSameAfterSave holds the invariants, and that a ledger that was kept is the same.
+// checkSameAfterSave checks the invariants, and that saving and loading preserves the
+// ledger.
 func (p *scriptRunner) checkSameAfterSave() {
 	p.ledger.check()
 	saved := p.ledger.Save()

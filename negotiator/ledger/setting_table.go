@@ -18,18 +18,18 @@ const (
 	SettingAcceptSurplusEverywhere = "accept_surplus"
 )
 
-// SettingInfo is one setting in the table of all.
+// SettingInfo is one row of the table of settings.
 type SettingInfo struct {
 	Name        string
 	Form        SettingForm
 	Default     string
-	Min         float64  // Number, Count, Duration: bounds; a Duration's in seconds
-	Max         float64  //
-	Choices     []string // Choice
+	Min         float64  // FormNumber, FormCount and FormDuration: lower bound; durations in seconds
+	Max         float64  // FormNumber, FormCount and FormDuration: upper bound; durations in seconds
+	Choices     []string // FormChoice: the choices
 	Description string   // for people, beginning with a capital letter and without a full stop
 }
 
-// Settings is the table of all settings of a cell: what is not in it cannot be set.
+// Settings returns the table of all settings of a cell. No other setting exists.
 func Settings() []SettingInfo {
 	const day, year = 24 * 3600, 366 * 24 * 3600
 	return []SettingInfo{

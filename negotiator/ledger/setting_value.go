@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// SettingForm says what a setting's text is read as.
+// SettingForm is the syntax of a setting's value.
 type SettingForm string
 
 // The forms.
@@ -26,7 +26,7 @@ const (
 	FormExpression SettingForm = "expression"
 )
 
-// SettingValue is a setting of the cell that has been set.
+// SettingValue is a setting of the cell that an administrator has set.
 type SettingValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -36,7 +36,7 @@ func (s SettingValue) name() string     { return s.Name }
 func (s SettingValue) users() []string  { return nil }
 func (s SettingValue) groups() []string { return nil }
 
-// settingInfoOf finds a setting in the table.
+// settingInfoOf returns the row of a setting.
 func settingInfoOf(name string) (SettingInfo, bool) {
 	for _, r := range Settings() {
 		if r.Name == name {
@@ -115,8 +115,8 @@ func parseSwitch(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither on nor off", text)
 }
 
-// SettingText is a setting as it is set, or its default. A name that is not in the table
-// is a bug and panics.
+// SettingText returns the value of a setting, or its default. It panics for a name that
+// is not in the table, which is a bug.
 func (l *Ledger) SettingText(name string) string {
 	row, known := settingInfoOf(name)
 	if !known {
@@ -128,26 +128,27 @@ func (l *Ledger) SettingText(name string) string {
 	return row.Default
 }
 
-// SettingOn is a setting that is on or off.
+// SettingOn returns the value of a setting that is on or off.
 func (l *Ledger) SettingOn(name string) bool {
 	on, _ := parseSwitch(l.SettingText(name))
 	return on
 }
 
-// SettingNumber is a setting that is a number.
+// SettingNumber returns the value of a setting that is a number.
 func (l *Ledger) SettingNumber(name string) float64 {
 	v, _ := strconv.ParseFloat(l.SettingText(name), 64)
 	return v
 }
 
-// SettingDuration is a setting that is a length of time.
+// SettingDuration returns the value of a setting that is a duration.
 func (l *Ledger) SettingDuration(name string) time.Duration {
 	d, _ := roost.ParseDuration(l.SettingText(name))
 	return d
 }
 
-// SettingExpression is a setting that is an expression. One that an older version let
-// pass and this one cannot read is ERROR, which denies.
+// SettingExpression returns the value of a setting that is an expression. An expression
+// that an older version accepted and this version cannot parse becomes ERROR, which
+// denies.
 func (l *Ledger) SettingExpression(name string) classad.Expr {
 	e, err := classad.ParseExpr(l.SettingText(name))
 	if err != nil {
@@ -156,5 +157,5 @@ func (l *Ledger) SettingExpression(name string) classad.Expr {
 	return e
 }
 
-// errUnreadableSetting is what an expression gets that has no value when it is tried.
+// errUnreadableSetting is the error for an expression with an unknown attribute.
 var errUnreadableSetting = errors.New("no such attribute")

@@ -10,19 +10,20 @@ import (
 )
 
 // SubmitterPolicy is what an administrator has set for one submitter (condor_userprio
-// -setfactor, -setfloor, -setceiling). What it has used is in the book.
+// -setfactor, -setfloor, -setceiling). The accounts contain its usage.
 type SubmitterPolicy struct {
-	Group   string     `json:"group,omitempty"`
-	User    string     `json:"user"`
-	Factor  *float64   `json:"factor,omitempty"`  // its priority is worse by this; nil: fairshare.DefaultFactor
-	Floor   *CoreCount `json:"floor,omitempty"`   // so much it may have before shares are looked at; nil: nothing
-	Ceiling *CoreCount `json:"ceiling,omitempty"` // more it never has; nil: no bound
+	Group string `json:"group,omitempty"`
+	User  string `json:"user"`
+	// multiplies the priority value, larger is worse; nil: fairshare.DefaultFactor
+	Factor  *float64   `json:"factor,omitempty"`
+	Floor   *CoreCount `json:"floor,omitempty"`   // cores it gets before fair share applies; nil: none
+	Ceiling *CoreCount `json:"ceiling,omitempty"` // cores it may use at most; nil: no bound
 }
 
-// maxFactor is HTCondor's NICE_USER_PRIO_FACTOR, and some.
+// maxFactor is above HTCondor's NICE_USER_PRIO_FACTOR.
 const maxFactor = 1e15
 
-// Submitter is whom the object is about.
+// Submitter returns the submitter of the policy.
 func (s SubmitterPolicy) Submitter() fairshare.Submitter {
 	return fairshare.Submitter{Group: s.Group, Owner: s.User}
 }
@@ -58,7 +59,7 @@ func (s SubmitterPolicy) check(*Ledger) error {
 	return nil
 }
 
-// SubmitterName is what a submitter's object is called: "sci.chem/ann", or "ann" of one
+// SubmitterName returns the name of a submitter's object: "sci.chem/ann", or "ann"
 // without a group.
 func SubmitterName(s fairshare.Submitter) string {
 	if s.Group == "" {
@@ -67,8 +68,8 @@ func SubmitterName(s fairshare.Submitter) string {
 	return s.Group + "/" + s.Owner
 }
 
-// ParseSubmitter reads SubmitterName's form, and HTCondor's "sci.chem.ann", of which the
-// longest beginning that is a group is taken for it.
+// ParseSubmitter parses the form of SubmitterName and HTCondor's "sci.chem.ann". The
+// longest prefix that names a group is the group.
 func (l *Ledger) ParseSubmitter(name string) fairshare.Submitter {
 	if group, owner, ok := strings.Cut(name, "/"); ok {
 		return fairshare.Submitter{Group: group, Owner: owner}
@@ -81,16 +82,15 @@ func (l *Ledger) ParseSubmitter(name string) fairshare.Submitter {
 	return fairshare.Submitter{Owner: name}
 }
 
-// Submitter is what is set for a submitter; all is nil in that of one for whom nothing
-// is.
+// Submitter returns the policy for a submitter, with all bounds nil if none is set.
 func (l *Ledger) Submitter(s fairshare.Submitter) SubmitterPolicy {
 	set, _ := objectNamed[SubmitterPolicy](l, KindSubmitter, SubmitterName(s))
 	set.Group, set.User = s.Group, s.Owner
 	return set
 }
 
-// FloorCeiling is what fair share has to know of a submitter beside its priority, in
-// cores; without a ceiling it is infinite.
+// FloorCeiling returns the floor and the ceiling of a submitter, in cores. Without a
+// ceiling it is infinite.
 func (l *Ledger) FloorCeiling(s fairshare.Submitter) (floor, ceiling float64) {
 	set, ceiling := l.Submitter(s), math.Inf(1)
 	if set.Floor != nil {
@@ -102,7 +102,7 @@ func (l *Ledger) FloorCeiling(s fairshare.Submitter) (floor, ceiling float64) {
 	return floor, ceiling
 }
 
-// applyFactors brings the book in line with what is set.
+// applyFactors updates the factor in the submitter's account.
 func (l *Ledger) applyFactors(name string) {
 	s := l.ParseSubmitter(name)
 	factor := 0.0 // the default

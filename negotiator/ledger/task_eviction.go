@@ -7,25 +7,26 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Evictions are counted for the settings disruptions_per_job and disruptions_per_cell.
-// They are of the grants for which tasks had to go, so the entry that commits those says
-// of which jobs, and a new leader counts on from there: with a count of its own each
-// change of leader would allow an hour's worth anew.
+// The settings disruptions_per_job and disruptions_per_cell bound the evictions per hour.
+// The entry that commits a grant names the jobs whose tasks are evicted for it, and a new
+// leader continues the count from there: with a count of its own, each change of leader
+// would allow another hour's evictions.
 
 // EvictionMemory is how long an eviction counts.
 const EvictionMemory = time.Hour
 
-// maxEvictions bounds how many are remembered: the oldest give way.
+// maxEvictions bounds the number of recorded evictions: the ledger drops the oldest
+// first.
 const maxEvictions = 100_000
 
-// TaskEviction is one task that had to go for a grant.
+// TaskEviction is the eviction of one task for a grant.
 type TaskEviction struct {
-	At  int64  // unix nanoseconds, by the clock of the leader
-	Job string // "" where nobody knows
+	At  int64  // unix nanoseconds, by the leader's clock
+	Job string // the job's ID; "" if unknown
 }
 
-// Evictions lists those of the last hour, oldest first. The list is the ledger's own and
-// holds until the next entry.
+// Evictions lists the evictions of the last hour, oldest first. The list belongs to the
+// ledger and is valid until the next entry.
 func (l *Ledger) Evictions() []TaskEviction { return l.evictions }
 
 func (l *Ledger) recordEviction(jobs []string) {
@@ -37,8 +38,8 @@ func (l *Ledger) recordEviction(jobs []string) {
 	}
 }
 
-// rewindEvictions prepares for a clock that is put back: what was in its future has just
-// been.
+// rewindEvictions adjusts the evictions to a clock that is set back: none lies in the
+// future.
 func (l *Ledger) rewindEvictions(at int64) {
 	for i := range l.evictions {
 		l.evictions[i].At = min(l.evictions[i].At, at)
