@@ -9,16 +9,16 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// When jobs ended is indexed, because Torque's qstat lists those that have just ended
-// each time it is called: to look at all that a pool has ever run for those of the last
-// five minutes would take seconds. Jobs from before there was an index are in none, and
-// older than anybody asks for.
+// The history has an index of end times, because each call of Torque's qstat lists the
+// jobs that have just ended. A scan of all jobs of a pool for those of the last five
+// minutes would take seconds. Jobs from before the index existed are not in it, and are
+// too old for such queries.
 
-// endKey is the key of a job in the index.
+// endKey returns the key of a job in the index of end times.
 func endKey(ended, seq []byte) []byte { return append(slices.Clone(ended), seq...) }
 
-// addEnd puts a job into the index. It must not be in jobs with this time yet: one that
-// goes in twice has one entry.
+// addEnd adds a job to the index of end times. It must run before bucketJobs gets the job
+// with this time, so that a job that is added twice has one entry.
 func addEnd(tx *boltfile.Tx, seq uint64, ended time.Time) error {
 	if err := removeEnd(tx, seq); err != nil {
 		return err
@@ -26,7 +26,7 @@ func addEnd(tx *boltfile.Tx, seq uint64, ended time.Time) error {
 	return tx.Bucket(bucketEnded).Put(endKey(bigEndian(uint64(ended.UnixNano())), bigEndian(seq)), nil)
 }
 
-// removeEnd takes a job that is in jobs out of the index.
+// removeEnd removes from the index a job that is in bucketJobs.
 func removeEnd(tx *boltfile.Tx, seq uint64) error {
 	record := tx.Bucket(bucketJobs).Get(bigEndian(seq))
 	if len(record) < 8 {
@@ -35,7 +35,7 @@ func removeEnd(tx *boltfile.Tx, seq uint64) error {
 	return tx.Bucket(bucketEnded).Delete(endKey(record[:8], bigEndian(seq)))
 }
 
-// Recent lists the jobs that came into the history since then, by their numbers.
+// Recent lists the numbers of the jobs that entered the history since then.
 func (h *History) Recent(since time.Time) (seqs []uint64, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketEnded).Cursor()
@@ -48,7 +48,7 @@ func (h *History) Recent(since time.Time) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-// RowsOf returns what lists tell of some jobs, but for those that are not there.
+// RowsOf returns the rows of the given jobs. It skips jobs that are not in the history.
 func (h *History) RowsOf(seqs []uint64, w RowFilter) (rows []*table.JobRow, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		jobs := tx.Bucket(bucketJobs)

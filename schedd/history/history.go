@@ -1,9 +1,9 @@
-// Package history keeps the jobs that have left a schedd's queue: each with all that was
-// ever known of it and all that happened to it, in a bbolt file of its own, until it is
-// older than the schedd is told to remember.
+// Package history stores the jobs that have left a schedd's queue. It stores each job
+// with all its data and all its events in a bbolt file, until the configured retention
+// time is over.
 //
-// A job goes into the history before it leaves the queue, and going in twice is harmless,
-// so a crash between the two loses and doubles nothing.
+// A job enters the history before it leaves the queue, and adding it twice is harmless,
+// so a crash between the two neither loses nor duplicates a job.
 package history
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// FileName is the file in the schedd's directory.
+// FileName is the name of the file in the schedd's directory.
 const FileName = "history.db"
 
 var (
 	bucketJobs   = []byte("jobs")   // job number -> record
 	bucketKeys   = []byte("keys")   // submit key, 0, job number -> nothing
 	bucketOwners = []byte("owners") // owner, 0, job number -> nothing
-	bucketRows   = []byte("rows")   // job number -> what lists tell of it
-	bucketEnded  = []byte("ended")  // when it ended, job number -> nothing
+	bucketRows   = []byte("rows")   // job number -> its row in lists
+	bucketEnded  = []byte("ended")  // end time, job number -> nothing
 )
 
-// History is an open history. Its methods may be called by any goroutine.
+// History is an open history. Any goroutine may call its methods.
 type History struct {
 	db   *boltfile.DB
 	path string
@@ -39,14 +39,14 @@ type History struct {
 // JobRecord is a job as it left the queue.
 type JobRecord struct {
 	Seq      uint64
-	Key      string // its submit key, as the queue knows it
+	Key      string // its submit key, as in the queue
 	Ended    time.Time
 	Snapshot []byte
 	Events   []queue.JobEvent
-	Row      *table.JobRow // without its ad, which is in the snapshot; nil in one that was read
+	Row      *table.JobRow // without the job's ad, which is in the snapshot; nil in a record that was read
 }
 
-// Open opens the history in dir, and makes one where there is none.
+// Open opens the history in dir, and creates it if there is none.
 func Open(dir, host string) (*History, error) {
 	h := &History{path: filepath.Join(dir, FileName), host: host}
 	var err error
@@ -59,7 +59,7 @@ func Open(dir, host string) (*History, error) {
 // Close closes the file.
 func (h *History) Close() error { return h.db.Close() }
 
-// Add puts jobs into the history; they are on disk when it returns.
+// Add adds jobs to the history and syncs them to disk.
 func (h *History) Add(records []JobRecord) error {
 	err := h.db.Update(func(tx *boltfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
@@ -94,8 +94,8 @@ func (h *History) Add(records []JobRecord) error {
 }
 
 // Each calls f with the jobs of the history, newest first, until f returns false. The
-// queue that f gets holds that job and nothing else, so that all that can be asked of a
-// queue can be asked of the past.
+// queue that f receives contains only that job, so that every query of a queue also works
+// for the history.
 func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 	return h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
@@ -116,7 +116,7 @@ func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 	})
 }
 
-// Job returns one job of the history, in a queue of its own, and what happened to it.
+// Job returns one job of the history, in a queue of its own, and its events.
 func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.JobEvent, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		v := tx.Bucket(bucketJobs).Get(bigEndian(seq))
@@ -155,8 +155,8 @@ func (h *History) JobsByKey(key string) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-// snapshotOwner reads whose job a snapshot is of. One that makes no sense has no owner,
-// and is kept all the same.
+// snapshotOwner returns the owner of the job in a snapshot. An invalid snapshot has no
+// owner and is stored all the same.
 func snapshotOwner(snapshot []byte) (owner string, known bool) {
 	admitted, err := queue.DecodeSubmission(snapshot)
 	if err != nil || admitted.Submission == nil {
@@ -170,7 +170,7 @@ func (h *History) LastOf(owner string) (seq uint64, found bool, err error) {
 	prefix := submitKeyPrefix(owner, 0)[:len(owner)+1]
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketOwners).Cursor()
-		k, _ := c.Seek(append([]byte(owner), 1)) // the first key behind all of the owner's
+		k, _ := c.Seek(append([]byte(owner), 1)) // the first key after all keys of the owner
 		if k == nil {
 			k, _ = c.Last()
 		} else {
@@ -184,7 +184,7 @@ func (h *History) LastOf(owner string) (seq uint64, found bool, err error) {
 	return seq, found, err
 }
 
-// LastSeq is the highest number of a job in the history, 0 when it is empty.
+// LastSeq returns the highest job number in the history, or 0 if it is empty.
 func (h *History) LastSeq() (last uint64) {
 	h.db.View(func(tx *boltfile.Tx) error {
 		if k, _ := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
@@ -195,7 +195,7 @@ func (h *History) LastSeq() (last uint64) {
 	return last
 }
 
-// Remove removes jobs by number, with nothing left of them.
+// Remove deletes jobs by number, with all their index entries.
 func (h *History) Remove(seqs ...uint64) error {
 	return h.db.Update(func(tx *boltfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
@@ -228,7 +228,7 @@ func (h *History) Remove(seqs ...uint64) error {
 	})
 }
 
-// EndedBefore lists jobs that ended before then, oldest first, at most limit of them.
+// EndedBefore lists up to limit jobs that ended before then, in job number order.
 func (h *History) EndedBefore(then time.Time, limit int) (seqs []uint64, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// fileKind is what dbfile must know of the history of a schedd.
+// fileKind describes the history of a schedd to package boltfile.
 func fileKind(host string) boltfile.ContentKind {
 	return boltfile.ContentKind{
 		Description: "history",
@@ -22,8 +22,8 @@ func fileKind(host string) boltfile.ContentKind {
 	}
 }
 
-// damageName names what a damage hits: a record by its job, the rest, which is made of
-// the records, as one.
+// damageName names the damaged part: the job of a record, or an index. An index is named
+// as a whole, as it is rebuilt from the records.
 func damageName(host string, d *boltfile.DamageFinding) string {
 	job := func(key []byte) roost.JobID { return roost.JobID{Seq: binary.BigEndian.Uint64(key), Host: host} }
 	switch {
@@ -41,12 +41,13 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 	return "jobs"
 }
 
-// Repair takes out of the history in dir what is damaged, and makes its indexes anew; dry
-// only says what would be. It returns nil where nothing is damaged. No schedd may run.
+// Repair removes damaged records from the history in dir and rebuilds its indexes. With
+// dry it only reports what it would do. It returns nil if nothing is damaged. No schedd
+// may run meanwhile.
 //
-// What has one flipped bit is put right, for its checksum tells which. A job that is lost
-// is named by whatever tells of it: a damaged record by its number, one that is not found
-// by the indexes, which have a place for each job.
+// It corrects a record with one flipped bit, which the checksum identifies. It names each
+// lost job from what mentions it: a damaged record by its number, a missing one by the
+// indexes, which have an entry for each job.
 func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
 	r := repairState{intact: map[uint64]bool{}, mentioned: map[uint64]bool{}}
@@ -69,26 +70,27 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
-// repairState is what is known of the jobs of a damaged history.
+// repairState contains what is known of the jobs of a damaged history.
 type repairState struct {
-	intact    map[uint64]bool // their records are
-	mentioned map[uint64]bool // anything tells of them
+	intact    map[uint64]bool // by job number: the record is intact
+	mentioned map[uint64]bool // by job number: a record or an index mentions the job
 	corrected []*boltfile.DamageFinding
 }
 
-// addRecord takes in a record that is whole.
+// addRecord registers an intact record.
 func (r *repairState) addRecord(bucket string, key, value []byte) {
 	if len(key) < 8 {
 		return
 	}
-	seq := binary.BigEndian.Uint64(key[len(key)-8:]) // at the end of the keys of the indexes, and the key of all else
+	seq := binary.BigEndian.Uint64(key[len(key)-8:]) // the end of an index key, or the whole key of another bucket
 	r.mentioned[seq] = true
 	if _, err := decodeRecord(value); err == nil && bucket == string(bucketJobs) && len(key) == 8 {
 		r.intact[seq] = true
 	}
 }
 
-// classifyDamage says what becomes of what is damaged.
+// classifyDamage registers the damaged records and describes what the repair does to
+// each.
 func (r *repairState) classifyDamage(host string, damages []boltfile.DamageFinding) (actions []string) {
 	ranges, unknown := []string{}, false
 	for i := range damages {
@@ -124,7 +126,7 @@ func (r *repairState) classifyDamage(host string, damages []boltfile.DamageFindi
 	return append(actions, fmt.Sprintf("the indexes are made anew; %d jobs are kept", len(r.intact)))
 }
 
-// writeRecord writes a record and what finds it.
+// writeRecord writes a record and its index entries.
 func (r *repairState) writeRecord(w *boltfile.ReplacementWriter, bucket string, key, value []byte) {
 	if len(key) != 8 || !r.intact[binary.BigEndian.Uint64(key)] {
 		return

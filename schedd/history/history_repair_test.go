@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// writeHistory writes a history of some jobs, of which some have gone again, and returns
-// those that are in it by their numbers.
+// writeHistory writes a history of some jobs and removes some of them again. It returns
+// the remaining ones by their numbers.
 func writeHistory(t testing.TB, dir string) map[uint64]*JobRecord {
 	t.Helper()
 	records, all := newEndedJobs(t, 40), map[uint64]*JobRecord{}
@@ -45,8 +45,8 @@ func writeHistory(t testing.TB, dir string) map[uint64]*JobRecord {
 	return all
 }
 
-// checkRemaining holds that all jobs of a history are as they were added, and are found
-// in each way, and returns their numbers.
+// checkRemaining checks that all jobs of a history are as they were added and that every
+// query finds them. It returns their numbers.
 func checkRemaining(t *testing.T, dir, what string, want map[uint64]*JobRecord) (list []uint64) {
 	t.Helper()
 	h, err := Open(dir, "h")
@@ -81,9 +81,10 @@ func checkRemaining(t *testing.T, dir, what string, want map[uint64]*JobRecord) 
 	return list
 }
 
-// Whatever is damaged: the history is not opened, and says where and what, or all of it
-// is as it was. After the repair each job that is in it is as it was, each other is named
-// or said to have no name, and no index has a place for one that is not there.
+// TestDamage damages the file in many ways. The history must refuse to open and name the
+// damage, or be complete. After the repair each job in it must be unchanged, each other
+// job must be named or reported as unknown, and no index may have an entry for a missing
+// job.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	want := writeHistory(t, dir)
@@ -145,8 +146,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A history that has gone, is empty, or is as it once was has not come up empty in
-// silence: it is refused, and after the repair its jobs are not said to be whole.
+// TestMissingFile checks that a missing, empty or outdated history does not open as if it
+// were empty. After the repair it must not report its jobs as complete.
 func TestMissingFile(t *testing.T) {
 	dir := t.TempDir()
 	writeHistory(t, dir)
@@ -175,8 +176,9 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// A job whose record is beyond repair is named by its index, even where the number in the
-// record is damaged, too; its neighbours stay.
+// TestRepairNames checks that the index names a job whose record is beyond repair. It
+// must do so even where the number in the record is damaged, too, and the adjacent jobs
+// must remain.
 func TestRepairNames(t *testing.T) {
 	dir := t.TempDir()
 	want := writeHistory(t, dir)

@@ -20,8 +20,8 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// newEndedJobs makes a queue with n removed jobs, and their records; job k ended k hours
-// after the epoch.
+// newEndedJobs makes a queue with n removed jobs and returns their records. Job k ended k
+// hours after the epoch.
 func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 	t.Helper()
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
@@ -33,7 +33,7 @@ func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 	for i := range n {
 		events, ids, _, err := q.SubmitJobs(epoch, alice, "k"+strconv.Itoa(i/2), []queue.SubmitSpec{{Ad: ad, Count: 2}},
 			queue.SubmitLimits{})
-		if err == nil && len(events) == 0 { // the key is there: another part of the same submission
+		if err == nil && len(events) == 0 { // the key exists: another part of the same submission
 			events, ids, _, err = q.SubmitJobs(epoch, alice, "again"+strconv.Itoa(i),
 				[]queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
 		}
@@ -81,8 +81,8 @@ func recordNumbers(t testing.TB, h *History) (list []uint64) {
 	return list
 }
 
-// What was added is there after a reopening, once, however often it was added, the newest
-// first.
+// TestAdd checks that added jobs are there after reopening, newest first. Each must be
+// there once, however often it was added.
 func TestAdd(t *testing.T) {
 	dir, records := t.TempDir(), newEndedJobs(t, 5)
 	h := open(t, dir)
@@ -125,7 +125,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Old jobs are found and forgotten, with their keys.
+// TestRemove checks that old jobs are found and deleted, with their keys.
 func TestRemove(t *testing.T) {
 	h := open(t, t.TempDir())
 	if err := h.Add(newEndedJobs(t, 5)); err != nil {
@@ -169,8 +169,8 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is an error that names the job, and does not stand in the
-// way of forgetting it.
+// TestDamagedRecord checks that an unreadable record gives an error that names the job.
+// It must not prevent the job's deletion.
 func TestDamagedRecord(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// encode lays a record out: when it ended, its key, its snapshot, its events, each piece
-// but the first with its length before it.
+// encode encodes a record: its end time, then its key, snapshot and events, each with its
+// length before it.
 func (r *JobRecord) encode() []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.Ended.UnixNano()))
 	b = appendPiece(b, []byte(r.Key))
@@ -25,7 +25,7 @@ func appendPiece(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// decodeRecord reads what encode wrote. The result shares nothing with b.
+// decodeRecord decodes what encode wrote. The result shares no memory with b.
 func decodeRecord(b []byte) (*JobRecord, error) {
 	if len(b) < 8 {
 		return nil, fmt.Errorf("record of %d bytes: %w", len(b), roost.Invalid)

@@ -11,18 +11,18 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// What lists tell of a job stands beside its record: to make it of the record takes many
-// times as long, and clients ask for jobs that have ended again and again. Records of
-// before have none, and for them it is made.
+// The row of a job in lists is stored beside its record. Building it from the record
+// takes much longer, and clients ask for ended jobs again and again. Old records have no
+// row, and for them it is built on demand.
 
-// RowFilter is what of rows is wanted.
+// RowFilter selects rows.
 type RowFilter struct {
-	Owners  []string // only their jobs; none: everybody's
+	Owners  []string // only the jobs of these owners; empty: all jobs
 	Ads     bool
-	MakeRow func(past *queue.Queue, seq uint64) *table.JobRow // of a record that has no row
+	MakeRow func(past *queue.Queue, seq uint64) *table.JobRow // builds the row of a record that has none
 }
 
-// Row returns what lists tell of one job.
+// Row returns the row of one job.
 func (h *History) Row(seq uint64, w RowFilter) (row *table.JobRow, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		record := tx.Bucket(bucketJobs).Get(bigEndian(seq))
@@ -35,8 +35,8 @@ func (h *History) Row(seq uint64, w RowFilter) (row *table.JobRow, err error) {
 	return row, err
 }
 
-// Rows returns what lists tell of the jobs whose numbers are at least from, in their
-// order, at most that many of them.
+// Rows returns up to most rows of the jobs from a number on, in the order of their
+// numbers.
 func (h *History) Rows(from uint64, most int, w RowFilter) (rows []*table.JobRow, err error) {
 	err = h.db.View(func(tx *boltfile.Tx) error {
 		jobs := tx.Bucket(bucketJobs)
@@ -73,7 +73,7 @@ func jobNumbers(tx *boltfile.Tx, from uint64, most int, owners []string) (seqs [
 	return seqs[:min(most, len(seqs))]
 }
 
-// row is what lists tell of the job of a record.
+// row returns the row of the job with that record.
 func (h *History) row(tx *boltfile.Tx, seq uint64, record []byte, w RowFilter) (*table.JobRow, error) {
 	row, ok := decodeRow(tx.Bucket(bucketRows).Get(bigEndian(seq)))
 	if ok && !w.Ads {
@@ -99,8 +99,8 @@ func (h *History) row(tx *boltfile.Tx, seq uint64, record []byte, w RowFilter) (
 	return row, nil
 }
 
-// encodeRow lays a row out: when the job was submitted, its owner's uid, whether it is an
-// array, its owner with the length before it, its text.
+// encodeRow encodes a row. It contains the submit time, the owner's uid, whether the job
+// is an array, the owner with its length before it, and the text.
 func encodeRow(r *table.JobRow) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.Submitted))
 	b = binary.BigEndian.AppendUint32(b, r.UID)
@@ -108,7 +108,7 @@ func encodeRow(r *table.JobRow) []byte {
 	return append(appendPiece(b, []byte(r.Owner)), r.Text...)
 }
 
-// decodeRow reads what encodeRow wrote. The result shares nothing with b.
+// decodeRow decodes what encodeRow wrote. The result shares no memory with b.
 func decodeRow(b []byte) (*table.JobRow, bool) {
 	if len(b) < 14 {
 		return nil, false

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/table"
 )
 
-// Rows are what was added, with the ad of the record where it is wanted; a record without
-// one has it made; what is forgotten has none.
+// TestRows checks that rows are returned as added, with the record's ad on request. The
+// history must build the row of a record without one, and delete the row with the record.
 func TestRows(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 6)
@@ -69,8 +69,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What came last is found again by when it did, once however often it went in, and no
-// more when it was forgotten.
+// TestRecent checks that jobs are found by when they entered the history. Each must be
+// found once, however often it was added, and not after its deletion.
 func TestRecent(t *testing.T) {
 	h := open(t, t.TempDir())
 	records := newEndedJobs(t, 6)

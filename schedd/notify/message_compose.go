@@ -15,16 +15,17 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// userMessage is what one person is told at once: of one job, or a digest of several.
+// userMessage is one message to one user: about one job, or a digest of several.
 type userMessage struct {
 	recipients    []string
 	notifications []queue.JobNotification
 }
 
-// localAddress is a name that a machine's own mail system delivers to.
+// localAddress matches names to which the machine's own mail system delivers.
 var localAddress = regexp.MustCompile(`^[A-Za-z0-9._+][A-Za-z0-9._+-]*$`)
 
-// recipients are the addresses of -M, or else the owner. What is no address is nobody.
+// recipients returns the addresses of -M, or else the owner. It ignores invalid
+// addresses.
 func recipients(n *queue.JobNotification) (to []string) {
 	for item := range strings.SplitSeq(n.Users, ",") {
 		item = strings.TrimSpace(item)
@@ -40,7 +41,7 @@ func recipients(n *queue.JobNotification) (to []string) {
 	return to
 }
 
-// subject is a single line.
+// subject returns the subject on a single line.
 func (m *userMessage) subject() string {
 	if len(m.notifications) == 1 {
 		return "PBS JOB " + m.notifications[0].ID
@@ -59,7 +60,7 @@ func (m *userMessage) subject() string {
 		strings.Join(parts, ", "))
 }
 
-// occasionText are OpenPBS's words for occasions.
+// occasionText returns OpenPBS's text for an event.
 func occasionText(o queue.NotificationEvent) string {
 	switch o {
 	case queue.BeginEvent:
@@ -70,7 +71,7 @@ func occasionText(o queue.NotificationEvent) string {
 	return "Aborted by PBS Server"
 }
 
-// mailBody is the body of the mail.
+// mailBody returns the body of the mail.
 func (m *userMessage) mailBody() string {
 	var b strings.Builder
 	for i := range m.notifications {
@@ -108,7 +109,7 @@ func (m *userMessage) mailBody() string {
 	return b.String()
 }
 
-// plainText is text without what steers terminals.
+// plainText replaces control characters, which could control terminals.
 func plainText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -123,8 +124,8 @@ func formatTime(ns int64) string {
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// mailMessage is the whole message (RFC 5322). Without from the mail program says from
-// whom it is.
+// mailMessage returns the whole message (RFC 5322). If from is empty the mail program
+// sets the sender.
 func (m *userMessage) mailMessage(from, host string, now time.Time) []byte {
 	var b bytes.Buffer
 	row := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, value) }
@@ -137,7 +138,7 @@ func (m *userMessage) mailMessage(from, host string, now time.Time) []byte {
 	row("Date", now.Format(time.RFC1123Z))
 	row("Message-ID", fmt.Sprintf("<%s.%d.%v.%d@%s>", strings.NewReplacer("[", "-", "]", "-").Replace(first.ID),
 		first.Time, first.What, len(m.notifications), host))
-	row("Auto-Submitted", "auto-generated") // RFC 3834: nobody's vacation answers it
+	row("Auto-Submitted", "auto-generated") // RFC 3834: no vacation program answers it
 	row("MIME-Version", "1.0")
 	row("Content-Type", "text/plain; charset=utf-8")
 	row("Content-Transfer-Encoding", "quoted-printable")
@@ -148,7 +149,7 @@ func (m *userMessage) mailMessage(from, host string, now time.Time) []byte {
 	return b.Bytes()
 }
 
-// hookInput is what a hook reads.
+// hookInput is the document that a hook reads.
 type hookInput struct {
 	Version int          `json:"v"`
 	To      []string     `json:"to"`
@@ -164,13 +165,13 @@ type hookNotice struct {
 	Owner   string `json:"owner"`
 	Node    string `json:"node,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	Status  *int   `json:"exit_status,omitempty"` // PBS's
+	Status  *int   `json:"exit_status,omitempty"` // PBS's exit status
 	Tasks   int    `json:"tasks,omitempty"`
 	Failed  int    `json:"failed,omitempty"`
 	Removed int    `json:"removed,omitempty"`
 }
 
-// hookDocument is the message for a hook, on one line.
+// hookDocument returns the message for a hook, on one line.
 func (m *userMessage) hookDocument() []byte {
 	d := hookInput{Version: 1, To: m.recipients}
 	for _, n := range m.notifications {
@@ -187,7 +188,7 @@ func (m *userMessage) hookDocument() []byte {
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // of texts and numbers
+		panic(err) // it contains only texts and numbers
 	}
 	return append(text, '\n')
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// deliverMessage gives a message to the mail program, and to the hook. If one of them
-// does not take it both get it again.
+// deliverMessage passes a message to the mail program and to the hook. If one of them
+// fails both get it again.
 func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *userMessage) error {
 	if len(m.recipients) == 0 {
 		n.log.Warn("there is nobody to tell", "job", m.notifications[0].ID, "owner", m.notifications[0].Owner)
@@ -34,11 +34,11 @@ func (n *Notifier) deliverMessage(ctx context.Context, who messageRecipient, m *
 	return errors.Join(errs...)
 }
 
-// maxProgramOutput bounds what is kept of what a program prints.
+// maxProgramOutput bounds the recorded output of a program, in bytes.
 const maxProgramOutput = 1 << 10
 
-// runProgram runs a program as the owner of the job. Nothing but its standard input and
-// arguments is of the job.
+// runProgram runs a program as the owner of the job. Only its standard input and its
+// arguments contain data of the job.
 func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *userMessage, path string,
 	arguments []string, input []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
@@ -72,7 +72,7 @@ func (n *Notifier) runProgram(ctx context.Context, who messageRecipient, m *user
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// limitedBuffer keeps the beginning of what is written.
+// limitedBuffer retains the beginning of what is written to it.
 type limitedBuffer struct{ to *strings.Builder }
 
 func (l limitedBuffer) Write(p []byte) (int, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// notificationSpool is a directory with a file for each batch of notices that are not
-// delivered. Its files are numbered in the order in which they were written.
+// notificationSpool is a directory with a file for each batch of undelivered
+// notifications. The numbers of the files give the order in which they were written.
 type notificationSpool struct {
 	dir  string
 	last uint64
@@ -35,7 +35,7 @@ func openSpool(dir string) (*notificationSpool, []*queuedNotification, error) {
 		name, ok := strings.CutSuffix(e.Name(), ".json")
 		n, err := strconv.ParseUint(name, 10, 64)
 		if !ok || err != nil {
-			os.Remove(filepath.Join(dir, e.Name())) // of a write that was not finished
+			os.Remove(filepath.Join(dir, e.Name())) // left by an interrupted write
 			continue
 		}
 		numbers = append(numbers, n)
@@ -63,7 +63,7 @@ func openSpool(dir string) (*notificationSpool, []*queuedNotification, error) {
 	return b, all, bad
 }
 
-// write writes notices down; they are on disk when it returns.
+// write writes notifications to a new file and syncs it to disk.
 func (b *notificationSpool) write(notices []queue.JobNotification) ([]*queuedNotification, error) {
 	text, err := json.Marshal(notices)
 	if err != nil {
@@ -91,11 +91,11 @@ func (b *notificationSpool) path(n uint64) string {
 
 func (b *notificationSpool) remove(n uint64) { os.Remove(b.path(n)) }
 
-// queuedNotification is a notice in the outbox.
+// queuedNotification is a notification in the spool.
 type queuedNotification struct {
 	queue.JobNotification
 	file      uint64
-	remaining *int // of its file, that are not delivered
+	remaining *int // number of undelivered notifications in the file
 }
 
 func decodeNotifications(file uint64, notices []queue.JobNotification) []*queuedNotification {

@@ -10,8 +10,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Whatever is damaged in a file of notices that are not delivered: they are those that
-// were written, or an error names the file. The others are delivered.
+// TestDamagedNotices damages files of undelivered notifications in many ways. The
+// notifications must be read as written, or an error must name the file, and the rest
+// must be delivered.
 func TestDamagedNotices(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "notices")
 	spool, _, err := openSpool(dir)

@@ -15,21 +15,21 @@ import (
 
 // Bounds.
 const (
-	maxSpooled     = 10_000             // notices in the outbox
-	maxDigest      = 200                // notices in one message
-	retention      = 3 * 24 * time.Hour // what cannot be delivered
-	maxBurst       = 5                  // messages to one person, before they come
-	burstRefill    = 10 * time.Second   // so seldom
-	programTimeout = 20 * time.Second   // with a program
-	minRetry       = time.Minute        // until what was not taken is offered again; then twice as long, and so on
+	maxSpooled     = 10_000             // notifications in the spool
+	maxDigest      = 200                // notifications in one message
+	retention      = 3 * 24 * time.Hour // age at which undelivered notifications are dropped
+	maxBurst       = 5                  // messages to one recipient before the rate limit applies
+	burstRefill    = 10 * time.Second   // interval of messages to one recipient under the rate limit
+	programTimeout = 20 * time.Second   // bounds one run of a program
+	minRetry       = time.Minute        // first wait before a repeated delivery; each failure doubles it
 	maxRetry       = time.Hour
 	rescanInterval = time.Second
 )
 
-// defaultMail is where sendmail is (Filesystem Hierarchy Standard, 4.11).
+// defaultMail is the path of sendmail (Filesystem Hierarchy Standard, 4.11).
 const defaultMail = "/usr/sbin/sendmail"
 
-// Notifier tells people of their jobs.
+// Notifier delivers notifications about jobs to users.
 type Notifier struct {
 	ownUID config.NotifySettings
 	host   string
@@ -40,19 +40,19 @@ type Notifier struct {
 
 	mu      sync.Mutex
 	digests int
-	arrived []*queuedNotification // that Run has not seen
+	arrived []*queuedNotification // not taken over by Run yet
 }
 
-// DeliveryOptions say how.
+// DeliveryOptions configure a Notifier.
 type DeliveryOptions struct {
-	Dir    string // of the outbox
+	Dir    string // of the spool
 	OwnUID config.NotifySettings
-	Host   string                    // of the schedd
-	Groups func(uid uint32) []uint32 // of a user
+	Host   string                    // name of the schedd's host
+	Groups func(uid uint32) []uint32 // returns the groups of a user
 	Log    *slog.Logger
 }
 
-// Open reads what an earlier start has not delivered.
+// Open opens the spool and reads the notifications that an earlier run has not delivered.
 func Open(o DeliveryOptions) (*Notifier, error) {
 	n := &Notifier{ownUID: o.OwnUID, host: o.Host, groups: o.Groups, log: o.Log, wake: make(chan struct{}, 1)}
 	switch n.ownUID.Mail {
@@ -77,11 +77,11 @@ func Open(o DeliveryOptions) (*Notifier, error) {
 	return n, nil
 }
 
-// IsConfigured reports whether there is any way to tell people anything.
+// IsConfigured reports whether a mail program or a hook is configured.
 func (n *Notifier) IsConfigured() bool { return n.ownUID.Mail != "" || n.ownUID.Hook != "" }
 
-// Enqueue writes notices down. They are delivered from when the caller calls what it
-// returns. It is to be called by one goroutine.
+// Enqueue writes notifications to the spool. Their delivery starts when the caller calls
+// deliver. Only one goroutine may call it.
 func (n *Notifier) Enqueue(notices []queue.JobNotification) (deliver func()) {
 	n.mu.Lock()
 	room := maxSpooled - n.digests
@@ -110,27 +110,28 @@ func (n *Notifier) Enqueue(notices []queue.JobNotification) (deliver func()) {
 	}
 }
 
-// messageRecipient is one who is told: an owner, with the addresses that a job names.
+// messageRecipient is a recipient: the owner of jobs with the addresses that they name.
 type messageRecipient struct {
 	uid, gid uint32
 	users    string
 }
 
-// recipientDigest is what one person is to be told, in order.
+// recipientDigest contains the undelivered notifications to one recipient, in order.
 type recipientDigest struct {
 	queued    []*queuedNotification
-	burstUsed float64       // of the burst
-	usedAt    time.Time     // when
+	burstUsed float64       // messages of the burst that were used at usedAt
+	usedAt    time.Time     // time of the latest message
 	retryWait time.Duration // after the last failure; 0: there was none
 	retryAt   time.Time
 }
 
-// burstSpent is how much of the burst is used up; it falls by one in every so often.
+// burstSpent returns how much of the burst is used. It decreases by one every
+// burstRefill.
 func (p *recipientDigest) burstSpent(now time.Time) float64 {
 	return max(p.burstUsed-float64(now.Sub(p.usedAt))/float64(burstRefill), 0)
 }
 
-// allowMessage reports whether one more message may go.
+// allowMessage reports whether one more message may be sent, and counts it.
 func (p *recipientDigest) allowMessage(now time.Time) bool {
 	used := p.burstSpent(now)
 	if used > maxBurst-1 {
@@ -140,13 +141,14 @@ func (p *recipientDigest) allowMessage(now time.Time) bool {
 	return true
 }
 
-// Run delivers until ctx ends. One that is slow to take delays only others who are told.
+// Run delivers notifications until ctx ends. A slow mail program delays only the other
+// recipients, not the schedd.
 func (n *Notifier) Run(ctx context.Context) {
 	if !n.IsConfigured() {
 		return
 	}
 	piles := map[messageRecipient]*recipientDigest{}
-	var waiting []messageRecipient // those with letters, in the order in which they got their first
+	var waiting []messageRecipient // recipients with undelivered notifications, longest waiting first
 	for {
 		fresh := n.waitForNotifications(ctx, len(waiting) > 0)
 		if ctx.Err() != nil {
@@ -175,7 +177,8 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// waitForNotifications waits for new letters, or while others wait, for a moment.
+// waitForNotifications waits for new notifications, or, with others, at most
+// rescanInterval.
 func (n *Notifier) waitForNotifications(ctx context.Context, others bool) []*queuedNotification {
 	n.mu.Lock()
 	all := n.arrived
@@ -196,7 +199,7 @@ func (n *Notifier) waitForNotifications(ctx context.Context, others bool) []*que
 	return nil
 }
 
-// sendNext sends one person the next message, if it is time for it.
+// sendNext sends the next message to one recipient, if it is due.
 func (n *Notifier) sendNext(ctx context.Context, who messageRecipient, p *recipientDigest) {
 	now := time.Now()
 	if now.Before(p.retryAt) || !p.allowMessage(now) || ctx.Err() != nil {

@@ -27,8 +27,8 @@ func testNotification(id string) queue.JobNotification {
 	}
 }
 
-// TestMail: what is sent is a message that others can read, of one line for each thing,
-// and no job writes its headers.
+// TestMail checks that a mail is a valid message, with one line for each field. No job
+// may write its headers.
 func TestMail(t *testing.T) {
 	n := testNotification("12.h")
 	n.Users = "Ann Bee <ann@example.org>, bob, -oX/etc/passwd, bad address"
@@ -60,7 +60,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// writeHook writes a hook that keeps what it gets in a file below dir, and fails while
+// writeHook writes a hook that appends its input to a file below dir. It fails while
 // there is a file "busy".
 func writeHook(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "hook")
@@ -83,12 +83,12 @@ func open(t *testing.T, dir string) *Notifier {
 	return n
 }
 
-// TestRestart: what was kept and not delivered is delivered by the next start, and then
-// is gone.
+// TestRestart checks that the next start delivers undelivered notifications and then
+// deletes them.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, dir)
-	// and the schedd dies before the facts are in its log
+	// the schedd dies before the events are in its log
 	n.Enqueue([]queue.JobNotification{testNotification("1.h"), testNotification("2.h")})
 	os.WriteFile(filepath.Join(dir, "outbox", "00000000000000000009.json.new"), []byte("half"), 0o600)
 	os.WriteFile(filepath.Join(dir, "outbox", "00000000000000000007.json"), []byte("broken"), 0o600)
@@ -116,7 +116,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRate: many notices at once become a few messages, in order and without loss.
+// TestRate checks that many notifications at once become a few messages, in order and
+// without loss.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &recipientDigest{}
@@ -140,8 +141,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestRetryDelivery: what is not taken stays, and is offered again later; what is too old
-// is given up.
+// TestRetryDelivery checks that a failed message is retried, and dropped when it is too
+// old.
 func TestRetryDelivery(t *testing.T) {
 	dir := t.TempDir()
 	n := open(t, dir)
@@ -165,7 +166,7 @@ func TestRetryDelivery(t *testing.T) {
 	}
 }
 
-// TestFull: more than the outbox holds is dropped and does not grow.
+// TestFull checks that notifications beyond the bound are dropped.
 func TestFull(t *testing.T) {
 	n := open(t, t.TempDir())
 	n.digests = maxSpooled - 1

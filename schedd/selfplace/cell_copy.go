@@ -12,38 +12,38 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// How long things are remembered that nobody speaks of any more.
+// How long grants and proposals are remembered without further reports.
 const (
 	grantLifetime    = 10 * time.Second // as the leader does
-	proposalLifetime = time.Second      // the leader has long looked at it
+	proposalLifetime = time.Second      // the leader has processed the proposal by then
 )
 
-// partAttribute is the attribute of a machine in the copy that says how much this schedd
-// prefers it: 1 in its own part, less elsewhere.
+// partAttribute is a machine attribute in the copy that states how much this schedd
+// prefers the machine. It is 1 in the schedd's own part, and less elsewhere.
 const partAttribute = "ScheddPart"
 
-// CellCopy is one schedd's copy of the cell. It belongs to one goroutine.
+// CellCopy is one schedd's copy of the cell. One goroutine owns it.
 type CellCopy struct {
 	schedd      string
 	part, parts int
 	matcher     *match.Matcher
 	machines    map[string]*match.Machine
-	sorted      []*match.Machine // the same by name; nil: to be made anew
+	sorted      []*match.Machine // the machines by name; nil: to be rebuilt
 	synced      bool
 	requests    map[uint64]*requestState
-	granted     map[uint64]*pendingGrant   // by the number of the grant
-	proposed    map[uint64][]*pendingGrant // by request
+	granted     map[uint64]*pendingGrant   // by grant ID
+	proposed    map[uint64][]*pendingGrant // by request ID
 }
 
-// pendingGrant is what was granted or proposed and does not show in its machine's ad yet.
+// pendingGrant is a grant or a proposal that the machine's ad does not show yet.
 type pendingGrant struct {
 	match.PendingGrant
 	machine        string
 	units          int
 	until          time.Time
 	claimed        bool
-	sequence       uint64 // claimed: of the first ad that shows it
-	machineStarted int64  // of the machine when it was promised
+	sequence       uint64 // with claimed: sequence number of the first ad that shows the claim
+	machineStarted int64  // start time of the startd when the grant was made
 }
 
 // New returns an empty copy for the schedd of that name.
@@ -55,20 +55,20 @@ func New(schedd string) *CellCopy {
 	}
 }
 
-// SetPolicy says which part of how many is this schedd's.
+// SetPolicy sets the schedd's part and the number of parts.
 func (c *CellCopy) SetPolicy(part, parts int) {
 	if parts = max(parts, 1); part == c.part && parts == c.parts {
 		return
 	}
 	c.part, c.parts = part, parts
 	for name, m := range c.machines {
-		// the matcher reads what it has not seen
+		// the matcher reads only machine objects that it has not seen
 		c.machines[name] = match.NewMachine(name, m.Started, m.Sequence, c.setPreference(name, m.Ad))
 	}
 	c.sorted = nil
 }
 
-// setPreference notes in an ad how much its machine is preferred.
+// setPreference writes the preference for a machine into its ad.
 func (c *CellCopy) setPreference(name string, ad *classad.Ad) *classad.Ad {
 	if nameHash("", name)%uint64(c.parts) == uint64(c.part) {
 		ad.SetReal(partAttribute, 1)
@@ -87,7 +87,8 @@ func nameHash(salt, name string) uint64 {
 	return n ^ n>>29
 }
 
-// SetMachine takes in a machine's ad, which is the copy's from now on; nil: it is gone.
+// SetMachine stores a machine's ad and takes ownership of it. A nil ad removes the
+// machine.
 func (c *CellCopy) SetMachine(name string, started int64, sequence uint64, ad *classad.Ad) {
 	if _, known := c.machines[name]; !known || ad == nil {
 		c.sorted = nil
@@ -96,7 +97,7 @@ func (c *CellCopy) SetMachine(name string, started int64, sequence uint64, ad *c
 		delete(c.machines, name)
 		return
 	}
-	ad.Delete(roost.AttrClaims) // a schedd displaces nobody
+	ad.Delete(roost.AttrClaims) // a schedd evicts nothing
 	m := match.NewMachine(name, started, sequence, c.setPreference(name, ad))
 	c.machines[name] = m
 	if at, found := slices.BinarySearchFunc(c.sorted, name, compareNames); found {
@@ -115,10 +116,10 @@ func (p *pendingGrant) isShown(m *match.Machine) bool {
 	return p.claimed && (m.Started > p.machineStarted || m.Started == p.machineStarted && m.Sequence >= p.sequence)
 }
 
-// SetSynced says that all machines are known: before that nothing is proposed.
+// SetSynced marks the copy as complete. The schedd proposes nothing before.
 func (c *CellCopy) SetSynced() { c.synced = true }
 
-// LeaderGrant is what the leader has granted.
+// LeaderGrant is a grant of the leader.
 type LeaderGrant struct {
 	ID, Request uint64
 	Machine     string
@@ -126,8 +127,7 @@ type LeaderGrant struct {
 	Waiting     bool
 }
 
-// Granted takes in a grant: what it takes is not free any more, and is not proposed any
-// more either.
+// Granted records a grant. It reserves the resources and replaces the matching proposal.
 func (c *CellCopy) Granted(now time.Time, g LeaderGrant) {
 	p := &pendingGrant{machine: g.Machine, units: 1, until: now.Add(grantLifetime)}
 	p.PendingGrant = match.PendingGrant{Request: match.RequestKey{ID: g.Request}, Resources: g.Resources,
@@ -147,7 +147,7 @@ func (c *CellCopy) Granted(now time.Time, g LeaderGrant) {
 	}
 }
 
-// Answered takes in what became of a grant.
+// Answered records whether the startd accepted the claim of a grant.
 func (c *CellCopy) Answered(now time.Time, id uint64, claimed, waiting bool, sequence uint64) {
 	p := c.granted[id]
 	if p == nil {
@@ -166,7 +166,7 @@ func (c *CellCopy) Answered(now time.Time, id uint64, claimed, waiting bool, seq
 	}
 }
 
-// dropExpired forgets what nobody speaks of any more.
+// dropExpired removes the grants and proposals that have expired.
 func (c *CellCopy) dropExpired(now time.Time) {
 	for id, p := range c.granted {
 		if !now.Before(p.until) {
@@ -184,7 +184,8 @@ func (c *CellCopy) dropExpired(now time.Time) {
 	}
 }
 
-// pendingResources is what is not free though the ads say so, by machine.
+// pendingResources returns the resources that are in use although the ads show them as
+// free, by machine.
 func (c *CellCopy) pendingResources() map[string][]match.PendingGrant {
 	all := map[string][]match.PendingGrant{}
 	add := func(p *pendingGrant) {
@@ -203,7 +204,7 @@ func (c *CellCopy) pendingResources() map[string][]match.PendingGrant {
 	return all
 }
 
-// isProposable reports whether requests of a class may be proposed for.
+// isProposable reports whether the schedd may propose for requests of a class.
 func isProposable(c *match.RequestClass) bool {
 	return c != nil && c.AppClass == gpu.BatchClass && len(c.Limits) == 0 && !c.Exclusive
 }

@@ -18,9 +18,9 @@ const (
 	coresPerMachine = 16
 )
 
-// conflictSimulation is a cell with a leader and schedds that propose to it, in steps of
-// a millisecond. Machines tell the leader at once what has changed of them, and the
-// schedds a while later.
+// conflictSimulation simulates a cell with a leader and proposing schedds in steps of 1
+// ms. Machines report their changes to the leader at once, and to the schedds after a
+// delay.
 type conflictSimulation struct {
 	tb         testing.TB
 	rng        *rand.Rand
@@ -31,7 +31,7 @@ type conflictSimulation struct {
 	leader     *match.Matcher
 	snapshot   match.Snapshot
 	copies     []*CellCopy
-	delayedAds []delayedAd // in order
+	delayedAds []delayedAd // by arrival time
 	ids        uint64
 
 	proposed, conflicts, placed int
@@ -95,8 +95,8 @@ func (r *conflictSimulation) deliverAds(l delayedAd) {
 	}
 }
 
-// step lets a millisecond pass in which some tasks end, and each schedd submits so many
-// tasks with some chance.
+// step simulates one millisecond. A number of tasks end, and each schedd submits a number
+// of tasks with a given chance.
 func (r *conflictSimulation) step(ends, tasks int, chance float64) {
 	r.now = r.now.Add(time.Millisecond)
 	for len(r.delayedAds) > 0 && !r.delayedAds[0].due.After(r.now) {
@@ -135,8 +135,8 @@ func (r *conflictSimulation) submit(schedd, tasks int) *match.Request {
 	return q
 }
 
-// runCycle is the leader's cycle. What is granted is claimed at once, and each schedd
-// hears of its own.
+// runCycle runs one cycle of the leader. All grants become claims at once, and each
+// schedd gets its own.
 func (r *conflictSimulation) runCycle() {
 	for _, q := range r.snapshot.Requests {
 		for _, one := range q.SelfPlacements {
@@ -174,8 +174,8 @@ func (r *conflictSimulation) runCycle() {
 	r.snapshot.Requests = left
 }
 
-// TestConflictsAreRare holds that schedds that act on copies which are behind conflict
-// seldom where there is room, and that everything is placed all the same.
+// TestConflictsAreRare checks that schedds with outdated copies seldom conflict while
+// resources are free. All tasks must be placed nevertheless.
 func TestConflictsAreRare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand machines")
@@ -190,10 +190,10 @@ func TestConflictsAreRare(t *testing.T) {
 	}
 }
 
-// BenchmarkConflicts tells how many of a thousand proposals conflict, of sixteen schedds
-// on ten thousand machines of which so much is in use, when the ads reach the schedds so
-// much later than the leader. Each schedd submits fifty tasks 2.6 times a second, and
-// about as many end.
+// BenchmarkConflicts counts how many of a thousand proposals conflict. Sixteen schedds
+// place on ten thousand machines, with different loads, and the ads reach the schedds
+// with different delays. Each schedd submits fifty tasks 2.6 times a second, and about as
+// many end.
 func BenchmarkConflicts(b *testing.B) {
 	for _, busy := range []float64{0.8, 0.99} {
 		for _, parts := range []bool{true, false} {
@@ -214,8 +214,8 @@ func BenchmarkConflicts(b *testing.B) {
 	}
 }
 
-// BenchmarkLeader is the leader's plan when sixteen schedds come with a new request each,
-// of so many tasks, with proposals and without.
+// BenchmarkLeader measures the leader's plan for a new request of each of sixteen
+// schedds. It varies the number of tasks, with proposals and without.
 func BenchmarkLeader(b *testing.B) {
 	for _, tasks := range []int{50, 1000} {
 		for _, proposing := range []bool{true, false} {

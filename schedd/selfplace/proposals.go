@@ -10,11 +10,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// maxProposals bounds what is proposed for one request at once: the leader grants no more
-// before it is answered.
+// maxProposals bounds the proposals for one request at once: the leader grants no more
+// before it gets an answer.
 const maxProposals = 4096
 
-// RequestUpdate is what the leader is about to be told of a request.
+// RequestUpdate is the description of a request that the schedd is about to send to the
+// leader.
 type RequestUpdate struct {
 	ID                  uint64
 	Owner, Group        string
@@ -23,29 +24,29 @@ type RequestUpdate struct {
 	Oldest              int64
 	Wanted, NoWait      int
 	Resources           roost.Resources
-	Ad                  string // empty: as before
+	Ad                  string // empty: unchanged
 	Gang                int
 	Reservation         string
 	Walltime, Predicted time.Duration
 	Removed             bool
 }
 
-// requestState is what the copy knows of one.
+// requestState is what the copy knows of one request.
 type requestState struct {
 	match.Request
 	adText string
 	band   roost.PriorityBand
-	class  *match.RequestClass // nil: it makes no sense, which the leader will say
+	class  *match.RequestClass // nil: the request is invalid, which the leader reports
 	avoid  map[string]time.Time
 }
 
-// Propose takes in what the leader is about to be told, and says where the units of each
-// of these requests should go: an element for each update.
+// Propose applies the updates and proposes where to place the units of each request. The
+// result has one element for each update.
 func (c *CellCopy) Propose(now time.Time, updates []RequestUpdate) [][]match.SelfPlacement {
 	out := make([][]match.SelfPlacement, len(updates))
 	c.dropExpired(now)
-	s := &match.Snapshot{Now: now, Preemption: match.PreemptionPolicy{HasBudgets: true}} // it displaces nobody
-	// by request: the last word on it
+	s := &match.Snapshot{Now: now, Preemption: match.PreemptionPolicy{HasBudgets: true}} // it evicts nothing
+	// by request ID: the index of its last update
 	at := map[uint64]int{}
 	for i := range updates {
 		u := &updates[i]
@@ -82,8 +83,8 @@ func (c *CellCopy) Propose(now time.Time, updates []RequestUpdate) [][]match.Sel
 	return out
 }
 
-// updateRequest takes in what is said of a request; nil if it is gone, or nothing is
-// known of what it asks for.
+// updateRequest applies an update. It returns nil if the request is gone or its ad is
+// unknown.
 func (c *CellCopy) updateRequest(u *RequestUpdate) *requestState {
 	if u.Removed {
 		delete(c.requests, u.ID)
@@ -92,7 +93,7 @@ func (c *CellCopy) updateRequest(u *RequestUpdate) *requestState {
 	r := c.requests[u.ID]
 	if r == nil {
 		if u.Ad == "" {
-			return nil // it was described before there was a copy
+			return nil // its ad was sent before there was a copy
 		}
 		r = &requestState{avoid: map[string]time.Time{}}
 		c.requests[u.ID] = r
@@ -106,8 +107,8 @@ func (c *CellCopy) updateRequest(u *RequestUpdate) *requestState {
 	return r
 }
 
-// setClass makes the class of a request anew. Where it has no Rank of its own, it prefers
-// its schedd's part of the cell.
+// setClass rebuilds the class of a request. Without a Rank of its own it prefers its
+// schedd's part of the cell.
 func (r *requestState) setClass(u *RequestUpdate) {
 	if u.Ad != "" {
 		r.adText = u.Ad
@@ -125,7 +126,7 @@ func (r *requestState) setClass(u *RequestUpdate) {
 	r.class, r.Class = class, class
 }
 
-// avoidedMachines lists the machines that refused it lately.
+// avoidedMachines lists the machines that refused the request lately.
 func (r *requestState) avoidedMachines(now time.Time) map[string]string {
 	maps.DeleteFunc(r.avoid, func(_ string, until time.Time) bool { return !now.Before(until) })
 	if len(r.avoid) == 0 {
@@ -138,7 +139,7 @@ func (r *requestState) avoidedMachines(now time.Time) map[string]string {
 	return names
 }
 
-// sortedMachines is the machines in the order of their names.
+// sortedMachines returns the machines sorted by name.
 func (c *CellCopy) sortedMachines() []*match.Machine {
 	if c.sorted == nil {
 		c.sorted = make([]*match.Machine, 0, len(c.machines))

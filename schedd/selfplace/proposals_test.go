@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// addMachine tells a copy of a machine of so many cores, of which some are free.
+// addMachine adds a machine to a copy, with the given total and free cores.
 func addMachine(t *testing.T, c *CellCopy, name string, sequence uint64, cpus, free int) {
 	t.Helper()
 	ad, err := classad.Parse(fmt.Sprintf("[Name = %q; TotalCpus = %d; Cpus = %d; TotalMemory = 65536; Memory = 65536]",
@@ -40,8 +40,8 @@ func checkProposals(t *testing.T, what string, got []match.SelfPlacement, want .
 	}
 }
 
-// TestCellCopy holds that what was proposed and granted is not proposed again until the
-// ads show it, or nobody speaks of it any more.
+// TestCellCopy checks that proposed and granted resources are not proposed again. They
+// are free again when the ads show it, or when the records expire.
 func TestCellCopy(t *testing.T) {
 	now, c := time.Unix(100, 0), New("s")
 	addMachine(t, c, "a", 1, 4, 4)
@@ -76,8 +76,8 @@ func TestCellCopy(t *testing.T) {
 		c.Propose(now, []RequestUpdate{newRequestUpdate(3, 1), {ID: 3, Removed: true}})[0])
 }
 
-// TestIsProposable holds that the schedd does not meddle with what needs a look at the
-// whole.
+// TestIsProposable checks that the schedd does not propose for requests that need a view
+// of the whole cell.
 func TestIsProposable(t *testing.T) {
 	c := New("s")
 	addMachine(t, c, "a", 1, 4, 4)
@@ -96,9 +96,9 @@ func TestIsProposable(t *testing.T) {
 	}
 }
 
-// TestParts holds that schedds that act at the same moment, on the same ads, choose
-// different machines where there is enough for all, that a request's own Rank goes before
-// that, and that the parts are of like size.
+// TestParts checks that schedds that act at the same time on the same ads choose
+// different machines. It also checks that a request's own Rank takes precedence and that
+// the parts are of similar size.
 func TestParts(t *testing.T) {
 	const schedds, machines = 4, 400
 	chosen := map[string]int{}
@@ -121,8 +121,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestQueues holds that places in queues are proposed where nothing is free, the shortest
-// wait first.
+// TestQueues checks that the schedd proposes places in machine queues when nothing is
+// free, the shortest wait first.
 func TestQueues(t *testing.T) {
 	c := New("s")
 	for i, wait := range []int{90, 30, 60} {

@@ -1,17 +1,17 @@
-// Package slotshare shares a number of slots among users, so that nobody's transfers wait
-// behind another's for ever.
+// Package slotshare shares a number of slots among users, so that no user's transfers
+// wait for ever.
 //
-// Who is alone may have all slots. A free slot goes to the user who has fewest, and of
-// those to whom one was given the longest ago; a user's own transfers come in the order
-// in which they were asked for. Where somebody waits who has two fewer than another, the
-// other gives one back at once, that of the transfer which has it for the shortest time.
-// With one fewer they take turns: a slot changes hands when it was held for a
-// [TurnLength]. A transfer that has to give its slot back goes on when its user has one
-// again, before those that have not begun: so a user never has more under way than there
-// are slots.
+// A single user may have all slots. A free slot goes to the user with the fewest, and
+// among those to the user whose last grant is the oldest; the transfers of one user are
+// served in the order of their requests. If a waiting user has at least two slots fewer
+// than another, the other loses one at once, that of the transfer which has had it for
+// the shortest time. If the difference is one they take turns: a slot moves after a
+// [TurnLength]. A transfer that loses its slot resumes when its user has one again,
+// before the user's transfers that have not begun: so a user never has more transfers in
+// progress than there are slots.
 //
-// Times come as arguments. Add and Remove take in what happened, and Todo says what
-// follows.
+// All times are arguments. Add and Remove report changes, and Todo returns the resulting
+// actions.
 package slotshare
 
 import (
@@ -22,51 +22,51 @@ import (
 	"time"
 )
 
-// TurnLength is how long a slot is held while somebody waits who has only one fewer.
+// TurnLength is how long a slot is held while a user waits who has only one fewer.
 const TurnLength = 10 * time.Second
 
-// TransferID is the number of one that wants a slot.
+// TransferID identifies a transfer.
 type TransferID uint64
 
-// SlotChange says that a transfer has a slot from now on, or has none any more.
+// SlotChange reports that a transfer gains or loses its slot.
 type SlotChange struct {
 	Transfer TransferID
 	HasSlot  bool
 }
 
-// Scheduler decides which transfers have slots. It is for one goroutine.
+// Scheduler decides which transfers have slots. One goroutine owns it.
 type Scheduler struct {
 	slots     int
 	running   int
 	owners    map[string]*ownerQueue
 	transfers map[TransferID]*transferState
-	serial    uint64 // of grants
+	serial    uint64 // counts grants
 }
 
-// transferState is what is known of one transfer.
+// transferState is the state of one transfer.
 type transferState struct {
 	id         TransferID
 	owner      *ownerQueue
 	hasSlot    bool
-	grantedAt  time.Duration // it has its slot
+	grantedAt  time.Duration // when it got its slot
 	firstGrant uint64        // serial of its first grant
 }
 
-// ownerQueue is one user's transfers.
+// ownerQueue contains one user's transfers.
 type ownerQueue struct {
 	name      string
-	running   []*transferState // in the order in which they were given slots
-	paused    []*transferState // that had one, in the order in which they began
+	running   []*transferState // in the order in which they got their slots
+	paused    []*transferState // transfers that lost their slot, in the order in which they began
 	waiting   []*transferState
 	lastGrant uint64 // serial of the latest grant
 }
 
-// New returns a scheduler of so many slots.
+// New returns a scheduler with that number of slots.
 func New(slots int) *Scheduler {
 	return &Scheduler{slots: slots, owners: map[string]*ownerQueue{}, transfers: map[TransferID]*transferState{}}
 }
 
-// Add takes in that a transfer of a user wants a slot.
+// Add adds a transfer of a user, which waits for a slot.
 func (s *Scheduler) Add(id TransferID, owner string) {
 	if s.transfers[id] != nil {
 		panic(fmt.Sprintf("slotshare: transfer %d twice", id))
@@ -81,7 +81,7 @@ func (s *Scheduler) Add(id TransferID, owner string) {
 	o.waiting = append(o.waiting, t)
 }
 
-// Remove takes in that a transfer wants no slot any more, whether it has one or not.
+// Remove removes a transfer, whether it has a slot or not.
 func (s *Scheduler) Remove(id TransferID) {
 	t := s.transfers[id]
 	if t == nil {
@@ -102,8 +102,8 @@ func (s *Scheduler) Remove(id TransferID) {
 	}
 }
 
-// Todo says what changes at that time, and when to ask again although nothing happens: 0
-// for never. Asked again at once it has nothing to say.
+// Todo returns the changes that are due now and when to call it again; 0 for never. A
+// second call at the same time returns no changes.
 func (s *Scheduler) Todo(now time.Duration) (changes []SlotChange, again time.Duration) {
 	for {
 		next := s.nextOwner()
@@ -122,7 +122,7 @@ func (s *Scheduler) Todo(now time.Duration) (changes []SlotChange, again time.Du
 	}
 }
 
-// nextOwner is the user who gets the next slot; nil: nobody waits.
+// nextOwner returns the user who gets the next slot, or nil if no one waits.
 func (s *Scheduler) nextOwner() (next *ownerQueue) {
 	for _, name := range slices.Sorted(maps.Keys(s.owners)) {
 		o := s.owners[name]
@@ -137,8 +137,8 @@ func (s *Scheduler) nextOwner() (next *ownerQueue) {
 	return next
 }
 
-// nextVictim is the transfer that gives its slot to somebody now; nil: none does, or not
-// before that time.
+// nextVictim returns the transfer that loses its slot to next now. If there is none, it
+// returns nil and the earliest time when there may be one; 0 for never.
 func (s *Scheduler) nextVictim(next *ownerQueue, now time.Duration) (t *transferState, at time.Duration) {
 	var most *ownerQueue
 	for _, name := range slices.Sorted(maps.Keys(s.owners)) {
@@ -188,7 +188,7 @@ func (s *Scheduler) revoke(t *transferState) {
 	s.running--
 }
 
-// check panics if the state contradicts itself.
+// check panics if the state is inconsistent.
 func (s *Scheduler) check() {
 	running, all := 0, 0
 	for name, o := range s.owners {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// slotRecorder follows the changes.
+// slotRecorder records the changes.
 type slotRecorder map[TransferID]bool
 
 func (r slotRecorder) applyTodo(t *testing.T, s *Scheduler, now time.Duration) (again time.Duration) {
@@ -33,7 +33,8 @@ func (s *Scheduler) slotsOf(owner string) int {
 	return 0
 }
 
-// TestShares: who is alone has all slots, and gives of them at once to who comes.
+// TestShares checks that a single user has all slots and gives some up at once to a
+// second user.
 func TestShares(t *testing.T) {
 	s, r := New(32), slotRecorder{}
 	for i := range TransferID(100) {
@@ -64,7 +65,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestTurns: more users than slots take turns, and each has had one soon.
+// TestTurns checks that more users than slots take turns, and that each gets one soon.
 func TestTurns(t *testing.T) {
 	s, r := New(2), slotRecorder{}
 	for i := range TransferID(5) {
@@ -86,7 +87,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestRandom plays what may happen, and holds what is promised after each step.
+// TestRandom plays random operations and checks the guarantees after each step.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

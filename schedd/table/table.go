@@ -1,7 +1,7 @@
-// Package table is a copy of what is told of the jobs of a queue, for those who only
-// read: a long list, or a thousand clients that ask every few seconds, must not hold up
-// the one who owns the queue. A table never changes; a newer one shares with it all that
-// is the same, so that making it costs what has changed and not how much there is.
+// Package table provides a copy of the job rows of a queue for readers. A long list, or a
+// thousand clients that ask every few seconds, must not block the goroutine that owns the
+// queue. A table is immutable; a newer one shares all unchanged parts with it, so that
+// the cost of a new table depends on the number of changes and not on its size.
 package table
 
 import (
@@ -11,49 +11,49 @@ import (
 	"slices"
 )
 
-// JobRow is what is told of one job. Nothing in it changes.
+// JobRow is the row of one job. It is immutable.
 type JobRow struct {
 	Seq       uint64
 	Owner     string
 	UID       uint32
 	Submitted int64  // unix nanoseconds
-	OrderSeq  uint64 // the number of the job whose place it has; 0: its own
-	OrderTime int64  // when the job of that place was submitted, unix nanoseconds; 0: when it was itself
+	OrderSeq  uint64 // number of the job whose place in lists it takes; 0: its own
+	OrderTime int64  // submit time of the job whose place it takes, unix nanoseconds; 0: its own
 	IsFinal   bool   // all its tasks have ended
 	IsArray   bool   // it was submitted as several tasks
-	RequestID uint64 // the request whose explanation belongs to it; 0: none
-	Text      []byte // the row, as it is sent
+	RequestID uint64 // ID of the request whose explanation belongs to it; 0: none
+	Text      []byte // the row as it is sent
 	Ad        string
 }
 
-// OrderNumber is the number of the job whose place in lists it has: its own, or of the
-// one that it has changed places with.
+// OrderNumber returns the number of the job whose place in lists this job takes. It is
+// the job's own number unless two jobs have swapped places.
 func (r *JobRow) OrderNumber() uint64 { return cmp.Or(r.OrderSeq, r.Seq) }
 
-// OrderedAt is when the job of that place was submitted, unix nanoseconds.
+// OrderedAt returns the submit time of the job whose place it takes, in unix nanoseconds.
 func (r *JobRow) OrderedAt() int64 { return cmp.Or(r.OrderTime, r.Submitted) }
 
-// pageSize is how many numbers of jobs a page has. A change copies a page, and a list of
-// pages: with 100,000 jobs they are about as long.
+// pageSize is the number of job numbers per page. A change copies a page and the list of
+// pages: with 100,000 jobs both are of similar length.
 const pageSize = 256
 
 type rowPage struct {
-	number uint64 // of its first job, over pageSize
+	number uint64 // number of its first job, divided by pageSize
 	rows   [pageSize]*JobRow
 	used   int
 }
 
-// Table is rows by the numbers of their jobs. The zero value has none.
+// Table contains rows by job number. The zero value is empty.
 type Table struct {
 	pages     []*rowPage // in order of their numbers, none of them empty
-	reordered []*JobRow  // those that have the place of another, in the order of their places
+	reordered []*JobRow  // rows that take the place of another, in the order of these places
 	count     int
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return t.count }
 
-// findPage is where a page is, or would be.
+// findPage returns the index of a page, or where it would be.
 func (t *Table) findPage(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.pages, number, func(p *rowPage, n uint64) int {
 		switch {
@@ -66,7 +66,7 @@ func (t *Table) findPage(number uint64) (int, bool) {
 	})
 }
 
-// Get returns the row of a job; nil when there is none.
+// Get returns the row of a job, or nil if there is none.
 func (t *Table) Get(seq uint64) *JobRow {
 	i, ok := t.findPage(seq / pageSize)
 	if !ok {
@@ -75,13 +75,12 @@ func (t *Table) Get(seq uint64) *JobRow {
 	return t.pages[i].rows[seq%pageSize]
 }
 
-// Each calls f with the rows whose places are at least that, in their order, until f
-// returns false.
+// Each calls f with the rows from a place on, in their order, until f returns false.
 func (t *Table) Each(from uint64, f func(*JobRow) bool) {
 	moved, _ := slices.BinarySearchFunc(t.reordered, from, func(r *JobRow, from uint64) int {
 		return cmp.Compare(r.OrderNumber(), from)
 	})
-	movedTo := func(place uint64) bool { // f wants more
+	movedTo := func(place uint64) bool { // reports whether f wants more
 		for ; moved < len(t.reordered) && t.reordered[moved].OrderNumber() <= place; moved++ {
 			if !f(t.reordered[moved]) {
 				return false
@@ -101,8 +100,7 @@ func (t *Table) Each(from uint64, f func(*JobRow) bool) {
 	movedTo(math.MaxUint64)
 }
 
-// WithRows returns the table with some rows in place of those that there were. A nil row
-// stands for none.
+// WithRows returns the table with some rows replaced. A nil row removes the row.
 func (t *Table) WithRows(changed map[uint64]*JobRow) *Table {
 	next := &Table{count: t.count, pages: slices.Clone(t.pages), reordered: t.reordered}
 	own := map[uint64]*rowPage{}
@@ -139,11 +137,10 @@ func (t *Table) WithRows(changed map[uint64]*JobRow) *Table {
 	return next
 }
 
-// isReordered reports whether a row has the place of another.
+// isReordered reports whether a row takes the place of another.
 func isReordered(r *JobRow) bool { return r != nil && r.OrderNumber() != r.Seq }
 
-// insertReordered puts a row in the place of an older one among those that have the place
-// of another.
+// insertReordered replaces an older row by row in the list of reordered rows.
 func (t *Table) insertReordered(old, row *JobRow) {
 	t.reordered = slices.DeleteFunc(slices.Clone(t.reordered), func(r *JobRow) bool { return r == old })
 	if isReordered(row) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A table holds what a map does after the same changes, also each older one that somebody
-// still reads.
+// TestTable checks that a table equals a map after the same changes. So must each older
+// table that is still in use.
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	now, want := &Table{}, map[uint64]*JobRow{}
@@ -63,7 +63,7 @@ func TestTable(t *testing.T) {
 					all = append(all, k.rows[seq])
 				}
 			}
-			slices.SortFunc(all, func(a, b *JobRow) int { // who was moved goes before who is there yet
+			slices.SortFunc(all, func(a, b *JobRow) int { // a row that was moved comes before the one with that number
 				return cmp.Or(cmp.Compare(a.OrderNumber(), b.OrderNumber()), cmp.Compare(b.OrderSeq, a.OrderSeq))
 			})
 			if !slices.Equal(got, all) {
@@ -76,7 +76,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// check holds what is always so.
+// check checks the invariants of a table.
 func (t *Table) check(tb testing.TB) {
 	tb.Helper()
 	n := 0
