@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What the disk takes for a batch, by how many events share it.
+// BenchmarkAppend measures the time for a batch, by the number of its events.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// A checkpoint of a job that has many tasks and has run them all.
+// BenchmarkCheckpoint measures a checkpoint of a job that has run many tasks.
 func BenchmarkCheckpoint(b *testing.B) {
 	const tasks = 100_000
 	j, q := open(b, b.TempDir())
@@ -59,8 +59,8 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes")
 }
 
-// damagedLog writes a log of so many jobs. The first of them began to run since the
-// checkpoint, and their assignments are damaged.
+// damagedLog writes a log with that number of jobs. The first of them began to run since
+// the checkpoint, and their assignments are damaged.
 func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -97,7 +97,8 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	return dir
 }
 
-// What a repair takes, by how many jobs there are and how many of them lack an event.
+// BenchmarkRepair measures a repair, by the number of jobs and of those that lack an
+// event.
 func BenchmarkRepair(b *testing.B) {
 	for _, n := range []struct{ jobs, damaged int }{{10_000, 10}, {10_000, 100}, {100_000, 10}, {100_000, 1000}} {
 		b.Run(fmt.Sprintf("jobs=%d/damaged=%d", n.jobs, n.damaged), func(b *testing.B) {

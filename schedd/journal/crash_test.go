@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// crashDir, when it is set, makes this test binary the program that appends until it is
+// crashDir names the environment variable that makes this test binary append until it is
 // killed.
 const crashDir = "ROOST_TEST_JOURNAL_DIR"
 
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// appendForever submits one job after the other, with a checkpoint now and then, and
-// prints the number of each when Append has returned.
+// appendForever submits one job after the other, with occasional checkpoints. It prints
+// the number of each when Append has returned.
 func appendForever(dir string) error {
 	j, q, err := Open(dir, host)
 	if err != nil {
@@ -55,8 +55,8 @@ func appendForever(dir string) error {
 	}
 }
 
-// Whatever Append has acknowledged is there after a crash, whenever it comes, and whole:
-// no job has lost its second event.
+// TestCrash checks that every acknowledged batch survives a crash at any time. It must be
+// complete: no job may lack its second event.
 func TestCrash(t *testing.T) {
 	dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	rounds := 40
@@ -82,8 +82,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crashAppender lets a process append until it has acknowledged something and then a
-// moment longer, kills it, and returns the last job it acknowledged.
+// crashAppender starts a process that appends, and kills it a moment after its first
+// acknowledgement. It returns the last acknowledged job.
 func crashAppender(t *testing.T, dir string, moment time.Duration) (last uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

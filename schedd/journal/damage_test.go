@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// writtenLog is the file of a log with some jobs, checkpointed and not.
+// writtenLog returns the file of a log with some jobs, checkpointed and not.
 func writtenLog(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func writtenLog(t testing.TB) []byte {
 	return b
 }
 
-// reopenBytes opens a log of the given bytes.
+// reopenBytes opens a log with the given bytes.
 func reopenBytes(t testing.TB, b []byte) error {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,8 +50,7 @@ func reopenBytes(t testing.TB, b []byte) error {
 	return err
 }
 
-// checkErrorText fails unless an error says which file is wrong and what one can do about
-// it.
+// checkErrorText fails unless an error names the damaged file and a remedy.
 func checkErrorText(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) ||
@@ -76,7 +75,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Wherever a page is damaged, opening gives a clear error or a queue, never a panic.
+// TestDamagedPages checks that a damaged page gives a clear error or a queue, never a
+// panic.
 func TestDamagedPages(t *testing.T) {
 	whole := writtenLog(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -92,8 +92,8 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// What stands in the file is damaged, though the file is not: a batch that stops short,
-// an event of a job that is not there, a later format.
+// TestDamagedContents checks invalid contents in an intact file. They are a truncated
+// batch, an event of an unknown job, and a later format.
 func TestDamagedContents(t *testing.T) {
 	for name, write := range map[string]func(tx *boltfile.Tx) error{
 		"short batch": func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{200, 1}) },

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Events lists what has happened to jobs that are in the queue, oldest first, without
-// their submissions. A job that the log does not know has none. The log is read once
-// however many jobs are asked about, so ask about many at once.
+// Events lists the events of jobs in the queue, oldest first, without their submissions.
+// A job that is not in the log has none. One call reads the log once for any number of
+// jobs, so ask about many at once.
 func (j *Journal) Events(seqs ...uint64) (map[uint64][]queue.JobEvent, error) {
 	events := make(map[uint64][]queue.JobEvent, len(seqs))
 	for _, seq := range seqs {

@@ -1,17 +1,18 @@
-// Package journal keeps a schedd's queue on disk: a log of batches of events, each batch
-// one transaction that is forced to disk before Append returns, and a snapshot of each
-// job that a checkpoint renews when it has changed. Recovery is the snapshots, then the
-// log.
+// Package journal stores a schedd's queue on disk. The file contains a log of batches of
+// events and a snapshot of each job. Append syncs each batch to disk as one transaction,
+// and a checkpoint renews the snapshots of the jobs that have changed. Recovery loads the
+// snapshots and then applies the log.
 //
-// It is a bbolt file with these buckets:
+// The file is a bbolt file with these buckets:
 //
-//	log       batch number -> events of the batch, each with its length and its checksum before it
+//	log       batch number -> events, each preceded by its length and its checksum
 //	jobs      job number   -> snapshot, as of the last checkpoint
-//	events    job number, batch number, place -> event: what happened to the jobs in the queue, up to the last checkpoint
+//	events    job number, batch number, index -> event of a job in the queue, up to the
+//	          last checkpoint
 //	counters  name -> number
 //
-// A file with damage is not opened: the error names the jobs and entries that are hit,
-// and [Repair] takes them out.
+// [Open] refuses a damaged file: the error names the damaged jobs and entries, and
+// [Repair] removes them.
 package journal
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// FileName is the file in the schedd's directory.
+// FileName is the name of the file in the schedd's directory.
 const FileName = "queue.db"
 
 // The names of the buckets and counters.
@@ -39,8 +40,8 @@ var (
 	keyIncarnation = []byte("incarnation")
 )
 
-// Journal is an open log. Append, QueueCheckpoint and Close belong to one goroutine;
-// Events may be called by any.
+// Journal is an open log. One goroutine owns it and calls Append and Close; any goroutine
+// may call Events.
 type Journal struct {
 	db   *boltfile.DB
 	path string
@@ -48,8 +49,7 @@ type Journal struct {
 	size int    // bytes in the log since the last checkpoint
 }
 
-// Open opens the log in dir, makes one where there is none, and returns the queue as it
-// was when the last Append returned.
+// Open opens the log in dir, or creates it, and returns the queue as of the last Append.
 func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	j := &Journal{path: filepath.Join(dir, FileName)}
 	q := queue.New(host)
@@ -63,8 +63,8 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	return j, q, nil
 }
 
-// initialMap is what is mapped of the file from the start, in bytes: most logs never
-// outgrow it, and growing it stops the readers.
+// initialMap is the number of bytes of the file that are mapped from the start. Most logs
+// never exceed it, and extending the mapping blocks the readers.
 const initialMap = 64 << 20
 
 // loadQueue reads the snapshots and then the log.
@@ -92,18 +92,18 @@ func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
 	})
 }
 
-// cloneBytes copies what belongs to a transaction.
+// cloneBytes copies bytes that belong to a transaction.
 func cloneBytes(b []byte) []byte { return append([]byte(nil), b...) }
 
-// QueueCheckpoint is a snapshot of what has changed since the last one, taken after the
-// events that it is appended with were applied.
+// QueueCheckpoint contains snapshots of what has changed since the last checkpoint. They
+// include the events of the batch with which it is appended.
 type QueueCheckpoint struct {
-	Jobs    map[uint64][]byte // job -> snapshot; nil when the job has left the queue
+	Jobs    map[uint64][]byte // snapshots by job number; nil: the job has left the queue
 	LastSeq uint64
 }
 
-// Append writes a batch and, with it, a checkpoint if there is one. When it returns nil,
-// they are on disk.
+// Append writes a batch and, if given, a checkpoint. Both are on disk when it returns
+// nil.
 func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) error {
 	failpoint.Point(failpoint.ScheddBeforeAppend)
 	var batch []byte
@@ -113,7 +113,7 @@ func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) e
 	size := j.size + len(batch)
 	err := j.db.Update(func(tx *boltfile.Tx) error {
 		log := tx.Bucket(bucketLog)
-		log.FillEnd() // batches only ever come there
+		log.FillEnd() // batches are only ever added at the end
 		if len(batch) > 0 {
 			if err := log.Put(bigEndian(j.next), batch); err != nil {
 				return err
@@ -159,14 +159,15 @@ func (j *Journal) writeCheckpoint(tx *boltfile.Tx, c *QueueCheckpoint) error {
 		}
 	}
 	meta := tx.Bucket(bucketCounters)
-	// the log is empty now, and must not count from 0 again: see events
+	// the log is empty now, and the batch numbers must not restart at 0: they are part of
+	// the keys of events
 	if err := meta.Put(keyNextBatch, bigEndian(j.next+1)); err != nil {
 		return err
 	}
 	return meta.Put(keyLastSeq, bigEndian(c.LastSeq))
 }
 
-// moveEventsToJobs sorts the events of the log under their jobs and empties the log.
+// moveEventsToJobs moves the events of the log to the bucket of events by job.
 func moveEventsToJobs(tx *boltfile.Tx) error {
 	events := tx.Bucket(bucketEvents)
 	err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
@@ -176,7 +177,7 @@ func moveEventsToJobs(tx *boltfile.Tx) error {
 			if err != nil {
 				return err
 			}
-			if e.Submission != nil { // the snapshot has it
+			if e.Submission != nil { // it is in the snapshot
 				e.Submission = nil
 				raw = queue.AppendEvent(nil, &e)
 			}
@@ -200,10 +201,10 @@ func dropEvents(tx *boltfile.Tx, seq uint64) error {
 	return nil
 }
 
-// Size is how many bytes the log has grown since the last checkpoint.
+// Size returns how many bytes the log has grown since the last checkpoint.
 func (j *Journal) Size() int { return j.size }
 
-// NextIncarnation counts the starts of the schedd, on disk.
+// NextIncarnation increments the number of starts of the schedd on disk and returns it.
 func (j *Journal) NextIncarnation() (n uint64, err error) {
 	err = j.db.Update(func(tx *boltfile.Tx) error {
 		meta := tx.Bucket(bucketCounters)

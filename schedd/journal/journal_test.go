@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// What was appended is there after any number of reopenings, with checkpoints in between
-// or without.
+// TestReopen checks that appended events survive any number of reopenings, with or
+// without checkpoints in between.
 func TestReopen(t *testing.T) {
 	for seed := range uint64(4) {
 		dir := t.TempDir()
@@ -39,8 +39,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// A job's timeline is whole and in order across checkpoints and restarts, and gone with
-// the job.
+// TestEvents checks that a job's events are complete and in order across checkpoints and
+// restarts, and deleted with the job.
 func TestEvents(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -88,7 +88,8 @@ func eventTexts(e *queue.JobEvent) string {
 	return fmt.Sprintf("%d %v %d[%d] attempt %d", e.Time, e.Type, e.Job, e.Index, e.Attempt)
 }
 
-// The number of a purged job is not given again, though nothing of the job is left.
+// TestNumbersAfterPurge checks that the number of a purged job is not assigned again,
+// though nothing of the job is left.
 func TestNumbersAfterPurge(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -124,7 +125,7 @@ func TestIncarnationsRise(t *testing.T) {
 }
 
 func TestSecondOpenerIsRefused(t *testing.T) {
-	t.Parallel() // it is mostly patience
+	t.Parallel() // it mostly waits
 	dir := t.TempDir()
 	open(t, dir)
 	_, _, err := Open(dir, host)
@@ -133,7 +134,7 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 	}
 }
 
-// The size of the log is that since the last checkpoint, and a restart knows it too.
+// TestSize checks that Size counts from the last checkpoint, also after a restart.
 func TestSize(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)

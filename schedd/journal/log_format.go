@@ -12,12 +12,12 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Each event of a batch has a checksum of its own beside that of the batch: where a bit
-// has flipped, one event of one job is damaged, and not all that was written with it.
+// Each event of a batch has its own checksum in addition to that of the batch. A flipped
+// bit then damages one event of one job, and not the whole batch.
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// errDamaged is that an event's checksum is wrong.
+// errDamaged reports an event with a wrong checksum.
 var errDamaged = errors.New("its checksum is wrong")
 
 func appendEvent(batch, raw []byte) []byte {
@@ -35,7 +35,8 @@ func eachEvent(batch []byte, f func(raw []byte) error) error {
 	})
 }
 
-// eachPiece calls f with each piece of a batch, and the bytes between it and its length.
+// eachPiece calls f with each piece of a batch, and with the bytes between its length and
+// itself.
 func eachPiece(batch []byte, between int, f func(before, raw []byte) error) error {
 	for len(batch) > 0 {
 		n, used := binary.Uvarint(batch)
@@ -51,12 +52,11 @@ func eachPiece(batch []byte, between int, f func(before, raw []byte) error) erro
 	return nil
 }
 
-// salvagedBatch is what can be read of a damaged batch.
+// salvagedBatch contains the readable part of a damaged batch.
 type salvagedBatch struct {
-	events    [][]byte // that are whole, or can be put right
-	corrected []uint64 // jobs of events that can be
-	// one cannot be, and of which job it is nobody knows: the bits that have flipped may
-	// be those of its number
+	events    [][]byte // intact or corrected events
+	corrected []uint64 // jobs of the corrected events
+	// an event is lost whose job is unknown, as the flipped bits may be in the job number
 	unknownLost bool
 }
 
@@ -73,13 +73,13 @@ func salvageBatch(batch []byte) (s salvagedBatch) {
 		s.events = append(s.events, event)
 		return nil
 	})
-	s.unknownLost = s.unknownLost || err != nil // where an event begins cannot be told from some place on
+	s.unknownLost = s.unknownLost || err != nil // the start of the next event is unknown
 	return s
 }
 
-// correctEvent returns an event as it was, by how far its checksum is from what it should
-// be: itself where that is 0, or with the one bit put right that has flipped. nil: there
-// is more damage.
+// correctEvent returns an event with a flipped bit corrected. Difference is the
+// difference between the actual and the recorded checksum; 0 returns the event itself. It
+// returns nil if there is more damage than one bit.
 func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) {
 	if difference == 0 {
 		return raw, false
@@ -98,7 +98,7 @@ func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) 
 	return event, true
 }
 
-// fileKind is what dbfile must know of the log of a schedd.
+// fileKind describes the log of a schedd to package boltfile.
 func fileKind(host string) boltfile.ContentKind {
 	return boltfile.ContentKind{
 		Description: "job log", InitialMap: initialMap,
@@ -108,8 +108,8 @@ func fileKind(host string) boltfile.ContentKind {
 	}
 }
 
-// convertRecord makes a record of format 1 one of now: batches had no checksums of
-// events, and the counters lay beside the format.
+// convertRecord converts a record of format 1 to the current one. In format 1 events had
+// no checksums, and the counters were in the bucket of the format version.
 func convertRecord(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error {
 	switch bucket {
 	case "meta":
@@ -129,7 +129,7 @@ func convertRecord(bucket string, key, value []byte, put func(bucket string, key
 	return nil
 }
 
-// damageName names what a damage hits.
+// damageName names the damaged part.
 func damageName(host string, d *boltfile.DamageFinding) string {
 	job := func(seq uint64) string { return "job " + roost.JobID{Seq: seq, Host: host}.String() }
 	switch d.Bucket {
@@ -173,8 +173,8 @@ func damageName(host string, d *boltfile.DamageFinding) string {
 	return ""
 }
 
-// jobRange is which jobs a damage hits: last is 0 where all from first on are; some is
-// false where that is not known.
+// jobRange returns the range of jobs that a damage affects. If last is 0 the range has no
+// end; some is false if the range is unknown.
 func jobRange(d *boltfile.DamageFinding) (first, last uint64, some bool) {
 	number := func(key []byte) uint64 {
 		if len(key) < 8 {
@@ -189,7 +189,7 @@ func jobRange(d *boltfile.DamageFinding) (first, last uint64, some bool) {
 		return 0, 0, false
 	}
 	first, last = max(1, number(d.From)), number(d.To)
-	if len(d.To) == 8 && last > first { // the end is not one of them
+	if len(d.To) == 8 && last > first { // the end of the range is exclusive
 		last--
 	}
 	return first, last, true

@@ -14,24 +14,24 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// How far numbers jump where events are lost, and which cannot be told: a number that was
-// given is not given again. Between two checkpoints a log has no room for as many
-// submissions or attempts.
+// How far job and attempt numbers skip ahead when unknown events are lost, so that no
+// number is assigned twice. A log contains fewer submissions or attempts between two
+// checkpoints.
 const (
 	skippedSeqs     = 100_000
 	skippedAttempts = 1_000_000
 )
 
-// Repair takes out of the log in dir what is damaged; dry only says what would be. It
-// returns nil where nothing is. No schedd may run.
+// Repair removes damaged parts from the log in dir. With dry it only reports what it
+// would do. It returns nil if nothing is damaged. No schedd may run meanwhile.
 //
-// What has one flipped bit is put right, for its checksum tells which. A job whose
-// snapshot has more damage is taken out. One that lacks an event stays as it stood before
-// that event, and is held: what happened to it since is not known, and a task that has
-// run must not run again before somebody has looked. Where it cannot be told whose events
-// are lost, that is done to every job. An attempt that is not on record may live, so the
-// next ones of such a job have numbers beyond all that may have been given, and the queue
-// remembers that it is unsure of the job.
+// It corrects a record with one flipped bit, which the checksum identifies. It removes a
+// job whose snapshot has more damage. A job that lacks an event keeps its state from
+// before that event and is held: what happened since is unknown, and a task that has run
+// must not run again before somebody has checked it. If the jobs of the lost events are
+// unknown, Repair does this to every job. An unrecorded attempt may be active, so the
+// next attempts of such a job have numbers beyond all that may have been assigned, and
+// the queue marks the job as uncertain.
 func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	r := repairState{
 		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvagedBatch{},
@@ -56,9 +56,9 @@ func Repair(dir, host string, now time.Time, dry bool) (*boltfile.RepairReport, 
 	return report, err
 }
 
-// SalvageQueue is the queue that a repair makes of snapshots and of the events since, of
-// which a nil one is lost, and the jobs that it holds: for the simulator, whose disks are
-// its own.
+// SalvageQueue builds a queue as a repair does, from snapshots and later events. A nil
+// event is lost. It also returns the jobs that it holds. The simulator uses it, as it has
+// its own disks.
 func SalvageQueue(host string, snapshots map[uint64][]byte, events [][]byte,
 	now time.Time) (q *queue.Queue, held []uint64) {
 	r := repairState{host: host, jobs: maps.Clone(snapshots), cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{},
@@ -80,31 +80,31 @@ func SalvageQueue(host string, snapshots map[uint64][]byte, events [][]byte,
 	return q, held
 }
 
-// repairState is what is whole in a damaged log.
+// repairState contains the intact parts of a damaged log.
 type repairState struct {
 	host      string
-	jobs      map[uint64][]byte // snapshots
+	jobs      map[uint64][]byte // snapshots by job number
 	oldEvents []loggedEvent     // events up to the last checkpoint
 	batches   map[uint64]salvagedBatch
 	counters  map[string]uint64
-	removed   map[uint64][]byte // what an earlier repair wrote of jobs that it took out
+	removed   map[uint64][]byte // records of earlier repairs about removed jobs
 
-	newEvents []loggedEvent  // events since, in their order
-	cutAt     map[uint64]int // job -> place in news of its first event that does not fit
+	newEvents []loggedEvent  // events since the last checkpoint, in order
+	cutAt     map[uint64]int // by job number: index in newEvents of the first event that does not apply
 	lostJobs  map[uint64]bool
-	attempts  map[uint64]roost.AttemptNumber // job -> highest number of an attempt that any event of it has
-	corrected int                            // records and events that had one flipped bit
-	uncertain bool                           // events are lost, and whose is not known
+	attempts  map[uint64]roost.AttemptNumber // by job number: highest attempt number of any of its events
+	corrected int                            // number of records and events with one flipped bit
+	uncertain bool                           // events of unknown jobs are lost
 }
 
-// loggedEvent is an event, and where it stands.
+// loggedEvent is an event with its position.
 type loggedEvent struct {
 	key []byte // in the bucket of events
 	seq uint64
 	raw []byte // nil: it is damaged
 }
 
-// addRecord takes in a record that is whole.
+// addRecord adds an intact record.
 func (r *repairState) addRecord(bucket string, key, value []byte) {
 	if len(key) < 8 && bucket != string(bucketCounters) {
 		return
@@ -126,7 +126,7 @@ func (r *repairState) addRecord(bucket string, key, value []byte) {
 	}
 }
 
-// classifyDamage finds out from the damages which jobs are hit.
+// classifyDamage determines which jobs the damages affect.
 func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 	for i := range damages {
 		d := &damages[i]
@@ -160,8 +160,7 @@ func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 			r.attempts[e.Job] = max(r.attempts[e.Job], e.Attempt)
 		}
 	}
-	// a snapshot that is not found, by the number that it has, was of a job that
-	// something happened to
+	// events before the checkpoint without a snapshot mean that the snapshot is lost
 	for i := range r.oldEvents {
 		seq := r.oldEvents[i].seq
 		r.lostJobs[seq] = r.lostJobs[seq] || r.jobs[seq] == nil && !submitted[seq]
@@ -172,7 +171,7 @@ func (r *repairState) classifyDamage(damages []boltfile.DamageFinding) {
 	maps.DeleteFunc(r.lostJobs, func(seq uint64, lost bool) bool { return !lost || seq == 0 || r.jobs[seq] != nil })
 }
 
-// cutIndex is from where on the events of a job count no more.
+// cutIndex returns the index from which the events of a job are ignored.
 func (r *repairState) cutIndex(seq uint64) int {
 	if place, hit := r.cutAt[seq]; hit {
 		return place
@@ -180,7 +179,7 @@ func (r *repairState) cutIndex(seq uint64) int {
 	return len(r.newEvents) + 1<<30
 }
 
-// knownJobs lists the jobs that anything tells of.
+// knownJobs lists the jobs that any record mentions.
 func (r *repairState) knownJobs() []uint64 {
 	all := map[uint64]bool{}
 	for seq := range r.jobs {
@@ -201,8 +200,7 @@ func (r *repairState) knownJobs() []uint64 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// holdIncomplete holds the jobs of which something is missing, and returns the events
-// that do.
+// holdIncomplete holds the jobs that lack events, and returns the events that do it.
 func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []queue.JobEvent) {
 	for _, seq := range r.knownJobs() {
 		if !r.cutJob(seq) && !r.uncertain {
@@ -219,9 +217,9 @@ func (r *repairState) holdIncomplete(q *queue.Queue, now time.Time) (events []qu
 	return append(events, r.endSuperseded(q, now)...)
 }
 
-// endSuperseded ends attempts of jobs that lack an event which seem to live, as their
-// ends are lost, on claims that were given another one since: a claim runs one after the
-// other.
+// endSuperseded ends attempts that seem active only because their ends are lost. Their
+// jobs lack an event, and their claim ran another attempt since: a claim runs one after
+// the other.
 func (r *repairState) endSuperseded(q *queue.Queue, now time.Time) (events []queue.JobEvent) {
 	type claim struct {
 		node string
@@ -248,7 +246,7 @@ func (r *repairState) endSuperseded(q *queue.Queue, now time.Time) (events []que
 	return events
 }
 
-// actionTexts says what becomes of whom.
+// actionTexts describes what the repair does to each job.
 func (r *repairState) actionTexts(q *queue.Queue, held []queue.JobEvent) (all []string) {
 	id := func(seq uint64) roost.JobID { return roost.JobID{Seq: seq, Host: r.host} }
 	if r.corrected > 0 {
@@ -289,7 +287,7 @@ func (r *repairState) remainingJobs(q *queue.Queue) (seqs []uint64) {
 	return seqs
 }
 
-// writeLog writes the new log: all of it as a checkpoint.
+// writeLog writes the new log, all of it as a checkpoint.
 func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, held []queue.JobEvent,
 	now time.Time) error {
 	there := map[uint64]bool{}
@@ -318,7 +316,7 @@ func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, he
 		if err != nil || !there[e.seq] {
 			continue
 		}
-		event.Submission = nil // the snapshot has it
+		event.Submission = nil // it is in the snapshot
 		w.Put(string(bucketEvents), e.key, queue.AppendEvent(nil, &event))
 	}
 	last := max(q.LastSeq(), r.counters[string(keyLastSeq)])
@@ -330,7 +328,7 @@ func (r *repairState) writeLog(w *boltfile.ReplacementWriter, q *queue.Queue, he
 	}
 	incarnation, counted := r.counters[string(keyIncarnation)]
 	if !counted {
-		incarnation = uint64(now.Unix()) // above all that were counted, and numbers of sessions have room for it
+		incarnation = uint64(now.Unix()) // above all earlier counts, and session numbers have room for it
 	}
 	w.Put(string(bucketCounters), keyLastSeq, bigEndian(last))
 	w.Put(string(bucketCounters), keyNextBatch, bigEndian(next+1))

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// acknowledgedLog writes a log with jobs in its snapshots and in its newest batches, and
-// returns its directory, its file and its mark, and its queue.
+// acknowledgedLog writes a log with jobs in its snapshots and in its newest batches. It
+// returns the directory, the contents of the log and of its mark file, and the queue.
 func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Queue) {
 	t.Helper()
 	dir = t.TempDir()
@@ -44,9 +44,9 @@ func acknowledgedLog(t *testing.T) (dir string, file, mark []byte, want *queue.Q
 	return dir, file, mark, q
 }
 
-// Wherever a bit flips or a page is lost: the log is refused, with a name, or it is the
-// queue that was acknowledged. After the repair it opens, and each job that is in it is
-// as it was, or is held, or has ended; those that are not there are named.
+// TestRepairs flips bits and loses pages anywhere in the file. The log must be refused
+// with a name or give the acknowledged queue. After the repair it must open, each job in
+// it must be unchanged, held or ended, and the missing ones must be named.
 func TestRepairs(t *testing.T) {
 	dir, file, mark, want := acknowledgedLog(t)
 	used := len(bytes.TrimRight(file, "\x00"))
@@ -116,7 +116,7 @@ func reopenIn(dir string) error {
 	return err
 }
 
-// sameJobs fails unless two queues hold the same jobs.
+// sameJobs fails unless two queues contain the same jobs.
 func sameJobs(t *testing.T, got, want *queue.Queue) {
 	t.Helper()
 	for seq := range want.LastSeq() + 1 {
@@ -127,7 +127,7 @@ func sameJobs(t *testing.T, got, want *queue.Queue) {
 	}
 }
 
-// checkSurvivors looks at each job after a repair.
+// checkSurvivors checks each job after a repair.
 func checkSurvivors(t *testing.T, got, want *queue.Queue, report *boltfile.RepairReport) (same, held, out int) {
 	t.Helper()
 	got.Check()
@@ -158,7 +158,8 @@ func checkSurvivors(t *testing.T, got, want *queue.Queue, report *boltfile.Repai
 	return same, held, out
 }
 
-// flipWordBits flips bits of the second byte of some words, on old pages of a file, too.
+// flipWordBits flips bits of the second byte of some words, also on old pages of the
+// file.
 func flipWordBits(t testing.TB, path, words string, bits byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -179,8 +180,9 @@ func flipWordBits(t testing.TB, path, words string, bits byte) {
 	}
 }
 
-// A job whose record is damaged is named and taken out, what has one flipped bit is put
-// right, and all others are as they were. A dry run changes nothing.
+// TestRepairNames checks that a repair names and removes a job whose record is damaged.
+// It must correct what has one flipped bit and leave all others unchanged. A dry run must
+// change nothing.
 func TestRepairNames(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -257,9 +259,9 @@ func TestRepairNames(t *testing.T) {
 	}
 }
 
-// Where the beginning of an attempt is lost, nobody knows of which job it was: all are
-// held, nobody is given the number of that attempt again, and until somebody releases a
-// job the queue is unsure of it. That outlives checkpoints.
+// TestRepairHoldsUncertain loses the start of an attempt, whose job is then unknown. All
+// jobs must be held, the number of that attempt must not be assigned again, and the queue
+// must be uncertain of each job until its release, also across checkpoints.
 func TestRepairHoldsUncertain(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -329,9 +331,9 @@ func TestRepairHoldsUncertain(t *testing.T) {
 	}
 }
 
-// What follows a lost event and cannot be without it is not taken for a whole job: the
-// log after a repair is one that can be opened. And two attempts do not live on one
-// claim, where the end of the first of them is lost.
+// TestRepairConsistent checks that events that depend on a lost one are excluded. The log
+// after a repair must open, and no claim may have two active attempts because the end of
+// the first is lost.
 func TestRepairConsistent(t *testing.T) {
 	s := newRandomWorkload(1, queue.New(host))
 	var events []queue.JobEvent

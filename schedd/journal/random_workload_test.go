@@ -19,7 +19,7 @@ var (
 	epoch = time.Unix(1_700_000_000, 0)
 )
 
-// randomWorkload makes things happen to a queue at random; each step gives the events of
+// randomWorkload performs random operations on a queue. Each step returns the events of
 // one batch, applied already.
 type randomWorkload struct {
 	*rand.Rand
@@ -81,7 +81,7 @@ func (s *randomWorkload) submit(t testing.TB, count int) []queue.JobEvent {
 	return events
 }
 
-// advanceTask moves some task a step on.
+// advanceTask advances a random task by one step.
 func (s *randomWorkload) advanceTask(t testing.TB) []queue.JobEvent {
 	if live := s.queue.ActiveAttempts(); len(live) > 0 && s.IntN(2) == 0 {
 		a := live[s.IntN(len(live))].Attempt
@@ -106,7 +106,7 @@ func (s *randomWorkload) advanceTask(t testing.TB) []queue.JobEvent {
 	return nil
 }
 
-// fullCheckpoint is one of all that has changed, as the daemon makes it.
+// fullCheckpoint returns a checkpoint of all changes, as the daemon makes it.
 func fullCheckpoint(q *queue.Queue) *QueueCheckpoint {
 	c := &QueueCheckpoint{Jobs: map[uint64][]byte{}, LastSeq: q.LastSeq()}
 	for _, seq := range q.TakeUnsaved() {
@@ -115,7 +115,7 @@ func fullCheckpoint(q *queue.Queue) *QueueCheckpoint {
 	return c
 }
 
-// checkSameQueue fails unless two queues hold the same.
+// checkSameQueue fails unless two queues are equal.
 func checkSameQueue(t testing.TB, got, want *queue.Queue) {
 	t.Helper()
 	if got.Len() != want.Len() || got.LastSeq() != want.LastSeq() || got.OpenTaskCount() != want.OpenTaskCount() {

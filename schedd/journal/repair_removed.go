@@ -9,20 +9,20 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// A repair leaves in the log what it took out, for the schedd that starts next: it lies
-// among the counters, where a release that does not know it passes it over. The key is
-// this word and the number of the job, the value when it was, in unix nanoseconds, and
-// where the damaged log is.
+// keyRemoved is the key prefix of the records about jobs that a repair removed. They
+// inform the next start of the schedd. They are among the counters, where a release that
+// does not know them ignores them. The prefix is followed by the job number. The value is
+// the time in unix nanoseconds and the path of the damaged log.
 var keyRemoved = []byte("removed-job/")
 
-// RemovedJob is a job that a repair took out of the log because its record was damaged.
+// RemovedJob is a job that a repair removed from the log because its record was damaged.
 type RemovedJob struct {
 	Seq  uint64
 	At   time.Time
-	Kept string // the damaged log, set aside
+	Kept string // path of the damaged log
 }
 
-// removedJob reads the number out of a key that is one of a removed job.
+// removedJob parses the job number in the key of a removed job.
 func removedJob(key []byte) (seq uint64, is bool) {
 	number, is := bytes.CutPrefix(key, keyRemoved)
 	if !is || len(number) != 8 {
@@ -31,7 +31,7 @@ func removedJob(key []byte) (seq uint64, is bool) {
 	return binary.BigEndian.Uint64(number), true
 }
 
-// takenOut lists the jobs that this repair takes out.
+// takenOut lists the jobs that this repair removes.
 func (r *repairState) takenOut(q *queue.Queue) (seqs []uint64) {
 	for _, seq := range r.knownJobs() {
 		if _, there := q.Status(seq); !there && (r.lostJobs[seq] || r.cutJob(seq)) {
@@ -51,8 +51,7 @@ func (r *repairState) writeRemoved(w *boltfile.ReplacementWriter, q *queue.Queue
 	}
 }
 
-// RemovedJobs lists the jobs that repairs took out since ForgetRemovedJobs was called
-// last.
+// RemovedJobs lists the jobs that repairs removed since the last ForgetRemovedJobs.
 func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
 	err = j.db.View(func(tx *boltfile.Tx) error {
 		return tx.Bucket(bucketCounters).ForEach(func(k, v []byte) error {
@@ -65,7 +64,7 @@ func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
 	return all, err
 }
 
-// ForgetRemovedJobs drops the list of them: the history has them.
+// ForgetRemovedJobs deletes the list of removed jobs: the history has them.
 func (j *Journal) ForgetRemovedJobs(jobs []RemovedJob) error {
 	return j.db.Update(func(tx *boltfile.Tx) error {
 		for _, job := range jobs {

@@ -8,14 +8,15 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// replayQueue makes the queue of what is whole. An event that does not fit shows that one
-// before it is missing: the job's events end there, and all is made again.
+// replayQueue builds the queue from the intact records. An event that does not apply
+// shows that an earlier one is missing: the job's events end there, and the replay
+// restarts.
 //
-// To begin again after each such job would take jobs times damages. So a pass goes on
-// after the first: what does not fit after it may only be because of it, and is believed
-// where the job on its own fails at the same place.
+// Restarting after each such job would take jobs times damages. So a pass continues after
+// the first misfit. A later misfit may only be a consequence of the first, and counts
+// only if the job by itself fails at the same event.
 func (r *repairState) replayQueue() *queue.Queue {
-	own := map[uint64][]int{} // job -> the places of its events
+	own := map[uint64][]int{} // by job number: the indexes of its events
 	for i := range r.newEvents {
 		own[r.newEvents[i].seq] = append(own[r.newEvents[i].seq], i)
 	}
@@ -38,17 +39,18 @@ func (r *repairState) replayQueue() *queue.Queue {
 	}
 }
 
-// misfit is a job whose snapshot or one of whose events does not fit to what was before.
+// misfit is a job whose snapshot cannot be restored or one of whose events does not
+// apply.
 type misfit struct {
 	seq     uint64
-	place   int  // in news; noSnapshot: it is the snapshot
-	certain bool // it is no consequence of another one
+	place   int  // index in newEvents, or noSnapshot for the snapshot
+	certain bool // it is no consequence of another misfit
 }
 
-// noSnapshot is the place of a snapshot that cannot be read.
+// noSnapshot is the place of an unreadable snapshot.
 const noSnapshot = -1
 
-// leaveOut takes out of the repair what does not fit.
+// leaveOut excludes a misfit from the repair.
 func (r *repairState) leaveOut(m misfit) {
 	if m.place == noSnapshot {
 		delete(r.jobs, m.seq)
@@ -58,7 +60,7 @@ func (r *repairState) leaveOut(m misfit) {
 	r.cutAt[m.seq] = m.place
 }
 
-// restoreAll restores all snapshots, and lists those that cannot be.
+// restoreAll restores all snapshots and lists those that fail.
 func (r *repairState) restoreAll(q *queue.Queue) (misfits []misfit) {
 	for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
 		if err := boltfile.CatchFaults(func() error { return q.RestoreSnapshot(cloneBytes(r.jobs[seq])) }); err != nil {
@@ -68,8 +70,8 @@ func (r *repairState) restoreAll(q *queue.Queue) (misfits []misfit) {
 	return misfits
 }
 
-// applyAll applies the events that count, and lists the first of each job that does not
-// fit.
+// applyAll applies the events that are not excluded. It lists the first event of each job
+// that fails to apply.
 func (r *repairState) applyAll(q *queue.Queue) (misfits []misfit) {
 	failed := map[uint64]bool{}
 	for i := range r.newEvents {
@@ -95,8 +97,9 @@ func apply(q *queue.Queue, raw []byte) error {
 	})
 }
 
-// alone is the place where a job fails in a queue of its own, which has the job's events
-// at those places; it is past all of them where it does not.
+// alone returns the place where a job fails by itself. It uses a queue with only that
+// job, whose events have the indexes in own. If none fails the result is past all of
+// them.
 func (r *repairState) alone(own []int, seq uint64) (place int) {
 	q := queue.New(r.host)
 	if snapshot := r.jobs[seq]; snapshot != nil {
@@ -112,8 +115,8 @@ func (r *repairState) alone(own []int, seq uint64) (place int) {
 	return len(r.newEvents)
 }
 
-// contradictions lists the jobs that could not be read again as they are in the queue. An
-// event may be missing though those after it seem to fit.
+// contradictions lists the jobs whose state in the queue cannot be saved and restored. An
+// event may be missing though those after it apply.
 func (r *repairState) contradictions(q *queue.Queue) (misfits []misfit) {
 	for _, seq := range r.knownJobs() {
 		snapshot, there := q.Snapshot(seq)
@@ -125,7 +128,7 @@ func (r *repairState) contradictions(q *queue.Queue) (misfits []misfit) {
 			continue
 		}
 		place := 0
-		if first, cut := r.cutAt[seq]; cut && first == 0 { // its snapshot alone is wrong
+		if first, cut := r.cutAt[seq]; cut && first == 0 { // the snapshot by itself is invalid
 			place = noSnapshot
 		}
 		misfits = append(misfits, misfit{seq, place, true})

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// naiveReplay leaves out one misfit, and begins again.
+// naiveReplay excludes one misfit at a time and restarts.
 func (r *repairState) naiveReplay() *queue.Queue {
 	for {
 		q := queue.New(r.host)
@@ -38,8 +38,8 @@ func (r *repairState) naiveReplay() *queue.Queue {
 	}
 }
 
-// A replay that leaves out several misfits in a pass makes the queue of one that begins
-// again after each of them.
+// TestReplayIsThatOfOneByOne checks that a replay that excludes several misfits in a pass
+// equals a naive one. The naive replay restarts after each misfit.
 func TestReplayIsThatOfOneByOne(t *testing.T) {
 	cuts, lost := 0, 0
 	for seed := range uint64(60) {

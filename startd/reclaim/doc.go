@@ -1,13 +1,13 @@
-// Package reclaim estimates what tasks will use of what they asked for, so that the rest
-// can be lent to work that bears being stopped (Borg §5.5), and says who must go when an
-// estimate was wrong.
+// Package reclaim estimates how much of their requested resources tasks will use. The
+// rest can be lent to work that tolerates eviction (Borg §5.5). The package also selects
+// the tasks to evict when an estimate was wrong.
 //
-// A task's limit is what it asked for. Its reservation is what it is expected to need:
+// A task's limit is its request. Its reservation is its expected need:
 //
-//	limit ┤━━━━━━━━━━━━━╮                         the first 300 s: nobody knows yet
+//	limit ┤━━━━━━━━━━━━━╮                         the first 300 s: the need is unknown
 //	      │              ╰─╮        ╭─╮           then it decays towards the use and a margin,
 //	      │                 ╰──╮    │ ╰──╮        by half in each half-life,
-//	      │                     ╰───╯     ╰───    and it jumps up at once when the use and its margin exceed it
+//	      │                     ╰───╯     ╰───    and rises at once when they exceed it
 //	  use ┤   ╭──╮    ╭─╮  ───╮    ╭╮
 //	      └───╯  ╰────╯ ╰─────────╯  ╰────────
 //
@@ -15,16 +15,17 @@
 //
 //	min(use, limit) <= reservation <= limit
 //
-// What lies between reservation and limit is reclaimed. Production is placed against
-// limits and never relies on it; batch and free work may be placed there. Processor time
-// is compressible: when it is short, those that run in reclaimed room are throttled.
-// Memory is not: they are ended. GPUs and disk are never reclaimed: a card's memory
-// cannot be taken back, and a disk fills too slowly to tell a margin.
+// The difference between limit and reservation is reclaimed. Production tasks are placed
+// against limits and never rely on it; batch and free tasks may be placed there. CPU time
+// is compressible: when it is short, the tasks on reclaimed resources are throttled.
+// Memory is not: the tasks are evicted. GPUs and disk are never reclaimed: the memory of
+// a GPU cannot be taken back, and a disk fills too slowly to derive a margin.
 //
-// The paper says that the baseline's margin was reduced for the aggressive setting, and
-// that medium was half-way between (§5.5, figure 12), but gives no numbers. Those of
-// [ParamsOf] are ours. Over a made-up day of a machine three quarters of which production
-// asked for (BenchmarkReclaimedDay of package slot), 12 % of all work runs in reclaimed
-// room with baseline, 19 % with medium and 30 % with aggressive, and 5, 5 and 3 % of the
-// batch tasks have to go; in the paper's median cell it was about 20 % of the work.
+// The paper says that the aggressive setting reduces the margin of the baseline, and that
+// medium is half-way between (§5.5, figure 12), but gives no numbers. The values of
+// [ParamsOf] are our own. Over a synthetic day of a machine with three quarters requested
+// by production (BenchmarkReclaimedDay of package slot), 12 % of all work runs on
+// reclaimed resources with baseline, 19 % with medium and 30 % with aggressive, and 5, 5
+// and 3 % of the batch tasks are evicted; in the paper's median cell it was about 20 % of
+// the work.
 package reclaim

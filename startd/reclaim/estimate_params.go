@@ -6,16 +6,18 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// EstimateParams are how reservations follow use.
+// EstimateParams define how reservations follow use.
 type EstimateParams struct {
-	SettlingTime time.Duration // from its start on, so long a task keeps its limit: it has not shown yet what it needs
-	HalfLife     time.Duration // in which the distance to the aim is halved
-	Margin       float64       // on top of the use, as a part of it
-	Floor        float64       // and besides, as a part of the limit: the use of a task that idles says little
+	// after its start a task's reservation is its limit for this time, as its need is
+	// unknown
+	SettlingTime time.Duration
+	HalfLife     time.Duration // time in which the distance to the target halves
+	Margin       float64       // margin above the use, as a fraction of the use
+	Floor        float64       // additional margin, as a fraction of the limit: the use of an idle task says little
 }
 
-// ScaledTo are parameters under which a task is settled after another time, and all else
-// takes as much longer or shorter; 0 leaves them as they are.
+// ScaledTo returns the parameters for another settling time, with the half-life scaled
+// alike. Zero leaves them unchanged.
 func (p EstimateParams) ScaledTo(settle time.Duration) EstimateParams {
 	if settle > 0 {
 		p.SettlingTime, p.HalfLife = settle,
@@ -27,7 +29,8 @@ func (p EstimateParams) ScaledTo(settle time.Duration) EstimateParams {
 // DefaultSettlingTime is how long startup transients last (Borg §5.5).
 const DefaultSettlingTime = 300 * time.Second
 
-// ParamsOf are those of a level; of roost.ReclaimOff, a margin that nothing fits below.
+// ParamsOf returns the parameters of a level. With roost.ReclaimOff the reservation is
+// the limit.
 func ParamsOf(l roost.ReclaimLevel) EstimateParams {
 	switch l {
 	case roost.ReclaimBaseline:

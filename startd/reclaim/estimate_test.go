@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestStories tells how reservations follow use.
+// TestStories shows how reservations follow use.
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/estimate_*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		var now time.Duration
@@ -56,9 +56,9 @@ func amount(t *testing.T, args []string) ResourceAmount {
 	return ResourceAmount{roost.MilliCPU(cores * 1000), memory}
 }
 
-// TestEstimateHolds plays random tasks: at each sample the reservation is between use and
-// limit, it falls by no more than the half-life lets it, more use never means a smaller
-// reservation, and a bolder level never a larger one.
+// TestEstimateHolds plays random tasks and checks each sample. The reservation must be
+// between use and limit and decrease no faster than the half-life permits. More use must
+// never give a smaller reservation, nor a bolder level a larger one.
 func TestEstimateHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -101,7 +101,7 @@ func TestEstimateHolds(t *testing.T) {
 	}
 }
 
-// TestOldSample: time does not run backwards.
+// TestOldSample checks that an old sample does not move the time backwards.
 func TestOldSample(t *testing.T) {
 	p := ParamsOf(roost.ReclaimAggressive)
 	e := NewEstimate(0, ResourceAmount{1000, roost.GiB})

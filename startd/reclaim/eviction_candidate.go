@@ -8,23 +8,24 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// EvictionCandidate is a claim that may have to go because memory is short. Production is
-// among them only when the owner of the machine wants it back.
+// EvictionCandidate is a claim that may be evicted because memory is short. Production
+// claims are candidates only when the machine owner wants the machine back.
 type EvictionCandidate struct {
 	ID         uint64
 	Band       roost.PriorityBand
-	Reclaimed  bool          // it has nothing of its own
-	Excess     roost.Bytes   // uses so much more than it asked for
+	Reclaimed  bool          // it runs on reclaimed resources
+	Excess     roost.Bytes   // memory used beyond the request
 	Began      time.Duration // when its task started
-	Freed      roost.Bytes   // what there would be more of without it
-	IsVacating bool          // it goes already
+	Freed      roost.Bytes   // memory that its eviction would free
+	IsVacating bool          // it is being evicted already
 }
 
-// SelectVictims says who goes so that need is met: whoever uses more than it asked for,
-// the most first (Borg §5.5); then those in reclaimed room before those that have what
-// they have to themselves, the lowest band first, and of one band the youngest, for it
-// loses least. Those that go already count. Of those chosen, none stays in vain: who is
-// not needed once all are chosen is let off. If all together are not enough, all go.
+// SelectVictims selects the claims to evict so that need is met. The first are those that
+// use more than their request, largest excess first (Borg §5.5). Then claims on reclaimed
+// resources come before the others, lower bands first, and within a band the youngest,
+// which loses least. Claims that are being evicted already count. A claim that turns out
+// to be unnecessary once all are selected is dropped again. If all together are not
+// enough, all are selected.
 func SelectVictims(need roost.Bytes, all []EvictionCandidate) []uint64 {
 	var list []EvictionCandidate
 	for _, t := range all {
@@ -44,7 +45,7 @@ func SelectVictims(need roost.Bytes, all []EvictionCandidate) []uint64 {
 		need -= list[n].Freed
 	}
 	var chosen []uint64
-	for i := n - 1; i >= 0; i-- { // those that would be the last to go are the first to be let off
+	for i := n - 1; i >= 0; i-- { // the last ones selected are the first to be dropped
 		if t := list[i]; need+t.Freed <= 0 {
 			need += t.Freed
 			continue
@@ -65,10 +66,10 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// MemoryShortfall is how much memory has to be got back on a machine that has so little
-// left; 0 while it has enough. Below a fiftieth, but at least 64 MiB, the kernel begins
-// to look for somebody to kill, and it would not look at bands; so much again is got
-// back, so that it is not short again at once.
+// MemoryShortfall returns how much memory a machine must get back, or 0 if it has enough.
+// The threshold is a fiftieth of the total, but at least 64 MiB: below it the kernel's
+// OOM killer starts, which ignores bands. Twice the threshold is restored, so that memory
+// is not short again at once.
 func MemoryShortfall(available, total roost.Bytes) roost.Bytes {
 	least := max(total/50, 64*roost.MiB)
 	if total <= 0 || available >= least {
@@ -77,10 +78,11 @@ func MemoryShortfall(available, total roost.Bytes) roost.Bytes {
 	return 2*least - available
 }
 
-// ThrottleShares is what each claim in reclaimed room may have of the processor while
-// others want it back: the rest of the capacity, by what they asked for, but a tenth of
-// that at least, so that they go on. Deficit is by how much reservations exceed the
-// capacity, asked what those claims have asked for together.
+// ThrottleShares returns the CPU share of a claim on reclaimed resources while others
+// want them back. The claim requested one. The remaining capacity is divided in
+// proportion to the requests, but each claim gets at least a tenth of its own, so that it
+// makes progress. Deficit is by how much reservations exceed the capacity, and asked the
+// sum of the requests of those claims.
 func ThrottleShares(deficit, asked, one roost.MilliCPU) roost.MilliCPU {
 	const least = 10
 	rest := max(asked-deficit, 0)

@@ -40,7 +40,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseEnough: what goes is enough if all would be, and none of it could stay.
+// TestChooseEnough checks that the selected claims are enough if all together are. None
+// of them may be unnecessary.
 func TestChooseEnough(t *testing.T) {
 	for seed := range uint64(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
