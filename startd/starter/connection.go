@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// accept takes a new connection, which replaces the one before: the startd that made it
-// is the newer one. It is told the whole state.
+// accept accepts a connection, which replaces the previous one: the startd that opened it
+// is the newer one. The starter sends it the whole state.
 func (s *starterProcess) accept() {
 	fd, _, err := syscall.Accept4(listenerFD, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *starterProcess) closeConnection() {
 	s.conn, s.input = -1, nil
 }
 
-// send tells the startd. One that does not read is hung up on: it will ask for the whole
-// state when it comes again.
+// send sends a message to the startd. It closes the connection of a startd that does not
+// read: the startd gets the whole state when it reconnects.
 func (s *starterProcess) send(m *proto.StarterMessage) {
 	if s.conn < 0 {
 		return
@@ -44,7 +44,7 @@ func (s *starterProcess) send(m *proto.StarterMessage) {
 	}
 }
 
-// receive reads what is there, and carries out each whole order.
+// receive reads the available bytes and executes each complete command.
 func (s *starterProcess) receive() {
 	fd := s.conn
 	if cap(s.input)-len(s.input) < 2048 {
@@ -79,8 +79,8 @@ func (s *starterProcess) receive() {
 	}
 }
 
-// bufferPartial holds the beginning of an order until the rest comes. A buffer that a big
-// order needed is not kept for small ones.
+// bufferPartial saves the beginning of a command until the rest arrives. It releases a
+// large buffer once it is empty.
 func (s *starterProcess) bufferPartial(rest []byte) {
 	if len(rest) == 0 && cap(s.input) > 64<<10 {
 		s.input = nil

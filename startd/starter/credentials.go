@@ -10,9 +10,10 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// prepareAs prepares on a thread of its own that has the user's ids and no way back: the
-// thread ends with its goroutine, because that never unlocks it. The ids are set by raw
-// system calls, which concern one thread only; package syscall's own change all of them.
+// prepareAs prepares the files on a separate thread with the user's ids. The thread can
+// never get root's ids back and ends with its goroutine, which never unlocks it. The ids
+// are set with raw system calls, which affect one thread only; those of package syscall
+// affect all.
 func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	type result struct {
 		program string
@@ -32,10 +33,10 @@ func prepareAs(o *proto.StartCmd, files *[3]int) (program string, why startError
 	return r.program, r.why
 }
 
-// prepareLike prepares with the user's effective ids, and takes them off again. It is for
-// a process that has just begun, and runs nothing else: it needs no thread that is thrown
-// away afterwards. The real and saved ids stay root's, so that no process of the user's
-// can signal or trace this one meanwhile.
+// prepareLike prepares the files with the user's effective ids and then resets them. It
+// is for a new process that runs nothing else and so needs no separate thread. The real
+// and saved ids remain root's, so that no process of the user can signal or trace this
+// one meanwhile.
 func prepareLike(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	if err := setEffectiveIDs(o.UID, o.GID, o.Groups); err != 0 {
 		return "", startError{proto.Credentials, err, ""}
@@ -47,8 +48,8 @@ func prepareLike(o *proto.StartCmd, files *[3]int) (program string, why startErr
 	return program, why
 }
 
-// setEffectiveIDs sets the calling thread's effective ids and its groups, groups first
-// while it may, and checks that it has them.
+// setEffectiveIDs sets the calling thread's effective ids and groups, and verifies them.
+// It sets the groups while the thread still has root's rights.
 func setEffectiveIDs(uid, gid uint32, groups []uint32) syscall.Errno {
 	const keep = ^uintptr(0)
 	if uid == 0 {
@@ -77,8 +78,8 @@ func setEffectiveIDs(uid, gid uint32, groups []uint32) syscall.Errno {
 	return 0
 }
 
-// setCredentials gives the calling thread the user's groups and ids, all of them, and
-// checks that it has them.
+// setCredentials sets all ids and the groups of the calling thread to the user's, and
+// verifies them.
 func setCredentials(o *proto.StartCmd) syscall.Errno {
 	groups := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, o.Groups...)))
 	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(o.Groups)), uintptr(groups), 0); e != 0 {
@@ -100,22 +101,22 @@ func setCredentials(o *proto.StartCmd) syscall.Errno {
 	return 0
 }
 
-// isAllRoot reports whether all three of our uids are root's: then setuid(2) changes all
-// three, and nothing can be taken back.
+// isAllRoot reports whether our three uids are all root. Then setuid(2) changes all
+// three, and the change is permanent.
 func isAllRoot() bool {
 	r, e, s := unix.Getresuid()
 	return r == 0 && e == 0 && s == 0
 }
 
-// hasRights reports whether a process runs with the user's ids, by its status in /proc,
-// which a zombie has as well.
+// hasRights reports whether a process runs with the user's ids, from its status in /proc.
+// Zombies have a status as well.
 func hasRights(pid int, o *proto.StartCmd) bool {
 	status := readAll("/proc/" + itoa(pid) + "/status")
 	return hasIDs(status, "\nUid:", o.UID) && hasIDs(status, "\nGid:", o.GID)
 }
 
-// hasIDs looks for a line with four numbers, real, effective, saved and of the file
-// system, and compares each.
+// hasIDs finds the line with the real, effective, saved and file system ids, and compares
+// each.
 func hasIDs(status []byte, label string, id uint32) bool {
 	for i := 0; i+len(label) < len(status); i++ {
 		if string(status[i:i+len(label)]) != label {
@@ -139,8 +140,8 @@ func procStatusLine(text []byte) []byte {
 // ignoredSignals is SIG_IGN of signal.h.
 const ignoredSignals = 1
 
-// defaultSignals undoes what a parent ignored, nohup(1) for one: a task would inherit it
-// through fork and exec.
+// defaultSignals resets signals that a parent ignored, for example nohup(1). A task would
+// inherit them through fork and exec.
 func defaultSignals() {
 	var action struct {
 		handler, flags, restorer uintptr

@@ -2,5 +2,5 @@
 
 package starter
 
-// initCode is not written for this architecture: there are no boxes.
+// initCode does not exist for this architecture: there are no sandboxes.
 var initCode string

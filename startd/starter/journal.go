@@ -6,9 +6,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// appendJournal appends to the journal, in one write, so that a record is there as a
-// whole or seen to be torn. It is not forced to disk: the journal has to outlive this
-// process, not the machine, whose end is the end of the task as well.
+// appendJournal appends a record to the journal in one write, so that a record is
+// complete or recognisably torn. It is not synced to disk: the journal must outlive this
+// process, not the machine, which ends the task as well.
 func (s *starterProcess) appendJournal(m *proto.StarterMessage) syscall.Errno {
 	r := proto.AppendRecord(make([]byte, 0, 128), m)
 	n, err := syscall.Write(s.journal, r)
@@ -22,10 +22,10 @@ func (s *starterProcess) appendJournal(m *proto.StarterMessage) syscall.Errno {
 	return 0
 }
 
-// maxJournal is when a journal that says nothing any more is emptied, in bytes.
+// maxJournal is the size, in bytes, at which a journal without a live task is truncated.
 const maxJournal = 64 << 10
 
-// discardTask makes an ended task's place free.
+// discardTask discards the record of an ended task, so that another can start.
 func (s *starterProcess) discardTask(a proto.TaskAttempt) {
 	if s.state.Phase != proto.Ended || s.state.Attempt != a {
 		return

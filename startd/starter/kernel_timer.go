@@ -6,50 +6,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// That a task does not outlive its lease must not hang on this process coming round in
-// its loop: it may be stopped (SIGSTOP), or wait where nobody lets it go on. Two timers
-// of the kernel's see to it, which count while nothing of Roost's runs, and are moved
-// with the lease:
+// A task must end with its lease even if this process does not reach its loop: it may be
+// stopped (SIGSTOP) or blocked for ever. Two kernel timers ensure this. They run without
+// any Roost process and are set again with each lease:
 //
-//	at the end of the lease       SIGCONT, which lets a stopped starter go on, and does nothing to one that runs. It then ends its task in its loop.
-//	outlived after it             SIGKILL, for one that has not come round by then. Its task's first process dies with it, and so does its box.
+//	at the end of the lease    SIGCONT, which resumes a stopped starter and has no effect
+//	                           on a running one. The starter then ends its task.
+//	killAfterLease later       SIGKILL, for a starter that has not reached its loop. The
+//	                           task's first process dies with it, and so does its sandbox.
 //
-// Nothing of them is in the task, so no checkpoint knows of them, and a task that goes on
-// elsewhere is under the timers of its starter there.
+// The timers do not belong to the task, so no checkpoint contains them. A task that
+// resumes elsewhere is under the timers of its starter there.
 //
-// While it forks, a starter waits for its child to have begun the program (vfork(2)).
-// Where the group that the child is born in stands still, which another process may say
-// at any moment, the child does not begin, and nothing but that process lets the starter
-// go on. So the second timer is set earlier meanwhile. The child has run nothing of its
-// program, and never will: the first that it does when it may go on is to have itself
-// killed when its parent is gone, and to look whether it is.
+// While it forks, a starter waits until its child has started the program (vfork(2)). If
+// another process freezes the child's cgroup meanwhile, the child does not start, and
+// only a thaw unblocks the starter. So during a fork the second timer is set earlier. The
+// child has not run the program and never will: on its first instruction it requests to
+// be killed with its parent and checks that the parent is alive.
 
 const (
-	// killAfterLease is how long after its lease a starter is killed whose loop does not
-	// come round. It is less than a schedd waits after a lease before it runs the task
-	// elsewhere (10 s), and more than a starter without the right of way may be late on a
-	// busy machine.
+	// killAfterLease is how long after its lease a starter is killed that does not reach
+	// its loop. It is shorter than the time that a schedd waits after a lease before it
+	// runs the task elsewhere (10 s). It is longer than the delay of a low-priority
+	// starter on a busy machine.
 	killAfterLease = 4e9 // ns
-	// killAfterFork is the same for one that waits for its child.
+	// killAfterFork is the same time for a starter that waits for its child.
 	killAfterFork = 1e9 // ns
 )
 
-// kernelTimer is a timer by which the kernel sends this process a signal. The zero value
-// is none.
+// kernelTimer is a timer with which the kernel sends this process a signal. The zero
+// value is no timer.
 type kernelTimer struct {
 	id   int32
 	made bool
 }
 
-// makeTimers makes both. A user may have used up his timers: then the starter goes on
-// without, and its loop is all there is.
+// makeTimers creates both timers. If the user's limit of timers is exhausted the starter
+// continues without, and only its loop enforces the lease.
 func (s *starterProcess) makeTimers() {
 	s.wakeTimer.create(int32(unix.SIGCONT))
 	s.killTimer.create(int32(unix.SIGKILL))
 }
 
-// armLeaseTimers sets both by the lease. One whose loop comes round after that, because
-// what it has killed does not die at once, is given more time each time.
+// armLeaseTimers sets both timers for the lease. If the loop is still running after that,
+// because killed processes do not die at once, each call extends the time.
 func (s *starterProcess) armLeaseTimers() {
 	if s.lease >= noDeadline-killAfterLease {
 		s.wakeTimer.set(0)
@@ -64,8 +64,8 @@ func (s *starterProcess) armLeaseTimers() {
 	s.killTimer.set(s.lease + killAfterLease)
 }
 
-// setForkDeadline has the starter killed soon after its lease while it forks; guard
-// undoes that.
+// setForkDeadline shortens the time to SIGKILL while the starter forks. armLeaseTimers
+// resets it.
 func (s *starterProcess) setForkDeadline() {
 	if s.lease < noDeadline-killAfterFork {
 		s.killTimer.set(s.lease + killAfterFork)
@@ -81,8 +81,8 @@ func (t *kernelTimer) create(signal int32) {
 	}
 }
 
-// set has it go off at an instant of CLOCK_BOOTTIME, at once if that has passed; 0:
-// never.
+// set makes the timer expire at an instant of CLOCK_BOOTTIME, at once if it has passed;
+// 0: never.
 func (t *kernelTimer) set(at int64) {
 	if !t.made {
 		return
@@ -92,7 +92,7 @@ func (t *kernelTimer) set(at int64) {
 		uintptr(unsafe.Pointer(&due)), 0, 0, 0)
 }
 
-// sigEvent is struct sigevent of the kernel, of 64 bytes; a notify of 0 is SIGEV_SIGNAL.
+// sigEvent is the kernel's struct sigevent, of 64 bytes; a notify of 0 is SIGEV_SIGNAL.
 type sigEvent struct {
 	value  uintptr
 	signal int32

@@ -9,15 +9,15 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// startError is why a task could not be started.
+// startError is the reason why a task could not be started.
 type startError struct {
 	step  proto.StartStep
 	errno syscall.Errno
 	path  string
 }
 
-// startTask runs a task, or says why it cannot. The same order twice is answered once
-// more.
+// startTask starts a task or reports why it cannot. It answers a repeated command with
+// the current state.
 func (s *starterProcess) startTask(o *proto.StartCmd) {
 	if s.state.Phase != proto.Idle {
 		s.repeatResult(o.Attempt)
@@ -33,8 +33,8 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	s.stopSignal, s.pendingSignals, s.suspended, s.suspendedTotal = 0, 0, false, 0
 	s.startCmd, s.usage = *o, proto.TaskExit{}
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
-	// before the fork: whoever reads it may never take the task for one that was not
-	// begun
+	// before the fork: a reader of the journal must never conclude that the task was not
+	// started
 	if err := s.appendJournal(begun); err != 0 {
 		s.failTask(startError{step: proto.Journal, errno: err})
 		return
@@ -54,7 +54,7 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	if o.Walltime > 0 {
 		s.walltime = began + o.Walltime
 	}
-	if s.frozen { // its startd does not start what would have to stand still at once, but may not have known yet
+	if s.frozen { // the startd starts nothing in a frozen claim, but may not have known yet
 		s.pauseWalltime(s.group.dir != "")
 	}
 	s.startCmd.Arguments, s.startCmd.Environment = nil, nil
@@ -63,10 +63,9 @@ func (s *starterProcess) startTask(o *proto.StartCmd) {
 	}
 }
 
-// setOOMScore says how readily the kernel kills what is forked from now on, when the
-// machine runs out of memory, and returns how it stood before: the starter itself is as
-// dear as it was when it has forked (dear). A task of root's starter cannot make itself
-// dearer than it was made.
+// setOOMScore sets the OOM score for the processes forked from now on. It returns the
+// previous one, which restoreOOMScore restores, so that the starter keeps its own. A task
+// of a root starter cannot lower its score again.
 func setOOMScore(score int32) (own []byte) {
 	if score <= 0 || score > 1000 {
 		return nil
@@ -84,7 +83,7 @@ func restoreOOMScore(own []byte) {
 
 const oomScore = "/proc/thread-self/oom_score_adj"
 
-// reportStarted writes down and tells that the task's program runs.
+// reportStarted records and reports that the task's program runs.
 func (s *starterProcess) reportStarted() {
 	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: s.state.Attempt, State: s.state}
 	if err := s.appendJournal(begun); err != 0 {
@@ -93,7 +92,7 @@ func (s *starterProcess) reportStarted() {
 	s.send(begun)
 }
 
-// launchTask forks the task: from an image, in a box, or as it is.
+// launchTask forks the task: from a checkpoint image, in a sandbox, or directly.
 func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	own := o.UID == uint32(syscall.Geteuid())
 	switch {
@@ -128,9 +127,8 @@ func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why star
 	return forkTask(o, program, &files, s.group)
 }
 
-// forkTask starts the program. In the child, package syscall takes on the user's ids
-// before it changes into the directory, and any failure on the way is the failure of the
-// whole.
+// forkTask starts the program. In the child, package syscall sets the user's ids before
+// it changes the directory, and any failure on the way makes ForkExec fail.
 func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (pid, pidfd int, why startError) {
 	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd, UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
 	if !o.Sandbox.Wanted { // else it dies with the first process of its namespace
@@ -155,8 +153,8 @@ func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (p
 	defer bound.close()
 	pid, err := syscall.ForkExec(program, arguments, how)
 	for tries := 0; err == syscall.ETXTBSY && tries < 50; tries++ {
-		// Whoever wrote the program was forking at that moment, and the child has not
-		// closed its copy of the descriptor yet.
+		// A process that wrote the program was forking at that moment, and its child has
+		// not closed its copy of the descriptor yet.
 		unix.Poll(nil, 2)
 		pid, err = syscall.ForkExec(program, arguments, how)
 	}
@@ -183,7 +181,8 @@ func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (p
 	return pid, pidfd, startError{}
 }
 
-// environment is never nil: for package syscall that would mean our own.
+// environment returns a list that is never nil: package syscall would take nil for our
+// own environment.
 func environment(o *proto.StartCmd) []string {
 	if o.Environment == nil {
 		return []string{}
@@ -192,7 +191,7 @@ func environment(o *proto.StartCmd) []string {
 }
 
 func killAndReap(pid int) {
-	syscall.Kill(pid, syscall.SIGKILL) // it is our child and not reaped: the number is its own
+	syscall.Kill(pid, syscall.SIGKILL) // it is our child and not reaped: the number cannot be reused
 	for {
 		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
 			return

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryReleaseDelay is for how long nothing has happened before a starter gives back the
-// memory that it does not need, in milliseconds. Most of its life it waits for one task,
-// beside as many others as the machine has tasks.
+// memoryReleaseDelay is how long, in milliseconds, a starter must be idle before it
+// releases unneeded memory. Most of the time it waits for one task, beside as many other
+// starters as the machine has tasks.
 const memoryReleaseDelay = 300
 
-// releaseMemory gives memory back when the starter has come to rest, and reports whether
-// it has.
+// releaseMemory returns memory to the kernel when the starter is idle, and reports
+// whether it did.
 func (s *starterProcess) releaseMemory(quiet bool) bool {
 	if quiet && s.needsMemoryRelease {
 		debug.FreeOSMemory()
@@ -23,11 +23,11 @@ func (s *starterProcess) releaseMemory(quiet bool) bool {
 	return quiet
 }
 
-// disableHugePages keeps the kernel from putting huge pages where this process has a few
-// small ones. Where everybody is given huge pages, as on Debian, a thread of the kernel's
-// comes round every ten seconds and does that to whatever has room for one, also to the
-// runtime's own tables, which GODEBUG=disablethp=1 leaves out. Each is two megabytes for
-// some hundred kilobytes, and stays: hence at the start, and again for what was added.
+// disableHugePages prevents the kernel from using huge pages in this process. Where
+// transparent huge pages are always on, as on Debian, a kernel thread scans every ten
+// seconds and collapses any suitable range, even the runtime's own tables, which
+// GODEBUG=disablethp=1 omits. A huge page uses two megabytes for some hundred kilobytes,
+// and is never split again: hence at the start, and again for new ranges.
 // PR_SET_THP_DISABLE would be simpler, but the tasks would inherit it.
 func disableHugePages() {
 	maps := readAll("/proc/self/maps")
@@ -40,8 +40,8 @@ func disableHugePages() {
 	}
 }
 
-// anonymousRange reads where the memory is that a line of a maps file is about (proc(5)),
-// if this process writes there and no file is behind it; else its size is 0.
+// anonymousRange parses the memory range in a line of a maps file (proc(5)). The size is
+// 0 unless the range is writable, private and anonymous.
 func anonymousRange(text []byte) (start, size uintptr) {
 	fields := words(text)
 	if len(fields) < 5 || fields[1] != "rw-p" || fields[4] != "0" {

@@ -8,8 +8,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// openCaptured makes the files for what is captured, in a directory where nobody else can
-// write. They are given to the user, who may then open them once more as /dev/stdout.
+// openCaptured creates the files for captured streams, in a directory where only the
+// starter can write. It gives them to the user, who may then open them again as
+// /dev/stdout.
 func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	syscall.Umask(0)
 	paths := [3]string{1: o.Stdout, 2: o.Stderr}
@@ -36,13 +37,13 @@ func openCaptured(o *proto.StartCmd, files *[3]int) startError {
 	return startError{}
 }
 
-// prepareFiles opens what the user names and finds the program, with the rights of the
-// calling thread.
+// prepareFiles opens the files that the user names and finds the program. It uses the
+// rights of the calling thread.
 func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startError) {
 	if why = checkEnterable(o.Cwd); why.step != proto.StepNone {
 		return "", why
 	}
-	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others add to it, too: qmsg
+	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others append to it, too: qmsg
 	if !o.Append {
 		flags |= syscall.O_TRUNC
 	}
@@ -59,7 +60,7 @@ func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startEr
 		switch want.path {
 		case "":
 			path, want.flags = "/dev/null", syscall.O_RDWR
-		case proto.Captured: // in a box; outside the file is open already
+		case proto.Captured: // in a sandbox; outside the file is open already
 			path, want.flags = proto.SandboxIODir+"/"+proto.CapturedFile(i == 2),
 				syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
 		}
@@ -72,8 +73,8 @@ func prepareFiles(o *proto.StartCmd, files *[3]int) (program string, why startEr
 	return findProgram(o)
 }
 
-// openNonblocking opens a file. A fifo without anybody at its other end is an error, as
-// nobody can wait here.
+// openNonblocking opens a file without blocking. It returns an error for a FIFO without a
+// process at its other end.
 func openNonblocking(path string, flags int) (int, syscall.Errno) {
 	for {
 		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0o666)
@@ -106,8 +107,7 @@ func below(cwd, path string) string {
 	return cwd + "/" + path
 }
 
-// findProgram looks for a program without a slash in its name along PATH, as execvp(3)
-// does.
+// findProgram searches PATH for a program without a slash in its name, as execvp(3) does.
 func findProgram(o *proto.StartCmd) (string, startError) {
 	if o.Executable == "" {
 		return "", startError{proto.FindProgram, syscall.ENOENT, "the empty name"}

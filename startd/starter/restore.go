@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// startRestore lets a helper bring the task back from an image, in the box's cgroup. The
-// first process of the box is the helper's child, and falls to us, who reap for all below
-// us, when the helper ends.
+// startRestore runs a helper that restores the task from a checkpoint image, in the
+// sandbox's cgroup. The first process of the sandbox is the helper's child and becomes
+// the starter's, as its subreaper, when the helper exits.
 func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -42,7 +42,7 @@ func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why st
 	return pid, pidfd, startError{}
 }
 
-// onRestored takes over the task from the helper that has ended.
+// onRestored takes over the task from the helper, which has exited.
 func (s *starterProcess) onRestored() {
 	var status syscall.WaitStatus
 	for {
@@ -60,7 +60,7 @@ func (s *starterProcess) onRestored() {
 		s.state.PID, s.pidfd = int64(pids[0]), fd
 	}
 	if good && !s.stopping {
-		syscall.Kill(pids[0], syscall.SIGUSR1) // it dies with us again
+		syscall.Kill(pids[0], syscall.SIGUSR1) // init sets its parent-death signal again
 		s.reportStarted()
 		s.deliverPending()
 		return

@@ -9,25 +9,26 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// A program that is bound is started by this one: package syscall sets no limits between
-// fork and exec, and those of the starter itself would hold the starter, too. So the
-// child runs "roost-starter bound CPU ADDRESS FILE NICE PROGRAM ARGUMENT…" with the
-// user's rights already, takes the bounds on, and becomes the program. That it did is
-// known by the end of a pipe that exec closes; that it could not, by what stands in it.
+// A program with limits is started through this program: package syscall sets no limits
+// between fork and exec, and limits of the starter itself would limit the starter, too.
+// So the child runs "roost-starter bound CPU ADDRESS FILE NICE PROGRAM ARGUMENT…" with
+// the user's rights, sets the limits, and executes the program. A pipe that exec closes
+// reports success by its end, and failure by its contents.
 
 const (
 	rlimitPipeArgs = 8 // with one argument of the program: its name
 	resultFD       = 3
 )
 
-// rlimitPipe is the pipe of a program that is about to be started; the zero value is of
-// one that is not bound.
+// rlimitPipe is the pipe of a program that is being started. The zero value is for a
+// program without limits.
 type rlimitPipe struct {
 	program string
 	pipe    [2]int
 }
 
-// newRlimitPipe has ForkExec start this program instead of the one that is bound.
+// newRlimitPipe changes the arguments of ForkExec so that it starts this program instead
+// of the limited one.
 func newRlimitPipe(o *proto.StartCmd, program *string,
 	how *syscall.ProcAttr) (arguments []string, b rlimitPipe, e syscall.Errno) {
 	if o.Limits == (proto.ProcessLimits{}) {
@@ -56,7 +57,7 @@ func (b *rlimitPipe) close() {
 	}
 }
 
-// awaitExec waits until the program runs, or says why it does not, and which.
+// awaitExec waits until the program runs, or returns the error and the program's name.
 func (b *rlimitPipe) awaitExec() (syscall.Errno, string) {
 	if b.program == "" {
 		return 0, ""
@@ -76,8 +77,8 @@ func (b *rlimitPipe) awaitExec() (syscall.Errno, string) {
 	}
 }
 
-// rlimitMain takes the bounds on and becomes the program. Nothing is allocated once the
-// addresses are bound: the bound may be less than what this program has.
+// rlimitMain sets the limits and executes the program. Nothing is allocated once the
+// address space is limited: the limit may be below what this program uses.
 func rlimitMain(args []string) {
 	syscall.CloseOnExec(resultFD)
 	program, e := syscall.BytePtrFromString(args[6])
@@ -86,13 +87,13 @@ func rlimitMain(args []string) {
 	if e != nil || f != nil || g != nil {
 		failExec(syscall.EINVAL)
 	}
-	// One who may have what he asks for at less cost is not asked whether he may (EACCES
-	// of a nice value below the present one).
+	// Permission errors are ignored: EACCES for a nice value below the current one means
+	// that the process already has less priority than requested.
 	syscall.RawSyscall(syscall.SYS_SETPRIORITY, 0, 0, uintptr(number(args[5])))
 	for _, l := range [...]struct {
 		what  uintptr
 		value uint64
-		grace uint64 // between the signal that says so and the end
+		grace uint64 // between the signal at the limit and SIGKILL
 	}{{unix.RLIMIT_CPU, uint64(number(args[2])), proto.CPUGrace}, {unix.RLIMIT_FSIZE, uint64(number(args[4])), 0},
 		{unix.RLIMIT_AS, uint64(number(args[3])), 0}} {
 		if l.value == 0 {
@@ -101,7 +102,7 @@ func rlimitMain(args []string) {
 		limit := unix.Rlimit{Cur: l.value, Max: l.value + l.grace}
 		if _, _, e := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, l.what, uintptr(unsafe.Pointer(&limit)), 0,
 			0, 0); e != 0 && e != syscall.EPERM {
-			failExec(e) // EPERM: it is held to less already
+			failExec(e) // EPERM: a lower limit applies already
 		}
 	}
 	for tries := 0; ; tries++ {
@@ -114,7 +115,7 @@ func rlimitMain(args []string) {
 	}
 }
 
-// failExec says why there is no program, and ends.
+// failExec reports why the program was not executed, and exits.
 func failExec(e syscall.Errno) {
 	text := [2]byte{byte(e), byte(e >> 8)}
 	syscall.RawSyscall(syscall.SYS_WRITE, resultFD, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)))

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// sandboxMain is the process that sets up a box from inside, as its first one. It ends by
-// becoming the program that reaps there.
+// sandboxMain sets up a sandbox from inside, as its first process. It ends by executing
+// roost-init.
 func sandboxMain(dir, into string) {
 	syscall.CloseOnExec(startCmdFD)
 	syscall.CloseOnExec(sandboxReportFD)
@@ -22,8 +22,8 @@ func sandboxMain(dir, into string) {
 			failSandbox(startError{proto.MakeSandbox, err, into})
 		}
 	}
-	// Whoever reads the report is the parent: if it has died before this took effect,
-	// nobody does, and the first write ends us.
+	// The reader of the report is the parent: if it died before this took effect nobody
+	// reads, and the first write ends this process.
 	setParentDeathSignal()
 	if why := pivotToSandbox(dir+stagedRoot, &o); why.step != proto.StepNone {
 		failSandbox(why)
@@ -43,7 +43,7 @@ func sandboxMain(dir, into string) {
 	if why.step != proto.StepNone {
 		failSandbox(why)
 	}
-	setParentDeathSignal() // the kernel forgets it when a thread takes on another's rights, and be it for a moment
+	setParentDeathSignal() // the kernel clears it when a thread changes its ids, even for a moment
 	pid, pidfd, why := forkTask(&o, program, &files, taskCgroup{})
 	if why.step != proto.StepNone {
 		failSandbox(why)
@@ -59,8 +59,8 @@ func setParentDeathSignal() {
 	}
 }
 
-// taskOOMScore makes the kernel choose a task before its starter when memory runs out;
-// without rights it can only be raised.
+// taskOOMScore makes the kernel kill a task before its starter when memory runs out.
+// Without rights a process can only raise its score.
 const taskOOMScore = "500"
 
 func readStartCmd() (o proto.StartCmd, ok bool) {
@@ -86,8 +86,8 @@ func readStartCmd() (o proto.StartCmd, ok bool) {
 	return m.Start, ok && m.Type == proto.TypeStart
 }
 
-// pivotToSandbox makes the box's file system from the staged root, and leaves the
-// machine's behind.
+// pivotToSandbox builds the sandbox's file system from the staged root and detaches the
+// machine's.
 func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	type step struct {
 		source, target, fs string
@@ -105,7 +105,7 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	}
 	why := mount(
 		step{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
-		// what came along from another namespace cannot be the new root
+		// a mount from another namespace cannot be the new root
 		step{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""},
 	)
 	if why.step != proto.StepNone {
@@ -129,7 +129,7 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	if err := syscall.Chdir(root); err != nil {
 		return startError{proto.MakeSandbox, errno(err), root}
 	}
-	// The old root lands on top of the new one, from where it is taken away
+	// The old root is then mounted on top of the new one and is unmounted there
 	// (pivot_root(2), "pivot_root(".", ".")").
 	if err := syscall.PivotRoot(".", "."); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "pivot_root"}
@@ -143,9 +143,9 @@ func pivotToSandbox(root string, o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// unmountBelow takes away what the machine has mounted below a directory in whose place
-// the task gets another. It would be hidden, and a machine where a checkpoint of the task
-// goes on would have to have it. One that the kernel does not let go stays.
+// unmountBelow unmounts the machine's mounts below a directory that the task gets its own
+// version of. They would be hidden, and a machine where a checkpoint of the task resumes
+// would need them. A mount that the kernel refuses to unmount remains.
 func unmountBelow(dir string) {
 	var below []string
 	for info := readAll("/proc/self/mountinfo"); len(info) > 0; {
@@ -162,8 +162,8 @@ func unmountBelow(dir string) {
 	}
 }
 
-// execInit turns this process into the small program that reaps. It keeps the file for
-// the status as descriptor 3, and nothing else.
+// execInit turns this process into roost-init. It keeps only the status file open, as
+// descriptor 3.
 func execInit(pid int) {
 	status, err := syscall.Open(proto.SandboxIODir+"/"+proto.StatusFile,
 		syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
@@ -179,10 +179,10 @@ func execInit(pid int) {
 	if err == nil {
 		syscall.Exec(sandboxInitPath, []string{"roost-init", itoa(pid)}, []string{})
 	}
-	syscall.Exit(127) // and the program ends with us
+	syscall.Exit(127) // and the program ends with this process
 }
 
-// moveFD makes a descriptor another one that stays open.
+// moveFD duplicates a descriptor to another number, which stays open across exec.
 func moveFD(fd, to int) error {
 	if fd != to {
 		return syscall.Dup3(fd, to, 0)
@@ -191,7 +191,7 @@ func moveFD(fd, to int) error {
 	return err
 }
 
-// failSandbox tells why there is no box, and ends.
+// failSandbox reports why there is no sandbox, and exits.
 func failSandbox(why startError) {
 	reportStep(&proto.StarterMessage{Type: proto.TypeExited,
 		State: proto.StarterState{Exit: proto.TaskExit{Step: why.step, Errno: int32(why.errno), Reason: why.path}}})

@@ -8,16 +8,16 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// The descriptors of the process that sets up a box.
+// The descriptors of the process that sets up a sandbox.
 const (
 	startCmdFD      = 3
 	sandboxReportFD = 4
 )
 
-// launchSandboxed begins the task in namespaces of its own. The process that it forks is
-// this program again, which makes the box from inside, starts the program there, and then
-// becomes its first process; how that went it tells through a pipe, for which nobody
-// waits here: the user's files may be on a server that does not answer.
+// launchSandboxed starts the task in namespaces of its own. The forked process is this
+// program again, which sets up the sandbox from inside, starts the program there, and
+// then becomes roost-init. It reports the outcome through a pipe, on which the starter
+// does not block: the user's files may be on a server that does not answer.
 func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why startError) {
 	if why = s.stageRoot(o); why.step != proto.StepNone {
 		return 0, -1, why
@@ -62,9 +62,10 @@ func (s *starterProcess) launchSandboxed(o *proto.StartCmd) (pid, pidfd int, why
 	return pid, pidfd, startError{}
 }
 
-// namespaceFlags says in what the box is shut. CRIU dumps a process of another user than
-// its own only with CAP_SYS_RESOURCE, or in a user namespace that it made: so a root
-// without that capability wraps its users in one, in which everybody keeps his number.
+// namespaceFlags returns the attributes for the sandbox's namespaces. CRIU dumps a
+// process of another user only with CAP_SYS_RESOURCE, or in a user namespace that it
+// created: so a root without that capability adds a user namespace, in which all ids stay
+// the same.
 func (s *starterProcess) namespaceFlags(o *proto.StartCmd, pidfd *int) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
@@ -79,14 +80,14 @@ func (s *starterProcess) namespaceFlags(o *proto.StartCmd, pidfd *int) *syscall.
 	return attr
 }
 
-// hasCapability reports whether this process has a capability in effect.
+// hasCapability reports whether this process has an effective capability.
 func hasCapability(which uint) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[which/32].Effective>>(which%32)&1 == 1
 }
 
-// sealedStartCmd is a file in memory with the order.
+// sealedStartCmd returns a memory file that contains the command.
 func sealedStartCmd(o *proto.StartCmd) (int, syscall.Errno) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -104,8 +105,8 @@ func sealedStartCmd(o *proto.StartCmd) (int, syscall.Errno) {
 	return fd, 0
 }
 
-// makeIOFiles makes the files of the attempt's directory that the box needs. Where the
-// attempt goes on from an image they are there.
+// makeIOFiles creates the files in the attempt's directory that the sandbox needs. An
+// attempt that resumes from a checkpoint has them already.
 func makeIOFiles(o *proto.StartCmd) startError {
 	var files [3]int
 	why := openCaptured(o, &files)
@@ -130,8 +131,8 @@ func makeIOFiles(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// programStatus is how the program ended: its box wrote it down, or was killed before it
-// could, and with the program.
+// programStatus returns the wait status of the program, which roost-init has written. If
+// roost-init was killed before, the program was killed with it and has the same status.
 func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	text := readAll(io + "/" + proto.StatusFile)
 	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
@@ -140,8 +141,8 @@ func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
 	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
 }
 
-// onSandboxReport takes in how the making of the box went. One that says nothing at all
-// was killed.
+// onSandboxReport handles the outcome of the sandbox's setup. An empty report means that
+// the process was killed.
 func (s *starterProcess) onSandboxReport() {
 	var text [4096]byte
 	n, err := syscall.Read(s.sandboxReport, text[:])
@@ -157,7 +158,7 @@ func (s *starterProcess) onSandboxReport() {
 	case m.Type == proto.TypeStarted:
 		s.reportStarted()
 		s.deliverPending()
-	case s.stopping: // it was killed, and by whom is known
+	case s.stopping: // it was killed, and the cause is known
 	default:
 		why := startError{proto.MakeSandbox, syscall.EIO, "it ended before it was ready"}
 		if m.Type == proto.TypeExited {
@@ -174,8 +175,7 @@ func (s *starterProcess) closeReport() {
 	}
 }
 
-// abandonTask ends a task of which there are processes, and that never came to run its
-// program.
+// abandonTask ends a task that has processes but never ran its program.
 func (s *starterProcess) abandonTask(exit proto.TaskExit) {
 	s.exit = exit
 	s.killed = true

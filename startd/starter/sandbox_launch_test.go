@@ -31,7 +31,7 @@ broken
 	}
 }
 
-// TestInitCode: the program that is kept is what its source says.
+// TestInitCode checks that the embedded program matches its source.
 func TestInitCode(t *testing.T) {
 	if _, err := exec.LookPath("as"); err != nil || runtime.GOARCH != "amd64" {
 		t.Skip("no assembler for it here")

@@ -11,13 +11,13 @@ import (
 
 const (
 	sandboxInitPath = "/dev/init"
-	stagedRoot      = "/root" // below the claim's directory: the root of the boxes
+	stagedRoot      = "/root" // below the claim's directory: the root of the sandboxes
 	stagedDev       = "/dev"  // and their devices
 )
 
-// stageRoot makes, in a mount namespace of the starter's own, what all boxes of the claim
-// have in common: the machine's files, and devices that anybody may use beside those that
-// are the claim's. What the machine mounts later comes along.
+// stageRoot prepares what all sandboxes of the claim share, in a mount namespace of the
+// starter's own. These are the machine's files, the devices that everybody may use and
+// those of the claim. Later mounts of the machine propagate into it.
 func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	switch {
 	case s.rootStaged:
@@ -43,7 +43,7 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + root}
 	}
 	for _, at := range mounts {
-		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // one that is gone meanwhile, or hidden, is not missed
+		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // a mount that is gone meanwhile, or hidden, is not needed
 	}
 	if err := syscall.Mount("tmpfs", dev, "tmpfs", syscall.MS_NOSUID, "mode=755,size=1m"); err != nil {
 		return startError{proto.MakeSandbox, errno(err), "mount on " + dev}
@@ -58,8 +58,8 @@ func (s *starterProcess) stageRoot(o *proto.StartCmd) startError {
 	return startError{}
 }
 
-// replaceDevices exchanges the devices that are the claim's for others: one that waits
-// for its turn gets what is free then.
+// replaceDevices replaces the claim's devices. A claim in a queue gets the devices that
+// are free when it starts.
 func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	if slices.Equal(devices, s.devices) {
 		return startError{}
@@ -75,8 +75,8 @@ func (s *starterProcess) replaceDevices(devices []proto.DeviceNode) startError {
 	return makeNodes(dev, devices)
 }
 
-// populateDev makes the devices, the places where the box mounts something, and the
-// program of its first process.
+// populateDev creates the devices, the mount points below /dev, and the program
+// roost-init.
 func populateDev(dev string, own []proto.DeviceNode) startError {
 	if why := makeNodes(dev, append([]proto.DeviceNode{
 		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5},
@@ -111,8 +111,7 @@ func populateDev(dev string, own []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// makeNodes makes device nodes below dev that everybody may open, with the directories
-// that they are in.
+// makeNodes makes device nodes below dev that everybody may open, with their directories.
 func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	for _, d := range devices {
 		path := dev + d.Path[len("/dev"):]
@@ -128,9 +127,9 @@ func makeNodes(dev string, devices []proto.DeviceNode) startError {
 	return startError{}
 }
 
-// userDataMounts lists where file systems with users' data are mounted, parents first,
-// from a mountinfo file (proc(5)). The kernel's own are not among them, nor what lies
-// where the box has its own.
+// userDataMounts lists the mount points of file systems with users' data, parents first.
+// It reads a mountinfo file (proc(5)) and omits kernel file systems and the places where
+// a sandbox has its own.
 func userDataMounts(info []byte) []string {
 	var list []string
 	for len(info) > 0 {
@@ -154,7 +153,7 @@ func userDataMounts(info []byte) []string {
 	return list
 }
 
-// isKernelFS reports whether a file system shows the kernel and no data.
+// isKernelFS reports whether a file system shows kernel state and no data.
 func isKernelFS(fs string) bool {
 	switch fs {
 	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore",
@@ -165,7 +164,7 @@ func isKernelFS(fs string) bool {
 	return false
 }
 
-// isPrivateMount reports whether a box has its own instead of what is mounted there.
+// isPrivateMount reports whether a sandbox has its own version of what is mounted there.
 func isPrivateMount(at string) bool {
 	for _, own := range [...]string{"/dev", "/proc", userServices} {
 		if len(at) >= len(own) && at[:len(own)] == own && (len(at) == len(own) || at[len(own)] == '/') {
@@ -175,8 +174,8 @@ func isPrivateMount(at string) bool {
 	return at == "/"
 }
 
-// userServices is where the sockets of users' own service managers are: through them a
-// task could have something run outside of its box.
+// userServices is the directory of the sockets of users' service managers. Through them a
+// task could run something outside its sandbox.
 const userServices = "/run/user"
 
 func words(text []byte) []string {
@@ -194,7 +193,7 @@ func words(text []byte) []string {
 	return list
 }
 
-// unescape undoes the octal escapes of spaces and their like.
+// unescape decodes the octal escapes of spaces and similar characters.
 func unescape(text string) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {

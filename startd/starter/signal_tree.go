@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalPasses is how often signalTree looks again for processes that were forked while
-// it went round.
+// signalPasses is how often signalTree scans again for processes that were forked during
+// a scan.
 const signalPasses = 3
 
-// signalTree sends a signal to every process of the task: all our descendants. SIGKILL
-// goes to the first process's group as well, in one call that no fork escapes.
+// signalTree sends a signal to every process of the task: all our descendants. It sends
+// SIGKILL to the first process's group as well, in one call that no fork escapes.
 func (s *starterProcess) signalTree(signal syscall.Signal) {
 	if signal == syscall.SIGKILL && s.state.PID > 0 && s.pidfd >= 0 {
-		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number is its own
+		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number cannot be reused
 	}
-	// the box's own first process takes orders only about its parent
+	// roost-init accepts only signals about its parent
 	s.signalEach(signal, s.startCmd.Sandbox.Wanted && signal != syscall.SIGKILL)
 }
 
@@ -37,8 +37,8 @@ func (s *starterProcess) signalEach(signal syscall.Signal, spare bool) {
 	}
 }
 
-// signalTask sends the program a signal, when there is one, or everything in its box:
-// also SIGKILL leaves the box's own first process, which is to see how the program ends.
+// signalTask sends a signal to the program, or with all to everything in its sandbox.
+// Even SIGKILL spares roost-init, which must collect the program's status.
 func (s *starterProcess) signalTask(signal syscall.Signal, all bool) {
 	if s.sandboxReport >= 0 || s.isRestoring {
 		if signal > 0 {
@@ -53,8 +53,8 @@ func (s *starterProcess) signalTask(signal syscall.Signal, all bool) {
 	s.signalProgram(signal)
 }
 
-// signalProgram sends a signal to the program itself and to nothing that it has started:
-// it is a word between the two of them.
+// signalProgram sends a signal to the program itself and not to its children: it is a
+// message to the program.
 func (s *starterProcess) signalProgram(signal syscall.Signal) {
 	pid, parent := int(s.state.PID), 0
 	if s.startCmd.Sandbox.Wanted {
@@ -62,7 +62,7 @@ func (s *starterProcess) signalProgram(signal syscall.Signal) {
 		if len(below) == 0 {
 			return // it has just ended
 		}
-		pid, parent = below[0], pid // what is brought up by the box's first process later stands behind
+		pid, parent = below[0], pid // processes that roost-init adopts later come after it
 	}
 	if pid <= 0 {
 		return
@@ -75,10 +75,10 @@ func (s *starterProcess) signalProgram(signal syscall.Signal) {
 	}
 }
 
-// signalBelow signals a process and its descendants, parents first. Our own children
-// cannot change hands while we do not reap them; of any other process the parent is
-// looked at again after its descriptor was opened, so that the number's next owner is not
-// hit.
+// signalBelow signals a process and its descendants, parents first. The pids of our own
+// children cannot be reused while we do not reap them. For any other process it checks
+// the parent again after opening the pidfd, so that a new process with a reused pid is
+// not hit.
 func signalBelow(pid, parent int, signal syscall.Signal, sent map[int]bool) {
 	below := children(pid)
 	if !sent[pid] {
@@ -155,7 +155,7 @@ func readAll(path string) []byte {
 	}
 }
 
-// parseNumbers reads the numbers in a text, whatever stands between them.
+// parseNumbers returns the numbers in a text, separated by any other characters.
 func parseNumbers(text []byte) []int {
 	var list []int
 	for i := 0; i < len(text); {

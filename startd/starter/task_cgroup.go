@@ -8,22 +8,22 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// taskCgroup is the cgroup that tasks are born in and frozen and killed by. The starter
-// itself is not in it: it has to go on.
+// taskCgroup is the cgroup in which tasks are created, frozen and killed. The starter is
+// not in it: it must continue to run.
 type taskCgroup struct {
 	dir      string
-	fd       int  // of the directory, for clone3(2); -1: there is no group, or it is one of version 1
-	version1 bool // it is of version 1, the freezer: a task has to enter it by itself
-	killed   bool // kill was used
+	fd       int  // of the directory, for clone3(2); -1: no group, or one of version 1
+	version1 bool // freezer of cgroup version 1, which each task must enter itself
+	killed   bool // cgroup.kill was used
 }
 
-// canCloneInto reports whether tasks can be born in the group. Linux from 6.15 on kills
-// whatever is cloned into a group in which cgroup.kill was ever used, because it compares
-// the count of kills with that of the parent's group; such a group is entered as one of
-// version 1 is.
+// canCloneInto reports whether tasks can be created in the group. Since version 6.15
+// Linux kills each process cloned into a group whose cgroup.kill was ever used, because
+// it compares the group's count of kills with that of the parent's group. The task enters
+// such a group itself, as with version 1.
 func (g *taskCgroup) canCloneInto() bool { return g.fd >= 0 && g.dir != "" && !g.version1 && !g.killed }
 
-// open takes on the group's directory; "-" is none.
+// open opens the group's directory; "-" is none.
 func (g *taskCgroup) open(dir string) syscall.Errno {
 	if dir == "-" {
 		return 0
@@ -41,8 +41,8 @@ func (g *taskCgroup) open(dir string) syscall.Errno {
 // enterVersion1 moves the calling process into a group of version 1.
 func enterVersion1(dir string) syscall.Errno { return writeFile(dir+"/cgroup.procs", "0") }
 
-// freeze stops every process of the group at once, or lets them go on. It reports whether
-// it could.
+// freeze freezes or thaws every process of the group at once. It reports whether that
+// succeeded.
 func (g *taskCgroup) freeze(on bool) bool {
 	if g.version1 && on {
 		return g.freezeVersion1()
@@ -59,8 +59,8 @@ func (g *taskCgroup) freeze(on bool) bool {
 }
 
 // freezeVersion1 freezes a group of version 1. A process that waits for its child to exec
-// can keep the group half frozen for ever, if the child stands still before it has: then
-// all go on for a moment, and it is tried again.
+// can block the freeze for ever, if the child is frozen before its exec. In that case it
+// thaws the group for a moment and tries again.
 func (g *taskCgroup) freezeVersion1() bool {
 	for range freezeTries {
 		if writeFile(g.dir+"/freezer.state", "FROZEN") != 0 {
@@ -78,7 +78,7 @@ func (g *taskCgroup) freezeVersion1() bool {
 	return false
 }
 
-// freezeTries is how often.
+// freezeTries is the number of attempts.
 const freezeTries = 50
 
 // kill sends SIGKILL to every process of the group in one call that no fork escapes
@@ -90,7 +90,7 @@ func (g *taskCgroup) kill() {
 	}
 }
 
-// writeFile writes a text into a file that is there.
+// writeFile writes a text into an existing file.
 func writeFile(path, text string) syscall.Errno {
 	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -101,8 +101,8 @@ func writeFile(path, text string) syscall.Errno {
 	return errno(err)
 }
 
-// thawVersion1 lets a group of version 1 go on that its startd holds by the directory
-// above.
+// thawVersion1 thaws the parent directory of a version 1 group, which the startd may have
+// frozen.
 func (g *taskCgroup) thawVersion1() {
 	dir := g.dir
 	for len(dir) > 1 && dir[len(dir)-1] != '/' {
@@ -111,8 +111,8 @@ func (g *taskCgroup) thawVersion1() {
 	writeFile(dir+"freezer.state", "THAWED")
 }
 
-// suspendTask stops the task where it is, unless its startd has done so. Its walltime
-// stands still meanwhile, its lease does not.
+// suspendTask suspends the task, unless its startd has done so. Its walltime pauses
+// meanwhile, but its lease does not.
 func (s *starterProcess) suspendTask(done bool) {
 	if s.suspended {
 		return
@@ -121,8 +121,8 @@ func (s *starterProcess) suspendTask(done bool) {
 	s.pauseWalltime(done || s.group.freeze(true))
 }
 
-// setFrozen stops whatever runs here, and so what is started later: in a group the startd
-// has seen to that.
+// setFrozen freezes or thaws the task and later ones. With a cgroup the startd does the
+// actual freezing.
 func (s *starterProcess) setFrozen(on bool) {
 	if s.frozen == on {
 		return
@@ -137,8 +137,8 @@ func (s *starterProcess) setFrozen(on bool) {
 	}
 }
 
-// pauseWalltime notes since when the task stands still, and stops it if its group does
-// not.
+// pauseWalltime records when the suspension began. It stops the processes unless their
+// group is frozen.
 func (s *starterProcess) pauseWalltime(done bool) {
 	if s.pausedSince == 0 {
 		s.pausedSince = now()
@@ -148,7 +148,7 @@ func (s *starterProcess) pauseWalltime(done bool) {
 	}
 }
 
-// resumeTask lets it go on, unless all here is held.
+// resumeTask resumes a suspended task, unless the claim is frozen.
 func (s *starterProcess) resumeTask() {
 	if !s.suspended {
 		return
@@ -157,8 +157,8 @@ func (s *starterProcess) resumeTask() {
 	s.resumeWalltime(s.group.freeze(false))
 }
 
-// resumeWalltime lets the walltime go on, if nobody wants the task to stand still any
-// more, and the task too if its group does not.
+// resumeWalltime resumes the walltime unless the task is still to be suspended or frozen.
+// It resumes the processes as well unless their group did.
 func (s *starterProcess) resumeWalltime(done bool) {
 	if s.pausedSince == 0 || s.suspended || s.frozen {
 		return
@@ -172,7 +172,8 @@ func (s *starterProcess) resumeWalltime(done bool) {
 		s.signalTree(syscall.SIGCONT)
 	}
 	if s.startCmd.Sandbox.Wanted && s.pidfd >= 0 && !s.isRestoring {
-		// it dies with us again: whoever froze it may have undone that
+		// init sets its parent-death signal again: whoever froze the task may have
+		// cleared it
 		unix.PidfdSendSignal(s.pidfd, syscall.SIGUSR1, nil, 0)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// onFirstProcessExit takes the status of the first process, and begins to clear away what
-// it left behind.
+// onFirstProcessExit collects the status of the first process and begins to clean up
+// after it.
 func (s *starterProcess) onFirstProcessExit() {
 	if s.isRestoring {
 		s.onRestored()
@@ -17,7 +17,7 @@ func (s *starterProcess) onFirstProcessExit() {
 	s.closeReport()
 	pid := int(s.state.PID)
 	s.exit = proto.TaskExit{Cause: s.cause, Reason: s.reason}
-	syscall.Kill(-pid, syscall.SIGKILL) // its group, in one call that no fork escapes; reap looks for the others
+	syscall.Kill(-pid, syscall.SIGKILL) // its group, in one call that no fork escapes; reap finds the others
 	var status syscall.WaitStatus
 	var used syscall.Rusage
 	for {
@@ -41,8 +41,8 @@ func (s *starterProcess) onFirstProcessExit() {
 	s.reap()
 }
 
-// reap waits for whatever was forked, and kills what is left, until there is nothing:
-// then, and not before, the task has ended.
+// reap waits for all descendants and kills those that are left. The task has ended only
+// when none remains.
 func (s *starterProcess) reap() {
 	for {
 		var used syscall.Rusage
@@ -62,8 +62,8 @@ func (s *starterProcess) reap() {
 	}
 }
 
-// reapOrphans takes the zombies of what the task forked and left, while its first process
-// runs: that one has to stay, so that its number and its group's stay its own.
+// reapOrphans reaps orphaned zombies of the task while its first process runs. It does
+// not reap the first process, so that its pid and group number cannot be reused.
 func (s *starterProcess) reapOrphans() {
 	for _, pid := range children(syscall.Getpid()) {
 		if pid == int(s.state.PID) {
@@ -82,7 +82,7 @@ func (s *starterProcess) addUsage(used *syscall.Rusage) {
 	s.usage.MaxRSS = max(s.usage.MaxRSS, used.Maxrss*1024)
 }
 
-// recordExit records the end, and then tells it.
+// recordExit records the end of the task, and then reports it.
 func (s *starterProcess) recordExit() {
 	s.reaping = 0
 	s.exit.Wall = now() - s.state.Since
@@ -104,7 +104,8 @@ func (s *starterProcess) finishTask(exit proto.TaskExit) {
 // failTask ends a task that was never started.
 func (s *starterProcess) failTask(why startError) { s.finishTask(why.taskExit()) }
 
-// repeatResult repeats the news of a task that was started before, and refuses any other.
+// repeatResult repeats the report of a task that was started before. It refuses any
+// other.
 func (s *starterProcess) repeatResult(a proto.TaskAttempt) {
 	m := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: a, State: s.state}
 	switch {
@@ -116,7 +117,7 @@ func (s *starterProcess) repeatResult(a proto.TaskAttempt) {
 	s.send(m)
 }
 
-// taskExit turns a failure into what is told of it: whose fault it is, and a sentence.
+// taskExit converts a start failure to a TaskExit with the cause and a message.
 func (f startError) taskExit() proto.TaskExit {
 	e := proto.TaskExit{Cause: proto.Machine, Step: f.step, Errno: int32(f.errno)}
 	switch f.step {
@@ -149,8 +150,8 @@ var stepMessage = [...]string{
 	proto.FromImage:    "the task cannot be restored: ",
 }
 
-// isMachineFault reports whether an error may go away with another try, here or on
-// another machine. Whether the machine is to blame, the startd judges by the step.
+// isMachineFault reports whether another attempt, here or elsewhere, may not have the
+// error. From the step the startd decides whether the machine is at fault.
 func isMachineFault(e syscall.Errno) bool {
 	switch e {
 	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY,

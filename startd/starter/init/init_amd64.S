@@ -1,8 +1,10 @@
-# The first process of a task's PID namespace: it reaps, and ends as soon as the program has. It is so small because it is dumped with every
-# checkpoint, and its bytes never change, because an image must find the same program on another machine.
+# The first process of a task's PID namespace: it reaps, and exits as soon as the program
+# has. It is this small because every checkpoint contains it. Its bytes never change,
+# because a checkpoint image must find the same program on another machine.
 #
-# argv[1] is the program's pid, in decimal. Descriptor 3 is a file of four bytes that gets the program's wait status. All signals are
-# blocked; SIGUSR1 makes the death of the parent our own (prctl(2), PR_SET_PDEATHSIG), SIGUSR2 undoes that.
+# argv[1] is the program's pid, in decimal. Descriptor 3 is a file of four bytes that
+# receives the program's wait status. All signals are blocked. SIGUSR1 makes this process
+# die with its parent (prctl(2), PR_SET_PDEATHSIG), and SIGUSR2 reverts that.
 	.globl _start
 	.text
 _start:

@@ -2,7 +2,7 @@ package proto
 
 import "encoding/binary"
 
-// MaxFrame bounds the body of a frame, in bytes: execve(2) takes no more for arguments
+// MaxFrame bounds the body of a frame, in bytes: execve(2) accepts no more for arguments
 // and environment together.
 const MaxFrame = 8 << 20
 
@@ -39,8 +39,8 @@ func (w *bodyWriter) nums(list []uint32) {
 	}
 }
 
-// bodyReader takes fields off a body. Past the end every field is zero; what cannot be a
-// field at all sets bad.
+// bodyReader reads fields from a body. Past the end every field is zero; malformed input
+// sets failed.
 type bodyReader struct {
 	buffer []byte
 	failed bool

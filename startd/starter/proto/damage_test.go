@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/internal/damage"
 )
 
-// Whatever is damaged in the journal of a starter: what it was before that place counts,
-// and nothing that was never so.
+// TestDamage damages a starter's journal in many ways. The records before the damage must
+// count, and no state may result that never was.
 func TestDamage(t *testing.T) {
 	a, b := TaskAttempt{1, 2, 3}, TaskAttempt{1, 2, 4}
 	var journal []byte

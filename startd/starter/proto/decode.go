@@ -2,8 +2,8 @@ package proto
 
 import "encoding/binary"
 
-// SplitFrame splits the first frame off b. With less than a whole frame in b, body is
-// nil; ok is false when the length cannot be right.
+// SplitFrame splits the first frame off b. If b contains no whole frame, body is nil; ok
+// is false if the length is invalid.
 func SplitFrame(b []byte) (body, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, b, true
@@ -18,7 +18,7 @@ func SplitFrame(b []byte) (body, rest []byte, ok bool) {
 	return b[4 : 4+size], b[4+size:], true
 }
 
-// DecodeBody reads the body of a frame; false when it makes no sense.
+// DecodeBody decodes the body of a frame; ok is false if it is invalid.
 func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	if len(body) == 0 {
 		return StarterMessage{}, false
@@ -35,11 +35,11 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 		m.Signal = SignalCmd{Attempt: r.key(), Signal: r.small(), All: r.flag()}
 	case TypeSuspend:
 		m.Attempt = r.key()
-		m.Enabled = len(r.buffer) > 0 && r.flag() // an older startd says nothing of it
+		m.Enabled = len(r.buffer) > 0 && r.flag() // an older startd does not send it
 	case TypeResume, TypeDiscard, TypeDiscarded:
 		m.Attempt = r.key()
 	case TypeRenew:
-		m.Lease, m.Until = r.signed(), r.signed() // an older startd says nothing of the second
+		m.Lease, m.Until = r.signed(), r.signed() // an older startd does not send the second
 	case TypeRelease:
 	case TypeFreeze:
 		m.Enabled = r.flag()
@@ -61,7 +61,7 @@ func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	return m, !r.failed
 }
 
-// maxDevices bounds the devices of a box.
+// maxDevices bounds the devices of a sandbox.
 const maxDevices = 1024
 
 func (r *bodyReader) startCmd(o *StartCmd) {
@@ -94,7 +94,7 @@ func (r *bodyReader) startCmd(o *StartCmd) {
 	o.Restore.Output = r.text()
 	o.Restore.PID = r.text()
 	o.OOMScore = int32(r.signed())
-	if len(r.buffer) > 0 { // an older startd says nothing of them
+	if len(r.buffer) > 0 { // an older startd does not send them
 		o.Limits = ProcessLimits{CPU: r.signed(), AddressSpace: r.signed(), File: r.signed(), Nice: int32(r.signed())}
 	}
 }

@@ -5,21 +5,21 @@ import "encoding/binary"
 // MessageType is the first byte of a body.
 type MessageType uint8
 
-// What startd says.
+// Messages of the startd.
 const (
-	TypeStart       MessageType = 1  // Order
+	TypeStart       MessageType = 1  // Start
 	TypeStop        MessageType = 2  // Stop
-	TypeSignal      MessageType = 3  // Kick
-	TypeSuspend     MessageType = 4  // Attempt, Enabled: it stands still already
+	TypeSignal      MessageType = 3  // Signal
+	TypeSuspend     MessageType = 4  // Attempt, Enabled: the task is suspended already
 	TypeResume      MessageType = 5  // Attempt
 	TypeRenew       MessageType = 6  // Lease, Until
 	TypeDiscard     MessageType = 7  // Attempt
-	TypeRelease     MessageType = 8  // nothing
-	TypeFreeze      MessageType = 9  // On
-	TypeSetWalltime MessageType = 10 // Attempt, Order.Walltime, Order.WalltimeReason
+	TypeRelease     MessageType = 8  // no fields
+	TypeFreeze      MessageType = 9  // Enabled
+	TypeSetWalltime MessageType = 10 // Attempt, Start.Walltime, Start.WalltimeReason
 )
 
-// What a starter says. Journal records are the last three of them.
+// Messages of a starter. Journal records have one of the last three types.
 const (
 	TypeHello     MessageType = 65 // State
 	TypeStarted   MessageType = 66 // Attempt, PID, Since
@@ -27,7 +27,7 @@ const (
 	TypeDiscarded MessageType = 68 // Attempt
 )
 
-// StarterMessage is any message: Type says which of the other fields count.
+// StarterMessage is any message: Type defines which of the other fields are used.
 type StarterMessage struct {
 	Type    MessageType
 	Start   StartCmd
@@ -35,8 +35,8 @@ type StarterMessage struct {
 	Signal  SignalCmd
 	Attempt TaskAttempt
 	Lease   int64
-	// the instant of CLOCK_BOOTTIME in nanoseconds at which the lease ends at the latest,
-	// however late this is read; 0: none is said
+	// the latest end of the lease, in nanoseconds of CLOCK_BOOTTIME, however late this is
+	// read; 0: none
 	Until   int64
 	Enabled bool
 	State   StarterState // in Started: PID and Since; in Exited: Exit

@@ -18,8 +18,8 @@ func AppendRecord(b []byte, m *StarterMessage) []byte {
 	return w.buffer
 }
 
-// Replay reads a journal and says in which state its starter was last. It stops at the
-// first record that is torn or makes no sense.
+// Replay reads a journal and returns the last state of its starter. It stops at the first
+// record that is torn or invalid.
 func Replay(journal []byte) StarterState {
 	var s StarterState
 	for len(journal) >= 8 {
@@ -38,7 +38,7 @@ func Replay(journal []byte) StarterState {
 	return s
 }
 
-// apply folds a record into the state.
+// apply applies a record to the state.
 func (s *StarterState) apply(m *StarterMessage) {
 	switch m.Type {
 	case TypeStarted:

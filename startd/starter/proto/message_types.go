@@ -1,7 +1,7 @@
 package proto
 
-// TaskAttempt says which execution of which task; its numbers mean nothing to the
-// starter.
+// TaskAttempt identifies an execution of a task. The starter does not interpret its
+// numbers.
 type TaskAttempt struct {
 	Job    uint64
 	Index  uint32
@@ -19,30 +19,30 @@ func (a TaskAttempt) Less(b TaskAttempt) bool {
 	return a.Number < b.Number
 }
 
-// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory,
-// which CapturedFile names.
+// Captured is a value of StartCmd.Stdout and StartCmd.Stderr. It denotes a file in the
+// attempt's directory, which CapturedFile names.
 const Captured = "\x00captured"
 
-// StartCmd says what to run, and how. Durations are nanoseconds.
+// StartCmd describes what to run and how. Durations are in nanoseconds.
 type StartCmd struct {
 	Attempt        TaskAttempt
-	Executable     string   // a path, or a name to be looked for along PATH of Environment
+	Executable     string   // a path, or a name to search for in PATH of Environment
 	Arguments      []string // with argv[0]
-	Environment    []string // the whole of it
+	Environment    []string // the complete environment
 	Cwd            string
-	Stdin          string // a path, relative ones below Cwd; empty: /dev/null. So the next two
-	Stdout         string // or Captured
-	Stderr         string // or Captured
-	Join           bool   // stderr goes where stdout goes
-	Append         bool   // do not empty stdout and stderr first
+	Stdin          string // a path, relative to Cwd; empty: /dev/null
+	Stdout         string // a path, relative to Cwd; empty: /dev/null; or Captured
+	Stderr         string // a path, relative to Cwd; empty: /dev/null; or Captured
+	Join           bool   // stderr goes to the same file as stdout
+	Append         bool   // do not truncate stdout and stderr first
 	Umask          uint32
 	UID, GID       uint32
-	Groups         []uint32 // supplementary ones
+	Groups         []uint32 // supplementary groups
 	Walltime       int64    // 0: no limit
-	Notice         int64    // between SIGTERM and SIGKILL when the walltime is over
-	Lease          int64    // from now; 0: leave the lease as it is
-	WalltimeReason string   // the sentence for a task that ran too long
-	IO             string   // directory of the attempt, where captured streams are; inside a box it is SandboxIODir
+	Notice         int64    // between SIGTERM and SIGKILL at the end of the walltime
+	Lease          int64    // from now; 0: leave the lease unchanged
+	WalltimeReason string   // reason for a task that exceeds its walltime
+	IO             string   // the attempt's directory with captured streams; inside a sandbox it is SandboxIODir
 	Sandbox        Sandbox
 	Restore        RestoreSpec
 	// how readily the kernel kills the task when the machine runs out of memory, from 0
@@ -51,24 +51,24 @@ type StartCmd struct {
 	Limits   ProcessLimits
 }
 
-// ProcessLimits are what the kernel holds each process of a task to (setrlimit(2),
-// setpriority(2)). The zero value is none.
+// ProcessLimits are the kernel limits of each process of a task (setrlimit(2),
+// setpriority(2)). The zero value sets none.
 type ProcessLimits struct {
-	CPU          int64 // seconds; 0: no bound, so the next two
-	AddressSpace int64 // bytes of addresses
-	File         int64 // bytes of a file that it writes
+	CPU          int64 // seconds; 0: no limit
+	AddressSpace int64 // bytes of address space; 0: no limit
+	File         int64 // bytes of a file that it writes; 0: no limit
 	Nice         int32
 }
 
-// CPUGrace is how many seconds of CPU time more a process has that was told that it is
-// over its bound.
+// CPUGrace is the CPU time, in seconds, between the signal for exceeding the limit and
+// SIGKILL.
 const CPUGrace = 5
 
-// Sandbox says in what a task is shut: namespaces of its own. The zero value is no box.
+// Sandbox describes the namespaces of a task. The zero value is no sandbox.
 type Sandbox struct {
 	Wanted  bool
-	TempDir string       // what is /tmp inside; empty: the machine's
-	Devices []DeviceNode // beside those that everybody has
+	TempDir string       // the directory that is /tmp inside; empty: the machine's
+	Devices []DeviceNode // in addition to those that everybody has
 }
 
 // DeviceNode is the node of a device.
@@ -77,66 +77,66 @@ type DeviceNode struct {
 	Major, Minor uint32
 }
 
-// RestoreSpec says from what a task goes on, instead of being started anew. The zero
-// value starts it anew.
+// RestoreSpec describes the checkpoint image from which a task resumes. The zero value
+// starts the task anew.
 type RestoreSpec struct {
-	Helper []string // program and arguments; the task's first process is its child, and becomes ours when it ends
-	Input  string   // path of its standard input
-	Output string   // and of its standard output
-	PID    string   // path of the file where it leaves the pid, in decimal
+	Helper []string // program and arguments; the task's first process is its child and later the starter's
+	Input  string   // path of the helper's standard input
+	Output string   // path of the helper's standard output
+	PID    string   // path of the file where the helper writes the pid, in decimal
 }
 
-// SandboxIODir is where the attempt's directory is seen inside a box, SandboxTempDir
-// where its files for a while are.
+// SandboxIODir is the path of the attempt's directory inside a sandbox, SandboxTempDir
+// that of its temporary files.
 const (
 	SandboxIODir   = "/dev/roost"
 	SandboxTempDir = "/tmp"
 )
 
-// EndCause says why a task ended. The numbers are those of wire.Cause.
+// EndCause is the cause of a task's end. The numbers are those of wire.Cause.
 type EndCause uint8
 
 // The causes.
 const (
-	Exited        EndCause = 0 // by itself
+	Exited        EndCause = 0 // it ended by itself
 	Walltime      EndCause = 1
 	Removed       EndCause = 2
 	Vacated       EndCause = 3
-	LeaseOver     EndCause = 4 // its lease ran out
-	LaunchFailed  EndCause = 5 // could not be started: the job's fault
-	Machine       EndCause = 6 // could not be started, or lost: the machine's fault
+	LeaseOver     EndCause = 4 // its lease expired
+	LaunchFailed  EndCause = 5 // it could not be started: the job's fault
+	Machine       EndCause = 6 // it could not be started, or was lost: the machine's fault
 	Preempted     EndCause = 11
-	RestoreFailed EndCause = 10 // could not be restored: what Restore.Output holds says why
+	RestoreFailed EndCause = 10 // it could not be restored: Restore.Output contains the reason
 )
 
-// StartStep says how far the start of a task came when it failed.
+// StartStep is the step of a task's start that failed.
 type StartStep uint8
 
 // The steps, in order.
 const (
-	StepNone     StartStep = iota // it did start
-	Busy                          // another task is running or not yet forgotten
+	StepNone     StartStep = iota // the start succeeded
+	Busy                          // another task is running or not discarded yet
 	Journal                       // the record could not be written
-	Credentials                   // the user's rights could not be taken on
-	EnterCwd                      // Cwd is missing or closed to the user
-	OpenStdin                     //
-	OpenStdout                    //
-	OpenStderr                    //
+	Credentials                   // the user's ids could not be set
+	EnterCwd                      // Cwd is missing or inaccessible to the user
+	OpenStdin                     // standard input could not be opened
+	OpenStdout                    // standard output could not be opened
+	OpenStderr                    // standard error could not be opened
 	FindProgram                   // no such program
-	Fork                          // the machine has no process to give
-	ExecProgram                   // the program is there and cannot be executed
-	VerifyRights                  // it ran with rights that are not the user's, and was killed
+	Fork                          // the machine could not create a process
+	ExecProgram                   // the program exists and could not be executed
+	VerifyRights                  // it ran with ids other than the user's, and was killed
 	MakeSandbox                   // the namespaces could not be set up
 	FromImage                     // the checkpoint could not be restored
 )
 
-// TaskExit is how a task ended. A task that could not be started has Step and Errno set,
-// and Cause LaunchFailed or Machine.
+// TaskExit is the outcome of a task. A task that could not be started has Step and Errno
+// set, and Cause LaunchFailed or Machine.
 type TaskExit struct {
 	Code, Signal       int32
 	Core               bool
 	Cause              EndCause
-	Reason             string // set when it did not end by itself
+	Reason             string // set unless it ended by itself
 	Step               StartStep
 	Errno              int32
 	Wall               int64 // nanoseconds of CLOCK_BOOTTIME
@@ -144,14 +144,14 @@ type TaskExit struct {
 	MaxRSS             int64 // bytes, of the largest of them
 }
 
-// StarterPhase says what a starter is doing.
+// StarterPhase is the phase of a starter.
 type StarterPhase uint8
 
 // The phases.
 const (
 	Idle    StarterPhase = iota // no task
 	Running                     // a task runs
-	Ended                       // a task has ended, and startd did not say Forget yet
+	Ended                       // a task has ended, and the startd has not sent Discard yet
 )
 
 func (p StarterPhase) String() string {
@@ -166,12 +166,12 @@ func (p StarterPhase) String() string {
 	return "unknown"
 }
 
-// StarterState is the whole truth about a starter. Attempt counts unless Idle, PID and
-// Since while Running (or before, when Ended), Exit when Ended.
+// StarterState is the whole state of a starter. Attempt is valid unless Idle, PID and
+// Since while Running (or from before, when Ended), Exit when Ended.
 type StarterState struct {
 	Phase   StarterPhase
 	Attempt TaskAttempt
-	PID     int64 // of the task's first process; 0 when not known
+	PID     int64 // of the task's first process; 0 if unknown
 	Since   int64 // start of the task, nanoseconds of CLOCK_BOOTTIME
 	Exit    TaskExit
 	Starter int64 // the starter's own pid
@@ -183,19 +183,19 @@ type StopCmd struct {
 	Cause   EndCause
 	Fast    bool   // SIGKILL at once
 	Notice  int64  // nanoseconds between SIGTERM and SIGKILL
-	Signal  uint32 // to the program alone, instead of SIGTERM to all of its processes; 0: SIGTERM
+	Signal  uint32 // to the program alone, instead of SIGTERM to all its processes; 0: SIGTERM
 	Reason  string // goes into Exit.Reason
 }
 
-// SignalCmd asks for a signal to the task's program.
+// SignalCmd sends a signal to the task's program.
 type SignalCmd struct {
 	Attempt TaskAttempt
 	Signal  uint32
-	All     bool // and to all that it has started
+	All     bool // and to all its descendants
 }
 
-// CapturedFile is the name of the file in the attempt's directory that holds what it
-// wrote.
+// CapturedFile returns the name of the file in the attempt's directory that contains a
+// captured stream.
 func CapturedFile(stderr bool) string {
 	if stderr {
 		return "stderr"
@@ -203,6 +203,6 @@ func CapturedFile(stderr bool) string {
 	return "stdout"
 }
 
-// StatusFile is the name of the file in the attempt's directory that gets the wait status
-// of the program: four bytes, little endian, all ones until then.
+// StatusFile is the file in the attempt's directory that receives the wait status of the
+// program. It has four bytes, little endian, all ones until then.
 const StatusFile = "status"

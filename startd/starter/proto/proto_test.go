@@ -52,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestReplay cuts a journal at every byte: what is whole counts, and nothing else.
+// TestReplay cuts a journal at every byte: only the complete records count.
 func TestReplay(t *testing.T) {
 	a, b := TaskAttempt{1, 2, 3}, TaskAttempt{1, 2, 4}
 	steps := []struct {
