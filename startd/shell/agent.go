@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// AgentCommand is the first argument of a program that is to call Agent with the rest of
-// them.
+// AgentCommand is the first argument of a program that must call Agent with the remaining
+// ones.
 const AgentCommand = "shell-agent"
 
 // The agent's steps, as its second argument.
@@ -24,9 +24,9 @@ const (
 	stepBecome = "become"
 )
 
-// Agent does one step on the way into a task, and returns only if that fails.
+// Agent performs one step of entering a task, and returns only if that fails.
 func Agent(args []string) error {
-	runtime.LockOSThread() // what is asked of the kernel for one thread must hold for the one that execs
+	runtime.LockOSThread() // the settings of this thread must apply to the one that execs
 	if len(args) != 1 {
 		return fmt.Errorf("%w: an execute node starts this", roost.Usage)
 	}
@@ -43,7 +43,7 @@ func Agent(args []string) error {
 	return fmt.Errorf("%w: an execute node starts this", roost.Usage)
 }
 
-// joinNamespaces waits to be let in and enters the namespaces, if there are any to enter.
+// joinNamespaces waits for the go-ahead and enters the namespaces, if there are any.
 func (o *agentRequest) joinNamespaces() error {
 	if n, err := os.NewFile(gateFD, "gate").Read(make([]byte, 1)); n != 1 {
 		return fmt.Errorf("%w: called off: %w", roost.Unavailable, err)
@@ -51,7 +51,7 @@ func (o *agentRequest) joinNamespaces() error {
 	if err := setParentDeathSignal(o.Parent); err != nil {
 		return err
 	}
-	if o.Change { // now, as a namespace may not allow it any more
+	if o.Change { // now, as a namespace may forbid it later
 		if err := unix.Setgroups(ints(o.Groups)); err != nil {
 			return fmt.Errorf("groups: %w", err)
 		}
@@ -79,7 +79,7 @@ func (o *agentRequest) joinNamespaces() error {
 	return fmt.Errorf("exec nsenter: %w", unix.Exec(nsenter, args, []string{}))
 }
 
-// setParentDeathSignal has the kernel kill us when our parent ends.
+// setParentDeathSignal makes the kernel kill this process when its parent ends.
 func setParentDeathSignal(parent int) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
@@ -90,15 +90,14 @@ func setParentDeathSignal(parent int) error {
 	return nil
 }
 
-// becomeTaskUser takes on what the task has, the user's rights last, and runs the
-// command.
+// becomeTaskUser sets the task's attributes, the user's ids last, and runs the command.
 func (o *agentRequest) becomeTaskUser() error {
 	unix.Umask(int(o.Umask))
 	o.dropCapabilities()
 	if err := o.setCredentials(); err != nil {
 		return err
 	}
-	if err := setParentDeathSignal(0); err != nil { // a change of rights has undone it
+	if err := setParentDeathSignal(0); err != nil { // a change of ids has cleared it
 		return err
 	}
 	if err := unix.Fchdir(cwdFD); err != nil {
@@ -118,13 +117,13 @@ func (o *agentRequest) becomeTaskUser() error {
 	}
 	o.setLimits()
 	if o.Nice > 0 {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, o.Nice) // one that is as nice already stays so
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, o.Nice) // it fails if the process has a higher nice value already
 	}
 	return o.execCommand()
 }
 
-// dropCapabilities gives up capabilities that the task cannot have either. Without the
-// right to do so there are none.
+// dropCapabilities drops capabilities that the task cannot have. Without the right to do
+// so the process has none.
 func (o *agentRequest) dropCapabilities() {
 	for c := range 64 {
 		if o.Bounding>>c&1 == 0 {
@@ -133,16 +132,16 @@ func (o *agentRequest) dropCapabilities() {
 	}
 }
 
-// setLimits sets the task's limits, last of all, as this program may need more than they
-// allow. One that may not be set is as tight already.
+// setLimits sets the task's limits last of all, as this program may need more than they
+// allow. A limit that cannot be set is as low already.
 func (o *agentRequest) setLimits() {
 	for _, l := range o.Limits {
-		// syscall's own: its exec puts back the number of files else
+		// syscall's own: otherwise its exec restores the limit of open files
 		_ = syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Soft, Max: l.Max})
 	}
 }
 
-// setCredentials takes on the user's, and looks whether they are.
+// setCredentials sets the user's ids and verifies them.
 func (o *agentRequest) setCredentials() error {
 	if !o.Change {
 		return nil
@@ -176,12 +175,11 @@ func ints(list []uint32) []int {
 	return all
 }
 
-// takeForeground makes the command a group of its own in the foreground of the terminal:
-// what Ctrl-C sends is for the command, and not for the program that waits for it
-// outside.
+// takeForeground makes the command a process group in the foreground of the terminal.
+// Ctrl-C then reaches the command, and not the program that waits for it outside.
 func (o *agentRequest) takeForeground() {
 	if unix.Setpgid(0, 0) != nil {
-		return // the leader of the session, which is in front already
+		return // the session leader, which is in the foreground already
 	}
 	signal.Ignore(syscall.SIGTTOU)
 	_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, os.Getpid())

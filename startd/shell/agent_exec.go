@@ -12,13 +12,13 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Statuses of a command that could not be run, as shells have them.
+// Exit statuses of a command that could not be run, as in shells.
 const (
 	notFound      = 127
 	notExecutable = 126
 )
 
-// startError is a command that could not be run, and the exit status that says so.
+// startError is the error of a command that could not be run, with its exit status.
 type startError struct {
 	code int
 	err  error
@@ -27,7 +27,7 @@ type startError struct {
 func (f *startError) Error() string { return f.err.Error() }
 func (f *startError) Unwrap() error { return f.err }
 
-// ExitCode is what the agent ends with after an error of Agent.
+// ExitCode returns the exit status of the agent for an error of Agent.
 func ExitCode(err error) int {
 	if f, ok := errors.AsType[*startError](err); ok {
 		return f.code
@@ -35,7 +35,7 @@ func ExitCode(err error) int {
 	return roost.Internal.ExitCode()
 }
 
-// execCommand executes the command, or the first of the shells that can be.
+// execCommand executes the command, or the first shell that can be executed.
 func (o *agentRequest) execCommand() error {
 	command, tries := o.Command, []string{}
 	if len(command) > 0 {
@@ -59,7 +59,7 @@ func (o *agentRequest) execCommand() error {
 	return &startError{notExecutable, err}
 }
 
-// variableValue looks up one of the task's variables.
+// variableValue returns the value of a variable of the task.
 func variableValue(environment []string, name string) string {
 	for _, v := range environment {
 		if n, value, _ := strings.Cut(v, "="); n == name {
@@ -69,7 +69,7 @@ func variableValue(environment []string, name string) string {
 	return ""
 }
 
-// lookUpCommand finds a command as execvp(3) does, with the user's rights and in the
+// lookUpCommand finds a command as execvp(3) does. It has the user's rights and the
 // task's working directory.
 func lookUpCommand(name, path string) (string, error) {
 	if strings.Contains(name, "/") {

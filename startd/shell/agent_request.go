@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentRequest is what the agent is told: all that differs from shell to shell.
-// Descriptors are not in it; they have fixed places.
+// agentRequest contains all parameters of an agent. The descriptors are not in it, as
+// they have fixed numbers.
 type agentRequest struct {
-	Parent      int      // the process that starts the agent
-	Joined      []string // nsenter's flags; their namespaces are on the descriptors from firstNamespaceFD
-	Root        bool     // the root directory of the task is on rootFD
-	Change      bool     // take on the user's rights; false where we have them already
+	Parent      int      // pid of the process that starts the agent
+	Joined      []string // nsenter's flags; the namespaces are on the descriptors from firstNamespaceFD on
+	Root        bool     // rootFD is the task's root directory
+	Change      bool     // set the user's ids; false if we have them already
 	UID, GID    uint32
 	Groups      []uint32
 	Umask       uint32
@@ -24,21 +24,21 @@ type agentRequest struct {
 	Nice        int // above 0
 	Environment []string
 	Command     []string
-	Shells      []string // without a command: what to try, in order
+	Shells      []string // shells to try in order, without a command
 	Terminal    bool
 	Login       bool // the shell is a login shell
 }
 
-// Where the agent finds what it needs.
+// The fixed descriptors of the agent.
 const (
 	requestFD = 3 + iota
-	gateFD    // a byte comes when it is in its cgroups; the end, when it never will be
-	cwdFD     // the task's working directory; the null device where it is gone
-	rootFD    // the task's root directory; the null device where it is ours
+	gateFD    // a byte means that the agent is in its cgroups; the end, that it never will be
+	cwdFD     // the task's working directory; the null device if it is gone
+	rootFD    // the task's root directory; the null device if it is ours
 	firstNamespaceFD
 )
 
-// writeMemfd puts the order into a file in memory, which the agent's two steps can read
+// writeMemfd writes the request to a memory file, which the agent's two steps can read
 // one after the other.
 func (o *agentRequest) writeMemfd() (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// agentRequest is what the agent is told.
+// agentRequest returns the request for the agent.
 func (o StartOptions) agentRequest(t *TaskHandle) *agentRequest {
 	environment := t.environment
 	if o.Terminal && printable(o.Term) {
@@ -28,16 +28,16 @@ func (o StartOptions) agentRequest(t *TaskHandle) *agentRequest {
 	}
 }
 
-// printable reports whether the name of a terminal is one: it comes from far away, and
-// libraries look for files of that name.
+// printable reports whether a terminal name is valid. It comes from a remote client, and
+// libraries open files of that name.
 func printable(term string) bool {
 	return term != "" && len(term) <= 64 && !strings.ContainsFunc(term, func(r rune) bool {
 		return r == '/' || !unicode.IsPrint(r) || r > 0x7e
 	})
 }
 
-// shellCandidates are what to try for a user, in order: the shell that the environment
-// names, the one of the user database, and what every system has.
+// shellCandidates returns the shells to try for a user, in order. They are the shell in
+// the environment, the one of the user database, and those that every system has.
 func shellCandidates(uid uint32, named string) (list []string) {
 	for _, path := range []string{named, loginShell(uid), "/bin/bash", "/bin/sh"} {
 		if filepath.IsAbs(path) && !strings.HasSuffix(path, "/nologin") && !strings.HasSuffix(path, "/false") &&
@@ -48,7 +48,7 @@ func shellCandidates(uid uint32, named string) (list []string) {
 	return list
 }
 
-// loginShell is what passwd(5) says.
+// loginShell returns the user's shell in passwd(5).
 func loginShell(uid uint32) string {
 	f, err := os.Open("/etc/passwd")
 	if err != nil {

@@ -14,17 +14,16 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// processStat is what /proc/PID/stat says of one.
+// processStat is the content of /proc/PID/stat.
 type processStat struct {
 	pid, parent, session int
 	state                byte
-	// bytes of what it was started with; -1 while it is just becoming another program, or
-	// if it has ended
+	// size of its initial environment in bytes; -1 during an exec, or if it has ended
 	environment int
 }
 
-// readProcess reads the stat line of a process. The name in it may hold anything, so
-// fields are counted from the last parenthesis.
+// readProcess reads the stat line of a process. The name in it may contain any character,
+// so the fields are counted from the last parenthesis.
 func readProcess(pid int) (processStat, error) {
 	text, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {
@@ -47,13 +46,13 @@ func readProcess(pid int) (processStat, error) {
 	return p, nil
 }
 
-// envEndField is the place of env_end behind the name (proc(5)). It is 0 from when a
-// program has made way for the next until that has its arguments.
+// envEndField is the index of env_end after the name (proc(5)). It is 0 during an exec
+// until the new program has its arguments.
 const envEndField = 51 - 3
 
 func procFile(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
-// processes lists what runs, by pid. What ends meanwhile is left out.
+// processes lists the running processes by pid. It skips processes that end meanwhile.
 func processes() ([]processStat, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -76,11 +75,11 @@ func processes() ([]processStat, error) {
 	return all, nil
 }
 
-// processStatus is what is wanted of /proc/PID/status.
+// processStatus contains the needed fields of /proc/PID/status.
 type processStatus struct {
 	uid      uint32 // real
 	umask    uint32
-	bounding uint64 // capabilities that it can ever have
+	bounding uint64 // the capability bounding set
 }
 
 func readStatus(pid int) (s processStatus, err error) {
@@ -112,11 +111,11 @@ func readStatus(pid int) (s processStatus, err error) {
 	return s, nil
 }
 
-// killRounds bounds how often the members of a session are looked for: one that forks
+// killRounds bounds how often the members of a session are listed. A session that forks
 // faster than it is killed ends with its task's cgroup.
 const killRounds = 50
 
-// killSession kills all processes of a session. Its number belongs to it as long as its
+// killSession kills all processes of a session. Its number cannot be reused while its
 // leader has not been waited for.
 func killSession(sid int) {
 	for range killRounds {
@@ -136,8 +135,7 @@ func killSession(sid int) {
 	}
 }
 
-// killProcess kills one process through a descriptor, if it is still of the session once
-// there is one.
+// killProcess kills one process through a pidfd, if it still belongs to the session.
 func killProcess(pid, sid int) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -150,7 +148,7 @@ func killProcess(pid, sid int) bool {
 	if unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		return false
 	}
-	// milliseconds; the next look finds it again if it is slower
+	// milliseconds; the next scan finds it again if it is slower
 	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 	return true
 }

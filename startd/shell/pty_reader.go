@@ -6,10 +6,9 @@ import (
 	"syscall"
 )
 
-// ptyReader reads what has been written to a terminal, from its master. Linux says EIO
-// when the last that had the terminal open has closed it, and on a busy machine it can
-// say so while what was written last is still on its way through the line discipline;
-// another read finds that.
+// ptyReader reads the output of a terminal from its master. Linux returns EIO when the
+// last process has closed the terminal. On a busy machine it can do so while the last
+// output is still in the line discipline; another read returns that.
 type ptyReader struct{ master io.Reader }
 
 func (w ptyReader) Read(p []byte) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// closingMaster is a terminal's master that says that it was closed before it gives its
-// last lines.
+// closingMaster is the master of a terminal that reports that it is closed before it
+// returns its last lines.
 type closingMaster struct{ parts []io.Reader }
 
 func (h *closingMaster) Read(p []byte) (int, error) {
@@ -24,8 +24,8 @@ func (h *closingMaster) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLastLines holds that what a command writes just before it ends is read although the
-// terminal says first that it has been closed.
+// TestLastLines checks that the last output of a command is read. The terminal first
+// reports that it is closed.
 func TestLastLines(t *testing.T) {
 	end := iotest.ErrReader(syscall.EIO)
 	all, err := io.ReadAll(ptyReader{&closingMaster{[]io.Reader{strings.NewReader("go\r\n"),

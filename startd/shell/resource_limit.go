@@ -14,8 +14,7 @@ type resourceLimit struct {
 	Soft, Max uint64
 }
 
-// limitNames are the lines of /proc/PID/limits, in the order of the kernel's numbers for
-// them.
+// limitNames lists the lines of /proc/PID/limits, in the order of the kernel's numbers.
 func limitNames() []string {
 	return []string{
 		"Max cpu time", "Max file size", "Max data size", "Max stack size", "Max core file size", "Max resident set",
@@ -26,8 +25,9 @@ func limitNames() []string {
 	}
 }
 
-// readLimits reads the limits of a process from where everybody may: prlimit(2) would
-// need CAP_SYS_RESOURCE for another user's, which root in a container often lacks.
+// readLimits reads the limits of a process from a file that everybody may read. For
+// another user's process prlimit(2) would need CAP_SYS_RESOURCE, which root in a
+// container often lacks.
 func readLimits(pid int) ([]resourceLimit, error) {
 	text, err := os.ReadFile(procFile(pid, "limits"))
 	if err != nil {

@@ -15,32 +15,32 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// StartOptions says what to run in a task, and as whom.
+// StartOptions define what to run in a task, and as whom.
 type StartOptions struct {
 	Program    string              // this program, which is run as the agent
 	UID, GID   uint32              // the task's owner
-	Groups     []uint32            // supplementary ones
-	Command    []string            // none: the user's shell
-	Login      bool                // that is a login shell
-	Terminal   bool                // on a terminal; else on three pipes
+	Groups     []uint32            // supplementary groups
+	Command    []string            // empty: the user's shell
+	Login      bool                // run it as a login shell
+	Terminal   bool                // use a terminal; false: three pipes
 	Term       string              // the kind of terminal, TERM
 	Rows, Cols uint16              // its size, 0 for unknown
-	Join       func(pid int) error // puts a process into the task's cgroups; nil: there are none
+	Join       func(pid int) error // moves a process into the task's cgroups; nil: there are none
 }
 
-// Shell is a command that runs in a task. In, Out and Err are its streams; on a terminal
-// Out has everything and Err is nil.
+// Shell is a command that runs in a task. In, Out and Err are its streams. With a
+// terminal Out contains all output and Err is nil.
 type Shell struct {
 	In, Err  *os.File
 	Out      io.Reader
-	files    []*os.File // our ends of them all
+	files    []*os.File // our ends of all streams
 	terminal bool
 	cmd      *exec.Cmd
-	ended    chan struct{} // closed when the command has ended, and all of its session with it
+	ended    chan struct{} // closed when the command and all of its session have ended
 }
 
-// Start runs a command in a task. The task may be closed afterwards; the shell must be
-// waited for.
+// Start runs a command in a task. The task may be closed afterwards; the caller must wait
+// for the end of the shell.
 func Start(t *TaskHandle, o StartOptions) (*Shell, error) {
 	s := &Shell{terminal: o.Terminal, ended: make(chan struct{})}
 	theirs, err := s.openStreams(t, o)
@@ -61,7 +61,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// openStreams makes a terminal or pipes; what it returns are the command's ends.
+// openStreams creates a terminal or pipes, and returns the command's ends.
 func (s *Shell) openStreams(t *TaskHandle, o StartOptions) ([]*os.File, error) {
 	if o.Terminal {
 		master, slave, err := openTerminal(t)
@@ -70,7 +70,7 @@ func (s *Shell) openStreams(t *TaskHandle, o StartOptions) ([]*os.File, error) {
 		}
 		s.In, s.Out, s.files = master, ptyReader{master}, []*os.File{master}
 		s.Resize(o.Rows, o.Cols)
-		if o.changesUser() { // by its descriptor, so nobody can have put another file there
+		if o.changesUser() { // through its descriptor, so that no other file can be affected
 			if err := slave.Chown(int(o.UID), -1); err != nil {
 				return []*os.File{slave}, fmt.Errorf("terminal: %w", err)
 			}
@@ -92,8 +92,8 @@ func (s *Shell) openStreams(t *TaskHandle, o StartOptions) ([]*os.File, error) {
 	return theirs, nil
 }
 
-// openTerminal makes a terminal of the task's own /dev/pts, so that the task finds it
-// there by name, or else of ours.
+// openTerminal creates a terminal in the task's own /dev/pts, so that the task finds it
+// there by name. If that fails it uses ours.
 func openTerminal(t *TaskHandle) (master, slave *os.File, err error) {
 	if t.root == nil {
 		return pty.Open()
@@ -104,7 +104,7 @@ func openTerminal(t *TaskHandle) (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// openTerminalBelow makes a terminal of the /dev/pts below root.
+// openTerminalBelow creates a terminal in the /dev/pts below root.
 func openTerminalBelow(root *os.File) (master, slave *os.File, err error) {
 	fd, err := unix.Openat2(int(root.Fd()), "dev/pts/ptmx", &unix.OpenHow{
 		Flags:   unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NONBLOCK,
@@ -126,10 +126,10 @@ func openTerminalBelow(root *os.File) (master, slave *os.File, err error) {
 	return nil, nil, err
 }
 
-// changesUser reports whether the user's rights are not ours.
+// changesUser reports whether the user's uid differs from ours.
 func (o StartOptions) changesUser() bool { return int(o.UID) != os.Geteuid() }
 
-// startAgent runs the agent, puts it into the cgroups, and lets it in.
+// startAgent starts the agent, moves it into the cgroups, and gives it the go-ahead.
 func (s *Shell) startAgent(t *TaskHandle, o StartOptions, streams []*os.File) error {
 	text, err := o.agentRequest(t).writeMemfd()
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Shell) startAgent(t *TaskHandle, o StartOptions, streams []*os.File) er
 	return err
 }
 
-// startCommand starts the command in a thread that lives until it ends: the kernel takes
-// the end of the thread for that of the parent (prctl(2), PR_SET_PDEATHSIG).
+// startCommand starts the command from a thread that lives until it ends. For the kernel
+// the end of that thread is the end of the parent (prctl(2), PR_SET_PDEATHSIG).
 func (s *Shell) startCommand() error {
 	started := make(chan error)
 	go func() {
@@ -184,8 +184,8 @@ func (s *Shell) startCommand() error {
 		pid := s.cmd.Process.Pid
 		for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 		}
-		killSession(pid) // as long as it has not been waited for, the number is its own
-		_ = s.cmd.Wait() // how it ended is in its state
+		killSession(pid) // it has not been waited for, so the number cannot be reused
+		_ = s.cmd.Wait() // its state contains the outcome
 	}()
 	err := <-started
 	if err != nil {
@@ -194,25 +194,26 @@ func (s *Shell) startCommand() error {
 	return err
 }
 
-// Resize tells the terminal its size; 0 means unknown, and is not told.
+// Resize sets the size of the terminal. It ignores 0, which means unknown.
 func (s *Shell) Resize(rows, columns uint16) {
 	if s.terminal && rows > 0 && columns > 0 {
-		_ = pty.Setsize(s.In, &pty.Winsize{Rows: rows, Cols: columns}) // a terminal without a size works
+		_ = pty.Setsize(s.In, &pty.Winsize{Rows: rows, Cols: columns}) // a terminal works without a size
 	}
 }
 
-// CloseInput ends the command's input; on a terminal there is no such thing, and Ctrl-D
-// is a character.
+// CloseInput closes the command's input. It does nothing with a terminal, where Ctrl-D is
+// a character.
 func (s *Shell) CloseInput() {
 	if !s.terminal {
 		s.In.Close()
 	}
 }
 
-// Ended is closed when the command has ended. There may be output to read yet.
+// Ended is closed when the command has ended. There may still be output to read.
 func (s *Shell) Ended() <-chan struct{} { return s.ended }
 
-// Status is how the command ended: its exit code, or the signal that ended it.
+// Status waits for the end of the command and returns its exit code, or the signal that
+// ended it.
 func (s *Shell) Status() (code int, signal syscall.Signal) {
 	<-s.ended
 	if s.cmd.ProcessState == nil {
@@ -225,8 +226,8 @@ func (s *Shell) Status() (code int, signal syscall.Signal) {
 	return status.ExitStatus(), 0
 }
 
-// HangUp closes our end of the streams: on a terminal the command's session gets SIGHUP.
-// Nothing of the shell but Ended, Status and Kill is of use then.
+// HangUp closes our ends of the streams: with a terminal the command's session gets
+// SIGHUP. Only Ended, Status and Kill may be used afterwards.
 func (s *Shell) HangUp() { s.Close() }
 
 // Kill ends the command and all of its session. Its terminal hangs up when it is closed.

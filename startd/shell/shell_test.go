@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// owner is an ordinary user that has no account.
+// owner is the uid of an ordinary user without an account.
 const owner = 12345
 
 // testTask is a task in a directory of its own.
@@ -34,8 +34,8 @@ type testTask struct {
 	hasNamespaces bool
 }
 
-// startTestTask starts a task of the owner's that does nothing, as root's child and, with
-// space, in namespaces.
+// startTestTask starts an idle task of the owner as root's child and, with space, in
+// namespaces.
 func startTestTask(t *testing.T, space bool) *testTask {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -80,7 +80,7 @@ func startTestTask(t *testing.T, space bool) *testTask {
 	return &testTask{pid: cmd.Process.Pid, parent: os.Getpid(), dir: dir, hasNamespaces: space}
 }
 
-// run runs a command in a task and returns what it wrote.
+// run runs a command in a task and returns its output.
 func (in *testTask) run(t *testing.T, o StartOptions,
 	input string) (stdout, stderr string, code int, signal syscall.Signal) {
 	t.Helper()
@@ -103,7 +103,7 @@ func (in *testTask) run(t *testing.T, o StartOptions,
 	var out, errs bytes.Buffer
 	done := make(chan bool, 2)
 	go func() {
-		if o.Terminal { // what is typed too early is for whoever has the terminal then
+		if o.Terminal { // input that is typed too early goes to whoever has the terminal then
 			for buf := make([]byte, 1); !strings.Contains(out.String(), "go\r\n"); out.Write(buf) {
 				if n, err := s.Out.Read(buf); n == 0 || err != nil {
 					break
@@ -135,8 +135,8 @@ func runBothWays(t *testing.T, f func(t *testing.T, in *testTask)) {
 	t.Run("namespaces", func(t *testing.T) { f(t, startTestTask(t, true)) })
 }
 
-// TestInside holds that a command has the task's rights, directory, environment, limits
-// and namespaces, and nothing else.
+// TestInside checks that a command has the task's rights, directory, environment, limits
+// and namespaces. It must have nothing else.
 func TestInside(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
 		stdout, stderr, code, _ := in.run(t, StartOptions{Command: []string{"sh", "-c",
@@ -164,7 +164,7 @@ func TestInside(t *testing.T) {
 	})
 }
 
-// TestEndings holds how the end of a command is told.
+// TestEndings checks how the end of a command is reported.
 func TestEndings(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
 		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"no-such-command"}}, ""); code != 127 ||
@@ -186,8 +186,8 @@ func TestEndings(t *testing.T) {
 	})
 }
 
-// TestTerminal holds that there is one, with a size, that it is the user's, and that
-// Ctrl-C reaches the command and nothing else.
+// TestTerminal checks that there is a terminal, that it has a size, and that the user
+// owns it. Ctrl-C must reach the command and nothing else.
 func TestTerminal(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
 		stdout, _, code, _ := in.run(t, StartOptions{Terminal: true, Term: "vt100", Rows: 33, Cols: 111,
@@ -209,7 +209,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// TestKill holds that nothing is left of a shell that is killed.
+// TestKill checks that nothing is left of a shell that is killed.
 func TestKill(t *testing.T) {
 	runBothWays(t, func(t *testing.T, in *testTask) {
 		task, err := OpenTask(in.pid, in.parent, owner)
@@ -243,8 +243,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// TestOpenRefuses holds that a number that is not, or no longer, the task's leads
-// nowhere.
+// TestOpenRefuses checks that OpenTask refuses a pid that is not, or no longer, the
+// task's.
 func TestOpenRefuses(t *testing.T) {
 	in := startTestTask(t, false)
 	for name, open := range map[string]func() (*TaskHandle, error){
@@ -260,8 +260,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestVariables holds what is taken from an environment that the program may have written
-// over.
+// TestVariables checks what is read from an environment that the program may have
+// overwritten.
 func TestVariables(t *testing.T) {
 	got := variables([]byte("A=1\x00B\x00=x\x00C=a=b\x00A=2\x00\x00D=\x00\xff\xfe=\xff"))
 	want := []string{"A=1", "C=a=b", "D=", "\xff\xfe=\xff"}
@@ -270,7 +270,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestLimits holds how limits are read.
+// TestLimits checks how limits are parsed.
 func TestLimits(t *testing.T) {
 	got := fmt.Sprint(parseLimits("Limit                     Soft Limit           Hard Limit           Units     \n" +
 		"Max cpu time              unlimited            unlimited            seconds   \n" +

@@ -15,11 +15,11 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// maxEnvironment bounds what is read of a task's environment, in bytes. execve(2) takes
+// maxEnvironment bounds what is read of a task's environment, in bytes. execve(2) accepts
 // no more.
 const maxEnvironment = 6 << 20
 
-// namespaceKind is a sort of namespace: its name below /proc/PID/ns, and nsenter's flag
+// namespaceKind is a kind of namespace: its name below /proc/PID/ns, and nsenter's flag
 // for it.
 type namespaceKind struct{ name, flag string }
 
@@ -30,15 +30,15 @@ func namespaceKinds() []namespaceKind {
 	}
 }
 
-// TaskHandle is a running task, held open: whatever becomes of its process's number, what
-// a shell joins is the task's.
+// TaskHandle is an open handle to a running task. A shell joins that task even if its pid
+// is reused.
 type TaskHandle struct {
-	firstProcess   int // its first process, seen from outside: the program, or what is PID 1 of its namespace
+	firstProcess   int // pid of its first process, outside: the program, or PID 1 of its namespace
 	pidfd          int
 	namespaceFlags []string   // nsenter's flags, in the order of files
 	files          []*os.File // namespaces that differ from ours
-	root           *os.File   // nil where the mount namespace is ours
-	cwd            *os.File   // nil where it is gone
+	root           *os.File   // nil if the mount namespace is ours
+	cwd            *os.File   // nil if it is gone
 	environment    []string
 	umask          uint32
 	bounding       uint64
@@ -46,9 +46,9 @@ type TaskHandle struct {
 	nice           int
 }
 
-// OpenTask finds the task whose first process is pid, a child of parent, and whose
-// program runs as uid. A process that is gone, or is another one by now, is
-// roost.Finished. The task must be closed.
+// OpenTask opens the task with the first process pid, a child of parent, whose program
+// runs as uid. If the process is gone, or its pid is reused, the error is roost.Finished.
+// The caller must close the task.
 func OpenTask(pid, parent int, uid uint32) (*TaskHandle, error) {
 	t := &TaskHandle{firstProcess: pid, pidfd: -1}
 	if err := t.openTask(parent, uid); err != nil {
@@ -62,8 +62,8 @@ func (t *TaskHandle) openTask(parent int, uid uint32) (err error) {
 	if t.pidfd, err = unix.PidfdOpen(t.firstProcess, 0); err != nil {
 		return taskGoneError(err)
 	}
-	// The number was its own when it was told to us: it still is if the parent is, which
-	// is alive and has not reaped it.
+	// The pid was the task's when it was reported. It still is if its parent is the same,
+	// which is alive and has not reaped it.
 	if p, err := readProcess(t.firstProcess); err != nil || p.parent != parent || p.state == 'Z' {
 		return taskGoneError(err)
 	}
@@ -79,8 +79,8 @@ func (t *TaskHandle) openTask(parent int, uid uint32) (err error) {
 	return t.readProgram(program, uid)
 }
 
-// taskGoneError is what every failure to look at a process means: it ended under our
-// eyes.
+// taskGoneError returns the error for a failure to inspect a process: it has ended
+// meanwhile.
 func taskGoneError(err error) error {
 	if err == nil {
 		err = errors.New("it is another one's by now")
@@ -88,7 +88,7 @@ func taskGoneError(err error) error {
 	return fmt.Errorf("%w: %w", roost.Finished, err)
 }
 
-// openNamespaces opens the namespaces in which the task and we differ.
+// openNamespaces opens the namespaces of the task that differ from ours.
 func (t *TaskHandle) openNamespaces() error {
 	for _, s := range namespaceKinds() {
 		path := procFile(t.firstProcess, filepath.Join("ns", s.name))
@@ -113,9 +113,9 @@ func (t *TaskHandle) openNamespaces() error {
 	return nil
 }
 
-// openDirectory opens what a link of /proc leads to, which is no name that anybody could
-// change, and without asking for the right to read it: root has none on some network file
-// systems.
+// openDirectory opens the target of a link in /proc, which is not a name that others
+// could change. It does not need the right to read it, which root lacks on some network
+// file systems.
 func openDirectory(link string) (*os.File, error) {
 	fd, err := unix.Open(link, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *TaskHandle) userProgram(uid uint32) (int, error) {
 	return 0, fmt.Errorf("%w: its program has not started yet, or has ended", roost.Conflict)
 }
 
-// readProgram takes from the program what a shell is to have in common with it.
+// readProgram reads the attributes of the program that a shell must share with it.
 func (t *TaskHandle) readProgram(program int, uid uint32) error {
 	pidfd, err := unix.PidfdOpen(program, 0)
 	if err != nil {
@@ -164,12 +164,12 @@ func (t *TaskHandle) readProgram(program int, uid uint32) error {
 		return taskGoneError(err)
 	}
 	if kernels, err := unix.Getpriority(unix.PRIO_PROCESS, program); err == nil {
-		t.nice = 20 - kernels // the system call, without the library's arithmetic
+		t.nice = 20 - kernels // the kernel returns 20 - nice
 	}
 	if p, err := readProcess(program); err != nil || program != t.firstProcess && p.parent != t.firstProcess {
 		return taskGoneError(err)
 	}
-	// Both were there until now, so all that was opened and read is theirs.
+	// Both processes were alive until now, so all that was opened and read is theirs.
 	if err := errors.Join(unix.PidfdSendSignal(pidfd, 0, nil, 0),
 		unix.PidfdSendSignal(t.pidfd, 0, nil, 0)); err != nil {
 		return taskGoneError(err)
@@ -177,9 +177,9 @@ func (t *TaskHandle) readProgram(program int, uid uint32) error {
 	return nil
 }
 
-// readEnvironment reads what the program was started with. The program may have written
-// over it: what is no variable is left out, and all of it is the user's own. While it
-// becomes another program there is none to read for a moment.
+// readEnvironment reads the initial environment of a program. The program may have
+// overwritten it: entries that are no variables are skipped, and all data is the user's
+// own. During an exec there is no environment for a moment.
 func readEnvironment(pid int) ([]string, error) {
 	for late := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
 		p, err := readProcess(pid)
@@ -206,8 +206,8 @@ func readVariables(pid int) ([]string, error) {
 	return variables(text), nil
 }
 
-// variables splits an environment. A name twice is the first of them, as getenv(3) has
-// it.
+// variables splits an environment. Of duplicate names it keeps the first, as getenv(3)
+// does.
 func variables(text []byte) (list []string) {
 	seen := make(map[string]bool)
 	for v := range bytes.SplitSeq(text, []byte{0}) {
@@ -220,8 +220,8 @@ func variables(text []byte) (list []string) {
 	return list
 }
 
-// paths are the task's directories and namespaces as the agent expects them from cwdFD
-// on. The null device stands for what there is none of.
+// paths returns the task's directories and namespaces in the order of the agent's
+// descriptors from cwdFD on. The null device replaces a missing one.
 func (t *TaskHandle) paths() (list []*os.File, done func(), err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -239,7 +239,7 @@ func (t *TaskHandle) paths() (list []*os.File, done func(), err error) {
 // HasNamespaces reports whether the task has namespaces of its own.
 func (t *TaskHandle) HasNamespaces() bool { return len(t.namespaceFlags) > 0 }
 
-// Close lets the task go.
+// Close closes the handle.
 func (t *TaskHandle) Close() {
 	for _, f := range append(t.files, t.root, t.cwd) {
 		if f != nil {

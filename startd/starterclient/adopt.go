@@ -15,14 +15,14 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// connectTimeout is how long a starter may take to say hello: it does nothing but wait,
-// so more than this is a machine in trouble.
+// connectTimeout is how long a starter may take to send its Hello. It does nothing but
+// wait, so a longer time means that the machine is in trouble.
 const connectTimeout = 5 * time.Second
 
-// Adopt connects to the starter of a claim's directory, which a startd before this one
-// has spawned, and returns its state. With a dead starter the error is ErrGone, and the
-// state is the last that its journal holds. Events are as for Spawn; an TaskExited that
-// the state shows already comes as an event, too.
+// Adopt connects to the starter in a claim's directory, which an earlier startd has
+// spawned. It returns the starter's state. If the starter is dead the error is ErrGone,
+// and the state is the last in its journal. Events are as for Spawn; if the state
+// contains a TaskExited it is delivered as an event, too.
 func Adopt(dir string, events func(Event)) (*Starter, ProcessState, error) {
 	conn, err := dial(filepath.Join(dir, "sock"))
 	switch {
@@ -51,8 +51,8 @@ func Adopt(dir string, events func(Event)) (*Starter, ProcessState, error) {
 	}
 }
 
-// ReadJournal returns the state that the journal in a claim's directory ends in. No
-// journal is the journal of an idle starter.
+// ReadJournal returns the last state in the journal of a claim's directory. A missing
+// journal means an idle starter.
 func ReadJournal(dir string) (ProcessState, error) {
 	journal, err := os.ReadFile(filepath.Join(dir, "journal"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

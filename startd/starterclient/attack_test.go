@@ -16,7 +16,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// hostileProgram is a task of an ordinary user in a box; it prints what it has come to.
+// hostileProgram runs a task of an ordinary user in a sandbox and returns its outcome and
+// its output.
 func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) (starterclient.TaskExit, string) {
 	t.Helper()
 	o := asNobody(number, script)
@@ -28,8 +29,8 @@ func hostileProgram(t *testing.T, b *testStarter, number uint32, script string) 
 	return exit, out
 }
 
-// TestBoxIsShut: what a task tries in its box against the machine, its neighbours and its
-// own keepers. Each script prints "in" if it gets through.
+// TestBoxIsShut runs attacks from inside a sandbox. The targets are the machine, other
+// tasks and the starter. Each script prints "in" if it succeeds.
 func TestBoxIsShut(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testSandboxIsSealed)
@@ -109,12 +110,12 @@ func testSandboxIsSealed(t *testing.T) {
 	}
 }
 
-// TestCoveredTempStaysCovered: a task does not see the machine's /tmp, nor what is
-// mounted below it, under its own: from a user namespace of its own it cannot take off
-// what covers them, nor reach around it. A host where root lacks CAP_SYS_RESOURCE has
-// such mounts in the box, see TestHiddenMounts. The kernel locks the mounts that come
-// into a namespace with less rights (mount_namespaces(7)); the test holds that all of
-// ours come that way. Each script prints "apart" when its attack began.
+// TestCoveredTempStaysCovered checks that a task cannot see the machine's /tmp, nor
+// mounts below it. From a user namespace of its own it can neither unmount what covers
+// them nor reach around it. On a host where root lacks CAP_SYS_RESOURCE the sandbox
+// contains such mounts, see TestHiddenMounts. The kernel locks the mounts that propagate
+// into a namespace with less privilege (mount_namespaces(7)); the test checks that this
+// covers all of ours. Each script prints "apart" when its attack has begun.
 func TestCoveredTempStaysCovered(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", testCoveredTempStaysCovered)
@@ -174,9 +175,9 @@ func testCoveredTempStaysCovered(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfBoxes: after many tasks that leave mounts, links and processes
-// behind, the machine has the mounts that it had, and the starter the descriptors and
-// children.
+// TestNothingIsLeftOfBoxes checks that nothing remains of many tasks. They leave mounts,
+// links and processes behind. Then the machine must have its former mounts, and the
+// starter its former descriptors and children.
 func TestNothingIsLeftOfBoxes(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
@@ -211,8 +212,8 @@ func TestNothingIsLeftOfBoxes(t *testing.T) {
 
 func roostProcesses(mounts, dir string) int { return strings.Count(mounts, dir) }
 
-// TestBoxDiesWithItsStarter: a kill of the starter takes all of the box along, whatever
-// it has forked and whatever signals it does not hear.
+// TestBoxDiesWithItsStarter checks that killing the starter kills the whole sandbox,
+// whatever it forked and whatever signals it ignores.
 func TestBoxDiesWithItsStarter(t *testing.T) {
 	needRoot(t)
 	t.Run("boxed", func(t *testing.T) {
@@ -244,8 +245,8 @@ func TestBoxDiesWithItsStarter(t *testing.T) {
 	})
 }
 
-// TestHostileEnvironment: what the job's environment says is for its program, and not for
-// what sets up its box with root's rights.
+// TestHostileEnvironment checks that the job's environment affects only its program. It
+// must not affect the processes that set up its sandbox as root.
 func TestHostileEnvironment(t *testing.T) { runBothWays(t, testHostileEnvironment) }
 
 func testHostileEnvironment(t *testing.T) {

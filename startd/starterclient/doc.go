@@ -1,17 +1,18 @@
-// Package starter is the startd's hand on its starters: it spawns them, finds them again
-// after a restart, and tells them what to do. The starter itself, the small program that
-// is the parent of a claim's tasks, is package starter; what both say to each other
-// is package starter/proto.
+// Package starterclient controls the starters of a startd: it spawns them, reconnects to
+// them after a restart, and sends them commands. Package startd/starter is the starter
+// itself, the small program that is the parent of a claim's tasks. Package
+// startd/starter/proto defines the messages between the two.
 //
-// There is one starter a claim. It lives in the claim's directory, which only the
-// startd's user may enter, and outlives the startd:
+// There is one starter per claim. It uses the claim's directory, which only the startd's
+// user may enter, and outlives the startd:
 //
-//	sock          where it listens
-//	journal       what it did, written before it says so
-//	starter.log   what it said on stderr, in case of trouble
-//	root, dev     where it mounts the files and devices of its boxes; nobody else sees them mounted
+//	sock          its listening socket
+//	journal       its actions, recorded before they are reported
+//	starter.log   its stderr, in case of errors
+//	root, dev     mount points for the files and devices of its sandboxes, in its own mount
+//	              namespace
 //
-// What an attempt prints lies beside, in a directory of the attempt's own, until
+// The captured output of an attempt is in a separate directory of the attempt, until
 // DiscardAttempt.
 //
 // A starter runs one task at a time:
@@ -19,11 +20,11 @@
 //	        Start              exit, kill, or launch failure            DiscardAttempt
 //	idle ──────────▶ running ──────────────────────────────▶ ended ──────────▶ idle
 //
-// It ends its task when walltime or lease run out, whether or not a startd is there, and
-// itself when the lease runs out without a task. Told to, it freezes its task and lets it
-// go on.
+// It ends its task when the walltime or the lease expires, whether or not a startd is
+// running, and exits when the lease expires without a task. On command it freezes and
+// thaws its task.
 //
-// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG). In a box
-// that is process 1, with which everything in the box ends; without one, Sweep finds by
-// their environment what that process had forked.
+// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG). In a
+// sandbox that is process 1, and the whole sandbox dies with it. Otherwise Sweep finds
+// the descendants of that process by their environment.
 package starterclient

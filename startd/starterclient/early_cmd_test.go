@@ -16,9 +16,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// newGatedStarter is a starter whose boxes are not ready before open is called: to enter
-// what it takes for its group a box writes into a fifo, which holds it until somebody
-// reads. The group's state cannot be written, so that tasks are suspended by signals.
+// newGatedStarter returns a starter whose sandboxes are not ready before open is called.
+// To enter its alleged cgroup, a sandbox writes into a FIFO, which blocks until it has a
+// reader. The cgroup's state is not writable, so that tasks are suspended by signals.
 func newGatedStarter(t *testing.T) (b *testStarter, open func()) {
 	group := t.TempDir()
 	if err := os.Mkdir(filepath.Join(group, "freezer.state"), 0o700); err != nil {
@@ -27,7 +27,7 @@ func newGatedStarter(t *testing.T) (b *testStarter, open func()) {
 	return newGatedStarterIn(t, group)
 }
 
-// newGatedStarterIn is gated by a directory that is taken for its group.
+// newGatedStarterIn returns a gated starter that uses a directory as its cgroup.
 func newGatedStarterIn(t *testing.T, group string) (b *testStarter, open func()) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -59,8 +59,8 @@ func newGatedStarterIn(t *testing.T, group string) (b *testStarter, open func())
 	}
 }
 
-// startGated begins a task and gives it an order while its box is being made. The same
-// order again is answered at once, and behind that one.
+// startGated starts a task and sends commands while its sandbox is being set up. It then
+// repeats the start, which is answered at once, after those commands.
 func (b *testStarter) startGated(o starterclient.StartCmd, early func()) {
 	b.t.Helper()
 	if err := b.Start(o); err != nil {
@@ -73,8 +73,8 @@ func (b *testStarter) startGated(o starterclient.StartCmd, early func()) {
 	}
 }
 
-// TestSignalledBeforeItBegan: what a task is sent while its box is being made it gets
-// when it begins, and not its notice later.
+// TestSignalledBeforeItBegan checks that a task gets earlier signals when it begins. They
+// were sent while its sandbox was being set up, and must arrive before the notice ends.
 func TestSignalledBeforeItBegan(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -116,8 +116,8 @@ func TestSignalledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeItBegan: a box that does not get ready, because a server does not
-// answer, is killed when the notice is over.
+// TestKilledBeforeItBegan checks that a sandbox that never gets ready is killed at the
+// end of the notice. A server that does not answer can cause this.
 func TestKilledBeforeItBegan(t *testing.T) {
 	b, _ := newGatedStarter(t)
 	o := shellCmd(1, "true")
@@ -129,8 +129,8 @@ func TestKilledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestSuspendedBeforeItBegan: a task that was suspended while its box was being made
-// stands still, until it is resumed.
+// TestSuspendedBeforeItBegan checks that a task stays suspended until it is resumed. It
+// was suspended while its sandbox was being set up.
 func TestSuspendedBeforeItBegan(t *testing.T) {
 	b, open := newGatedStarter(t)
 	o, cookie := markedCmd(t, 1, "exec sleep 60")
@@ -159,9 +159,9 @@ func TestSuspendedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestHeldBeforeItBegan: a task whose machine's owner came while its box was being made
-// is not frozen by its starter. Its startd has frozen the group above, and thaws nothing
-// else.
+// TestHeldBeforeItBegan checks that the starter does not freeze a task whose machine
+// owner returned during the setup. The startd has frozen the cgroup above, and thaws
+// nothing else.
 func TestHeldBeforeItBegan(t *testing.T) {
 	group := t.TempDir()
 	state := filepath.Join(group, "freezer.state")
@@ -173,7 +173,7 @@ func TestHeldBeforeItBegan(t *testing.T) {
 	b.startGated(o, func() { b.SetFrozen(true) })
 	open()
 	b.next()
-	b.Start(o) // its answer comes behind all that follows from the beginning
+	b.Start(o) // its answer comes after all effects of the start
 	b.next()
 	if text, err := os.ReadFile(state); err != nil || len(text) > 0 {
 		t.Errorf("its own group is %q, %v", text, err)

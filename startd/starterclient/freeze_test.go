@@ -12,16 +12,16 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// fileGrows reports whether a file that a task writes to gets longer within a while.
+// fileGrows reports whether the output file of a task grows within a short time.
 func (b *testStarter) fileGrows(o proto.TaskAttempt) bool {
 	before := len(b.read(o, false))
 	unix.Poll(nil, 60)
 	return len(b.read(o, false)) > before
 }
 
-// TestHold: without groups a starter stops its task for the owner of the machine, and for
-// whoever suspends it: it goes on when neither wants it to stand still. Its walltime does
-// not run meanwhile, its lease does.
+// TestHold checks freezing and suspension without cgroups. The task must run only when
+// neither the machine owner nor a user stops it. Its walltime must pause meanwhile, but
+// not its lease.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	runBothWays(t, testHeldTask)
@@ -73,15 +73,16 @@ func testHeldTask(t *testing.T) {
 	}
 }
 
-// starterState is what the starter says of itself to one who adopts it; the bench goes on
-// with that.
+// starterState returns the state that a starter reports to a client that adopts it. The
+// test continues with that client.
 func starterState(t *testing.T, b *testStarter) string {
 	next, state := adoptStarter(t, b.dir)
 	b.Starter, b.events = next.Starter, next.events
 	return state.Phase.String()
 }
 
-// TestExpendable: the kernel takes the task before the starter, and that is as it was.
+// TestExpendable checks that the kernel kills the task before the starter. The starter's
+// own score must be unchanged.
 func TestExpendable(t *testing.T) { runBothWays(t, testOOMScore) }
 
 func testOOMScore(t *testing.T) {

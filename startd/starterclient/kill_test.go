@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// markedCmd is an order whose processes alive can count.
+// markedCmd returns a command whose processes alive can count.
 func markedCmd(t testing.TB, number uint32, script string) (starterclient.StartCmd, string) {
 	cookie := fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid(), number)
 	o := shellCmd(number, script)
@@ -128,8 +128,8 @@ func testWalltime(t *testing.T) {
 	}
 }
 
-// A task can be given another walltime while it runs: a shorter one, one that is over
-// already, a longer one, and none.
+// TestLimit changes the walltime of a running task: a shorter one, an expired one, a
+// longer one, and none.
 func TestLimit(t *testing.T) { runBothWays(t, testLimit) }
 
 func testLimit(t *testing.T) {

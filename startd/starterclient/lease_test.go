@@ -14,9 +14,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestStoppedStarterEndsItsTask: with nobody else there and the starter stopped, a task
-// is gone soon after its lease, and all that it has forked. The kernel lets the starter
-// go on, which ends it as ever.
+// TestStoppedStarterEndsItsTask checks that a task ends soon after its lease although its
+// starter is stopped. All its descendants must end, too. The kernel resumes the starter,
+// which ends the task as usual.
 func TestStoppedStarterEndsItsTask(t *testing.T) { runBothWays(t, testStoppedStarterEndsItsTask) }
 
 func testStoppedStarterEndsItsTask(t *testing.T) {
@@ -34,8 +34,8 @@ func testStoppedStarterEndsItsTask(t *testing.T) {
 	}
 }
 
-// TestHungStarterIsKilled: one that does not go on by SIGCONT is killed, and the task
-// with it. Here it is traced by somebody who does not let it go on.
+// TestHungStarterIsKilled checks that a starter that does not resume with SIGCONT is
+// killed. Its task must end with it. Here a tracer keeps it stopped.
 func TestHungStarterIsKilled(t *testing.T) {
 	t.Parallel()
 	runBothWays(t, testHungStarterIsKilled)
@@ -52,13 +52,14 @@ func testHungStarterIsKilled(t *testing.T) {
 	pid := b.stop(o)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := unix.PtraceSeize(pid); err != nil { // a stopped process that is traced does not go on by SIGCONT alone
+	if err := unix.PtraceSeize(pid); err != nil { // SIGCONT alone does not resume a traced process
 		t.Fatal(err)
 	}
 	b.goneWithin(cookie, began.Add(lease), 8*time.Second)
 }
 
-// TestRenewalThatIsReadLate: what a stopped starter is told counts from when it was said.
+// TestRenewalThatIsReadLate checks that a renewal counts from when it was sent to a
+// stopped starter.
 func TestRenewalThatIsReadLate(t *testing.T) {
 	const lease = 1500 * time.Millisecond
 	b := spawn(t, time.Minute)
@@ -76,9 +77,9 @@ func TestRenewalThatIsReadLate(t *testing.T) {
 	b.goneWithin(cookie, began.Add(lease), time.Second)
 }
 
-// TestFrozenTaskEndsWithItsLease: a task that stands still ends with its lease, too, also
-// in a freezer of version 1, in which nothing dies, and of which the starter was told
-// nothing before it was stopped.
+// TestFrozenTaskEndsWithItsLease checks that a frozen task ends with its lease as well.
+// This includes a version 1 freezer, in which nothing dies, and of which the starter was
+// not informed before it was stopped.
 func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// stop stops the starter once it has done what it was told so far, as the answer to an
-// order that it has carried out already shows, and returns its pid.
+// stop stops the starter and returns its pid. The answer to a repeated command shows that
+// it has executed all commands so far.
 func (b *testStarter) stop(done starterclient.StartCmd) int {
 	b.t.Helper()
 	pid := b.PID()
@@ -129,8 +130,8 @@ func (b *testStarter) stop(done starterclient.StartCmd) int {
 	return pid
 }
 
-// goneWithin waits for the end of all processes with a mark, which comes neither before
-// an instant nor long after it.
+// goneWithin waits for the end of all processes with a mark. They must not end before an
+// instant, nor long after it.
 func (b *testStarter) goneWithin(cookie string, from time.Time, late time.Duration) {
 	b.t.Helper()
 	for len(alive(b.t, cookie)) > 0 {

@@ -13,10 +13,9 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestBornInAFrozenGroup: a task that is forked into a group which stands still keeps its
-// starter waiting, and nobody lets it go on: the startd is dead. The starter does not
-// outlive its lease all the same, and the program never runs, even if the group is let go
-// on later.
+// TestBornInAFrozenGroup forks a task into a frozen cgroup, which blocks its starter. The
+// startd is dead, so nothing thaws the cgroup. The starter must still end with its lease,
+// and the program must never run, even if the cgroup is thawed later.
 func TestBornInAFrozenGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes groups")
@@ -61,7 +60,7 @@ func TestBornInAFrozenGroup(t *testing.T) {
 		}
 	}
 	await("its child is born", func() bool { return len(processes()) > 0 })
-	// its child still has what it had open, so that nobody is told
+	// its child still has its open descriptors, so that no event is delivered
 	await("the starter has ended with its lease", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")

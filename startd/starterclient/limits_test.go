@@ -9,8 +9,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// TestBounds: what each process may use is what the program finds, it is the program, and
-// it ends as if nobody stood between.
+// TestBounds checks that the program runs with the limits of its processes. It must end
+// as if started directly.
 func TestBounds(t *testing.T) { runBothWays(t, testBounds) }
 
 func testBounds(t *testing.T) {
@@ -59,8 +59,8 @@ func testBounds(t *testing.T) {
 	}
 }
 
-// TestBoundedLaunchFailure: that there is no such program is known before it is told that
-// it runs.
+// TestBoundedLaunchFailure checks that a missing program is reported as a launch failure.
+// No TaskStarted may come before.
 func TestBoundedLaunchFailure(t *testing.T) { runBothWays(t, testBoundedLaunchFailure) }
 
 func testBoundedLaunchFailure(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// TestMain builds the real program once; $ROOST_STARTER_BINARY tells the tests where it
-// is. Run with ROOST_TEST_BE=client, the test binary plays a startd that is to be killed.
+// TestMain builds the real program once and sets $ROOST_STARTER_BINARY to its path. With
+// ROOST_TEST_BE=client the test binary acts as a startd that is to be killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("ROOST_TEST_BE") == "client" {
 		runClient()
@@ -41,8 +41,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// runClient spawns a starter in $ROOST_TEST_DIR, starts a task on it, says so on stdout,
-// and waits to be killed.
+// runClient spawns a starter in $ROOST_TEST_DIR and starts a task on it. It reports this
+// on stdout and waits to be killed.
 func runClient() {
 	events := make(chan starterclient.Event, 16)
 	s, err := starterclient.Spawn(starterclient.SpawnOptions{
@@ -64,7 +64,7 @@ func runClient() {
 	select {}
 }
 
-// runBothWays runs a test with tasks as they are, and with tasks in boxes.
+// runBothWays runs a test with and without sandboxes.
 func runBothWays(t *testing.T, test func(t *testing.T)) {
 	t.Run("plain", test)
 	t.Run("boxed", func(t *testing.T) {
@@ -75,7 +75,7 @@ func runBothWays(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// shellCmd is a task of a shell script.
+// shellCmd returns a task that runs a shell script.
 func shellCmd(number uint32, script string) starterclient.StartCmd {
 	return starterclient.StartCmd{
 		Attempt: starterclient.TaskAttempt{Job: 1, Number: number}, Executable: "/bin/sh",
@@ -85,7 +85,7 @@ func shellCmd(number uint32, script string) starterclient.StartCmd {
 	}
 }
 
-// testStarter is one starter under test.
+// testStarter is a starter under test.
 type testStarter struct {
 	*starterclient.Starter
 	t         testing.TB
@@ -124,7 +124,7 @@ func (b *testStarter) next() starterclient.Event {
 	}
 }
 
-// Start gives the attempt its directory, and a box if the starter under test makes boxes.
+// Start adds the attempt's directory, and a sandbox if the starter under test uses them.
 func (b *testStarter) Start(o starterclient.StartCmd) error {
 	if o.IO == "" {
 		o.IO = ioOf(b.dir, o.Attempt)
@@ -136,7 +136,7 @@ func (b *testStarter) Start(o starterclient.StartCmd) error {
 	return b.Starter.Start(o)
 }
 
-// ioOf is the directory of an attempt below that of its claim.
+// ioOf returns the directory of an attempt below that of its claim.
 func ioOf(dir string, a starterclient.TaskAttempt) string {
 	return filepath.Join(dir, fmt.Sprintf("io-%d.%d.%d", a.Job, a.Index, a.Number))
 }
@@ -161,8 +161,8 @@ func (b *testStarter) end() starterclient.TaskExit {
 	switch e := e.(type) {
 	case starterclient.TaskExited:
 		return e.Exit
-	// one whose lease has run out ends with its task, and its word of that may be lost;
-	// what it has written down is not
+	// a starter whose lease has expired ends with its task, and its message about that
+	// may be lost, but not its journal
 	case starterclient.ProcessDied:
 		if e.LastState.Phase == proto.Ended {
 			return e.LastState.Exit

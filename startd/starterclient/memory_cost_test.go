@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// maxResident is what a starter may hold in memory while it waits for a task, in KiB.
-// DESIGN has 4 MiB; at rest it needs less.
+// maxResident bounds the resident memory of a starter that waits for a task, in KiB.
+// DESIGN says 4 MiB; an idle starter needs less.
 const maxResident = 7 << 9
 
 func TestManyTasksInARow(t *testing.T) { runBothWays(t, testManyTasksInARow) }
@@ -28,7 +28,7 @@ func testManyTasksInARow(t *testing.T) {
 		}
 		open := 0
 		for _, fd := range fds {
-			// those are the Go runtime's
+			// those belong to the Go runtime
 			if to, err := os.Readlink(fd); err == nil && !strings.HasPrefix(to, "anon_inode:[event") {
 				open++
 			}
@@ -75,8 +75,7 @@ func testResidentMemory(t *testing.T) {
 	checkResidentMemory(t, int(state.Starter))
 }
 
-// checkResidentMemory holds that a starter which has come to rest holds no more than it
-// may.
+// checkResidentMemory checks that an idle starter uses no more memory than it may.
 func checkResidentMemory(t *testing.T, pid int) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {

@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// spawnOrphan lets another process spawn a starter with a task, kills that process, and
-// returns the claim's directory.
+// spawnOrphan lets another process spawn a starter with a task, and kills that process.
+// It returns the claim's directory.
 func spawnOrphan(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,19 +17,19 @@ import (
 // CookieEnvVar is the environment variable that marks the processes of a claim.
 const CookieEnvVar = "ROOST_CLAIM"
 
-// killRounds bounds how often Sweep looks again: a process that forks faster than it is
-// killed is out of anybody's hands without a cgroup.
+// killRounds bounds how often Sweep scans again. Without a cgroup nothing can kill a
+// process that forks faster than it is killed.
 const killRounds = 200
 
-// Sweep kills every process of a claim, until none is left, and says how many it killed.
-// It finds what a task had forked when its starter was killed. A process that may not be
-// looked into is not ours and is left alone.
+// Sweep kills every process of a claim until none is left, and returns how many it
+// killed. It finds what a task had forked when its starter was killed. It ignores a
+// process that it may not inspect, as that is not ours.
 //
-// A process in a sandbox is known by the directory that it sees as /dev/roost: it is the
-// claim's if that is box. Any other is known by ROOST_CLAIM=cookie in its environment.
-// That alone would not do: what was restored from a checkpoint bears the mark of the
-// claim that it was saved on, and may run on the same machine, on another claim, when the
-// old one is swept.
+// It identifies a process in a sandbox by its directory /dev/roost: the process belongs
+// to the claim if that is sandbox. It identifies any other by ROOST_CLAIM=cookie in its
+// environment. The cookie alone would not suffice: a restored task bears the mark of the
+// claim on which it was saved, and may run in another claim on the same machine when the
+// old claim is swept.
 func Sweep(cookie, sandbox string) (killed int, err error) {
 	if cookie == "" {
 		return 0, fmt.Errorf("sweep: %w: no cookie", roost.Invalid)
@@ -53,10 +53,10 @@ func Sweep(cookie, sandbox string) (killed int, err error) {
 		cookie, killRounds)
 }
 
-// processMark is what the processes of a claim are known by.
+// processMark identifies the processes of a claim.
 type processMark struct {
 	variable   []byte
-	sandboxDir string // where the directory of its sandboxes is; empty: it has none
+	sandboxDir string // location of the directory of its sandboxes; empty: none
 }
 
 // markedCmd lists the living processes with the mark. Zombies have no environment.
@@ -80,7 +80,7 @@ func markedCmd(mark processMark) ([]int, error) {
 	return pids, nil
 }
 
-// isMarked reports whether a process is the claim's.
+// isMarked reports whether a process belongs to the claim.
 func (s processMark) isMarked(pid int) bool {
 	if sandbox := sandboxRootOf(pid); sandbox != "" && s.sandboxDir != "" {
 		return sandbox == s.sandboxDir
@@ -88,8 +88,8 @@ func (s processMark) isMarked(pid int) bool {
 	return hasCookie(pid, s.variable)
 }
 
-// sandboxRootOf says where the directory is that a process sees as /dev/roost, empty for
-// one in no sandbox.
+// sandboxRootOf returns the location of the directory that a process sees as /dev/roost.
+// It is empty for a process outside a sandbox.
 func sandboxRootOf(pid int) (at string) {
 	forEachMount(strconv.Itoa(pid), func(device, root, point string) {
 		if point == proto.SandboxIODir {
@@ -99,8 +99,8 @@ func sandboxRootOf(pid int) (at string) {
 	return at
 }
 
-// mountPathOf says where a directory is, in the way of sandboxRootOf: on which device,
-// and by which path there.
+// mountPathOf returns the location of a directory in the form of sandboxRootOf: the
+// device and the path on it.
 func mountPathOf(dir string) (at string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -116,8 +116,8 @@ func mountPathOf(dir string) (at string) {
 	return at
 }
 
-// forEachMount tells of every mount that a process sees the device, what of it is
-// mounted, and where (proc(5), mountinfo).
+// forEachMount calls tell with every mount that a process sees. The arguments are the
+// mount's device, its root on the device and its mount point (proc(5), mountinfo).
 func forEachMount(pid string, tell func(device, root, point string)) {
 	text, err := os.ReadFile("/proc/" + pid + "/mountinfo")
 	if err != nil {
@@ -144,8 +144,8 @@ func hasCookie(pid int, mark []byte) bool {
 	return false
 }
 
-// killProcess sends SIGKILL through a descriptor of the process, so that a number that
-// was given to another one meanwhile does no harm, and waits a moment for its end.
+// killProcess sends SIGKILL through a pidfd and waits a moment for the process's end. A
+// process with a reused pid is not hit.
 func killProcess(pid int, mark processMark) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// newSandboxedStarter is a starter that makes boxes, whether or not the test's name says
-// so.
+// newSandboxedStarter returns a starter that uses sandboxes, whatever the test's name.
 func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -26,8 +25,8 @@ func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
 	return b
 }
 
-// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared
-// memory, and the machine's data.
+// TestWhatABoxShows checks what a task sees in its sandbox. It sees its own processes,
+// temporary files, devices and shared memory, and the machine's data.
 func TestWhatABoxShows(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -67,10 +66,9 @@ func TestWhatABoxShows(t *testing.T) {
 	}
 }
 
-// TestHiddenMounts: what the machine has mounted below the place of a task's files for a
-// while is not in its box: hidden it would be all the same, and a machine where the task
-// goes on from a checkpoint would have to have it. Who is wrapped in a user namespace
-// cannot get rid of it.
+// TestHiddenMounts checks that a sandbox does not contain the machine's mounts below
+// /tmp. They would be hidden anyway, and a machine where the task resumes from a
+// checkpoint would need them. In a user namespace they cannot be unmounted.
 func TestHiddenMounts(t *testing.T) {
 	b := newSandboxedStarter(t, time.Minute)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -107,7 +105,7 @@ func TestBoxesShareNothing(t *testing.T) {
 	}
 }
 
-// TestNoTraceOfBoxes: the machine's own mounts are the same before and after.
+// TestNoTraceOfBoxes checks that the machine's own mounts are the same before and after.
 func TestNoTraceOfBoxes(t *testing.T) {
 	mounts := func() string {
 		text, err := os.ReadFile("/proc/self/mountinfo")
@@ -137,7 +135,7 @@ func TestNoTraceOfBoxes(t *testing.T) {
 	}
 }
 
-// newGroupedStarter is a starter in a group of its own, whose tasks can be frozen.
+// newGroupedStarter returns a starter in a cgroup of its own, whose tasks can be frozen.
 func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	host, err := cgroup.Open(fmt.Sprintf("/roost-test/starter-%d-%s", os.Getpid(), strings.ToLower(t.Name())))
 	if err != nil {
@@ -171,8 +169,8 @@ func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
 	return b, group
 }
 
-// newFreezerStarter is a starter whose tasks are in a freezer of version 1, in the
-// directory that it returns.
+// newFreezerStarter returns a starter with tasks in a version 1 freezer, and the
+// freezer's directory.
 func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	t.Helper()
 	dir = fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
@@ -202,8 +200,8 @@ func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
 	return b, dir
 }
 
-// freezeVersion1 freezes a freezer of version 1. One that waits in vfork(2) for a child
-// that stands still already keeps it half frozen: then all go on for a moment.
+// freezeVersion1 freezes a version 1 freezer. A process that waits in vfork(2) for a
+// frozen child blocks the freeze: then it thaws all for a moment and tries again.
 func freezeVersion1(t *testing.T, dir string) {
 	t.Helper()
 	file := filepath.Join(dir, "freezer.state")
@@ -225,7 +223,7 @@ func freezeVersion1(t *testing.T, dir string) {
 	t.Fatal("the freezer does not freeze")
 }
 
-// awaitFrozenVersion1 waits until a freezer of version 1 has stopped all that is in it.
+// awaitFrozenVersion1 waits until a version 1 freezer has frozen all its processes.
 func awaitFrozenVersion1(t *testing.T, dir string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
@@ -239,7 +237,8 @@ func awaitFrozenVersion1(t *testing.T, dir string) {
 	}
 }
 
-// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
+// TestFreezerOfVersion1 checks that a task enters the freezer itself if there is no
+// cgroup2.
 func TestFreezerOfVersion1(t *testing.T) {
 	b, dir := newFreezerStarter(t)
 	o := shellCmd(1, "echo ready; while :; do sleep 0.01; done")
@@ -253,8 +252,8 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
-// TestStoodTask: of a task that its startd has frozen the starter stops the walltime
-// only. It may get to that when a checkpoint has the group thawed.
+// TestStoodTask checks that a starter only pauses the walltime of a task that its startd
+// has frozen. It may do so while a checkpoint has thawed the cgroup.
 func TestStoodTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
@@ -282,8 +281,8 @@ func TestStoodTask(t *testing.T) {
 	}
 }
 
-// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and
-// it can be killed all the same.
+// TestFrozenTask checks that a task in a cgroup is frozen as a whole. Its walltime must
+// pause, and it must be possible to kill it.
 func TestFrozenTask(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// The words of package proto, for callers of this one.
+// Types of package proto, for callers of this one.
 type (
 	TaskAttempt  = proto.TaskAttempt
 	StartCmd     = proto.StartCmd
@@ -24,36 +24,34 @@ type (
 	StopCmd      = proto.StopCmd
 )
 
-// Captured stands in StartCmd.Stdout and StartCmd.Stderr for a file in the attempt's
-// directory, StartCmd.IO, which CapturedPath names.
+// Captured is a value of StartCmd.Stdout and StartCmd.Stderr. It denotes a file in the
+// attempt's directory, StartCmd.IO, which CapturedPath names.
 const Captured = proto.Captured
 
-// ErrGone says that a starter is dead. It is a roost.Finished.
+// ErrGone reports that a starter is dead. It is a roost.Finished.
 var ErrGone = fmt.Errorf("starter is gone: %w", roost.Finished)
 
-// Event is what happened to a starter. It is one of TaskStarted, TaskExited and
-// ProcessDied.
+// Event is an event of a starter: a TaskStarted, TaskExited or ProcessDied.
 type Event interface{ event() }
 
-// TaskStarted says that a task's first process runs.
+// TaskStarted reports that a task's first process runs.
 type TaskStarted struct {
 	Attempt TaskAttempt
 	PID     int
 }
 
-// TaskExited says that a task has ended, or could not be started: then Exit.Step is set.
-// Nothing it had forked is left. It is told again after each reconnection until
+// TaskExited reports that a task has ended, or could not be started: then Exit.Step is
+// set. No descendant of the task is left. It is repeated after each reconnection until
 // DiscardAttempt.
 type TaskExited struct {
 	Attempt TaskAttempt
 	Exit    TaskExit
 }
 
-// ProcessDied says that the starter itself is dead; no event follows. With an Err that is
-// roost.Stale it is not dead: a newer connection has taken this one's place, or this one
-// did not read; Adopt finds it again. Last is the truth that its journal still holds: a
-// task that was running then is being killed by the kernel, and Sweep finds what it has
-// forked.
+// ProcessDied reports that the starter itself is dead; no event follows. If Err is a
+// roost.Stale the starter is alive: a newer connection has replaced this one, or this one
+// did not read; Adopt reconnects. LastState is the state in its journal: the kernel kills
+// a task that was running then, and Sweep finds its descendants.
 type ProcessDied struct {
 	LastState ProcessState
 	Err       error
@@ -63,30 +61,29 @@ func (TaskStarted) event() {}
 func (TaskExited) event()  {}
 func (ProcessDied) event() {}
 
-// Starter is the connection to one starter. Its methods send and do not wait; answers
-// come as events. They may be called by several goroutines.
+// Starter is the connection to one starter. Its methods send a command and return at
+// once; answers are events. Several goroutines may call them.
 type Starter struct {
 	dir       string
 	conn      *net.UnixConn
 	onEvent   func(Event)
-	child     int // its pid when it is a child of ours, else 0
-	pidfd     int // of the starter, or -1; the reading goroutine's
+	child     int // its pid if it is a child of ours, else 0
+	pidfd     int // of the starter, or -1; the reading goroutine owns it
 	ready     chan struct{}
 	done      chan struct{} // closed when the reading goroutine has ended
 	mu        sync.Mutex
-	pending   []byte // what the write under way will not carry
+	pending   []byte // frames for the write after the current one
 	writing   bool
 	closed    bool
 	lastState ProcessState // set before ready is closed
 }
 
-// CapturedPath names the file with what an attempt wrote to stdout or stderr, if StartCmd
-// asked to have it captured.
+// CapturedPath returns the path of an attempt's captured stdout or stderr.
 func CapturedPath(io string, stderr bool) string {
 	return filepath.Join(io, proto.CapturedFile(stderr))
 }
 
-// Start runs a task. Started follows, then TaskExited; or TaskExited alone.
+// Start runs a task. A TaskStarted and then a TaskExited follow, or only a TaskExited.
 func (s *Starter) Start(o StartCmd) error {
 	if o.WalltimeReason == "" && o.Walltime > 0 {
 		o.WalltimeReason = fmt.Sprintf("walltime of %v exceeded", time.Duration(o.Walltime))
@@ -94,13 +91,13 @@ func (s *Starter) Start(o StartCmd) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeStart, Start: o})
 }
 
-// Vacate ends a task: SIGTERM to all its processes and after the notice SIGKILL, or
-// SIGKILL at once. For another attempt than the one that runs it does nothing.
+// Vacate ends a task with SIGTERM to all its processes and SIGKILL after the notice, or
+// SIGKILL at once. It has no effect if another attempt is running.
 func (s *Starter) Vacate(stop StopCmd) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeStop, Stop: stop})
 }
 
-// Signal sends a signal to the program of a task, and to nothing that it has started.
+// Signal sends a signal to the program of a task, and not to its children.
 func (s *Starter) Signal(a TaskAttempt, signal unix.Signal) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSignal,
 		Signal: proto.SignalCmd{Attempt: a, Signal: uint32(signal)}})
@@ -117,33 +114,34 @@ func (s *Starter) Suspend(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSuspend, Attempt: a})
 }
 
-// Frozen says that they have been stopped by their group. The starter only stops the
-// walltime: it may get to it late, when a checkpoint has the group thawed that froze it.
+// Frozen reports to the starter that the task's cgroup is frozen. The starter only pauses
+// the walltime: it may process this late, when a checkpoint has thawed the cgroup for a
+// moment.
 func (s *Starter) Frozen(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSuspend, Attempt: a, Enabled: true})
 }
 
-// Resume lets them go on.
+// Resume resumes the processes of a suspended task.
 func (s *Starter) Resume(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeResume, Attempt: a})
 }
 
-// SetWalltime gives a task another walltime than it was started with, and the sentence
-// for when that is over; 0: none. What it has stood still counts for neither.
+// SetWalltime changes the walltime of a task, with the reason for its end; 0: none.
+// Suspended time does not count.
 func (s *Starter) SetWalltime(a TaskAttempt, walltime time.Duration, reason string) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeSetWalltime, Attempt: a,
 		Start: proto.StartCmd{Walltime: int64(walltime), WalltimeReason: reason}})
 }
 
-// SetFrozen stops whatever the starter runs, or lets it go on if it is not suspended
-// besides. Where tasks have a group, that is who calls it to see to: then it only says
-// that walltimes stand still.
+// SetFrozen freezes the starter's task, or thaws it unless it is also suspended. If tasks
+// have a cgroup the caller freezes that itself, and the starter only pauses the
+// walltimes.
 func (s *Starter) SetFrozen(on bool) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeFreeze, Enabled: on})
 }
 
-// RenewLease sets the lease to end so long from now, whenever the starter comes to read
-// that.
+// RenewLease sets the lease to end after a time from now, no matter when the starter
+// reads it.
 func (s *Starter) RenewLease(lease time.Duration) error {
 	m := &proto.StarterMessage{Type: proto.TypeRenew, Lease: int64(lease)}
 	var t unix.Timespec
@@ -153,18 +151,18 @@ func (s *Starter) RenewLease(lease time.Duration) error {
 	return s.send(m)
 }
 
-// DiscardAttempt drops an ended attempt, and makes the starter idle.
+// DiscardAttempt drops an ended attempt, which makes the starter idle.
 func (s *Starter) DiscardAttempt(a TaskAttempt) error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeDiscard, Attempt: a})
 }
 
-// Release ends the starter once it is idle; a running task is killed, as removed. Gone
-// follows.
+// Release ends the starter once it is idle. It kills a running task, with the cause
+// Removed. A ProcessDied follows.
 func (s *Starter) Release() error {
 	return s.send(&proto.StarterMessage{Type: proto.TypeRelease})
 }
 
-// PID is the starter's own process; 0 before it has said hello to an adopter.
+// PID returns the pid of the starter, or 0 before its Hello to a startd that adopts it.
 func (s *Starter) PID() int {
 	if s.child != 0 {
 		return s.child
@@ -177,11 +175,11 @@ func (s *Starter) PID() int {
 	}
 }
 
-// Dir is the claim's directory.
+// Dir returns the claim's directory.
 func (s *Starter) Dir() string { return s.dir }
 
-// Close drops the connection and waits until no event handler runs any more; it may not
-// be called from one. The starter lives on.
+// Close closes the connection and waits until no event handler runs any more. It must not
+// be called from an event handler. The starter continues to run.
 func (s *Starter) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -194,8 +192,8 @@ func (s *Starter) Close() error {
 	return err
 }
 
-// send writes a frame. Frames that arrive while another goroutine writes travel with that
-// one's next write, so that no lock spans it.
+// send writes a frame. While another goroutine writes, that goroutine writes the frame
+// next, so that no lock is held during a write.
 func (s *Starter) send(m *proto.StarterMessage) error {
 	s.mu.Lock()
 	if s.closed {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// newStarter makes the handle and starts the goroutine that reads what the starter says.
+// newStarter makes the Starter and starts the goroutine that reads the starter's
+// messages.
 func newStarter(dir string, conn *net.UnixConn, handle func(Event), child, pidfd int) *Starter {
 	s := &Starter{dir: dir, conn: conn, onEvent: handle, child: child, pidfd: pidfd, ready: make(chan struct{}),
 		done: make(chan struct{})}
@@ -37,7 +38,7 @@ func (s *Starter) readEvents() {
 	case <-s.ready:
 	default:
 		if s.child == 0 {
-			return // Adopt tells it
+			return // Adopt returns the error
 		}
 	}
 	last, jerr := ReadJournal(s.dir)
@@ -52,7 +53,7 @@ func (s *Starter) readEvents() {
 	s.onEvent(ProcessDied{LastState: last, Err: err})
 }
 
-// readMessages delivers events until the connection ends, and says how it ended.
+// readMessages delivers events until the connection ends, and returns the reason.
 func (s *Starter) readMessages() error {
 	buffer, filled := make([]byte, 4096), 0
 	for {
@@ -72,7 +73,7 @@ func (s *Starter) readMessages() error {
 			s.deliverEvent(&m)
 			rest = after
 		}
-		filled = copy(buffer, rest) // to the front, so that the room behind it never shrinks
+		filled = copy(buffer, rest) // to the front, so that the free space does not shrink
 		if filled == len(buffer) {
 			buffer = append(buffer, make([]byte, len(buffer))...)
 		}
@@ -84,8 +85,8 @@ func (s *Starter) readMessages() error {
 	}
 }
 
-// deliverEvent turns a message into its event. The first Hello only tells that the
-// starter is there; what it holds already is told as events.
+// deliverEvent delivers a message as an event. The first Hello marks the starter as
+// ready, and its state is delivered as events.
 func (s *Starter) deliverEvent(m *proto.StarterMessage) {
 	switch m.Type {
 	case proto.TypeHello:
@@ -96,7 +97,7 @@ func (s *Starter) deliverEvent(m *proto.StarterMessage) {
 		}
 		s.lastState = m.State
 		if s.pidfd < 0 {
-			s.pidfd, _ = unix.PidfdOpen(int(m.State.Starter), 0) // it speaks, so the number is its own; -1 if not
+			s.pidfd, _ = unix.PidfdOpen(int(m.State.Starter), 0) // it is alive, so the pid is its own; -1 on failure
 		}
 		close(s.ready)
 		if m.State.Phase == proto.Ended {
@@ -109,12 +110,12 @@ func (s *Starter) deliverEvent(m *proto.StarterMessage) {
 	}
 }
 
-// awaitExit waits until a starter that has dropped the connection is dead, and with it,
-// by the kernel's hand, its task's first process. It says false for one that lives on,
-// because it has got another connection. A child of ours is reaped.
+// awaitExit waits until a starter that closed the connection is dead. By then the kernel
+// has killed its task's first process. It returns false if the starter lives on because
+// it has another connection. It reaps a child of ours.
 func (s *Starter) awaitExit() (dead bool) {
 	if s.pidfd < 0 {
-		return true // it has never said hello
+		return true // it has never sent a Hello
 	}
 	defer unix.Close(s.pidfd)
 	for {
@@ -134,8 +135,8 @@ func (s *Starter) awaitExit() (dead bool) {
 	return dead
 }
 
-// disown leaves a living starter to itself; one that is a child of ours must still be
-// reaped when it ends.
+// disown releases a starter that lives on. A child of ours must still be reaped when it
+// ends.
 func (s *Starter) disown() {
 	if s.pidfd >= 0 {
 		unix.Close(s.pidfd)

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/startd/starterclient"
 )
 
-// nobody's ids are those of Debian's user nobody; the group beside them is any other.
+// nobody is the uid and gid of Debian's user nobody; group is any other group.
 const nobody, group = 65534, 60123
 
 func needRoot(t *testing.T) {
@@ -22,7 +22,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// publicTempDir is a directory that others can reach, unlike t.TempDir's parent.
+// publicTempDir returns a directory that others can reach, unlike t.TempDir's parent.
 func publicTempDir(t *testing.T, uid int, mode os.FileMode) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "roost-user")
@@ -116,8 +116,8 @@ func testUsersFilesAreOpenedByUser(t *testing.T) {
 	}
 }
 
-// The thread that had the user's rights must be gone, and the next task of another user
-// must not get them.
+// TestRightsDoNotStay checks that the thread with the user's ids is gone. The next task
+// of another user must not get them.
 func TestRightsDoNotStay(t *testing.T) { runBothWays(t, testRightsDoNotStay) }
 
 func testRightsDoNotStay(t *testing.T) {
