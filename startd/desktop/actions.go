@@ -5,8 +5,8 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// performEffects does what the machine's owner wants, those first who are to stand still.
-// It reports whether there were such.
+// performEffects performs the effects of the owner policy, freezes first. It reports
+// whether there was a freeze.
 func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []policy.Effect) (froze bool) {
 	for _, o := range orders {
 		if f, ok := o.(policy.FreezeClaim); ok {
@@ -20,8 +20,7 @@ func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []policy.Effec
 	return froze
 }
 
-// suspend has a claim stand still from now on. An attempt that is only about to run goes:
-// it has done nothing yet.
+// suspend freezes a claim. It ends a claim whose task has not started yet.
 func (l *PolicyEnforcer) suspend(id slot.ClaimID, why string) {
 	c, ok := l.claimTable.Claim(id)
 	if !ok || !l.controller.HasRunner(id) {
@@ -49,7 +48,7 @@ func (l *PolicyEnforcer) performEffect(now slot.BootTime, order policy.Effect) {
 	case policy.VacateClaim:
 		id := slot.ClaimID(o.ID)
 		c, ok := l.claimTable.Claim(id)
-		asked := ok && c.State == slot.Vacating // it stands still in the time that it was given to end
+		asked := ok && c.State == slot.Vacating // it was frozen during the time that it had to end
 		l.claimTable.EndClaim(id, o.AlreadyFrozen && asked, l.publicReason(o.Reason))
 	case policy.KillClaim:
 		l.kill(slot.ClaimID(o.ID), l.publicReason(o.Reason))
@@ -58,10 +57,9 @@ func (l *PolicyEnforcer) performEffect(now slot.BootTime, order policy.Effect) {
 	}
 }
 
-// resume lets a claim go on, unless its lease has run out: where all of this machine
-// stood still for long, as a virtual one may that its host has stopped, owners are found
-// to be away and leases to be over in the same moment, and the next attempt may run
-// elsewhere.
+// resume resumes a claim unless its lease has expired. If the whole machine was paused
+// for long, as a host may do with a virtual machine, the owner is found away and the
+// leases expired at the same moment, and the next attempt may run elsewhere.
 func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
 	c, ok := l.claimTable.Claim(id)
 	if ok && now >= c.Lease {
@@ -77,8 +75,8 @@ func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
 	}
 }
 
-// kill ends a claim at once. The second time what is left of it is killed past its
-// starter, which may be stuck.
+// kill ends a claim at once. The second call kills its processes directly, as its starter
+// may be stuck.
 func (l *PolicyEnforcer) kill(id slot.ClaimID, why string) {
 	l.claimTable.EndClaim(id, true, why)
 	if l.killed[id] && l.controller.HasRunner(id) {

@@ -10,20 +10,20 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// ApplyResult is what was done when the owner's policy was asked.
+// ApplyResult is the result of evaluating the owner policy.
 type ApplyResult struct {
-	Evaluated        bool // it was: the rest is false if not
-	GuardReported    bool // the guard had spoken, or was lost, since it was asked before
-	SuspendedRunning bool // claims are to stand still that ran
-	// likewise, or what was left standing was looked at: it is to be seen to that all
-	// stands still that has to
+	Evaluated        bool // the policy was evaluated; otherwise the other fields are false
+	GuardReported    bool // the guard reported, or was lost, since the last evaluation
+	SuspendedRunning bool // running claims are to be frozen
+	// running claims are to be frozen, or those of an earlier start were synced: the
+	// caller must check that all of them are frozen
 	NeedsQuiesce        bool
-	HasEffects          bool // there were any
-	AvailabilityChanged bool // the machine is lent and was not, or the other way, or for another reason
+	HasEffects          bool // there were effects
+	AvailabilityChanged bool // the machine's availability, or the reason, changed
 }
 
-// Apply asks whether tasks have to stand still, or go, if something has changed by which
-// that could be decided. It returns when to be called again at the latest.
+// Apply evaluates the owner policy if its inputs have changed, and performs the effects.
+// It returns the latest time for the next call.
 func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.BootTime) {
 	if !l.claimsChanged && !l.observationsChanged && now < l.nextCheck {
 		return did, l.nextCheck
@@ -49,14 +49,14 @@ func (l *PolicyEnforcer) Apply(now slot.BootTime) (did ApplyResult, wake slot.Bo
 	did.AvailabilityChanged = why != l.unavailableReason
 	l.unavailableReason = why
 	l.claimTable.SetAvailable(l.publicReason(why))
-	if l.ownerActive() || !l.synced { // until the guard has been heard, somebody may be there
+	if l.ownerActive() || !l.synced { // before the guard's first report the owner may be active
 		l.claimTable.ReleaseIdle(l.publicReason(why))
 	}
 	return did, l.nextCheck
 }
 
-// ownerActive reports whether the machine is its owner's at this moment, and not only not
-// lent yet.
+// ownerActive reports whether the owner is using the machine now. False includes the time
+// until the machine is available again.
 func (l *PolicyEnforcer) ownerActive() bool {
 	ad := classad.New()
 	l.Owner.Describe(ad)
@@ -64,8 +64,8 @@ func (l *PolicyEnforcer) ownerActive() bool {
 	return busy
 }
 
-// sync makes all claims as they are wanted to be, whatever earlier starts and the guard
-// did with them.
+// sync sets all claims to their intended state. An earlier start or the guard may have
+// changed it.
 func (l *PolicyEnforcer) sync() {
 	for _, id := range l.controller.RunnerIDs() {
 		why := l.suspended[id]
@@ -76,7 +76,7 @@ func (l *PolicyEnforcer) sync() {
 	}
 }
 
-// policyClaims are the claims in the owner's words.
+// policyClaims converts the claims to package owner's form.
 func (l *PolicyEnforcer) policyClaims() []policy.PolicyClaim {
 	all := l.claimTable.Claims()
 	to := make([]policy.PolicyClaim, 0, len(all))
@@ -105,7 +105,7 @@ func (l *PolicyEnforcer) policyClaims() []policy.PolicyClaim {
 	return to
 }
 
-// jobAd is what the machine knows of the job on a claim: startd/desktop/policy knows the names.
+// jobAd returns the attributes of the job on a claim; startd/desktop/policy defines their names.
 func jobAd(c *slot.Claim) *classad.Ad {
 	ad := classad.New()
 	ad.SetString(roost.AttrOwner, c.Owner)

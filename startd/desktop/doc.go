@@ -1,15 +1,14 @@
-// Package lend has done to the claims of a machine what its owner's policy says: it
-// stands between package startd/desktop/policy, which knows the owner and the policy, and package
-// startd/slot, which knows the claims. The startd and the simulator turn it alike, and
-// bring the hands by which it is done.
+// Package desktop applies the owner policy to the claims of a machine. It connects
+// package startd/desktop/policy, which has the owner's state and the policy, with package
+// startd/slot, which has the claims. The startd and the simulator use it in the same way,
+// each with its own ClaimController.
 //
-//	guard ──signs──▶ owner.PolicyCore ──orders──▶ PolicyEnforcer ──Expel, HandBack, Lend──▶ slot.ClaimTable
-//	                     ▲                    │ ▲                                │
-//	                     └──────tenants───────┘ └────────────effects─────────────┘
-//	                                          │
-//	                                          ▼
-//	                                        Hands: stand still, go on, shrink, be killed
+//	guard ─reports─▶ owner.PolicyCore ─effects─▶ PolicyEnforcer ─EndClaim─▶ slot.ClaimTable
+//	                   ▲                       │ │ ▲                           │
+//	                   └────────claims─────────┘ │ └──────────effects──────────┘
+//	                                             ▼
+//	                            ClaimController: freeze, resume, trim, kill
 //
-// A claim that is only about to run something does not stand still: it goes, as it has
-// done nothing yet.
+// A claim whose task has not started yet is not frozen but ended, as it has done nothing
+// yet.
 package desktop

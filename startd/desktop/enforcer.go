@@ -12,57 +12,59 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// ClaimController do to what is on claims what is decided here, without waiting for it.
+// ClaimController applies decisions to the processes of claims, without waiting for the
+// result.
 type ClaimController interface {
-	// RunnerIDs lists those that there are by the ids of their claims, those of claims
-	// that are no more included.
+	// RunnerIDs lists the runners by the IDs of their claims, including claims that have
+	// ended.
 	RunnerIDs() []slot.ClaimID
-	// HasRunner reports whether there is somebody who does it, for a claim.
+	// HasRunner reports whether a claim has a runner.
 	HasRunner(id slot.ClaimID) bool
-	// SetSuspended has a claim stand still from now on, or with an empty reason lets it
-	// go on. Said again it does no harm.
+	// SetSuspended freezes a claim, or thaws it if the reason is empty. Repeating it has
+	// no effect.
 	SetSuspended(id slot.ClaimID, why string)
-	// Resume lets a claim go on that stood still, and tells it so.
+	// Resume thaws a frozen claim and resumes its task.
 	Resume(id slot.ClaimID)
-	// ReportSuspended is for the schedd of a claim: its task stands still, or with an
-	// empty reason does no more.
+	// ReportSuspended reports to the schedd of a claim that its task is frozen, or, with
+	// an empty reason, running again.
 	ReportSuspended(c *slot.Claim, why string)
-	// TrimMemory has a claim that stands still give memory back.
+	// TrimMemory makes a frozen claim return memory.
 	TrimMemory(id slot.ClaimID)
-	// Kill kills what is left of a claim, past its starter.
+	// Kill kills the processes of a claim without its starter.
 	Kill(id slot.ClaimID)
-	// TaskUsage is what the task on a claim uses, and whether it can be saved.
+	// TaskUsage returns the memory of the task on a claim, and whether it can be
+	// checkpointed.
 	TaskUsage(c *slot.Claim) (memory roost.Bytes, savable bool)
-	// LogEffect is for the log: an owner.LogTransition or an owner.LogPolicyError.
+	// LogEffect logs an owner.LogTransition or an owner.LogPolicyError.
 	LogEffect(o policy.Effect)
 }
 
-// PolicyEnforcer is what a startd knows of the owner of its machine. Its loop calls it.
+// PolicyEnforcer applies the owner policy of one machine. The startd's loop calls it.
 type PolicyEnforcer struct {
 	Owner *policy.PolicyCore
 
-	name                string // the machine's
+	name                string // of the machine
 	claimTable          *slot.ClaimTable
 	controller          ClaimController
-	nextCheck           slot.BootTime           // when the owner's core wants to be asked again
-	claimsChanged       bool                    // claims have changed since it was told of them
-	observationsChanged bool                    // the guard has spoken since it was asked, or is lost
-	synced              bool                    // what an earlier start, or the guard, has left standing was looked at
-	suspended           map[slot.ClaimID]string // claims that stand still, and why
+	nextCheck           slot.BootTime           // latest time for the next evaluation of Owner
+	claimsChanged       bool                    // claims have changed since the last evaluation
+	observationsChanged bool                    // the guard has reported or was lost since the last evaluation
+	synced              bool                    // claims frozen by an earlier start or by the guard were synced
+	suspended           map[slot.ClaimID]string // claims that are to be frozen, with the reason
 	killed              map[slot.ClaimID]bool   // claims that were told to end at once
-	advertisedVersion   uint64                  // of the owner's core that was advertised
-	unavailableReason   string                  // no claims are given; empty: they are
+	advertisedVersion   uint64                  // version of Owner in the last advertised ad
+	unavailableReason   string                  // why the machine is not available to the pool; empty: it is
 }
 
-// New begins to follow the owner of a machine of that name. The claims of an earlier
-// start are adopted before anything is attended to.
+// New returns an enforcer for the machine of that name. The caller adopts the claims of
+// an earlier start before the first Apply.
 func New(name string, o *policy.PolicyCore, books *slot.ClaimTable, hands ClaimController) *PolicyEnforcer {
 	return &PolicyEnforcer{Owner: o, name: name, claimTable: books, controller: hands,
 		suspended: map[slot.ClaimID]string{}, killed: map[slot.ClaimID]bool{}, claimsChanged: true}
 }
 
-// Observe takes in what the guard sees. Froze says that it has stopped claims of ours
-// itself: they are looked at as those that an earlier start has left.
+// Observe processes a report of the guard. Froze means that the guard has frozen claims
+// itself: they are synced like those of an earlier start.
 func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s policy.GuardObservations, froze bool) {
 	if froze {
 		l.synced = false
@@ -71,7 +73,7 @@ func (l *PolicyEnforcer) Observe(now slot.BootTime, wall time.Time, s policy.Gua
 	l.Owner.Observe(now, wall, s)
 }
 
-// GuardLost notes that the guard is not heard of.
+// GuardLost records that the guard does not report any more.
 func (l *PolicyEnforcer) GuardLost(now slot.BootTime) {
 	if mutant.Active(mutant.IgnoresLostGuard) {
 		return
@@ -80,13 +82,13 @@ func (l *PolicyEnforcer) GuardLost(now slot.BootTime) {
 	l.observationsChanged = true
 }
 
-// SetRules takes in the owner's own file, or why it cannot be read.
+// SetRules sets the rules of the owner's file, or the error of reading it.
 func (l *PolicyEnforcer) SetRules(now slot.BootTime, r policy.DesktopRules, err error) {
 	l.Owner.SetRules(now, r, err)
-	l.nextCheck = 0 // it is asked what follows
+	l.nextCheck = 0 // evaluate the policy at the next Apply
 }
 
-// OnEffect is told of each effect of the books.
+// OnEffect observes each effect of the claim table.
 func (l *PolicyEnforcer) OnEffect(effect slot.Effect) {
 	switch effect.(type) {
 	case slot.CreateClaim, slot.RecordPlacement, slot.StartAttempt, slot.ReportStarted, slot.ReportExited,
@@ -95,31 +97,32 @@ func (l *PolicyEnforcer) OnEffect(effect slot.Effect) {
 	}
 }
 
-// ClaimsChanged reports whether claims have changed since the last Apply, so that there
-// is to be another one.
+// ClaimsChanged reports whether claims have changed since the last Apply. Then another
+// one is due.
 func (l *PolicyEnforcer) ClaimsChanged() bool { return l.claimsChanged }
 
-// SuspendReason says why a claim is to stand still; empty when it is not.
+// SuspendReason returns why a claim is to be frozen, or "" if it is not.
 func (l *PolicyEnforcer) SuspendReason(id slot.ClaimID) string { return l.suspended[id] }
 
-// Suspended is the claims that are to stand still, in no order.
+// Suspended returns the claims that are to be frozen, in no order.
 func (l *PolicyEnforcer) Suspended() map[slot.ClaimID]string { return l.suspended }
 
-// UnavailableReason says why no claims are given; empty when they are.
+// UnavailableReason returns why the machine is not available to the pool, or "" if it is.
 func (l *PolicyEnforcer) UnavailableReason() string { return l.unavailableReason }
 
-// Describe writes into the machine's ad whose it is now, and News reports whether that is
-// something else than was written last.
+// Describe writes the owner's state into the machine's ad. IsAdStale reports whether it
+// has changed since.
 func (l *PolicyEnforcer) Describe(ad *classad.Ad) {
 	l.Owner.Describe(ad)
 	l.advertisedVersion = l.Owner.Version()
 }
 
-// IsAdStale reports whether the machine's ad is to be made anew.
+// IsAdStale reports whether the machine's ad must be rebuilt.
 func (l *PolicyEnforcer) IsAdStale() bool { return l.Owner.Version() != l.advertisedVersion }
 
-// RejectionReason says why the policy of the machine does not take a job; nil when it
-// does. Whether it takes any the books know. The error is of kind roost.Conflict.
+// RejectionReason returns why the owner policy rejects a job, or nil if it accepts it.
+// Whether the machine is available at all is checked by the claim table. The error is a
+// roost.Conflict.
 func (l *PolicyEnforcer) RejectionReason(job *classad.Ad) error {
 	if job == nil {
 		job = classad.New()
@@ -133,7 +136,7 @@ func (l *PolicyEnforcer) RejectionReason(job *classad.Ad) error {
 	return nil
 }
 
-// publicReason says in words that mean something elsewhere why the machine is not lent.
+// publicReason converts the reason for the unavailability to a text for other machines.
 func (l *PolicyEnforcer) publicReason(why string) string {
 	const active = "its owner is active"
 	switch rest, ok := strings.CutPrefix(why, active); {

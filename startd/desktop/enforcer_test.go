@@ -17,9 +17,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// testMachine is a machine of four cores with the policy "desktop", whose hands say what
-// they are told. It is lent after 1 minute without anybody; tasks go on after 30 seconds,
-// and leave after 2 minutes.
+// testMachine is a machine of four cores with the policy "desktop" and a ClaimController
+// that logs its calls. It is available after 1 minute without input; tasks resume after
+// 30 seconds, and are vacated after 2 minutes.
 type testMachine struct {
 	t          *testing.T
 	claimTable *slot.ClaimTable
@@ -34,11 +34,16 @@ type testMachine struct {
 	grants     uint64
 }
 
-// TestStories runs the stories of testdata. Commands, at the instant that follows "at",
-// or when the last step ended:
+// TestStories runs the scripts in testdata. Each command runs at the time given after
+// "at", or when the last step ended. Commands:
 //
-//	start (again: what ran is adopted), key (somebody comes and stays), gone (he leaves), signs [froze] (as they are), lost
-//	claim, activate CLAIM ATTEMPT, started CLAIM, ended CLAIM, vacate CLAIM, pass DURATION, sync CLAIM (there is a hand of it, whether or not there is the claim)
+//	start                     a repeated one adopts the claims
+//	key, gone                 the owner begins to use the machine, or leaves
+//	signs [froze]             the guard reports without a change
+//	lost                      the guard is lost
+//	claim, activate CLAIM ATTEMPT, started CLAIM, ended CLAIM, vacate CLAIM
+//	pass DURATION
+//	sync CLAIM                the claim has a runner, whether or not it exists
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		d := &testMachine{t: t, now: time.Hour, input: 1, runners: map[slot.ClaimID]bool{}}
@@ -156,7 +161,7 @@ func (d *testMachine) runClaimStep(command string, args []string) {
 	}
 }
 
-// performEffects does what the loop of a startd does.
+// performEffects does what a startd's loop does.
 func (d *testMachine) performEffects() {
 	for again := true; again; again = d.enforcer.ClaimsChanged() {
 		did, wake := d.enforcer.Apply(d.now)
@@ -184,7 +189,7 @@ func (d *testMachine) performEffects() {
 	}
 }
 
-// The hands only say what they do.
+// The ClaimController only logs its calls.
 
 func (d *testMachine) RunnerIDs() []slot.ClaimID                { return slices.Sorted(maps.Keys(d.runners)) }
 func (d *testMachine) HasRunner(id slot.ClaimID) bool           { return d.runners[id] }

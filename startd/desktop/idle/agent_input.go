@@ -16,13 +16,13 @@ import (
 // AgentCommand is the command of the program that runs RunInputAgent.
 const AgentCommand = "idle-agent"
 
-// Messages between the guard and the input agent. Each is one packet: its kind and a
-// number. Those of the guard carry an open device, and the number is the one by which the
-// two speak of it, with the deviceKind above it.
+// Messages between the guard and the input agent. Each is one packet with its kind and a
+// number. Those of the guard carry an open device, and the number identifies the device
+// later, with its deviceKind in the upper half.
 const (
-	msgAgentReady  = 'R' // the agent has given its rights up and listens
-	msgInput       = 'T' // somebody was there at that instant
-	msgDeviceGone  = 'G' // the device of that number can be read no more
+	msgAgentReady  = 'R' // the agent has dropped its rights and is ready
+	msgInput       = 'T' // there was input at that instant
+	msgDeviceGone  = 'G' // the device of that number cannot be read any more
 	msgWatchDevice = 'W' // read that device, too
 )
 
@@ -39,12 +39,11 @@ func parseMessage(text []byte) (kind byte, n uint64, ok bool) {
 	return text[0], binary.LittleEndian.Uint64(text[1:]), true
 }
 
-// RunInputAgent is the whole of the process that sees what people type: it reads the
-// devices that it is given over the socket and says, at most every 50 ms, when somebody
-// was there; never what he did. It needs no right of any kind, and ends when the other
-// side does.
+// RunInputAgent runs the process that sees what people type. It reads the devices that it
+// gets over the socket and reports, at most every 50 ms, the time of the last input, but
+// never the input itself. It needs no rights, and ends when the other side does.
 func RunInputAgent(socket *os.File) error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // and nobody of its user can look into it
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // no other process of its user can inspect it
 		return err
 	}
 	for _, resource := range []int{unix.RLIMIT_CORE, unix.RLIMIT_FSIZE} {
@@ -76,7 +75,7 @@ func RunInputAgent(socket *os.File) error {
 	}
 }
 
-// packetConn makes a connection of one end of a socket pair.
+// packetConn makes a connection from one end of a socket pair.
 func packetConn(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -91,7 +90,7 @@ func packetConn(f *os.File) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// receiveMessage takes one message, with the open file that came along; -1 for none.
+// receiveMessage receives one message and the descriptor that came with it; -1 for none.
 func receiveMessage(conn *net.UnixConn) (kind byte, n uint64, fd int, err error) {
 	text, rights := make([]byte, messageSize+1), make([]byte, unix.CmsgSpace(4))
 	size, extra, _, _, err := conn.ReadMsgUnix(text, rights)
@@ -111,11 +110,11 @@ func receiveMessage(conn *net.UnixConn) (kind byte, n uint64, fd int, err error)
 	return kind, n, fd, nil
 }
 
-// inputAgent is what the goroutines of the agent share.
+// inputAgent is the shared state of the agent's goroutines.
 type inputAgent struct {
 	conn      *net.UnixConn
 	sender    sync.Mutex
-	lastInput atomic.Int64 // the instant when somebody was there
+	lastInput atomic.Int64 // boot time of the last input
 	wake      chan struct{}
 	stop      chan struct{}
 }
@@ -123,11 +122,11 @@ type inputAgent struct {
 func (a *inputAgent) send(kind byte, n uint64) {
 	a.sender.Lock()
 	defer a.sender.Unlock()
-	_, _ = a.conn.Write(encodeMessage(kind, n)) // when the other side is gone, so is this one, at the next receive
+	_, _ = a.conn.Write(encodeMessage(kind, n)) // if the other side is gone this one ends at the next receive
 }
 
-// reportInput says when somebody was there: at once, and then as often as is needed to
-// know whether he still is.
+// reportInput reports input: at once, and then as often as needed to tell whether it
+// continues.
 func (a *inputAgent) reportInput() {
 	for {
 		select {
@@ -156,7 +155,7 @@ func (a *inputAgent) watchDevice(f *os.File, n uint64) {
 			return
 		}
 		at, ok := lastInputEvent(buffer[:size], kind, Now())
-		clear(buffer[:size]) // what was typed is nobody's business
+		clear(buffer[:size]) // the input itself is discarded
 		if !ok {
 			continue
 		}

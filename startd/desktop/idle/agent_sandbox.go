@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user and the group that own nothing (user_namespaces(7), overflowuid).
+// nobody is the uid and gid that own nothing (user_namespaces(7), overflowuid).
 const nobody = 65534
 
 // startAgent starts a program with the other end of the returned connection as its
-// descriptor 3, and with as few rights as can be had: no way to new ones, and, where this
-// process is root's, another user, no other groups, and a network, processes and IPC of
-// its own. Where there are no namespaces it goes without them.
+// descriptor 3. The program gets as few rights as possible: it cannot gain any, and if
+// this process is root it has another uid, no other groups, and its own network, PID and
+// IPC namespaces. If namespaces are not available it runs without them.
 func startAgent(program func() *exec.Cmd) (*net.UnixConn, *exec.Cmd, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func startAgent(program func() *exec.Cmd) (*net.UnixConn, *exec.Cmd, error) {
 	return nil, nil, err
 }
 
-// startSandboxed starts a program that can never gain rights. A thread cannot take that
-// back for itself, so one that does nothing else says it: it ends with its goroutine.
+// startSandboxed starts a program that can never gain rights. A thread cannot undo that
+// for itself, so a separate thread sets it and ends with its goroutine.
 func startSandboxed(cmd *exec.Cmd) error {
 	started := make(chan error, 1)
 	go func() {

@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// CombinedReading is what all sources see together.
+// CombinedReading is the combination of all sources' readings.
 type CombinedReading struct {
 	Input, ConsoleInput BootTime
-	// why the machine is its owner's now, whatever the times of input say; empty: nothing
-	// of that kind
+	// why the owner needs the machine now, whatever the times of input; empty: no reason
 	OwnerUseReason string
 	SystemLoad
 	OnBattery, Hot, ExclusiveProgram, Sleeping bool
 }
 
-// CombineReadings applies the rule of the package to what each source saw last. Console
-// says whether the machine has a place to sit at: input devices, or a seat. The order of
-// the sources decides nothing but whose reason is given.
+// CombineReadings applies the rule of the package to the last reading of each source.
+// Console reports whether the machine has a console: input devices, or a seat. The order
+// of the sources only determines whose reason is given.
 //
-// What a source saw is not taken back when it breaks: a person who was there was there.
+// Input that a source reported still counts when the source breaks.
 func CombineReadings(readings []SourceReading, console bool) CombinedReading {
 	var p CombinedReading
 	seen := slices.ContainsFunc(readings, func(s SourceReading) bool {
@@ -52,9 +51,9 @@ func CombineReadings(readings []SourceReading, console bool) CombinedReading {
 	return p
 }
 
-// unhealthyReason says why the times of input are not to be trusted; empty if they are.
-// Terminals alone say nothing of who sits at the console with a mouse in his hand; where
-// there is no console, they are all that a person can touch.
+// unhealthyReason returns why the times of input are unreliable, or "" if they are
+// reliable. Terminals do not show who uses a mouse at the console. Without a console they
+// are all that a person can use.
 func unhealthyReason(readings []SourceReading, console bool) string {
 	var wrong []string
 	for _, s := range readings {

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestRule tells the rule by machines: each line of a step is a source with its reach and
-// health, and what it sees.
+// TestRule checks the rule with different machines. Each line of a step is a source with
+// its coverage, its health and its reading.
 func TestRule(t *testing.T) {
 	script.Run(t, "testdata/rule.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		return func(s script.ScriptCommand) string {
@@ -39,7 +39,7 @@ func TestRule(t *testing.T) {
 	})
 }
 
-// parseReading reads "NAME REACH HEALTH [input=10s] [console=10s] [believed=10s]
+// parseReading parses "NAME REACH HEALTH [input=10s] [console=10s] [believed=10s]
 // [busy=WORD] [FLAG…]"; underscores are blanks.
 func parseReading(t *testing.T, line string) SourceReading {
 	words := strings.Fields(line)
@@ -79,9 +79,9 @@ func parseReading(t *testing.T, line string) SourceReading {
 	return s
 }
 
-// TestNothingMakesIdle holds of any sources: one more that is well never takes away a
-// reason to be busy that a source gave, one that breaks never makes a machine idle, and
-// the times of input never go back.
+// TestNothingMakesIdle checks random sources. A further healthy source must never remove
+// a reason to be busy, a broken one must never make a machine idle, and the times of
+// input must never go back.
 func TestNothingMakesIdle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

@@ -9,13 +9,13 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// HasConsole reports whether the machine has a place to sit at: a device with keys,
-// buttons or a touch screen, or a seat that can show something. Many a server has one, in
-// its management board; that is to the owner's side.
+// HasConsole reports whether the machine has a console. A device with keys, buttons or a
+// touch screen is one, and so is a seat with a display. Many servers have one in their
+// management board; that is the safe side for the owner.
 func HasConsole() bool { return hasConsole("/sys/class/input", "/run/systemd/seats") }
 
-// Bits of the keys that a keyboard, a mouse, a touch screen have
-// (linux/input-event-codes.h). A power button has none of them.
+// Key bits of a keyboard, a mouse and a touch screen (linux/input-event-codes.h). A power
+// button has none of them.
 const (
 	keyEnter = 28
 	keySpace = 57
@@ -42,7 +42,7 @@ func hasConsole(input, seats string) bool {
 	return false
 }
 
-// hasBit looks into a bit map as sysfs prints it: words of 64 bits in hexadecimal, the
+// hasBit tests a bit in a bitmap as sysfs prints it: words of 64 bits in hexadecimal, the
 // highest first.
 func hasBit(text string, bit int) bool {
 	words := strings.Fields(text)

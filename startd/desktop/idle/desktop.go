@@ -9,15 +9,14 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// SessionBusSource asks the programs of a user's session, over the session bus, whether
-// somebody is there. It speaks D-Bus only: a bare X server without a desktop is not
-// asked.
+// SessionBusSource asks the programs of a user's session, over the session bus, for
+// input. It supports D-Bus only, and no bare X server without a desktop.
 type SessionBusSource struct {
 	conn        *dbus.Conn
 	screenSaver idleUnitDetector
 }
 
-// OpenDesktop connects to the bus of the session that this process belongs to.
+// OpenDesktop connects to the bus of the session of this process.
 func OpenDesktop(ctx context.Context) (*SessionBusSource, error) {
 	address := os.Getenv("DBUS_SESSION_BUS_ADDRESS")
 	if address == "" {
@@ -33,7 +32,7 @@ func OpenDesktop(ctx context.Context) (*SessionBusSource, error) {
 // Close ends the connection.
 func (d *SessionBusSource) Close() error { return d.conn.Close() }
 
-// Done is closed when the bus is gone, and with it the session.
+// Done is closed when the bus, and so the session, has ended.
 func (d *SessionBusSource) Done() <-chan struct{} { return d.conn.Context().Done() }
 
 // Names and paths on the session bus.
@@ -52,7 +51,7 @@ const (
 	inhibitIdleFlag = uint32(8) // of the flags of org.gnome.SessionManager.IsInhibited
 )
 
-// ReadPresence asks all that may know. What does not run is not started for it.
+// ReadPresence asks all services that may know. It does not start any of them.
 func (d *SessionBusSource) ReadPresence(ctx context.Context) (SessionPresence, error) {
 	var p SessionPresence
 	if err := d.conn.Context().Err(); err != nil {
@@ -88,17 +87,17 @@ func (d *SessionBusSource) ask(ctx context.Context, name, path, method string, a
 		args...).Store(to)
 }
 
-// instantBefore is the instant so long before now.
+// instantBefore returns the boot time that lies the given duration before now.
 func instantBefore(idle time.Duration, now BootTime) BootTime { return max(now-idle, 1) }
 
-// idleUnitDetector finds out what GetSessionIdleTime counts. Desktops differ: some say
-// seconds, some thousandths; nothing says which. While nobody is there it grows, and by
-// that one sees it. Until then it is taken for thousandths: somebody was there a moment
-// ago, which is to the owner's side.
+// idleUnitDetector determines the unit of GetSessionIdleTime. Some desktops return
+// seconds, others milliseconds, and nothing states which. While there is no input the
+// value grows, which shows the unit. Until then it counts as milliseconds: that means
+// recent input, which is the safe side for the owner.
 type idleUnitDetector struct {
-	base    uint32   // what was said
-	at      BootTime // then
-	last    uint32   // what was said last
+	base    uint32   // first value of the measurement
+	at      BootTime // boot time of base
+	last    uint32   // latest value
 	seconds bool
 	known   bool
 }
@@ -113,7 +112,7 @@ func (g *idleUnitDetector) detect(count uint32, now BootTime) time.Duration {
 		g.base, g.at = count, now
 	case past >= 2*time.Second && grown*time.Millisecond >= past/2:
 		g.known = true
-	case past >= 10*time.Second: // a few thousandths each time that one looks is what nobody's hands do for so long
+	case past >= 10*time.Second: // milliseconds near 0 at each reading for so long would need constant input
 		g.seconds = (grown*time.Second - past).Abs() <= 2*time.Second
 		g.known, g.base, g.at = g.seconds, count, now
 	}

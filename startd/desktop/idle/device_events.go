@@ -12,7 +12,7 @@ import (
 // Codes of linux/input-event-codes.h and of linux/input.h.
 const (
 	evKey, evRel, evAbs, evSwitch = 1, 2, 3, 5
-	synDropped                    = 3 // of type 0: there was so much input that some was lost
+	synDropped                    = 3 // of type 0: some input was lost, as there was too much
 
 	keyVolumeUp = 115
 	btnJoystick = 0x120
@@ -24,16 +24,16 @@ const (
 	propAccelerometer = 6
 )
 
-// deviceKind is what of a device's events is a person's doing.
+// deviceKind defines which events of a device count as input by a person.
 type deviceKind byte
 
 const (
-	noPerson  deviceKind = iota // power buttons, lids, the plugs of headphones, accelerometers
+	noPerson  deviceKind = iota // power buttons, lids, headphone plugs, accelerometers
 	everyMove                   // keyboards, mice, touch screens, tablets
-	keysOnly                    // joysticks, whose axes tremble while nobody is there
+	keysOnly                    // joysticks, whose axes jitter without input
 )
 
-// kernelBitmap is a bit map as the kernel gives it: of words in its own order.
+// kernelBitmap is a bitmap as the kernel returns it, in words of native byte order.
 type kernelBitmap []byte
 
 func (b kernelBitmap) isSet(n int) bool {
@@ -43,8 +43,8 @@ func (b kernelBitmap) isSet(n int) bool {
 	return binary.NativeEndian.Uint64(b[n/64*8:])>>(n%64)&1 == 1
 }
 
-// deviceKindOf judges a device by what it can do: the types of its events, its keys, its
-// axes that move, its properties.
+// deviceKindOf returns the kind of a device from its capabilities. They are its event
+// types, its keys, its relative axes and its properties.
 func deviceKindOf(types, keys, moves, props kernelBitmap) deviceKind {
 	if props.isSet(propAccelerometer) {
 		return noPerson
@@ -63,15 +63,15 @@ func deviceKindOf(types, keys, moves, props kernelBitmap) deviceKind {
 	return noPerson
 }
 
-// probeDevice asks a device of the kernel's what it is, and has it stamp its events with
-// the clock of instants.
+// probeDevice reads the capabilities of a device, and sets the clock of its event times
+// to CLOCK_BOOTTIME.
 func probeDevice(fd int) (kind deviceKind, name string, err error) {
 	var types, keys, moves, props [(keyMax + 1) / 8]byte
 	for _, q := range []struct {
 		number uint
 		to     []byte
 	}{{0x20, types[:8]}, {0x20 + evKey, keys[:]}, {0x20 + evRel, moves[:8]}, {0x09, props[:8]}} {
-		// EVIOCGBIT(0), of keys, of axes that move, EVIOCGPROP
+		// EVIOCGBIT(0), of keys, of relative axes, EVIOCGPROP
 		if err := readBits(fd, q.number, q.to); err != nil {
 			return noPerson, "", err
 		}
@@ -80,13 +80,13 @@ func probeDevice(fd int) (kind deviceKind, name string, err error) {
 	if readBits(fd, 0x06, text) == nil { // EVIOCGNAME
 		name, _, _ = strings.Cut(string(text), "\x00")
 	}
-	// where it does not, the time of reading is taken
+	// if that fails the time of reading is used
 	_ = unix.IoctlSetPointerInt(fd, eviocsclockid, unix.CLOCK_BOOTTIME)
 	return deviceKindOf(types[:8], keys[:], moves[:8], props[:8]), name, nil
 }
 
-// eviocsclockid is _IOW('E', 0xa0, int), and readBits does _IOR('E', number, len(to)), as
-// all architectures that Roost is built for have them (asm-generic/ioctl.h).
+// eviocsclockid is _IOW('E', 0xa0, int), and readBits uses _IOR('E', number, len(to)).
+// All architectures of Roost encode them so (asm-generic/ioctl.h).
 const eviocsclockid = 1<<30 | 4<<16 | 'E'<<8 | 0xa0
 
 func readBits(fd int, number uint, to []byte) error {
@@ -97,12 +97,12 @@ func readBits(fd int, number uint, to []byte) error {
 	return nil
 }
 
-// eventSize is that of struct input_event: a time, of seconds and microseconds, a type, a
-// code, a value.
+// eventSize is the size of struct input_event. Its fields are a time in seconds and
+// microseconds, a type, a code and a value.
 const eventSize = int(unsafe.Sizeof(unix.Timeval{})) + 8
 
-// lastInputEvent finds the last of some events that is a person's doing. Of an event that
-// carries another clock's time, or none, the time of reading is taken.
+// lastInputEvent returns the time of the last event that counts as input by a person. For
+// an event with the time of another clock, or none, it uses the time of reading.
 func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, ok bool) {
 	for ; len(events) >= eventSize; events = events[eventSize:] {
 		code := events[eventSize-8:]
@@ -120,6 +120,6 @@ func lastInputEvent(events []byte, kind deviceKind, now BootTime) (at BootTime, 
 	return at, ok
 }
 
-// maxEventAge is how old an event may be when it is read. Nothing waits for so long but
-// what lay there while the machine slept.
+// maxEventAge is how old an event may be when it is read. Only events from before the
+// machine slept are older.
 const maxEventAge = 10 * time.Second

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realKeyboard is something that presses keys of a device of the kernel's own: one made
-// by uinput (Linux Documentation/input/uinput.rst), or, where the environment says that
-// the machine is nobody's, its keyboard, into which root may write events, too.
+// realKeyboard returns a function that presses keys of a kernel device. The device is
+// made with uinput (Linux Documentation/input/uinput.rst). If the environment states that
+// nobody uses the machine, it is the real keyboard, to which root may write events.
 func realKeyboard(t *testing.T) (press func()) {
 	t.Helper()
 	f, err := os.OpenFile("/dev/uinput", os.O_WRONLY, 0)
@@ -46,8 +46,8 @@ func realKeyboard(t *testing.T) (press func()) {
 	return nil
 }
 
-// createDevice makes the device: UI_SET_EVBIT and UI_SET_KEYBIT for what it has,
-// UI_DEV_SETUP, UI_DEV_CREATE.
+// createDevice creates the device with UI_SET_EVBIT and UI_SET_KEYBIT, UI_DEV_SETUP and
+// UI_DEV_CREATE.
 func createDevice(t *testing.T, f *os.File, setup []byte) {
 	t.Helper()
 	do := func(request uint, arg int) {
@@ -76,7 +76,7 @@ func pressKey(t *testing.T, f *os.File) {
 	}
 }
 
-// TestRealKeys goes all the way that a key of a person's goes, but for the finger.
+// TestRealKeys checks the complete path of a key event, from the kernel device on.
 func TestRealKeys(t *testing.T) {
 	press := realKeyboard(t)
 	next := runSource(t, NewInputDevices("idle.test", "input-agent"))
@@ -86,7 +86,7 @@ func TestRealKeys(t *testing.T) {
 	})
 	var took []time.Duration
 	for range 20 {
-		<-time.After(2 * inputReportInterval) // the agent rests between the keys that it tells of
+		<-time.After(2 * inputReportInterval) // the agent pauses between its reports
 		pressed := Now()
 		press()
 		s := next("a key", func(s SourceReading) bool { return s.Input >= pressed.Truncate(time.Microsecond) })

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InputDeviceSource notices keys, mice, touch screens, tablets and joysticks by the
-// events of the kernel itself (Linux Documentation/input/input.rst). This process opens
-// the devices, for which it has to be root; an agent without any rights reads them, and
-// passes on nothing but times. So no key that anybody types is ever in the memory of a
-// process that talks to others.
+// InputDeviceSource detects input of keyboards, mice, touch screens, tablets and
+// joysticks. It uses the kernel's input events (Linux Documentation/input/input.rst).
+// This process opens the devices, which requires root; an agent without any rights reads
+// them and reports only times. So no process that communicates with others ever has typed
+// keys in its memory.
 type InputDeviceSource struct {
 	deviceDir    string // "/dev/input"
 	agentProgram func() *exec.Cmd
@@ -30,7 +30,8 @@ type InputDeviceSource struct {
 // RunInputAgent with its descriptor 3.
 func NewInputDevices(agent ...string) *InputDeviceSource {
 	program := func() *exec.Cmd {
-		// Not by name: nobody may not come there, and a new release may lie there by now.
+		// Not by name: the user nobody may lack access, and the file may be a newer
+		// release.
 		return &exec.Cmd{Path: "/proc/self/exe", Args: agent, Env: []string{"PATH=/usr/bin:/bin"}}
 	}
 	return &InputDeviceSource{deviceDir: "/dev/input", agentProgram: program, probe: probeDevice}
@@ -41,16 +42,17 @@ func (d *InputDeviceSource) Name() string { return "input devices" }
 
 const (
 	maxDevices         = 256
-	deviceScanInterval = 5 * time.Second        // when nothing is heard of new ones
-	agentStartTimeout  = 5 * time.Second        // for the agent to begin
-	firstRestartDelay  = 100 * time.Millisecond // after the agent's end; twice as long each time, until
-	maxRestartDelay    = 10 * time.Second
+	deviceScanInterval = 5 * time.Second // interval of scans without events
+	agentStartTimeout  = 5 * time.Second // time for the agent to start
+	// after the agent's end; doubled after each failure, up to maxRestartDelay
+	firstRestartDelay = 100 * time.Millisecond
+	maxRestartDelay   = 10 * time.Second
 )
 
-// inputDevice is a file in /dev/input that was looked at.
+// inputDevice is a probed file in /dev/input.
 type inputDevice struct {
 	inode  uint64
-	number uint64 // 0: it is no person's
+	number uint64 // number in messages; 0: the device is not for people
 	name   string
 }
 
@@ -59,7 +61,7 @@ type deviceWatch struct {
 	source    *InputDeviceSource
 	publish   func(SourceReading)
 	known     map[string]inputDevice // by path
-	unwatched int                    // devices of people that no agent reads yet
+	unwatched int                    // number of people's devices that no agent reads yet
 	openError string                 // why a device cannot be opened; empty: all can
 	numbers   uint64
 
@@ -136,8 +138,8 @@ func (d *InputDeviceSource) Run(ctx context.Context, tell func(SourceReading)) {
 	}
 }
 
-// scanDevices opens devices that are new, and has the agent read those of people. The
-// agent is started when there is the first.
+// scanDevices opens new devices, and passes those that people use to the agent. It starts
+// the agent for the first of them.
 func (w *deviceWatch) scanDevices(ctx context.Context) {
 	paths, _ := filepath.Glob(filepath.Join(w.source.deviceDir, "event*"))
 	here := map[string]bool{}
@@ -170,7 +172,8 @@ func deviceHint(err error) string {
 	return "dmesg may say what is wrong with it"
 }
 
-// openDevice looks at one device. One that is unplugged this very moment is no failure.
+// openDevice opens and probes one device. A device that is unplugged meanwhile is no
+// error.
 func (w *deviceWatch) openDevice(ctx context.Context, path string, inode uint64) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
@@ -193,18 +196,18 @@ func (w *deviceWatch) openDevice(ctx context.Context, path string, inode uint64)
 	}
 	if !w.startAgent(ctx) {
 		w.unwatched++
-		return nil // it is said why, and tried again
+		return nil // publishReading reports the reason, and the next scan tries again
 	}
 	w.numbers++
 	if _, _, err := w.conn.WriteMsgUnix(encodeMessage(msgWatchDevice, w.numbers|uint64(kind)<<32), unix.UnixRights(fd),
 		nil); err != nil {
-		return nil // its end is heard
+		return nil // receiveMessages reports the agent's end
 	}
 	w.known[path] = inputDevice{inode, w.numbers, printableText(name)}
 	return nil
 }
 
-// startAgent has an agent run, unless one has just ended.
+// startAgent starts an agent if none is running. It returns false after a recent failure.
 func (w *deviceWatch) startAgent(ctx context.Context) bool {
 	if w.conn != nil {
 		return true
@@ -224,8 +227,8 @@ func (w *deviceWatch) startAgent(ctx context.Context) bool {
 	return true
 }
 
-// receiveMessages hands on what an agent says, and last its end. It is done when the
-// process is gone.
+// receiveMessages passes on the messages of an agent, and finally its end. It returns
+// when the process is gone.
 func receiveMessages(ctx context.Context, conn *net.UnixConn, cmd *exec.Cmd, to chan<- agentMessage) {
 	pass := func(h agentMessage) {
 		select {
@@ -235,7 +238,7 @@ func receiveMessages(ctx context.Context, conn *net.UnixConn, cmd *exec.Cmd, to 
 	}
 	for {
 		kind, n, fd, err := receiveMessage(conn)
-		if fd >= 0 { // it has nothing to give
+		if fd >= 0 { // an agent has no descriptors to send
 			unix.Close(fd)
 		}
 		if err != nil {
@@ -253,8 +256,8 @@ func receiveMessages(ctx context.Context, conn *net.UnixConn, cmd *exec.Cmd, to 
 	}
 }
 
-// onAgentMessage takes in what the agent said. All that it could lie about is when
-// somebody was there.
+// onAgentMessage handles a message of the agent. The agent could only lie about the time
+// of input.
 func (w *deviceWatch) onAgentMessage(h agentMessage) {
 	if h.from != w.conn {
 		return
@@ -276,19 +279,19 @@ func (w *deviceWatch) onAgentMessage(h agentMessage) {
 	case h.kind == msgDeviceGone:
 		for path, dev := range w.known {
 			if dev.number == h.number {
-				delete(w.known, path) // if it is still there, it is found again
+				delete(w.known, path) // if it still exists, the next scan finds it
 			}
 		}
 	}
 }
 
-// scheduleRestart plans the next start.
+// scheduleRestart schedules the next start of an agent.
 func (w *deviceWatch) scheduleRestart(why string) {
 	w.exitReason, w.restartDelay = why, time.After(w.restart)
 	w.restart = min(2*w.restart, maxRestartDelay)
 }
 
-// dropAgent ends the agent, and forgets what it watched.
+// dropAgent ends the agent and removes the devices that it watched.
 func (w *deviceWatch) dropAgent() {
 	if w.conn != nil {
 		w.conn.Close()
@@ -301,8 +304,8 @@ func (w *deviceWatch) dropAgent() {
 	}
 }
 
-// publishReading tells what is seen where it has changed. While the agent starts there is
-// nothing to say yet.
+// publishReading publishes the reading if it has changed. It publishes nothing while the
+// agent starts.
 func (w *deviceWatch) publishReading() {
 	var names []string
 	for _, dev := range w.known {

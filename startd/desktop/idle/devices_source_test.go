@@ -49,7 +49,7 @@ func TestKindsOfDevices(t *testing.T) {
 	}
 }
 
-// inputEventBytes is a struct input_event.
+// inputEventBytes returns a struct input_event.
 func inputEventBytes(at BootTime, kind, code uint16, value int32) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(at/time.Second))
 	b = binary.NativeEndian.AppendUint64(b, uint64(at%time.Second/time.Microsecond))
@@ -59,7 +59,7 @@ func inputEventBytes(at BootTime, kind, code uint16, value int32) []byte {
 }
 
 func TestLastTouch(t *testing.T) {
-	const now = 5 * time.Second // so soon after a boot "long ago" is never
+	const now = 5 * time.Second // this soon after boot, "long ago" is before it
 	for name, c := range map[string]struct {
 		events []byte
 		kind   deviceKind
@@ -85,8 +85,8 @@ func TestLastTouch(t *testing.T) {
 	}
 }
 
-// addFakeDevice makes a device in a directory: a FIFO whose name says what it is. It is
-// there at once, with somebody at its other end.
+// addFakeDevice makes a device in a directory: a FIFO whose name is its kind. It appears
+// atomically, with a process at its other end.
 func addFakeDevice(t *testing.T, dir, name, kind string) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -104,7 +104,7 @@ func addFakeDevice(t *testing.T, dir, name, kind string) *os.File {
 	return f
 }
 
-// fakeDevices is a source over such a directory, with a real agent.
+// fakeDevices returns a source for such a directory, with a real agent.
 func fakeDevices(dir string) *InputDeviceSource {
 	d := NewInputDevices("idle.test", "input-agent")
 	d.deviceDir = dir
@@ -142,8 +142,8 @@ func findAgent(t *testing.T) (pid int) {
 
 func isWell(s SourceReading) bool { return s.Health == Healthy }
 
-// TestKeysAreSeen from the press to the sight, through an agent that is nobody; what it
-// can be asked of the kernel is all in its status.
+// TestKeysAreSeen checks the path from a key press to the reading. The agent in between
+// must run as nobody, as far as its status shows.
 func TestKeysAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
@@ -178,7 +178,7 @@ func TestKeysAreSeen(t *testing.T) {
 	}
 }
 
-// TestTypingIsToldSeldom: a thousand keys are some messages.
+// TestTypingIsToldSeldom checks that a thousand keys cause only a few messages.
 func TestTypingIsToldSeldom(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
@@ -191,14 +191,14 @@ func TestTypingIsToldSeldom(t *testing.T) {
 	mark := Now().Truncate(time.Microsecond)
 	keys.Write(inputEventBytes(mark, 1, 30, 1))
 	published := 0
-	// The last one is not swallowed: the agent says it when its rest is over.
+	// The last key is not lost: the agent reports it after its pause.
 	next("the last key", func(s SourceReading) bool { published++; return s.Input >= mark })
 	if most := int(time.Since(began)/inputReportInterval) + 2; published > most {
 		t.Errorf("a thousand keys were told in %d sights, want at most %d", published, most)
 	}
 }
 
-// TestDevicesComeAndGo while the source watches.
+// TestDevicesComeAndGo adds and removes devices while the source watches.
 func TestDevicesComeAndGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "input")
 	next := runSource(t, fakeDevices(dir))
@@ -235,7 +235,8 @@ func TestDevicesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestAgentsDeathIsTold and mended.
+// TestAgentsDeathIsTold checks that the death of the agent is reported and the agent
+// restarted.
 func TestAgentsDeathIsTold(t *testing.T) {
 	dir := t.TempDir()
 	keys := addFakeDevice(t, dir, "event0", "keys")
@@ -252,7 +253,8 @@ func TestAgentsDeathIsTold(t *testing.T) {
 	next("a key", func(s SourceReading) bool { return s.Input != 0 })
 }
 
-// TestNoAgent: one that cannot be started, or does not speak, is said to be broken.
+// TestNoAgent checks that an agent that does not start, or does not answer, makes the
+// source Broken.
 func TestNoAgent(t *testing.T) {
 	dir := t.TempDir()
 	addFakeDevice(t, dir, "event0", "keys")

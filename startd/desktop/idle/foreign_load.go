@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// ForeignLoadSource tells how many cores are kept busy by what is neither a task nor in
-// the service of one: an owner's computation that runs while he is at lunch.
+// ForeignLoadSource measures how many cores other processes than tasks use. An example is
+// a computation of the owner that runs during lunch.
 type ForeignLoadSource struct {
 	stat string // "/proc/stat"
-	// nanoseconds of processor time that each of ours has used so far, by a name of it
+	// CPU time that each part of Roost's work has used, in nanoseconds, by name
 	taskCPUTime func() map[string]uint64
 }
 
-// NewForeignWork returns the source. Ours tells how much processor time each part of ours
-// has used so far, in nanoseconds, by a name of it; a part that is new counts from then
-// on, for its past is nothing of the last second.
+// NewForeignWork returns the source. Ours returns the CPU time that each part of Roost's
+// work has used so far, in nanoseconds, by name. A new part counts from its first
+// measurement on, as its earlier time does not belong to the last second.
 func NewForeignWork(ours func() map[string]uint64) *ForeignLoadSource {
 	return &ForeignLoadSource{stat: "/proc/stat", taskCPUTime: ours}
 }
@@ -49,8 +49,8 @@ func (f *ForeignLoadSource) Run(ctx context.Context, tell func(SourceReading)) {
 // ticksPerSecond is USER_HZ, which is 100 on every machine that Go runs on.
 const ticksPerSecond = 100
 
-// busyTicks reads from /proc/stat for how long all processors were busy. Time in which
-// they waited for disks, or that a hypervisor took, is not.
+// busyTicks parses the total busy time of all processors in /proc/stat. Time for waiting
+// for disks, or that a hypervisor took, does not count.
 func busyTicks(text string) (busy uint64, ok bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	f := strings.Fields(line)
@@ -69,20 +69,20 @@ func busyTicks(text string) (busy uint64, ok bool) {
 	return busy, true
 }
 
-// halfLife is after how long a burst of work counts half: a compiler that runs for two
-// seconds is no work, one that runs for ten is.
+// halfLife is the half-life of the smoothed load. A compiler run of two seconds is
+// ignored, but one of ten seconds counts.
 const halfLife = 3 * time.Second
 
-// foreignMeter turns sums of processor time into cores.
+// foreignMeter converts sums of CPU time to cores.
 type foreignMeter struct {
 	at        BootTime
-	totalTime uint64 // nanoseconds, of all
+	totalTime uint64 // nanoseconds, of all processes
 	taskTime  map[string]uint64
 	cores     float64 // smoothed
 }
 
-// measure takes in the sums of now and returns the cores that others kept busy lately.
-// Sums that fall are those of a part that was made anew.
+// measure returns the cores that other processes used lately, from the current sums. A
+// sum that decreases belongs to a part that was restarted.
 func (m *foreignMeter) measure(now BootTime, busy uint64, ours map[string]uint64) float64 {
 	defer func() { m.at, m.totalTime, m.taskTime = now, busy, ours }()
 	past := now - m.at

@@ -47,8 +47,8 @@ func TestBusyTicks(t *testing.T) {
 	}
 }
 
-// TestForeignWork walks a meter through seconds: each is what all processors did and what
-// ours did of it.
+// TestForeignWork feeds a meter with one measurement per second. Each contains the CPU
+// time of all processes and of our part.
 func TestForeignWork(t *testing.T) {
 	m := &foreignMeter{}
 	var now BootTime = time.Hour
@@ -77,18 +77,18 @@ func TestForeignWork(t *testing.T) {
 	near("the first second of two cores", second(3, map[string]float64{"a": 1}), 2*(1-math.Exp2(-1./3)))
 	second(3, map[string]float64{"a": 1})
 	near("after three", second(3, map[string]float64{"a": 1}), 1)
-	own["b"] = 1000e9 // it lived before, unknown to us
+	own["b"] = 1000e9 // it ran before and was unknown to us
 	second(3, map[string]float64{"a": 1, "b": 0})
 	for range 40 {
 		second(3, map[string]float64{"a": 1, "b": 2})
 	}
 	near("a part that is new", m.cores, 0)
-	own["a"] = 0 // made anew under the same name
+	own["a"] = 0 // restarted under the same name
 	for range 40 {
 		second(1.5, map[string]float64{"a": 0.5, "b": 1})
 	}
 	near("a part that was made anew", m.cores, 0)
-	now += 8 * time.Hour // asleep: the sums stood still
+	now += 8 * time.Hour // asleep: the sums did not change
 	near("after a night's sleep", m.measure(now, all, own), 0)
 }
 

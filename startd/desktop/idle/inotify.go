@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inotifyEvent is an event as inotify(7) tells it, without the name of a file.
+// inotifyEvent is an event of inotify(7) without a file name.
 type inotifyEvent struct {
 	watch int32
 	mask  uint32
 }
 
-// readEvents hands on what the kernel tells until the file is closed or ctx ends. After
-// each batch with a read in it, it rests for inputReportInterval, so that a terminal into
-// which a book is pasted costs nothing; the kernel joins what is alike meanwhile, and an
+// readEvents passes on inotify events until the file is closed or ctx ends. After each
+// batch with a read in it, it pauses for inputReportInterval, so that pasting a large
+// text into a terminal costs nothing. The kernel merges equal events meanwhile, and an
 // overflow is an event, too.
 func readEvents(ctx context.Context, f *os.File, to chan<- []inotifyEvent) {
 	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))

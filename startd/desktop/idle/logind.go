@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LogindSource hears from systemd's login manager, over the system bus, who is logged in
-// where, which programs keep the machine from being idle, and when it is about to sleep
-// (org.freedesktop.login1(5)). Sleep is delayed until tasks stand still: what runs on
-// into it wakes up with connections and leases that are long gone.
+// LogindSource receives session data from systemd's login manager over the system bus
+// (org.freedesktop.login1(5)). It learns who is logged in where, which programs inhibit
+// idleness, and when the machine is about to sleep. It delays sleep until the tasks are
+// frozen: a task that runs into sleep wakes up with expired connections and leases.
 type LogindSource struct {
 	address       string             // of the bus
-	isTaskProcess func(pid int) bool // whether a process is a task's
+	isTaskProcess func(pid int) bool // whether a process belongs to a task
 }
 
 const (
@@ -32,16 +32,16 @@ const (
 	systemBus         = "unix:path=/run/dbus/system_bus_socket"
 	answerTimeout     = 3 * time.Second
 	reconnectInterval = 5 * time.Second
-	loginScanInterval = 5 * time.Second // when nothing is heard
-	// for tasks to be frozen before the machine sleeps; logind waits for 5 s
+	loginScanInterval = 5 * time.Second // interval of scans without signals
+	// time to freeze tasks before the machine sleeps; logind waits for 5 s
 	// (InhibitDelayMaxSec=)
 	sleepFreezeTime = 500 * time.Millisecond
-	maxSessions     = 200 // that are looked at
+	maxSessions     = 200 // bounds the sessions that are read
 	signalBacklog   = 64
 )
 
-// NewLogind returns the source. Ours reports whether a process is a task's, whose wish
-// that the machine be awake is not its owner's.
+// NewLogind returns the source. Ours reports whether a process belongs to a task: an
+// inhibitor of a task does not count as the owner's.
 func NewLogind(ours func(pid int) bool) *LogindSource {
 	address := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")
 	if address == "" {
@@ -53,7 +53,7 @@ func NewLogind(ours func(pid int) bool) *LogindSource {
 // Name is the source's name.
 func (l *LogindSource) Name() string { return logindName }
 
-// Run follows logind, and looks for it again when it is gone.
+// Run follows logind, and reconnects when the connection is lost.
 func (l *LogindSource) Run(ctx context.Context, tell func(SourceReading)) {
 	tracker := &sessionTracker{}
 	for ctx.Err() == nil {
@@ -70,7 +70,7 @@ func (l *LogindSource) Run(ctx context.Context, tell func(SourceReading)) {
 	}
 }
 
-// followBus tells what logind says until it says no more, and returns why.
+// followBus publishes logind's data until the connection fails, and returns the reason.
 func (l *LogindSource) followBus(ctx context.Context, tracker *sessionTracker, tell func(SourceReading)) SourceReading {
 	if path, ok := strings.CutPrefix(l.address, "unix:path="); ok {
 		if _, err := os.Stat(strings.Split(path, ",")[0]); errors.Is(err, os.ErrNotExist) {
@@ -96,7 +96,7 @@ func (l *LogindSource) followBus(ctx context.Context, tracker *sessionTracker, t
 	return brokenReading("logind does not answer any more: %v; see systemctl status systemd-logind", f.run(ctx))
 }
 
-// brokenReading is a sight of something that does not work.
+// brokenReading returns the reading of a source that does not work.
 func brokenReading(format string, args ...any) SourceReading {
 	return SourceReading{Health: Broken, Coverage: Console, Text: fmt.Sprintf(format, args...)}
 }
@@ -109,16 +109,16 @@ type logindConn struct {
 	conn    *dbus.Conn
 	tracker *sessionTracker
 	publish func(SourceReading)
-	owner   string // the bus's own name for logind, under which it sends
+	owner   string // logind's unique bus name, the sender of its signals
 	signals chan *dbus.Signal
 
-	delayInhibitor *os.File // while it is open, logind waits with sleep
+	delayInhibitor *os.File // while it is open logind delays sleep
 	delayErr       error
 	sleeping       bool
-	delayTimer     <-chan time.Time // delay may be closed then; nil: it stays
+	delayTimer     <-chan time.Time // fires when delayInhibitor may be closed; nil: it stays open
 }
 
-// connectLogind looks whether there is a logind, and asks to hear from it.
+// connectLogind checks for a logind and subscribes to its signals.
 func (f *logindConn) connectLogind(ctx context.Context) error {
 	bus := f.conn.BusObject()
 	var activatable []string
@@ -147,8 +147,8 @@ func (f *logindConn) connectLogind(ctx context.Context) error {
 	return f.conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(loginService), dbus.WithMatchPathNamespace(loginPath))
 }
 
-// run looks at everything whenever logind has said anything, for what it says leaves out
-// half: a session's properties change without a word (IdleSinceHint), inhibitors, too.
+// run rereads all data after each signal of logind, as the signals are incomplete. There
+// is none for some session properties (IdleSinceHint), nor for inhibitors.
 func (f *logindConn) run(ctx context.Context) error {
 	f.inhibitSleep(ctx)
 	tick := time.NewTicker(loginScanInterval)
@@ -171,14 +171,14 @@ func (f *logindConn) run(ctx context.Context) error {
 				if !ok {
 					return errors.New("the bus has closed the connection")
 				}
-				// Everybody on the bus may send us what looks like logind's.
+				// Any process on the bus may send signals that look like logind's.
 				heard = sig.Sender == f.owner
 			}
 		}
 	}
 }
 
-// publishReading asks for all that matters and tells it.
+// publishReading reads all relevant data and publishes it.
 func (f *logindConn) publishReading(ctx context.Context) error {
 	manager := f.conn.Object(loginService, loginPath)
 	var sleeping dbus.Variant
@@ -188,7 +188,7 @@ func (f *logindConn) publishReading(ctx context.Context) error {
 	}
 	was := f.sleeping
 	if f.sleeping, _ = sleeping.Value().(bool); f.sleeping && !was {
-		// At once: the rest may take longer than there is time.
+		// At once: the rest may take longer than the time before sleep.
 		f.publish(SourceReading{Name: logindName, Health: Healthy, Sleeping: true,
 			Text: "the machine is about to sleep", Input: f.tracker.input, ConsoleInput: f.tracker.consoleInput})
 		f.delayTimer = time.After(sleepFreezeTime)
@@ -215,7 +215,7 @@ func (f *logindConn) publishReading(ctx context.Context) error {
 	return nil
 }
 
-// sessions asks for all sessions. One that ends meanwhile is none.
+// sessions reads all sessions. It skips one that ends meanwhile.
 func (f *logindConn) sessions(ctx context.Context, manager dbus.BusObject) ([]loginSession, error) {
 	var listed []struct {
 		ID   string
@@ -249,7 +249,7 @@ func (f *logindConn) sessions(ctx context.Context, manager dbus.BusObject) ([]lo
 	return all, nil
 }
 
-// inhibitSleep has sleep wait for us.
+// inhibitSleep makes logind delay sleep for us.
 func (f *logindConn) inhibitSleep(ctx context.Context) {
 	f.releaseSleep()
 	var fd dbus.UnixFD
@@ -260,7 +260,7 @@ func (f *logindConn) inhibitSleep(ctx context.Context) {
 	}
 }
 
-// releaseSleep lets the machine sleep.
+// releaseSleep permits the machine to sleep.
 func (f *logindConn) releaseSleep() {
 	f.delayTimer = nil
 	if f.delayInhibitor != nil {
@@ -276,14 +276,14 @@ func callMethod(ctx context.Context, object dbus.BusObject, method string, args 
 	return object.CallWithContext(ctx, method, 0, args...).Store(to)
 }
 
-// property is a property, or the zero value where it is missing or of another type.
+// property returns a property, or the zero value if it is missing or of another type.
 func property[T any](p map[string]dbus.Variant, name string) T {
 	v, _ := p[name].Value().(T)
 	return v
 }
 
-// fromMonotonic is the instant of a reading, in microseconds, of CLOCK_MONOTONIC, which
-// stands still while the machine sleeps.
+// fromMonotonic converts a CLOCK_MONOTONIC reading, in microseconds, to boot time.
+// CLOCK_MONOTONIC does not advance while the machine sleeps.
 func fromMonotonic(usec uint64) BootTime {
 	var t unix.Timespec
 	if usec == 0 || unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

@@ -7,26 +7,26 @@ import (
 	"unicode"
 )
 
-// loginSession is a session of logind as org.freedesktop.login1.Session tells of it
+// loginSession contains the data of a logind session, from org.freedesktop.login1.Session
 // (org.freedesktop.login1(5)).
 type loginSession struct {
 	id, user, seat, kind, class, tty string
 	active, remote, locked           bool
-	idle                             bool     // the desktop says so
-	idleSince                        BootTime // when it said so last, or the contrary; 0: this desktop never does
+	idle                             bool     // idle according to the desktop
+	idleSince                        BootTime // boot time of the last change of idle; 0: this desktop never reports it
 }
 
-// isAtSeat reports whether who is logged in sits at the machine.
+// isAtSeat reports whether the session's user sits at the machine.
 func (s *loginSession) isAtSeat() bool { return s.seat != "" && !s.remote }
 
-// isGraphical reports whether the session has windows, so that its desktop may say
-// whether somebody works there.
+// isGraphical reports whether the session has windows, so that its desktop may report
+// idleness.
 func (s *loginSession) isGraphical() bool {
 	return s.kind == "x11" || s.kind == "wayland" || s.kind == "mir"
 }
 
-// isPerson reports whether the session is somebody's who types into it, and no cron
-// job's.
+// isPerson reports whether a person types into the session. Sessions of cron jobs are
+// excluded.
 func (s *loginSession) isPerson() bool {
 	if s.class != "greeter" && s.class != "lock-screen" && !strings.HasPrefix(s.class, "user") {
 		return false
@@ -34,31 +34,31 @@ func (s *loginSession) isPerson() bool {
 	return s.isGraphical() || s.tty != ""
 }
 
-// logindInhibitor is what ListInhibitors of org.freedesktop.login1.Manager tells of one.
-// Its fields are in the order of the wire.
+// logindInhibitor is an element of the result of ListInhibitors of
+// org.freedesktop.login1.Manager. Its fields are in wire order.
 type logindInhibitor struct {
 	What, Who, Why, Mode string
 	UID, PID             uint32
 }
 
-// blocksIdle reports whether the program says that the machine is in use though nobody
-// touches it: a video call, a film, a talk.
+// blocksIdle reports whether a program declares the machine in use although there is no
+// input. Examples are a video call, a film, a talk.
 func (i *logindInhibitor) blocksIdle() bool {
 	return strings.HasPrefix(i.Mode, "block") && slices.Contains(strings.Split(i.What, ":"), "idle")
 }
 
-// sessionTracker is what is known of the sessions over time.
+// sessionTracker records the sessions over time.
 type sessionTracker struct {
-	sessions            map[string]loginSession // nil: nobody has looked yet
+	sessions            map[string]loginSession // nil: there was no update yet
 	input, consoleInput BootTime
 }
 
-// update takes in all sessions as they are now.
+// update processes the current list of all sessions.
 //
-// What a desktop says of its user's idleness is advice: many never say anything, others
-// minutes late. It is therefore only believed where nobody watches the keyboard itself,
-// which is so of a remote desktop, too. That somebody logged in, unlocked the screen or
-// switched to his session is known for certain.
+// What a desktop reports about its user's idleness is a hint: many desktops never report
+// it, others do so minutes late. So it only counts if nothing watches the input devices,
+// which is also true for a remote desktop. A login, an unlocked screen, and a switch to a
+// session are certain.
 func (b *sessionTracker) update(sessions []loginSession, now BootTime) SourceReading {
 	s := SourceReading{Name: logindName, Health: Healthy}
 	next := map[string]loginSession{}
@@ -128,7 +128,8 @@ func (s *loginSession) String() string {
 	return fmt.Sprintf("%s %s (%s)", printableText(s.user), where, printableText(how))
 }
 
-// inhibitReason says why programs keep the machine from being idle; empty if none does.
+// inhibitReason returns why programs keep the machine from being idle, or "" if none
+// does.
 func inhibitReason(all []logindInhibitor, ours func(pid int) bool) string {
 	for _, i := range all {
 		if i.blocksIdle() && !ours(int(i.PID)) {
@@ -138,7 +139,7 @@ func inhibitReason(all []logindInhibitor, ours func(pid int) bool) string {
 	return ""
 }
 
-// printableText is a text of another program's, fit for a line of a terminal.
+// printableText makes a text of another program safe for a line on a terminal.
 func printableText(text string) string {
 	const most = 80 // runes
 	n := 0

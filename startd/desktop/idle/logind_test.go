@@ -17,8 +17,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestLogins tells what sessions mean: lines of "id user seat-or-net type class …" as
-// they are at a time, and what is seen.
+// TestLogins checks the meaning of sessions. The lines "id user seat-or-net type class …"
+// are the sessions at a time, and the output is the reading.
 func TestLogins(t *testing.T) {
 	script.Run(t, "testdata/logins.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		tracker := &sessionTracker{}
@@ -84,7 +84,7 @@ func TestInhibitors(t *testing.T) {
 	}
 }
 
-// startBus starts a bus of the test's own.
+// startBus starts a bus for the test.
 func startBus(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
@@ -100,7 +100,7 @@ func startBus(t *testing.T) (address string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1000)); err != nil { // its address, when it listens
+	if _, err := out.Read(make([]byte, 1000)); err != nil { // it prints its address when it listens
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
@@ -108,7 +108,7 @@ func startBus(t *testing.T) (address string, stop func()) {
 	return address, stop
 }
 
-// fakeLogind speaks as logind on a bus.
+// fakeLogind implements logind on a bus.
 type fakeLogind struct {
 	conn *dbus.Conn
 
@@ -116,8 +116,8 @@ type fakeLogind struct {
 	sessions   map[string]map[string]dbus.Variant // by id
 	inhibitors []logindInhibitor
 	sleeping   bool
-	lastCaller dbus.Sender // who asked last, by the name that the bus gave it
-	delay      *os.File    // our end of the delay inhibitor that was given out
+	lastCaller dbus.Sender // bus name of the latest caller
+	delay      *os.File    // our end of the delay inhibitor that was handed out
 	blocked    chan struct{}
 }
 
@@ -188,7 +188,7 @@ func (f *fakeLogind) Get(asker dbus.Sender, iface, name string) (dbus.Variant, *
 	return dbus.MakeVariant(f.sleeping), nil
 }
 
-// fakeSession is one session's object.
+// fakeSession is the bus object of one session.
 type fakeSession struct {
 	f  *fakeLogind
 	id string
@@ -205,7 +205,7 @@ func (s fakeSession) GetAll(iface string) (map[string]dbus.Variant, *dbus.Error)
 
 func sessionPath(id string) dbus.ObjectPath { return dbus.ObjectPath(loginPath + "/session/_" + id) }
 
-// change alters what the fake knows, and says so as logind does.
+// change alters the fake's data and sends a signal as logind does.
 func (f *fakeLogind) change(t *testing.T, signal string, alter func()) {
 	t.Helper()
 	f.mu.Lock()
@@ -221,7 +221,7 @@ func (f *fakeLogind) change(t *testing.T, signal string, alter func()) {
 	}
 }
 
-// runSource runs a source and hands on what it tells.
+// runSource runs a source and returns a function that waits for a reading.
 func runSource(t *testing.T, s Source) (next func(what string, is func(SourceReading) bool) SourceReading) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -245,8 +245,8 @@ func runSource(t *testing.T, s Source) (next func(what string, is func(SourceRea
 	}
 }
 
-// TestLogindOverTheBus talks to a logind of the test's own, over a real bus, from before
-// it is there until after it has gone.
+// TestLogindOverTheBus runs the source with a fake logind on a real bus. It begins before
+// the fake starts and ends after it has stopped.
 func TestLogindOverTheBus(t *testing.T) {
 	address, stop := startBus(t)
 	fake := newFakeLogind(t, address)
@@ -282,7 +282,7 @@ func TestLogindOverTheBus(t *testing.T) {
 	began := time.Now()
 	fake.change(t, loginManager+".PrepareForSleep", func() { fake.sleeping, fake.delay = true, nil })
 	next("sleep", func(s SourceReading) bool { return s.Sleeping })
-	delay.Read(make([]byte, 1)) // until the source closes its end, and with it lets the machine sleep
+	delay.Read(make([]byte, 1)) // until the source closes its end, which permits sleep
 	if took := time.Since(began); took < sleepFreezeTime {
 		t.Errorf("it lets the machine sleep after %v, before tasks stand still", took)
 	}
@@ -301,8 +301,8 @@ func TestLogindOverTheBus(t *testing.T) {
 	}
 }
 
-// TestLogindIsNotThere: no bus and a bus without logind are no illness; one that does not
-// answer is.
+// TestLogindIsNotThere checks that a missing bus, or a bus without logind, is Absent. A
+// logind that does not answer must be Broken.
 func TestLogindIsNotThere(t *testing.T) {
 	none := func(int) bool { return false }
 	runSource(t, &LogindSource{address: "unix:path=" + filepath.Join(t.TempDir(), "none"),
@@ -321,8 +321,8 @@ func TestLogindIsNotThere(t *testing.T) {
 		func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "systemd-logind") })
 }
 
-// TestOthersCannotSpeakForLogind: whoever else sends its signals does not even make us
-// look.
+// TestOthersCannotSpeakForLogind checks that the source ignores logind signals from any
+// other sender.
 func TestOthersCannotSpeakForLogind(t *testing.T) {
 	address, _ := startBus(t)
 	fake := newFakeLogind(t, address)
@@ -345,7 +345,7 @@ func TestOthersCannotSpeakForLogind(t *testing.T) {
 	fake.mu.Lock()
 	to := string(fake.lastCaller)
 	fake.mu.Unlock()
-	// straight to it: what it asked the bus for does not matter then
+	// directly to the source: then its match rules on the bus have no effect
 	signal := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
 		dbus.FieldDestination: dbus.MakeVariant(to), dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(loginPath)),
 		dbus.FieldInterface: dbus.MakeVariant(loginManager), dbus.FieldMember: dbus.MakeVariant("PrepareForSleep"),

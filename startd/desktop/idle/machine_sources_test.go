@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestPowerAndHeat tells what trees of sysfs mean: lines of "path text" below the
-// directory of the kind, and what is seen after them.
+// TestPowerAndHeat checks the meaning of sysfs trees. The lines "path text" are files
+// below the directory of the kind, and the output is the reading.
 func TestPowerAndHeat(t *testing.T) {
 	script.Run(t, "testdata/machine.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		dir := t.TempDir()
@@ -48,7 +48,7 @@ func writeFile(t *testing.T, file, text string) {
 	}
 }
 
-// describeReading says what a source sees beside the times.
+// describeReading formats a reading without its times.
 func describeReading(s SourceReading) string {
 	text := s.Health.String() + ": " + s.Text
 	for _, f := range []struct {
@@ -63,7 +63,8 @@ func describeReading(s SourceReading) string {
 	return text
 }
 
-// TestProgramsAreFound among processes of which one is a task that pretends.
+// TestProgramsAreFound checks the search for programs. One of the processes is a task
+// that uses such a name.
 func TestProgramsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	names, asked := []string{}, []int{}
@@ -94,7 +95,7 @@ func TestProgramsAreFound(t *testing.T) {
 	if slices.Sort(asked); !slices.Equal(asked, []int{30, 40, 41}) {
 		t.Errorf("asked of %v, want each once", asked)
 	}
-	writeFile(t, filepath.Join(dir, "30", "comm"), "python") // the task has run something else,
+	writeFile(t, filepath.Join(dir, "30", "comm"), "python") // the task has executed another program,
 	look("well: a-very-long-program-name, steam runs\ngame")
 	for _, pid := range []string{"40", "41"} {
 		if err := os.RemoveAll(filepath.Join(dir, pid)); err != nil {
@@ -104,7 +105,7 @@ func TestProgramsAreFound(t *testing.T) {
 	look("well: none of steam, a-very-long-program-name runs")
 }
 
-// TestRealProgramIsFound: this test's own name, as the kernel has it.
+// TestRealProgramIsFound searches for this test's own name, as the kernel stores it.
 func TestRealProgramIsFound(t *testing.T) {
 	comm := readWord("/proc/self/comm")
 	p := NewPrograms(func() []string { return []string{comm} }, func(int) bool { return false })

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain is the input agent, too, as which the source starts this program.
+// TestMain also runs the input agent, for which the source starts this program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "input-agent" {
 		if err := RunInputAgent(os.NewFile(3, "guard")); err != nil {

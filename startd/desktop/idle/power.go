@@ -10,7 +10,7 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// PowerSource tells whether the machine runs on its battery (Linux
+// PowerSource reports whether the machine runs on battery (Linux
 // Documentation/ABI/testing/sysfs-class-power).
 type PowerSource struct{ dir string }
 
@@ -20,18 +20,18 @@ func NewPower() *PowerSource { return &PowerSource{dir: "/sys/class/power_supply
 // Name is the source's name.
 func (p *PowerSource) Name() string { return "power" }
 
-// powerInterval is how often batteries and supplies are asked. Some answer through a slow
-// controller, and a cell lasts for longer than that.
+// powerInterval is the interval of reading batteries and supplies. Some answer through a
+// slow controller, and a battery lasts longer than that.
 const powerInterval = 3 * time.Second
 
-// Run looks every few seconds.
+// Run checks every few seconds.
 func (p *PowerSource) Run(ctx context.Context, tell func(SourceReading)) {
 	runPeriodically(ctx, powerInterval, func() { tell(p.readPower()) })
 }
 
-// readPower applies the rule of ConditionACPower= (systemd.unit(5)): a supply that is
-// plugged in settles it; where none is known, a battery that is drained does. Batteries
-// of mice and headsets (scope "Device") are no business of the machine.
+// readPower applies the rule of ConditionACPower= (systemd.unit(5)). A supply that is
+// plugged in means mains; without any known supply, a discharging battery means battery.
+// Batteries of mice and headsets (scope "Device") do not count.
 func (p *PowerSource) readPower() SourceReading {
 	s := SourceReading{Name: p.Name()}
 	supplies, _ := filepath.Glob(filepath.Join(p.dir, "*", "type"))
@@ -70,7 +70,7 @@ func (p *PowerSource) readPower() SourceReading {
 	return s
 }
 
-// readWord is what a file of sysfs says, in one line; empty if it says nothing.
+// readWord returns the contents of a sysfs file as one line, or "" if it cannot be read.
 func readWord(file string) string {
 	text, _ := kernfs.ReadFile(file)
 	return strings.TrimSpace(string(text))

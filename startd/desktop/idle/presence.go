@@ -9,32 +9,33 @@ import (
 	"time"
 )
 
-// SessionPresence is what the agent of one session says of its user. It is nothing but
+// SessionPresence is the report of one session's agent about its user. It contains only
 // times and reasons.
 type SessionPresence struct {
-	Input       BootTime // when somebody was there last; 0: nothing in this session knows
-	InUseReason string   // why the machine is in use though nobody touches it
+	Input       BootTime // boot time of the last input; 0: unknown in this session
+	InUseReason string   // why the machine is in use without input
 	Game        bool     // GameMode is on
-	Origin      string   // what knows: "GNOME", "the screen saver"
+	Origin      string   // the program that knows: "GNOME", "the screen saver"
 }
 
-// presenceTimeout is how long a report of an agent holds. Agents report at every change
-// and each presenceInterval.
+// presenceTimeout is how long a report of an agent is valid. Agents report each change,
+// and otherwise every presenceInterval.
 const (
 	presenceTimeout  = 30 * time.Second
 	presenceInterval = 10 * time.Second
-	maxAgents        = 64 // sessions whose agents are listened to
+	maxAgents        = 64 // bounds the sessions whose reports are used
 )
 
-// SessionAgentSource hears from the agents that people run in their sessions, of what no
-// keyboard of this machine shows: a remote desktop, a film, a game. They are optional,
-// and the word of one user, who can make the machine less lent by it and, where it is all
-// that speaks for the console, more.
+// SessionAgentSource receives reports from the agents that users run in their sessions.
+// Agents see what no local input device shows: a remote desktop, a film, a game. They are
+// optional. A report is the unverified statement of one user, who can make the machine
+// less available with it. Where agents alone cover the console a report can also make it
+// more available.
 type SessionAgentSource struct {
 	mu           sync.Mutex
-	presences    map[uint32]agentReport // by user
+	presences    map[uint32]agentReport // by uid
 	input        BootTime
-	consoleInput BootTime // the same, at the console
+	consoleInput BootTime // input at the console
 	changed      chan struct{}
 }
 
@@ -53,7 +54,8 @@ func NewSessionAgents() *SessionAgentSource {
 // Name is the source's name.
 func (a *SessionAgentSource) Name() string { return "session agents" }
 
-// Report takes in what an agent of a user says, who sits at the machine or does not.
+// Report records the report of a user's agent. Seated means that the user sits at the
+// machine.
 func (a *SessionAgentSource) Report(uid uint32, user string, seated bool, p SessionPresence) {
 	now := Now()
 	p.Input, p.InUseReason, p.Origin = min(max(p.Input, 0), now), printableText(p.InUseReason), printableText(p.Origin)
@@ -72,7 +74,7 @@ func (a *SessionAgentSource) Report(uid uint32, user string, seated bool, p Sess
 	}
 }
 
-// Run tells what was reported, and forgets who reports no more.
+// Run publishes the reports, and drops those of agents that report no more.
 func (a *SessionAgentSource) Run(ctx context.Context, tell func(SourceReading)) {
 	tick := time.NewTicker(presenceInterval)
 	defer tick.Stop()

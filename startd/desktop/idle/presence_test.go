@@ -8,8 +8,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// TestAgentsAreBelievedForAWhile: what they say holds for half a minute, and what
-// somebody did stays done.
+// TestAgentsAreBelievedForAWhile checks that a report is valid for half a minute. Its
+// times of input must count longer.
 func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	a := NewSessionAgents()
 	now := Now()
@@ -53,7 +53,8 @@ func TestAgentsAreToldAtOnce(t *testing.T) {
 	next("ann", func(s SourceReading) bool { return s.ConsoleInput != 0 })
 }
 
-// TestWhatASaverCounts: a value each second, and what one of them is in the end.
+// TestWhatASaverCounts feeds the detector with one value per second and checks the
+// resulting unit.
 func TestWhatASaverCounts(t *testing.T) {
 	grow := func(first, step uint32, n int) (all []uint32) {
 		for i := range n {
@@ -84,7 +85,7 @@ func TestWhatASaverCounts(t *testing.T) {
 	}
 }
 
-// fakeDesktop answers for what may run in a session.
+// fakeDesktop implements the services that may run in a session.
 type fakeDesktop struct {
 	idle      uint64
 	inhibited bool
@@ -103,7 +104,7 @@ func (f *fakeDesktop) Get(iface, name string) (dbus.Variant, *dbus.Error) {
 	return dbus.MakeVariant(f.games), nil
 }
 
-// TestDesktopsAreAsked over a real bus, one after the other, as they come.
+// TestDesktopsAreAsked checks several desktops, one after the other, over a real bus.
 func TestDesktopsAreAsked(t *testing.T) {
 	address, _ := startBus(t)
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// PressureSource tells how much work of the machine waits for memory and for processor
-// time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
+// PressureSource measures how much work waits for memory and for CPU time (PSI, Linux
+// 4.20, Documentation/accounting/psi.rst). It also measures the available memory.
 type PressureSource struct{ proc string }
 
 // NewPressure returns the source.
@@ -34,8 +34,7 @@ func (p *PressureSource) readPressure() SourceReading {
 	cpu, err := os.ReadFile(filepath.Join(p.proc, "pressure", "cpu"))
 	memory, merr := os.ReadFile(filepath.Join(p.proc, "pressure", "memory"))
 	if err != nil || merr != nil {
-		// Of a machine that says nothing of its pressure, free memory is all that is
-		// known.
+		// Without PSI only the available memory is known.
 		s.Health, s.Text = Absent,
 			"this kernel counts no pressure (Linux 4.20, with CONFIG_PSI, and psi=1 where it is off by default)"
 		return s
@@ -46,7 +45,7 @@ func (p *PressureSource) readPressure() SourceReading {
 	return s
 }
 
-// parseAverage10 reads "some avg10=1.53 avg60=…".
+// parseAverage10 parses "some avg10=1.53 avg60=…".
 func parseAverage10(text string) float64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "some avg10="); ok {
@@ -58,7 +57,7 @@ func parseAverage10(text string) float64 {
 	return 0
 }
 
-// memoryAvailable reads MemAvailable of /proc/meminfo, in bytes.
+// memoryAvailable parses MemAvailable of /proc/meminfo, in bytes.
 func memoryAvailable(text string) int64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
@@ -69,7 +68,7 @@ func memoryAvailable(text string) int64 {
 	return 0
 }
 
-// runPeriodically does f at once and then every so often until ctx ends.
+// runPeriodically calls f at once and then at an interval until ctx ends.
 func runPeriodically(ctx context.Context, every time.Duration, f func()) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// ProgramSource looks for the programs that the machine's owner wants to have it for
-// himself: a game, a recorder of his screen.
+// ProgramSource detects the programs for which the owner needs the whole machine: a game,
+// a screen recorder.
 type ProgramSource struct {
 	proc          string                // "/proc"
-	names         func() []string       // what he named, in his own file
-	isTaskProcess func(pid int) bool    // whether a process is a task's
-	cache         map[int]cachedProcess // that have such a name
+	names         func() []string       // returns the programs that the owner's file names
+	isTaskProcess func(pid int) bool    // whether a process belongs to a task
+	cache         map[int]cachedProcess // processes with such a name, by pid
 }
 
 type cachedProcess struct {
@@ -25,9 +25,8 @@ type cachedProcess struct {
 	isTask bool
 }
 
-// NewPrograms returns the source. Names tells the programs' names, which may change at
-// any time; ours reports whether a process is a task's, which may call itself what it
-// likes.
+// NewPrograms returns the source. Names returns the programs' names, which may change at
+// any time; ours reports whether a process belongs to a task, which may use any name.
 func NewPrograms(names func() []string, ours func(pid int) bool) *ProgramSource {
 	return &ProgramSource{proc: "/proc", names: names, isTaskProcess: ours}
 }
@@ -37,12 +36,12 @@ func (p *ProgramSource) Name() string { return "programs" }
 
 const (
 	programScanInterval = 2 * time.Second
-	maxComm             = 15 // bytes of a program's name that the kernel keeps (TASK_COMM_LEN)
+	maxComm             = 15 // bytes of a program's name that the kernel stores (TASK_COMM_LEN)
 )
 
-// Run looks every two seconds, through the names of all processes. The kernel would tell
-// of each new one, too (the proc connector), but only root, and of each: a compilation
-// would cost more than the looking does.
+// Run checks the names of all processes every two seconds. The kernel could report each
+// new process (the proc connector), but only to root, and during a compilation the
+// reports would cost more than the scans.
 func (p *ProgramSource) Run(ctx context.Context, tell func(SourceReading)) {
 	runPeriodically(ctx, programScanInterval, func() { tell(p.readPrograms()) })
 }
@@ -54,7 +53,7 @@ func (p *ProgramSource) readPrograms() SourceReading {
 		p.cache = nil
 		return s
 	}
-	// Where processes of others are hidden, so is that of the first user.
+	// If other users' processes are hidden, so is process 1.
 	if _, err := os.ReadFile(filepath.Join(p.proc, "1", "comm")); err != nil {
 		s.Health, s.Text = Broken, fmt.Sprintf(
 			"processes of others cannot be seen (%v); run roost guard as root, or mount /proc without hidepid", err,
@@ -71,8 +70,8 @@ func (p *ProgramSource) readPrograms() SourceReading {
 	return s
 }
 
-// runningPrograms lists which of the programs run as something else than a task. Whose a
-// process is, is asked once: a task's stays a task's.
+// runningPrograms lists which of the programs run outside tasks. Whether a process
+// belongs to a task is determined once, as it does not change.
 func (p *ProgramSource) runningPrograms(names []string) (found []string) {
 	wanted := map[string]string{}
 	for _, n := range names {
@@ -109,7 +108,7 @@ func (p *ProgramSource) runningPrograms(names []string) (found []string) {
 	return found
 }
 
-// joinNames names a few of them.
+// joinNames joins the first few names.
 func joinNames(names []string) string {
 	const few = 5
 	if len(names) > few {

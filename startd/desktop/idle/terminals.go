@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TerminalSource notices who types into a terminal: over ssh, in a window, on a text
-// console. A read of a terminal by a program is a key that somebody pressed; output is
-// nothing, for a forgotten program may print for ever.
+// TerminalSource detects people who type into a terminal: over ssh, in a window, on a
+// text console. A program's read from a terminal means a pressed key. Output does not
+// count, as a forgotten program may print for ever.
 //
-// The kernel keeps the time of the last read (the terminal's atime, that w(1) shows), but
-// to eight seconds only; inotify(7) tells of each read at once. It has to be asked for
-// every terminal by itself: since Linux 6.19 a watch on /dev/pts does not tell of reads
-// any more, because they gave away when others type. Where this process may not read a
-// terminal, its atime is looked at each second.
+// The kernel records the time of the last read (the terminal's atime, which w(1) shows),
+// but only to eight seconds; inotify(7) reports each read at once. Each terminal needs a
+// watch of its own: since Linux 6.19 a watch on /dev/pts does not report reads any more,
+// because they revealed when others type. If this process may not read a terminal it
+// checks the atime each second.
 type TerminalSource struct {
 	dev            string // "/dev"
 	isTaskTerminal func(terminal uint64) bool
 }
 
 // NewTerminals returns the source. Ours reports whether a terminal, by its device number,
-// belongs to a task: whoever types there is no owner.
+// belongs to a task: input there is not the owner's.
 func NewTerminals(ours func(terminal uint64) bool) *TerminalSource {
 	return &TerminalSource{dev: "/dev", isTaskTerminal: ours}
 }
@@ -37,23 +37,25 @@ func NewTerminals(ours func(terminal uint64) bool) *TerminalSource {
 func (t *TerminalSource) Name() string { return "terminals" }
 
 const (
-	// for new terminals where nothing tells of them, and for those that are polled
-	terminalScanInterval   = time.Second
-	inputReportInterval    = 50 * time.Millisecond // of input, at most, after the first
-	ownershipCheckInterval = 10 * time.Second      // a terminal that was nobody's task's may become one's
-	// of a terminal's atime: a key within so long of the one before leaves it as it is
+	// interval of scans for new terminals without events, and of polls
+	terminalScanInterval = time.Second
+	inputReportInterval  = 50 * time.Millisecond // shortest interval of reports of input
+	// interval of checks whether a terminal belongs to a task, which may change
+	ownershipCheckInterval = 10 * time.Second
+	// granularity of a terminal's atime: a key this soon after another leaves it
+	// unchanged
 	atimeGranularity = 8 * time.Second
 )
 
-// terminalState is one terminal as it was last looked at.
+// terminalState is the last known state of one terminal.
 type terminalState struct {
 	path           string
 	device         uint64
-	console        bool     // of the machine itself
-	polled         bool     // inotify does not tell of it
-	accessed       int64    // unix nanoseconds of its atime
-	ownerCheckedAt BootTime // when it was asked whose it is; 0: never
-	isTask         bool     // it is a task's
+	console        bool     // it is a console of the machine itself
+	polled         bool     // inotify does not report its reads
+	accessed       int64    // its atime in unix nanoseconds
+	ownerCheckedAt BootTime // boot time of the last check of isTask; 0: never
+	isTask         bool     // it belongs to a task
 }
 
 // Run watches the terminals.
@@ -100,7 +102,7 @@ type terminalWatch struct {
 	byWatch       map[int32]*terminalState
 	reading       SourceReading
 	lastPublished SourceReading
-	scanned       bool // all terminals were looked at once
+	scanned       bool // all terminals were scanned once
 }
 
 func (w *terminalWatch) publishReading() {
@@ -110,7 +112,7 @@ func (w *terminalWatch) publishReading() {
 	}
 }
 
-// onInotify takes in what inotify has told.
+// onInotify handles events of inotify.
 func (w *terminalWatch) onInotify(batch []inotifyEvent, now BootTime) {
 	look := false
 	for _, e := range batch {
@@ -130,7 +132,7 @@ func (w *terminalWatch) onInotify(batch []inotifyEvent, now BootTime) {
 	w.publishReading()
 }
 
-// onRead takes a read of a terminal for its user's doing, unless he is a task's.
+// onRead counts a read of a terminal as input, unless the terminal belongs to a task.
 func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
 	if term.ownerCheckedAt == 0 || !term.isTask && now-term.ownerCheckedAt > ownershipCheckInterval {
 		term.ownerCheckedAt, term.isTask = now, w.source.isTaskTerminal(term.device)
@@ -144,8 +146,8 @@ func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
 	}
 }
 
-// scanTerminals finds new terminals, forgets those that are gone, and looks at the times
-// of those of which inotify does not tell.
+// scanTerminals finds new terminals, removes closed ones, and checks the atimes of those
+// without a watch.
 func (w *terminalWatch) scanTerminals(now BootTime) {
 	wall := time.Now().UnixNano()
 	paths, err := listTerminals(w.source.dev)
@@ -169,15 +171,15 @@ func (w *terminalWatch) scanTerminals(now BootTime) {
 			term = &terminalState{path: path, device: st.Rdev, console: isVirtualConsole(path),
 				accessed: st.Atim.Nano(), polled: true}
 			w.known[path] = term
-			// What was typed before we came counts, as late as the kernel's memory of it
-			// allows. A terminal that is new has nothing typed into it yet.
+			// Keys from before the start of the source count, as late as the kernel's
+			// granularity permits. A new terminal has had no input yet.
 			if age := max(time.Duration(wall-term.accessed)-atimeGranularity, 0); !w.scanned && age < now &&
 				now-age > w.reading.Input {
 				w.onRead(term, now-age)
 			}
 		}
 		if term.polled && w.addWatch(term) {
-			unix.Stat(path, &st) // a key after the look above and before the watch has told nobody
+			unix.Stat(path, &st) // a key between the stat above and the watch caused no event
 			w.checkAccess(term, st.Atim.Nano(), now)
 		}
 		if term.polled {
@@ -190,7 +192,7 @@ func (w *terminalWatch) scanTerminals(now BootTime) {
 	w.describe(polled)
 }
 
-// checkAccess takes a later atime than the last for somebody's doing.
+// checkAccess counts a later atime than the last as input.
 func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now BootTime) {
 	if accessed > term.accessed {
 		term.accessed = accessed
@@ -198,8 +200,8 @@ func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now Boo
 	}
 }
 
-// addWatch asks inotify for reads of the terminal, again and again while that is refused:
-// rights may come, and limits be raised.
+// addWatch adds an inotify watch for a terminal. A failure is retried at each scan, as
+// rights and limits may change.
 func (w *terminalWatch) addWatch(term *terminalState) bool {
 	if w.inotify == nil {
 		return false
@@ -229,8 +231,8 @@ func (w *terminalWatch) describe(polled int) {
 	}
 }
 
-// listTerminals lists what may be a terminal that somebody types into. /dev/tty stands
-// for that of whoever opens it.
+// listTerminals lists the terminals into which a person may type. It excludes /dev/tty,
+// which is the terminal of the process that opens it.
 func listTerminals(dev string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dev, "pts"))
 	if err != nil {

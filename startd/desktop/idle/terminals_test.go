@@ -45,7 +45,7 @@ func device(t *testing.T, f *os.File) uint64 {
 	return st.Rdev
 }
 
-// TestAKeyIsNoticed types into a real terminal that somebody reads.
+// TestAKeyIsNoticed types into a real terminal that a process reads.
 func TestAKeyIsNoticed(t *testing.T) {
 	master, slave := openPTY(t)
 	readings := watchTerminals(t, func(uint64) bool { return false })
@@ -73,12 +73,12 @@ func TestAKeyIsNoticed(t *testing.T) {
 	t.Logf("from the key to the source's word: %v at worst", worst)
 }
 
-// TestAKeyBefore: who has typed just before the source began counts as there at its
-// beginning, as the kernel does not tell seconds of eight apart.
+// TestAKeyBefore checks that a key from just before the start of the source counts at its
+// start. The kernel records such times only to eight seconds.
 func TestAKeyBefore(t *testing.T) {
 	master, slave := openPTY(t)
 	var before BootTime
-	for range 3 { // the first may be the one that the kernel remembers
+	for range 3 { // the kernel may record the first one only
 		before = Now()
 		if _, err := master.Write([]byte("x\n")); err != nil {
 			t.Fatal(err)
@@ -92,8 +92,8 @@ func TestAKeyBefore(t *testing.T) {
 	}
 }
 
-// TestAKeyMeanwhile: a key after the last look at a terminal and before the kernel was
-// asked to tell of it is noticed.
+// TestAKeyMeanwhile checks that a key between the scan of a terminal and its watch is
+// detected.
 func TestAKeyMeanwhile(t *testing.T) {
 	master, slave := openPTY(t)
 	old := time.Now().Add(-time.Hour)
@@ -118,10 +118,10 @@ func TestAKeyMeanwhile(t *testing.T) {
 	}
 }
 
-// TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an
-// owner; and a new terminal is found at once.
+// TestATasksTerminalIsNobodys checks that input in a task's shell does not count as the
+// owner's. A new terminal must be found at once.
 func TestATasksTerminalIsNobodys(t *testing.T) {
-	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is asked for
+	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is checked
 	var task atomic.Uint64
 	readings := watchTerminals(t, func(dev uint64) bool { asked <- dev; return dev == task.Load() })
 	<-readings
@@ -130,8 +130,8 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 	}
 	master, slave := openPTY(t)
 	task.Store(device(t, slave))
-	// The task's terminal is read until the source has asked whose it is; then one that
-	// is not a task's must be what it tells of.
+	// The test reads the task's terminal until the source has checked its owner; the next
+	// reading must be for a terminal outside tasks.
 	for typed := false; !typed; {
 		master.Write([]byte("x\n"))
 		slave.Read(make([]byte, 8))

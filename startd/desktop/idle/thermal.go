@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ThermalSource tells whether the machine is as hot as the firmware lets it become before
-// its processors are slowed down: at the passive trip point of a thermal zone (Linux
-// Documentation/driver-api/thermal/sysfs-api.rst). Its fan howls by then, and its owner
-// hears whose work that is.
+// ThermalSource reports whether the machine is so hot that the firmware slows its
+// processors down. It is then at the passive trip point of a thermal zone (Linux
+// Documentation/driver-api/thermal/sysfs-api.rst). By then its fan is loud enough to
+// annoy the owner.
 type ThermalSource struct {
 	dir string
 	hot map[string]bool // zones that have not cooled down since
@@ -27,11 +27,11 @@ func (t *ThermalSource) Name() string { return "heat" }
 
 const (
 	thermalInterval = 2 * time.Second
-	coolingMargin   = 5000   // thousandths of a degree below the trip point, or tasks would stop and start all the time
-	maxTripPoint    = 150000 // no trip point lies above; a firmware that says so means that there is none
+	coolingMargin   = 5000   // in m°C below the trip point, so that tasks do not stop and start all the time
+	maxTripPoint    = 150000 // in m°C; a firmware that reports a higher trip point has none
 )
 
-// Run looks every two seconds.
+// Run checks every two seconds.
 func (t *ThermalSource) Run(ctx context.Context, tell func(SourceReading)) {
 	runPeriodically(ctx, thermalInterval, func() { tell(t.readThermal()) })
 }
@@ -47,7 +47,7 @@ func (t *ThermalSource) readThermal() SourceReading {
 			continue
 		}
 		now, err := strconv.Atoi(readWord(filepath.Join(zone, "temp")))
-		if err != nil { // that of a wireless card that is switched off, say
+		if err != nil { // for example a wireless card that is switched off
 			continue
 		}
 		room := trip - now
@@ -68,14 +68,14 @@ func (t *ThermalSource) readThermal() SourceReading {
 	return s
 }
 
-// tripPoint is the lowest temperature at which a zone asks for less work, in thousandths
-// of a degree.
+// tripPoint returns the lowest temperature at which a zone requires less work, in
+// thousandths of a degree.
 func tripPoint(zone string) (lowest int, ok bool) {
 	types, _ := filepath.Glob(filepath.Join(zone, "trip_point_*_type"))
 	for _, file := range types {
 		switch readWord(file) {
 		case "passive", "hot", "critical":
-		default: // at an active one a fan starts, which is what fans are for
+		default: // at an active one a fan starts, which is normal
 			continue
 		}
 		n, err := strconv.Atoi(readWord(file[:len(file)-len("type")] + "temp"))
