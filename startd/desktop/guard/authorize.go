@@ -15,11 +15,12 @@ import (
 	"github.com/roost-batch/roost/internal/identity/peer"
 )
 
-// sessionsDir is where logind says who is logged in (sd-login(3) reads it, too). It is
-// there without a bus, so that it can be read when nothing else answers.
+// sessionsDir is where logind records who is logged in (sd-login(3) reads it, too). It
+// can be read without a bus, and so when nothing else answers.
 const sessionsDir = "/run/systemd/sessions"
 
-// authorizePause says who calls, and refuses whoever may not decide about this machine.
+// authorizePause returns the caller's name, and refuses callers who may not control this
+// machine.
 func (g *daemonContext) authorizePause(ctx context.Context) (name string, err error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || !p.Local {
@@ -42,7 +43,7 @@ func (g *daemonContext) authorizePause(ctx context.Context) (name string, err er
 		"names in %s (%s)", name, roost.PermissionDenied, g.node.Owner.File, named)
 }
 
-// userName is the name of a user, or its number.
+// userName returns the name of a user, or its number.
 func userName(uid uint32) string {
 	number := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(number); err == nil {
@@ -51,8 +52,8 @@ func userName(uid uint32) string {
 	return number
 }
 
-// authorizeReport says who calls and whether he sits at the machine, and refuses whoever
-// has no session here. A task of a user who has one is not him.
+// authorizeReport returns the caller and whether the user sits at the machine. It refuses
+// users without a session here, and tasks of a user with one.
 func (g *daemonContext) authorizeReport(ctx context.Context, sessions string) (p peer.Peer, atSeat bool, err error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || !p.Local {
@@ -72,8 +73,8 @@ func (g *daemonContext) authorizeReport(ctx context.Context, sessions string) (p
 	return p, atSeat, nil
 }
 
-// isSeated reports whether a user has a session that is active at a seat of this machine.
-// One over the network, a locked one behind another's and that of a greeter are none.
+// isSeated reports whether a user has an active session at a seat of this machine. Remote
+// sessions, sessions in the background and those of a greeter do not count.
 func isSeated(sessions string, uid uint32) bool {
 	return hasSession(sessions, uid, func(s map[string]string) bool {
 		return s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user"

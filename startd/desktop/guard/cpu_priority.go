@@ -12,20 +12,20 @@ import (
 
 const (
 	niceness    = -10
-	memoryLimit = 32 << 20 // bytes that the runtime tries to stay below
+	memoryLimit = 32 << 20 // soft memory limit of the runtime, in bytes
 	heapPercent = 50
 )
 
-// raiseCPUPriority makes this process quick when the machine is slow: the right of way
-// over programs that compute, and its memory never swapped out. Where that is not allowed
-// the guard is as quick as everybody else.
+// raiseCPUPriority gives this process a high priority, so that it is fast on a slow
+// machine. It runs before CPU-bound programs, and its memory is never swapped out.
+// Without the rights to do so it runs with normal priority.
 //
-// It takes no real-time class: a broken guard would then stop the owner's work, where
-// this one at worst slows it down.
+// It uses no real-time class: with that a faulty guard would stop the owner's work, and
+// now it at worst slows it down.
 func raiseCPUPriority(log *slog.Logger) {
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(heapPercent)
-	// each thread has a niceness of its own; new ones get that of their maker
+	// each thread has its own nice value, and new ones inherit it
 	threads, _ := filepath.Glob("/proc/self/task/*")
 	for _, dir := range threads {
 		if tid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
@@ -35,14 +35,13 @@ func raiseCPUPriority(log *slog.Logger) {
 			}
 		}
 	}
-	// Who may lock only a little memory had better lock none: the next page that does not
-	// fit would end the process.
+	// With a small limit on locked memory it locks none: the next page beyond the limit
+	// would end the process.
 	var limit unix.Rlimit
 	if os.Geteuid() != 0 && (unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur != unix.RLIM_INFINITY) {
 		return
 	}
-	// Only what is touched: the address space that the runtime reserves is far larger
-	// than what it uses.
+	// Only touched pages: the runtime reserves far more address space than it uses.
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
 		log.Debug("memory is not locked", "err", err)
 	}

@@ -1,17 +1,19 @@
-// Package guard is the daemon that stands between a machine's owner and the tasks on it.
-// It owns the sources of idleness (startd/desktop/idle), the owner's file and his pause; it tells
-// the startds of the host what it sees, and stops their tasks itself when they do not.
+// Package guard is the daemon that protects a machine's owner from the tasks. It runs the
+// idleness sources (startd/desktop/idle), reads the owner's file, and stores the owner's pause.
+// It sends its observations to the startds of the host, and freezes their tasks itself if
+// they do not act.
 //
-//	sources ──▶ signs ──▶ startds ──▶ acted
-//	                        │
-//	                        └─ nothing heard within 100 ms of urgent signs ──▶ the guard freezes their control groups
+//	sources ──▶ observations ──▶ startds ──▶ acknowledged
+//	                                │
+//	                                └─ no acknowledgement within 100 ms of urgent ones
+//	                                      ──▶ the guard freezes the startd's cgroups
 //
-// It is a process of its own, small and with the right of way, because what it promises
-// must hold while everything else is stuck: a key stands tasks still within 250 ms, and
-// "roost pause" works with the startd, the schedd and the pool down. It only ever
-// freezes. What stands still goes on when the startd says so, for only the startd knows
-// who else wants it to stand; so the signs name what the guard froze itself.
+// The guard is a separate small process with high priority, because its guarantees must
+// hold while everything else is stuck: a key press freezes the tasks within 250 ms, and
+// "roost pause" works while the startd, the schedd and the pool are down. It only ever
+// freezes. The startd thaws tasks, as only the startd knows who else wants them frozen;
+// so the observations name the tasks that the guard froze itself.
 //
-// Who may pause: root, the user that the daemons run as, those whom the owner's file
-// names, and whoever has an active session at a seat of the machine.
+// Root, the user of the daemons, the users that the owner's file names, and every user
+// with an active session at a seat of the machine may pause it.
 package guard

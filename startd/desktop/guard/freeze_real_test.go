@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// startSpinner is a process that computes, in a control group as a startd would make it.
+// startSpinner starts a CPU-bound process in a cgroup like that of a startd.
 func startSpinner(t *testing.T) *cgroup.ClaimGroup {
 	t.Helper()
 	host, err := cgroup.Open(fmt.Sprintf("/roost/test-guard-%d", os.Getpid()))
@@ -43,14 +43,14 @@ func startSpinner(t *testing.T) *cgroup.ClaimGroup {
 	return group
 }
 
-// TestAKeyFreezesTheTasksOfADeadStartd is the whole of the promise on real things:
-// somebody types into a terminal, no startd is there, and a process stands still. The
-// guard is a second one, that has only what the first had written down.
+// TestAKeyFreezesTheTasksOfADeadStartd checks the guarantee with real processes. A person
+// types into a terminal, no startd is running, and the process must be frozen. The guard
+// is a second one, which only has the first one's records.
 func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	group := startSpinner(t)
 	dir := t.TempDir()
 
-	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	first := testGuard(t, dir, newFakeSource()) // it observes and sends nothing
 	stop := first.run(t)
 	startd := connect(t, first, "a", group.FreezeDir())
 	for !first.hasReported(t, "a") {
@@ -58,7 +58,7 @@ func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	startd.disconnect()
 	stop()
 
-	var mine atomic.Uint64 // others may type here, too
+	var mine atomic.Uint64 // other people may type here, too
 	terminals := idle.NewTerminals(func(dev uint64) bool { return dev != mine.Load() })
 	g := testGuard(t, dir, terminals)
 	g.state.console = false
@@ -103,7 +103,7 @@ func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	t.Logf("from the key to the frozen group: %v", took)
 }
 
-// TestWhoIsATask looks at a process of one and at this one.
+// TestWhoIsATask checks isTask for a task's process and for this one.
 func TestWhoIsATask(t *testing.T) {
 	pids := cgroup.TaskDir(startSpinner(t).FreezeDir()).Processes()
 	if len(pids) != 1 || !isTask(pids[0]) || isTask(os.Getpid()) {
@@ -125,12 +125,12 @@ func TestGroupsOfTasks(t *testing.T) {
 	}
 }
 
-// TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next
-// guard finds the pause.
+// TestPauseWithoutAGuard checks that an offline pause freezes the tasks that the last
+// guard knew. The next guard must load the pause.
 func TestPauseWithoutAGuard(t *testing.T) {
 	group := startSpinner(t)
 	dir := t.TempDir()
-	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	first := testGuard(t, dir, newFakeSource()) // it observes and sends nothing
 	stop := first.run(t)
 	startd := connect(t, first, "a", group.FreezeDir())
 	for !first.hasReported(t, "a") {
@@ -153,7 +153,8 @@ func TestPauseWithoutAGuard(t *testing.T) {
 	}
 }
 
-// TestADesktopBeginsPaused, and what its owner has said since then stands.
+// TestADesktopBeginsPaused checks the initial pause of a desktop. A later decision of the
+// owner must remain.
 func TestADesktopBeginsPaused(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteInitialPause(dir); err != nil {

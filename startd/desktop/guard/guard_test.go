@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// runInBubble runs a test of a guard with a startd whose tasks are in one directory, on a
-// fake clock, once the first signs were said.
+// runInBubble runs a test of a guard with one startd on a fake clock. The startd's tasks
+// are in one directory, and the first observations have been sent.
 func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer,
 	startd *fakeStartd)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *f
 	})
 }
 
-// TestAStartdThatActsIsLeftAlone: told of a key, it has 100 ms.
+// TestAStartdThatActsIsLeftAlone checks that a startd has 100 ms to act on a key press.
 func TestAStartdThatActsIsLeftAlone(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		keys.see <- idle.SourceReading{Input: idle.Now()}
@@ -48,8 +48,8 @@ func TestAStartdThatActsIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestAStartdThatSleepsIsActedFor: after 100 ms the guard freezes its tasks, says which,
-// and forgets them when the startd has taken over.
+// TestAStartdThatSleepsIsActedFor checks that the guard freezes a startd's tasks after
+// 100 ms. It must report them, and drop them when the startd has taken over.
 func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		keys.see <- idle.SourceReading{Input: idle.Now()}
@@ -66,7 +66,7 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 		if len(reported.GetFrozen()) != 1 || reported.GetSequence() <= s.GetSequence() {
 			t.Fatalf("it does not say what it froze: %v", reported)
 		}
-		startd.act(s.GetSequence()) // late, and before it heard
+		startd.act(s.GetSequence()) // late, and before it got the report
 		synctest.Wait()
 		if n := g.frozenNow(t); n != 1 {
 			t.Fatalf("%d groups are remembered, want 1", n)
@@ -84,8 +84,8 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 	})
 }
 
-// TestNobodyIsThere: the tasks of a startd that is dead are frozen at once, and what was
-// not acted on when it died, too.
+// TestNobodyIsThere checks that the tasks of a dead startd are frozen at once. This
+// includes observations without an acknowledgement when it died.
 func TestNobodyIsThere(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		keys.see <- idle.SourceReading{Input: idle.Now()}
@@ -105,8 +105,8 @@ func TestNobodyIsThere(t *testing.T) {
 	})
 }
 
-// TestAPauseWaitsForTheStartd: the answer to "roost pause" comes when the tasks stand,
-// and it outlives the guard.
+// TestAPauseWaitsForTheStartd checks that "roost pause" is answered when the tasks are
+// frozen. The pause must survive a restart of the guard.
 func TestAPauseWaitsForTheStartd(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		go func() {
@@ -131,7 +131,7 @@ func TestAPauseWaitsForTheStartd(t *testing.T) {
 	})
 }
 
-// TestATimedPauseEnds at its time, and its file goes.
+// TestATimedPauseEnds checks that a pause ends at its time, and its file is deleted.
 func TestATimedPauseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -158,8 +158,8 @@ func TestATimedPauseEnds(t *testing.T) {
 	})
 }
 
-// TestAServerTakesNoNotice: the tasks of a startd whose policy does not look at people
-// are stopped by the owner's word alone.
+// TestAServerTakesNoNotice checks that only a pause freezes the tasks of a startd whose
+// policy ignores people.
 func TestAServerTakesNoNotice(t *testing.T) {
 	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		server := connect(t, g, "b", taskDir(t, t.TempDir(), "1"))
@@ -178,8 +178,8 @@ func TestAServerTakesNoNotice(t *testing.T) {
 	})
 }
 
-// TestTheOwnersFile is read again when it changes; a mistake in it takes the machine out
-// of the pool, and nobody's right to say so.
+// TestTheOwnersFile checks that the owner's file is reread when it changes. An error in
+// it must make the machine unavailable, and leave the right to pause unchanged.
 func TestTheOwnersFile(t *testing.T) {
 	dir := t.TempDir()
 	keys := newFakeSource()
@@ -217,7 +217,7 @@ func TestTheOwnersFile(t *testing.T) {
 	}
 }
 
-// frozenNow is how many groups the guard froze and nobody has taken over.
+// frozenNow returns how many cgroups the guard froze that no startd has taken over.
 func (g *daemonContext) frozenNow(t *testing.T) (n int) {
 	if err := g.call(t.Context(), func() { n = len(g.records.frozenGroups()) }); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func (g *daemonContext) pauseNow(t *testing.T) (p *wire.Pause) {
 	return p
 }
 
-// lastObservations is what the guard said last, as the loop knows it.
+// lastObservations returns the last observations that the loop sent.
 func (g *daemonContext) lastObservations(t *testing.T) (s *wire.GuardSigns) {
 	if err := g.call(t.Context(), func() { s = g.state.lastSent }); err != nil {
 		t.Fatal(err)

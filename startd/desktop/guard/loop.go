@@ -14,17 +14,17 @@ import (
 
 const (
 	tickInterval  = 500 * time.Millisecond
-	sourceGrace   = 2 * time.Second        // sources have so long to speak before the first signs
-	freezeTimeout = 150 * time.Millisecond // how long the guard waits for the kernel
+	sourceGrace   = 2 * time.Second        // time for the sources to report before the first observations
+	freezeTimeout = 150 * time.Millisecond // time that the guard waits for the kernel
 )
 
-// taskFreezer stops the tasks in directories, and returns those that were told to stop;
-// tests have their own.
+// taskFreezer freezes the tasks in directories, and returns the directories with
+// processes. Tests have their own.
 type taskFreezer func(dirs []cgroup.TaskDir) (reported []string, err error)
 
-// freezeGroups returns also those that are not at rest yet: a startd that is not told of
-// one leaves it stopped, and what CRIU has hold of in it waits for the end of a
-// checkpoint that cannot go on.
+// freezeGroups freezes the tasks in directories. It also returns those that are not
+// frozen yet. Otherwise the startd would leave such a directory frozen, and the processes
+// in it that CRIU is dumping would wait for a checkpoint that cannot continue.
 func freezeGroups(dirs []cgroup.TaskDir) (reported []string, err error) {
 	_, err = cgroup.FreezeDirs(dirs, freezeTimeout)
 	for _, d := range dirs {
@@ -35,24 +35,25 @@ func freezeGroups(dirs []cgroup.TaskDir) (reported []string, err error) {
 	return reported, err
 }
 
-// loopState is what the loop has beside the state: who listens, and who waits.
+// loopState is the part of the state that only the loop needs: the connections and the
+// waiting calls.
 type loopState struct {
 	*daemonContext
-	canSend     bool // the first signs may be said
+	canSend     bool // the first observations may be sent
 	streams     map[*startdStream]bool
 	waiters     []actionWaiter
-	clockOffset time.Duration // between the clock of instants and the one that stands still in sleep
+	clockOffset time.Duration // CLOCK_BOOTTIME minus CLOCK_MONOTONIC, the time spent asleep
 	saved       time.Time
-	unsaved     bool // the books are not on disk as they are
+	unsaved     bool // the records have changed since they were saved
 }
 
-// actionWaiter is for somebody who waits until every startd has acted on some signs.
+// actionWaiter waits until every startd has acted on some observations.
 type actionWaiter struct {
 	sequence uint64
 	done     chan struct{}
 }
 
-// loop owns the state and the books until ctx ends, and runs the sources.
+// loop owns the state and the records until ctx ends, and runs the sources.
 func (g *daemonContext) loop(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -78,7 +79,7 @@ func (g *daemonContext) loop(ctx context.Context) {
 			return
 		case f := <-g.inbox:
 			f()
-			for range len(g.inbox) { // what has come together is judged together
+			for range len(g.inbox) { // evaluates together what has arrived together
 				(<-g.inbox)()
 			}
 		case <-tick.C:
@@ -93,7 +94,7 @@ func (g *daemonContext) loop(ctx context.Context) {
 	}
 }
 
-// untilAckDeadline is how long until somebody's patience ends.
+// untilAckDeadline returns the time until the next acknowledgement is due.
 func (l *loopState) untilAckDeadline() time.Duration {
 	if due, ok := l.records.nextAckDeadline(); ok {
 		return max(time.Until(due), 0)
@@ -101,8 +102,8 @@ func (l *loopState) untilAckDeadline() time.Duration {
 	return time.Hour
 }
 
-// sleptSinceBoot is for how long the machine has slept since its boot, at least: between
-// the two readings this process may have to wait, which must not look like sleep.
+// sleptSinceBoot returns how long the machine has slept since its boot, at least. A delay
+// between the two clock readings must not look like sleep.
 func sleptSinceBoot() time.Duration {
 	boot := idle.Now()
 	var t unix.Timespec
@@ -112,8 +113,8 @@ func sleptSinceBoot() time.Duration {
 	return boot - time.Duration(t.Nano())
 }
 
-// tick looks at what changes by itself: clocks, the owner's file, the devices of the
-// machine.
+// tick checks what changes without an event. These are the clocks, the owner's file and
+// the machine's devices.
 func (l *loopState) tick() {
 	now := idle.Now()
 	if d := sleptSinceBoot(); d-l.clockOffset > minSleep {
@@ -133,8 +134,8 @@ func (l *loopState) tick() {
 	l.readRules()
 }
 
-// sendObservations says signs to all startds if it is time for some. Before every source
-// has spoken nothing is known; only a pause is, whatever they say.
+// sendObservations sends observations to all startds if they are due. It sends none
+// before every source has reported, except a pause, which does not depend on them.
 func (l *loopState) sendObservations(force bool) *wire.GuardSigns {
 	if !l.canSend {
 		l.canSend = force || l.state.hasAllSources() || time.Since(l.startedAt) > sourceGrace ||
@@ -163,7 +164,7 @@ func (l *loopState) sendObservations(force bool) *wire.GuardSigns {
 	return observations
 }
 
-// freezeOverdue stops the tasks of startds that did not act in time.
+// freezeOverdue freezes the tasks of startds that did not act in time.
 func (l *loopState) freezeOverdue() {
 	late := l.records.takeOverdue(time.Now())
 	if len(late) == 0 {
@@ -189,7 +190,8 @@ func (l *loopState) freezeOverdue() {
 	l.sendObservations(true)
 }
 
-// answerWaiters answers those who wait for startds that have acted, or been acted for.
+// answerWaiters answers the calls that wait for startds to act, or for the guard to do
+// so.
 func (l *loopState) answerWaiters() {
 	rest := l.waiters[:0]
 	for _, a := range l.waiters {
@@ -202,11 +204,11 @@ func (l *loopState) answerWaiters() {
 	l.waiters = rest
 }
 
-// saveInterval bounds how often the books are written.
+// saveInterval bounds how often the records are written.
 const saveInterval = time.Second
 
-// saveRecords keeps the books on disk, for the next guard; where the guard froze
-// something, at once.
+// saveRecords saves the records on disk for the next guard, and at once if the guard
+// froze something.
 func (l *loopState) saveRecords() {
 	if !l.unsaved || time.Since(l.saved) < saveInterval && len(l.records.frozenGroups()) == 0 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// fakeSource is a source that sees what the test says.
+// fakeSource is a source that publishes the test's readings.
 type fakeSource struct{ see chan idle.SourceReading }
 
 func newFakeSource() *fakeSource { return &fakeSource{make(chan idle.SourceReading, 1)} }
@@ -36,8 +36,8 @@ func (f *fakeSource) Run(ctx context.Context, tell func(idle.SourceReading)) {
 	}
 }
 
-// testGuard is a guard of a node with a startd a of a desktop and b of a server, with
-// those sources, whose loop the test starts.
+// testGuard returns a guard of a node with a desktop startd a and a server startd b. It
+// uses the given sources, and the test starts its loop.
 func testGuard(t *testing.T, dir string, sources ...idle.Source) *daemonContext {
 	t.Helper()
 	node := &config.Node{Name: "n", Dir: dir, Owner: config.OwnerFile{File: filepath.Join(dir, "owner.hcl")},
@@ -60,7 +60,7 @@ func testGuard(t *testing.T, dir string, sources ...idle.Source) *daemonContext 
 	return g
 }
 
-// run runs the loop until the function that it returns is called.
+// run runs the loop until stop is called.
 func (g *daemonContext) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -68,7 +68,7 @@ func (g *daemonContext) run(t *testing.T) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// fakeFreezer remembers what it was told to freeze.
+// fakeFreezer records what it was told to freeze.
 type fakeFreezer struct {
 	mu     sync.Mutex
 	frozen []string
@@ -102,7 +102,7 @@ type fakeStartd struct {
 	groups       []string
 }
 
-// connect has a startd follow the guard, with those directories of tasks.
+// connect connects a startd with those task directories to the guard.
 func connect(t *testing.T, g *daemonContext, name string, groups ...string) *fakeStartd {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fakeStartd{ctx: ctx, cancel: cancel, reports: make(chan *wire.GuardReport, 1),
@@ -136,7 +136,7 @@ func (f *fakeStartd) Recv() (*wire.GuardReport, error) {
 // disconnect breaks the connection.
 func (f *fakeStartd) disconnect() { f.cancel(); <-f.done }
 
-// urgent waits for signs that are urgent.
+// urgent waits for urgent observations.
 func (f *fakeStartd) urgent() *wire.GuardSigns {
 	for s := range f.observations {
 		if s.GetUrgent() {
@@ -146,7 +146,7 @@ func (f *fakeStartd) urgent() *wire.GuardSigns {
 	return nil
 }
 
-// taskDir makes what looks like the directory of a task.
+// taskDir makes a directory that looks like that of a task.
 func taskDir(t *testing.T, dir, name string) string {
 	d := filepath.Join(dir, "groups", name)
 	if err := os.MkdirAll(d, 0o755); err != nil {

@@ -11,52 +11,52 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// How the guard judges what it sees.
+// Thresholds of the guard.
 const (
-	quietPeriod         = time.Second      // input after so long without is news that cannot wait
-	fullResendInterval  = 2 * time.Second  // the whole picture, when nothing has changed
-	inputResendInterval = time.Second      // while somebody types
-	memoryPressureLimit = 5.0              // percent of pressure of memory above which tasks have to leave
-	wakeGrace           = 10 * time.Second // the machine has woken, and whoever woke it had time to touch it
-	minSleep            = time.Second      // the least sleep that is one
+	quietPeriod         = time.Second      // input after this time without is urgent
+	fullResendInterval  = 2 * time.Second  // interval of complete observations without a change
+	inputResendInterval = time.Second      // interval while a person types
+	memoryPressureLimit = 5.0              // percent of memory pressure above which tasks are evicted
+	wakeGrace           = 10 * time.Second // time for the person who woke the machine to touch it
+	minSleep            = time.Second      // shortest sleep that counts
 	maxReason           = 200              // bytes of a reason
-	defaultForeignCPU   = 0.5              // cores of others' work from which the machine counts as used
+	defaultForeignCPU   = 0.5              // cores of other work at which the machine counts as used
 )
 
-// observedState is what the guard knows. Only its loop touches it; instants and the wall
-// clock come in as arguments.
+// observedState is what the guard knows. Only its loop uses it; boot times and wall clock
+// times are arguments.
 type observedState struct {
-	sourceOrder []string // names of the sources, in the order of the signs
+	sourceOrder []string // names of the sources, in the order of the observations
 	readings    map[string]idle.SourceReading
 	console     bool
 	rules       ownerRules
 	pause       *OwnerPause
 
-	foreignSince   idle.BootTime // 0: others' work is below what counts
-	lastInput      idle.BootTime // the last, however
-	hasUnsentTouch bool          // after a quiet time there was input, and no signs have said so
-	wokeAt         idle.BootTime // the last time that the machine woke; 0: it has not slept
-	asleep         bool          // since then nobody has looked
+	foreignSince   idle.BootTime // since when other work exceeds the threshold; 0: it does not
+	lastInput      idle.BootTime // boot time of the last input of any kind
+	hasUnsentTouch bool          // there was input after a quiet period that has not been sent yet
+	wokeAt         idle.BootTime // boot time of the last wake-up; 0: it has not slept
+	asleep         bool          // no source has reported since the sleep
 
 	sequence     uint64
-	lastSent     *wire.GuardSigns // last
-	urgentReason string           // they were urgent; empty: they were not
+	lastSent     *wire.GuardSigns // the last observations that were sent
+	urgentReason string           // why they were urgent; empty: they were not
 	lastSentAt   idle.BootTime
 }
 
-// ownerRules are what the owner's own file says of what the guard judges.
+// ownerRules contains the settings in the owner's file that the guard uses.
 type ownerRules struct {
 	version       uint64
-	pausedByFile  bool     // he said so in the file
-	pauseUsers    []string // who may pause
+	pausedByFile  bool     // the file pauses the machine
+	pauseUsers    []string // users who may pause
 	foreignCPU    float64  // cores
-	exclusive     []string // programs during which nothing runs
-	runsOnBattery bool     // work may go on when the machine runs on its battery
-	fileError     string   // what is wrong with the file; the machine is not lent until it is right
+	exclusive     []string // programs during which no task runs
+	runsOnBattery bool     // tasks may run on battery
+	fileError     string   // error in the file; until it is fixed the machine is not available
 }
 
-// newObservedState begins. Sequences rise over restarts of the guard, too, because the
-// clock of instants does.
+// newObservedState returns the initial state. Sequence numbers increase across restarts
+// of the guard, as they start from the boot time.
 func newObservedState(sources []idle.Source, now idle.BootTime) *observedState {
 	s := &observedState{readings: map[string]idle.SourceReading{}, sequence: uint64(now),
 		rules: ownerRules{foreignCPU: defaultForeignCPU}}
@@ -66,7 +66,7 @@ func newObservedState(sources []idle.Source, now idle.BootTime) *observedState {
 	return s
 }
 
-// update folds what a source sees into the state.
+// update applies a source's reading to the state.
 func (s *observedState) update(reading idle.SourceReading, now idle.BootTime) {
 	if !slices.Contains(s.sourceOrder, reading.Name) {
 		return
@@ -79,12 +79,12 @@ func (s *observedState) update(reading idle.SourceReading, now idle.BootTime) {
 	switch cores := p.ForeignCPU; {
 	case cores >= s.rules.foreignCPU && s.foreignSince == 0:
 		s.foreignSince = now
-	case cores < s.rules.foreignCPU/2: // or work at the very threshold would start and stop tasks for ever
+	case cores < s.rules.foreignCPU/2: // otherwise work at the threshold would start and stop tasks for ever
 		s.foreignSince = 0
 	}
 }
 
-// hasAllSources reports whether every source has spoken.
+// hasAllSources reports whether every source has reported.
 func (s *observedState) hasAllSources() bool { return len(s.readings) == len(s.sourceOrder) }
 
 func (s *observedState) readingsInOrder() []idle.SourceReading {
@@ -97,13 +97,13 @@ func (s *observedState) readingsInOrder() []idle.SourceReading {
 	return all
 }
 
-// onWake: the machine has slept. Somebody woke it, most likely a person, who would not
-// like to see it busy.
+// onWake records that the machine has slept. Most likely a person woke it, who needs it
+// at once.
 func (s *observedState) onWake(now idle.BootTime) {
 	s.wokeAt, s.asleep, s.hasUnsentTouch = now, true, true
 }
 
-// tick folds in that time passes.
+// tick updates what depends on the time, and returns a pause that has ended.
 func (s *observedState) tick(now idle.BootTime, wall time.Time) (ended *OwnerPause) {
 	if s.asleep && now-s.wokeAt >= wakeGrace {
 		s.asleep = false
@@ -114,7 +114,7 @@ func (s *observedState) tick(now idle.BootTime, wall time.Time) (ended *OwnerPau
 	return ended
 }
 
-// activePause is the pause in force: his own, or that of his file.
+// activePause returns the pause in force: the owner's pause, or that of the owner's file.
 func (s *observedState) activePause() *wire.Pause {
 	if s.pause == nil && s.rules.pausedByFile {
 		return &wire.Pause{By: "the owner's file", Reason: "it says paused = true"}
@@ -122,7 +122,7 @@ func (s *observedState) activePause() *wire.Pause {
 	return s.pause.wire()
 }
 
-// currentObservations is the whole picture, without a sequence.
+// currentObservations returns the complete observations, without a sequence.
 func (s *observedState) currentObservations() *wire.GuardSigns {
 	p := idle.CombineReadings(s.readingsInOrder(), s.console)
 	g := &wire.GuardSigns{
@@ -144,8 +144,8 @@ func (s *observedState) currentObservations() *wire.GuardSigns {
 	return g
 }
 
-// nextObservations returns the next signs if it is time for some; nil if not. Force has
-// them said in any case. Urgent ones are those that may stop tasks.
+// nextObservations returns the next observations if they are due, or nil if not. With
+// force it always returns them. Urgent observations are those that may freeze tasks.
 func (s *observedState) nextObservations(now idle.BootTime, frozen []string, force bool) *wire.GuardSigns {
 	next := s.currentObservations()
 	next.Frozen = frozen
@@ -175,16 +175,16 @@ func (s *observedState) nextSendTime(next *wire.GuardSigns, now idle.BootTime) b
 		!slices.Equal(next.Frozen, old.Frozen) || !isNoLessHealthy(next, old)
 }
 
-// isNoLessHealthy reports whether the sources are as well as they were.
+// isNoLessHealthy reports whether the health of all sources is unchanged.
 func isNoLessHealthy(a, b *wire.GuardSigns) bool {
 	return slices.EqualFunc(a.Sources, b.Sources, func(x, y *wire.IdleSource) bool {
 		return x.Name == y.Name && x.Health == y.Health
 	})
 }
 
-// nextUrgency says what in the next signs may stop tasks and was not in the last; empty
-// for nothing. Of the first signs everything is new: whoever guarded before may have died
-// with them on his lips.
+// nextUrgency returns what in the next observations may freeze tasks and was not in the
+// last, or "". For the first observations everything counts as new: an earlier guard may
+// have died before it sent them.
 func (s *observedState) nextUrgency(next *wire.GuardSigns) string {
 	old := s.lastSent
 	if old == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// newQuietState is that of a machine that nobody has touched for an hour and whose first
-// signs were said at that instant.
+// newQuietState returns the state of a machine without input for an hour. The first
+// observations were sent at that instant.
 func newQuietState(now idle.BootTime) *observedState {
 	s := newObservedState([]idle.Source{newFakeSource()}, now)
 	s.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware, Input: now - time.Hour},
@@ -22,8 +22,8 @@ func newQuietState(now idle.BootTime) *observedState {
 	return s
 }
 
-// TestTypingIsNoFlood: of somebody who types for a minute, the first key is urgent, and
-// from then on one picture a second is enough.
+// TestTypingIsNoFlood types for a minute. The first key must be urgent, and then one
+// message a second suffices.
 func TestTypingIsNoFlood(t *testing.T) {
 	now := idle.BootTime(2 * time.Hour)
 	s := newQuietState(now)
@@ -48,7 +48,7 @@ func TestTypingIsNoFlood(t *testing.T) {
 	}
 }
 
-// TestWhatIsUrgent: each sign of its own stops tasks, once.
+// TestWhatIsUrgent checks that each kind of observation freezes tasks by itself, once.
 func TestWhatIsUrgent(t *testing.T) {
 	for name, reading := range map[string]idle.SourceReading{
 		"a call":             {OwnerUseReason: "a video call"},
@@ -80,8 +80,8 @@ func TestWhatIsUrgent(t *testing.T) {
 	}
 }
 
-// TestOthersWorkHasTwoThresholds: at the very threshold it would start and stop tasks for
-// ever.
+// TestOthersWorkHasTwoThresholds checks the hysteresis of other work. With one threshold
+// it could start and stop tasks for ever.
 func TestOthersWorkHasTwoThresholds(t *testing.T) {
 	s := newQuietState(2 * time.Hour)
 	for i, step := range []struct {
@@ -97,7 +97,7 @@ func TestOthersWorkHasTwoThresholds(t *testing.T) {
 	}
 }
 
-// TestWhoWakesTheMachineIsThere: a night's sleep is no idle time.
+// TestWhoWakesTheMachineIsThere checks that a night asleep does not count as idle time.
 func TestWhoWakesTheMachineIsThere(t *testing.T) {
 	now := idle.BootTime(10 * time.Hour)
 	s := newQuietState(2 * time.Hour)
@@ -117,8 +117,8 @@ func TestWhoWakesTheMachineIsThere(t *testing.T) {
 	}
 }
 
-// TestPauses tells what becomes of pauses while clocks are set and the machine is started
-// anew. A day's clock is a time of day, or a date and one.
+// TestPauses checks pauses while clocks are set and the machine is rebooted. A time is a
+// time of day, or a date with one.
 func TestPauses(t *testing.T) {
 	script.Run(t, "testdata/pauses.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		dir := t.TempDir()
@@ -179,7 +179,8 @@ func at(t *testing.T, text string) time.Time {
 	return w
 }
 
-// What the guard froze is shown as what it is, whatever the startd said last.
+// TestWhatTheGuardFrozeStandsStill checks that tasks frozen by the guard are shown as
+// suspended, whatever the startd reported before.
 func TestWhatTheGuardFrozeStandsStill(t *testing.T) {
 	r := &startdRecord{name: "a", report: &wire.GuardReport{Startd: "a",
 		Tenants: []*wire.Tenant{{Task: "1[0].a", State: "running"}, {Task: "2[0].a", State: "leaving"}}}}

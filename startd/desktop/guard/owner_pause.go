@@ -17,24 +17,23 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// OwnerPause is an owner's no, as it lies in the file pause.json.
+// OwnerPause is the owner's pause of the machine, as stored in pause.json.
 //
-// One with an end is over when the wall clock says so, or when as much time has passed by
-// the clock of instants as lay between its beginning and its end: whichever is first. So
-// a wall clock that is set back prolongs nothing. The clock of instants begins anew with
-// each boot; then the pause gets what is left by the wall clock, and never more than it
-// had in all.
+// A pause with an end is over when the wall clock reaches the end, or when the whole
+// length of the pause has passed by boot time, whichever is first. So setting the wall
+// clock back does not prolong it. Boot time restarts with each boot; then the pause gets
+// the rest by the wall clock, but never more than its whole length.
 type OwnerPause struct {
-	Until  int64  `json:"until"` // unix nanoseconds; 0: for good
+	Until  int64  `json:"until"` // unix nanoseconds; 0: no end
 	Since  int64  `json:"since"` // unix nanoseconds
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
 
-	Boot string        `json:"boot,omitempty"` // of which End is an instant
+	Boot string        `json:"boot,omitempty"` // ID of the boot to which End refers
 	End  idle.BootTime `json:"end,omitempty"`
 }
 
-// newPause is a pause that begins now.
+// newPause returns a pause that begins now.
 func newPause(until int64, by, reason string, wall time.Time, boot string, now idle.BootTime) *OwnerPause {
 	p := &OwnerPause{Until: until, Since: wall.UnixNano(), By: by, Reason: reason}
 	if until != 0 {
@@ -43,14 +42,14 @@ func newPause(until int64, by, reason string, wall time.Time, boot string, now i
 	return p
 }
 
-// setEndInstant says in the clock of this boot when the pause is over.
+// setEndInstant sets the end of the pause in boot time.
 func (p *OwnerPause) setEndInstant(wall time.Time, boot string, now idle.BootTime) {
 	whole := time.Duration(p.Until - p.Since)
 	p.Boot, p.End = boot, now+min(time.Duration(p.Until-wall.UnixNano()), whole)
 }
 
-// remaining is how long the pause goes on; nothing, or less, when it is over. A pause for
-// good has no end: ok is false.
+// remaining returns how long the pause lasts; it is over at 0 or less. A pause without an
+// end has ok false.
 func (p *OwnerPause) remaining(wall time.Time, now idle.BootTime) (d time.Duration, ok bool) {
 	if p.Until == 0 {
 		return 0, false
@@ -70,12 +69,12 @@ func (p *OwnerPause) wire() *wire.Pause {
 	return &wire.Pause{Until: p.Until, By: p.By, Since: p.Since, Reason: p.Reason}
 }
 
-// NotAccepted is the reason of the pause with which a desktop joins.
+// NotAccepted is the reason of the initial pause of a desktop.
 const NotAccepted = "not accepted by its owner yet"
 
-// WriteInitialPause lays down, in the directory of a node, the pause with which a desktop
-// begins: until its owner says "roost resume". A pause that is there already is left as
-// it is.
+// WriteInitialPause writes, in a node's directory, the pause with which a desktop joins
+// the pool. It lasts until the owner runs "roost resume". An existing pause is left
+// unchanged.
 func WriteInitialPause(nodeDir string) error {
 	dir := filepath.Join(nodeDir, "owner")
 	if _, err := os.Stat(pauseFile(dir)); err == nil {
@@ -89,8 +88,8 @@ func WriteInitialPause(nodeDir string) error {
 
 func pauseFile(dir string) string { return filepath.Join(dir, "pause.json") }
 
-// loadPause reads the pause that is in force; nil for none. A file that makes no sense is
-// a pause: somebody said no, and how long is not known.
+// loadPause reads the pause in force; nil for none. An unreadable file counts as a pause
+// without an end, as the owner did pause the machine.
 func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*OwnerPause, error) {
 	text, err := os.ReadFile(pauseFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +112,7 @@ func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*Own
 	}
 	if p.Until != 0 && p.Boot != boot {
 		p.setEndInstant(wall, boot, now)
-		// or each restart of the guard would give it its whole length again, while the
+		// otherwise each restart of the guard would restart its whole length while the
 		// wall clock is wrong
 		err = savePause(dir, p)
 	}
@@ -123,8 +122,8 @@ func loadPause(dir string, wall time.Time, boot string, now idle.BootTime) (*Own
 	return p, err
 }
 
-// savePause puts the file in place in one step. When it returns nil the pause survives a
-// loss of power.
+// savePause writes the file atomically. When it returns nil the pause survives a power
+// failure.
 func savePause(dir string, p *OwnerPause) error {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -141,7 +140,7 @@ func removePause(dir string) error {
 	return errors.Join(err, atomicfile.SyncDir(dir))
 }
 
-// replaceFile replaces a file that everybody may read in one step, with write.
+// replaceFile writes a file atomically; with sync it is on disk afterwards.
 func replaceFile(path string, text []byte, write func(string, []byte, fs.FileMode) error) error {
 	if err := write(path, text, 0o644); err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
@@ -149,7 +148,16 @@ func replaceFile(path string, text []byte, write func(string, []byte, fs.FileMod
 	return nil
 }
 
-// bootID names this start of the kernel.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// bootID returns the ID of this boot.
 func bootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))

@@ -12,9 +12,9 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// PauseOffline pauses a node whose guard does not run: it writes the pause where the
-// guard will find it, and freezes the tasks of all startds that the guard knew of. It
-// needs the rights of who may write there. Until is in unix nanoseconds, 0 for good.
+// PauseOffline pauses a node whose guard is not running. It writes the pause to the
+// guard's file, and freezes the tasks of all startds that the guard knew. It needs the
+// right to write there. Until is in unix nanoseconds, 0 for no end.
 func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerReply, error) {
 	began := time.Now()
 	dir := filepath.Join(nodeDir, "owner")
@@ -23,7 +23,7 @@ func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerRe
 	}
 	p := newPause(until, by, reason[:min(len(reason), maxReason)], began, bootID(), idle.Now())
 	kept := make(chan error, 1)
-	go func() { kept <- savePause(dir, p) }() // the disk may be slow, and the tasks have to stand at once
+	go func() { kept <- savePause(dir, p) }() // the disk may be slow, and the tasks must be frozen at once
 	groups, err := knownTaskDirs(dir)
 	if err == nil {
 		_, err = cgroup.FreezeDirs(groups, freezeTimeout)
@@ -36,8 +36,8 @@ func PauseOffline(nodeDir string, until int64, by, reason string) (*wire.OwnerRe
 	return reply, err
 }
 
-// ResumeOffline ends a pause of a node whose guard does not run. What stands still goes
-// on when its startd has a guard to ask.
+// ResumeOffline ends the pause of a node whose guard is not running. The startds thaw the
+// tasks when a guard is running again.
 func ResumeOffline(nodeDir string) (*wire.OwnerReply, error) {
 	if err := removePause(filepath.Join(nodeDir, "owner")); err != nil {
 		return nil, fmt.Errorf("resume: %w: %w", roost.NoOutput, err)
@@ -45,13 +45,13 @@ func ResumeOffline(nodeDir string) (*wire.OwnerReply, error) {
 	return &wire.OwnerReply{}, nil
 }
 
-// OfflinePause is the pause of a node whose guard does not run; nil for none.
+// OfflinePause returns the pause of a node whose guard is not running; nil for none.
 func OfflinePause(nodeDir string) (*wire.Pause, error) {
 	p, err := loadPause(filepath.Join(nodeDir, "owner"), time.Now(), bootID(), idle.Now())
 	return p.wire(), err
 }
 
-// knownTaskDirs are the task directories of all startds that the guard knew of.
+// knownTaskDirs returns the task directories of all startds that the guard knew.
 func knownTaskDirs(dir string) (all []cgroup.TaskDir, err error) {
 	entries, err := loadRecords(dir)
 	for _, e := range entries {

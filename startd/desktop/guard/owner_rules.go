@@ -10,15 +10,15 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// ownerRuleFile remembers how the owner's file was when it was read.
+// ownerRuleFile identifies the version of the owner's file that was read.
 type ownerRuleFile struct {
 	read bool
-	size int64 // -1: it was not there
+	size int64 // -1: the file did not exist
 	at   time.Time
 }
 
-// readRules reads the owner's own file where it has changed. A mistake in it keeps the
-// machine from being lent, for nobody knows what he wanted.
+// readRules reads the owner's file if it has changed. An error in it makes the machine
+// unavailable, as the owner's intention is unknown.
 func (g *daemonContext) readRules() {
 	now := ownerRuleFile{read: true, size: -1}
 	if st, err := os.Stat(g.node.Owner.File); err == nil {
@@ -32,8 +32,8 @@ func (g *daemonContext) readRules() {
 	next := ownerRules{version: g.state.rules.version + 1, pausedByFile: r.Paused, pauseUsers: r.Owners,
 		foreignCPU: r.ForeignCPU.Cores(), runsOnBattery: r.OnBattery, exclusive: r.Exclusive}
 	if err != nil {
-		// Who may decide stays as it was: the one who has to get rid of the mistake must
-		// be able to.
+		// The users who may pause stay the same: the user who must fix the error needs
+		// that right.
 		next.pauseUsers, next.foreignCPU, next.exclusive = g.state.rules.pauseUsers, g.state.rules.foreignCPU,
 			g.state.rules.exclusive
 		next.fileError = firstLine(err.Error())
@@ -47,8 +47,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// exclusivePrograms are the programs that the owner wants to have the machine for
-// themselves.
+// exclusivePrograms returns the programs for which the owner needs the whole machine.
 func (g *daemonContext) exclusivePrograms() (names []string) {
 	if g.call(context.Background(), func() { names = slices.Clone(g.state.rules.exclusive) }) != nil {
 		return nil
@@ -56,7 +55,7 @@ func (g *daemonContext) exclusivePrograms() (names []string) {
 	return names
 }
 
-// policyNames names the policies by which the machine is lent, for people.
+// policyNames returns the names of the machine's owner policies, for people.
 func (g *daemonContext) policyNames() string {
 	var all, each []string
 	for i := range g.node.Startds {
@@ -73,8 +72,8 @@ func (g *daemonContext) policyNames() string {
 	return strings.Join(each, ", ")
 }
 
-// ignoresPresence reports whether the policy of a startd takes no notice of people, as a
-// server's: there only the owner's word stops tasks.
+// ignoresPresence reports whether a startd's policy ignores people, like that of a
+// server. Then only a pause freezes its tasks.
 func (g *daemonContext) ignoresPresence(name string) bool {
 	d, ok := g.node.Startd(name)
 	return ok && !d.NeedsGuard()

@@ -23,9 +23,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// Run guards the machine of the node until ctx ends. Where another guard serves the same
-// node it stands by, ready to take over: so one that systemd started and one of the
-// master's do not fight.
+// Run guards the node's machine until ctx ends. If another guard serves the same node it
+// waits as a standby: so a guard of systemd and one of the master do not conflict.
 func Run(ctx context.Context, node *config.Node) error {
 	log := daemon.Logger("guard")
 	socket := strings.TrimPrefix(node.GuardAddress(), "unix:")
@@ -67,8 +66,8 @@ func Run(ctx context.Context, node *config.Node) error {
 	return err
 }
 
-// lockInstance waits until no other guard of the node is there. It says that it is ready
-// meanwhile: the machine is guarded.
+// lockInstance waits until the node has no other guard. It reports ready meanwhile, as
+// the machine is guarded.
 func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -84,8 +83,7 @@ func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File,
 	}
 	log.Info("another guard serves this node; standing by")
 	daemon.ReportReady()
-	// The kernel wakes who waits for a lock, but not for the end of ctx; so it is asked
-	// now and then.
+	// The wait for a lock does not end with ctx, so the lock is tried at intervals.
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -102,32 +100,32 @@ func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File,
 	}
 }
 
-// daemonContext is what the goroutines of a daemon share. State and books belong to the
-// loop.
+// daemonContext is shared by the goroutines of the daemon. State and records belong to
+// the loop.
 type daemonContext struct {
 	wire.UnimplementedGuardServer
 	node      *config.Node
-	dir       string // of what must not be forgotten
+	dir       string // directory of the persistent state
 	log       *slog.Logger
 	boot      string
 	sources   []idle.Source
-	agents    *idle.SessionAgentSource // one of them
+	agents    *idle.SessionAgentSource // one of the sources
 	freeze    taskFreezer
 	startedAt time.Time
 
 	rulesRead ownerRuleFile
-	loopState *loopState // the loop's own
+	loopState *loopState // used by the loop only
 	state     *observedState
 	records   *startdRecords
 
-	inbox   chan func()   // done by the loop, in turn
-	stopped chan struct{} // closed when the loop does nothing more
+	inbox   chan func()   // functions that the loop calls in turn
+	stopped chan struct{} // closed when the loop has ended
 }
 
-// inboxSize bounds what waits for the loop; whoever has more waits.
+// inboxSize bounds the calls that wait for the loop; further senders block.
 const inboxSize = 256
 
-// openGuard reads what an earlier guard has left.
+// openGuard loads the state of an earlier guard.
 func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
 	g := &daemonContext{
 		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), startedAt: time.Now(), freeze: freezeGroups,
@@ -150,7 +148,7 @@ func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
 	return g, nil
 }
 
-// allSources are the ways of noticing people that this program has.
+// allSources returns all idleness sources of this program.
 func (g *daemonContext) allSources() []idle.Source {
 	return []idle.Source{
 		idle.NewInputDevices("roost", idle.AgentCommand),
@@ -165,7 +163,7 @@ func (g *daemonContext) allSources() []idle.Source {
 	}
 }
 
-// post has the loop do something; false when there is no loop any more.
+// post sends a function to the loop; false if the loop has ended.
 func (g *daemonContext) post(ctx context.Context, f func()) bool {
 	select {
 	case g.inbox <- f:
@@ -176,7 +174,7 @@ func (g *daemonContext) post(ctx context.Context, f func()) bool {
 	return false
 }
 
-// call has the loop do something and waits until it is done.
+// call lets the loop call a function and waits for its end.
 func (g *daemonContext) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	if g.post(ctx, func() { f(); close(done) }) {

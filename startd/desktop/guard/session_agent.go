@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// Present hears from the agent of a session. Reports are no news for the loop by
-// themselves: the source tells what has changed.
+// Present receives the report of a session's agent. Only a change in the source's reading
+// reaches the loop.
 func (g *daemonContext) Present(ctx context.Context, req *wire.PresentRequest) (*wire.PresentReply, error) {
 	p, atSeat, err := g.authorizeReport(ctx, sessionsDir)
 	if err != nil {

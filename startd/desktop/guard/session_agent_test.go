@@ -14,14 +14,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// userContext is the context of a call by a user of this host.
+// userContext returns the context of a call by a user of this host.
 func userContext(uid uint32) context.Context {
 	return grpcpeer.NewContext(context.Background(),
 		&grpcpeer.Peer{AuthInfo: peer.Peer{Local: true, UID: uid, PID: int32(os.Getpid())}})
 }
 
-// TestWhoMaySayThatHeIsThere: whoever has a session, at the machine or not, and nobody
-// else.
+// TestWhoMaySayThatHeIsThere checks that only users with a session may report, at the
+// machine or not.
 func TestWhoMaySayThatHeIsThere(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -52,7 +52,7 @@ func TestWhoMaySayThatHeIsThere(t *testing.T) {
 	}
 }
 
-// TestAgentsReachTheSigns from the call to what startds are told.
+// TestAgentsReachTheSigns checks the path from an agent's call to the observations.
 func TestAgentsReachTheSigns(t *testing.T) {
 	g := testGuard(t, t.TempDir())
 	g.sources, g.state.sourceOrder = append(g.sources, g.agents), append(g.state.sourceOrder, g.agents.Name())

@@ -17,37 +17,38 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ackTimeout is how long a startd has to act on urgent signs before the guard does.
+// ackTimeout is how long a startd has to act on urgent observations before the guard
+// does.
 const ackTimeout = 100 * time.Millisecond
 
-// maxGroups bounds the groups of one startd that the guard remembers. One that has more
-// is stopped by its groups' parents.
+// maxGroups bounds the recorded cgroups of one startd. Those of a startd with more are
+// frozen through their parents.
 const maxGroups = 4096
 
-// startdRecord is what is known of one startd.
+// startdRecord is the state of one startd.
 type startdRecord struct {
 	name            string
 	connected       bool // it is connected
 	pid             int32
-	report          *wire.GuardReport // last heard; nil: none in this life of the guard
-	parents         []string          // directories below which its groups lie
-	ignoresPresence bool              // its policy takes no notice of people: only a pause stops its tasks
-	pendingAcks     []ackDeadline     // urgent signs that it has not acted on, the oldest first
-	frozenBy        uint64            // the guard froze its tasks itself, and said so in these signs; 0: it did not
-	hasUnsentFreeze bool              // it froze, and has not said so yet
-	frozenGroups    []string          // what it froze
+	report          *wire.GuardReport // last report; nil: none since the guard started
+	parents         []string          // parent directories of its cgroups
+	ignoresPresence bool              // its policy ignores people: only a pause freezes its tasks
+	pendingAcks     []ackDeadline     // urgent observations without an acknowledgement, oldest first
+	frozenBy        uint64            // sequence of the observations that name the tasks frozen by the guard; 0: none
+	hasUnsentFreeze bool              // the guard froze tasks and has not reported it yet
+	frozenGroups    []string          // cgroups that the guard froze
 }
 
-// ackDeadline is for a startd to act.
+// ackDeadline is the time by which a startd must act.
 type ackDeadline struct {
 	sequence uint64
 	due      time.Time
 }
 
-// startdRecords are the records of all startds, by name.
+// startdRecords contains the records of all startds by name.
 type startdRecords struct {
 	records         map[string]*startdRecord
-	ignoresPresence func(name string) bool // whether the policy of a startd takes no notice of people
+	ignoresPresence func(name string) bool // whether a startd's policy ignores people
 }
 
 func (b *startdRecords) record(name string) *startdRecord {
@@ -74,8 +75,8 @@ func (b *startdRecords) sortedRecords() []*startdRecord {
 	return all
 }
 
-// expectAck has every startd act on urgent signs: those that are there within patience,
-// the others, of which nobody will, at once.
+// expectAck makes every startd acknowledge urgent observations. Connected ones have
+// ackTimeout, and the others, which cannot act, are due at once.
 func (b *startdRecords) expectAck(sequence uint64, paused bool, now time.Time) {
 	for _, r := range b.records {
 		if r.ignoresPresence && !paused {
@@ -92,8 +93,8 @@ func (b *startdRecords) expectAck(sequence uint64, paused bool, now time.Time) {
 	}
 }
 
-// onDisconnect: the connection to a startd is gone, and nobody will act on what it has
-// not acted on.
+// onDisconnect records that the connection to a startd is lost. All pending
+// acknowledgements are due at once.
 func (r *startdRecord) onDisconnect(now time.Time) {
 	r.connected = false
 	for i := range r.pendingAcks {
@@ -101,7 +102,7 @@ func (r *startdRecord) onDisconnect(now time.Time) {
 	}
 }
 
-// onReport folds a report in, and reports whether the directories of its groups' parents
+// onReport applies a report. It returns whether the parent directories of the cgroups
 // have changed.
 func (r *startdRecord) onReport(report *wire.GuardReport) (moved bool) {
 	r.report = report
@@ -120,8 +121,8 @@ func (r *startdRecord) onReport(report *wire.GuardReport) (moved bool) {
 	return moved
 }
 
-// currentReport is its report as it is now: what the guard froze stands still, whatever
-// the startd said of it before.
+// currentReport returns the startd's report with the tasks that the guard froze shown as
+// suspended.
 func (r *startdRecord) currentReport() *wire.GuardReport {
 	if len(r.frozenGroups) == 0 {
 		return r.report
@@ -135,7 +136,7 @@ func (r *startdRecord) currentReport() *wire.GuardReport {
 	return now
 }
 
-// nextAckDeadline returns the next time at which somebody's patience ends.
+// nextAckDeadline returns the next time at which an acknowledgement is due.
 func (b *startdRecords) nextAckDeadline() (next time.Time, ok bool) {
 	for _, r := range b.records {
 		if len(r.pendingAcks) > 0 && (!ok || r.pendingAcks[0].due.Before(next)) {
@@ -145,8 +146,8 @@ func (b *startdRecords) nextAckDeadline() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// takeOverdue lists those that did not act in time, and expects no more of them: what
-// they had to do is done by others.
+// takeOverdue lists the startds that did not act in time. It removes their pending
+// acknowledgements, as the guard acts for them.
 func (b *startdRecords) takeOverdue(now time.Time) (late []*startdRecord) {
 	for _, r := range b.sortedRecords() {
 		if len(r.pendingAcks) > 0 && !now.Before(r.pendingAcks[0].due) {
@@ -157,7 +158,7 @@ func (b *startdRecords) takeOverdue(now time.Time) (late []*startdRecord) {
 	return late
 }
 
-// allAcked reports whether nobody is waited for.
+// allAcked reports whether no acknowledgement is pending up to a sequence.
 func (b *startdRecords) allAcked(sequence uint64) bool {
 	for _, r := range b.records {
 		if len(r.pendingAcks) > 0 && r.pendingAcks[0].sequence <= sequence {
@@ -167,8 +168,8 @@ func (b *startdRecords) allAcked(sequence uint64) bool {
 	return true
 }
 
-// taskDirs are all task directories of a startd: those it told of, and those that lie
-// beside them.
+// taskDirs returns all task directories of a startd: those that it reported, and their
+// siblings.
 func (r *startdRecord) taskDirs() []cgroup.TaskDir {
 	var all []cgroup.TaskDir
 	for _, dir := range r.report.GetTaskGroups() {
@@ -186,7 +187,7 @@ func (r *startdRecord) taskDirs() []cgroup.TaskDir {
 	return slices.Compact(all)
 }
 
-// frozenGroups lists what the guard froze itself and no startd has taken over.
+// frozenGroups lists the cgroups that the guard froze and no startd has taken over.
 func (b *startdRecords) frozenGroups() []string {
 	var all []string
 	for _, r := range b.sortedRecords() {
@@ -195,7 +196,7 @@ func (b *startdRecords) frozenGroups() []string {
 	return all
 }
 
-// startdRecordsFile is what a guard that is started anew has to know: where tasks are.
+// startdRecordsFile is what a restarted guard must know: where the tasks are.
 type startdRecordsFile struct {
 	Startds []savedStartd `json:"startds"`
 }
@@ -203,14 +204,13 @@ type startdRecordsFile struct {
 type savedStartd struct {
 	Name    string            `json:"name"`
 	Parents []string          `json:"parents"`
-	Frozen  []string          `json:"frozen,omitempty"` // by the guard
+	Frozen  []string          `json:"frozen,omitempty"` // cgroups that the guard froze
 	Report  *wire.GuardReport `json:"report,omitempty"`
 }
 
 func recordsPath(dir string) string { return filepath.Join(dir, "startds.json") }
 
-// save writes the books. After a boot they are of no worth, so that no disk has to be
-// waited for.
+// save writes the records. It does not sync them, as they are useless after a boot.
 func (b *startdRecords) save(dir string) error {
 	var f startdRecordsFile
 	for _, r := range b.sortedRecords() {
@@ -223,8 +223,8 @@ func (b *startdRecords) save(dir string) error {
 	return replaceFile(recordsPath(dir), filesum.AppendChecksum(text), atomicfile.Write)
 }
 
-// dayFigures is what of a report is worth keeping: the figures of the day. Its tasks may
-// be gone by then, and its directories are found again.
+// dayFigures returns the part of a report that is worth saving: the figures of the day.
+// Its tasks may be gone by then, and the directories are found again.
 func dayFigures(r *wire.GuardReport) *wire.GuardReport {
 	if r == nil {
 		return nil
@@ -233,7 +233,7 @@ func dayFigures(r *wire.GuardReport) *wire.GuardReport {
 		Interruptions: r.GetInterruptions()}
 }
 
-// loadRecords reads what was saved; nothing where there is nothing.
+// loadRecords reads the saved records, if any.
 func loadRecords(dir string) ([]savedStartd, error) {
 	text, err := os.ReadFile(recordsPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {

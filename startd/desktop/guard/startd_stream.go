@@ -14,12 +14,12 @@ import (
 	"github.com/roost-batch/roost/startd/desktop/idle"
 )
 
-// startdStream is the connection to one startd. Of signs that it has no time for only the
-// newest are kept, for each is a whole picture.
+// startdStream is the connection to one startd. While it is busy only the newest
+// observations are kept, as each is complete.
 type startdStream struct{ next chan *wire.GuardSigns }
 
-// replace replaces what waits. What was urgent stays so until it was said. Only the loop
-// calls it.
+// replace replaces the observations that wait. Urgent ones stay urgent until they are
+// sent. Only the loop calls it.
 func (s *startdStream) replace(observations *wire.GuardSigns) {
 	select {
 	case old := <-s.next:
@@ -31,7 +31,7 @@ func (s *startdStream) replace(observations *wire.GuardSigns) {
 	s.next <- observations
 }
 
-// urgentObservations is the same picture, said urgently.
+// urgentObservations returns the same observations, marked as urgent.
 func urgentObservations(s *wire.GuardSigns) *wire.GuardSigns {
 	return &wire.GuardSigns{
 		Sequence: s.Sequence, Urgent: true, Input: s.Input, ConsoleInput: s.ConsoleInput, Busy: s.Busy,
@@ -42,7 +42,8 @@ func urgentObservations(s *wire.GuardSigns) *wire.GuardSigns {
 	}
 }
 
-// Watch tells a startd of this host what the guard sees, and hears what it did about it.
+// Watch sends the guard's observations to a startd of this host, and receives its
+// reports.
 func (g *daemonContext) Watch(conn grpc.BidiStreamingServer[wire.GuardReport, wire.GuardSigns]) error {
 	ctx, cancel := context.WithCancel(conn.Context())
 	defer cancel()
@@ -102,7 +103,7 @@ func (g *daemonContext) Watch(conn grpc.BidiStreamingServer[wire.GuardReport, wi
 	}
 }
 
-// Pause keeps tasks off the machine until its owner says otherwise.
+// Pause stops tasks on the machine until its owner resumes it.
 func (g *daemonContext) Pause(ctx context.Context, req *wire.PauseRequest) (*wire.OwnerReply, error) {
 	began := time.Now()
 	who, err := g.authorizePause(ctx)
@@ -117,7 +118,7 @@ func (g *daemonContext) Pause(ctx context.Context, req *wire.PauseRequest) (*wir
 	g.log.Info("paused", "by", who, "until", req.GetUntil(), "reason", p.Reason)
 	kept := make(chan error, 1)
 	reply, err := g.setPause(ctx, p, func() {
-		go func() { kept <- savePause(g.dir, p) }() // the disk may be slow, and the tasks have to stand at once
+		go func() { kept <- savePause(g.dir, p) }() // the disk may be slow, and the tasks must be frozen at once
 	}, began)
 	if err != nil {
 		return nil, err
@@ -128,21 +129,21 @@ func (g *daemonContext) Pause(ctx context.Context, req *wire.PauseRequest) (*wir
 	return reply, nil
 }
 
-// Resume lends the machine again, while its owner is away.
+// Resume ends the pause: the machine is available again while its owner is away.
 func (g *daemonContext) Resume(ctx context.Context, _ *wire.ResumeRequest) (*wire.OwnerReply, error) {
 	began := time.Now()
 	who, err := g.authorizePause(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := removePause(g.dir); err != nil { // first, or a guard that dies now would forget that he said yes
+	if err := removePause(g.dir); err != nil { // first, or a guard that dies now would restore the pause
 		return nil, fmt.Errorf("resume: %w: %w", roost.NoOutput, err)
 	}
 	g.log.Info("resumed", "by", who)
 	return g.setPause(ctx, nil, func() {}, began)
 }
 
-// setPause puts a pause, or none, in force, and waits until what has to stand still does.
+// setPause sets or removes the pause, and waits until the startds have acted on it.
 func (g *daemonContext) setPause(ctx context.Context, p *OwnerPause, then func(),
 	began time.Time) (*wire.OwnerReply, error) {
 	a := actionWaiter{done: make(chan struct{})}
@@ -150,7 +151,7 @@ func (g *daemonContext) setPause(ctx context.Context, p *OwnerPause, then func()
 	err := g.call(ctx, func() {
 		g.state.pause = p
 		observations := g.loopState.sendObservations(true)
-		if p != nil { // whoever acted on the last signs may act on other grounds now, and somebody waits for it
+		if p != nil { // startds that acted on the last observations may do otherwise now, and a caller waits
 			g.records.expectAck(observations.GetSequence(), true, time.Now())
 		}
 		a.sequence = observations.GetSequence()
@@ -183,12 +184,12 @@ func (g *daemonContext) setPause(ctx context.Context, p *OwnerPause, then func()
 	reply.Took = int64(time.Since(began))
 	reply.Frozen = uint32(cgroup.CountFrozen(groups))
 	if len(groups) == 0 {
-		reply.Frozen = uint32(taskCount) // without control groups there is only the startd's word
+		reply.Frozen = uint32(taskCount) // without cgroups only the startds' reports are known
 	}
 	return reply, nil
 }
 
-// Mine says what runs here and how the machine stands, to everybody who is on it.
+// Mine reports the tasks and the state of the machine to any user on it.
 func (g *daemonContext) Mine(ctx context.Context, _ *wire.MineRequest) (*wire.MineReply, error) {
 	reply := &wire.MineReply{Policy: g.policyNames()}
 	err := g.call(ctx, func() {

@@ -11,12 +11,11 @@ import (
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
-// maxProcesses bounds the processes of tasks that are looked through for a terminal.
+// maxProcesses bounds the task processes that are searched for a terminal.
 const maxProcesses = 10000
 
-// isTaskProcess reports whether a process of a task has that terminal, by its device
-// number, for its own: somebody looks after his job there (roost ssh), or a task made
-// one.
+// isTaskProcess reports whether a process of a task has a controlling terminal of that
+// device number. Either a user inspects the task (roost ssh), or the task created it.
 func (g *daemonContext) isTaskProcess(terminal uint64) bool {
 	var groups []cgroup.TaskDir
 	if g.call(context.Background(), func() {
@@ -41,9 +40,8 @@ func (g *daemonContext) isTaskProcess(terminal uint64) bool {
 	return false
 }
 
-// isTask reports whether a process is in the control group of a task. All groups of
-// startds lie below one that is called roost, or roost-yielding where tasks give way to
-// everything else, wherever that is in the tree.
+// isTask reports whether a process is in the cgroup of a task. All groups of startds are
+// below one named roost, or roost-yielding for low-priority tasks, anywhere in the tree.
 func isTask(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	return err == nil && isTaskCgroup(string(text))
@@ -53,15 +51,15 @@ func isTaskCgroup(groups string) bool {
 	return strings.Contains(groups, "/roost/") || strings.Contains(groups, "/roost-yielding/")
 }
 
-// terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's
-// upper bits above the major's.
+// terminalNumber converts a device number to the form of /proc/PID/stat: 32 bits, with
+// the minor's upper bits above the major's.
 func terminalNumber(dev uint64) uint32 {
 	major := uint32(dev >> 8 & 0xfff)
 	minor := uint32(dev&0xff | dev>>12&0xfff00)
 	return minor&0xff | major<<8 | minor&^0xff<<12
 }
 
-// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the one behind the name in
+// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the one after the name in
 // brackets.
 const (
 	ttyField     = 7 - 3
@@ -77,9 +75,9 @@ func statOf(pid int) []string {
 	return strings.Fields(rest)
 }
 
-// taskCPUTime is the processor time, in nanoseconds, of all tasks of each startd, and of
-// the startds with what they have done for them: a checkpoint is packed by its startd,
-// and must not look like the owner's work.
+// taskCPUTime returns the CPU time, in nanoseconds, of all tasks of each startd. It
+// includes the startds' own work: a startd packs checkpoints, which must not count as the
+// owner's work.
 func (g *daemonContext) taskCPUTime() map[string]uint64 {
 	parents, pids := []string{}, []int{os.Getpid()}
 	if g.call(context.Background(), func() {
@@ -113,8 +111,8 @@ func (g *daemonContext) taskCPUTime() map[string]uint64 {
 	return all
 }
 
-// restoreRecords takes over what an earlier guard knew of the startds. None of them is
-// connected yet.
+// restoreRecords loads the startd records of an earlier guard. No startd is connected
+// yet.
 func (g *daemonContext) restoreRecords() {
 	entries, err := loadRecords(g.dir)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// machineNames are the attributes that a machine has, apart from what people add;
-// requestNames those that it is told of a job before it takes it, by which start and rank
-// decide; and runningNames those that it knows of one that is there, for the other
-// settings.
+// machineNames lists the attributes of a machine, without those that people add.
+// requestNames lists those of a job before it is accepted, for start and rank.
+// runningNames lists those of a running job, for the other settings.
 var (
 	machineNames = []string{
 		roost.AttrMyType, roost.AttrName, roost.AttrRequirements, roost.AttrRank, roost.AttrMyAddress,
@@ -50,7 +49,7 @@ var (
 	}
 )
 
-// containsName reports whether a list of names has one, in whatever letters.
+// containsName reports whether a list contains a name, ignoring case.
 func containsName(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
 }

@@ -2,7 +2,7 @@ package policy
 
 import "fmt"
 
-// check panics when the core contradicts itself, after Todo.
+// check panics if the state is inconsistent after Todo.
 func (c *PolicyCore) check() {
 	for i, t := range c.claims {
 		if i > 0 && c.claims[i-1].ID >= t.ID {

@@ -8,35 +8,35 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// PolicyClaim is a claim on the machine, as the books have it.
+// PolicyClaim is a claim on the machine as the claim table has it.
 type PolicyClaim struct {
 	ID             uint64      // above 0
-	Job            *classad.Ad // of what runs on it, as far as it is known; nil: nothing is
-	AttemptStarted BootTime    // when its present attempt did; another instant is another attempt
+	Job            *classad.Ad // attributes of the running job, as far as known; nil: no job
+	AttemptStarted BootTime    // start time of the current attempt; another time means another attempt
 	GPUs           int
 	Memory         roost.Bytes // in use
-	Running        bool        // processes of an attempt live, or are about to
-	CanCheckpoint  bool        // it can be saved when it has to leave
-	Frozen         bool        // of a claim that was here before the startd: its task stands still for the owner's sake
+	Running        bool        // processes of an attempt exist, or are about to
+	CanCheckpoint  bool        // it can be checkpointed when it is vacated
+	Frozen         bool        // for a claim from before the startd's start: its task is frozen for the owner
 }
 
-// claimState is what the core makes of one.
+// claimState is the policy's state of one claim.
 type claimState struct {
 	PolicyClaim
 	activity        ClaimActivity
-	since           BootTime // of the activity
+	since           BootTime // start of the activity
 	claimedAt       BootTime // when the claim was first seen
-	vacateAt        BootTime // when it was told to leave
-	frozen          bool     // its task was told to stand still, and not to go on since
-	frozenSince     BootTime // since when
-	vacatingFrozen  bool     // Vacating: it was told to leave as it stood, and must not run again
-	gpusFreed       bool     // since then: its GPUs were taken
-	memoryTrimmedAt BootTime // since then: when it last gave memory back; 0: not yet
-	unevaluated     bool     // its attempt was not weighed yet
-	unusableSince   BootTime // Idle: since when nothing could run on it; 0: something could
-	retireBy        BootTime // when it leaves, if it has not ended by then; 0: it does not have to
-	lastKill        BootTime // Killing: the last blow
-	reason          string   // why it stands still or leaves
+	vacateAt        BootTime // when it was told to vacate
+	frozen          bool     // its task was told to freeze, and not to resume since
+	frozenSince     BootTime // when it was frozen
+	vacatingFrozen  bool     // Vacating: it was vacated while frozen, and must not run again
+	gpusFreed       bool     // its GPUs were taken since frozenSince
+	memoryTrimmedAt BootTime // when it last returned memory since frozenSince; 0: not yet
+	unevaluated     bool     // its attempt was not evaluated yet
+	unusableSince   BootTime // Idle: since when no task could run on it; 0: one could
+	retireBy        BootTime // when it is vacated unless it has ended; 0: it need not be
+	lastKill        BootTime // Killing: time of the last kill
+	reason          string   // why it is frozen or vacated
 }
 
 func (t *claimState) state() MachineState {
@@ -48,7 +48,7 @@ func (t *claimState) state() MachineState {
 
 func (t *claimState) stateText() string { return t.state().String() + "/" + t.activity.String() }
 
-// SetClaims takes in the claims of the machine, whenever they change.
+// SetClaims sets the claims of the machine. It is called whenever they change.
 func (c *PolicyCore) SetClaims(now BootTime, all []PolicyClaim) {
 	c.advanceTo(now)
 	before := c.claims
@@ -72,7 +72,7 @@ func (c *PolicyCore) SetClaims(now BootTime, all []PolicyClaim) {
 
 func byID(t *claimState, id uint64) int { return cmp.Compare(t.ID, id) }
 
-// updateClaim folds in what the books say of a claim that is known.
+// updateClaim applies changes of a known claim.
 func (c *PolicyCore) updateClaim(t *claimState, given PolicyClaim) {
 	another := given.Running && (!t.Running || given.AttemptStarted != t.AttemptStarted)
 	ended := t.Running && !given.Running

@@ -11,21 +11,20 @@ import (
 // BootTime is a time in nanoseconds of CLOCK_BOOTTIME.
 type BootTime = time.Duration
 
-// Never is later than everything.
+// Never is later than any time.
 const Never BootTime = math.MaxInt64
 
-// guardPatience is how long the core waits for the first word of the guard before it
-// takes the machine to be in use: a startd that was restarted is not to freeze what its
-// predecessor ran, only because it asks first. Nothing starts meanwhile.
+// guardPatience bounds the wait for the guard's first report before the machine counts as
+// in use. A restarted startd must not freeze the tasks of its predecessor only because it
+// asks first. No task starts meanwhile.
 const guardPatience = 2 * time.Second
 
-// PolicyOptions are what a core is made with.
+// PolicyOptions configure a PolicyCore.
 type PolicyOptions struct {
 	Policy Policy
-	Name   string      // the machine's
-	Ad     *classad.Ad // what it says of itself, as the policy is to see it; nil: nothing
-	// how often expressions are weighed that may change with time; 0: as often as
-	// HTCondor does, each 5 s
+	Name   string      // name of the machine
+	Ad     *classad.Ad // attributes of the machine for the policy; nil: none
+	// how often time-dependent expressions are evaluated; 0: every 5 s, as in HTCondor
 	Poll time.Duration
 }
 
@@ -36,22 +35,22 @@ type PolicyCore struct {
 	rules      DesktopRules
 	rulesError string // why the owner's rules cannot be read; empty: they can
 
-	startedAt     BootTime // the first call; -1: there was none
-	now           BootTime // of the last call
-	nextCheck     BootTime // asked for by the last Todo
+	startedAt     BootTime // time of the first call; -1: there was none
+	now           BootTime // time of the last call
+	nextCheck     BootTime // the time that the last Todo returned
 	wall          time.Time
 	wallAt        BootTime
 	observations  GuardObservations
-	guardReported bool // the guard has spoken
-	guardLost     bool // and is not heard of any more
+	guardReported bool // the guard has reported
+	guardLost     bool // the guard does not report any more
 	presence      userPresence
-	lastOwnerUse  BootTime // when something other than a person last made the machine its owner's; below 0: never
+	lastOwnerUse  BootTime // when a reason other than input last made the owner need the machine; below 0: never
 	cpuBusy       bool
-	cpuBusySince  BootTime // since when
+	cpuBusySince  BootTime // when other work began to use the CPU
 
 	claims       []*claimState
 	effects      []Effect
-	loggedErrors map[string]bool // complaints that stand
+	loggedErrors map[string]bool // errors that were logged
 
 	state           MachineState
 	activity        ClaimActivity
@@ -62,14 +61,14 @@ type PolicyCore struct {
 
 	machineAd   *classad.Ad // as the policy sees it
 	verdict     machineState
-	start       string   // what the ad says of Start
-	startReason string   // and of why that is false
-	describedAt BootTime // when that was new
-	stopSince   BootTime // since when something stops all tasks, or nothing does
+	start       string   // the value of Start in the ad
+	startReason string   // why Start is false
+	describedAt BootTime // when start last changed
+	stopSince   BootTime // when stopReason was last set or cleared
 }
 
-// New is the core of a machine on which nothing runs. Until it has heard of its guard, it
-// is its owner's, if the policy wants a guard at all.
+// New returns the core of a machine without tasks. If the policy needs a guard, the
+// machine belongs to its owner until the guard's first report.
 func New(opt PolicyOptions) *PolicyCore {
 	if opt.Ad == nil {
 		opt.Ad = classad.New()
@@ -81,11 +80,10 @@ func New(opt PolicyOptions) *PolicyCore {
 		startedAt: -1, lastOwnerUse: -1, nextCheck: Never}
 }
 
-// SetMachineAd replaces what the machine says of itself.
+// SetMachineAd replaces the machine's attributes.
 func (c *PolicyCore) SetMachineAd(ad *classad.Ad) { c.options.Ad, c.machineAd = ad, ad.Copy() }
 
-// Observe takes in what the guard sees, and the clock on the wall in the machine's time
-// zone.
+// Observe applies a report of the guard and the wall clock in the machine's time zone.
 func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) {
 	c.advanceTo(now)
 	c.SetWall(now, wall)
@@ -93,25 +91,25 @@ func (c *PolicyCore) Observe(now BootTime, wall time.Time, s GuardObservations) 
 		c.presence.assumeLongVisit(s.Input)
 	}
 	if c.observations.Asleep && !s.Asleep {
-		c.recordInput(now) // somebody woke it
+		c.recordInput(now) // a person woke it
 	}
 	c.observations, c.guardReported, c.guardLost = s, true, false
 	c.recordInput(s.Input)
 	c.followObservations()
 }
 
-// SetWall sets the clock on the wall. Only hours, and what expressions ask of the time of
-// day, depend on it.
+// SetWall sets the wall clock. Only hours and the time of day in expressions depend on
+// it.
 func (c *PolicyCore) SetWall(now BootTime, wall time.Time) { c.wall, c.wallAt = wall, now }
 
-// GuardLost notes that the guard is not heard of any more.
+// GuardLost records that the guard does not report any more.
 func (c *PolicyCore) GuardLost(now BootTime) {
 	c.advanceTo(now)
 	c.guardLost = true
 }
 
-// SetRules takes in the owner's own file. With an error, which is why it cannot be read,
-// the machine is not lent.
+// SetRules applies the owner's file. With an error, the reason why it cannot be read, the
+// machine is not available.
 func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
 	c.advanceTo(now)
 	c.rulesError = ""
@@ -122,8 +120,8 @@ func (c *PolicyCore) SetRules(now BootTime, r DesktopRules, err error) {
 	c.rules, c.policy = r, c.options.Policy.withRules(r)
 }
 
-// advanceTo goes on to an instant. One that comes long after it was asked for was slept
-// through: what a task had left of its time, it still has.
+// advanceTo advances the time. If it comes long after the requested time the machine
+// slept: the remaining times of tasks are extended by the gap.
 func (c *PolicyCore) advanceTo(now BootTime) {
 	if c.startedAt < 0 {
 		c.startedAt, c.now, c.enteredState, c.enteredActivity, c.wallAt = now, now, now, now, now
@@ -154,7 +152,7 @@ func (t *claimState) skipGap(gap BootTime) {
 
 func (c *PolicyCore) recordInput(at BootTime) { c.presence.addInput(at, c.policy.StartDelay) }
 
-// followObservations follows what lasts as long as the signs stand.
+// followObservations updates what lasts as long as the observations are in force.
 func (c *PolicyCore) followObservations() {
 	if !c.guardReported || c.guardLost {
 		return
@@ -166,7 +164,7 @@ func (c *PolicyCore) followObservations() {
 	}
 }
 
-// Version rises whenever the machine's ad is to be made anew.
+// Version increases whenever the machine's ad must be rebuilt.
 func (c *PolicyCore) Version() uint64 { return c.version }
 
 func (c *PolicyCore) addEffect(o Effect) { c.effects = append(c.effects, o) }

@@ -5,15 +5,15 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Available reports whether claims may be given now, as far as that does not depend on
-// the job, and why not.
+// Available reports whether claims may be created now, independent of the job, and why
+// not.
 func (c *PolicyCore) Available() (ok bool, reason string) {
 	c.evaluate()
 	return c.verdict.available, c.verdict.unavailableReason
 }
 
-// Accepts reports whether the machine may be given to a job now, and why not. Willing is
-// a part of it.
+// Accepts reports whether the machine accepts a job now, and why not. It includes
+// Available.
 func (c *PolicyCore) Accepts(job *classad.Ad) (ok bool, reason string) {
 	if ok, why := c.Available(); !ok {
 		return false, why
@@ -31,9 +31,9 @@ func (c *PolicyCore) Accepts(job *classad.Ad) (ok bool, reason string) {
 	return true, ""
 }
 
-// Describe writes into the machine's ad whose it is now. Start becomes what is left of
-// the policy for the job to meet: an ad is read long after it was made, and by those who
-// cannot know for how long nobody has touched the machine since.
+// Describe writes the owner's state into the machine's ad. Start becomes the part of the
+// policy that the job must meet: an ad is read long after it was made, by readers who do
+// not know how long the machine has been idle since.
 func (c *PolicyCore) Describe(ad *classad.Ad) {
 	c.evaluate()
 	names := []string{

@@ -7,24 +7,24 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// DesktopRules are the owner's own file. They win over every policy, and can only make
-// the machine less lent: of two times the more careful one counts, and the expressions
-// are further terms of the policy's. The one thing that they allow is work on battery
-// power, which nobody else may.
+// DesktopRules are the settings of the owner's file. They override every policy, and can
+// only make the machine less available: of two times the longer applies, and expressions
+// are additional terms of the policy's. Their only permission is for tasks to run on
+// battery, which no other setting can give.
 type DesktopRules struct {
-	Paused        bool          // nothing runs
-	StartDelay    time.Duration // 0: as the policy has it; so the next two
+	Paused        bool          // no task runs
+	StartDelay    time.Duration // 0: as in the policy
 	ResumeDelay   time.Duration
 	VacateDelay   time.Duration
-	NoRunHours    []WeeklyHours // when nothing runs
-	RunsOnBattery bool          // work goes on when the machine runs on its battery
+	NoRunHours    []WeeklyHours // hours in which no task runs
+	RunsOnBattery bool          // tasks continue on battery
 	CPU           roost.MilliCPU
-	Memory        roost.Bytes // the most that is lent; 0: as the node file has it
+	Memory        roost.Bytes // maximum for tasks; 0: as in the node file
 
-	Start, Suspend, Continue, Preempt, Kill *classad.Expr // nil: the policy's alone
+	Start, Suspend, Continue, Preempt, Kill *classad.Expr // nil: only the policy's
 }
 
-// withRules is a policy as the owner's rules make it.
+// withRules returns the policy with the owner's rules.
 func (p Policy) withRules(r DesktopRules) Policy {
 	const from = "the owner's file"
 	add := func(to *[]ConditionTerm, e *classad.Expr) {

@@ -1,54 +1,55 @@
-// Package owner decides when a machine is lent, and how those that run on it go when its
-// owner wants it back.
+// Package owner implements the owner policy of a machine. It decides when the machine is
+// available to the pool, and how its tasks are suspended and evicted when the owner needs
+// it.
 //
-// It is HTCondor's policy of a machine (manual, "Policy Configuration for Execution
-// Points") in one pure core: signs of life come in, orders go out. A policy is a set of
-// ClassAd expressions over the machine (MY) and the job (TARGET); presets have names, and
-// the owner's own file wins over all of them.
+// It is HTCondor's machine policy (manual, "Policy Configuration for Execution Points")
+// as a pure core: observations come in, effects go out. A policy is a set of ClassAd
+// expressions over the machine (MY) and the job (TARGET). There are presets with names,
+// and the owner's file overrides all of them.
 //
 // The machine as a whole:
 //
 //	          START holds                    a claim
-//	Owner ──────────────────▶ Unclaimed ────────────────▶ Claimed ──all of them leave──▶ Preempting
+//	Owner ──────────────────▶ Unclaimed ────────────────▶ Claimed ──all being vacated──▶ Preempting
 //	  ▲  ◀──────────────────    ▲  ▲                      │  ▲  │                          │  │  │
-//	  │     START does not      │  └──the last is gone────┘  └──┼──────another claim───────┘  │  │
-//	  └─────────────────────────┼───the last is gone────────────┘                             │  │
+//	  │     START does not      │  └─last claim has ended─┘  └──┼──────another claim───────┘  │  │
+//	  └─────────────────────────┼───last claim has ended────────┘                             │  │
 //	                            └─────────────────────────────────────────────────────────────┘  │
-//	                                                           Owner ◀── the last is gone ───────┘
+//	                                                           Owner ◀─last claim has ended──────┘
 //
 // Each claim on it:
 //
 //	         a task starts
-//	Idle ────────────────────▶ Busy ──PREEMPT──▶ Retiring ──its time is over─┐
+//	Idle ────────────────────▶ Busy ──PREEMPT──▶ Retiring ──retirement over──┐
 //	 │ ▲ ◀───it ended─────────  │ ▲                │  ▲                      │
 //	 │ │                SUSPEND│ │CONTINUE        │  │                      ▼
-//	 │ └──it ended────────────  ▼ │       SUSPEND  │                      Vacating ──KILL, or too slow──▶ Killing
+//	 │ └──it ended────────────  ▼ │       SUSPEND  │                      Vacating ──KILL, or timeout───▶ Killing
 //	 │                       Suspended ◀───────────┘                         ▲
 //	 │                          └──────────PREEMPT───────────────────────────┤
 //	 └───────────────────────────────────PREEMPT─────────────────────────────┘
 //
-// # The ladder
+// # The steps
 //
-// A task whose owner's machine is wanted goes down step by step, each one dearer for it
-// and worth more to the owner: it stands still at once; its GPUs are taken after some
-// seconds, as a frozen process keeps their memory; it gives memory back, at once where
-// that is short; it leaves with a checkpoint; it is killed.
+// When the owner needs the machine a task passes through several steps, each of which
+// costs the task more and gives the owner more. It is frozen at once. Its GPUs are taken
+// after some seconds, as a frozen process keeps their memory. It returns memory, at once
+// if memory is short. It is vacated with a checkpoint. Finally it is killed.
 //
-// # Message is on the owner's side
+// # In doubt the owner wins
 //
-// Everything that is not known. A guard that is silent, a pause, an owner's file that
-// cannot be read and a machine about to sleep stop all tasks, whatever the policy says.
-// START and CONTINUE must be true to hold, SUSPEND must be false not to; PREEMPT and
-// KILL, which cost work, must be true, too.
+// All unknown states stop all tasks, whatever the policy says: a silent guard, a pause,
+// an unreadable owner's file, and a machine about to sleep. START and CONTINUE must be
+// true to hold, and SUSPEND must be false not to hold; PREEMPT and KILL, which cost work,
+// must be true.
 //
 // # Time
 //
-// Instants are of CLOCK_BOOTTIME; the clock on the wall tells only hours, and what
-// expressions ask of time(). The unix seconds in the ad are counted back from that clock
-// as it stands, so that time() - EnteredCurrentActivity is a duration even after it was
-// set back. What a machine sleeps through does not count for the times of the ladder, and
-// who wakes it has touched it.
+// Boot times are readings of CLOCK_BOOTTIME; the wall clock is used only for hours and
+// for time() in expressions. The unix seconds in the ad are computed backwards from the
+// current wall clock, so that time() - EnteredCurrentActivity is a duration even after
+// that clock was set back. Time asleep does not count for the steps, and waking the
+// machine counts as input.
 //
-// Whether a machine is in service at all is not decided here: a drain is the
-// negotiator's, which gives nothing to the machine, and what runs may end.
+// This package does not decide whether a machine is in service: with a drain the
+// negotiator assigns nothing to the machine, and running tasks may end.
 package policy

@@ -1,45 +1,44 @@
 package policy
 
-// Effect is something that is to be done now.
+// Effect is an action that is due now.
 type Effect interface{ effect() }
 
-// The orders. Those about one claim are done in their order.
+// The effects. Those on one claim are performed in their order.
 type (
-	// FreezeClaim makes a task stand still at once.
+	// FreezeClaim freezes a task at once.
 	FreezeClaim struct {
 		ID     uint64
 		Reason string
 	}
-	// ResumeClaim lets it go on, as far as its owner's machine is concerned.
+	// ResumeClaim resumes a task as far as the owner policy is concerned.
 	ResumeClaim struct{ ID uint64 }
-	// FreeGPU takes the GPUs from a task that stands still: their state is saved, or the
-	// task leaves.
+	// FreeGPU takes the GPUs from a frozen task: their state is saved, or the task is
+	// vacated.
 	FreeGPU struct {
 		ID     uint64
 		Reason string
 	}
-	// TrimMemory has a task that stands still give back what memory can be taken from it.
+	// TrimMemory makes a frozen task return memory.
 	TrimMemory struct{ ID uint64 }
-	// VacateClaim ends what runs on a claim, with a checkpoint where it can be saved, and
-	// then the claim.
+	// VacateClaim ends the task on a claim, with a checkpoint if possible, and then the
+	// claim.
 	VacateClaim struct {
 		ID            uint64
 		Reason        string
-		AlreadyFrozen bool // the task stands still and must not run again: it is saved as it stands, or killed
+		AlreadyFrozen bool // the task is frozen and must not run again: it is checkpointed as it is, or killed
 	}
-	// KillClaim ends it at once, whatever is lost.
+	// KillClaim ends a claim at once, with loss of its work.
 	KillClaim struct {
 		ID     uint64
 		Reason string
 	}
-	// LogTransition is for the log: a claim, or with ID 0 the machine, has changed its
-	// state.
+	// LogTransition logs a state change of a claim, or, with ID 0, of the machine.
 	LogTransition struct {
 		ID       uint64
 		From, To string // "Claimed/Busy"
 		Cause    string
 	}
-	// LogPolicyError is for the log: an expression says neither true nor false.
+	// LogPolicyError logs that an expression is neither true nor false.
 	LogPolicyError struct{ Message string }
 )
 

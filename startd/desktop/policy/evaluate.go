@@ -9,25 +9,25 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// machineState is what the machine as a whole is now.
+// machineState is the current result of evaluating the policy for the machine.
 type machineState struct {
-	stopReason        string // why nothing may run, whatever the policy says; empty: it may
-	ownerReason       string // why the machine is its owner's, stop included; empty: it is not
-	available         bool   // claims may be given, as far as that does not depend on the job
-	unavailableReason string // not
+	stopReason        string // why no task may run, whatever the policy says; empty: tasks may run
+	ownerReason       string // why the owner needs the machine, including stopReason; empty: no reason
+	available         bool   // claims may be created, independent of the job
+	unavailableReason string // why the machine is not available
 }
 
-// wallClock is the wall clock at this instant.
+// wallClock returns the current wall clock time.
 func (c *PolicyCore) wallClock() time.Time { return c.wall.Add(c.now - c.wallAt) }
 
-// expressionEnv is what expressions may ask of the world.
+// expressionEnv returns the environment for the evaluation of expressions.
 func (c *PolicyCore) expressionEnv() *classad.EvalEnv { return &classad.EvalEnv{Now: c.wallClock()} }
 
-// unixTime is an instant as the wall clock stands now: differences to time() are
-// durations of this machine, whatever was done to that clock meanwhile.
+// unixTime converts a boot time with the current wall clock. So differences to time() are
+// durations of this machine, even if the clock was set meanwhile.
 func (c *PolicyCore) unixTime(at BootTime) int64 { return c.wallClock().Add(at - c.now).Unix() }
 
-// stopReason says why nothing may run, whatever the policy says.
+// stopReason returns why no task may run, whatever the policy says.
 func (c *PolicyCore) stopReason() string {
 	switch {
 	case c.observations.Pause != nil:
@@ -51,7 +51,7 @@ func (c *PolicyCore) stopReason() string {
 	return ""
 }
 
-// evaluate judges the machine, and dresses its ad for the policy.
+// evaluate evaluates the state of the machine and updates its ad for the policy.
 func (c *PolicyCore) evaluate() {
 	v := machineState{stopReason: c.stopReason()}
 	if (v.stopReason == "") != (c.verdict.stopReason == "") {
@@ -69,7 +69,7 @@ func (c *PolicyCore) evaluate() {
 	c.evaluateStart()
 }
 
-// keyboardIdle is for how long nobody was there.
+// keyboardIdle returns how long there was no input.
 func (c *PolicyCore) keyboardIdle() time.Duration {
 	if c.guardLost || c.observations.OwnerUseReason != "" || c.observations.ExclusiveProgram {
 		return 0
@@ -77,7 +77,7 @@ func (c *PolicyCore) keyboardIdle() time.Duration {
 	return max(c.now-c.presence.lastInput, 0)
 }
 
-// startDelay is for how long nobody must have been there for the machine to be lent.
+// startDelay returns how long the machine must be without input to become available.
 func (c *PolicyCore) startDelay() time.Duration {
 	if c.presence.wasShortTouch() {
 		return c.policy.ShortStartDelay
@@ -85,8 +85,8 @@ func (c *PolicyCore) startDelay() time.Duration {
 	return c.policy.StartDelay
 }
 
-// addAttributes writes what is the case into the ad that the policy sees. What only a
-// guard can know is not there before it spoke.
+// addAttributes writes the current state into the ad that the policy sees. Attributes
+// that only a guard can know are missing before its first report.
 func (c *PolicyCore) addAttributes() {
 	ad, s, wall := c.machineAd, &c.observations, c.wallClock()
 	if c.guardReported {
@@ -123,7 +123,7 @@ func (c *PolicyCore) setTask(ad *classad.Ad, state, activity string, enteredStat
 	ad.SetInt(roost.AttrActivityTimer, seconds(c.now-enteredActivity))
 }
 
-// claimAd makes the ad that of the machine as one claim sees it.
+// claimAd changes the ad to the view of one claim.
 func (c *PolicyCore) claimAd(t *claimState) {
 	entered := t.claimedAt
 	if t.activity >= Vacating {
@@ -138,8 +138,8 @@ func (c *PolicyCore) claimAd(t *claimState) {
 	}
 }
 
-// cpuHysteresis notes since when the processor is busy with others' work: as an attribute
-// CpuBusy of the node file says, or else the guard.
+// cpuHysteresis records since when other work uses the CPU. The attribute CpuBusy of the
+// node file decides that, or else the guard.
 func (c *PolicyCore) cpuHysteresis() {
 	busy, since := c.observations.ForeignSince != 0, c.observations.ForeignSince
 	if e, ok := c.options.Ad.Lookup("CpuBusy"); ok {
@@ -160,8 +160,8 @@ func (c *PolicyCore) cpuHysteresis() {
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// evaluateStart decides whether claims may be given, and what of Start is left for the
-// job to meet.
+// evaluateStart decides whether claims may be created, and which part of Start is left
+// for the job.
 func (c *PolicyCore) evaluateStart() {
 	v, env := &c.verdict, c.expressionEnv()
 	var left []string
@@ -200,11 +200,12 @@ func (c *PolicyCore) evaluateStart() {
 	}
 }
 
-// adRefresh is how often the ad is made anew where the job has to meet a condition in
-// which the time since a touch stands.
+// adRefresh is the interval of rebuilding the ad while the job's condition contains the
+// idle time.
 const adRefresh = time.Minute
 
-// unmetReason says what a term lacks, and complains if it makes no sense.
+// unmetReason returns why a term does not hold, and logs an error if it has no truth
+// value.
 func (c *PolicyCore) unmetReason(setting string, term ConditionTerm, e classad.Expr, value classad.Value) string {
 	if _, ok := value.Truth(); ok {
 		if why := c.presetReason(term, e); why != "" {
@@ -225,7 +226,7 @@ func (c *PolicyCore) unmetReason(setting string, term ConditionTerm, e classad.E
 	return text
 }
 
-// presetReason says in words what a condition of a preset asks for.
+// presetReason describes the condition of a preset in words.
 func (c *PolicyCore) presetReason(term ConditionTerm, e classad.Expr) string {
 	if !strings.HasPrefix(term.Origin, presetOrigin) {
 		return ""
@@ -242,11 +243,11 @@ func (c *PolicyCore) presetReason(term ConditionTerm, e classad.Expr) string {
 	return ""
 }
 
-// maxLoggedErrors bounds the complaints: each is said once.
+// maxLoggedErrors bounds the logged errors: each is logged once.
 const maxLoggedErrors = 100
 
-// dependsOnJob reports whether an expression depends on the job: it names TARGET, or
-// something that the machine does not know of itself.
+// dependsOnJob reports whether an expression depends on the job. It does if it uses
+// TARGET, or a name that the machine's ad does not have.
 func (c *PolicyCore) dependsOnJob(e classad.Expr) bool {
 	return c.hasName(e, nil, func(scope, name string) bool {
 		_, known := c.machineAd.Lookup(name)
@@ -254,7 +255,7 @@ func (c *PolicyCore) dependsOnJob(e classad.Expr) bool {
 	})
 }
 
-// unknownNames are the names in an expression that mean nothing here.
+// unknownNames lists the unknown names in an expression.
 func (c *PolicyCore) unknownNames(e classad.Expr) []string {
 	var names []string
 	c.hasName(e, nil, func(scope, name string) bool {
@@ -266,8 +267,8 @@ func (c *PolicyCore) unknownNames(e classad.Expr) []string {
 	return names
 }
 
-// hasName reports whether found holds for a name in an expression, or in the attributes
-// of the machine that it leads to.
+// hasName reports whether found holds for a name in an expression, or in the machine
+// attributes to which it refers.
 func (c *PolicyCore) hasName(e classad.Expr, seen []string, found func(scope, name string) bool) bool {
 	my, target, unscoped := classad.References(e)
 	for _, name := range target {
@@ -292,7 +293,7 @@ func (c *PolicyCore) hasName(e classad.Expr, seen []string, found func(scope, na
 	return false
 }
 
-// guardAttributes are what only a guard can know.
+// guardAttributes lists the attributes that only a guard can know.
 var guardAttributes = []string{
 	roost.AttrKeyboardIdle, roost.AttrConsoleIdle, roost.AttrQuietTime, roost.AttrCondorLoad, roost.AttrForeignCpu,
 	roost.AttrMemoryPressure, roost.AttrCpuPressure,
@@ -304,7 +305,7 @@ func isGuardAttribute(name string) bool {
 	return slices.ContainsFunc(guardAttributes, func(g string) bool { return strings.EqualFold(g, name) })
 }
 
-// dependsOnGuard reports whether an expression names something that only a guard can
+// dependsOnGuard reports whether an expression uses an attribute that only a guard can
 // know.
 func dependsOnGuard(e classad.Expr) bool {
 	my, _, unscoped := classad.References(e)

@@ -6,32 +6,31 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GuardObservations is what the guard sees of the machine and of its owner: a whole
-// picture each time. A zero BootTime stands for never.
+// GuardObservations contains the complete observations of the guard. A zero BootTime
+// means never.
 type GuardObservations struct {
-	Input   BootTime // the last time that a person touched the machine, however
-	Console BootTime // the same, of keyboard, mouse and screen only
-	// why the machine is its owner's now, whatever the times of input say; empty: nothing
-	// of that kind
+	Input   BootTime // the last input of any kind
+	Console BootTime // the last input at the machine's own keyboard, mouse or screen
+	// why the owner needs the machine now, whatever the times of input; empty: no reason
 	OwnerUseReason   string
-	ForeignCPU       float64     // cores that processes other than tasks keep busy
-	ForeignSince     BootTime    // since when that is above what counts as use; 0: it is not
-	MemoryPressure   float64     // percent of the last 10 s in which somebody waited for memory
-	CPUPressure      float64     // likewise for processor time
-	MemoryAvailable  roost.Bytes // that the kernel could give without pushing anybody out; 0: not known
+	ForeignCPU       float64     // cores that processes other than tasks use
+	ForeignSince     BootTime    // since when that exceeds the threshold; 0: it does not
+	MemoryPressure   float64     // percent of the last 10 s in which work waited for memory
+	CPUPressure      float64     // percent of the last 10 s in which work waited for CPU time
+	MemoryAvailable  roost.Bytes // bytes available without swapping; 0: unknown
 	OnBattery        bool
 	Hot              bool
 	ExclusiveProgram bool        // an exclusive program runs
-	Asleep           bool        // the machine is about to sleep, or has not been seen awake since
+	Asleep           bool        // the machine is about to sleep, or was not observed awake since
 	Pause            *PauseOrder // nil: it is not paused
-	Load             float64     // the kernel's average of one minute
+	Load             float64     // the kernel's load average of one minute
 }
 
-// PauseOrder is the owner's word that nothing runs.
+// PauseOrder is the owner's pause of the machine.
 type PauseOrder struct {
 	By     string    // the user's name
 	Reason string    // may be empty
-	Until  time.Time // zero: for good
+	Until  time.Time // zero: no end
 }
 
 func (p *PauseOrder) String() string {
@@ -48,8 +47,8 @@ func (p *PauseOrder) String() string {
 	return text
 }
 
-// otherOwnerUse is what keeps the machine for its owner apart from input, as far as it
-// may count.
+// otherOwnerUse returns the reason, other than input, for which the owner needs the
+// machine.
 func (s *GuardObservations) otherOwnerUse(onBattery bool) string {
 	switch {
 	case s.OwnerUseReason != "":

@@ -9,20 +9,20 @@ import (
 	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// LintFinding is something in an expression of a policy that is not meant, or may not be.
+// LintFinding is a mistake or a possible mistake in an expression of a policy.
 type LintFinding struct {
-	Word          string // of the expression, that it is about; empty: all of it
+	Word          string // the affected word of the expression; empty: the whole expression
 	Cause         string
 	Cure          string
-	MaybeIntended bool // it may be meant
+	MaybeIntended bool // it may be intended
 }
 
-// LintExpression looks at an expression as it stands in a file, under a setting: start,
-// suspend, continue, preempt, kill or rank. Attributes are what the node file adds to the
-// machine's ad. An expression that is not in the language has no findings.
+// LintExpression checks an expression as written in a file, under a setting: start,
+// suspend, continue, preempt, kill or rank. Attributes are those that the node file adds
+// to the machine's ad. An expression with a syntax error has no findings.
 //
-// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a
-// scope it is in doubt: another version's schedd may say it.
+// An unknown name with MY is a mistake. With TARGET or without a scope it is only
+// doubtful, as a schedd of another version may set it.
 func LintExpression(setting, src string, attributes []string) []LintFinding {
 	e, err := classad.ParseExpr(src)
 	if err != nil {
@@ -60,7 +60,7 @@ func LintExpression(setting, src string, attributes []string) []LintFinding {
 	return append(found, unsatisfiable(setting, e)...)
 }
 
-// nearestName asks for the known name that is nearest to one that is not.
+// nearestName returns a question for the known name nearest to an unknown one.
 func nearestName(name string, known []string) string {
 	best, far := "", len(name)/2+1
 	for _, k := range known {

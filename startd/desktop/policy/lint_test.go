@@ -14,7 +14,7 @@ func TestExamine(t *testing.T) {
 		{"start", "ClockMin >= 1440", "error ClockMin: from 0 to 1439"},
 		{"start", "ClockDay is 7", "error ClockDay: from 0 to 6"},
 		{"start", "LoadAvg > 2 && MY.Memory > 3 && LoadAvg < 1", "error LoadAvg: LoadAvg < 1 contradicts LoadAvg > 2"},
-		{"start", "LoadAvg > 2 && TARGET.LoadAvg < 1", "doubt LoadAvg"}, // another's
+		{"start", "LoadAvg > 2 && TARGET.LoadAvg < 1", "doubt LoadAvg"}, // another machine's
 		{"start", "LoadAvg > 2 || LoadAvg < 1", ""},
 		{"start", "5 < 3", "error : it is never true"},
 		{"start", "undefined", "error : it is never true"},
@@ -35,7 +35,7 @@ func TestExamine(t *testing.T) {
 		{"start", "Wallltime > 3", "doubt Wallltime: did you mean Walltime?"},
 		{"rank", "MY.Nonsense + 1", "error Nonsense: no attribute"},
 		{"rank", "0", ""},
-		{"start", "KeyboardIdle >", ""}, // is said elsewhere
+		{"start", "KeyboardIdle >", ""}, // reported elsewhere
 	} {
 		var got []string
 		for _, f := range LintExpression(tt.setting, tt.src, []string{"HasMatlab"}) {
@@ -56,7 +56,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// TestPresetsAreSound: what is said of others holds for the presets, too.
+// TestPresetsAreSound checks the presets with LintExpression.
 func TestPresetsAreSound(t *testing.T) {
 	for _, p := range presets() {
 		for setting, src := range map[string]string{"start": p.start, "suspend": p.suspend, "continue": p.continue_,
@@ -68,7 +68,7 @@ func TestPresetsAreSound(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsKnown: what the policy is shown may be named in it.
+// TestEveryNameIsKnown checks that the lint knows every attribute that the policy sees.
 func TestEveryNameIsKnown(t *testing.T) {
 	p, _ := PresetPolicy("desktop")
 	c := New(PolicyOptions{Policy: p, Name: "n1"})

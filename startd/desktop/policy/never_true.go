@@ -11,11 +11,11 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// unsatisfiable finds expressions with which nothing would ever run: a start or continue
-// that is never true, and a suspend or preempt that always is.
+// unsatisfiable finds expressions that prevent every task. They are a start or continue
+// that is never true, and a suspend or preempt that is always true.
 //
-// Only what is certain counts: constants, and comparisons of one attribute with a
-// constant that contradict each other or what the attribute can be.
+// Only certain cases count: constants, and comparisons of one attribute with constants
+// that contradict each other or the attribute's range.
 func unsatisfiable(setting string, e classad.Expr) []LintFinding {
 	switch setting {
 	case "start", "continue":
@@ -36,14 +36,14 @@ func unsatisfiable(setting string, e classad.Expr) []LintFinding {
 	return nil
 }
 
-// isConstant reports whether an expression is the same everywhere and always.
+// isConstant reports whether an expression has the same value everywhere and always.
 func isConstant(e classad.Expr) bool {
 	my, target, unscoped := classad.References(e)
 	if len(my)+len(target)+len(unscoped) > 0 {
 		return false
 	}
 	src := strings.ToLower(e.String())
-	// currentTime, dayTime, evalInEachContext and the like, too
+	// also matches currentTime, dayTime, evalInEachContext and similar functions
 	for _, f := range []string{"time(", "random(", "eval("} {
 		if strings.Contains(src, f) {
 			return false
@@ -52,8 +52,8 @@ func isConstant(e classad.Expr) bool {
 	return true
 }
 
-// attributeRanges are what some attributes can be; of all others nothing is assumed. Both
-// ends count.
+// attributeRanges returns the ranges of some attributes, including both ends; the others
+// may have any value.
 func attributeRanges() map[string]timeInterval {
 	all := map[string]timeInterval{
 		strings.ToLower(roost.AttrClockMin): {0, 24*60 - 1}, strings.ToLower(roost.AttrClockDay): {0, 6},
@@ -73,9 +73,9 @@ type timeInterval struct{ low, high float64 }
 
 var comparison = regexp.MustCompile(`^(?i:(MY|TARGET)\.)?([A-Za-z_]\w*) *(<=|>=|==|<|>|=\?=|is) *(.+)$`)
 
-// neverTrue says why an expression can never be true, and which of its words is to blame.
+// neverTrue returns why an expression can never be true, and the word that causes it.
 func neverTrue(e classad.Expr) (word, why string) {
-	// what an attribute can still be, and the conjunct that made it so
+	// the possible values of an attribute, and the conjunct that restricted them last
 	domain, known := map[string]timeInterval{}, map[string]string{}
 	for _, part := range classad.Conjuncts(e) {
 		if isConstant(part) {
@@ -130,7 +130,7 @@ func neverTrue(e classad.Expr) (word, why string) {
 	return "", ""
 }
 
-// intersect leaves of a span what passes a comparison with a number.
+// intersect restricts the interval to the values that satisfy a comparison.
 func (d *timeInterval) intersect(op string, n float64) {
 	switch op {
 	case "<":
@@ -156,11 +156,11 @@ func (d timeInterval) String() string {
 	return fmt.Sprintf("from %v to %v", d.low, d.high)
 }
 
-// possibleTexts are the texts that an attribute can be; nil: any.
+// possibleTexts returns the texts that an attribute can have; nil: any.
 func possibleTexts(name string) []string {
 	switch name {
 	case strings.ToLower(roost.AttrState):
-		// of a machine whose daemons are stopped, and in files written for HTCondor
+		// for machines whose daemons are stopped, and files written for HTCondor
 		return append(slices.Clone(stateNames), "Drained")
 	case strings.ToLower(roost.AttrActivity):
 		return activityNames

@@ -13,14 +13,19 @@ import (
 	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestStories runs the stories of testdata. Commands, each at the instant that follows
-// "at" (from the boot on), or when the last step ended:
+// TestStories runs the scripts in testdata. Each command runs at the time since boot
+// given after "at", or when the last step ended. Commands:
 //
-//	machine PRESET [start|suspend|… of the node file, a line each: start = …; an attribute of the ad: ad Name = …]
-//	signs [input=DUR console=DUR busy=WORD foreign=CORES … asleep, battery, hot, game, paused=BY]   input is so long ago
-//	rules [lines: start_after 20m, hours Mon-Fri 08:00-18:00, start = …, paused, on_battery; broken TEXT]
+//	machine PRESET [lines: settings of the node file, as in start = …; attributes, as in
+//	    ad Name = …]
+//	signs [input=DUR console=DUR busy=WORD foreign=CORES … asleep, battery, hot, game,
+//	    paused=BY]   the observations, with input so long ago
+//	rules [lines: start_after 20m, hours Mon-Fri 08:00-18:00, start = …, paused,
+//	    on_battery; broken TEXT]
 //	tenants [lines: ID running gpus=N memory=4GiB savable began=N Name=value…]
-//	wall TIME, pass DUR (asks whenever it is due), lost, show, ad, accepts Name=value…
+//	wall TIME
+//	pass DUR               calls Todo whenever it is due
+//	lost, show, ad, accepts Name=value…
 func TestStories(t *testing.T) {
 	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		return (&scriptRunner{t: t}).step
@@ -256,7 +261,7 @@ func (s *scriptRunner) setClaims(step script.ScriptCommand) {
 	s.core.SetClaims(s.now, all)
 }
 
-// todo asks what is to be done, and asks again, which must be harmless.
+// todo calls Todo twice, as the second call must have no effects.
 func (s *scriptRunner) todo() string {
 	effects, wake := s.core.Todo(s.now)
 	s.core.check()
@@ -300,7 +305,7 @@ func effectText(o Effect) string {
 	return "?"
 }
 
-// advanceTime lets time pass, with the signs as they are. As a guard does, it tells them
+// advanceTime advances the time with unchanged observations. Like a guard, it sends them
 // every few seconds.
 func (s *scriptRunner) advanceTime(d time.Duration) string {
 	var b strings.Builder

@@ -8,62 +8,61 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// ConditionTerm is one part of a condition, and whose it is, for the sentences in which
-// it is named.
+// ConditionTerm is one term of a condition, with its origin for messages.
 type ConditionTerm struct {
 	Expr   classad.Expr
 	Origin string // "policy desktop", "the node file", "the owner's file"
 }
 
-// Policy says when a machine is lent, and how those that run on it go. Of Start and
-// Continue all terms must hold, of the others any. The machine is MY and the job TARGET.
-// The names are those of HTCondor (manual, "Policy Configuration for Execution Points").
+// Policy defines when a machine is available, and how tasks are suspended and evicted. Of
+// Start and Continue all terms must hold, of the others any. The machine is MY and the
+// job TARGET. The names are those of HTCondor (manual, "Policy Configuration for
+// Execution Points").
 type Policy struct {
-	Name     string          // of the preset
-	Start    []ConditionTerm // a claim may be given
-	Suspend  []ConditionTerm // a running task is to stand still
-	Continue []ConditionTerm // one that stands still may go on
-	Preempt  []ConditionTerm // a claim is to leave
-	Kill     []ConditionTerm // one that leaves has had its time
+	Name     string          // name of the preset
+	Start    []ConditionTerm // a claim may be created
+	Suspend  []ConditionTerm // a running task must be frozen
+	Continue []ConditionTerm // a frozen task may resume
+	Preempt  []ConditionTerm // a claim must be vacated
+	Kill     []ConditionTerm // a claim that is being vacated must be killed
 
-	// the machine is somebody's: while nothing is heard of its guard, it is taken to be
-	// in use
+	// the machine has an owner: without its guard's reports it counts as in use
 	NeedsGuard      bool
-	StartDelay      time.Duration // without input, as far as the preset asks for it: MY.StartAfter
-	ShortStartDelay time.Duration // the same after a touch of less than a minute
-	ResumeDelay     time.Duration // MY.ResumeAfter
-	VacateDelay     time.Duration // a task that has stood still for its owner's sake for so long leaves: MY.LeaveAfter
-	// the same where it is in the way or waits for nothing: it has GPUs, memory is short,
-	// nothing is lent at all
+	StartDelay      time.Duration // without input, if the preset requires it: MY.StartAfter
+	ShortStartDelay time.Duration // without input, after a touch of less than a minute
+	ResumeDelay     time.Duration // without input, before a frozen task resumes: MY.ResumeAfter
+	VacateDelay     time.Duration // a task frozen for the owner for so long is vacated: MY.LeaveAfter
+	// like VacateDelay, for a task with GPUs, or if memory is short or nothing may run at
+	// all
 	ShortVacateDelay time.Duration
-	GPUGrace         time.Duration // from the freeze until a task must have given its GPUs back
-	MemoryTrimDelay  time.Duration // from the freeze until it gives memory back; at once when that gets short
-	RetirementTime   time.Duration // a task that is to leave, and nobody waits for, may run on for so long
-	VacateTime       time.Duration // how long leaving may take
-	KillInterval     time.Duration // from one blow to the next
+	GPUGrace         time.Duration // from the freeze until a task must have freed its GPUs
+	MemoryTrimDelay  time.Duration // from the freeze until it must return memory; at once if memory is short
+	RetirementTime   time.Duration // how long a task that must be vacated may continue to run
+	VacateTime       time.Duration // bounds the time for vacating
+	KillInterval     time.Duration // from one kill to the next
 }
 
-// MinResumeDelay is how long it must have been quiet at least until tasks go on. Signs of
-// a person are looked at more than once a second, and one that comes while the last is
-// passed on counts with the next.
+// MinResumeDelay is the shortest quiet time before tasks resume. Sources are read more
+// than once a second, and input that arrives while an observation is being sent counts
+// with the next one.
 const MinResumeDelay = 2 * time.Second
 
-// PolicySettings are what a node file says of its policy. What is empty or 0 is as the
-// preset has it.
+// PolicySettings are the policy settings of a node file. Empty or 0 means the preset's
+// value.
 type PolicySettings struct {
 	Preset                                  string // "always" if empty
-	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions, besides the preset's
+	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions, in addition to the preset's
 	StartAfter, ResumeAfter, LeaveAfter     time.Duration
 	Vacate                                  time.Duration
 }
 
-// NewPolicy is the policy that a node file describes. The error is of kind
+// NewPolicy returns the policy that a node file describes. The error is a
 // roost.BadConfig.
 //
-// The file's own expressions do not replace the preset's, they come on top: a machine
-// with policy "desktop" and start = "TARGET.Walltime <= 3600" is still lent only while
-// nobody is there. Preset "always" stands aside in everything, so that with it they are
-// the whole policy.
+// The file's expressions do not replace those of the preset but add to them: a machine
+// with policy "desktop" and start = "TARGET.Walltime <= 3600" is still available only
+// without input. The preset "always" has no conditions, so that with it they are the
+// whole policy.
 func NewPolicy(s PolicySettings) (Policy, error) {
 	p, ok := PresetPolicy(s.Preset)
 	if !ok {

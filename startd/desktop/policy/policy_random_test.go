@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// testMachine is a machine with an owner who does what comes to his mind, and a startd
-// that does what it is told, sometimes late, sometimes not at all.
+// testMachine is a machine with a randomly acting owner. Its startd performs the effects,
+// sometimes late, sometimes not at all.
 type testMachine struct {
 	*rand.Rand
 	t                *testing.T
@@ -23,7 +23,7 @@ type testMachine struct {
 	now              BootTime
 	wall             time.Time
 	observations     GuardObservations
-	lastObservations GuardObservations // as the guard last told them
+	lastObservations GuardObservations // the last observations that the guard sent
 	rules            DesktopRules
 	rulesError       bool
 	guardLost        bool
@@ -36,7 +36,7 @@ type testMachine struct {
 type testClaim struct {
 	PolicyClaim
 	frozen, vacating, vacatingFrozen bool
-	goneAt                           BootTime // when it will be; 0: not so far
+	goneAt                           BootTime // when it will have ended; 0: not planned
 }
 
 func TestRandomOwner(t *testing.T) {
@@ -90,7 +90,8 @@ func (w *testMachine) step() {
 	w.performAndCheck()
 }
 
-// advanceTime lets time go by; a startd asks when it is due, unless the machine sleeps.
+// advanceTime advances the time; the startd calls Todo when due, unless the machine
+// sleeps.
 func (w *testMachine) advanceTime(d time.Duration) {
 	end := w.now + d
 	if d == time.Hour && w.IntN(2) == 0 {
@@ -114,7 +115,7 @@ func (w *testMachine) observe() {
 	w.coreWithoutRules.Observe(w.now, w.wall, w.observations)
 }
 
-// moveOwner makes the owner do something.
+// moveOwner lets the owner do something.
 func (w *testMachine) moveOwner() {
 	s := &w.observations
 	flip := func(b *bool) { *b = !*b && w.IntN(3) == 0 }
@@ -167,7 +168,7 @@ func (w *testMachine) changeRules() {
 	w.logLine("rules %+v %v", w.rules, err)
 }
 
-// changeClaims changes the claims: one comes, ends, or begins another attempt.
+// changeClaims changes the claims: one is added, ends, or begins another attempt.
 func (w *testMachine) changeClaims() {
 	ids := w.ids()
 	if willing, _ := w.core.Available(); (willing || w.IntN(10) == 0) && len(ids) < 5 && w.IntN(2) == 0 {
@@ -209,7 +210,8 @@ func (w *testMachine) sendClaims() {
 	w.core.SetClaims(w.now, all)
 }
 
-// performAndCheck performs what is to be done, and holds it against what the signs say.
+// performAndCheck performs the effects that are due, and checks them against the
+// observations.
 func (w *testMachine) performAndCheck() {
 	effects, wake := w.core.Todo(w.now)
 	w.core.check()
@@ -298,8 +300,8 @@ func (w *testMachine) performEffect(o Effect) {
 	}
 }
 
-// ownerNeedReason says from the signs alone why no task may run now; empty where that is
-// for the policy to say.
+// ownerNeedReason returns, from the observations alone, why no task may run now. It is
+// empty if the policy decides.
 func (w *testMachine) ownerNeedReason() string {
 	s, desk := &w.lastObservations, strings.HasPrefix(w.policy.Name, "desktop")
 	guarded := desk || !w.rulesError && (w.rules.Start != nil || w.rules.StartDelay > 0 || w.rules.ResumeDelay > 0)
@@ -328,13 +330,13 @@ func (w *testMachine) ownerNeedReason() string {
 	return ""
 }
 
-// endFaults ends the faults and sends the owner home: within an hour every task goes on,
-// or is gone.
+// endFaults ends all faults while the owner leaves. Within an hour every task must resume
+// or be gone.
 func (w *testMachine) endFaults() {
 	w.logLine("calm")
 	w.observations = GuardObservations{Input: w.observations.Input}
 	w.rules, w.rulesError, w.guardLost, w.guardReported = DesktopRules{}, false, false, true
-	w.wall = time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC) // a Sunday, in the night
+	w.wall = time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC) // a Sunday, at night
 	w.core.SetRules(w.now, w.rules, nil)
 	w.observe()
 	w.performAndCheck()
@@ -349,7 +351,7 @@ func (w *testMachine) endFaults() {
 	}
 }
 
-// BenchmarkTodo is one look at a machine with 64 claims, each of which runs a task.
+// BenchmarkTodo measures one call for a machine with 64 claims, each with a running task.
 func BenchmarkTodo(b *testing.B) {
 	p, _ := PresetPolicy("desktop")
 	c := New(PolicyOptions{Policy: p, Name: "n1"})

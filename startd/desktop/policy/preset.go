@@ -10,11 +10,11 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// workHours are the hours of preset desktop-hours: from Monday to Friday, 8 to 18
-// o'clock.
+// workHours are the working hours of the preset desktop-hours. They are 8 to 18 o'clock
+// from Monday to Friday.
 const workHours = "ClockDay >= 1 && ClockDay <= 5 && ClockMin >= 480 && ClockMin < 1080"
 
-// policyPreset is a policy as it is written down.
+// policyPreset is a preset as written in the table.
 type policyPreset struct {
 	name                                     string
 	start, suspend, continue_, preempt, kill string
@@ -42,10 +42,10 @@ func presets() []policyPreset {
 	}
 }
 
-// presetOrigin is what a term of a preset comes from.
+// presetOrigin is the prefix of the origin of a preset's terms.
 const presetOrigin = "policy "
 
-// PresetNames names the presets, for people.
+// PresetNames lists the presets, for people.
 func PresetNames() string {
 	var names []string
 	for _, p := range presets() {
@@ -54,14 +54,14 @@ func PresetNames() string {
 	return strings.Join(names, ", ")
 }
 
-// PresetPolicy is the policy of that name; the empty name is "always".
+// PresetPolicy returns the preset of that name; the empty name is "always".
 //
-// The times are those that people accept: BOINC and HTCondor's desktop policy begin after
-// 3 and 15 minutes and go on after 3 and 5. A task leaves after 10 minutes, as HTCondor's
-// does, and not after 2: it goes on only after 5 minutes of quiet, so that none would
-// ever outlast even one key. While it stands still it costs the owner memory alone, and
-// of that it gives back what it can. Where it costs him more, or nobody knows when it
-// could go on, 2 minutes it is.
+// The times are those that people accept: BOINC and HTCondor's desktop policy start after
+// 3 and 15 minutes and resume after 3 and 5. A task is vacated after 10 minutes, as with
+// HTCondor, and not after 2: it resumes only after 5 minutes without input, so that
+// otherwise no task would survive a single key press. A frozen task costs the owner only
+// memory, of which it returns what it can. If it costs more, or may never resume, the
+// limit is 2 minutes.
 func PresetPolicy(name string) (Policy, bool) {
 	if name == "" {
 		name = "always"

@@ -5,39 +5,40 @@ import (
 	"slices"
 )
 
-// MachineState is what a machine is, as a whole.
+// MachineState is the state of a machine as a whole.
 type MachineState uint8
 
 // The states (HTCondor manual, "Policy Configuration for Execution Points").
 const (
-	OwnerState MachineState = iota // it is its owner's, and nobody has a claim on it
-	Unclaimed                      // it is lent, and nobody has a claim on it
-	Claimed                        // somebody has
-	Preempting                     // all claims leave
+	OwnerState MachineState = iota // it belongs to its owner, without claims
+	Unclaimed                      // it is available, without claims
+	Claimed                        // it has claims
+	Preempting                     // all claims are being vacated
 )
 
 var stateNames = []string{"Owner", "Unclaimed", "Claimed", "Preempting"}
 
 func (s MachineState) String() string { return stateNames[s] }
 
-// ClaimActivity is what happens on a claim. A machine's is that of its claims together.
+// ClaimActivity is the activity of a claim. A machine's activity combines those of its
+// claims.
 type ClaimActivity uint8
 
 // The activities.
 const (
-	Idle      ClaimActivity = iota // nothing runs on it
+	Idle      ClaimActivity = iota // no task runs on it
 	Busy                           // a task runs
-	Suspended                      // one stands still
-	Retiring                       // one is to leave and may still end by itself
-	Vacating                       // one is leaving
-	Killing                        // one that did not leave in time is ended
+	Suspended                      // its task is frozen
+	Retiring                       // its task must be vacated and may still end by itself
+	Vacating                       // its task is being vacated
+	Killing                        // its task was not vacated in time and is being killed
 )
 
 var activityNames = []string{"Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"}
 
 func (a ClaimActivity) String() string { return activityNames[a] }
 
-// stateMoves and activityMoves are what may follow what.
+// stateMoves and activityMoves are the valid transitions.
 var (
 	stateMoves = [][]MachineState{
 		OwnerState: {Unclaimed, Claimed},
@@ -55,7 +56,7 @@ var (
 	}
 )
 
-// setActivity is where claims change what happens on them.
+// setActivity changes the activity of a claim.
 func (c *PolicyCore) setActivity(t *claimState, to ClaimActivity, cause string) {
 	if !slices.Contains(activityMoves[t.activity], to) {
 		panic(fmt.Sprintf("claim %d: from %v to %v: %s", t.ID, t.activity, to, cause))
@@ -68,7 +69,7 @@ func (c *PolicyCore) setActivity(t *claimState, to ClaimActivity, cause string) 
 	c.addEffect(LogTransition{t.ID, before, t.stateText(), cause})
 }
 
-// setMachineState is where the machine changes its state.
+// setMachineState changes the state of the machine.
 func (c *PolicyCore) setMachineState(to MachineState, activity ClaimActivity, cause string) {
 	if to == c.state && activity == c.activity {
 		return

@@ -9,20 +9,20 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// pollInterval is how often expressions are weighed that may change with time, unless the
-// options say otherwise (HTCondor's POLLING_INTERVAL).
+// pollInterval is how often time-dependent expressions are evaluated by default
+// (HTCondor's POLLING_INTERVAL).
 const pollInterval = 5 * time.Second
 
-// memoryPressureLimit is the pressure, in percent, above which a task that stands still
-// gives memory back at once, and minMemoryFraction the part of the machine's below which
-// what is available is little.
+// memoryPressureLimit is the pressure, in percent, above which a frozen task returns
+// memory at once. minMemoryFraction is the fraction of the machine's memory below which
+// the available memory is short.
 const (
 	memoryPressureLimit = 1.0
 	minMemoryFraction   = 0.1
 )
 
-// Todo returns what is to be done, in order, and the instant by which to ask again if
-// nothing happens before. What it returned once it does not return again.
+// Todo returns the effects that are due, in order, and the latest time for the next call.
+// Each effect is returned once.
 func (c *PolicyCore) Todo(now BootTime) (effects []Effect, wake BootTime) {
 	c.advanceTo(now)
 	c.evaluate()
@@ -39,7 +39,7 @@ func (c *PolicyCore) Todo(now BootTime) (effects []Effect, wake BootTime) {
 	return effects, c.nextCheck
 }
 
-// stepClaim takes a claim one step on, and reports whether it did.
+// stepClaim advances a claim by one step, and reports whether it did.
 func (c *PolicyCore) stepClaim(t *claimState) bool {
 	switch t.activity {
 	case Idle:
@@ -85,7 +85,8 @@ func (c *PolicyCore) stepIdle(t *claimState) bool {
 func (c *PolicyCore) stepRunning(t *claimState) bool {
 	why, ok := c.freezeReason(t)
 	if !ok && t.unevaluated && !c.verdict.available && (c.guardReported || !c.policy.NeedsGuard) && !c.mayContinue(t) {
-		why, ok = c.verdict.unavailableReason, true // it was begun on an old claim while the machine is not lent
+		// it was started on an existing claim while the machine is not available
+		why, ok = c.verdict.unavailableReason, true
 	}
 	if ok {
 		t.reason = why
@@ -147,7 +148,7 @@ func (c *PolicyCore) stepSuspended(t *claimState) bool {
 	return false
 }
 
-// vacateReason says why a claim leaves that stands still.
+// vacateReason returns why a frozen claim is vacated.
 func (t *claimState) vacateReason(d time.Duration, why string) string {
 	if why == "" || why == t.reason {
 		return fmt.Sprintf("%s; its task has stood still for %v", t.reason, d.Round(time.Second))
@@ -155,7 +156,7 @@ func (t *claimState) vacateReason(d time.Duration, why string) string {
 	return fmt.Sprintf("%s; its task has stood still for %v; %s", t.reason, d.Round(time.Second), why)
 }
 
-// vacateDelay is for how long a claim's task may stand still.
+// vacateDelay returns how long a claim's task may be frozen.
 func (c *PolicyCore) vacateDelay(t *claimState) time.Duration {
 	if t.GPUs > 0 || c.verdict.stopReason != "" || c.isMemoryShort() {
 		return c.policy.ShortVacateDelay
@@ -179,8 +180,8 @@ func (c *PolicyCore) freezeClaim(t *claimState, why string) {
 	c.addEffect(FreezeClaim{t.ID, why})
 }
 
-// freezeVacating lets a task that is leaving stand still as long as it must, unless it
-// was told to leave as it stood.
+// freezeVacating freezes or resumes a task that is being vacated, as the policy requires.
+// A task that was vacated while frozen stays frozen.
 func (c *PolicyCore) freezeVacating(t *claimState) {
 	why, ok := c.freezeReason(t)
 	switch {
@@ -206,8 +207,8 @@ func (c *PolicyCore) killClaim(t *claimState, why string) {
 	c.addEffect(KillClaim{t.ID, why})
 }
 
-// freezeReason says why a task is to stand still. An expression that makes no sense is on
-// the owner's side.
+// freezeReason returns why a task must be frozen. An expression without a truth value
+// counts in favour of the owner.
 func (c *PolicyCore) freezeReason(t *claimState) (why string, ok bool) {
 	if c.verdict.stopReason != "" {
 		return c.verdict.stopReason, true
@@ -230,7 +231,7 @@ func (c *PolicyCore) freezeReason(t *claimState) (why string, ok bool) {
 	return "", false
 }
 
-// mayContinue reports whether a task that stands still may go on.
+// mayContinue reports whether a frozen task may resume.
 func (c *PolicyCore) mayContinue(t *claimState) bool {
 	if _, ok := c.freezeReason(t); ok {
 		return false
@@ -247,8 +248,8 @@ func (c *PolicyCore) mayContinue(t *claimState) bool {
 	return true
 }
 
-// trueTerm says which of some terms holds. One that makes no sense does not, and is
-// complained of.
+// trueTerm returns the first term that holds. A term without a truth value does not hold,
+// and is logged.
 func (c *PolicyCore) trueTerm(setting string, terms []ConditionTerm, t *claimState) (why string, ok bool) {
 	for _, term := range terms {
 		v := classad.Eval(term.Expr, c.machineAd, t.Job, c.expressionEnv())
@@ -262,8 +263,7 @@ func (c *PolicyCore) trueTerm(setting string, terms []ConditionTerm, t *claimSta
 	return "", false
 }
 
-// updateMachineState makes the machine's state that of its claims, and of what it is
-// willing to do.
+// updateMachineState derives the machine's state from its claims and its availability.
 func (c *PolicyCore) updateMachineState(cause string) {
 	if cause == "" {
 		cause = "as its claims do"
@@ -301,7 +301,7 @@ func (c *PolicyCore) updateMachineState(cause string) {
 		}
 		c.setMachineState(Preempting, most, c.claims[0].reason)
 	case all > 0 && leaving > 0 && activity == most:
-		c.setMachineState(Claimed, Idle, cause) // the others have nothing to run
+		c.setMachineState(Claimed, Idle, cause) // the other claims have no tasks
 	case all > 0:
 		c.setMachineState(Claimed, activity, cause)
 	case c.verdict.available:
@@ -311,7 +311,7 @@ func (c *PolicyCore) updateMachineState(cause string) {
 	}
 }
 
-// nextCheckTime is when to ask again.
+// nextCheckTime returns the time of the next check.
 func (c *PolicyCore) nextCheckTime() BootTime {
 	if c.isSteady() {
 		return Never
@@ -336,7 +336,7 @@ func (c *PolicyCore) nextCheckTime() BootTime {
 	return wake
 }
 
-// wakeBy is the earlier of two instants, if at is still to come.
+// wakeBy returns the earlier of two times, if at is in the future.
 func (c *PolicyCore) wakeBy(wake, at BootTime) BootTime {
 	if at > c.now && at < wake {
 		return at
@@ -344,8 +344,8 @@ func (c *PolicyCore) wakeBy(wake, at BootTime) BootTime {
 	return wake
 }
 
-// isSteady reports whether nothing here changes with time: the policy stands aside, and
-// nobody is stopped or leaves.
+// isSteady reports whether no decision depends on the time. Then the policy has no
+// conditions, and no task is frozen or being vacated.
 func (c *PolicyCore) isSteady() bool {
 	if c.policy.NeedsGuard || c.verdict.stopReason != "" || len(c.rules.NoRunHours) > 0 {
 		return false

@@ -3,17 +3,18 @@ package policy
 import "time"
 
 const (
-	shortTouchLimit   = time.Minute // a presence below this was somebody who wiped the table
-	presentAfterInput = time.Minute // after an input the owner counts as there (HTCondor's KeyboardBusy)
+	shortTouchLimit = time.Minute // a shorter presence counts as accidental input
+	// time after an input for which the owner counts as present (HTCondor's KeyboardBusy)
+	presentAfterInput = time.Minute
 )
 
-// userPresence follows the person at the machine. One that comes back before the machine
-// was lent again has never left: so short touches that follow each other closely are a
-// person that reads, and not a row of short touches.
+// userPresence tracks the person at the machine. A person who returns before the machine
+// is available again counts as never having left: so short touches in quick succession
+// are one long presence of a person who reads.
 type userPresence struct{ beganAt, lastInput BootTime }
 
-// addInput notes that he was there at that instant. Away is after which time without him
-// the machine is lent.
+// addInput records an input. Away is the time without input after which the machine is
+// available.
 func (p *userPresence) addInput(at, away BootTime) {
 	if at <= p.lastInput {
 		return
@@ -24,9 +25,8 @@ func (p *userPresence) addInput(at, away BootTime) {
 	p.lastInput = at
 }
 
-// wasShortTouch reports whether his last visit was but a touch.
+// wasShortTouch reports whether the last presence was only a short touch.
 func (p *userPresence) wasShortTouch() bool { return p.lastInput-p.beganAt < shortTouchLimit }
 
-// assumeLongVisit makes of an input before which nothing is known the end of a long
-// visit.
+// assumeLongVisit treats the first known input as the end of a long presence.
 func (p *userPresence) assumeLongVisit(at BootTime) { p.beganAt, p.lastInput = at-shortTouchLimit, at }

@@ -9,17 +9,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// WeeklyHours are a time of the week, by the clock on the wall.
+// WeeklyHours are hours of the week by the wall clock.
 type WeeklyHours struct {
-	Days     [7]bool // on which it begins, from Sunday
-	From, To int     // minutes of the day; From > To: into the next morning
-	Text     string  // as it was written
+	Days     [7]bool // days on which they begin, from Sunday
+	From, To int     // minutes of the day; From > To: until the next morning
+	Text     string  // as written in the file
 }
 
 var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// ParseHours reads hours such as "Mon-Fri 08:00-18:00", "Sat,Sun 10:00-12:00" or
-// "22:00-06:00", which is every day. The error is of kind roost.Invalid.
+// ParseHours parses hours such as "Mon-Fri 08:00-18:00", "Sat,Sun 10:00-12:00" or
+// "22:00-06:00", which means every day. The error is a roost.Invalid.
 func ParseHours(text string) (WeeklyHours, error) {
 	h := WeeklyHours{Text: text}
 	bad := func(cause string) (WeeklyHours, error) {
@@ -60,7 +60,7 @@ func ParseHours(text string) (WeeklyHours, error) {
 	return h, nil
 }
 
-// dayNumber counts from Sunday; -1 is no day.
+// dayNumber returns the number of a day, from Sunday; -1 for an invalid name.
 func dayNumber(name string) int {
 	name = strings.ToLower(name)
 	for i, short := range dayNames {
@@ -71,7 +71,7 @@ func dayNumber(name string) int {
 	return -1
 }
 
-// parseMinute reads "08:00" as a minute of the day, to 24:00; -1 is no time.
+// parseMinute parses "08:00" as a minute of the day, up to 24:00; -1 for an invalid time.
 func parseMinute(text string) int {
 	hours, minutes, ok := strings.Cut(text, ":")
 	h, errH := strconv.ParseUint(hours, 10, 8)
@@ -82,7 +82,7 @@ func parseMinute(text string) int {
 	return int(h*60 + m)
 }
 
-// Contains reports whether the wall clock stands within the hours.
+// Contains reports whether the wall clock time is within the hours.
 func (h WeeklyHours) Contains(wall time.Time) bool {
 	now, day := wall.Hour()*60+wall.Minute(), int(wall.Weekday())
 	if h.From < h.To {
